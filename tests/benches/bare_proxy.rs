@@ -1,5 +1,6 @@
-//! The least work that a proxy on hyper can do: each request is forwarded to the only upstream, each response is
-//! returned, and both bodies are streamed through. The cost of the gateway is compared with it.
+//! The least work that a proxy on hyper can do: each request is forwarded to the only upstream,
+//! each response is returned, and both bodies are streamed through. The cost of the gateway is
+//! compared with it.
 //!
 //! `bare_proxy ADDRESS` forwards everything to `ADDRESS` and prints its own address.
 
@@ -21,7 +22,9 @@ type Upstream = Client<HttpConnector, Incoming>;
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
     let invalid = |why: &str| std::io::Error::new(std::io::ErrorKind::InvalidInput, why.to_owned());
-    let address = std::env::args().nth(1).ok_or_else(|| invalid("the address of the upstream is missing"))?;
+    let address = std::env::args()
+        .nth(1)
+        .ok_or_else(|| invalid("the address of the upstream is missing"))?;
     let authority: Authority = address.parse().map_err(|_| invalid("not an address"))?;
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
@@ -39,7 +42,9 @@ async fn main() -> std::io::Result<()> {
 async fn serve(socket: TcpStream, upstream: Upstream, authority: Authority) {
     let service = service_fn(move |request| pass(request, upstream.clone(), authority.clone()));
     // An error here is a client or an upstream that disconnected.
-    let _ = http1::Builder::new().serve_connection(TokioIo::new(socket), service).await;
+    let _ = http1::Builder::new()
+        .serve_connection(TokioIo::new(socket), service)
+        .await;
 }
 
 async fn pass(

@@ -1,12 +1,14 @@
-//! The measurements, cell by cell. In each, bare proxy and gateway take turns, so that other load of the machine
-//! affects both.
+//! The measurements, cell by cell. In each, bare proxy and gateway take turns, so that other load
+//! of the machine affects both.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::Outcome;
-use crate::load::{bounded, closed_loop, first_events, fixed_rate, open_streams, percentile, to_message};
+use crate::load::{
+    bounded, closed_loop, first_events, fixed_rate, open_streams, percentile, to_message,
+};
 use crate::question::Question;
 use crate::report::Line;
 use crate::subject::{Programs, Subject};
@@ -21,7 +23,8 @@ pub(crate) struct Amount {
     pub(crate) span: Duration,
     /// The numbers of open streams whose memory is measured.
     pub(crate) open: &'static [usize],
-    /// The number of streams that are cancelled, and that are opened for their first event, in each turn.
+    /// The number of streams that are cancelled, and that are opened for their first event, in each
+    /// turn.
     pub(crate) streams: usize,
 }
 
@@ -35,13 +38,21 @@ pub(crate) struct Bench {
 }
 
 /// All measurements, by the name that selects them.
-pub(crate) const CELLS: [&str; 6] = ["requests", "latency", "streams", "memory", "pictures", "cancel"];
+pub(crate) const CELLS: [&str; 6] = [
+    "requests", "latency", "streams", "memory", "pictures", "cancel",
+];
 
 impl Bench {
     /// Starts both.
     pub(crate) fn start(programs: Programs, amount: Amount) -> Outcome<Self> {
         let (direct, bare, gateway) = (programs.direct(), programs.bare()?, programs.gateway()?);
-        Ok(Self { programs, direct, bare, gateway, amount })
+        Ok(Self {
+            programs,
+            direct,
+            bare,
+            gateway,
+            amount,
+        })
     }
 
     /// Measures one of [`CELLS`].
@@ -53,7 +64,10 @@ impl Bench {
             "memory" => self.memory().await,
             "pictures" => self.pictures().await,
             "cancel" => self.cancel(upstream).await,
-            _ => Err(format!("there is nothing called '{name}': choose of {}", CELLS.join(", "))),
+            _ => Err(format!(
+                "there is nothing called '{name}': choose of {}",
+                CELLS.join(", ")
+            )),
         }
     }
 
@@ -63,11 +77,18 @@ impl Bench {
         for connections in [1, 16, 64] {
             let metrics = [
                 (format!("requests/s, {connections} conn"), ""),
-                (format!("CPU µs/request, {connections} conn"), "≤ 19 µs at 64"),
+                (
+                    format!("CPU µs/request, {connections} conn"),
+                    "≤ 19 µs at 64",
+                ),
             ];
             let measure = async |subject: &Subject| {
-                let done = closed_loop(subject, Question::Small, connections, self.amount.span).await?;
-                Ok([done.per_second(done.answers), done.micros_each(done.answers)])
+                let done =
+                    closed_loop(subject, Question::Small, connections, self.amount.span).await?;
+                Ok([
+                    done.per_second(done.answers),
+                    done.micros_each(done.answers),
+                ])
             };
             lines.extend(self.compare(metrics, measure).await?);
         }
@@ -111,7 +132,11 @@ impl Bench {
             let measure = async |subject: &Subject| {
                 let done = closed_loop(subject, question, 16, self.amount.span).await?;
                 let first = first_events(subject, question, self.amount.streams).await?;
-                Ok([done.per_second(done.units), done.micros_each(done.units), percentile(&first, 0.5)])
+                Ok([
+                    done.per_second(done.units),
+                    done.micros_each(done.units),
+                    percentile(&first, 0.5),
+                ])
             };
             lines.extend(self.compare(metrics, measure).await?);
         }
@@ -124,17 +149,27 @@ impl Bench {
         for &count in self.amount.open {
             let bare = weigh(&self.programs.bare()?, count).await?;
             let gateway = weigh(&self.programs.gateway()?, count).await?;
-            lines.push(Line::new(format!("KiB/stream, {count} open"), "", &[(bare, gateway)]));
+            lines.push(Line::new(
+                format!("KiB/stream, {count} open"),
+                "",
+                &[(bare, gateway)],
+            ));
         }
         Ok(lines)
     }
 
     /// Large replies.
     async fn pictures(&self) -> Outcome<Vec<Line>> {
-        let metrics = [("pictures of 2.5 MB: MB/s, 4 conn".to_owned(), "≥ 0.95"), ("CPU µs/picture".to_owned(), "")];
+        let metrics = [
+            ("pictures of 2.5 MB: MB/s, 4 conn".to_owned(), "≥ 0.95"),
+            ("CPU µs/picture".to_owned(), ""),
+        ];
         let measure = async |subject: &Subject| {
             let done = closed_loop(subject, Question::Picture, 4, self.amount.span).await?;
-            Ok([done.per_second(done.units) / 1e6, done.micros_each(done.answers)])
+            Ok([
+                done.per_second(done.units) / 1e6,
+                done.micros_each(done.answers),
+            ])
         };
         self.compare(metrics, measure).await
     }
@@ -153,8 +188,16 @@ impl Bench {
         }
         let [half, most] = rounds;
         Ok(vec![
-            Line::new("disconnect to upstream close, µs p50".to_owned(), "≤ 100 ms", &half),
-            Line::new("disconnect to upstream close, µs p99".to_owned(), "≤ 100 ms", &most),
+            Line::new(
+                "disconnect to upstream close, µs p50".to_owned(),
+                "≤ 100 ms",
+                &half,
+            ),
+            Line::new(
+                "disconnect to upstream close, µs p99".to_owned(),
+                "≤ 100 ms",
+                &most,
+            ),
         ])
     }
 
@@ -173,7 +216,9 @@ impl Bench {
             }
         }
         let lines = metrics.into_iter().zip(&rounds);
-        Ok(lines.map(|((what, goal), rounds)| Line::new(what, goal, rounds)).collect())
+        Ok(lines
+            .map(|((what, goal), rounds)| Line::new(what, goal, rounds))
+            .collect())
     }
 }
 
@@ -187,7 +232,8 @@ async fn weigh(subject: &Subject, count: usize) -> Outcome<f64> {
     Ok(grown / 1024.0 / open.len() as f64)
 }
 
-/// Opens a stream and disconnects, repeatedly; returns the times until the upstream noticed, sorted.
+/// Opens a stream and disconnects, repeatedly; returns the times until the upstream noticed,
+/// sorted.
 async fn left(subject: &Subject, upstream: &mut Upstream, count: usize) -> Outcome<Vec<Duration>> {
     let mut times = Vec::new();
     // Drains the streams that other cells have abandoned.
@@ -197,8 +243,9 @@ async fn left(subject: &Subject, upstream: &mut Upstream, count: usize) -> Outco
         let open = open_streams(subject, 1).await?;
         let gone = Instant::now();
         drop(open);
-        let known =
-            bounded(PATIENCE, upstream.left.recv()).await?.ok_or_else(|| to_message("the upstream has ended"))?;
+        let known = bounded(PATIENCE, upstream.left.recv())
+            .await?
+            .ok_or_else(|| to_message("the upstream has ended"))?;
         times.push(known.duration_since(gone));
     }
     times.sort_unstable();

@@ -1,4 +1,5 @@
-//! An HTTP/1.1 client that does as little work as possible, so that its own cost does not affect the measurement.
+//! An HTTP/1.1 client that does as little work as possible, so that its own cost does not affect
+//! the measurement.
 
 use std::io;
 use std::net::SocketAddr;
@@ -36,25 +37,41 @@ pub(crate) struct Streamed {
 impl Connection {
     /// Opens a connection.
     pub(crate) async fn open(address: SocketAddr) -> io::Result<Self> {
-        #[allow(clippy::disallowed_methods, reason = "the server under test is dialled, on loopback")]
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "the server under test is dialled, on loopback"
+        )]
         let socket = TcpStream::connect(address).await?;
         socket.set_nodelay(true)?;
-        Ok(Self { socket, buffer: Vec::new() })
+        Ok(Self {
+            socket,
+            buffer: Vec::new(),
+        })
     }
 
     /// Opens a connection whose receive buffer is as small as the system allows.
     pub(crate) async fn narrow(address: SocketAddr) -> io::Result<Self> {
         let socket = TcpSocket::new_v4()?;
         socket.set_recv_buffer_size(1)?;
-        #[allow(clippy::disallowed_methods, reason = "the server under test is dialled, on loopback")]
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "the server under test is dialled, on loopback"
+        )]
         let socket = socket.connect(address).await?;
-        Ok(Self { socket, buffer: Vec::new() })
+        Ok(Self {
+            socket,
+            buffer: Vec::new(),
+        })
     }
 
     /// Sends a request and reads the complete reply; returns the length of its body.
     pub(crate) async fn ask(&mut self, request: &[u8]) -> io::Result<usize> {
         let answer = self.answer(request).await?;
-        if answer.status == 200 { Ok(answer.length) } else { Err(broken(&format!("status {}", answer.status))) }
+        if answer.status == 200 {
+            Ok(answer.length)
+        } else {
+            Err(broken(&format!("status {}", answer.status)))
+        }
     }
 
     /// Sends a request and reads the complete response, whatever its status.
@@ -69,7 +86,11 @@ impl Connection {
         while read < head + length {
             read += some(self.socket.read(&mut self.buffer).await?)?;
         }
-        Ok(Answer { status, length, closes })
+        Ok(Answer {
+            status,
+            length,
+            closes,
+        })
     }
 
     /// Sends a request, and reads nothing.
@@ -77,7 +98,8 @@ impl Connection {
         self.socket.write_all(request).await
     }
 
-    /// Reads everything up to the end of the connection; returns an error if that is not a proper one.
+    /// Reads everything up to the end of the connection; returns an error if that is not a proper
+    /// one.
     pub(crate) async fn rest(&mut self) -> io::Result<Vec<u8>> {
         let mut rest = Vec::new();
         self.socket.read_to_end(&mut rest).await?;
@@ -88,8 +110,12 @@ impl Connection {
     pub(crate) async fn stream(&mut self, request: &[u8]) -> io::Result<Streamed> {
         let asked = Instant::now();
         let mut events = self.begin(request).await?;
-        let mut streamed = Streamed { first: asked.elapsed(), events: 0 };
-        // New data is read behind the last `KEPT` bytes of the data before, so that no token is split.
+        let mut streamed = Streamed {
+            first: asked.elapsed(),
+            events: 0,
+        };
+        // New data is read behind the last `KEPT` bytes of the data before, so that no token is
+        // split.
         while !events.ended {
             streamed.events += events.count;
             let read = some(self.socket.read(&mut self.buffer[KEPT..]).await?)?;
@@ -145,7 +171,10 @@ struct Events {
 impl Events {
     fn of(bytes: &[u8]) -> Self {
         let count = memmem::find_iter(&bytes[KEPT - 1..], b"\n\n").count();
-        Self { count, ended: bytes.ends_with(b"\r\n0\r\n\r\n") }
+        Self {
+            count,
+            ended: bytes.ends_with(b"\r\n0\r\n\r\n"),
+        }
     }
 }
 
@@ -155,13 +184,20 @@ fn status(head: &[u8]) -> Option<u16> {
 }
 
 fn content_length(head: &[u8]) -> Option<usize> {
-    let mut lines = std::str::from_utf8(head).ok()?.lines().filter_map(|line| line.split_once(':'));
+    let mut lines = std::str::from_utf8(head)
+        .ok()?
+        .lines()
+        .filter_map(|line| line.split_once(':'));
     let (_, value) = lines.find(|(name, _)| name.eq_ignore_ascii_case("content-length"))?;
     value.trim().parse().ok()
 }
 
 fn some(read: usize) -> io::Result<usize> {
-    if read == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(read) }
+    if read == 0 {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    } else {
+        Ok(read)
+    }
 }
 
 fn broken(why: &str) -> io::Error {

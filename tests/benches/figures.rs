@@ -43,9 +43,20 @@ impl Figures {
 
     /// The figures of a measurement.
     pub(crate) fn of(measured: &Measured, reason: &str) -> Self {
-        let [request, event] =
-            measured.gateway.map(|Count { instructions, code_lines }| Figure { instructions, code_lines });
-        Self { reason: reason.to_owned(), request, event }
+        let [request, event] = measured.gateway.map(
+            |Count {
+                 instructions,
+                 code_lines,
+             }| Figure {
+                instructions,
+                code_lines,
+            },
+        );
+        Self {
+            reason: reason.to_owned(),
+            request,
+            event,
+        }
     }
 
     /// The text of the file.
@@ -60,32 +71,55 @@ impl Figures {
     /// If something costs more than [`MOST`] percent above its figure.
     pub(crate) fn hold(&self, measured: &Measured) -> Outcome {
         let mut found = Vec::new();
-        for ((unit, figure), count) in [("request", self.request), ("event", self.event)].iter().zip(measured.gateway) {
+        for ((unit, figure), count) in [("request", self.request), ("event", self.event)]
+            .iter()
+            .zip(measured.gateway)
+        {
             for (what, committed, counted) in [
                 ("instructions", figure.instructions, count.instructions),
                 ("code lines", figure.code_lines, count.code_lines),
             ] {
                 let change = counted as f64 / committed.max(1) as f64 - 1.0;
-                println!("{what} of a relayed {unit}: {counted}, committed {committed} ({:+.1} %)", change * 100.0);
+                println!(
+                    "{what} of a relayed {unit}: {counted}, committed {committed} ({:+.1} %)",
+                    change * 100.0
+                );
                 if counted * 100 > committed * (100 + MOST) {
-                    found.push(format!("a relayed {unit} takes {counted} {what}, committed are {committed}"));
+                    found.push(format!(
+                        "a relayed {unit} takes {counted} {what}, committed are {committed}"
+                    ));
                 }
             }
         }
-        if found.is_empty() { Ok(()) } else { Err(format!("{}; {ADVICE}", found.join("; "))) }
+        if found.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("{}; {ADVICE}", found.join("; ")))
+        }
     }
 }
 
 impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:<22} {:>12} {:>12} {:>7}", "", "gateway", "bare proxy", "ratio")?;
-        for (unit, (gateway, bare)) in ["request", "event"].iter().zip(self.gateway.iter().zip(&self.bare)) {
+        writeln!(
+            f,
+            "{:<22} {:>12} {:>12} {:>7}",
+            "", "gateway", "bare proxy", "ratio"
+        )?;
+        for (unit, (gateway, bare)) in ["request", "event"]
+            .iter()
+            .zip(self.gateway.iter().zip(&self.bare))
+        {
             for (what, gateway, bare) in [
                 ("instructions", gateway.instructions, bare.instructions),
                 ("code lines", gateway.code_lines, bare.code_lines),
             ] {
                 let ratio = gateway as f64 / bare.max(1) as f64;
-                writeln!(f, "{:<22} {gateway:>12} {bare:>12} {ratio:>7.2}", format!("{what}, {unit}"))?;
+                writeln!(
+                    f,
+                    "{:<22} {gateway:>12} {bare:>12} {ratio:>7.2}",
+                    format!("{what}, {unit}")
+                )?;
             }
         }
         Ok(())
@@ -94,8 +128,7 @@ impl fmt::Display for Measured {
 
 /// The percentage above its figure that a cost may reach.
 const MOST: u64 = 3;
-const ADVICE: &str =
-    "make it cheaper, or raise the figure by `cargo xtask bench instructions --write 'why'` in the same commit";
+const ADVICE: &str = "make it cheaper, or raise the figure by `cargo xtask bench instructions --write 'why'` in the same commit";
 const HEAD: &str = "\
 # The cost of a small relayed Chat request and of a relayed event of a stream, counted by callgrind: instructions in user
 # space, and different lines of 64 bytes of code. `cargo xtask ci` fails at 3 % above; a commit that raises a figure says
@@ -108,8 +141,14 @@ mod tests {
     use super::*;
 
     fn measured(instructions: u64, code_lines: u64) -> Measured {
-        let count = Count { instructions, code_lines };
-        Measured { gateway: [count; 2], bare: [count; 2] }
+        let count = Count {
+            instructions,
+            code_lines,
+        };
+        Measured {
+            gateway: [count; 2],
+            bare: [count; 2],
+        }
     }
 
     #[test]
@@ -119,10 +158,17 @@ mod tests {
         assert_eq!(figures.hold(&measured(1, 1)), Ok(()));
         let error = figures.hold(&measured(1_040, 500)).unwrap_err();
         assert!(
-            error.starts_with("a relayed request takes 1040 instructions, committed are 1000; a relayed event"),
+            error.starts_with(
+                "a relayed request takes 1040 instructions, committed are 1000; a relayed event"
+            ),
             "{error}"
         );
-        assert!(figures.hold(&measured(1_000, 520)).unwrap_err().contains("520 code lines"));
+        assert!(
+            figures
+                .hold(&measured(1_000, 520))
+                .unwrap_err()
+                .contains("520 code lines")
+        );
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! Counts the instructions that a relayed request and a relayed event cost the gateway, and a bare proxy, under
-//! callgrind. Run by `cargo xtask bench instructions`.
+//! Counts the instructions that a relayed request and a relayed event cost the gateway, and a bare
+//! proxy, under callgrind. Run by `cargo xtask bench instructions`.
 //!
-//! The figures hardly depend on the load of the machine, so that they can be compared with committed ones.
+//! The figures hardly depend on the load of the machine, so that they can be compared with
+//! committed ones.
 
 mod callgrind;
 #[allow(dead_code, reason = "the other programs use the rest")]
@@ -41,8 +42,14 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    match runtime.map_err(text).and_then(|runtime| runtime.block_on(run(Arguments::parse()))) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build();
+    match runtime
+        .map_err(text)
+        .and_then(|runtime| runtime.block_on(run(Arguments::parse())))
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("instructions: {error}");
@@ -84,7 +91,9 @@ async fn measure(counted: Counted) -> Outcome<[Count; 2]> {
 /// Sends so many requests on one connection, and returns how many replies or events were received.
 async fn ask(counted: &Counted, question: Question, times: usize) -> Outcome<usize> {
     let failed = |error: io::Error| format!("the subject does not answer: {error}");
-    let mut connection = Connection::open(counted.subject.address).await.map_err(failed)?;
+    let mut connection = Connection::open(counted.subject.address)
+        .await
+        .map_err(failed)?;
     let request = counted.subject.request(question);
     let mut units = 0;
     for _ in 0..times {
@@ -97,7 +106,8 @@ async fn ask(counted: &Counted, question: Question, times: usize) -> Outcome<usi
 }
 
 fn write(path: &Path, measured: &Measured, reason: &str) -> Outcome {
-    std::fs::write(path, Figures::of(measured, reason).page()).map_err(|error| format!("{}: {error}", path.display()))
+    std::fs::write(path, Figures::of(measured, reason).page())
+        .map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn text(error: io::Error) -> String {

@@ -52,7 +52,12 @@ pub(crate) async fn closed_loop(
     Ok(done)
 }
 
-async fn run(subject: &Subject, question: Question, connections: usize, span: Duration) -> Outcome<Done> {
+async fn run(
+    subject: &Subject,
+    question: Question,
+    connections: usize,
+    span: Duration,
+) -> Outcome<Done> {
     let started = Instant::now();
     let mut tasks = JoinSet::new();
     for _ in 0..connections {
@@ -81,10 +86,23 @@ async fn run(subject: &Subject, question: Question, connections: usize, span: Du
 }
 
 /// Sends requests at a fixed rate, however long responses take; returns the latencies, sorted.
-pub(crate) async fn fixed_rate(subject: &Subject, every: Duration, span: Duration) -> Outcome<Vec<Duration>> {
-    let asked = open_loop(subject, Question::Small, every, MissedTickBehavior::Skip, span).await?;
-    let mut times =
-        asked.into_iter().map(|asked| asked.answered().map(|()| asked.took)).collect::<Outcome<Vec<_>>>()?;
+pub(crate) async fn fixed_rate(
+    subject: &Subject,
+    every: Duration,
+    span: Duration,
+) -> Outcome<Vec<Duration>> {
+    let asked = open_loop(
+        subject,
+        Question::Small,
+        every,
+        MissedTickBehavior::Skip,
+        span,
+    )
+    .await?;
+    let mut times = asked
+        .into_iter()
+        .map(|asked| asked.answered().map(|()| asked.took))
+        .collect::<Outcome<Vec<_>>>()?;
     times.sort_unstable();
     Ok(times)
 }
@@ -134,7 +152,9 @@ pub(crate) async fn open_loop(
         }
         let connection = match idle.pop() {
             Some(connection) => connection,
-            None => Connection::open(subject.address).await.map_err(to_message)?,
+            None => Connection::open(subject.address)
+                .await
+                .map_err(to_message)?,
         };
         tasks.spawn(timed(connection, request.clone()));
     }
@@ -146,17 +166,37 @@ pub(crate) async fn open_loop(
 
 async fn timed(mut connection: Connection, request: Bytes) -> (Connection, Asked) {
     let asked = Instant::now();
-    let status = connection.answer(&request).await.map(|answer| answer.status);
-    (connection, Asked { status, took: asked.elapsed() })
+    let status = connection
+        .answer(&request)
+        .await
+        .map(|answer| answer.status);
+    (
+        connection,
+        Asked {
+            status,
+            took: asked.elapsed(),
+        },
+    )
 }
 
 /// Opens streams one after another; returns the times to their first events, sorted.
-pub(crate) async fn first_events(subject: &Subject, question: Question, count: usize) -> Outcome<Vec<Duration>> {
+pub(crate) async fn first_events(
+    subject: &Subject,
+    question: Question,
+    count: usize,
+) -> Outcome<Vec<Duration>> {
     let request = subject.request(question);
-    let mut connection = Connection::open(subject.address).await.map_err(to_message)?;
+    let mut connection = Connection::open(subject.address)
+        .await
+        .map_err(to_message)?;
     let mut times = Vec::new();
     for _ in 0..count {
-        times.push(bounded(GRACE, connection.stream(&request)).await?.map_err(to_message)?.first);
+        times.push(
+            bounded(GRACE, connection.stream(&request))
+                .await?
+                .map_err(to_message)?
+                .first,
+        );
     }
     times.sort_unstable();
     Ok(times)
@@ -185,13 +225,17 @@ pub(crate) async fn open_streams(subject: &Subject, count: usize) -> Outcome<Vec
 
 /// Waits for `work`, for a limited time.
 pub(crate) async fn bounded<T>(span: Duration, work: impl Future<Output = T>) -> Outcome<T> {
-    timeout(span, work).await.map_err(|_| format!("nothing came for {} s", span.as_secs()))
+    timeout(span, work)
+        .await
+        .map_err(|_| format!("nothing came for {} s", span.as_secs()))
 }
 
 /// The time within which `share` of the sorted times are.
 pub(crate) fn percentile(sorted: &[Duration], share: f64) -> f64 {
     let at = (sorted.len() as f64 * share) as usize;
-    sorted.get(at.min(sorted.len().saturating_sub(1))).map_or(0.0, |time| time.as_secs_f64() * 1e6)
+    sorted
+        .get(at.min(sorted.len().saturating_sub(1)))
+        .map_or(0.0, |time| time.as_secs_f64() * 1e6)
 }
 
 fn result<T>(joined: Result<std::io::Result<T>, tokio::task::JoinError>) -> Outcome<T> {

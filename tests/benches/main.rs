@@ -1,4 +1,5 @@
-//! Benchmarks the gateway in front of an upstream, against a bare proxy. Run by `cargo xtask bench`.
+//! Benchmarks the gateway in front of an upstream, against a bare proxy. Run by `cargo xtask
+//! bench`.
 
 mod cells;
 #[allow(dead_code, reason = "the soak uses the rest")]
@@ -39,8 +40,13 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    match runtime.map_err(load::to_message).and_then(|runtime| runtime.block_on(run(Arguments::parse()))) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    match runtime
+        .map_err(load::to_message)
+        .and_then(|runtime| runtime.block_on(run(Arguments::parse())))
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bench: {error}");
@@ -52,8 +58,11 @@ fn main() -> ExitCode {
 async fn run(arguments: Arguments) -> Outcome {
     let mut upstream = Upstream::start().await.map_err(load::to_message)?;
     let own = std::env::current_exe().map_err(load::to_message)?;
-    let programs =
-        Programs { gateway: beside(&own, "sluicegate"), bare: beside(&own, "bare_proxy"), upstream: upstream.address };
+    let programs = Programs {
+        gateway: beside(&own, "sluicegate"),
+        bare: beside(&own, "bare_proxy"),
+        upstream: upstream.address,
+    };
     let amount = if arguments.quick { QUICK } else { FULL };
     let bench = Bench::start(programs, amount)?;
     let chosen = match &arguments.cells[..] {
@@ -67,9 +76,8 @@ async fn run(arguments: Arguments) -> Outcome {
     }
     println!("{}", table(&lines));
     match arguments.write {
-        Some(path) => {
-            std::fs::write(&path, page(&lines, amount)).map_err(|error| format!("{}: {error}", path.display()))
-        }
+        Some(path) => std::fs::write(&path, page(&lines, amount))
+            .map_err(|error| format!("{}: {error}", path.display())),
         None => Ok(()),
     }
 }
@@ -91,5 +99,15 @@ fn page(lines: &[Line], amount: Amount) -> String {
     )
 }
 
-const FULL: Amount = Amount { rounds: 5, span: Duration::from_secs(2), open: &[1000, 5000], streams: 200 };
-const QUICK: Amount = Amount { rounds: 1, span: Duration::from_millis(700), open: &[1000], streams: 50 };
+const FULL: Amount = Amount {
+    rounds: 5,
+    span: Duration::from_secs(2),
+    open: &[1000, 5000],
+    streams: 200,
+};
+const QUICK: Amount = Amount {
+    rounds: 1,
+    span: Duration::from_millis(700),
+    open: &[1000],
+    streams: 50,
+};

@@ -13,7 +13,8 @@ pub(crate) enum Question {
     Chat,
     /// A stream of Responses events.
     Responses,
-    /// A stream of Responses events, from an upstream with the Chat protocol. Without a gateway: [`Question::Chat`].
+    /// A stream of Responses events, from an upstream with the Chat protocol. Without a gateway:
+    /// [`Question::Chat`].
     Translated,
     /// A stream that sends only its first event.
     Idle,
@@ -37,7 +38,11 @@ pub(crate) enum Names {
 impl Question {
     /// The request as it is sent to `host`.
     pub(crate) fn request(self, names: Names, host: SocketAddr) -> Bytes {
-        let question = if names == Names::Upstream && self == Self::Translated { Self::Chat } else { self };
+        let question = if names == Names::Upstream && self == Self::Translated {
+            Self::Chat
+        } else {
+            self
+        };
         let (path, model, rest) = question.parts();
         let prefix = if names == Names::Gateway { "our-" } else { "" };
         let body = format!(r#"{{"model":"{prefix}{model}",{rest}}}"#);
@@ -52,10 +57,16 @@ impl Question {
     /// Path, model and the other members of the body.
     fn parts(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Small => ("/chat/completions", SMALL, r#""messages":[{"role":"user","content":"Say hello."}]"#),
-            Self::Chat => {
-                ("/chat/completions", CHAT, r#""messages":[{"role":"user","content":"count to 60"}],"stream":true"#)
-            }
+            Self::Small => (
+                "/chat/completions",
+                SMALL,
+                r#""messages":[{"role":"user","content":"Say hello."}]"#,
+            ),
+            Self::Chat => (
+                "/chat/completions",
+                CHAT,
+                r#""messages":[{"role":"user","content":"count to 60"}],"stream":true"#,
+            ),
             Self::Responses => (
                 "/responses",
                 RESPONSES,
@@ -66,20 +77,32 @@ impl Question {
                 CHAT,
                 r#""input":[{"role":"user","content":[{"type":"input_text","text":"count to 60"}]}],"stream":true"#,
             ),
-            Self::Idle => {
-                ("/chat/completions", IDLE, r#""messages":[{"role":"user","content":"count to 60"}],"stream":true"#)
-            }
-            Self::Service => ("/chat/completions", SERVICE, r#""messages":[{"role":"user","content":"Say hello."}]"#),
-            Self::Endless => {
-                ("/chat/completions", ENDLESS, r#""messages":[{"role":"user","content":"count on"}],"stream":true"#)
-            }
-            Self::Picture => ("/images/generations", PICTURE, r#""prompt":"A lighthouse at night.""#),
+            Self::Idle => (
+                "/chat/completions",
+                IDLE,
+                r#""messages":[{"role":"user","content":"count to 60"}],"stream":true"#,
+            ),
+            Self::Service => (
+                "/chat/completions",
+                SERVICE,
+                r#""messages":[{"role":"user","content":"Say hello."}]"#,
+            ),
+            Self::Endless => (
+                "/chat/completions",
+                ENDLESS,
+                r#""messages":[{"role":"user","content":"count on"}],"stream":true"#,
+            ),
+            Self::Picture => (
+                "/images/generations",
+                PICTURE,
+                r#""prompt":"A lighthouse at night.""#,
+            ),
         }
     }
 }
 
-/// A gateway with the upstream at `address`, with all the features that a production deployment enables, and these
-/// limits.
+/// A gateway with the upstream at `address`, with all the features that a production deployment
+/// enables, and these limits.
 pub(crate) fn configuration(address: SocketAddr, limits: &str) -> String {
     let mut config = format!(
         "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\n\

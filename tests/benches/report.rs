@@ -31,12 +31,30 @@ impl Line {
 
 /// The rows as a table that is legible in a terminal, too.
 pub(crate) fn table(lines: &[Line]) -> String {
-    let width = lines.iter().map(|line| line.what.chars().count()).max().unwrap_or(0);
+    let width = lines
+        .iter()
+        .map(|line| line.what.chars().count())
+        .max()
+        .unwrap_or(0);
     let mut out = String::new();
-    let _ = writeln!(out, "| {:width$} | {:>10} | {:>10} | {:>6} | {:18} |", "", "bare", "gateway", "ratio", "goal");
-    let _ = writeln!(out, "|-{:-<width$}-|-{:->10}:|-{:->10}:|-{:->6}:|-{:-<18}-|", "", "", "", "", "");
+    let _ = writeln!(
+        out,
+        "| {:width$} | {:>10} | {:>10} | {:>6} | {:18} |",
+        "", "bare", "gateway", "ratio", "goal"
+    );
+    let _ = writeln!(
+        out,
+        "|-{:-<width$}-|-{:->10}:|-{:->10}:|-{:->6}:|-{:-<18}-|",
+        "", "", "", "", ""
+    );
     for line in lines {
-        let Line { what, bare, gateway, ratio, goal } = line;
+        let Line {
+            what,
+            bare,
+            gateway,
+            ratio,
+            goal,
+        } = line;
         let _ = writeln!(
             out,
             "| {what:width$} | {:>10} | {:>10} | {ratio:>6.2} | {goal:18} |",
@@ -48,7 +66,11 @@ pub(crate) fn table(lines: &[Line]) -> String {
 }
 
 fn number(value: f64) -> String {
-    if value.abs() < 100.0 { format!("{value:.1}") } else { format!("{value:.0}") }
+    if value.abs() < 100.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.0}")
+    }
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {
@@ -63,15 +85,26 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_round_by_round() {
-        let line = Line::new("x".to_owned(), "", &[(1.0, 2.0), (10.0, 10.0), (100.0, 300.0)]);
+        let line = Line::new(
+            "x".to_owned(),
+            "",
+            &[(1.0, 2.0), (10.0, 10.0), (100.0, 300.0)],
+        );
         assert_eq!((line.bare, line.gateway, line.ratio), (10.0, 10.0, 2.0));
     }
 
     #[test]
     fn a_line_of_the_table_has_its_columns() {
-        let text = table(&[Line::new("requests / s".to_owned(), "≥ 0.9", &[(1000.0, 950.0)])]);
+        let text = table(&[Line::new(
+            "requests / s".to_owned(),
+            "≥ 0.9",
+            &[(1000.0, 950.0)],
+        )]);
         let last = text.lines().last().unwrap_or_default();
         let columns: Vec<_> = last.split('|').map(str::trim).collect();
-        assert_eq!(columns, ["", "requests / s", "1000", "950", "0.95", "≥ 0.9", ""]);
+        assert_eq!(
+            columns,
+            ["", "requests / s", "1000", "950", "0.95", "≥ 0.9", ""]
+        );
     }
 }

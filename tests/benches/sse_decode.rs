@@ -1,8 +1,9 @@
 //! Decoding speed compared with other crates, over the same bytes: `cargo xtask bench`.
 //!
-//! The others are adapters of async streams. They are driven over a stream that is always ready, so that only
-//! decoding is measured. They return each event's data as a `String`. This crate is measured twice: returning bytes,
-//! for a JSON parser that validates their UTF-8 itself; and as validated text.
+//! The others are adapters of async streams. They are driven over a stream that is always ready, so
+//! that only decoding is measured. They return each event's data as a `String`. This crate is
+//! measured twice: returning bytes, for a JSON parser that validates their UTF-8 itself; and as
+//! validated text.
 
 use std::hint::black_box;
 use std::pin::{Pin, pin};
@@ -17,13 +18,17 @@ use sse::{Decoder, Event};
 use sse_stream::SseByteStream;
 
 fn main() {
-    for (corpus, text) in [("ASCII", corpus("The quick brown fox j")), ("mixed scripts", corpus("Le café, 東京 ✓"))]
-    {
+    for (corpus, text) in [
+        ("ASCII", corpus("The quick brown fox j")),
+        ("mixed scripts", corpus("Le café, 東京 ✓")),
+    ] {
         println!("\n{corpus}: {EVENTS} events of {EVENT} bytes; GB/s, median of {ROUNDS} rounds");
         println!(
             "ratios: bytes / sse-stream, text / sse-stream, bytes / eventsource-stream, bytes / memchr line scan\n"
         );
-        println!("| chunk | bytes | text | sse-stream | eventsource-stream | memchr line scan | ratios |");
+        println!(
+            "| chunk | bytes | text | sse-stream | eventsource-stream | memchr line scan | ratios |"
+        );
         println!("|---|---|---|---|---|---|---|");
         for size in CHUNK_SIZES {
             row(&text, size);
@@ -31,12 +36,15 @@ fn main() {
     }
 }
 
-/// Measures every decoder over `text` in chunks of `size` bytes. Rounds take turns, so that a slow moment affects all
-/// of them.
+/// Measures every decoder over `text` in chunks of `size` bytes. Rounds take turns, so that a slow
+/// moment affects all of them.
 fn row(text: &Bytes, size: usize) {
-    let chunks: Vec<Bytes> =
-        (0..text.len()).step_by(size).map(|at| text.slice(at..text.len().min(at + size))).collect();
-    let decoders: [fn(&[Bytes]) -> usize; 5] = [as_bytes, as_text, sse_stream, eventsource_stream, line_scan];
+    let chunks: Vec<Bytes> = (0..text.len())
+        .step_by(size)
+        .map(|at| text.slice(at..text.len().min(at + size)))
+        .collect();
+    let decoders: [fn(&[Bytes]) -> usize; 5] =
+        [as_bytes, as_text, sse_stream, eventsource_stream, line_scan];
     let expected = EVENTS * data_length(text);
     for decode in &decoders[..4] {
         assert_eq!(decode(&chunks), expected, "all decoders find the same data");
@@ -51,7 +59,8 @@ fn row(text: &Bytes, size: usize) {
         times.sort_unstable();
         text.len() as f64 / times[ROUNDS / 2].as_secs_f64() / 1e9
     });
-    let ratios = [(0, 2), (1, 2), (0, 3), (0, 4)].map(|(one, other)| format!("{:.2}", speeds[one] / speeds[other]));
+    let ratios = [(0, 2), (1, 2), (0, 3), (0, 4)]
+        .map(|(one, other)| format!("{:.2}", speeds[one] / speeds[other]));
     let speeds = speeds.map(|speed| format!("{speed:.2}")).join(" | ");
     println!("| {size} B | {speeds} | {} |", ratios.join(" / "));
 }
@@ -78,17 +87,29 @@ fn sluicegate(chunks: &[Bytes], length: impl Fn(Event<'_>) -> usize) -> usize {
 
 fn sse_stream(chunks: &[Bytes]) -> usize {
     drain(SseByteStream::new(Ready(chunks.iter())), |event| {
-        black_box(event.expect("valid events").data.as_deref().unwrap_or_default()).len()
+        black_box(
+            event
+                .expect("valid events")
+                .data
+                .as_deref()
+                .unwrap_or_default(),
+        )
+        .len()
     })
 }
 
 fn eventsource_stream(chunks: &[Bytes]) -> usize {
-    drain(EventStream::new(Ready(chunks.iter())), |event| black_box(event.expect("valid events").data.as_str()).len())
+    drain(EventStream::new(Ready(chunks.iter())), |event| {
+        black_box(event.expect("valid events").data.as_str()).len()
+    })
 }
 
 /// The lower bound for any decoder: finding each LF.
 fn line_scan(chunks: &[Bytes]) -> usize {
-    chunks.iter().map(|chunk| memchr_iter(b'\n', chunk).map(black_box).count()).sum()
+    chunks
+        .iter()
+        .map(|chunk| memchr_iter(b'\n', chunk).map(black_box).count())
+        .sum()
 }
 
 /// Polls `stream` to its end and sums up `length` of its items.
@@ -134,7 +155,12 @@ fn corpus(text: &str) -> Bytes {
 fn data_length(text: &Bytes) -> usize {
     let mut decoder = Decoder::new();
     decoder.feed(text.slice(..EVENT));
-    decoder.poll().expect("an event").expect("a short one").data().len()
+    decoder
+        .poll()
+        .expect("an event")
+        .expect("a short one")
+        .data()
+        .len()
 }
 
 /// The duration of `work`.

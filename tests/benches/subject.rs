@@ -43,7 +43,13 @@ pub(crate) struct Programs {
 impl Programs {
     /// The upstream itself.
     pub(crate) fn direct(&self) -> Subject {
-        Subject { address: self.upstream, admin: None, names: Names::Upstream, process: None, config: None }
+        Subject {
+            address: self.upstream,
+            admin: None,
+            names: Names::Upstream,
+            process: None,
+            config: None,
+        }
     }
 
     /// Starts a bare proxy.
@@ -67,7 +73,8 @@ pub(crate) fn bare_by(command: &mut Command) -> Outcome<Subject> {
     Subject::start(command, Names::Upstream, None)
 }
 
-/// Starts a gateway with this configuration. Its log is formatted and written to /dev/null: the disk is not measured.
+/// Starts a gateway with this configuration. Its log is formatted and written to /dev/null: the
+/// disk is not measured.
 pub(crate) fn gateway(program: &Path, config: &str) -> Outcome<Subject> {
     gateway_by(Command::new(program), config)
 }
@@ -75,7 +82,11 @@ pub(crate) fn gateway(program: &Path, config: &str) -> Outcome<Subject> {
 /// Starts a gateway with this command, which takes its arguments, and this configuration.
 pub(crate) fn gateway_by(mut command: Command, config: &str) -> Outcome<Subject> {
     let config = Scratch::write(config)?;
-    command.arg("serve").arg("--config").arg(&config.0).env_remove("SLUICEGATE_LOG");
+    command
+        .arg("serve")
+        .arg("--config")
+        .arg(&config.0)
+        .env_remove("SLUICEGATE_LOG");
     Subject::start(&mut command, Names::Gateway, Some(config))
 }
 
@@ -84,16 +95,30 @@ impl Subject {
         let program = command.get_program().display().to_string();
         let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let mut child = child.map_err(|error| format!("{program} cannot be started: {error}"))?;
-        let output = child.stdout.take().ok_or_else(|| format!("{program} has no output"))?;
-        let mut process = Process { child, _output: BufReader::new(output) };
+        let output = child
+            .stdout
+            .take()
+            .ok_or_else(|| format!("{program} has no output"))?;
+        let mut process = Process {
+            child,
+            _output: BufReader::new(output),
+        };
         let mut lines = (&mut process._output).lines().map_while(Result::ok);
         let address = lines.find_map(|line| line.split_once(" listens on http://")?.1.parse().ok());
         let address = address.ok_or_else(|| format!("{program} did not start"))?;
         let admin = match names {
             Names::Upstream => None,
-            Names::Gateway => lines.next().and_then(|line| line.split(['/', ' ']).find_map(|word| word.parse().ok())),
+            Names::Gateway => lines
+                .next()
+                .and_then(|line| line.split(['/', ' ']).find_map(|word| word.parse().ok())),
         };
-        Ok(Self { address, admin, names, process: Some(process), config })
+        Ok(Self {
+            address,
+            admin,
+            names,
+            process: Some(process),
+            config,
+        })
     }
 
     /// The id of its process, if it is a separate one.
@@ -108,10 +133,21 @@ impl Subject {
 
     /// The CPU time that it has used so far; zero if it is not a separate process.
     pub(crate) fn processor(&self) -> Outcome<Duration> {
-        let Some(stat) = self.read("stat")? else { return Ok(Duration::ZERO) };
-        // The name of the program may contain blanks; user and system time are fields 12 and 13 after its end.
-        let fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
-        let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+        let Some(stat) = self.read("stat")? else {
+            return Ok(Duration::ZERO);
+        };
+        // The name of the program may contain blanks; user and system time are fields 12 and 13
+        // after its end.
+        let fields = stat
+            .rsplit(')')
+            .next()
+            .unwrap_or_default()
+            .split_ascii_whitespace();
+        let ticks: u64 = fields
+            .skip(11)
+            .take(2)
+            .filter_map(|field| field.parse::<u64>().ok())
+            .sum();
         Ok(TICK * u32::try_from(ticks).unwrap_or(u32::MAX))
     }
 
@@ -120,31 +156,51 @@ impl Subject {
         let status = self.read("status")?.unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kibibytes = line.and_then(|line| line.trim().split(' ').next()?.parse::<f64>().ok());
-        kibibytes.map(|kibibytes| kibibytes * 1024.0).ok_or_else(|| "the memory of a process is unknown".to_owned())
+        kibibytes
+            .map(|kibibytes| kibibytes * 1024.0)
+            .ok_or_else(|| "the memory of a process is unknown".to_owned())
     }
 
     /// The configuration file that it was started with.
     pub(crate) fn config(&self) -> Outcome<&Path> {
-        self.config.as_ref().map(|config| config.0.as_path()).ok_or_else(|| "it has no file".to_owned())
+        self.config
+            .as_ref()
+            .map(|config| config.0.as_path())
+            .ok_or_else(|| "it has no file".to_owned())
     }
 
     /// Sends it a signal, as `kill` does.
     pub(crate) fn signal(&self, name: &str) -> Outcome {
-        let Some(process) = &self.process else { return Err("it has no process".to_owned()) };
-        let status = Command::new("kill").arg(format!("-{name}")).arg(process.child.id().to_string()).status();
-        status.map_err(|error| format!("kill: {error}"))?.success().then_some(()).ok_or_else(|| "no signal".to_owned())
+        let Some(process) = &self.process else {
+            return Err("it has no process".to_owned());
+        };
+        let status = Command::new("kill")
+            .arg(format!("-{name}"))
+            .arg(process.child.id().to_string())
+            .status();
+        status
+            .map_err(|error| format!("kill: {error}"))?
+            .success()
+            .then_some(())
+            .ok_or_else(|| "no signal".to_owned())
     }
 
     /// The exit status, if it has ended.
     pub(crate) fn ended(&mut self) -> Outcome<Option<ExitStatus>> {
-        let Some(process) = &mut self.process else { return Err("it has no process".to_owned()) };
+        let Some(process) = &mut self.process else {
+            return Err("it has no process".to_owned());
+        };
         process.child.try_wait().map_err(|error| error.to_string())
     }
 
     fn read(&self, file: &str) -> Outcome<Option<String>> {
-        let Some(process) = &self.process else { return Ok(None) };
+        let Some(process) = &self.process else {
+            return Ok(None);
+        };
         let path = format!("/proc/{}/{file}", process.child.id());
-        fs::read_to_string(&path).map(Some).map_err(|error| format!("{path}: {error}"))
+        fs::read_to_string(&path)
+            .map(Some)
+            .map_err(|error| format!("{path}: {error}"))
     }
 }
 
@@ -162,7 +218,11 @@ struct Scratch(PathBuf);
 impl Scratch {
     fn write(text: &str) -> Outcome<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let unique = format!("sluicegate-bench-{}-{}.toml", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let unique = format!(
+            "sluicegate-bench-{}-{}.toml",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
         let path = std::env::temp_dir().join(unique);
         fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Self(path))
@@ -181,6 +241,7 @@ pub(crate) fn beside(program: &Path, name: &str) -> PathBuf {
 }
 
 /// Limits that are never reached.
-pub(crate) const ROOM: &str = "concurrency = 20000\nconcurrency_per_key = 20000\nconnections = 20000\n";
+pub(crate) const ROOM: &str =
+    "concurrency = 20000\nconcurrency_per_key = 20000\nconnections = 20000\n";
 /// The system's unit of CPU time.
 const TICK: Duration = Duration::from_millis(10);

@@ -1,4 +1,5 @@
-//! The upstream of the benches: it writes prepared responses, so that its own cost does not affect the measurement.
+//! The upstream of the benches: it writes prepared responses, so that its own cost does not affect
+//! the measurement.
 
 use std::io;
 use std::net::SocketAddr;
@@ -43,11 +44,17 @@ async fn accept(listener: TcpListener, answers: Arc<Answers>, tell: UnboundedSen
     }
 }
 
-async fn serve(mut socket: TcpStream, answers: &Answers, tell: &UnboundedSender<Instant>) -> io::Result<()> {
+async fn serve(
+    mut socket: TcpStream,
+    answers: &Answers,
+    tell: &UnboundedSender<Instant>,
+) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let mut buffer = BytesMut::with_capacity(4096);
     loop {
-        let Some(length) = request(&mut socket, &mut buffer).await? else { return Ok(()) };
+        let Some(length) = request(&mut socket, &mut buffer).await? else {
+            return Ok(());
+        };
         let model = match is_of_its_path(&buffer[..length]) {
             true => model(&buffer[..length]).to_owned(),
             false => String::new(),
@@ -97,21 +104,28 @@ fn whole_length(message: &[u8]) -> Option<usize> {
     let text = std::str::from_utf8(&message[..head]).ok()?;
     let body = text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+        name.eq_ignore_ascii_case("content-length")
+            .then(|| value.trim().parse::<usize>().ok())?
     });
     Some(head + body.unwrap_or(0))
 }
 
 /// Returns true if a request is sent to the path of its model.
 fn is_of_its_path(request: &[u8]) -> bool {
-    let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let line = request
+        .split(|byte| *byte == b'\r')
+        .next()
+        .unwrap_or_default();
     memmem::find(line, OTHER_PATH.as_bytes()).is_some() == (model(request) == OTHER)
 }
 
 /// The model that a request names.
 fn model(request: &[u8]) -> &str {
     let from = memmem::find(request, MODEL).map_or(request.len(), |at| at + MODEL.len());
-    let name = request[from..].split(|byte| *byte == b'"').next().unwrap_or_default();
+    let name = request[from..]
+        .split(|byte| *byte == b'"')
+        .next()
+        .unwrap_or_default();
     std::str::from_utf8(name).unwrap_or_default()
 }
 
@@ -131,12 +145,18 @@ impl Answers {
     /// Builds responses with the simulator's text, which is that of a real server.
     fn made() -> Self {
         let ask = |path: &str, body: &'static str| honest::answer(&simulated(path, body));
-        let small = ask("/v1/chat/completions", r#"{"model":"small","messages":[{"role":"user","content":"hello"}]}"#);
+        let small = ask(
+            "/v1/chat/completions",
+            r#"{"model":"small","messages":[{"role":"user","content":"hello"}]}"#,
+        );
         let chat = ask(
             "/v1/chat/completions",
             r#"{"model":"chat-stream","stream":true,"messages":[{"role":"user","content":"count to 60"}]}"#,
         );
-        let responses = ask("/v1/responses", r#"{"model":"responses-stream","stream":true,"input":"count to 60"}"#);
+        let responses = ask(
+            "/v1/responses",
+            r#"{"model":"responses-stream","stream":true,"input":"count to 60"}"#,
+        );
         let chat = streamed(chat.pieces());
         Self {
             small: whole(&small.body_bytes()),
@@ -145,7 +165,9 @@ impl Answers {
             chat,
             responses: streamed(responses.pieces()),
             picture: whole(picture().as_bytes()),
-            unknown: vec![Bytes::from_static(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")],
+            unknown: vec![Bytes::from_static(
+                b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n",
+            )],
         }
     }
 
@@ -183,16 +205,21 @@ fn picture() -> String {
 }
 
 fn whole(body: &[u8]) -> Vec<Bytes> {
-    let head = format!("{OK}content-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+    let head = format!(
+        "{OK}content-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
     vec![Bytes::from([head.as_bytes(), body].concat())]
 }
 
 /// One chunk an event, the head with the first.
 fn streamed<'a>(events: impl Iterator<Item = &'a Bytes>) -> Vec<Bytes> {
-    let chunk = |event: &Bytes| [format!("{:x}\r\n", event.len()).as_bytes(), event, b"\r\n"].concat();
+    let chunk =
+        |event: &Bytes| [format!("{:x}\r\n", event.len()).as_bytes(), event, b"\r\n"].concat();
     let mut pieces: Vec<_> = events.map(chunk).collect();
     if let Some(first) = pieces.first_mut() {
-        let head = format!("{OK}content-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n");
+        let head =
+            format!("{OK}content-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n");
         first.splice(..0, head.into_bytes());
     }
     pieces.push(b"0\r\n\r\n".to_vec());
@@ -202,7 +229,8 @@ fn streamed<'a>(events: impl Iterator<Item = &'a Bytes>) -> Vec<Bytes> {
 /// The size of a picture in base64, typical for 1024 × 1024 pixels.
 const PICTURE_SIZE: usize = 2_500_000;
 
-/// The pause after each 16 events of an endless stream, which makes it as fast as the fastest models.
+/// The pause after each 16 events of an endless stream, which makes it as fast as the fastest
+/// models.
 const PACE: Duration = Duration::from_millis(64);
 
 /// The time that the upstream takes for a response with a fixed duration.

@@ -16,22 +16,31 @@ fn body(change: Value) -> Value {
     changed(base, &change)
 }
 
-/// Sends a request plain and streamed; returns both replies, checked to be well-formed and equal apart from their
-/// ids.
+/// Sends a request plain and streamed; returns both replies, checked to be well-formed and equal
+/// apart from their ids.
 #[track_caller]
 pub(crate) fn both(change: Value) -> Value {
     let server = GATEWAY.shared();
     let plain = server.post(TEXT, PATH, &body(change.clone()));
-    assert_eq!((plain.status, plain.header("content-type")), (200, Some("application/json")), "{}", plain.text());
+    assert_eq!(
+        (plain.status, plain.header("content-type")),
+        (200, Some("application/json")),
+        "{}",
+        plain.text()
+    );
     let mut streamed = body(change);
     streamed["stream"] = json!(true);
     streamed["stream_options"] = json!({"include_usage": true});
     let streamed = stream::chat(&server.post(TEXT, PATH, &streamed)).reply();
-    let (plain, streamed) = (nameless(plain.json()), nameless(serde_json::to_value(streamed).unwrap()));
+    let (plain, streamed) = (
+        nameless(plain.json()),
+        nameless(serde_json::to_value(streamed).unwrap()),
+    );
     assert_eq!(plain, streamed, "the plain reply is the fold of the stream");
     assert_eq!(plain["object"], "chat.completion");
     let usage = &plain["usage"];
-    let sum = usage["prompt_tokens"].as_u64().unwrap() + usage["completion_tokens"].as_u64().unwrap();
+    let sum =
+        usage["prompt_tokens"].as_u64().unwrap() + usage["completion_tokens"].as_u64().unwrap();
     assert_eq!(usage["total_tokens"], sum);
     assert_eq!(usage.as_object().unwrap().len(), 3, "no breakdown");
     plain
@@ -43,7 +52,9 @@ fn nameless(mut reply: Value) -> Value {
     reply["created"].take();
     for choice in reply["choices"].as_array_mut().unwrap() {
         // Indexing an absent member would insert null.
-        let calls = choice["message"].get_mut("tool_calls").and_then(Value::as_array_mut);
+        let calls = choice["message"]
+            .get_mut("tool_calls")
+            .and_then(Value::as_array_mut);
         for call in calls.into_iter().flatten() {
             call["id"].take();
         }
@@ -56,7 +67,9 @@ pub(crate) fn user(text: &str) -> Value {
 }
 
 pub(crate) fn text_of(reply: &Value) -> &str {
-    reply["choices"][0]["message"]["content"].as_str().expect("text")
+    reply["choices"][0]["message"]["content"]
+        .as_str()
+        .expect("text")
 }
 
 pub(crate) fn weather() -> Value {
@@ -83,18 +96,28 @@ fn pictures_are_answered_about() {
 
 #[test]
 fn a_forced_function_is_called_with_arguments_that_fit() {
-    for choice in [json!({"type": "function", "function": {"name": "get_weather"}}), json!("required")] {
+    for choice in [
+        json!({"type": "function", "function": {"name": "get_weather"}}),
+        json!("required"),
+    ] {
         let reply = both(
             json!({"messages": [user("What is the weather in Oslo?")], "tools": [weather()], "tool_choice": choice, "max_tokens": 128}),
         );
         let message = &reply["choices"][0]["message"];
         let call = &message["tool_calls"][0];
         assert_eq!(
-            (&call["function"]["name"], &reply["choices"][0]["finish_reason"]),
+            (
+                &call["function"]["name"],
+                &reply["choices"][0]["finish_reason"]
+            ),
             (&json!("get_weather"), &json!("tool_calls"))
         );
-        let arguments: Value = serde_json::from_str(call["function"]["arguments"].as_str().unwrap()).unwrap();
-        assert!(arguments["city"].is_string() && arguments.as_object().unwrap().len() == 1, "{arguments}");
+        let arguments: Value =
+            serde_json::from_str(call["function"]["arguments"].as_str().unwrap()).unwrap();
+        assert!(
+            arguments["city"].is_string() && arguments.as_object().unwrap().len() == 1,
+            "{arguments}"
+        );
         assert_eq!(message["content"], Value::Null);
     }
 }
@@ -102,13 +125,18 @@ fn a_forced_function_is_called_with_arguments_that_fit() {
 #[test]
 fn an_optional_function_is_a_call_that_fits_or_text() {
     let ask = |text: &str, choice: &str| {
-        both(json!({"messages": [user(text)], "tools": [weather()], "tool_choice": choice, "max_tokens": 96}))
+        both(
+            json!({"messages": [user(text)], "tools": [weather()], "tool_choice": choice, "max_tokens": 96}),
+        )
     };
     let called = ask("What is the weather in Oslo right now?", "auto");
     let call = &called["choices"][0]["message"]["tool_calls"][0]["function"];
     assert_eq!(call["name"], "get_weather", "{called}");
     let none = ask("What is the weather in Oslo right now?", "none");
-    assert!(none["choices"][0]["message"].get("tool_calls").is_none(), "{none}");
+    assert!(
+        none["choices"][0]["message"].get("tool_calls").is_none(),
+        "{none}"
+    );
 }
 
 #[test]
@@ -117,17 +145,25 @@ fn json_mode_gives_an_object() {
         json!({"messages": [user("Give me a JSON object with the name and age of a person.")], "response_format": {"type": "json_object"}, "max_tokens": 256}),
     );
     assert_eq!(reply["choices"][0]["finish_reason"], "stop", "{reply}");
-    assert!(serde_json::from_str::<Value>(text_of(&reply)).unwrap().is_object());
+    assert!(
+        serde_json::from_str::<Value>(text_of(&reply))
+            .unwrap()
+            .is_object()
+    );
 }
 
 #[test]
 fn a_json_schema_is_kept_to() {
     let schema = json!({"type": "object", "properties": {"zip": {"type": "integer"}, "city": {"type": "string", "maxLength": 20}, "kind": {"enum": ["big", "small"]}}, "required": ["zip", "city", "kind"], "additionalProperties": false});
     let format = json!({"type": "json_schema", "json_schema": {"name": "place", "strict": true, "schema": schema}});
-    let reply =
-        both(json!({"messages": [user("Describe Paris as JSON.")], "response_format": format, "max_tokens": 256}));
+    let reply = both(
+        json!({"messages": [user("Describe Paris as JSON.")], "response_format": format, "max_tokens": 256}),
+    );
     let place: Value = serde_json::from_str(text_of(&reply)).unwrap();
-    assert!(place["zip"].is_i64() && place["city"].is_string(), "{place}");
+    assert!(
+        place["zip"].is_i64() && place["city"].is_string(),
+        "{place}"
+    );
     assert!(["big", "small"].contains(&place["kind"].as_str().unwrap()));
     let order: Vec<_> = place.as_object().unwrap().keys().collect();
     assert_eq!(order, ["zip", "city", "kind"], "in the order of the schema");
@@ -141,7 +177,10 @@ fn the_cap_on_the_output_is_kept() {
         change[name] = json!(5);
         let reply = both(change);
         assert_eq!(
-            (&reply["choices"][0]["finish_reason"], &reply["usage"]["completion_tokens"]),
+            (
+                &reply["choices"][0]["finish_reason"],
+                &reply["usage"]["completion_tokens"]
+            ),
             (&json!("length"), &json!(5))
         );
     }
@@ -152,20 +191,33 @@ fn a_stop_text_ends_the_answer_and_is_no_part_of_it() {
     let whole = both(json!({"messages": [user("Count from one to five.")]}));
     let text = text_of(&whole);
     let word = text.split_whitespace().nth(2).expect("a few words");
-    let cut = both(json!({"messages": [user("Count from one to five.")], "stop": [word, "never said"]}));
+    let cut =
+        both(json!({"messages": [user("Count from one to five.")], "stop": [word, "never said"]}));
     assert_eq!(text_of(&cut), &text[..text.find(word).unwrap()]);
     assert_eq!(cut["choices"][0]["finish_reason"], "stop");
 }
 
 #[test]
 fn thoughts_come_before_the_answer_and_are_counted() {
-    let reply =
-        both(json!({"messages": [user("What is larger, 9.8 or 9.11?")], "reasoning_effort": "low", "max_tokens": 96}));
+    let reply = both(
+        json!({"messages": [user("What is larger, 9.8 or 9.11?")], "reasoning_effort": "low", "max_tokens": 96}),
+    );
     let message = &reply["choices"][0]["message"];
-    assert!(!message["reasoning_content"].as_str().expect("thoughts").trim().is_empty(), "{reply}");
+    assert!(
+        !message["reasoning_content"]
+            .as_str()
+            .expect("thoughts")
+            .trim()
+            .is_empty(),
+        "{reply}"
+    );
     assert!(!text_of(&reply).trim().is_empty());
-    let unasked = both(json!({"messages": [user("Say hello.")], "reasoning_effort": null, "max_tokens": 96}));
-    assert!(unasked["choices"][0]["message"]["reasoning_content"].is_string(), "alt-flash thinks by itself: {unasked}");
+    let unasked =
+        both(json!({"messages": [user("Say hello.")], "reasoning_effort": null, "max_tokens": 96}));
+    assert!(
+        unasked["choices"][0]["message"]["reasoning_content"].is_string(),
+        "alt-flash thinks by itself: {unasked}"
+    );
 }
 
 #[test]
@@ -178,19 +230,27 @@ fn the_stream_is_framed_as_clients_expect() {
     };
     let silent = ask(Value::Null);
     check_frame(&silent);
-    assert!(!silent.text().contains("\"usage\""), "no usage unless requested");
+    assert!(
+        !silent.text().contains("\"usage\""),
+        "no usage unless requested"
+    );
     let response = ask(json!({"include_usage": true}));
     check_frame(&response);
     let data = stream::data(&response);
     let last: Value = serde_json::from_str(&data[data.len() - 2]).unwrap();
-    assert!(last["choices"].as_array().unwrap().is_empty() && last["usage"]["total_tokens"].is_u64());
+    assert!(
+        last["choices"].as_array().unwrap().is_empty() && last["usage"]["total_tokens"].is_u64()
+    );
 }
 
 fn check_frame(response: &Response) {
     stream::chat(response).reply();
     assert!(response.text().ends_with("data: [DONE]\n\n") && !response.text().contains("event:"));
     assert_eq!(
-        (response.header("cache-control"), response.header("x-accel-buffering")),
+        (
+            response.header("cache-control"),
+            response.header("x-accel-buffering")
+        ),
         (Some("no-cache"), Some("no"))
     );
     assert!(response.header("x-request-id").unwrap().starts_with("req_"));

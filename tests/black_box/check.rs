@@ -1,4 +1,5 @@
-//! `sluicegate check`: prints where requests are sent, and all problems of a configuration before it is used.
+//! `sluicegate check`: prints where requests are sent, and all problems of a configuration before
+//! it is used.
 
 use crate::GATEWAY;
 
@@ -12,14 +13,24 @@ fn check(config: &str) -> Result<String, String> {
     }
     let output = command.output().expect("the binary runs");
     let text = |bytes| String::from_utf8(bytes).expect("messages are UTF-8");
-    if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
+    if output.status.success() {
+        Ok(text(output.stdout))
+    } else {
+        Err(text(output.stderr))
+    }
 }
 
 /// The upstream configurations that the documentation shows.
 fn documented() -> Vec<String> {
     let page = include_str!("../../docs/model-servers.md");
-    let blocks = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
-    blocks.filter(|block| block.contains("[[upstreams]]")).map(str::to_owned).collect()
+    let blocks = page
+        .split("```toml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next());
+    blocks
+        .filter(|block| block.contains("[[upstreams]]"))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
@@ -35,21 +46,35 @@ fn the_configurations_of_the_readme_are_right() {
         "  2. 'qwen3-coder' at upstream house (http://127.0.0.1:8000/v1, without a key)",
         "     /v1/responses, /v1/messages: translated to chat",
     ] {
-        assert!(report.lines().any(|found| found == line), "{line}\n{report}");
+        assert!(
+            report.lines().any(|found| found == line),
+            "{line}\n{report}"
+        );
     }
     let report = check(&configs[1]).unwrap();
-    for part in ["then https://eu.api.example.com/v1", "weight 3", "draws the order"] {
+    for part in [
+        "then https://eu.api.example.com/v1",
+        "weight 3",
+        "draws the order",
+    ] {
         assert!(report.contains(part), "{part}\n{report}");
     }
     // The second of the two Chat servers is not relayed: its streams are parsed and encoded again.
-    assert!(report.contains("/v1/responses, /v1/chat/completions: translated to chat"), "{report}");
+    assert!(
+        report.contains("/v1/responses, /v1/chat/completions: translated to chat"),
+        "{report}"
+    );
     assert!(!report.contains("sk-check"), "keys are not shown");
 }
 
 #[test]
 fn models_without_targets_are_embedded() {
-    let report = check("[[models]]\nid = \"alone\"\nfamily = \"text\"\nprotocols = [\"chat\"]\n").unwrap();
-    assert!(report.contains("alone\n  /v1/chat/completions: the embedded engine\n"), "{report}");
+    let report =
+        check("[[models]]\nid = \"alone\"\nfamily = \"text\"\nprotocols = [\"chat\"]\n").unwrap();
+    assert!(
+        report.contains("alone\n  /v1/chat/completions: the embedded engine\n"),
+        "{report}"
+    );
 }
 
 #[test]
@@ -92,16 +117,22 @@ fn every_problem_is_told_at_once() {
     ] {
         assert!(report.contains(part), "{part}\n{report}");
     }
-    assert!(!report.contains("targets[4]"), "the problem is reported once: {report}");
+    assert!(
+        !report.contains("targets[4]"),
+        "the problem is reported once: {report}"
+    );
 }
 
 #[test]
 fn unknown_settings_are_told_with_their_line() {
-    let of_upstream =
-        "[[upstreams]]\nname = \"u\"\nprotocol = \"chat\"\nbase_url = \"http://h/v1\"\ncolour = \"red\"\n";
+    let of_upstream = "[[upstreams]]\nname = \"u\"\nprotocol = \"chat\"\nbase_url = \"http://h/v1\"\ncolour = \"red\"\n";
     let report = check(of_upstream).unwrap_err();
-    assert!(report.contains("line 5") && report.contains("colour"), "{report}");
-    let of_model = "[[models]]\nid = \"m\"\nfamily = \"text\"\nprotocols = [\"chat\"]\ncolour = \"red\"\n";
+    assert!(
+        report.contains("line 5") && report.contains("colour"),
+        "{report}"
+    );
+    let of_model =
+        "[[models]]\nid = \"m\"\nfamily = \"text\"\nprotocols = [\"chat\"]\ncolour = \"red\"\n";
     let report = check(of_model).unwrap_err();
     assert!(report.contains("colour"), "{report}");
 }

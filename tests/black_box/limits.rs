@@ -1,4 +1,5 @@
-//! The concurrency limit: excess requests are refused at once and with the right error, and every permit is returned.
+//! The concurrency limit: excess requests are refused at once and with the right error, and every
+//! permit is returned.
 
 use std::net::Shutdown;
 use std::sync::Barrier;
@@ -14,16 +15,30 @@ const LIMIT: usize = 8;
 
 /// A gateway with a concurrency limit of [`LIMIT`].
 fn limited() -> Gateway {
-    GATEWAY.configured(&format!("[limits]\nconcurrency = {LIMIT}\nconcurrency_per_key = {LIMIT}\n"))
+    GATEWAY.configured(&format!(
+        "[limits]\nconcurrency = {LIMIT}\nconcurrency_per_key = {LIMIT}\n"
+    ))
 }
 
 /// A request that takes some time, over one of the protocols.
 fn long(index: usize, streams: bool) -> Request {
     let story = json!([{"role": "user", "content": "Tell a story."}]);
     let (key, path, mut body) = match index % 3 {
-        0 => (TEXT, "/v1/responses", json!({"model": "model-5.5", "input": story, "max_output_tokens": 12})),
-        1 => (TEXT, "/v1/chat/completions", json!({"model": "alt-flash", "messages": story, "max_tokens": 12})),
-        _ => (MESSAGES, "/v1/messages", json!({"model": "msg-sonnet-5", "messages": story, "max_tokens": 12})),
+        0 => (
+            TEXT,
+            "/v1/responses",
+            json!({"model": "model-5.5", "input": story, "max_output_tokens": 12}),
+        ),
+        1 => (
+            TEXT,
+            "/v1/chat/completions",
+            json!({"model": "alt-flash", "messages": story, "max_tokens": 12}),
+        ),
+        _ => (
+            MESSAGES,
+            "/v1/messages",
+            json!({"model": "msg-sonnet-5", "messages": story, "max_tokens": 12}),
+        ),
     };
     body["stream"] = Value::Bool(streams);
     Request::post(path, &body).bearer(key)
@@ -40,11 +55,22 @@ enum Fate {
 /// Classifies a response to `long(index, streams)`; anything but the three results fails the test.
 fn fate(index: usize, streams: bool, response: &Response) -> Fate {
     if response.status == 429 {
-        assert!(!(streams && index.is_multiple_of(3)), "a Responses stream is refused within the stream");
+        assert!(
+            !(streams && index.is_multiple_of(3)),
+            "a Responses stream is refused within the stream"
+        );
         let body = response.json();
-        let code = if index % 3 == 2 { &body["error"]["details"]["error_code"] } else { &body["error"]["code"] };
+        let code = if index % 3 == 2 {
+            &body["error"]["details"]["error_code"]
+        } else {
+            &body["error"]["code"]
+        };
         assert_eq!(code, "gateway_concurrency_limit", "{body}");
-        assert!(response.header("retry-after").is_some_and(|after| after.parse::<u32>().is_ok()));
+        assert!(
+            response
+                .header("retry-after")
+                .is_some_and(|after| after.parse::<u32>().is_ok())
+        );
         return Fate::Refused;
     }
     assert_eq!(response.status, 200, "{}", response.text());
@@ -52,7 +78,10 @@ fn fate(index: usize, streams: bool, response: &Response) -> Fate {
         (false, _) => assert_ne!(response.json()["usage"], Value::Null),
         (true, 0) => {
             if let End::Failure(failure) = stream::responses(response) {
-                assert!(failure.contains("\"gateway_concurrency_limit\""), "{failure}");
+                assert!(
+                    failure.contains("\"gateway_concurrency_limit\""),
+                    "{failure}"
+                );
                 return Fate::FailedInStream;
             }
         }
@@ -62,8 +91,8 @@ fn fate(index: usize, streams: bool, response: &Response) -> Fate {
     Fate::Served
 }
 
-/// Of many simultaneous requests to the embedded engine exactly as many as the limit are served, in order, and each
-/// other one gets the error of the limit.
+/// Of many simultaneous requests to the embedded engine exactly as many as the limit are served, in
+/// order, and each other one gets the error of the limit.
 #[test]
 fn o01_o02_o08_each_of_64_at_once_is_served_or_told_why_not() {
     let server = limited();
@@ -74,14 +103,26 @@ fn o01_o02_o08_each_of_64_at_once_is_served_or_told_why_not() {
             begin.wait();
             fate(index, streams, &long(index, streams).send(server.address()))
         };
-        let askers: Vec<_> = (0..64).map(|index| scope.spawn(move || ask(index))).collect();
-        askers.into_iter().map(|asker| asker.join().expect("no asker failed")).collect()
+        let askers: Vec<_> = (0..64)
+            .map(|index| scope.spawn(move || ask(index)))
+            .collect();
+        askers
+            .into_iter()
+            .map(|asker| asker.join().expect("no asker failed"))
+            .collect()
     });
     let count = |fate| fates.iter().filter(|found| **found == fate).count();
     assert!(count(Fate::Served) >= LIMIT, "{fates:?}");
-    assert!(count(Fate::Refused) > 0 && count(Fate::FailedInStream) > 0, "the limit was felt: {fates:?}");
+    assert!(
+        count(Fate::Refused) > 0 && count(Fate::FailedInStream) > 0,
+        "the limit was felt: {fates:?}"
+    );
     server.await_quiet();
-    assert_eq!(long(1, false).send(server.address()).status, 200, "all permits are there again");
+    assert_eq!(
+        long(1, false).send(server.address()).status,
+        200,
+        "all permits are there again"
+    );
 }
 
 /// Clients that disconnect leave no permit in use.
@@ -101,11 +142,19 @@ fn o04_two_hundred_clients_that_vanish_leave_nothing_behind() {
                 }
             }
         }
-        connection.disconnect(if index.is_multiple_of(2) { Shutdown::Both } else { Shutdown::Write });
+        connection.disconnect(if index.is_multiple_of(2) {
+            Shutdown::Both
+        } else {
+            Shutdown::Write
+        });
     }
     server.await_quiet();
     let after = (0..LIMIT).map(|index| long(index, true).send(server.address()));
-    assert!(after.enumerate().all(|(index, response)| fate(index, true, &response) == Fate::Served));
+    assert!(
+        after
+            .enumerate()
+            .all(|(index, response)| fate(index, true, &response) == Fate::Served)
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The running binary seen from outside: over sockets, with the real embedded model.
 //!
-//! `stream` validates every stream by the grammar of its protocol, `rows` are the tables of errors. Each other file tests
-//! one promised property.
+//! `stream` validates every stream by the grammar of its protocol, `rows` are the tables of errors.
+//! Each other file tests one promised property.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 

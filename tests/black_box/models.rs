@@ -1,4 +1,5 @@
-//! `GET /v1/models` and `GET /v1/models/{id}`: <https://platform.openai.com/docs/api-reference/models>.
+//! `GET /v1/models` and `GET /v1/models/{id}`:
+//! <https://platform.openai.com/docs/api-reference/models>.
 
 use serde_json::json;
 use testkit::{MESSAGES, Request, TEXT};
@@ -10,11 +11,20 @@ fn one_list_serves_both_families_of_clients() {
     let server = GATEWAY.shared();
     for key in [TEXT, MESSAGES] {
         let list = server.get(key, "/v1/models").json();
-        assert_eq!((&list["object"], &list["has_more"]), (&json!("list"), &json!(false)));
+        assert_eq!(
+            (&list["object"], &list["has_more"]),
+            (&json!("list"), &json!(false))
+        );
         let models = list["data"].as_array().unwrap();
-        assert_eq!((&list["first_id"], &list["last_id"]), (&models[0]["id"], &models[models.len() - 1]["id"]));
+        assert_eq!(
+            (&list["first_id"], &list["last_id"]),
+            (&models[0]["id"], &models[models.len() - 1]["id"])
+        );
         for model in models {
-            assert_eq!((&model["object"], &model["type"]), (&json!("model"), &json!("model")));
+            assert_eq!(
+                (&model["object"], &model["type"]),
+                (&json!("model"), &json!("model"))
+            );
             for name in ["id", "owned_by", "display_name", "created_at", "lifecycle"] {
                 assert!(model[name].is_string(), "{name}: {model}");
             }
@@ -26,12 +36,18 @@ fn one_list_serves_both_families_of_clients() {
 #[test]
 fn every_model_of_the_list_can_be_retrieved() {
     let server = GATEWAY.shared();
-    for model in server.get(TEXT, "/v1/models").json()["data"].as_array().unwrap() {
+    for model in server.get(TEXT, "/v1/models").json()["data"]
+        .as_array()
+        .unwrap()
+    {
         let path = format!("/v1/models/{}", model["id"].as_str().unwrap());
         assert_eq!(server.get(TEXT, &path).json(), *model);
     }
     let unknown = server.get(TEXT, "/v1/models/nope");
-    assert_eq!((unknown.status, &unknown.json()["error"]["code"]), (404, &json!("model_not_found")));
+    assert_eq!(
+        (unknown.status, &unknown.json()["error"]["code"]),
+        (404, &json!("model_not_found"))
+    );
 }
 
 #[test]
@@ -39,14 +55,27 @@ fn pages_are_cut_as_asked() {
     let server = GATEWAY.shared();
     let ids = |query: &str| {
         let list = server.get(TEXT, &format!("/v1/models{query}")).json();
-        let ids = list["data"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap().to_owned());
+        let ids = list["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|model| model["id"].as_str().unwrap().to_owned());
         (ids.collect::<Vec<_>>(), list["has_more"].as_bool().unwrap())
     };
     let (all, _) = ids("");
     assert_eq!(ids("?limit=2"), (all[..2].to_vec(), true));
-    assert_eq!(ids(&format!("?limit=2&after_id={}", all[1])), (all[2..4].to_vec(), true));
-    assert_eq!(ids(&format!("?after_id={}", all[all.len() - 1])), (vec![], false));
-    assert_eq!(ids("?limit=1000&client_version=1.2.3"), (all.clone(), false));
+    assert_eq!(
+        ids(&format!("?limit=2&after_id={}", all[1])),
+        (all[2..4].to_vec(), true)
+    );
+    assert_eq!(
+        ids(&format!("?after_id={}", all[all.len() - 1])),
+        (vec![], false)
+    );
+    assert_eq!(
+        ids("?limit=1000&client_version=1.2.3"),
+        (all.clone(), false)
+    );
     for query in ["?limit=0", "?limit=1001", "?limit=x", "?after_id=nope"] {
         let response = server.get(TEXT, &format!("/v1/models{query}"));
         assert_eq!(response.status, 400, "{query}: {}", response.text());
@@ -57,9 +86,16 @@ fn pages_are_cut_as_asked() {
 #[test]
 fn errors_are_told_in_the_words_of_the_one_who_asks() {
     let server = GATEWAY.shared();
-    let plain = Request::get("/v1/models/nope").bearer(TEXT).send(server.address());
+    let plain = Request::get("/v1/models/nope")
+        .bearer(TEXT)
+        .send(server.address());
     assert_eq!(plain.json()["error"]["param"], "model");
-    let versioned = Request::get("/v1/models/nope").bearer(TEXT).header("anthropic-version", "2023-06-01");
+    let versioned = Request::get("/v1/models/nope")
+        .bearer(TEXT)
+        .header("anthropic-version", "2023-06-01");
     let body = versioned.send(server.address()).json();
-    assert_eq!((&body["type"], &body["error"]["type"]), (&json!("error"), &json!("not_found_error")));
+    assert_eq!(
+        (&body["type"], &body["error"]["type"]),
+        (&json!("error"), &json!("not_found_error"))
+    );
 }

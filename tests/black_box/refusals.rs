@@ -1,5 +1,5 @@
-//! Every error that a client can get before a response starts: status, headers and the exact body, and the order of
-//! the checks.
+//! Every error that a client can get before a response starts: status, headers and the exact body,
+//! and the order of the checks.
 
 use std::thread;
 
@@ -30,22 +30,56 @@ fn openai() -> Vec<(&'static str, Request)> {
     let generation = |body: Value| Request::post("/v1/images/generations", &body).bearer(IMAGES);
     let edit = |body: Value| Request::post("/v1/images/edits", &body).bearer(IMAGES);
     let mask = json!({"prompt": "x", "images": [{"image_url": RED}], "mask": {"file_id": "f"}});
-    let plain_text = Request::post_bytes("/v1/responses", b"{}").header("content-type", "text/plain");
+    let plain_text =
+        Request::post_bytes("/v1/responses", b"{}").header("content-type", "text/plain");
     vec![
-        ("Responses without model", responses(json!({"input": user()}))),
-        ("Responses without input", responses(json!({"model": "alt-flash"}))),
-        ("string input for model-5.5", responses(json!({"model": "model-5.5", "input": "Hi."}))),
+        (
+            "Responses without model",
+            responses(json!({"input": user()})),
+        ),
+        (
+            "Responses without input",
+            responses(json!({"model": "alt-flash"})),
+        ),
+        (
+            "string input for model-5.5",
+            responses(json!({"model": "model-5.5", "input": "Hi."})),
+        ),
         ("image endpoint without prompt", generation(json!({}))),
-        ("partial_images -1", generation(json!({"prompt": "x", "partial_images": -1}))),
-        ("partial_images 4", generation(json!({"prompt": "x", "partial_images": 4}))),
+        (
+            "partial_images -1",
+            generation(json!({"prompt": "x", "partial_images": -1})),
+        ),
+        (
+            "partial_images 4",
+            generation(json!({"prompt": "x", "partial_images": 4})),
+        ),
         ("mask.file_id", edit(mask)),
         ("edit without image", edit(json!({"prompt": "x"}))),
-        ("text key on an image endpoint", Request::post("/v1/images/generations", &json!({})).bearer(TEXT)),
-        ("body does not parse", Request::post_bytes("/v1/responses", b"{\"model\":").bearer(TEXT)),
-        ("no Authorization", Request::post("/v1/responses", &json!({}))),
-        ("unknown key", Request::post("/v1/responses", &json!({})).bearer("sg_nobody")),
-        ("unknown model", responses(json!({"model": "nope", "input": user()}))),
-        ("unknown path", Request::post("/v1/nope", &json!({})).bearer(TEXT)),
+        (
+            "text key on an image endpoint",
+            Request::post("/v1/images/generations", &json!({})).bearer(TEXT),
+        ),
+        (
+            "body does not parse",
+            Request::post_bytes("/v1/responses", b"{\"model\":").bearer(TEXT),
+        ),
+        (
+            "no Authorization",
+            Request::post("/v1/responses", &json!({})),
+        ),
+        (
+            "unknown key",
+            Request::post("/v1/responses", &json!({})).bearer("sg_nobody"),
+        ),
+        (
+            "unknown model",
+            responses(json!({"model": "nope", "input": user()})),
+        ),
+        (
+            "unknown path",
+            Request::post("/v1/nope", &json!({})).bearer(TEXT),
+        ),
         ("wrong method", Request::get("/v1/responses").bearer(TEXT)),
         ("body over the limit", responses(large())),
         ("wrong content type", plain_text.bearer(TEXT)),
@@ -56,21 +90,38 @@ fn openai() -> Vec<(&'static str, Request)> {
 fn messages() -> Vec<(&'static str, Request)> {
     let messages = |body: Value| Request::post("/v1/messages", &body).bearer(MESSAGES);
     vec![
-        ("missing max_tokens", messages(json!({"model": "msg-sonnet-5", "messages": user()}))),
-        ("empty messages", messages(json!({"model": "msg-sonnet-5", "messages": [], "max_tokens": 1}))),
-        ("unknown key", Request::post("/v1/messages", &json!({})).header("x-api-key", "sg_nobody")),
-        ("text key on /v1/messages", Request::post("/v1/messages", &json!({})).bearer(TEXT)),
-        ("unknown model", messages(json!({"model": "nope", "messages": user(), "max_tokens": 1}))),
+        (
+            "missing max_tokens",
+            messages(json!({"model": "msg-sonnet-5", "messages": user()})),
+        ),
+        (
+            "empty messages",
+            messages(json!({"model": "msg-sonnet-5", "messages": [], "max_tokens": 1})),
+        ),
+        (
+            "unknown key",
+            Request::post("/v1/messages", &json!({})).header("x-api-key", "sg_nobody"),
+        ),
+        (
+            "text key on /v1/messages",
+            Request::post("/v1/messages", &json!({})).bearer(TEXT),
+        ),
+        (
+            "unknown model",
+            messages(json!({"model": "nope", "messages": user(), "max_tokens": 1})),
+        ),
         ("body over the limit", messages(large())),
     ]
 }
 
-/// Missing and out-of-range values are refused with 400, and the code and the field that the tables of errors have.
+/// Missing and out-of-range values are refused with 400, and the code and the field that the tables
+/// of errors have.
 #[test]
 fn j06_each_error_is_told_to_the_letter() {
     let server = small();
     for (table, requests) in [(Table::openai(), openai()), (Table::messages(), messages())] {
-        let send = |(when, request): (&'static str, Request)| (when, request.send(server.address()));
+        let send =
+            |(when, request): (&'static str, Request)| (when, request.send(server.address()));
         table.check_requests(&requests.into_iter().map(send).collect::<Vec<_>>());
     }
 }
@@ -85,7 +136,11 @@ fn over_the_limit_each_protocol_is_told_in_its_own_words() {
 
     let (openai, messages) = (Table::openai(), Table::messages());
     let over = openai.row("non-streaming request over the concurrency limit");
-    over.check(&server.post(TEXT, "/v1/responses", &json!({"model": "alt-flash", "input": "Hi."})));
+    over.check(&server.post(
+        TEXT,
+        "/v1/responses",
+        &json!({"model": "alt-flash", "input": "Hi."}),
+    ));
     for streams in [false, true] {
         let body = json!({"model": "alt-flash", "messages": user(), "stream": streams});
         over.check(&server.post(TEXT, "/v1/chat/completions", &body));
@@ -95,10 +150,21 @@ fn over_the_limit_each_protocol_is_told_in_its_own_words() {
         let body = json!({"model": "msg-sonnet-5", "messages": user(), "max_tokens": 1, "stream": streams});
         over.check(&server.post(MESSAGES, "/v1/messages", &body));
     }
-    let streamed = server.post(TEXT, "/v1/responses", &json!({"model": "alt-flash", "input": "Hi.", "stream": true}));
+    let streamed = server.post(
+        TEXT,
+        "/v1/responses",
+        &json!({"model": "alt-flash", "input": "Hi.", "stream": true}),
+    );
     let failure = crate::stream::responses(&streamed).failure();
-    assert!(failure.contains("gateway_concurrency_limit") && failure.contains("try again in 1s"), "{failure}");
-    assert_eq!(crate::stream::data(&streamed).len(), 2, "response.created and response.failed");
+    assert!(
+        failure.contains("gateway_concurrency_limit") && failure.contains("try again in 1s"),
+        "{failure}"
+    );
+    assert_eq!(
+        crate::stream::data(&streamed).len(),
+        2,
+        "response.created and response.failed"
+    );
 }
 
 #[test]
@@ -106,21 +172,64 @@ fn the_checks_come_in_their_order() {
     let server = small();
     // Each request is also wrong in every way that is checked later.
     let post = |path: &str, key: &str, kind: &str, body: &str| {
-        Request::post_bytes(path, body.as_bytes()).bearer(key).header("content-type", kind)
+        Request::post_bytes(path, body.as_bytes())
+            .bearer(key)
+            .header("content-type", kind)
     };
     let too_large = "{".repeat(1 << 17);
     let responses = "/v1/responses";
     let unknown_field = r#"{"model":"nope","input":7}"#;
     for (status, code, request) in [
-        (404, "not_found", post("/v1/nope", "nobody", "x/y", &too_large).method("PUT")),
-        (405, "method_not_allowed", post(responses, "nobody", "x/y", &too_large).method("PUT")),
-        (401, "invalid_api_key", post(responses, "nobody", "x/y", &too_large)),
-        (403, "insufficient_permissions", post(responses, IMAGES, "x/y", &too_large)),
-        (413, "request_too_large", post(responses, TEXT, "x/y", &too_large)),
-        (415, "unsupported_media_type", post(responses, TEXT, "x/y", "{")),
-        (400, "invalid_json", post(responses, TEXT, "application/json", "{")),
-        (400, "invalid_type", post(responses, TEXT, "application/json", unknown_field)),
-        (404, "model_not_found", post(responses, TEXT, "application/json", r#"{"model":"nope","input":"Hi."}"#)),
+        (
+            404,
+            "not_found",
+            post("/v1/nope", "nobody", "x/y", &too_large).method("PUT"),
+        ),
+        (
+            405,
+            "method_not_allowed",
+            post(responses, "nobody", "x/y", &too_large).method("PUT"),
+        ),
+        (
+            401,
+            "invalid_api_key",
+            post(responses, "nobody", "x/y", &too_large),
+        ),
+        (
+            403,
+            "insufficient_permissions",
+            post(responses, IMAGES, "x/y", &too_large),
+        ),
+        (
+            413,
+            "request_too_large",
+            post(responses, TEXT, "x/y", &too_large),
+        ),
+        (
+            415,
+            "unsupported_media_type",
+            post(responses, TEXT, "x/y", "{"),
+        ),
+        (
+            400,
+            "invalid_json",
+            post(responses, TEXT, "application/json", "{"),
+        ),
+        (
+            400,
+            "invalid_type",
+            post(responses, TEXT, "application/json", unknown_field),
+        ),
+        (
+            404,
+            "model_not_found",
+            post(
+                responses,
+                TEXT,
+                "application/json",
+                r#"{"model":"nope","input":"Hi."}"#,
+            ),
+        ),
         (
             400,
             "model_not_supported",
@@ -133,7 +242,12 @@ fn the_checks_come_in_their_order() {
         ),
     ] {
         let response = request.send(server.address());
-        assert_eq!((response.status, &response.json()["error"]["code"]), (status, &json!(code)), "{}", response.text());
+        assert_eq!(
+            (response.status, &response.json()["error"]["code"]),
+            (status, &json!(code)),
+            "{}",
+            response.text()
+        );
     }
 }
 
@@ -146,63 +260,109 @@ fn j05_every_violation_is_told_at_once_with_its_path() {
     let error = &response.json()["error"];
     assert_eq!(response.status, 400);
     for path in ["input[0].role", "temperature", "max_output_tokens"] {
-        assert!(error["message"].as_str().unwrap().contains(path), "{path}: {error}");
+        assert!(
+            error["message"].as_str().unwrap().contains(path),
+            "{path}: {error}"
+        );
     }
 }
 
-/// A body that is not a JSON object of the right shape is refused with 400, and the server keeps running.
+/// A body that is not a JSON object of the right shape is refused with 400, and the server keeps
+/// running.
 #[test]
 fn j01_hostile_bodies_are_refused_and_the_server_lives() {
     let server = GATEWAY.shared();
     let deep = "[".repeat(100_000);
-    for body in
-        [deep.as_str(), "", "null", "7", "\"x\"", "[]", "{}", "{\"model\":\"\\ud800\"}", "\u{feff}{}", "{\"a\":1e999}"]
-    {
+    for body in [
+        deep.as_str(),
+        "",
+        "null",
+        "7",
+        "\"x\"",
+        "[]",
+        "{}",
+        "{\"model\":\"\\ud800\"}",
+        "\u{feff}{}",
+        "{\"a\":1e999}",
+    ] {
         for path in ["/v1/responses", "/v1/chat/completions"] {
-            let response = Request::post_bytes(path, body.as_bytes()).bearer(TEXT).send(server.address());
+            let response = Request::post_bytes(path, body.as_bytes())
+                .bearer(TEXT)
+                .send(server.address());
             let error = &response.json()["error"];
             assert_eq!(
                 (response.status, &error["type"]),
                 (400, &json!("invalid_request_error")),
                 "{body:.40}: {error}"
             );
-            assert_eq!(error.as_object().unwrap().len(), 4, "all four members, always: {error}");
+            assert_eq!(
+                error.as_object().unwrap().len(),
+                4,
+                "all four members, always: {error}"
+            );
         }
     }
     let twice = r#"{"model":"alt-flash","model":"model-5.5","input":"Hi."}"#;
-    assert_eq!(Request::post_bytes("/v1/responses", twice.as_bytes()).bearer(TEXT).send(server.address()).status, 400);
+    assert_eq!(
+        Request::post_bytes("/v1/responses", twice.as_bytes())
+            .bearer(TEXT)
+            .send(server.address())
+            .status,
+        400
+    );
 }
 
 #[test]
 fn stored_files_and_text_models_on_image_endpoints_are_refused() {
     let server = GATEWAY.shared();
     let images = json!([{"image_url": RED}, {"file_id": "file-1"}]);
-    let stored = server.post(IMAGES, "/v1/images/edits", &json!({"prompt": "x", "images": images}));
+    let stored = server.post(
+        IMAGES,
+        "/v1/images/edits",
+        &json!({"prompt": "x", "images": images}),
+    );
     let error = &stored.json()["error"];
-    assert_eq!((stored.status, &error["code"]), (400, &json!("unsupported_parameter")));
+    assert_eq!(
+        (stored.status, &error["code"]),
+        (400, &json!("unsupported_parameter"))
+    );
     assert_eq!(error["param"], "images[1].file_id");
     let body = json!({"prompt": "A boat", "model": "alt-flash"});
     let text = server.post(IMAGES, "/v1/images/generations", &body);
-    assert_eq!((text.status, &text.json()["error"]["code"]), (400, &json!("model_not_supported")));
+    assert_eq!(
+        (text.status, &text.json()["error"]["code"]),
+        (400, &json!("model_not_supported"))
+    );
 }
 
 /// A compressed body is refused with 415, and is never decompressed.
 #[test]
 fn l11_compressed_bodies_are_refused_with_the_reason() {
     let server = GATEWAY.shared();
-    let request = Request::post_bytes("/v1/responses", b"\x1f\x8b").bearer(TEXT).header("content-encoding", "gzip");
+    let request = Request::post_bytes("/v1/responses", b"\x1f\x8b")
+        .bearer(TEXT)
+        .header("content-encoding", "gzip");
     let response = request.send(server.address());
-    assert_eq!((response.status, &response.json()["error"]["code"]), (415, &json!("unsupported_media_type")));
+    assert_eq!(
+        (response.status, &response.json()["error"]["code"]),
+        (415, &json!("unsupported_media_type"))
+    );
 }
 
 #[test]
 fn a_failing_request_does_not_disturb_its_neighbours() {
     let server = GATEWAY.shared();
-    let good =
-        json!({"model": "alt-flash", "input": "Say hello.", "max_output_tokens": 4, "reasoning": {"effort": "none"}});
+    let good = json!({"model": "alt-flash", "input": "Say hello.", "max_output_tokens": 4, "reasoning": {"effort": "none"}});
     thread::scope(|scope| {
-        let bad = scope.spawn(|| (0..20).all(|_| server.post(TEXT, "/v1/responses", &json!({})).status == 400));
+        let bad = scope.spawn(|| {
+            (0..20).all(|_| server.post(TEXT, "/v1/responses", &json!({})).status == 400)
+        });
         let served = server.post(TEXT, "/v1/responses", &good);
-        assert_eq!((served.status, bad.join().expect("no client failed")), (200, true), "{}", served.text());
+        assert_eq!(
+            (served.status, bad.join().expect("no client failed")),
+            (200, true),
+            "{}",
+            served.text()
+        );
     });
 }

@@ -32,11 +32,17 @@ fn replace(server: &Gateway, text: &str) {
 fn d08_a_changed_file_changes_keys_and_models() {
     let server = GATEWAY.without_engines(&with_key(OLD));
     assert_eq!((status(&server, OLD), status(&server, NEW)), (200, 401));
-    replace(&server, &(with_key(NEW) + &NOWHERE.replace("nobody", "mine")));
+    replace(
+        &server,
+        &(with_key(NEW) + &NOWHERE.replace("nobody", "mine")),
+    );
     await_that("the new key is taken", || status(&server, NEW) == 200);
     assert_eq!(status(&server, OLD), 401, "what was revoked is refused");
     let models = server.get(NEW, "/v1/models").json();
-    assert_eq!((&models["data"][0]["id"], &models["data"][1]), (&json!("mine"), &json!(null)));
+    assert_eq!(
+        (&models["data"][0]["id"], &models["data"][1]),
+        (&json!("mine"), &json!(null))
+    );
 }
 
 /// An invalid configuration file changes nothing and is logged.
@@ -44,14 +50,23 @@ fn d08_a_changed_file_changes_keys_and_models() {
 fn d08_a_wrong_file_changes_nothing_and_is_told() {
     let server = GATEWAY.without_engines(&with_key(OLD));
     let right = with_key(NEW) + NOWHERE;
-    for (part, wrong) in [("[[keys]]", "[limits"), ("name =", "colour = \"red\"\nname ="), ("\"nobody\"", "\"\"")] {
+    for (part, wrong) in [
+        ("[[keys]]", "[limits"),
+        ("name =", "colour = \"red\"\nname ="),
+        ("\"nobody\"", "\"\""),
+    ] {
         let before = server.log.lock().unwrap().len();
         replace(&server, &right.replace(part, wrong));
         server.signal("HUP");
         await_that("it is told", || {
-            server.log.lock().unwrap()[before..].contains("reload failed, keeping the previous configuration")
+            server.log.lock().unwrap()[before..]
+                .contains("reload failed, keeping the previous configuration")
         });
-        assert_eq!((status(&server, OLD), status(&server, NEW)), (200, 401), "{wrong}");
+        assert_eq!(
+            (status(&server, OLD), status(&server, NEW)),
+            (200, 401),
+            "{wrong}"
+        );
     }
 }
 
@@ -61,6 +76,8 @@ fn d08_a_hangup_reads_the_file_again() {
     let server = GATEWAY.without_engines(&with_key(OLD));
     let before = server.log.lock().unwrap().len();
     server.signal("HUP");
-    await_that("it was read", || server.log.lock().unwrap()[before..].contains("configuration reloaded"));
+    await_that("it was read", || {
+        server.log.lock().unwrap()[before..].contains("configuration reloaded")
+    });
     assert_eq!(status(&server, OLD), 200);
 }

@@ -1,8 +1,8 @@
 //! The tables of the errors that a client can get before a response starts, word for word.
 //!
-//! Each row is provoked somewhere: in `refusals` those that a request alone provokes; in `errors` of
-//! `tests/upstreams` those that need an upstream, a limit, a slow client or a shutdown. One row of each table needs a
-//! panic, which the tests of `crates/server/src/gateway.rs` inject.
+//! Each row is provoked somewhere: in `refusals` those that a request alone provokes; in `errors`
+//! of `tests/upstreams` those that need an upstream, a limit, a slow client or a shutdown. One row
+//! of each table needs a panic, which the tests of `crates/server/src/gateway.rs` inject.
 
 use std::collections::BTreeSet;
 
@@ -38,31 +38,60 @@ impl Table {
             "upstream timeout",
         ];
         let panic = "internal error before the first byte";
-        Self::new(include_str!("fixtures/errors-openai-style.json"), scenes, panic)
+        Self::new(
+            include_str!("fixtures/errors-openai-style.json"),
+            scenes,
+            panic,
+        )
     }
 
     /// The errors of Messages.
     pub(crate) fn messages() -> Self {
-        let scenes = &["over the concurrency limit", "upstream timeout", "upstream overloaded"];
-        Self::new(include_str!("fixtures/errors-messages-style.json"), scenes, "internal error")
+        let scenes = &[
+            "over the concurrency limit",
+            "upstream timeout",
+            "upstream overloaded",
+        ];
+        Self::new(
+            include_str!("fixtures/errors-messages-style.json"),
+            scenes,
+            "internal error",
+        )
     }
 
     fn new(rows: &str, scenes: &'static [&'static str], panic: &'static str) -> Self {
-        Self { rows: serde_json::from_str(rows).expect("a table of errors"), scenes, panic }
+        Self {
+            rows: serde_json::from_str(rows).expect("a table of errors"),
+            scenes,
+            panic,
+        }
     }
 
     /// The row of this name.
     #[track_caller]
     pub(crate) fn row(&self, when: &str) -> &Row {
-        self.rows.iter().find(|row| row.when == when).unwrap_or_else(|| panic!("no row {when}"))
+        self.rows
+            .iter()
+            .find(|row| row.when == when)
+            .unwrap_or_else(|| panic!("no row {when}"))
     }
 
-    /// Asserts that these are all rows that a request alone provokes, each with a matching response.
+    /// Asserts that these are all rows that a request alone provokes, each with a matching
+    /// response.
     #[track_caller]
     pub(crate) fn check_requests(&self, responses: &[(&str, Response)]) {
         let owed = self.names(|when| !self.scenes.contains(&when) && when != self.panic);
-        assert_eq!(responses.iter().map(|(when, _)| *when).collect::<BTreeSet<_>>(), owed, "every row is provoked");
-        responses.iter().for_each(|(when, response)| self.row(when).check(response));
+        assert_eq!(
+            responses
+                .iter()
+                .map(|(when, _)| *when)
+                .collect::<BTreeSet<_>>(),
+            owed,
+            "every row is provoked"
+        );
+        responses
+            .iter()
+            .for_each(|(when, response)| self.row(when).check(response));
     }
 
     /// Asserts that these are all rows that need more than a request, each with matching responses.
@@ -70,15 +99,28 @@ impl Table {
     pub(crate) fn check_scenes(&self, scenes: &[(&str, Vec<Response>)]) {
         let owed = self.names(|when| self.scenes.contains(&when));
         assert_eq!(owed.len(), self.scenes.len(), "each scene is of a row");
-        assert_eq!(scenes.iter().map(|(when, _)| *when).collect::<BTreeSet<_>>(), owed, "every row is provoked");
+        assert_eq!(
+            scenes
+                .iter()
+                .map(|(when, _)| *when)
+                .collect::<BTreeSet<_>>(),
+            owed,
+            "every row is provoked"
+        );
         for (when, responses) in scenes {
             assert!(!responses.is_empty(), "{when}");
-            responses.iter().for_each(|response| self.row(when).check(response));
+            responses
+                .iter()
+                .for_each(|response| self.row(when).check(response));
         }
     }
 
     fn names(&self, which: impl Fn(&str) -> bool) -> BTreeSet<&str> {
-        self.rows.iter().map(|row| row.when.as_str()).filter(|when| which(when)).collect()
+        self.rows
+            .iter()
+            .map(|row| row.when.as_str())
+            .filter(|when| which(when))
+            .collect()
     }
 }
 
@@ -86,18 +128,28 @@ impl Row {
     /// Asserts that a response is the one of this row. Ids are only compared with each other.
     #[track_caller]
     pub(crate) fn check(&self, response: &Response) {
-        let id = response.header("x-request-id").expect("every response has an id");
+        let id = response
+            .header("x-request-id")
+            .expect("every response has an id");
         assert!(id.starts_with("req_") && id.len() > 20, "{id}");
         let mut expected = self.body.clone();
         if expected.get("request_id").is_some() {
             expected["request_id"] = json!(id);
         }
         if let Some((_, sentence)) = SAY_MORE.iter().find(|(when, _)| *when == self.when) {
-            let begins = expected["error"]["message"].as_str().expect("a sentence").trim_end_matches('.');
+            let begins = expected["error"]["message"]
+                .as_str()
+                .expect("a sentence")
+                .trim_end_matches('.');
             assert!(sentence.starts_with(begins), "{}: {begins}", self.when);
             expected["error"]["message"] = json!(sentence);
         }
-        assert_eq!((response.status, response.json()), (self.status, expected), "{}", self.when);
+        assert_eq!(
+            (response.status, response.json()),
+            (self.status, expected),
+            "{}",
+            self.when
+        );
         for (name, value) in &self.headers {
             let value = value.as_str().unwrap_or_default();
             let value = if value == "req_<id>" { id } else { value };
@@ -106,9 +158,19 @@ impl Row {
     }
 }
 
-/// The rows whose message continues in the gateway: with the place, the value that was found, or the remedy.
+/// The rows whose message continues in the gateway: with the place, the value that was found, or
+/// the remedy.
 const SAY_MORE: [(&str, &str); 3] = [
-    ("body does not parse", "The request body is not valid JSON (line 1, column 9)."),
-    ("no Authorization", "No API key was provided. Send it as 'Authorization: Bearer <key>'."),
-    ("wrong content type", "Content-Type must be application/json, but it is 'text/plain'."),
+    (
+        "body does not parse",
+        "The request body is not valid JSON (line 1, column 9).",
+    ),
+    (
+        "no Authorization",
+        "No API key was provided. Send it as 'Authorization: Bearer <key>'.",
+    ),
+    (
+        "wrong content type",
+        "Content-Type must be application/json, but it is 'text/plain'.",
+    ),
 ];

@@ -8,12 +8,13 @@ use crate::stream;
 
 /// A gateway that shuts down on request, with this drain timeout for open responses.
 fn leaving(drain: &str) -> Gateway {
-    GATEWAY.configured(&format!("[limits]\nlame_duck = \"1ms\"\ndrain = \"{drain}\"\n"))
+    GATEWAY.configured(&format!(
+        "[limits]\nlame_duck = \"1ms\"\ndrain = \"{drain}\"\n"
+    ))
 }
 
 fn story(tokens: u32) -> Request {
-    let body =
-        json!({"model": "alt-flash", "input": "Tell a long story.", "stream": true, "max_output_tokens": tokens});
+    let body = json!({"model": "alt-flash", "input": "Tell a long story.", "stream": true, "max_output_tokens": tokens});
     Request::post("/v1/responses", &body).bearer(TEXT)
 }
 
@@ -29,8 +30,8 @@ fn d02_an_open_stream_is_brought_to_its_end() {
     assert!(connection.is_closed());
 }
 
-/// A stream of the embedded engine that is open at the drain deadline ends with a failure event, and the process
-/// exits with success.
+/// A stream of the embedded engine that is open at the drain deadline ends with a failure event,
+/// and the process exits with success.
 #[test]
 fn d03_past_the_deadline_an_open_stream_is_told_that_it_failed() {
     let mut server = leaving("1ms");
@@ -42,18 +43,30 @@ fn d03_past_the_deadline_an_open_stream_is_told_that_it_failed() {
     assert!(server.wait().success());
 }
 
-/// During the shutdown delay the gateway is alive and not ready, still answers, and closes each connection after its
-/// response.
+/// During the shutdown delay the gateway is alive and not ready, still answers, and closes each
+/// connection after its response.
 #[test]
 fn d01_while_it_leaves_it_is_not_ready_and_closes_what_it_answers() {
     let server = GATEWAY.without_engines("[limits]\nlame_duck = \"60s\"\n");
-    let ready = || Request::get("/readyz").send(server.admin.expect("an admin address")).status;
+    let ready = || {
+        Request::get("/readyz")
+            .send(server.admin.expect("an admin address"))
+            .status
+    };
     assert_eq!(ready(), 200);
     server.signal("TERM");
     await_that("it is not ready", || ready() == 503);
     let response = server.get(TEXT, "/v1/models");
-    assert_eq!((response.status, response.header("connection")), (200, Some("close")));
-    assert_eq!(Request::get("/livez").send(server.admin.expect("an admin address")).status, 200);
+    assert_eq!(
+        (response.status, response.header("connection")),
+        (200, Some("close"))
+    );
+    assert_eq!(
+        Request::get("/livez")
+            .send(server.admin.expect("an admin address"))
+            .status,
+        200
+    );
 }
 
 #[test]

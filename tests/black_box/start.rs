@@ -20,7 +20,9 @@ fn failure(command: &mut Command) -> String {
 fn serve(config: &str) -> (Scratch, Command) {
     let file = GATEWAY.file("sluicegate.toml", config);
     let mut command = GATEWAY.command();
-    command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file.0);
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--config"])
+        .arg(&file.0);
     (file, command)
 }
 
@@ -28,8 +30,16 @@ fn serve(config: &str) -> (Scratch, Command) {
 fn a_taken_port_is_named() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let message = failure(GATEWAY.command().args(["serve", "--listen", &address, "--admin", "127.0.0.1:0"]));
-    assert!(message.contains(&address) && message.contains("--listen"), "{message}");
+    let message =
+        failure(
+            GATEWAY
+                .command()
+                .args(["serve", "--listen", &address, "--admin", "127.0.0.1:0"]),
+        );
+    assert!(
+        message.contains(&address) && message.contains("--listen"),
+        "{message}"
+    );
     assert_eq!(message.lines().count(), 1, "{message}");
 }
 
@@ -37,7 +47,10 @@ fn a_taken_port_is_named() {
 fn missing_and_damaged_weights_are_told_with_the_remedy() {
     let (_file, mut command) = serve("");
     let message = failure(command.env("SLUICEGATE_MODEL", "/nonexistent/model.gguf"));
-    assert!(message.contains("/nonexistent/model.gguf") && message.contains("cargo xtask fetch-model"), "{message}");
+    assert!(
+        message.contains("/nonexistent/model.gguf") && message.contains("cargo xtask fetch-model"),
+        "{message}"
+    );
     assert_eq!(message.lines().count(), 1, "{message}");
     let damaged = GATEWAY.file("model.gguf", "GGUF, but not really");
     let (_file, mut command) = serve("");
@@ -50,30 +63,53 @@ fn missing_and_damaged_weights_are_told_with_the_remedy() {
 fn a_bad_file_is_told_with_its_line() {
     let (_file, mut command) = serve("[limits]\nconcurrency = 4\ncolour = \"red\"\n");
     let message = failure(&mut command);
-    assert!(message.contains("line 3") && message.contains("colour"), "{message}");
+    assert!(
+        message.contains("line 3") && message.contains("colour"),
+        "{message}"
+    );
     let (_file, mut command) = serve("[limits]\nconcurrency = 0\nkeep_alive = \"0s\"\n");
     let message = failure(&mut command);
-    assert!(message.contains("limits.concurrency") && message.contains("limits.keep_alive"), "both at once: {message}");
-    let message = failure(GATEWAY.command().args(["serve", "--config", "/nonexistent/sluicegate.toml"]));
-    assert!(message.contains("/nonexistent/sluicegate.toml"), "{message}");
+    assert!(
+        message.contains("limits.concurrency") && message.contains("limits.keep_alive"),
+        "both at once: {message}"
+    );
+    let message =
+        failure(
+            GATEWAY
+                .command()
+                .args(["serve", "--config", "/nonexistent/sluicegate.toml"]),
+        );
+    assert!(
+        message.contains("/nonexistent/sluicegate.toml"),
+        "{message}"
+    );
 }
 
-/// A configuration file without keys is refused at startup, instead of serving without authentication.
+/// A configuration file without keys is refused at startup, instead of serving without
+/// authentication.
 #[test]
 fn a08_a_file_without_keys_is_refused_and_never_open() {
     let (_file, mut command) = serve("");
-    for variable in ["SLUICEGATE_TEXT_KEY", "SLUICEGATE_MESSAGES_KEY", "SLUICEGATE_IMAGE_KEY"] {
+    for variable in [
+        "SLUICEGATE_TEXT_KEY",
+        "SLUICEGATE_MESSAGES_KEY",
+        "SLUICEGATE_IMAGE_KEY",
+    ] {
         command.env_remove(variable);
     }
     let message = failure(&mut command);
-    assert!(message.contains("[[keys]]") && message.contains("SLUICEGATE_TEXT_KEY"), "{message}");
+    assert!(
+        message.contains("[[keys]]") && message.contains("SLUICEGATE_TEXT_KEY"),
+        "{message}"
+    );
 }
 
 /// An invalid key is refused at startup, and every problem of it is reported.
 #[test]
 fn a08_every_bad_key_is_told() {
-    let (file, _) =
-        serve("[[keys]]\nname = \"a\"\nhash = \"sha256:12\"\nscopes = [\"text\", \"smell\"]\nexpires = \"soon\"\n");
+    let (file, _) = serve(
+        "[[keys]]\nname = \"a\"\nhash = \"sha256:12\"\nscopes = [\"text\", \"smell\"]\nexpires = \"soon\"\n",
+    );
     let message = failure(GATEWAY.command().args(["check", "--config"]).arg(&file.0));
     for part in ["hash", "smell", "soon"] {
         assert!(message.contains(part), "{part}: {message}");
@@ -85,13 +121,31 @@ fn a08_every_bad_key_is_told() {
 fn a12_a_new_key_is_shown_once_with_lines_that_are_taken() {
     let output = GATEWAY
         .command()
-        .args(["keys", "new", "--name", "team-a", "--scopes", "text,messages", "--expires", "90d"])
+        .args([
+            "keys",
+            "new",
+            "--name",
+            "team-a",
+            "--scopes",
+            "text,messages",
+            "--expires",
+            "90d",
+        ])
         .output();
     let shown = String::from_utf8(output.unwrap().stdout).unwrap();
     let key = shown.lines().next().unwrap();
     let lines = shown.split_once("[[keys]]").unwrap().1;
     assert!(!lines.contains(key), "the file gets the hash alone");
     let file = GATEWAY.file("sluicegate.toml", &format!("[[keys]]{lines}"));
-    let checked = GATEWAY.command().args(["check", "--config"]).arg(&file.0).output().unwrap();
-    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    let checked = GATEWAY
+        .command()
+        .args(["check", "--config"])
+        .arg(&file.0)
+        .output()
+        .unwrap();
+    assert!(
+        checked.status.success(),
+        "{}",
+        String::from_utf8_lossy(&checked.stderr)
+    );
 }

@@ -1,4 +1,5 @@
-//! Streams as the tests see them: each is decoded in pieces and validated by the grammar of its protocol.
+//! Streams as the tests see them: each is decoded in pieces and validated by the grammar of its
+//! protocol.
 
 use sse::Decoder;
 use testkit::Response;
@@ -7,9 +8,16 @@ use testkit::Response;
 #[track_caller]
 pub(crate) fn data(response: &Response) -> Vec<String> {
     assert_eq!(response.status, 200, "{}", response.text());
-    assert_eq!(response.header("content-type"), Some("text/event-stream; charset=utf-8"));
+    assert_eq!(
+        response.header("content-type"),
+        Some("text/event-stream; charset=utf-8")
+    );
     assert_eq!(response.header("content-length"), None);
-    assert!(response.is_complete(), "the body came to its end: {}", response.text());
+    assert!(
+        response.is_complete(),
+        "the body came to its end: {}",
+        response.text()
+    );
     let whole = decode(&response.body, usize::MAX);
     assert_eq!(whole, decode(&response.body, 7), "in any pieces");
     whole
@@ -20,7 +28,12 @@ fn decode(bytes: &[u8], size: usize) -> Vec<String> {
     for piece in bytes.chunks(size.min(bytes.len().max(1))) {
         decoder.feed(piece.to_vec().into());
         while let Some(event) = decoder.poll() {
-            data.push(event.expect("an event within the limits").data().into_owned());
+            data.push(
+                event
+                    .expect("an event within the limits")
+                    .data()
+                    .into_owned(),
+            );
         }
     }
     decoder.finish().expect("no event is cut");
@@ -52,14 +65,17 @@ impl<T: std::fmt::Debug> End<T> {
     }
 }
 
-/// Validates a stream by the grammar of a protocol and folds it. Anything outside the grammar fails the test.
+/// Validates a stream by the grammar of a protocol and folds it. Anything outside the grammar fails
+/// the test.
 macro_rules! read_stream {
     ($name:ident, $protocol:ident, $reply:ty) => {
         #[track_caller]
         pub(crate) fn $name(response: &Response) -> End<$reply> {
             let events: Vec<_> = data(response)
                 .iter()
-                .map(|data| $protocol::Event::read(data).unwrap_or_else(|error| panic!("{error}: {data}")))
+                .map(|data| {
+                    $protocol::Event::read(data).unwrap_or_else(|error| panic!("{error}: {data}"))
+                })
                 .collect();
             let terminals = events.iter().filter(|event| event.is_terminal()).count();
             assert_eq!(terminals, 1, "exactly one end: {}", response.text());
@@ -71,7 +87,9 @@ macro_rules! read_stream {
             }
             match fold.finish() {
                 Ok(reply) => End::Reply(reply),
-                Err($protocol::StreamError::Failed(failure)) => End::Failure(serde_json::to_string(&failure).unwrap()),
+                Err($protocol::StreamError::Failed(failure)) => {
+                    End::Failure(serde_json::to_string(&failure).unwrap())
+                }
                 Err(error) => panic!("{error}\n{}", response.text()),
             }
         }

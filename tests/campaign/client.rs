@@ -14,8 +14,14 @@ use crate::pipe::Pipe;
 /// The bytes of a request, with headers that must not be forwarded.
 pub(crate) fn request(fault: &Fault) -> Vec<u8> {
     let (path, (kind, body)) = match fault.client {
-        Protocol::Images => (fault.drawing.path(), fault.drawing.request(&fault.nonce(), fault.stream)),
-        client => (path(client), ("application/json", words(fault).to_string().into_bytes())),
+        Protocol::Images => (
+            fault.drawing.path(),
+            fault.drawing.request(&fault.nonce(), fault.stream),
+        ),
+        client => (
+            path(client),
+            ("application/json", words(fault).to_string().into_bytes()),
+        ),
     };
     let head = format!(
         "POST {path} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer {CLIENT_KEY}\r\ncontent-type: {kind}\r\n\
@@ -54,7 +60,8 @@ pub(crate) async fn read_into(bytes: &mut Vec<u8>, pipe: &mut Pipe, at_once: usi
 
 /// Returns true if a response is complete, by a cheap check.
 fn ends(bytes: &[u8]) -> bool {
-    let is_near = bytes.ends_with(b"0\r\n\r\n") || bytes.ends_with(b"}") || bytes.ends_with(b"\r\n\r\n");
+    let is_near =
+        bytes.ends_with(b"0\r\n\r\n") || bytes.ends_with(b"}") || bytes.ends_with(b"\r\n\r\n");
     is_near && Response::parse(bytes).is_some_and(|response| response.is_complete())
 }
 

@@ -6,7 +6,8 @@ use std::ops::Range;
 pub(crate) struct Dice(u64);
 
 impl Dice {
-    /// The generator for one fault of a campaign: adjacent seeds and numbers give independent sequences.
+    /// The generator for one fault of a campaign: adjacent seeds and numbers give independent
+    /// sequences.
     pub(crate) fn new(seed: u64, number: u64) -> Self {
         let mut dice = Self(seed);
         let start = dice.next() ^ number.wrapping_mul(0xD129_0B26_E8C4_9A35);

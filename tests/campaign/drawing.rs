@@ -31,24 +31,43 @@ enum Form {
 
 impl Drawing {
     pub(crate) fn draw(dice: &mut Dice) -> Self {
-        Self { form: *dice.one(&FORMS), count: dice.among(1..4) as u32, is_long: dice.once_in(3) }
+        Self {
+            form: *dice.one(&FORMS),
+            count: dice.among(1..4) as u32,
+            is_long: dice.once_in(3),
+        }
     }
 
     pub(crate) fn operation(self) -> Operation {
-        if self.form == Form::Generation { Operation::Generation } else { Operation::Edit }
+        if self.form == Form::Generation {
+            Operation::Generation
+        } else {
+            Operation::Edit
+        }
     }
 
     pub(crate) fn path(self) -> &'static str {
-        if self.form == Form::Generation { "/v1/images/generations" } else { "/v1/images/edits" }
+        if self.form == Form::Generation {
+            "/v1/images/generations"
+        } else {
+            "/v1/images/edits"
+        }
     }
 
     /// The content type of the request, and its body.
     pub(crate) fn request(self, prompt: &str, stream: bool) -> (&'static str, Vec<u8>) {
-        let mut body = ask(Protocol::Images, protocol_name(Protocol::Images), prompt, stream);
+        let mut body = ask(
+            Protocol::Images,
+            protocol_name(Protocol::Images),
+            prompt,
+            stream,
+        );
         body["n"] = self.count.into();
         match self.form {
             Form::Generation => {}
-            Form::Json => body["images"] = json!([{"image_url": format!("data:image/png;base64,{RED}")}]),
+            Form::Json => {
+                body["images"] = json!([{"image_url": format!("data:image/png;base64,{RED}")}]);
+            }
             Form::Multipart => return ("multipart/form-data; boundary=sgb", multipart(&body)),
         }
         ("application/json", body.to_string().into_bytes())
@@ -71,10 +90,16 @@ impl Drawing {
 fn multipart(body: &Value) -> Vec<u8> {
     let mut form = Vec::new();
     for (name, value) in body.as_object().into_iter().flatten() {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        form.extend(format!("--sgb\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n").bytes());
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        form.extend(
+            format!("--sgb\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
+                .bytes(),
+        );
     }
-    let head = "--sgb\r\ncontent-disposition: form-data; name=\"image\"; filename=\"a.png\"\r\n\r\n";
+    let head =
+        "--sgb\r\ncontent-disposition: form-data; name=\"image\"; filename=\"a.png\"\r\n\r\n";
     let picture = STANDARD.decode(RED).unwrap();
     form.extend([head.as_bytes(), &picture, b"\r\n--sgb--\r\n"].concat());
     form

@@ -1,5 +1,5 @@
-//! One fault: the client, the upstream, the request, the connections, and what fails. All of it follows from a seed
-//! and a number.
+//! One fault: the client, the upstream, the request, the connections, and what fails. All of it
+//! follows from a seed and a number.
 
 use std::fmt;
 use std::time::Duration;
@@ -127,11 +127,28 @@ impl Fault {
     pub(crate) fn draw(seed: u64, number: u64) -> Self {
         let dice = &mut Dice::new(seed, number);
         let client = *dice.one(&PROTOCOLS);
-        let upstream = if client == Protocol::Images { client } else { *dice.one(&PROTOCOLS[..3]) };
-        let question = if client == Protocol::Images { Question::Text } else { *dice.one(&Question::ALL) };
+        let upstream = if client == Protocol::Images {
+            client
+        } else {
+            *dice.one(&PROTOCOLS[..3])
+        };
+        let question = if client == Protocol::Images {
+            Question::Text
+        } else {
+            *dice.one(&Question::ALL)
+        };
         let stream = !dice.once_in(4);
         let drawing = Drawing::draw(dice);
-        Self { number, client, upstream, stream, question, drawing, kind: Kind::draw(dice), pace: Pace::draw(dice) }
+        Self {
+            number,
+            client,
+            upstream,
+            stream,
+            question,
+            drawing,
+            kind: Kind::draw(dice),
+            pace: Pace::draw(dice),
+        }
     }
 
     /// The text of the request, which the reply repeats.
@@ -175,7 +192,11 @@ impl Fault {
     /// The reply of a conforming upstream.
     fn honest(&self, request: &Request) -> Play {
         let play = honest::answer(request);
-        if self.client == Protocol::Images { self.drawing.lengthened(play) } else { play }
+        if self.client == Protocol::Images {
+            self.drawing.lengthened(play)
+        } else {
+            play
+        }
     }
 
     /// Returns true if the upstream is so slow that a timeout may expire.
@@ -194,8 +215,16 @@ impl Fault {
     }
 
     fn paced(&self, play: Play) -> Play {
-        let play = if self.pace.pieces.is_empty() { play } else { play.chunked_by(&self.pace.pieces) };
-        if self.pace.pause.is_zero() { play } else { play.paced(self.pace.pause) }
+        let play = if self.pace.pieces.is_empty() {
+            play
+        } else {
+            play.chunked_by(&self.pace.pieces)
+        };
+        if self.pace.pause.is_zero() {
+            play
+        } else {
+            play.paced(self.pace.pause)
+        }
     }
 }
 
@@ -224,7 +253,8 @@ impl Kind {
             let name = dice.one(scenario::all()).template;
             if !ENDLESS.contains(&name) {
                 let numbered = name.replace('N', &dice.among(0..600).to_string());
-                return scenario::named(&numbered).unwrap_or_else(|| panic!("no scenario {numbered}"));
+                return scenario::named(&numbered)
+                    .unwrap_or_else(|| panic!("no scenario {numbered}"));
             }
         }
     }
@@ -238,7 +268,9 @@ impl Kind {
             Self::Cut(_, Cut::Clean) => "answer ended early",
             Self::Cut(_, Cut::Hold) => "answer stalled",
             Self::HeadCut(..) => "head cut",
-            Self::Changed(_, Change::Byte(_) | Change::Inserted(_) | Change::Removed) => "byte changed",
+            Self::Changed(_, Change::Byte(_) | Change::Inserted(_) | Change::Removed) => {
+                "byte changed"
+            }
             Self::Changed(..) => "event lost, doubled, late",
             Self::Hollow(_) => "hollow reply",
             Self::Scenario(_) => "scenario",
@@ -267,7 +299,10 @@ impl Kind {
 
     /// Returns true if any byte of the response may be changed.
     pub(crate) fn changes_bytes(&self) -> bool {
-        matches!(self, Self::Changed(_, Change::Byte(_) | Change::Inserted(_) | Change::Removed))
+        matches!(
+            self,
+            Self::Changed(_, Change::Byte(_) | Change::Inserted(_) | Change::Removed)
+        )
     }
 
     /// Returns true if the upstream stalls in the middle of a conforming reply.
@@ -367,7 +402,9 @@ impl Change {
 impl Hollow {
     /// The plain reply of a conforming upstream, made invalid.
     fn play(self, request: &Request) -> Play {
-        let Reply::Json(honest, mut reply) = honest::plain(request) else { return honest::answer(request) };
+        let Reply::Json(honest, mut reply) = honest::plain(request) else {
+            return honest::answer(request);
+        };
         let status = match self {
             Self::Empty => {
                 reply = json!({});
@@ -398,23 +435,50 @@ impl Pace {
         let pieces = match dice.among(0..4) {
             0 => Vec::new(),
             1 => vec![1 + dice.among(0..8)],
-            _ => (0..1 + dice.among(0..6)).map(|_| 1 + dice.among(0..300)).collect(),
+            _ => (0..1 + dice.among(0..6))
+                .map(|_| 1 + dice.among(0..300))
+                .collect(),
         };
-        let pause = if dice.once_in(4) { Duration::from_millis(dice.among(1..20_000) as u64) } else { Duration::ZERO };
-        Self { capacity: *dice.one(&CAPACITIES), at_once: *dice.one(&AT_ONCE), pieces, pause }
+        let pause = if dice.once_in(4) {
+            Duration::from_millis(dice.among(1..20_000) as u64)
+        } else {
+            Duration::ZERO
+        };
+        Self {
+            capacity: *dice.one(&CAPACITIES),
+            at_once: *dice.one(&AT_ONCE),
+            pieces,
+            pause,
+        }
     }
 }
 
-const PROTOCOLS: [Protocol; 4] = [Protocol::Responses, Protocol::Chat, Protocol::Messages, Protocol::Images];
+const PROTOCOLS: [Protocol; 4] = [
+    Protocol::Responses,
+    Protocol::Chat,
+    Protocol::Messages,
+    Protocol::Images,
+];
 const CUTS: [Cut; 4] = [Cut::Reset, Cut::Close, Cut::Clean, Cut::Hold];
 const LEAVES: [Leave; 4] = [Leave::Close, Leave::Reset, Leave::HalfClose, Leave::Still];
-const HOLLOWS: [Hollow; 4] = [Hollow::Empty, Hollow::Unfinished, Hollow::Status(500), Hollow::Status(404)];
+const HOLLOWS: [Hollow; 4] = [
+    Hollow::Empty,
+    Hollow::Unfinished,
+    Hollow::Status(500),
+    Hollow::Status(404),
+];
 const CAPACITIES: [usize; 5] = [64, 512, 4 << 10, 64 << 10, 1 << 20];
 const AT_ONCE: [usize; 4] = [7, 100, 4 << 10, 64 << 10];
-const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+const HEAD: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
 /// Endless scenarios: a paused clock would never advance.
-const ENDLESS: [&str; 4] = ["endless-deltas", "endless-line", "endless-comments-N", "endless-empty-data-N"];
+const ENDLESS: [&str; 4] = [
+    "endless-deltas",
+    "endless-line",
+    "endless-comments-N",
+    "endless-empty-data-N",
+];
 /// Scenarios after which the response is complete.
 const HARMLESS: [&str; 14] = [
     "early-hints",
@@ -434,8 +498,8 @@ const HARMLESS: [&str; 14] = [
 ];
 /// Scenarios whose output means different things in each protocol, or nothing.
 const ODD: [&str; 4] = ["vllm", "delta-after-finish", "huge-index-N", "fault-N"];
-/// Scenarios whose output leaves the protocol's grammar, though the upstream completed it: the relay at least need
-/// not accept it.
+/// Scenarios whose output leaves the protocol's grammar, though the upstream completed it: the
+/// relay at least need not accept it.
 const STRAYS: [&str; 13] = [
     "content-length-long",
     "huge-head",
@@ -463,10 +527,28 @@ pub(crate) mod planted {
 
     impl Fault {
         /// A request of this client to this upstream, over connections without delays.
-        pub(crate) fn planted(client: Protocol, upstream: Protocol, stream: bool, kind: Kind) -> Self {
-            let pace = Pace { capacity: 1 << 20, at_once: 1 << 16, pieces: Vec::new(), pause: Duration::ZERO };
+        pub(crate) fn planted(
+            client: Protocol,
+            upstream: Protocol,
+            stream: bool,
+            kind: Kind,
+        ) -> Self {
+            let pace = Pace {
+                capacity: 1 << 20,
+                at_once: 1 << 16,
+                pieces: Vec::new(),
+                pause: Duration::ZERO,
+            };
             let drawn = Self::draw(1, 7);
-            Self { client, upstream, stream, question: Question::Text, kind, pace, ..drawn }
+            Self {
+                client,
+                upstream,
+                stream,
+                question: Question::Text,
+                kind,
+                pace,
+                ..drawn
+            }
         }
 
         /// The same with a pause before each piece of the response.

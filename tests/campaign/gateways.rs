@@ -25,7 +25,11 @@ impl<'a> Gateways<'a> {
     /// Runs a fault against the gateway; returns violations as a message.
     pub(crate) fn run(&mut self, fault: &Fault) -> Result<Verdict, String> {
         let (runtime, harness) = self.current.get_or_insert_with(|| {
-            let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+            let runtime = Builder::new_current_thread()
+                .enable_time()
+                .start_paused(true)
+                .build()
+                .unwrap();
             let harness = Harness::new(self.key);
             (runtime, harness)
         });
@@ -42,6 +46,6 @@ impl<'a> Gateways<'a> {
     }
 }
 
-/// The number of faults for the same gateway, unless it ends. The result of a fault may depend on those before it:
-/// after many failures the circuit breaker prevents retries.
+/// The number of faults for the same gateway, unless it ends. The result of a fault may depend on
+/// those before it: after many failures the circuit breaker prevents retries.
 pub(crate) const BLOCK: u64 = 100;

@@ -46,7 +46,9 @@ pub(crate) struct Observed {
 impl Observed {
     /// The upstream's last response, as far as it was sent.
     pub(crate) fn last_response(&self) -> &UpstreamResponse {
-        self.exchanges.last().map_or(&NO_RESPONSE, |exchange| &exchange.response)
+        self.exchanges
+            .last()
+            .map_or(&NO_RESPONSE, |exchange| &exchange.response)
     }
 }
 
@@ -75,7 +77,8 @@ struct Shared {
     fault: Mutex<Option<Fault>>,
     /// Records what is written to the client.
     to_client: Mutex<Tape>,
-    /// Record what is written to the gateway over each of its connections, in the order in which it opened them.
+    /// Record what is written to the gateway over each of its connections, in the order in which it
+    /// opened them.
     recorders: Mutex<Vec<Recorder>>,
     /// The requests of this fault.
     pending: Mutex<Vec<Pending>>,
@@ -97,8 +100,11 @@ impl Harness {
         let held = Count::default();
         let shared = Arc::new_cyclic(|shared| {
             let shared = Weak::<Shared>::clone(shared);
-            let behave =
-                move |request: &Request| shared.upgrade().map_or_else(Play::new, |shared| shared.play(request));
+            let behave = move |request: &Request| {
+                shared
+                    .upgrade()
+                    .map_or_else(Play::new, |shared| shared.play(request))
+            };
             let upstream = Detached::new(behave);
             Shared {
                 fault: Mutex::default(),
@@ -109,10 +115,18 @@ impl Harness {
                 upstream,
             }
         });
-        let network = Network { dialer: Arc::new(Dialer(Arc::clone(&shared))), ..Network::default() };
-        let gateway =
-            EmbeddedGateway::new(&config(key), network).unwrap_or_else(|error| panic!("the configuration: {error}"));
-        Self { gateway, shared, held, metrics: Metrics::default() }
+        let network = Network {
+            dialer: Arc::new(Dialer(Arc::clone(&shared))),
+            ..Network::default()
+        };
+        let gateway = EmbeddedGateway::new(&config(key), network)
+            .unwrap_or_else(|error| panic!("the configuration: {error}"));
+        Self {
+            gateway,
+            shared,
+            held,
+            metrics: Metrics::default(),
+        }
     }
 
     /// Runs one fault.
@@ -129,7 +143,10 @@ impl Harness {
         let old = std::mem::replace(&mut self.metrics, metrics);
         Observed {
             client: exchange.unwrap_or_default(),
-            exchanges: get(&self.shared.pending).into_iter().map(Pending::ended).collect(),
+            exchanges: get(&self.shared.pending)
+                .into_iter()
+                .map(Pending::ended)
+                .collect(),
             counted: self.metrics.since(&old),
             leftovers: Leftovers {
                 permits,
@@ -154,11 +171,17 @@ impl Harness {
 
 impl Shared {
     fn play(&self, request: &Request) -> Play {
-        let Some(fault) = get(&self.fault) else { return Play::new() };
+        let Some(fault) = get(&self.fault) else {
+            return Play::new();
+        };
         // Connections are numbered in the order in which they were opened.
         let response = lock(&self.recorders)[request.connection].next();
         let written_before = get(&self.to_client).written().bytes;
-        lock(&self.pending).push(Pending { request: request.clone(), response, written_before });
+        lock(&self.pending).push(Pending {
+            request: request.clone(),
+            response,
+            written_before,
+        });
         fault.play(request)
     }
 
@@ -173,8 +196,16 @@ impl Shared {
 impl Pending {
     /// The request with its complete response.
     fn ended(self) -> Exchange {
-        let Self { request, response, written_before } = self;
-        Exchange { request, response: UpstreamResponse::read(&response.written()), written_before }
+        let Self {
+            request,
+            response,
+            written_before,
+        } = self;
+        Exchange {
+            request,
+            response: UpstreamResponse::read(&response.written()),
+            written_before,
+        }
     }
 }
 
@@ -201,8 +232,13 @@ impl Dial for Dialer {
 
 /// One upstream for each protocol, each at an address of its own.
 fn config(key: &Path) -> String {
-    let serve = |config: Config, (host, protocol)| config.served(protocol, &format!("http://127.0.0.{host}:80/v1"), "");
-    (1..).zip(PROTOCOLS).fold(Config::new("write_stall = \"30s\""), serve).text(key)
+    let serve = |config: Config, (host, protocol)| {
+        config.served(protocol, &format!("http://127.0.0.{host}:80/v1"), "")
+    };
+    (1..)
+        .zip(PROTOCOLS)
+        .fold(Config::new("write_stall = \"30s\""), serve)
+        .text(key)
 }
 
 fn set<T>(place: &Mutex<T>, value: T) {
@@ -218,8 +254,12 @@ fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The response if no request was received.
-static NO_RESPONSE: UpstreamResponse =
-    UpstreamResponse { status: 0, body: Vec::new(), is_whole: false, is_closed: false };
+static NO_RESPONSE: UpstreamResponse = UpstreamResponse {
+    status: 0,
+    body: Vec::new(),
+    is_whole: false,
+    is_closed: false,
+};
 /// Longer than all timeouts of a request together.
 const MAX_DURATION: Duration = Duration::from_secs(3_600);
 /// Longer than idle connections to upstreams are kept.

@@ -53,7 +53,11 @@ struct Case<'a> {
 /// If a requirement is violated.
 pub(crate) fn judge(fault: &Fault, observed: &Observed, log: &str, panics: &[String]) -> Verdict {
     assert!(panics.is_empty(), "a task panicked: {}", panics.join("\n"));
-    assert_eq!(observed.leftovers, Leftovers::default(), "something is left over");
+    assert_eq!(
+        observed.leftovers,
+        Leftovers::default(),
+        "something is left over"
+    );
     assert_private("the log", log);
     let case = Case::new(fault, observed);
     requests::check(&case);
@@ -69,15 +73,25 @@ impl<'a> Case<'a> {
     fn new(fault: &'a Fault, observed: &'a Observed) -> Self {
         let sent = observed.last_response();
         let is_ok = sent.is_ok();
-        let theirs = is_ok.then(|| Reading::of(fault.upstream, &sent.body, sent.is_whole, fault.pictures()));
-        Self { fault, observed, sent, theirs: theirs.unwrap_or_default() }
+        let theirs =
+            is_ok.then(|| Reading::of(fault.upstream, &sent.body, sent.is_whole, fault.pictures()));
+        Self {
+            fault,
+            observed,
+            sent,
+            theirs: theirs.unwrap_or_default(),
+        }
     }
 
     fn verdict(&self) -> Verdict {
         let client = &self.observed.client;
         let Some(response) = &client.response else {
             assert!(!client.stayed || answer::may_break_off(self), "no answer");
-            return if client.stayed { Verdict::BrokenOff } else { Verdict::Unseen };
+            return if client.stayed {
+                Verdict::BrokenOff
+            } else {
+                Verdict::Unseen
+            };
         };
         check_response_headers(&response.headers);
         assert_private("the body", &String::from_utf8_lossy(&response.body));

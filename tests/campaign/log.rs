@@ -15,13 +15,18 @@ pub(crate) fn keep() {
     static KEPT: Once = Once::new();
     KEPT.call_once(|| {
         let all = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE);
-        all.with_writer(|| Keep).with_ansi(false).without_time().init();
+        all.with_writer(|| Keep)
+            .with_ansi(false)
+            .without_time()
+            .init();
     });
 }
 
 /// Returns what this thread has logged since the last call.
 pub(crate) fn take() -> String {
-    LINES.with(|lines| String::from_utf8_lossy(&std::mem::take(&mut *lines.borrow_mut())).into_owned())
+    LINES.with(|lines| {
+        String::from_utf8_lossy(&std::mem::take(&mut *lines.borrow_mut())).into_owned()
+    })
 }
 
 struct Keep;

@@ -1,8 +1,9 @@
-//! Seeded faults, one after another, against a gateway in memory whose clock is paused. Run by `cargo xtask
-//! campaign`.
+//! Seeded faults, one after another, against a gateway in memory whose clock is paused. Run by
+//! `cargo xtask campaign`.
 //!
-//! A fault follows from the seed of the campaign and its number alone, so that each can be repeated: `--only NUMBER`.
-//! After each, `judge` checks what the client, the upstream, the log and the metrics show against the requirements.
+//! A fault follows from the seed of the campaign and its number alone, so that each can be
+//! repeated: `--only NUMBER`. After each, `judge` checks what the client, the upstream, the log and
+//! the metrics show against the requirements.
 
 #![allow(clippy::unwrap_used, reason = "a campaign fails where it stands")]
 
@@ -81,31 +82,48 @@ fn main() -> ExitCode {
 
 /// Runs every fault, and sums up.
 fn run(arguments: &Arguments, key: &Path) -> ExitCode {
-    eprintln!("campaign: {} faults of seed {}", arguments.faults, arguments.seed);
+    eprintln!(
+        "campaign: {} faults of seed {}",
+        arguments.faults, arguments.seed
+    );
     let summary = run_all(arguments, key);
     let page = page(arguments, &summary);
     println!("{page}");
     for (number, what) in summary.broken.iter().take(SHOWN) {
-        println!("fault {number}: {:?}\n  {what}\n", Fault::draw(arguments.seed, *number));
+        println!(
+            "fault {number}: {:?}\n  {what}\n",
+            Fault::draw(arguments.seed, *number)
+        );
     }
     let deviations = match &arguments.write {
-        Some(path) => std::fs::write(path, page).err().map(|error| format!("{}: {error}", path.display())),
+        Some(path) => std::fs::write(path, page)
+            .err()
+            .map(|error| format!("{}: {error}", path.display())),
         None => differences(&summary).err(),
     };
     if let Some(deviations) = &deviations {
         eprintln!("campaign: {deviations}");
     }
     let is_whole = summary.faults() == arguments.faults;
-    if is_whole && summary.broken.is_empty() && deviations.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if is_whole && summary.broken.is_empty() && deviations.is_none() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 /// Compares the shares of a summary with the committed ones.
 fn differences(summary: &Summary) -> Result<(), String> {
     let deviations = shares::deviations(&summary.rows(), &shares::committed()?);
-    if deviations.is_empty() { Ok(()) } else { Err(format!("other shares:\n  {}", deviations.join("\n  "))) }
+    if deviations.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("other shares:\n  {}", deviations.join("\n  ")))
+    }
 }
 
-/// Runs every fault, on as many threads as there are jobs. The result of a fault does not depend on their number.
+/// Runs every fault, on as many threads as there are jobs. The result of a fault does not depend on
+/// their number.
 fn run_all(arguments: &Arguments, key: &Path) -> Summary {
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
     let next = AtomicU64::new(0);
@@ -119,8 +137,13 @@ fn run_all(arguments: &Arguments, key: &Path) -> Summary {
             }
             summary
         };
-        let threads: Vec<_> = (0..arguments.jobs.unwrap_or(cores).max(1)).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().filter_map(|thread| thread.join().ok()).for_each(|part| summary.merge(part));
+        let threads: Vec<_> = (0..arguments.jobs.unwrap_or(cores).max(1))
+            .map(|_| scope.spawn(work))
+            .collect();
+        threads
+            .into_iter()
+            .filter_map(|thread| thread.join().ok())
+            .for_each(|part| summary.merge(part));
     });
     summary
 }
@@ -134,7 +157,10 @@ fn run_block(arguments: &Arguments, first: u64, summary: &mut Summary, key: &Pat
             Ok(verdict) => summary.count(fault.kind.name(), verdict),
             Err(what) => {
                 let first = what.lines().next().unwrap_or_default();
-                eprintln!("fault {number} violated a requirement (--seed {} --only {number}): {first}", arguments.seed);
+                eprintln!(
+                    "fault {number} violated a requirement (--seed {} --only {number}): {first}",
+                    arguments.seed
+                );
                 summary.broken.push((number, what));
             }
         }
@@ -144,8 +170,8 @@ fn run_block(arguments: &Arguments, first: u64, summary: &mut Summary, key: &Pat
     }
 }
 
-/// Runs one fault and prints all details. The faults before it in its block are run too, so that the gateway is in
-/// the same state.
+/// Runs one fault and prints all details. The faults before it in its block are run too, so that
+/// the gateway is in the same state.
 fn print_details(arguments: &Arguments, number: u64, key: &Path) -> ExitCode {
     let mut gateways = Gateways::new(key);
     for before in number - number % BLOCK..number {
@@ -168,7 +194,9 @@ fn print_details(arguments: &Arguments, number: u64, key: &Path) -> ExitCode {
 
 fn page(arguments: &Arguments, summary: &Summary) -> String {
     let Arguments { seed, faults, .. } = arguments;
-    format!("# Campaign\n\n`cargo xtask campaign --seed {seed} --faults {faults}`\n\n{INTRODUCTION}\n{summary}")
+    format!(
+        "# Campaign\n\n`cargo xtask campaign --seed {seed} --faults {faults}`\n\n{INTRODUCTION}\n{summary}"
+    )
 }
 
 /// The explanation of the table.
@@ -197,8 +225,17 @@ mod tests {
     fn first(faults: u64, seed: u64, jobs: Option<u64>) -> Summary {
         log::keep();
         panics::keep();
-        let arguments = Arguments { seed, faults, only: None, jobs, write: None };
-        let key = std::env::temp_dir().join(format!("sluicegate-campaign-{}-{seed}.key", std::process::id()));
+        let arguments = Arguments {
+            seed,
+            faults,
+            only: None,
+            jobs,
+            write: None,
+        };
+        let key = std::env::temp_dir().join(format!(
+            "sluicegate-campaign-{}-{seed}.key",
+            std::process::id()
+        ));
         std::fs::write(&key, UPSTREAM_KEY).unwrap();
         let summary = run_all(&arguments, &key);
         std::fs::remove_file(&key).unwrap();
@@ -206,7 +243,8 @@ mod tests {
         summary
     }
 
-    /// Streams that were started end once and as they really ended, under every fault, and nothing leaks.
+    /// Streams that were started end once and as they really ended, under every fault, and nothing
+    /// leaks.
     #[test]
     fn thousands_of_faults_break_no_promise() {
         let summary = first(3_000, 5, None);
@@ -214,12 +252,20 @@ mod tests {
         assert_eq!(differences(&summary), Ok(()));
     }
 
-    /// The seed determines everything: the faults and how each of them ends, on any number of threads.
+    /// The seed determines everything: the faults and how each of them ends, on any number of
+    /// threads.
     #[test]
     fn the_same_seed_gives_the_same_summary() {
         let [one, other] = [1, 3].map(|jobs| first(300, u64::MAX, Some(jobs)));
         assert_eq!(one.to_string(), other.to_string());
-        let faults = |seed| format!("{:?}", (0..20).map(|number| Fault::draw(seed, number)).collect::<Vec<_>>());
+        let faults = |seed| {
+            format!(
+                "{:?}",
+                (0..20)
+                    .map(|number| Fault::draw(seed, number))
+                    .collect::<Vec<_>>()
+            )
+        };
         assert_eq!(faults(u64::MAX), faults(u64::MAX));
         assert_ne!(faults(u64::MAX), faults(0));
     }

@@ -22,7 +22,11 @@ impl Metrics {
     pub(crate) fn read(text: &str) -> Self {
         let counters = text.lines().filter_map(|line| line.rsplit_once(' '));
         let counters = counters.filter(|(name, _)| READ.iter().any(|read| name.starts_with(read)));
-        Self(counters.map(|(name, value)| (name.to_owned(), value.parse().unwrap_or(f64::NAN))).collect())
+        Self(
+            counters
+                .map(|(name, value)| (name.to_owned(), value.parse().unwrap_or(f64::NAN)))
+                .collect(),
+        )
     }
 
     /// The number of panics.
@@ -46,7 +50,10 @@ impl Metrics {
 impl Counted {
     fn add(&mut self, name: &str, added: f64) {
         let (family, key) = match name.split('{').next() {
-            Some(REQUESTS) => (&mut self.requests, format!("{} {}", label(name, "status"), label(name, "code"))),
+            Some(REQUESTS) => (
+                &mut self.requests,
+                format!("{} {}", label(name, "status"), label(name, "code")),
+            ),
             Some(STREAMS) => (&mut self.streams, label(name, "outcome").to_owned()),
             Some(TOKENS) => (&mut self.tokens, label(name, "direction").to_owned()),
             _ => return,
@@ -57,7 +64,9 @@ impl Counted {
 
 /// The value of a label; empty if it is absent.
 fn label<'a>(name: &'a str, label: &str) -> &'a str {
-    let value = name.split_once(&format!("{label}=\"")).and_then(|(_, rest)| rest.split('"').next());
+    let value = name
+        .split_once(&format!("{label}=\""))
+        .and_then(|(_, rest)| rest.split('"').next());
     value.unwrap_or_default()
 }
 
@@ -71,10 +80,12 @@ const READ: [&str; 4] = [REQUESTS, STREAMS, TOKENS, PANICS];
 mod tests {
     use super::*;
 
-    /// Earlier counts are not counted again, and counters are distinguished by the meaning of their labels.
+    /// Earlier counts are not counted again, and counters are distinguished by the meaning of their
+    /// labels.
     #[test]
     fn only_what_was_added_is_counted() {
-        let before = Metrics::read("sluicegate_requests_total{route=\"chat\",status=\"200\",code=\"\"} 2\n");
+        let before =
+            Metrics::read("sluicegate_requests_total{route=\"chat\",status=\"200\",code=\"\"} 2\n");
         let after = Metrics::read(
             "# TYPE sluicegate_requests counter\n\
              sluicegate_requests_total{route=\"chat\",status=\"200\",code=\"\"} 3\n\
@@ -85,7 +96,12 @@ mod tests {
              sluicegate_uptime_seconds 9\n\
              sluicegate_panics_total 4\n",
         );
-        let map = |pairs: &[(&str, f64)]| pairs.iter().map(|(key, count)| ((*key).to_owned(), *count)).collect();
+        let map = |pairs: &[(&str, f64)]| {
+            pairs
+                .iter()
+                .map(|(key, count)| ((*key).to_owned(), *count))
+                .collect()
+        };
         let counted = Counted {
             requests: map(&[("200", 1.0), ("502 upstream_error", 2.0)]),
             streams: map(&[("timeout", 1.0)]),

@@ -11,8 +11,8 @@ thread_local! {
 /// Of helper threads, whose work may belong to any fault.
 static ELSEWHERE: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Captures every panic from now on, instead of printing it. In tests it is printed as well, since a failing test
-/// panics.
+/// Captures every panic from now on, instead of printing it. In tests it is printed as well, since
+/// a failing test panics.
 pub(crate) fn keep() {
     static KEPT: Once = Once::new();
     KEPT.call_once(keep_all);
@@ -27,12 +27,16 @@ fn keep_all() {
         let panic = panic.to_string();
         CAPTURED.with_borrow_mut(|captured| match captured {
             Some(captured) => captured.push(panic),
-            None => ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner).push(panic),
+            None => ELSEWHERE
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(panic),
         });
     }));
 }
 
-/// Returns the messages of the panics of this thread, and of those that may work for it, since the last call.
+/// Returns the messages of the panics of this thread, and of those that may work for it, since the
+/// last call.
 pub(crate) fn take() -> Vec<String> {
     let mut captured = CAPTURED.replace(Some(Vec::new())).unwrap_or_default();
     captured.append(&mut ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner));
@@ -48,10 +52,15 @@ mod tests {
     fn a_panic_of_a_task_is_kept() {
         keep();
         take();
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
         let task = runtime.block_on(async { tokio::spawn(async { panic!("a task fell") }).await });
         assert!(task.is_err());
         let captured = take();
-        assert!(captured.len() == 1 && captured[0].contains("a task fell"), "{captured:?}");
+        assert!(
+            captured.len() == 1 && captured[0].contains("a task fell"),
+            "{captured:?}"
+        );
     }
 }

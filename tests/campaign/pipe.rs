@@ -91,7 +91,8 @@ impl Drop for Counted {
     }
 }
 
-/// Both sides of a new connection with this capacity in each direction: the gateway's, and the other.
+/// Both sides of a new connection with this capacity in each direction: the gateway's, and the
+/// other.
 pub(crate) fn pair(capacity: usize, count: &Count) -> (Pipe, Pipe) {
     let (one, other) = duplex(capacity);
     let (here, there) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
@@ -104,13 +105,25 @@ pub(crate) fn pair(capacity: usize, count: &Count) -> (Pipe, Pipe) {
         _counted: counted,
         recorder: None,
     };
-    (gateways, Pipe { stream: other, resets: there, is_reset: here, _counted: None, recorder: None })
+    (
+        gateways,
+        Pipe {
+            stream: other,
+            resets: there,
+            is_reset: here,
+            _counted: None,
+            recorder: None,
+        },
+    )
 }
 
 impl Pipe {
     /// Records what this side writes from now on.
     pub(crate) fn recorded(self, recorder: Recorder) -> Self {
-        Self { recorder: Some(recorder), ..self }
+        Self {
+            recorder: Some(recorder),
+            ..self
+        }
     }
 
     fn note_close(&self) {
@@ -146,7 +159,11 @@ impl Socket for Pipe {
 }
 
 impl AsyncRead for Pipe {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let before = into.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, into))?;
         // Data that was sent before a reset is read first, as from a socket.
@@ -159,7 +176,11 @@ impl AsyncRead for Pipe {
 }
 
 impl AsyncWrite for Pipe {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes))?;
         if let Some(recorder) = &self.recorder {
             recorder.tape().add(&bytes[..written]);

@@ -51,8 +51,8 @@ pub(crate) struct Usage {
 }
 
 impl Reading {
-    /// Parses a body, which is a JSON object or else a stream of events. It is only a success with `pictures`
-    /// pictures.
+    /// Parses a body, which is a JSON object or else a stream of events. It is only a success with
+    /// `pictures` pictures.
     pub(crate) fn of(protocol: Protocol, body: &[u8], is_whole: bool, pictures: u32) -> Self {
         match json(body) {
             Ok(reply @ Value::Object(_)) if is_whole => reply::read(protocol, &reply),
@@ -69,27 +69,36 @@ impl Reading {
 impl Usage {
     /// Parses the counts of any protocol.
     fn of(counts: &Value) -> Option<Self> {
-        counts.is_object().then(|| Self::with(counts, Self::default()))
+        counts
+            .is_object()
+            .then(|| Self::with(counts, Self::default()))
     }
 
     /// The same, with `other` for those that are absent.
     fn with(counts: &Value, other: Self) -> Self {
         let count = |names: &[&str]| names.iter().find_map(|name| counts[*name].as_u64());
-        let cached = ["cache_read_input_tokens", "cache_creation_input_tokens"].map(|name| count(&[name]));
+        let cached =
+            ["cache_read_input_tokens", "cache_creation_input_tokens"].map(|name| count(&[name]));
         let input = count(&["input_tokens", "prompt_tokens"]);
         Self {
-            input: input.map_or(other.input, |input| input + cached.into_iter().flatten().sum::<u64>()),
+            input: input.map_or(other.input, |input| {
+                input + cached.into_iter().flatten().sum::<u64>()
+            }),
             output: count(&["output_tokens", "completion_tokens"]).unwrap_or(other.output),
         }
     }
 }
 
-/// Reads JSON. A number beyond all bounds, such as `1E999`, is one by its grammar (RFC 8259, section 6), but has no
-/// value that serde_json could hold: it is read without its exponent.
+/// Reads JSON. A number beyond all bounds, such as `1E999`, is one by its grammar (RFC 8259,
+/// section 6), but has no value that serde_json could hold: it is read without its exponent.
 fn json(text: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_slice(text).or_else(|error| {
         let is_too_large = error.to_string().starts_with("number out of range");
-        if is_too_large { serde_json::from_slice(&without_exponents(text)) } else { Err(error) }
+        if is_too_large {
+            serde_json::from_slice(&without_exponents(text))
+        } else {
+            Err(error)
+        }
     })
 }
 
@@ -97,10 +106,17 @@ fn json(text: &[u8]) -> serde_json::Result<Value> {
 fn without_exponents(text: &[u8]) -> Vec<u8> {
     let (mut out, mut rest, mut in_string) = (Vec::with_capacity(text.len()), text, false);
     while let Some((byte, after)) = rest.split_first() {
-        let is_exponent = !in_string && matches!(byte, b'e' | b'E') && out.last().is_some_and(u8::is_ascii_digit);
+        let is_exponent =
+            !in_string && matches!(byte, b'e' | b'E') && out.last().is_some_and(u8::is_ascii_digit);
         if is_exponent {
-            let digits = after.strip_prefix(b"+").or_else(|| after.strip_prefix(b"-")).unwrap_or(after);
-            let end = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
+            let digits = after
+                .strip_prefix(b"+")
+                .or_else(|| after.strip_prefix(b"-"))
+                .unwrap_or(after);
+            let end = digits
+                .iter()
+                .position(|byte| !byte.is_ascii_digit())
+                .unwrap_or(digits.len());
             if end > 0 {
                 // What follows is kept, whatever it is: a number has one exponent.
                 let kept = (end + 1).min(digits.len());
@@ -109,7 +125,11 @@ fn without_exponents(text: &[u8]) -> Vec<u8> {
                 continue;
             }
         }
-        let escaped = if in_string && *byte == b'\\' { after.len().min(1) } else { 0 };
+        let escaped = if in_string && *byte == b'\\' {
+            after.len().min(1)
+        } else {
+            0
+        };
         out.push(*byte);
         out.extend_from_slice(&after[..escaped]);
         in_string ^= *byte == b'"';
@@ -125,7 +145,9 @@ fn failure(object: &Value) -> Option<End> {
         error => error,
     };
     let is_error = !matches!(error, Value::Null | Value::Bool(false));
-    let is_marked = object["type"] == "error" || object["object"] == "error" || object["type"] == "response.failed";
+    let is_marked = object["type"] == "error"
+        || object["object"] == "error"
+        || object["type"] == "response.failed";
     if !is_error && !is_marked {
         return None;
     }

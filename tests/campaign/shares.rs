@@ -1,5 +1,5 @@
-//! Compares the distribution of outcomes for each kind of fault with the committed table: a gateway that answers 502
-//! whenever it is in doubt violates no single requirement.
+//! Compares the distribution of outcomes for each kind of fault with the committed table: a gateway
+//! that answers 502 whenever it is in doubt violates no single requirement.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,9 @@ fn parse(text: &str) -> Result<BTreeMap<String, Counts>, String> {
         return Err(format!("the columns are {head:?}"));
     }
     let is_kind = |cells: &Vec<&str>| !cells[0].starts_with('*') && !cells[0].starts_with('-');
-    rows.filter(is_kind).map(|cells| Ok((cells[0].to_owned(), counts(&cells)?))).collect()
+    rows.filter(is_kind)
+        .map(|cells| Ok((cells[0].to_owned(), counts(&cells)?)))
+        .collect()
 }
 
 fn cells(line: &str) -> Vec<&str> {
@@ -36,12 +38,17 @@ fn cells(line: &str) -> Vec<&str> {
 
 fn counts(cells: &[&str]) -> Result<Counts, String> {
     let numbers: Result<Vec<u64>, _> = cells[1..].iter().map(|cell| cell.parse()).collect();
-    let counts = numbers.ok().and_then(|numbers| Counts::try_from(numbers).ok());
+    let counts = numbers
+        .ok()
+        .and_then(|numbers| Counts::try_from(numbers).ok());
     counts.ok_or_else(|| format!("the row of '{}' is no row of counts", cells[0]))
 }
 
 /// Describes each share that differs by more than chance.
-pub(crate) fn deviations(found: &BTreeMap<String, Counts>, committed: &BTreeMap<String, Counts>) -> Vec<String> {
+pub(crate) fn deviations(
+    found: &BTreeMap<String, Counts>,
+    committed: &BTreeMap<String, Counts>,
+) -> Vec<String> {
     let mut deviations = Vec::new();
     for kind in found.keys().filter(|kind| !committed.contains_key(*kind)) {
         deviations.push(format!("{kind}: LOG.md has no such kind; {AGAIN}"));
@@ -50,7 +57,12 @@ pub(crate) fn deviations(found: &BTreeMap<String, Counts>, committed: &BTreeMap<
     for (kind, committed_counts) in committed {
         let counts = found.get(kind).copied().unwrap_or_default();
         let (faults, committed_faults) = (counts.iter().sum(), committed_counts.iter().sum());
-        deviations.extend(deviation(kind, "faults", [faults, all(found)], [committed_faults, all(committed)]));
+        deviations.extend(deviation(
+            kind,
+            "faults",
+            [faults, all(found)],
+            [committed_faults, all(committed)],
+        ));
         for (place, (_, column)) in COLUMNS.iter().enumerate() {
             let committed = [committed_counts[place], committed_faults];
             deviations.extend(deviation(kind, column, [counts[place], faults], committed));
@@ -73,8 +85,8 @@ fn deviation(kind: &str, column: &str, found: [u64; 2], committed: [u64; 2]) -> 
     })
 }
 
-/// The largest difference between two samples of the same share, except with a probability of one in ten thousand
-/// million (Bernstein's inequality). Returns `None` if a sample is empty.
+/// The largest difference between two samples of the same share, except with a probability of one
+/// in ten thousand million (Bernstein's inequality). Returns `None` if a sample is empty.
 fn tolerance(one: [u64; 2], other: [u64; 2]) -> Option<f64> {
     let [part, whole] = [one[0] + other[0], one[1] + other[1]].map(|count| count as f64);
     if one[1] == 0 || other[1] == 0 {
@@ -89,7 +101,8 @@ fn tolerance(one: [u64; 2], other: [u64; 2]) -> Option<f64> {
 /// The logarithm of two divided by that probability.
 const DOUBT: f64 = 23.7;
 /// The remedy for an intended deviation.
-const AGAIN: &str = "if this is intended, rewrite LOG.md with `cargo xtask campaign --faults 1000000 --write`";
+const AGAIN: &str =
+    "if this is intended, rewrite LOG.md with `cargo xtask campaign --faults 1000000 --write`";
 
 #[cfg(test)]
 mod tests {
@@ -103,33 +116,60 @@ mod tests {
         | **all** | 31123 | 44080 | 10677 | 27030 | 717 | 0 |\n\nViolations: 0.\n";
 
     fn table(rows: &[(&str, Counts)]) -> BTreeMap<String, Counts> {
-        rows.iter().map(|(kind, counts)| ((*kind).to_owned(), *counts)).collect()
+        rows.iter()
+            .map(|(kind, counts)| ((*kind).to_owned(), *counts))
+            .collect()
     }
 
     #[test]
     fn the_table_is_read_row_by_row() {
-        let read =
-            table(&[("answer reset", [19, 41109, 15, 26373, 703, 0]), ("nothing", [31104, 2971, 10662, 657, 14, 0])]);
+        let read = table(&[
+            ("answer reset", [19, 41109, 15, 26373, 703, 0]),
+            ("nothing", [31104, 2971, 10662, 657, 14, 0]),
+        ]);
         assert_eq!(parse(TABLE), Ok(read));
         assert!(parse("").unwrap_err().contains("columns"));
-        assert!(parse(&TABLE.replace("stream whole", "whole")).unwrap_err().contains("columns"));
-        assert!(parse(&TABLE.replace("41109", "many")).unwrap_err().contains("answer reset"));
-        assert!(parse(&TABLE.replace("| 703 ", "")).unwrap_err().contains("answer reset"));
+        assert!(
+            parse(&TABLE.replace("stream whole", "whole"))
+                .unwrap_err()
+                .contains("columns")
+        );
+        assert!(
+            parse(&TABLE.replace("41109", "many"))
+                .unwrap_err()
+                .contains("answer reset")
+        );
+        assert!(
+            parse(&TABLE.replace("| 703 ", ""))
+                .unwrap_err()
+                .contains("answer reset")
+        );
         assert!(committed().unwrap().contains_key("answer reset"));
     }
 
-    /// A tenth of the responses of a correct upstream become a 502: no requirement is violated, but the shares show
-    /// it, at 20,000 faults of which 900 are of this kind.
+    /// A tenth of the responses of a correct upstream become a 502: no requirement is violated, but
+    /// the shares show it, at 20,000 faults of which 900 are of this kind.
     #[test]
     fn answers_that_turn_into_refusals_are_noticed() {
         let committed = parse(TABLE).unwrap();
-        let sample = |counts| table(&[("answer reset", [1, 829, 0, 531, 14, 0]), ("nothing", counts)]);
-        assert_eq!(deviations(&sample([627, 60, 215, 13, 0, 0]), &committed), [""; 0]);
-        let found = deviations(&sample([527, 60, 215, 113, 0, 0]), &committed);
-        assert!(
-            found.iter().any(|line| line.starts_with("nothing, status: 12.35 % (113 of 915), expected 1.45 % within"))
+        let sample = |counts| {
+            table(&[
+                ("answer reset", [1, 829, 0, 531, 14, 0]),
+                ("nothing", counts),
+            ])
+        };
+        assert_eq!(
+            deviations(&sample([627, 60, 215, 13, 0, 0]), &committed),
+            [""; 0]
         );
-        assert!(found.iter().all(|line| line.starts_with("nothing, st")), "{found:?}");
+        let found = deviations(&sample([527, 60, 215, 113, 0, 0]), &committed);
+        assert!(found.iter().any(|line| {
+            line.starts_with("nothing, status: 12.35 % (113 of 915), expected 1.45 % within")
+        }));
+        assert!(
+            found.iter().all(|line| line.starts_with("nothing, st")),
+            "{found:?}"
+        );
     }
 
     /// A kind that the table lacks, and one that never occurred, are deviations too.
@@ -142,29 +182,47 @@ mod tests {
         found.insert("another".to_owned(), nothing);
         let found = deviations(&found, &committed);
         assert_eq!(found.len(), 2, "{found:?}");
-        assert!(found[0].starts_with("another: LOG.md has no such kind"), "{found:?}");
-        assert!(found[1].starts_with("nothing, faults: 0.00 % (0 of 113627)"), "{found:?}");
+        assert!(
+            found[0].starts_with("another: LOG.md has no such kind"),
+            "{found:?}"
+        );
+        assert!(
+            found[1].starts_with("nothing, faults: 0.00 % (0 of 113627)"),
+            "{found:?}"
+        );
     }
 
     /// Two samples of one share, drawn a million times, never differ by more than the tolerance.
     #[test]
     fn chance_alone_is_no_deviation() {
         let dice = &mut crate::dice::Dice::new(1, 1);
-        for (share, trials) in
-            [(0_usize, 900_u64), (1, 900), (14, 900), (300, 900), (500, 900), (500, 20), (999, 20_000)]
-        {
+        for (share, trials) in [
+            (0_usize, 900_u64),
+            (1, 900),
+            (14, 900),
+            (300, 900),
+            (500, 900),
+            (500, 20),
+            (999, 20_000),
+        ] {
             for _ in 0..200 {
                 let part = (0..trials).filter(|_| dice.among(0..1_000) < share).count() as u64;
                 let committed = [share as u64 * 1_000, 1_000_000];
-                assert_eq!(deviation("nothing", "reply", [part, trials], committed), None, "{share} of 1000");
+                assert_eq!(
+                    deviation("nothing", "reply", [part, trials], committed),
+                    None,
+                    "{share} of 1000"
+                );
             }
         }
     }
 
-    /// The tolerance shrinks with the number of faults: two percentage points of a half at 20,000 against a million.
+    /// The tolerance shrinks with the number of faults: two percentage points of a half at 20,000
+    /// against a million.
     #[test]
     fn many_faults_allow_little() {
-        let allowed = |faults| 100.0 * tolerance([faults / 2, faults], [500_000, 1_000_000]).unwrap();
+        let allowed =
+            |faults| 100.0 * tolerance([faults / 2, faults], [500_000, 1_000_000]).unwrap();
         assert!((2.0..3.0).contains(&allowed(20_000)), "{}", allowed(20_000));
         assert!(allowed(100) > 30.0);
         assert_eq!(tolerance([0, 0], [1, 2]), None);

@@ -16,14 +16,24 @@ pub(crate) struct Summary {
 impl Summary {
     /// Counts one fault.
     pub(crate) fn count(&mut self, kind: &'static str, verdict: Verdict) {
-        *self.kinds.entry(kind).or_default().entry(verdict).or_default() += 1;
+        *self
+            .kinds
+            .entry(kind)
+            .or_default()
+            .entry(verdict)
+            .or_default() += 1;
     }
 
     /// Adds the counts of another thread.
     pub(crate) fn merge(&mut self, other: Self) {
         for (kind, verdicts) in other.kinds {
             for (verdict, count) in verdicts {
-                *self.kinds.entry(kind).or_default().entry(verdict).or_default() += count;
+                *self
+                    .kinds
+                    .entry(kind)
+                    .or_default()
+                    .entry(verdict)
+                    .or_default() += count;
             }
         }
         self.broken.extend(other.broken);
@@ -31,7 +41,10 @@ impl Summary {
     }
 
     fn of(&self, verdict: Verdict) -> u64 {
-        self.kinds.values().filter_map(|verdicts| verdicts.get(&verdict)).sum()
+        self.kinds
+            .values()
+            .filter_map(|verdicts| verdicts.get(&verdict))
+            .sum()
     }
 }
 
@@ -49,7 +62,10 @@ impl Summary {
         let counts = |verdicts: &BTreeMap<Verdict, u64>| {
             COLUMNS.map(|(verdict, _)| verdicts.get(&verdict).copied().unwrap_or_default())
         };
-        self.kinds.iter().map(|(kind, verdicts)| ((*kind).to_owned(), counts(verdicts))).collect()
+        self.kinds
+            .iter()
+            .map(|(kind, verdicts)| ((*kind).to_owned(), counts(verdicts)))
+            .collect()
     }
 }
 
@@ -59,7 +75,11 @@ impl fmt::Display for Summary {
         writeln!(f, "| fault | {} |", heads.join(" | "))?;
         writeln!(f, "|---|{}", "---:|".repeat(heads.len()))?;
         for (kind, counts) in self.rows() {
-            writeln!(f, "| {kind} | {} |", counts.map(|count| count.to_string()).join(" | "))?;
+            writeln!(
+                f,
+                "| {kind} | {} |",
+                counts.map(|count| count.to_string()).join(" | ")
+            )?;
         }
         let sums = COLUMNS.map(|(verdict, _)| self.of(verdict).to_string());
         writeln!(f, "| **all** | {} |\n", sums.join(" | "))?;

@@ -26,7 +26,12 @@ pub(crate) struct Client {
 impl Client {
     /// A client that sent its request and read the complete response.
     fn answered(bytes: &[u8]) -> Self {
-        Self { response: Response::parse(bytes), stayed: true, sent_head: true, sent_whole: true }
+        Self {
+            response: Response::parse(bytes),
+            stayed: true,
+            sent_head: true,
+            sent_whole: true,
+        }
     }
 }
 
@@ -34,14 +39,26 @@ impl Client {
 pub(crate) async fn visit(pipe: Pipe, fault: &Fault, inside: &EmbeddedGateway) -> Client {
     let request = client::request(fault);
     match fault.kind {
-        Kind::Upload(spot, how) => upload(pipe, &request, spot.of(request.len()), how, fault.pace.at_once).await,
+        Kind::Upload(spot, how) => {
+            upload(
+                pipe,
+                &request,
+                spot.of(request.len()),
+                how,
+                fault.pace.at_once,
+            )
+            .await
+        }
         _ => ask(pipe, &request, fault, inside).await,
     }
 }
 
 /// Sends the request up to a position, and disconnects; reads the response where it still can.
 async fn upload(mut pipe: Pipe, request: &[u8], end: usize, how: Leave, at_once: usize) -> Client {
-    let head = request.windows(4).position(|window| window == b"\r\n\r\n").map_or(0, |at| at + 4);
+    let head = request
+        .windows(4)
+        .position(|window| window == b"\r\n\r\n")
+        .map_or(0, |at| at + 4);
     // The gateway may have answered and closed already.
     let _ = client::write(&mut pipe, &request[..end], at_once).await;
     let sent_whole = end == request.len();
@@ -58,7 +75,12 @@ async fn upload(mut pipe: Pipe, request: &[u8], end: usize, how: Leave, at_once:
         }
         Leave::Still => Response::parse(&client::read(&mut pipe, at_once, usize::MAX).await),
     };
-    Client { response, stayed, sent_head: end >= head, sent_whole }
+    Client {
+        response,
+        stayed,
+        sent_head: end >= head,
+        sent_whole,
+    }
 }
 
 /// Sends the complete request, and reads.
@@ -71,12 +93,20 @@ async fn ask(mut pipe: Pipe, request: &[u8], fault: &Fault, inside: &EmbeddedGat
         Kind::Leaves(spot, how) => {
             client::read_into(&mut bytes, &mut pipe, at_once, spot.of(LONG)).await;
             go(pipe, how).await;
-            return Client { sent_head: true, sent_whole: true, ..Client::default() };
+            return Client {
+                sent_head: true,
+                sent_whole: true,
+                ..Client::default()
+            };
         }
         Kind::Shutdown(spot) => {
             let enough = spot.of(LONG);
             // Data that the upstream holds back does not arrive before the process exits.
-            let begun = timeout(SETTLED, client::read_into(&mut bytes, &mut pipe, at_once, enough)).await;
+            let begun = timeout(
+                SETTLED,
+                client::read_into(&mut bytes, &mut pipe, at_once, enough),
+            )
+            .await;
             inside.cut();
             if begun.is_ok() && bytes.len() < enough {
                 return Client::answered(&bytes);

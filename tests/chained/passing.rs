@@ -13,14 +13,29 @@ fn a_client_that_leaves_stops_the_model_behind_both() {
     let turns = json!([{"role": "user", "content": "Write a long story about a dragon."}]);
     let long = json!({"model": "alt-flash", "stream": true, "max_tokens": 2000});
     for (key, path, change) in [
-        (TEXT, "/v1/responses", json!({"input": turns, "max_tokens": null, "max_output_tokens": 2000})),
+        (
+            TEXT,
+            "/v1/responses",
+            json!({"input": turns, "max_tokens": null, "max_output_tokens": 2000}),
+        ),
         (TEXT, "/v1/chat/completions", json!({"messages": turns})),
-        (MESSAGES, "/v1/messages", json!({"messages": turns, "model": "msg-sonnet-5"})),
+        (
+            MESSAGES,
+            "/v1/messages",
+            json!({"messages": turns, "model": "msg-sonnet-5"}),
+        ),
     ] {
         let mut connection = Connection::open(server.outer(path).address());
-        connection.send(Request::post(path, &changed(long.clone(), &change)).bearer(key).bytes());
+        connection.send(
+            Request::post(path, &changed(long.clone(), &change))
+                .bearer(key)
+                .bytes(),
+        );
         assert_eq!(connection.head().unwrap().status, 200, "{path}");
-        assert!(connection.chunk().is_ok_and(|chunk| !chunk.is_empty()), "{path}: it answers");
+        assert!(
+            connection.chunk().is_ok_and(|chunk| !chunk.is_empty()),
+            "{path}: it answers"
+        );
         connection.disconnect(Shutdown::Both);
     }
     server.await_quiet();
@@ -32,14 +47,32 @@ fn what_the_inner_gateway_refuses_is_told_in_its_words() {
     let long = "hello world ".repeat(8000);
     let turns = json!([{"role": "user", "content": long}]);
     for (key, path, body) in [
-        (TEXT, "/v1/responses", json!({"model": "alt-flash", "input": turns})),
-        (TEXT, "/v1/chat/completions", json!({"model": "alt-flash", "messages": turns})),
-        (MESSAGES, "/v1/messages", json!({"model": "msg-sonnet-5", "messages": turns, "max_tokens": 16})),
+        (
+            TEXT,
+            "/v1/responses",
+            json!({"model": "alt-flash", "input": turns}),
+        ),
+        (
+            TEXT,
+            "/v1/chat/completions",
+            json!({"model": "alt-flash", "messages": turns}),
+        ),
+        (
+            MESSAGES,
+            "/v1/messages",
+            json!({"model": "msg-sonnet-5", "messages": turns, "max_tokens": 16}),
+        ),
     ] {
         let response = server.post(key, path, &body);
         let error = &response.json()["error"];
         assert_eq!(response.status, 400, "{path}: {error}");
-        assert!(error["message"].as_str().unwrap().starts_with("The prompt is too long"), "{path}: {error}");
+        assert!(
+            error["message"]
+                .as_str()
+                .unwrap()
+                .starts_with("The prompt is too long"),
+            "{path}: {error}"
+        );
         if key == TEXT {
             assert_eq!(error["code"], "context_length_exceeded", "{path}: {error}");
         }

@@ -27,13 +27,21 @@ impl Chain {
     }
 
     fn before(&self, inner: Gateway, config: &str) -> Pair {
-        let outer = |alt_flash: &str| self.0.configured(&[config, &models(inner.address(), alt_flash)].concat());
-        Pair { outer: outer("responses"), outer_of_chat: outer("chat"), inner }
+        let outer = |alt_flash: &str| {
+            self.0
+                .configured(&[config, &models(inner.address(), alt_flash)].concat())
+        };
+        Pair {
+            outer: outer("responses"),
+            outer_of_chat: outer("chat"),
+            inner,
+        }
     }
 }
 
-/// Two gateways in a row. The models of the outer one are all served by the inner one, each over one protocol; the
-/// model that clients use with two protocols has two outer gateways, so that each of them is relayed.
+/// Two gateways in a row. The models of the outer one are all served by the inner one, each over
+/// one protocol; the model that clients use with two protocols has two outer gateways, so that each
+/// of them is relayed.
 pub(crate) struct Pair {
     outer: Gateway,
     outer_of_chat: Gateway,
@@ -47,18 +55,26 @@ impl Pair {
     }
 
     pub(crate) fn post(&self, key: &str, path: &str, body: &Value) -> Response {
-        Request::post(path, body).bearer(key).send(self.outer(path).address())
+        Request::post(path, body)
+            .bearer(key)
+            .send(self.outer(path).address())
     }
 
     /// The outer gateway that relays requests to this path.
     pub(crate) fn outer(&self, path: &str) -> &Gateway {
-        if path == "/v1/chat/completions" { &self.outer_of_chat } else { &self.outer }
+        if path == "/v1/chat/completions" {
+            &self.outer_of_chat
+        } else {
+            &self.outer
+        }
     }
 
     /// Waits until no permit is in use in any of the gateways.
     #[track_caller]
     pub(crate) fn await_quiet(&self) {
-        [&self.outer, &self.outer_of_chat, &self.inner].into_iter().for_each(Gateway::await_quiet);
+        [&self.outer, &self.outer_of_chat, &self.inner]
+            .into_iter()
+            .for_each(Gateway::await_quiet);
     }
 }
 
@@ -80,8 +96,18 @@ fn models(inner: SocketAddr, alt_flash: &str) -> String {
         ("model-5.5", "text", r#"["responses"]"#, "responses"),
         ("alt-flash", "text", r#"["responses", "chat"]"#, alt_flash),
         ("msg-sonnet-5", "messages", r#"["messages"]"#, "messages"),
-        ("model-image-2.5-sunburst", "images", r#"["images_generations", "images_edits"]"#, "images"),
-        ("model-image-2.5-flare", "images", r#"["images_generations", "images_edits"]"#, "images"),
+        (
+            "model-image-2.5-sunburst",
+            "images",
+            r#"["images_generations", "images_edits"]"#,
+            "images",
+        ),
+        (
+            "model-image-2.5-flare",
+            "images",
+            r#"["images_generations", "images_edits"]"#,
+            "images",
+        ),
     ] {
         config += &format!(
             "[[models]]\nid = \"{id}\"\nfamily = \"{family}\"\nprotocols = {protocols}\n\

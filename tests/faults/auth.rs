@@ -10,8 +10,8 @@ use testkit::{CLIENT_KEY, Connection, Gateway, Request, await_that};
 
 use crate::GATEWAY;
 
-/// On every endpoint a model that the key does not allow is refused with 403 and an unknown model with 404, before
-/// any request is sent upstream.
+/// On every endpoint a model that the key does not allow is refused with 403 and an unknown model
+/// with 404, before any request is sent upstream.
 #[test]
 fn a06_every_endpoint_asks_for_the_models_of_a_key() {
     let simulator = Simulator::honest().unwrap();
@@ -25,18 +25,31 @@ fn a06_every_endpoint_asks_for_the_models_of_a_key() {
     let status = |path: &str, body: &Value| gateway.post(key, path, body).status;
     let picture = format!("data:image/png;base64,{RED}");
     let asked_for = |model: &str| {
-        let text = [Protocol::Responses, Protocol::Chat, Protocol::Messages]
-            .map(|protocol| (requests::path(protocol).to_owned(), ask(protocol, model, "Hello.", false)));
+        let text = [Protocol::Responses, Protocol::Chat, Protocol::Messages].map(|protocol| {
+            (
+                requests::path(protocol).to_owned(),
+                ask(protocol, model, "Hello.", false),
+            )
+        });
         let count = json!({"model": model, "messages": [{"role": "user", "content": "Hello."}]});
         let edit = json!({"model": model, "prompt": "x", "images": [{"image_url": picture}]});
         let rest = [
             ("/v1/messages/count_tokens", count),
-            ("/v1/images/generations", json!({"model": model, "prompt": "x"})),
+            (
+                "/v1/images/generations",
+                json!({"model": model, "prompt": "x"}),
+            ),
             ("/v1/images/edits", edit),
         ];
-        text.into_iter().chain(rest.map(|(path, body)| (path.to_owned(), body))).collect::<Vec<_>>()
+        text.into_iter()
+            .chain(rest.map(|(path, body)| (path.to_owned(), body)))
+            .collect::<Vec<_>>()
     };
-    for (path, body) in asked_for("messages").into_iter().take(4).chain(asked_for("images").into_iter().skip(4)) {
+    for (path, body) in asked_for("messages")
+        .into_iter()
+        .take(4)
+        .chain(asked_for("images").into_iter().skip(4))
+    {
         assert_eq!(status(&path, &body), 403, "{path}");
     }
     for (path, body) in asked_for("nobody") {
@@ -44,7 +57,13 @@ fn a06_every_endpoint_asks_for_the_models_of_a_key() {
     }
     assert!(simulator.requests().is_empty());
     let list = gateway.get(key, "/v1/models").json();
-    assert_eq!((&list["data"][0]["id"], list["data"].as_array().unwrap().len()), (&json!("chat"), 1));
+    assert_eq!(
+        (
+            &list["data"][0]["id"],
+            list["data"].as_array().unwrap().len()
+        ),
+        (&json!("chat"), 1)
+    );
     assert_eq!(gateway.get(key, "/v1/models/messages").status, 404);
     for (path, body) in asked_for("chat").into_iter().take(3) {
         assert_eq!(status(&path, &body), 200, "{path}");
@@ -68,7 +87,10 @@ fn a07_every_route_that_is_described_asks_for_a_key() {
                 let mut connection = Connection::open(gateway.address());
                 connection.send(request.bytes());
                 let head = connection.head().unwrap();
-                (head.status, head.header("www-authenticate") == Some("Bearer"))
+                (
+                    head.status,
+                    head.header("www-authenticate") == Some("Bearer"),
+                )
             };
             for key in [None, Some("sg_nobody")] {
                 let owed = if is_served { (401, true) } else { (405, false) };
@@ -78,10 +100,14 @@ fn a07_every_route_that_is_described_asks_for_a_key() {
         }
     }
     assert_eq!(routes, 8);
-    assert!(simulator.requests().is_empty(), "no upstream request was sent");
+    assert!(
+        simulator.requests().is_empty(),
+        "no upstream request was sent"
+    );
 }
 
-/// A flood of wrong keys is refused one by one, takes no permit and does not delay requests with a valid key.
+/// A flood of wrong keys is refused one by one, takes no permit and does not delay requests with a
+/// valid key.
 #[test]
 fn a09_a_flood_of_wrong_keys_holds_up_nobody() {
     let (gateway, simulator) = GATEWAY.with_upstream("");
@@ -97,7 +123,10 @@ fn a09_a_flood_of_wrong_keys_holds_up_nobody() {
         let floods: Vec<_> = (0..4).map(|_| scope.spawn(flood)).collect();
         let mut served = 0;
         while served < 10 || floods.iter().any(|flood| !flood.is_finished()) {
-            let response = gateway.ask(Protocol::Chat, &ask(Protocol::Chat, "chat", "Hello.", false));
+            let response = gateway.ask(
+                Protocol::Chat,
+                &ask(Protocol::Chat, "chat", "Hello.", false),
+            );
             assert_eq!(response.status, 200, "{}", response.text());
             served += 1;
         }
@@ -105,12 +134,15 @@ fn a09_a_flood_of_wrong_keys_holds_up_nobody() {
     });
     assert_eq!(simulator.requests().len(), served);
     gateway.await_quiet();
-    let refused = "sluicegate_requests_total{route=\"models\",status=\"401\",code=\"invalid_api_key\"}";
-    await_that("each was counted", || gateway.sum(refused) == (4 * FLOOD) as f64);
+    let refused =
+        "sluicegate_requests_total{route=\"models\",status=\"401\",code=\"invalid_api_key\"}";
+    await_that("each was counted", || {
+        gateway.sum(refused) == (4 * FLOOD) as f64
+    });
 }
 
-/// A key that is removed from the file is refused from then on, and streams that were opened with it run to
-/// completion.
+/// A key that is removed from the file is refused from then on, and streams that were opened with
+/// it run to completion.
 #[test]
 fn a10_a_revoked_key_opens_nothing_and_its_streams_end_well() {
     let simulator = Simulator::start(hesitant).unwrap();
@@ -119,7 +151,12 @@ fn a10_a_revoked_key_opens_nothing_and_its_streams_end_well() {
     let path = gateway.config_path();
     let before = fs::read_to_string(path).unwrap();
     fs::write(path, before.replace("557bedf7", "00000000")).unwrap();
-    let status = || Request::get("/v1/models").bearer(CLIENT_KEY).send(gateway.address()).status;
+    let status = || {
+        Request::get("/v1/models")
+            .bearer(CLIENT_KEY)
+            .send(gateway.address())
+            .status
+    };
     await_that("the key is gone", || status() == 401);
     simulator.release_all();
     for (stream, protocol) in streams.iter_mut().zip(PROTOCOLS) {
@@ -134,7 +171,10 @@ fn a10_a_revoked_key_opens_nothing_and_its_streams_end_well() {
             Protocol::Messages => "message_stop",
             Protocol::Images => "image_generation.completed",
         };
-        assert!(received.contains(end) && !received.contains("error\":{"), "{protocol:?}: {received}");
+        assert!(
+            received.contains(end) && !received.contains("error\":{"),
+            "{protocol:?}: {received}"
+        );
     }
     gateway.await_quiet();
 }
@@ -143,7 +183,17 @@ fn a10_a_revoked_key_opens_nothing_and_its_streams_end_well() {
 #[test]
 fn a11_nothing_of_the_operators_is_on_the_clients_address() {
     let (gateway, _simulator) = GATEWAY.with_upstream("");
-    for path in ["/metrics", "/livez", "/readyz", "/healthz", "/debug", "/debug/pprof", "/admin", "/v1/metrics", "/"] {
+    for path in [
+        "/metrics",
+        "/livez",
+        "/readyz",
+        "/healthz",
+        "/debug",
+        "/debug/pprof",
+        "/admin",
+        "/v1/metrics",
+        "/",
+    ] {
         for method in ["GET", "HEAD", "POST", "OPTIONS"] {
             let mut connection = Connection::open(gateway.address());
             connection.send(Request::get(path).method(method).bearer(CLIENT_KEY).bytes());
@@ -153,15 +203,24 @@ fn a11_nothing_of_the_operators_is_on_the_clients_address() {
     let admin = gateway.admin.unwrap();
     assert!(admin.ip().is_loopback() && admin != gateway.address());
     for path in ["/v1/models", "/debug", "/"] {
-        assert_eq!(Request::get(path).bearer(CLIENT_KEY).send(admin).status, 404, "{path}");
+        assert_eq!(
+            Request::get(path).bearer(CLIENT_KEY).send(admin).status,
+            404,
+            "{path}"
+        );
     }
 }
 
 /// Opens a stream and waits until it has started.
 fn open(gateway: &Gateway, protocol: Protocol) -> Connection {
     let mut stream = Connection::open(gateway.address());
-    stream
-        .send(requests::request(protocol, &ask(protocol, protocol_name(protocol), "Hello, you there.", true)).bytes());
+    stream.send(
+        requests::request(
+            protocol,
+            &ask(protocol, protocol_name(protocol), "Hello, you there.", true),
+        )
+        .bytes(),
+    );
     assert_eq!(stream.head().unwrap().status, 200);
     stream
 }

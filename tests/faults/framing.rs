@@ -15,7 +15,9 @@ fn question() -> String {
 
 /// A request with these header lines, followed by `rest`.
 fn post(lines: &str, rest: &str) -> String {
-    format!("POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\n{KEY}{CLIENT_KEY}\r\n{lines}\r\n{rest}")
+    format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\n{KEY}{CLIENT_KEY}\r\n{lines}\r\n{rest}"
+    )
 }
 
 /// A request for the models list with these header lines.
@@ -37,53 +39,91 @@ fn chunked(body: &str) -> String {
     format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len())
 }
 
-/// If a request has both Transfer-Encoding and Content-Length, the transfer coding applies and the connection is
-/// closed after the response.
+/// If a request has both Transfer-Encoding and Content-Length, the transfer coding applies and the
+/// connection is closed after the response.
 #[test]
 fn h01_a_length_beside_chunks_is_not_seen() {
     let (gateway, simulator) = GATEWAY.with_upstream("");
     let rest = chunked(&question()) + &list("");
-    for lines in
-        ["content-length: 3\r\ntransfer-encoding: chunked\r\n", "transfer-encoding: chunked\r\ncontent-length: 3\r\n"]
-    {
+    for lines in [
+        "content-length: 3\r\ntransfer-encoding: chunked\r\n",
+        "transfer-encoding: chunked\r\ncontent-length: 3\r\n",
+    ] {
         let received = exchange(gateway.address(), post(lines, &rest));
         assert_eq!(received.statuses(), [200], "{lines}");
         assert!(received.has("connection: close"), "{}", received.text());
     }
     let asked = simulator.requests();
     assert_eq!(asked.len(), 2);
-    assert!(asked.iter().all(|request| request.header("transfer-encoding").is_none()));
-    assert!(asked.iter().all(|request| request.header("content-length") == Some(&request.body.len().to_string())));
+    assert!(
+        asked
+            .iter()
+            .all(|request| request.header("transfer-encoding").is_none())
+    );
+    assert!(
+        asked.iter().all(
+            |request| request.header("content-length") == Some(&request.body.len().to_string())
+        )
+    );
 }
 
-/// Invalid or repeated Content-Length headers are rejected with 400, the connection is closed, and the rejection is
-/// counted.
+/// Invalid or repeated Content-Length headers are rejected with 400, the connection is closed, and
+/// the rejection is counted.
 #[test]
 fn h02_a_length_is_one_number() {
     let (gateway, simulator) = GATEWAY.with_upstream("");
-    let lengths = ["5, 5", "+5", "-1", "0x5", "18446744073709551616", "5 5", "", "five"];
+    let lengths = [
+        "5, 5",
+        "+5",
+        "-1",
+        "0x5",
+        "18446744073709551616",
+        "5 5",
+        "",
+        "five",
+    ];
     for length in lengths {
-        let received = exchange(gateway.address(), post(&format!("content-length: {length}\r\n"), "hello"));
+        let received = exchange(
+            gateway.address(),
+            post(&format!("content-length: {length}\r\n"), "hello"),
+        );
         assert_eq!(received.statuses(), [400], "{length}");
     }
-    let twice = exchange(gateway.address(), post("content-length: 5\r\ncontent-length: 6\r\n", "hello!"));
+    let twice = exchange(
+        gateway.address(),
+        post("content-length: 5\r\ncontent-length: 6\r\n", "hello!"),
+    );
     assert_eq!(twice.statuses(), [400]);
-    await_that("each is counted", || bad_heads(&gateway) == lengths.len() as f64 + 1.0);
+    await_that("each is counted", || {
+        bad_heads(&gateway) == lengths.len() as f64 + 1.0
+    });
     assert_eq!(simulator.requests().len(), 0);
 }
 
-/// Any Transfer-Encoding other than exactly `chunked` is rejected with 400, and the connection is closed.
+/// Any Transfer-Encoding other than exactly `chunked` is rejected with 400, and the connection is
+/// closed.
 #[test]
 fn h03_a_body_is_chunked_and_nothing_else() {
     let (gateway, simulator) = GATEWAY.with_upstream("");
     let rest = chunked(&question()) + &list("");
     for coding in ["identity", "xchunked", "chunked, gzip", "gzip", ""] {
-        let received = exchange(gateway.address(), post(&format!("transfer-encoding: {coding}\r\n"), &rest));
+        let received = exchange(
+            gateway.address(),
+            post(&format!("transfer-encoding: {coding}\r\n"), &rest),
+        );
         assert_eq!(received.statuses(), [400], "{coding}");
     }
     let chunked_twice = "chunked\r\ntransfer-encoding: chunked";
-    for coding in ["gzip, chunked", "chunked, chunked", "identity, chunked", chunked_twice] {
-        let received = exchange(gateway.address(), post(&format!("transfer-encoding: {coding}\r\n"), &rest));
+    for coding in [
+        "gzip, chunked",
+        "chunked, chunked",
+        "identity, chunked",
+        chunked_twice,
+    ] {
+        let received = exchange(
+            gateway.address(),
+            post(&format!("transfer-encoding: {coding}\r\n"), &rest),
+        );
         assert_eq!(received.statuses(), [400], "{coding}");
         assert!(
             received.has("\"invalid_value\"") && received.has("connection: close"),
@@ -94,19 +134,25 @@ fn h03_a_body_is_chunked_and_nothing_else() {
     assert_eq!(simulator.requests().len(), 0);
 }
 
-/// An HTTP/1.0 request with a transfer coding, or with a body delimited by the end of the connection, is rejected
-/// with 400.
+/// An HTTP/1.0 request with a transfer coding, or with a body delimited by the end of the
+/// connection, is rejected with 400.
 #[test]
 fn h04_an_old_request_has_a_length_or_no_body() {
     let (gateway, simulator) = GATEWAY.with_upstream("");
     let old = |lines: &str, rest: &str| post(lines, rest).replacen("HTTP/1.1", "HTTP/1.0", 1);
-    let coded = exchange(gateway.address(), old("transfer-encoding: chunked\r\n", &chunked(&question())));
+    let coded = exchange(
+        gateway.address(),
+        old("transfer-encoding: chunked\r\n", &chunked(&question())),
+    );
     assert_eq!(coded.statuses(), [400]);
     let endless = exchange(gateway.address(), old("", &question()));
     assert_eq!(endless.statuses(), [400]);
     assert_eq!(simulator.requests().len(), 0);
     let body = question();
-    let good = exchange(gateway.address(), old(&format!("content-length: {}\r\n", body.len()), &body));
+    let good = exchange(
+        gateway.address(),
+        old(&format!("content-length: {}\r\n", body.len()), &body),
+    );
     assert_eq!(good.statuses(), [200]);
 }
 
@@ -125,9 +171,16 @@ fn h05_chunks_have_a_size_and_an_end() {
         "5\r\nhello!\r\n0\r\n\r\n",
         &extension,
     ] {
-        let received = exchange(gateway.address(), post("transfer-encoding: chunked\r\n", body));
+        let received = exchange(
+            gateway.address(),
+            post("transfer-encoding: chunked\r\n", body),
+        );
         assert_eq!(received.statuses(), [400], "{body:.40}");
-        assert!(received.has("connection: close"), "{body:.40}: {}", received.text());
+        assert!(
+            received.has("connection: close"),
+            "{body:.40}: {}",
+            received.text()
+        );
     }
     assert_eq!(simulator.requests().len(), 0);
 }
@@ -140,8 +193,13 @@ fn h05_chunks_may_be_of_one_byte() {
     for byte in format!("{}{}", question(), " ".repeat(100_000)).chars() {
         write!(body, "1\r\n{byte}\r\n").unwrap();
     }
-    let received =
-        exchange(gateway.address(), post("transfer-encoding: chunked\r\nconnection: close\r\n", &(body + "0\r\n\r\n")));
+    let received = exchange(
+        gateway.address(),
+        post(
+            "transfer-encoding: chunked\r\nconnection: close\r\n",
+            &(body + "0\r\n\r\n"),
+        ),
+    );
     assert_eq!(received.statuses(), [200]);
 }
 
@@ -162,27 +220,58 @@ fn h06_there_is_one_host_and_it_decides_nothing() {
         "host: a b\r\n",
         "host: [::1\r\n",
     ] {
-        let received = exchange(gateway.address(), get(&format!("{lines}{KEY}{CLIENT_KEY}\r\n")));
+        let received = exchange(
+            gateway.address(),
+            get(&format!("{lines}{KEY}{CLIENT_KEY}\r\n")),
+        );
         assert_eq!(received.statuses(), [400], "{lines}");
-        assert!(received.has("\"invalid_value\""), "{lines}: {}", received.text());
+        assert!(
+            received.has("\"invalid_value\""),
+            "{lines}: {}",
+            received.text()
+        );
     }
-    for host in ["a", "127.0.0.1", "[::1]:1", "api.openai.com", "localhost:9090", "xn--a.example:65535"] {
-        assert_eq!(exchange(gateway.address(), get(&format!("host: {host}\r\n"))).statuses(), [401], "{host}");
+    for host in [
+        "a",
+        "127.0.0.1",
+        "[::1]:1",
+        "api.openai.com",
+        "localhost:9090",
+        "xn--a.example:65535",
+    ] {
+        assert_eq!(
+            exchange(gateway.address(), get(&format!("host: {host}\r\n"))).statuses(),
+            [401],
+            "{host}"
+        );
         let with_key = get(&format!("host: {host}\r\n{KEY}{CLIENT_KEY}\r\n"));
-        assert_eq!(exchange(gateway.address(), with_key).statuses(), [200], "{host}");
+        assert_eq!(
+            exchange(gateway.address(), with_key).statuses(),
+            [200],
+            "{host}"
+        );
     }
 }
 
-/// Only the path of a request target is used for routing. CONNECT, TRACE and unknown methods are rejected with 405
-/// and `Allow`, and the connection is closed.
+/// Only the path of a request target is used for routing. CONNECT, TRACE and unknown methods are
+/// rejected with 405 and `Allow`, and the connection is closed.
 #[test]
 fn h07_other_targets_and_methods() {
     let (gateway, _simulator) = GATEWAY.with_upstream("");
     let send = |line: &str| {
-        exchange(gateway.address(), list("connection: close\r\n").replacen("GET /v1/models HTTP/1.1", line, 1))
+        exchange(
+            gateway.address(),
+            list("connection: close\r\n").replacen("GET /v1/models HTTP/1.1", line, 1),
+        )
     };
-    assert_eq!(send("GET http://elsewhere.example/v1/models HTTP/1.1").statuses(), [200]);
-    assert_eq!(send("GET http://gateway/v1/nope HTTP/1.1").statuses(), [404]);
+    assert_eq!(
+        send("GET http://elsewhere.example/v1/models HTTP/1.1").statuses(),
+        [200]
+    );
+    assert_eq!(
+        send("GET http://gateway/v1/nope HTTP/1.1").statuses(),
+        [404]
+    );
     for line in [
         "OPTIONS *",
         "CONNECT example.org:443",
@@ -194,11 +283,16 @@ fn h07_other_targets_and_methods() {
         let bytes = list("").replacen("GET /v1/models", line, 1) + &list("");
         let received = exchange(gateway.address(), bytes);
         assert_eq!(received.statuses(), [405], "{line}");
-        assert!(received.has("\r\nallow: GET") && received.has("connection: close"), "{line}: {}", received.text());
+        assert!(
+            received.has("\r\nallow: GET") && received.has("connection: close"),
+            "{line}: {}",
+            received.text()
+        );
     }
 }
 
-/// Upgrade requests are ignored, and the bytes that follow are a separate request that needs its own key.
+/// Upgrade requests are ignored, and the bytes that follow are a separate request that needs its
+/// own key.
 #[test]
 fn h08_nothing_is_upgraded() {
     let (gateway, simulator) = GATEWAY.with_upstream("");
@@ -207,21 +301,31 @@ fn h08_nothing_is_upgraded() {
         "upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: x3JJHMbDL1EzLkh9GBhXDw==\r\n",
         "upgrade: h2c\r\nconnection: upgrade, http2-settings\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n",
     ] {
-        assert_eq!(exchange(gateway.address(), list(lines) + &second).statuses(), [200, 401], "{lines}");
+        assert_eq!(
+            exchange(gateway.address(), list(lines) + &second).statuses(),
+            [200, 401],
+            "{lines}"
+        );
         let body = question();
         let head = format!("{lines}content-length: {}\r\n", body.len());
-        assert_eq!(exchange(gateway.address(), post(&head, &body) + &second).statuses(), [200, 401], "{lines}");
+        assert_eq!(
+            exchange(gateway.address(), post(&head, &body) + &second).statuses(),
+            [200, 401],
+            "{lines}"
+        );
     }
     assert_eq!(simulator.requests().len(), 2);
 }
 
-/// Paths are matched exactly: a path that merely resembles a route is rejected with 404, and no check of the key is
-/// bypassed.
+/// Paths are matched exactly: a path that merely resembles a route is rejected with 404, and no
+/// check of the key is bypassed.
 #[test]
 fn h09_only_exact_paths_lead_anywhere() {
     let (gateway, _simulator) = GATEWAY.with_upstream("");
     let statuses = |path: &str, key: &str| {
-        let request = list("connection: close\r\n").replacen("/v1/models", path, 1).replacen(CLIENT_KEY, key, 1);
+        let request = list("connection: close\r\n")
+            .replacen("/v1/models", path, 1)
+            .replacen(CLIENT_KEY, key, 1);
         exchange(gateway.address(), request).statuses()
     };
     for path in [
@@ -241,14 +345,26 @@ fn h09_only_exact_paths_lead_anywhere() {
         "/livez",
         "/",
     ] {
-        assert_eq!((statuses(path, CLIENT_KEY), statuses(path, "nobody")), (vec![404], vec![404]), "{path}");
+        assert_eq!(
+            (statuses(path, CLIENT_KEY), statuses(path, "nobody")),
+            (vec![404], vec![404]),
+            "{path}"
+        );
     }
     for path in ["/v1/models\0", "v1/models", "/v1/mod els"] {
-        assert_eq!((statuses(path, CLIENT_KEY), statuses(path, "nobody")), (vec![400], vec![400]), "{path}");
+        assert_eq!(
+            (statuses(path, CLIENT_KEY), statuses(path, "nobody")),
+            (vec![400], vec![400]),
+            "{path}"
+        );
     }
     // The library that parses request targets drops the fragment, which no client may send.
     for path in ["/v1/models", "/v1/models?limit=1", "/v1/models#part"] {
-        assert_eq!((statuses(path, CLIENT_KEY), statuses(path, "nobody")), (vec![200], vec![401]), "{path}");
+        assert_eq!(
+            (statuses(path, CLIENT_KEY), statuses(path, "nobody")),
+            (vec![200], vec![401]),
+            "{path}"
+        );
     }
 }
 
@@ -270,9 +386,21 @@ fn h10_header_lines_are_name_and_value() {
         b"x a: b",
     ] {
         let head = whole("").into_bytes();
-        let at = head.windows(2).position(|window| window == b"\r\n").unwrap() + 2;
-        let received = exchange(gateway.address(), [&head[..at], line, b"\r\n", &head[at..]].concat());
-        assert_eq!(received.statuses(), [400], "{}", String::from_utf8_lossy(line));
+        let at = head
+            .windows(2)
+            .position(|window| window == b"\r\n")
+            .unwrap()
+            + 2;
+        let received = exchange(
+            gateway.address(),
+            [&head[..at], line, b"\r\n", &head[at..]].concat(),
+        );
+        assert_eq!(
+            received.statuses(),
+            [400],
+            "{}",
+            String::from_utf8_lossy(line)
+        );
     }
     assert_eq!(simulator.requests().len(), 0);
 }
@@ -281,12 +409,22 @@ fn h10_header_lines_are_name_and_value() {
 #[test]
 fn h11_a_line_may_end_with_a_line_feed() {
     let (gateway, _simulator) = GATEWAY.with_upstream("");
-    for request in
-        [list("connection: close\r\n"), whole("connection: close\r\n"), list("").replacen(CLIENT_KEY, "nobody", 1)]
-    {
-        let request = if request.contains("close") { request } else { request.replacen("GET", "PUT", 1) };
+    for request in [
+        list("connection: close\r\n"),
+        whole("connection: close\r\n"),
+        list("").replacen(CLIENT_KEY, "nobody", 1),
+    ] {
+        let request = if request.contains("close") {
+            request
+        } else {
+            request.replacen("GET", "PUT", 1)
+        };
         let proper = exchange(gateway.address(), &request).statuses();
-        assert_eq!(exchange(gateway.address(), request.replace("\r\n", "\n")).statuses(), proper, "{request}");
+        assert_eq!(
+            exchange(gateway.address(), request.replace("\r\n", "\n")).statuses(),
+            proper,
+            "{request}"
+        );
     }
 }
 
@@ -295,14 +433,21 @@ fn h11_a_line_may_end_with_a_line_feed() {
 fn h12_requests_may_come_at_once() {
     let (gateway, _simulator) = GATEWAY.with_upstream("");
     let good = list("") + &whole("") + &list("connection: close\r\n");
-    assert_eq!(exchange(gateway.address(), &good).statuses(), [200, 200, 200]);
+    assert_eq!(
+        exchange(gateway.address(), &good).statuses(),
+        [200, 200, 200]
+    );
     let bad = list("") + "NONSENSE\r\n\r\n" + &list("");
     assert_eq!(exchange(gateway.address(), bad).statuses(), [200, 400]);
     for cut in (1..good.len()).step_by(7) {
         let mut raw = Connection::open(gateway.address());
         raw.try_send(&good[..cut]);
         raw.try_send(&good[cut..]);
-        assert_eq!(raw.received_until_closed().statuses(), [200, 200, 200], "cut at {cut}");
+        assert_eq!(
+            raw.received_until_closed().statuses(),
+            [200, 200, 200],
+            "cut at {cut}"
+        );
     }
 }
 
@@ -313,9 +458,14 @@ fn h12_an_unread_body_is_no_request() {
     for length in [10, 1 << 10, 40 << 10, 100 << 10, 1 << 20] {
         let smuggled = list("connection: close\r\n");
         let body = smuggled.repeat(length / smuggled.len() + 1);
-        let unread = post(&format!("content-length: {}\r\n", body.len()), &body).replacen(CLIENT_KEY, "nobody", 1);
-        let statuses = exchange(gateway.address(), unread + &list("connection: close\r\n")).statuses();
-        assert!(statuses == [401] || statuses == [401, 200], "{length}: {statuses:?}");
+        let unread = post(&format!("content-length: {}\r\n", body.len()), &body)
+            .replacen(CLIENT_KEY, "nobody", 1);
+        let statuses =
+            exchange(gateway.address(), unread + &list("connection: close\r\n")).statuses();
+        assert!(
+            statuses == [401] || statuses == [401, 200],
+            "{length}: {statuses:?}"
+        );
     }
     assert_eq!(simulator.requests().len(), 0);
 }
@@ -324,7 +474,11 @@ fn h12_an_unread_body_is_no_request() {
 #[test]
 fn h13_a_request_may_come_in_any_two_pieces() {
     let (gateway, _simulator) = GATEWAY.with_upstream("");
-    let bytes = requests::request(Protocol::Chat, &ask(Protocol::Chat, "chat", "Hello.", false)).bytes();
+    let bytes = requests::request(
+        Protocol::Chat,
+        &ask(Protocol::Chat, "chat", "Hello.", false),
+    )
+    .bytes();
     let whole = {
         let mut connection = Connection::open(gateway.address());
         connection.send(&bytes);
@@ -336,41 +490,72 @@ fn h13_a_request_may_come_in_any_two_pieces() {
         connection.send(&bytes[..cut]);
         connection.send(&bytes[cut..]);
         let response = connection.response();
-        assert_eq!((response.status, response.body.len()), (200, whole.body.len()), "cut at {cut}");
+        assert_eq!(
+            (response.status, response.body.len()),
+            (200, whole.body.len()),
+            "cut at {cut}"
+        );
     }
     // A megabyte is more than is ever read at once.
-    let long =
-        requests::request(Protocol::Chat, &ask(Protocol::Chat, "chat", &"Hello. ".repeat(150_000), false)).bytes();
+    let long = requests::request(
+        Protocol::Chat,
+        &ask(Protocol::Chat, "chat", &"Hello. ".repeat(150_000), false),
+    )
+    .bytes();
     let mut connection = Connection::open(gateway.address());
     connection.send(&long);
     assert_eq!(connection.response().status, 200);
 }
 
-/// A client that sends `Expect: 100-continue` receives 100 Continue once if the body is wanted, and otherwise only
-/// the refusal.
+/// A client that sends `Expect: 100-continue` receives 100 Continue once if the body is wanted, and
+/// otherwise only the refusal.
 #[test]
 fn h14_a_body_that_is_not_wanted_is_not_asked_for() {
     let (gateway, _simulator) = GATEWAY.with_upstream("");
     let expect = "expect: 100-continue\r\nconnection: close\r\n";
     let unknown = whole(expect).replacen(CLIENT_KEY, "nobody", 1);
-    let head = |request: &str| request.split_inclusive("\r\n\r\n").next().unwrap().to_owned();
-    assert_eq!(exchange(gateway.address(), head(&unknown)).statuses(), [401]);
+    let head = |request: &str| {
+        request
+            .split_inclusive("\r\n\r\n")
+            .next()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(
+        exchange(gateway.address(), head(&unknown)).statuses(),
+        [401]
+    );
     let large = post(&format!("content-length: {}\r\n{expect}", 1_u64 << 40), "");
     assert_eq!(exchange(gateway.address(), large).statuses(), [413]);
-    assert_eq!(exchange(gateway.address(), whole(expect)).statuses(), [100, 200]);
+    assert_eq!(
+        exchange(gateway.address(), whole(expect)).statuses(),
+        [100, 200]
+    );
 }
 
 /// A client of another protocol than HTTP/1 gets 400 or no response, and the connection is closed.
 #[test]
 fn h15_other_protocols_are_turned_away() {
     let (gateway, _simulator) = GATEWAY.with_upstream("");
-    let client_hello = [&b"\x16\x03\x01\x00\xc4\x01\x00\x00\xc0\x03\x03"[..], &[7; 200]].concat();
+    let client_hello = [
+        &b"\x16\x03\x01\x00\xc4\x01\x00\x00\xc0\x03\x03"[..],
+        &[7; 200],
+    ]
+    .concat();
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64";
-    for bytes in [&preface[..], &client_hello, b"SSH-2.0-OpenSSH_9.6\r\n", b"\0\0\0\0\0\0\0\0"] {
+    for bytes in [
+        &preface[..],
+        &client_hello,
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+        b"\0\0\0\0\0\0\0\0",
+    ] {
         let mut raw = Connection::open(gateway.address());
         raw.try_send(bytes);
         let statuses = Received(raw.rest().0).statuses();
-        assert!(statuses.is_empty() || statuses == [400], "{bytes:?}: {statuses:?}");
+        assert!(
+            statuses.is_empty() || statuses == [400],
+            "{bytes:?}: {statuses:?}"
+        );
     }
     await_that("each is counted", || bad_heads(&gateway) == 4.0);
 }
@@ -384,14 +569,26 @@ fn h17_trailers_are_not_headers() {
         "{KEY}{CLIENT_KEY}\r\ncontent-length: 5\r\nx-private: private\r\nhost: elsewhere\r\nconnection: close\r\n"
     );
     let rest = format!("{:x}\r\n{body}\r\n0\r\n{trailers}\r\n", body.len());
-    let with_key = post("transfer-encoding: chunked\r\ntrailer: authorization\r\n", &rest);
+    let with_key = post(
+        "transfer-encoding: chunked\r\ntrailer: authorization\r\n",
+        &rest,
+    );
     let without = with_key.replacen(&format!("{KEY}{CLIENT_KEY}\r\n"), "", 1);
     let last = list("connection: close\r\n");
-    assert_eq!(exchange(gateway.address(), with_key + &last).statuses(), [200, 200]);
-    assert_eq!(exchange(gateway.address(), without + &last).statuses()[0], 401);
+    assert_eq!(
+        exchange(gateway.address(), with_key + &last).statuses(),
+        [200, 200]
+    );
+    assert_eq!(
+        exchange(gateway.address(), without + &last).statuses()[0],
+        401
+    );
     let asked = simulator.requests();
     assert_eq!(asked.len(), 1);
-    assert_eq!((asked[0].header("x-private"), asked[0].body.is_empty()), (None, false));
+    assert_eq!(
+        (asked[0].header("x-private"), asked[0].body.is_empty()),
+        (None, false)
+    );
 }
 
 /// Header names listed in `Connection` neither remove headers nor forward them.
@@ -405,7 +602,13 @@ fn h18_headers_of_one_hop() {
     assert_eq!(exchange(gateway.address(), keyless).statuses(), [401]);
     let asked = simulator.requests();
     assert_eq!(asked.len(), 1);
-    for name in ["connection", "x-foo", "te", "keep-alive", "proxy-connection"] {
+    for name in [
+        "connection",
+        "x-foo",
+        "te",
+        "keep-alive",
+        "proxy-connection",
+    ] {
         assert_eq!(asked[0].header(name), None, "{name}");
     }
 }

@@ -7,8 +7,8 @@ use testkit::{CLIENT_KEY, Connection, Gateway, Request, Response, UPSTREAM_KEY, 
 
 use crate::GATEWAY;
 
-/// A body that is truncated at any byte is refused with 400 and the position of the error, and none of it is repeated
-/// in the message.
+/// A body that is truncated at any byte is refused with 400 and the position of the error, and none
+/// of it is repeated in the message.
 #[test]
 fn j01_a_body_that_breaks_off_at_any_byte() {
     let test = RequestTest::new();
@@ -19,7 +19,11 @@ fn j01_a_body_that_breaks_off_at_any_byte() {
             connection.send(raw(protocol, &whole.as_bytes()[..cut]).bytes());
             let response = connection.response();
             assert_refused(protocol, &response, "invalid_json");
-            assert!(response.text().contains("(line 1, column "), "{}", response.text());
+            assert!(
+                response.text().contains("(line 1, column "),
+                "{}",
+                response.text()
+            );
             assert!(!response.text().contains("canary"), "{}", response.text());
         }
     }
@@ -44,7 +48,13 @@ fn j01_what_is_no_document_in_utf_8() {
             utf_16,
             with("\"x\":\"\u{fffd}\"")
                 .iter()
-                .flat_map(|byte| if *byte == 0xef { vec![0xff] } else { vec![*byte] })
+                .flat_map(|byte| {
+                    if *byte == 0xef {
+                        vec![0xff]
+                    } else {
+                        vec![*byte]
+                    }
+                })
                 .collect(),
             with("\"x\":\"\\ud800\""),
             [&with("\"x\":\"")[..whole.len() + 4], b"\xc0\xaf\"}"].concat(),
@@ -60,7 +70,11 @@ fn j01_what_is_no_document_in_utf_8() {
             assert_refused(protocol, &response, "invalid_json");
         }
         let fine = with("\"x\":[1.50,\"\\u0000\"]");
-        assert_eq!(test.send(&raw(protocol, &fine)).status, 200, "what was added is not what is wrong");
+        assert_eq!(
+            test.send(&raw(protocol, &fine)).status,
+            200,
+            "what was added is not what is wrong"
+        );
     }
 }
 
@@ -72,18 +86,26 @@ fn j02_what_nests_too_deep_is_refused_on_every_route() {
         let whole = question(protocol, "Hello.").to_string();
         let nested = |open: &str, close: &str, depth: usize| {
             let value = format!("{}1{}", open.repeat(depth), close.repeat(depth));
-            raw(protocol, format!("{},\"x\":{value}}}", &whole[..whole.len() - 1]).as_bytes())
+            raw(
+                protocol,
+                format!("{},\"x\":{value}}}", &whole[..whole.len() - 1]).as_bytes(),
+            )
         };
         for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
             assert_eq!(test.send(&nested(open, close, 63)).status, 200);
             for depth in [64, 128, 1_000_000] {
-                assert_refused(protocol, &test.send(&nested(open, close, depth)), "invalid_json");
+                assert_refused(
+                    protocol,
+                    &test.send(&nested(open, close, depth)),
+                    "invalid_json",
+                );
             }
         }
     }
 }
 
-/// Numbers that are relayed keep their exact spelling; numbers that do not fit their field are refused with 400.
+/// Numbers that are relayed keep their exact spelling; numbers that do not fit their field are
+/// refused with 400.
 #[test]
 fn j03_numbers_keep_their_spelling_or_are_refused() {
     let test = RequestTest::new();
@@ -97,24 +119,46 @@ fn j03_numbers_keep_their_spelling_or_are_refused() {
         let body = std::str::from_utf8(&forwarded.last().unwrap().body).unwrap();
         assert!(body.contains(odd), "{body}");
         let cap = cap(protocol);
-        for number in ["1e400", "1.5", "9223372036854775808", "1e19", &"9".repeat(100_000)] {
+        for number in [
+            "1e400",
+            "1.5",
+            "9223372036854775808",
+            "1e19",
+            &"9".repeat(100_000),
+        ] {
             let body = changed(question(protocol, "Hello."), &json!({cap: "number"}));
-            let response = test.send(&raw(protocol, body.to_string().replace("\"number\"", number).as_bytes()));
-            assert_eq!(response.status, 400, "{cap} {number:.20}: {}", response.text());
+            let response = test.send(&raw(
+                protocol,
+                body.to_string().replace("\"number\"", number).as_bytes(),
+            ));
+            assert_eq!(
+                response.status,
+                400,
+                "{cap} {number:.20}: {}",
+                response.text()
+            );
         }
         for number in ["16.0", "1.6e1", "16"] {
             let body = changed(question(protocol, "Hello."), &json!({cap: "number"}));
-            test.send(&raw(protocol, body.to_string().replace("\"number\"", number).as_bytes()));
+            test.send(&raw(
+                protocol,
+                body.to_string().replace("\"number\"", number).as_bytes(),
+            ));
             // Accepting that spelling is up to the upstream.
             let forwarded = test.simulator.requests().pop().unwrap();
             let spelled = format!("\"{cap}\":{number}");
-            assert!(std::str::from_utf8(&forwarded.body).unwrap().contains(&spelled), "{protocol:?} {number}");
+            assert!(
+                std::str::from_utf8(&forwarded.body)
+                    .unwrap()
+                    .contains(&spelled),
+                "{protocol:?} {number}"
+            );
         }
     }
 }
 
-/// Values that are forwarded without interpretation are validated too: numbers out of range and lone surrogates in a
-/// tool's schema are refused with 400, for every upstream protocol.
+/// Values that are forwarded without interpretation are validated too: numbers out of range and
+/// lone surrogates in a tool's schema are refused with 400, for every upstream protocol.
 #[test]
 fn j03_j09_a_schema_is_made_of_values() {
     let test = RequestTest::new();
@@ -123,54 +167,101 @@ fn j03_j09_a_schema_is_made_of_values() {
             let schema = json!({"type": "object", "properties": {"a": {"maximum": "HERE"}}});
             let tool = match client {
                 Protocol::Messages => json!({"name": "f", "input_schema": schema}),
-                Protocol::Chat => json!({"type": "function", "function": {"name": "f", "parameters": schema}}),
-                _ => json!({"type": "function", "name": "f", "parameters": schema, "strict": false}),
+                Protocol::Chat => {
+                    json!({"type": "function", "function": {"name": "f", "parameters": schema}})
+                }
+                _ => {
+                    json!({"type": "function", "name": "f", "parameters": schema, "strict": false})
+                }
             };
-            let body = changed(question(client, "Hello."), &json!({"model": protocol_name(upstream), "tools": [tool]}));
-            let with = |value: &str| test.send(&raw(client, body.to_string().replace("\"HERE\"", value).as_bytes()));
-            for value in ["1e400", "-1E+999", &"9".repeat(400), r#""\ud800""#, r#"["\udc00\ud800"]"#] {
+            let body = changed(
+                question(client, "Hello."),
+                &json!({"model": protocol_name(upstream), "tools": [tool]}),
+            );
+            let with = |value: &str| {
+                test.send(&raw(
+                    client,
+                    body.to_string().replace("\"HERE\"", value).as_bytes(),
+                ))
+            };
+            for value in [
+                "1e400",
+                "-1E+999",
+                &"9".repeat(400),
+                r#""\ud800""#,
+                r#"["\udc00\ud800"]"#,
+            ] {
                 assert_refused(client, &with(value), "invalid_json");
             }
             for value in ["1e300", "1.50", r#""\ud83d\ude00 \\ud800""#] {
                 let response = with(value);
-                assert_eq!(response.status, 200, "{client:?} before {upstream:?}: {value}: {}", response.text());
+                assert_eq!(
+                    response.status,
+                    200,
+                    "{client:?} before {upstream:?}: {value}: {}",
+                    response.text()
+                );
             }
         }
     }
 }
 
-/// A repeated field is refused with 400 wherever the gateway reads it, so that no upstream can read a different value
-/// than the gateway did.
+/// A repeated field is refused with 400 wherever the gateway reads it, so that no upstream can read
+/// a different value than the gateway did.
 #[test]
 fn j04_a_field_that_is_given_twice_is_refused() {
     let test = RequestTest::new();
     for protocol in PROTOCOLS {
         let whole = question(protocol, "Hello.").to_string();
-        for twice in ["\"model\":\"other\"", "\"stream\":true", "\"mod\\u0065l\":\"other\""] {
+        for twice in [
+            "\"model\":\"other\"",
+            "\"stream\":true",
+            "\"mod\\u0065l\":\"other\"",
+        ] {
             let body = format!("{},{twice}}}", &whole[..whole.len() - 1]);
-            assert_refused(protocol, &test.send(&raw(protocol, body.as_bytes())), "invalid_json");
+            assert_refused(
+                protocol,
+                &test.send(&raw(protocol, body.as_bytes())),
+                "invalid_json",
+            );
         }
     }
     for protocol in requests::TEXT_PROTOCOLS {
         let whole = question(protocol, "Hello.").to_string();
-        let nested = whole.replace("\"role\":\"user\"", "\"role\":\"user\",\"role\":\"assistant\"");
+        let nested = whole.replace(
+            "\"role\":\"user\"",
+            "\"role\":\"user\",\"role\":\"assistant\"",
+        );
         assert_ne!(nested, whole);
-        assert_eq!(test.send(&raw(protocol, nested.as_bytes())).status, 400, "{protocol:?}");
+        assert_eq!(
+            test.send(&raw(protocol, nested.as_bytes())).status,
+            400,
+            "{protocol:?}"
+        );
     }
     test.nobody_was_asked();
 }
 
-/// Values of the wrong type, and null for a required field, are refused with 400 that names the field.
+/// Values of the wrong type, and null for a required field, are refused with 400 that names the
+/// field.
 #[test]
 fn j05_values_of_a_wrong_type_are_refused_by_name() {
     let test = RequestTest::new();
     let refused = |protocol: Protocol, field: &str, value: Value| {
         let body = changed(question(protocol, "Hello."), &json!({field: value}));
         let response = test.send(&raw(protocol, body.to_string().as_bytes()));
-        assert_eq!(response.status, 400, "{protocol:?} {body}: {}", response.text());
+        assert_eq!(
+            response.status,
+            400,
+            "{protocol:?} {body}: {}",
+            response.text()
+        );
         let error = response.json()["error"].clone();
         let names_it = error["message"].as_str().unwrap().contains(field);
-        assert!(names_it && (protocol == Protocol::Messages || error["param"] == field), "{body}: {error}");
+        assert!(
+            names_it && (protocol == Protocol::Messages || error["param"] == field),
+            "{body}: {error}"
+        );
     };
     for protocol in PROTOCOLS {
         for value in [json!("true"), json!(1), json!([]), json!({})] {
@@ -179,8 +270,16 @@ fn j05_values_of_a_wrong_type_are_refused_by_name() {
         for value in [json!(7), json!([]), json!({}), json!(true)] {
             refused(protocol, "model", value);
         }
-        let content = if protocol == Protocol::Responses { "input" } else { "messages" };
-        let content = if protocol == Protocol::Images { "prompt" } else { content };
+        let content = if protocol == Protocol::Responses {
+            "input"
+        } else {
+            "messages"
+        };
+        let content = if protocol == Protocol::Images {
+            "prompt"
+        } else {
+            content
+        };
         for value in [json!(null), json!(7), json!({}), json!(true)] {
             refused(protocol, content, value);
         }
@@ -193,8 +292,12 @@ fn j05_values_of_a_wrong_type_are_refused_by_name() {
     // An array of the values of an object is not an object, even if the values fit.
     refused(Protocol::Chat, "response_format", json!(["text"]));
     let choice = json!({"tool_choice": {"type": "function", "function": ["look"]}});
-    let response =
-        test.send(&raw(Protocol::Chat, changed(question(Protocol::Chat, "Hello."), &choice).to_string().as_bytes()));
+    let response = test.send(&raw(
+        Protocol::Chat,
+        changed(question(Protocol::Chat, "Hello."), &choice)
+            .to_string()
+            .as_bytes(),
+    ));
     assert_eq!(
         (response.status, &response.json()["error"]["param"]),
         (400, &json!("tool_choice.function")),
@@ -204,7 +307,8 @@ fn j05_values_of_a_wrong_type_are_refused_by_name() {
     test.nobody_was_asked();
 }
 
-/// Unknown fields are accepted, and one that names a host, a key or headers has no effect on where a request is sent.
+/// Unknown fields are accepted, and one that names a host, a key or headers has no effect on where
+/// a request is sent.
 #[test]
 fn j07_unknown_fields_change_nothing() {
     let test = RequestTest::new();
@@ -223,35 +327,65 @@ fn j07_unknown_fields_change_nothing() {
         assert_eq!(response.status, 200, "{protocol:?}: {}", response.text());
         let forwarded = test.simulator.requests().pop().unwrap();
         assert_eq!(forwarded.path, path(protocol), "no query is added");
-        assert!(forwarded.headers.iter().all(|(name, value)| name != "x-added" && !value.contains("stolen")));
-        assert!(forwarded.headers.iter().any(|(_, value)| value.contains(UPSTREAM_KEY)));
+        assert!(
+            forwarded
+                .headers
+                .iter()
+                .all(|(name, value)| name != "x-added" && !value.contains("stolen"))
+        );
+        assert!(
+            forwarded
+                .headers
+                .iter()
+                .any(|(_, value)| value.contains(UPSTREAM_KEY))
+        );
         assert_eq!(forwarded.model(), "their-model");
     }
-    assert_eq!(elsewhere.connections(), 0, "no request is sent to a host that a request names");
+    assert_eq!(
+        elsewhere.connections(),
+        0,
+        "no request is sent to a host that a request names"
+    );
 }
 
-/// Bodies with very many or unusual members are parsed in linear and not quadratic time, and more than a million
-/// values are refused with 400.
+/// Bodies with very many or unusual members are parsed in linear and not quadratic time, and more
+/// than a million values are refused with 400.
 #[test]
 fn j08_many_members_are_read_in_time() {
     let test = RequestTest::new();
-    for (client, upstream) in
-        requests::TEXT_PROTOCOLS.into_iter().zip(requests::TEXT_PROTOCOLS.into_iter().cycle().skip(1))
+    for (client, upstream) in requests::TEXT_PROTOCOLS
+        .into_iter()
+        .zip(requests::TEXT_PROTOCOLS.into_iter().cycle().skip(1))
     {
         let mut whole = question(client, "Hello.");
         whole["model"] = protocol_name(upstream).into();
         let whole = whole.to_string();
         let with = |member: String| format!("{},{member}}}", &whole[..whole.len() - 1]);
-        let keys: Vec<String> = (0..50_000).map(|key| format!("\"the_same_prefix_{key}\":0")).collect();
-        for body in [with(keys.join(",")), with(format!("\"x\":\"{}\"", "\\u0000".repeat(500_000)))] {
+        let keys: Vec<String> = (0..50_000)
+            .map(|key| format!("\"the_same_prefix_{key}\":0"))
+            .collect();
+        for body in [
+            with(keys.join(",")),
+            with(format!("\"x\":\"{}\"", "\\u0000".repeat(500_000))),
+        ] {
             let response = test.send(&raw(client, body.as_bytes()));
-            assert_eq!(response.status, 200, "{client:?} before {upstream:?}: {:.300}", response.text());
+            assert_eq!(
+                response.status,
+                200,
+                "{client:?} before {upstream:?}: {:.300}",
+                response.text()
+            );
         }
     }
     for (protocol, named) in [(Protocol::Responses, false), (Protocol::Chat, true)] {
-        let function = if named { json!({"name": "x"}) } else { json!(null) };
+        let function = if named {
+            json!({"name": "x"})
+        } else {
+            json!(null)
+        };
         let allowed = vec![json!({"type": "function", "name": "x", "function": function}); 50_000];
-        let choice = json!({"type": "allowed_tools", "tools": allowed, "allowed_tools": {"tools": allowed}});
+        let choice =
+            json!({"type": "allowed_tools", "tools": allowed, "allowed_tools": {"tools": allowed}});
         let body = changed(
             question(protocol, "Hello."),
             &json!({"tools": vec![json!({"type": "mcp"}); 50_000], "tool_choice": choice}),
@@ -262,29 +396,55 @@ fn j08_many_members_are_read_in_time() {
         let whole = question(protocol, "Hello.").to_string();
         let items = |count: usize| format!("[{}0]", "0,".repeat(count));
         let with = |count: usize| format!("{},\"x\":{}}}", &whole[..whole.len() - 1], items(count));
-        assert_eq!(test.send(&raw(protocol, with(300_000).as_bytes())).status, 200);
-        assert_refused(protocol, &test.send(&raw(protocol, with(1_000_000).as_bytes())), "invalid_json");
-        let content = if protocol == Protocol::Responses { "input" } else { "messages" };
-        let content = if protocol == Protocol::Images { "prompt" } else { content };
-        let response = test.send(&raw(protocol, format!("{{\"{content}\":{}}}", items(300_000)).as_bytes()));
+        assert_eq!(
+            test.send(&raw(protocol, with(300_000).as_bytes())).status,
+            200
+        );
+        assert_refused(
+            protocol,
+            &test.send(&raw(protocol, with(1_000_000).as_bytes())),
+            "invalid_json",
+        );
+        let content = if protocol == Protocol::Responses {
+            "input"
+        } else {
+            "messages"
+        };
+        let content = if protocol == Protocol::Images {
+            "prompt"
+        } else {
+            content
+        };
+        let response = test.send(&raw(
+            protocol,
+            format!("{{\"{content}\":{}}}", items(300_000)).as_bytes(),
+        ));
         assert_eq!(response.status, 400);
-        assert!(response.body.len() < 4 << 10, "the error has {} bytes", response.body.len());
+        assert!(
+            response.body.len() < 4 << 10,
+            "the error has {} bytes",
+            response.body.len()
+        );
     }
 }
 
-/// NUL, line separators and all other characters are relayed as they were written; a lone surrogate is refused with
-/// 400.
+/// NUL, line separators and all other characters are relayed as they were written; a lone surrogate
+/// is refused with 400.
 #[test]
 fn j09_characters_are_relayed_as_they_were_written() {
     let test = RequestTest::new();
     for protocol in requests::TEXT_PROTOCOLS {
         let whole = question(protocol, "TEXT").to_string();
-        let written =
-            "\\u0000 \u{2028}\u{2029}\\u2028 \u{7f}\u{85}\u{feff}\u{10ffff}\\ud83d\\ude00 \\/ \u{202e}\\u0041";
+        let written = "\\u0000 \u{2028}\u{2029}\\u2028 \u{7f}\u{85}\u{feff}\u{10ffff}\\ud83d\\ude00 \\/ \u{202e}\\u0041";
         let response = test.send(&raw(protocol, whole.replace("TEXT", written).as_bytes()));
         assert_eq!(response.status, 200, "{protocol:?}: {}", response.text());
         let forwarded = test.simulator.requests().pop().unwrap();
-        assert!(std::str::from_utf8(&forwarded.body).unwrap().contains(written), "as it was written");
+        assert!(
+            std::str::from_utf8(&forwarded.body)
+                .unwrap()
+                .contains(written),
+            "as it was written"
+        );
         for half in ["\\ud800", "\\udc00", "\\ud800\\ud800", "\\ud800x"] {
             let response = test.send(&raw(protocol, whole.replace("TEXT", half).as_bytes()));
             assert_refused(protocol, &response, "invalid_json");
@@ -292,8 +452,8 @@ fn j09_characters_are_relayed_as_they_were_written() {
     }
 }
 
-/// A body with another media type is refused with 415; one without a media type is parsed as JSON, and parameters of
-/// the media type are ignored.
+/// A body with another media type is refused with 415; one without a media type is parsed as JSON,
+/// and parameters of the media type are ignored.
 #[test]
 fn j10_a_body_of_another_type_is_refused() {
     let test = RequestTest::new();
@@ -316,27 +476,51 @@ fn j10_a_body_of_another_type_is_refused() {
         ] {
             assert_refused(protocol, &send(kind), "unsupported_media_type");
         }
-        for kind in ["application/json", "Application/JSON ; charset=latin1", "application/vnd.a+json"] {
+        for kind in [
+            "application/json",
+            "Application/JSON ; charset=latin1",
+            "application/vnd.a+json",
+        ] {
             assert_eq!(send(kind).status, 200, "{protocol:?} {kind}");
         }
         let untyped = Request::post_bytes(path(protocol), body.as_bytes()).bearer(CLIENT_KEY);
         assert_eq!(test.send(&untyped).status, 200);
-        let latin: Vec<u8> = body.bytes().map(|byte| if byte == b'.' { 0xe9 } else { byte }).collect();
-        let latin =
-            Request::post_bytes(path(protocol), &latin).header("content-type", "application/json; charset=latin1");
-        assert_refused(protocol, &test.send(&latin.bearer(CLIENT_KEY)), "invalid_json");
+        let latin: Vec<u8> = body
+            .bytes()
+            .map(|byte| if byte == b'.' { 0xe9 } else { byte })
+            .collect();
+        let latin = Request::post_bytes(path(protocol), &latin)
+            .header("content-type", "application/json; charset=latin1");
+        assert_refused(
+            protocol,
+            &test.send(&latin.bearer(CLIENT_KEY)),
+            "invalid_json",
+        );
     }
 }
 
-/// Counts out of range are refused with 400 that names the field, and no memory is allocated for them.
+/// Counts out of range are refused with 400 that names the field, and no memory is allocated for
+/// them.
 #[test]
 fn j11_counts_out_of_range_are_refused_by_name() {
     let test = RequestTest::new();
     let refused = |protocol: Protocol, field: &str, value: Value| {
         let body = changed(question(protocol, "Hello."), &json!({field: value}));
         let response = test.send(&raw(protocol, body.to_string().as_bytes()));
-        assert_eq!(response.status, 400, "{protocol:?} {field} {value}: {}", response.text());
-        assert!(response.json()["error"]["message"].as_str().unwrap().contains(field), "{}", response.text());
+        assert_eq!(
+            response.status,
+            400,
+            "{protocol:?} {field} {value}: {}",
+            response.text()
+        );
+        assert!(
+            response.json()["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains(field),
+            "{}",
+            response.text()
+        );
     };
     for value in [json!(0), json!(-1), json!(i64::MIN), json!(-1.0)] {
         for protocol in requests::TEXT_PROTOCOLS {
@@ -345,22 +529,37 @@ fn j11_counts_out_of_range_are_refused_by_name() {
         refused(Protocol::Images, "n", value.clone());
         refused(Protocol::Chat, "n", value);
     }
-    for value in [json!(11), json!(1_000_000_000), json!(1e18), json!(i64::MAX)] {
+    for value in [
+        json!(11),
+        json!(1_000_000_000),
+        json!(1e18),
+        json!(i64::MAX),
+    ] {
         refused(Protocol::Images, "n", value);
     }
     for value in [json!(129), json!(1_000_000_000), json!(i64::MAX)] {
         refused(Protocol::Chat, "n", value);
     }
-    for (field, value) in
-        [("partial_images", json!(4)), ("partial_images", json!(1e9)), ("output_compression", json!(101))]
-    {
+    for (field, value) in [
+        ("partial_images", json!(4)),
+        ("partial_images", json!(1e9)),
+        ("output_compression", json!(101)),
+    ] {
         refused(Protocol::Images, field, value);
     }
     test.nobody_was_asked();
     for protocol in requests::TEXT_PROTOCOLS {
         // No memory is allocated for an output cap: the accepted range is up to the upstream.
-        let body = changed(question(protocol, "Hello."), &json!({cap(protocol): 1_000_000_000_000_000_000_i64}));
-        assert_eq!(test.send(&raw(protocol, body.to_string().as_bytes())).status, 200, "{protocol:?}");
+        let body = changed(
+            question(protocol, "Hello."),
+            &json!({cap(protocol): 1_000_000_000_000_000_000_i64}),
+        );
+        assert_eq!(
+            test.send(&raw(protocol, body.to_string().as_bytes()))
+                .status,
+            200,
+            "{protocol:?}"
+        );
     }
 }
 
@@ -374,18 +573,30 @@ fn j12_a_schema_that_refers_to_itself_is_relayed() {
     });
     for client in requests::TEXT_PROTOCOLS {
         let tool = match client {
-            Protocol::Responses => json!({"type": "function", "name": "f", "parameters": schema, "strict": false}),
-            Protocol::Chat => json!({"type": "function", "function": {"name": "f", "parameters": schema}}),
+            Protocol::Responses => {
+                json!({"type": "function", "name": "f", "parameters": schema, "strict": false})
+            }
+            Protocol::Chat => {
+                json!({"type": "function", "function": {"name": "f", "parameters": schema}})
+            }
             _ => json!({"name": "f", "input_schema": schema}),
         };
         for upstream in requests::TEXT_PROTOCOLS {
             let mut body = changed(question(client, "Hello."), &json!({"tools": [tool]}));
             body["model"] = protocol_name(upstream).into();
             let response = test.send(&raw(client, body.to_string().as_bytes()));
-            assert_eq!(response.status, 200, "{client:?} before {upstream:?}: {}", response.text());
+            assert_eq!(
+                response.status,
+                200,
+                "{client:?} before {upstream:?}: {}",
+                response.text()
+            );
             let forwarded = test.simulator.requests().pop().unwrap();
             let forwarded_body = std::str::from_utf8(&forwarded.body).unwrap();
-            assert!(forwarded_body.contains(&schema.to_string()), "{client:?} before {upstream:?}: {forwarded_body}");
+            assert!(
+                forwarded_body.contains(&schema.to_string()),
+                "{client:?} before {upstream:?}: {forwarded_body}"
+            );
         }
     }
 }
@@ -421,17 +632,27 @@ fn question(protocol: Protocol, text: &str) -> Value {
 
 /// A request with this body.
 fn raw(protocol: Protocol, body: &[u8]) -> Request {
-    Request::post_bytes(path(protocol), body).bearer(CLIENT_KEY).header("content-type", "application/json")
+    Request::post_bytes(path(protocol), body)
+        .bearer(CLIENT_KEY)
+        .header("content-type", "application/json")
 }
 
-/// Asserts that the response is an invalid-request error, with this code where the protocol has codes.
+/// Asserts that the response is an invalid-request error, with this code where the protocol has
+/// codes.
 #[track_caller]
 fn assert_refused(protocol: Protocol, response: &Response, code: &str) {
-    let status = if code == "unsupported_media_type" { 415 } else { 400 };
+    let status = if code == "unsupported_media_type" {
+        415
+    } else {
+        400
+    };
     assert_eq!(response.status, status, "{protocol:?}: {}", response.text());
     let error = &response.json()["error"];
     assert_eq!(error["type"], "invalid_request_error", "{error}");
-    assert!(protocol == Protocol::Messages || error["code"] == code, "{error}");
+    assert!(
+        protocol == Protocol::Messages || error["code"] == code,
+        "{error}"
+    );
 }
 
 /// The name of the field that limits the output tokens.

@@ -16,7 +16,11 @@ const TEXT: &str = "Hello, you there.";
 
 /// A gateway that shuts down on request, with this drain timeout for open responses.
 fn leaving(drain: &str, behave: impl Fn(&Request) -> Play + Send + Sync + 'static) -> FaultTest {
-    FaultTest::playing(behave, &format!("lame_duck = \"1ms\"\ndrain = \"{drain}\""), PATIENT)
+    FaultTest::playing(
+        behave,
+        &format!("lame_duck = \"1ms\"\ndrain = \"{drain}\""),
+        PATIENT,
+    )
 }
 
 /// Sends all but the end of a reply, and then nothing more.
@@ -49,11 +53,13 @@ fn streams(test: &FaultTest) -> Vec<(Lane, Connection)> {
 
 /// Waits until no connection is accepted any more.
 fn await_closed(address: SocketAddr) {
-    await_that("the listener is closed", || Connection::try_open(address).is_none());
+    await_that("the listener is closed", || {
+        Connection::try_open(address).is_none()
+    });
 }
 
-/// Clients that keep sending requests during shutdown are all answered for as long as they can connect, and from the
-/// signal on every response closes its connection.
+/// Clients that keep sending requests during shutdown are all answered for as long as they can
+/// connect, and from the signal on every response closes its connection.
 #[test]
 fn d01_no_request_is_lost_while_it_leaves() {
     let pause = Duration::from_millis(20);
@@ -68,7 +74,12 @@ fn d01_no_request_is_lost_while_it_leaves() {
             loop {
                 connection.send(&question);
                 let response = connection.response();
-                assert_eq!((response.status, response.is_complete()), (200, true), "{}", response.text());
+                assert_eq!(
+                    (response.status, response.is_complete()),
+                    (200, true),
+                    "{}",
+                    response.text()
+                );
                 answered.fetch_add(1, Ordering::Relaxed);
                 if response.header("connection") == Some("close") {
                     assert!(connection.is_ended(), "with a FIN");
@@ -84,15 +95,21 @@ fn d01_no_request_is_lost_while_it_leaves() {
         await_that("all are served", || answered.load(Ordering::Relaxed) > 40);
         test.gateway.signal("TERM");
         for client in clients {
-            assert!(client.join().unwrap() > 0, "it was still served after the signal");
+            assert!(
+                client.join().unwrap() > 0,
+                "it was still served after the signal"
+            );
         }
     });
     assert!(test.gateway.wait().success());
-    assert_eq!(test.simulator.requests().len(), answered.load(Ordering::Relaxed));
+    assert_eq!(
+        test.simulator.requests().len(),
+        answered.load(Ordering::Relaxed)
+    );
 }
 
-/// Connections made before the listener closed are served, and so is a request sent on an idle connection at that
-/// moment.
+/// Connections made before the listener closed are served, and so is a request sent on an idle
+/// connection at that moment.
 #[test]
 fn d01_who_has_connected_is_answered() {
     let mut test = leaving("20s", honest::answer);
@@ -108,18 +125,27 @@ fn d01_who_has_connected_is_answered() {
     fresh.send(&question[10..]);
     for mut connection in [idle, fresh] {
         let response = connection.response();
-        assert_eq!((response.status, response.header("connection")), (200, Some("close")));
+        assert_eq!(
+            (response.status, response.header("connection")),
+            (200, Some("close"))
+        );
         assert!(connection.is_ended());
     }
     assert!(test.gateway.wait().success());
 }
 
-/// During the shutdown delay the gateway is not ready but serves as before; then new connections are refused, and
-/// requests in progress are completed.
+/// During the shutdown delay the gateway is not ready but serves as before; then new connections
+/// are refused, and requests in progress are completed.
 #[test]
 fn d01_d02_it_serves_while_it_stays_and_then_ends_what_is_open() {
     const STAY: Duration = Duration::from_secs(3);
-    let behave = |request: &Request| if request.streams() { hesitant(request) } else { honest::answer(request) };
+    let behave = |request: &Request| {
+        if request.streams() {
+            hesitant(request)
+        } else {
+            honest::answer(request)
+        }
+    };
     let mut test = FaultTest::playing(behave, "lame_duck = \"3s\"\ndrain = \"60s\"", PATIENT);
     let (address, admin) = (test.gateway.address(), test.gateway.admin.unwrap());
     let answers = |path| testkit::Request::get(path).send(admin).status;
@@ -136,8 +162,16 @@ fn d01_d02_it_serves_while_it_stays_and_then_ends_what_is_open() {
     }
     test.await_requests(3 * lanes().len());
     await_closed(address);
-    assert!(signalled.elapsed() >= STAY, "newcomers are refused after {:?}", signalled.elapsed());
-    assert_eq!((answers("/livez"), answers("/readyz")), (200, 503), "it is there for those who are");
+    assert!(
+        signalled.elapsed() >= STAY,
+        "newcomers are refused after {:?}",
+        signalled.elapsed()
+    );
+    assert_eq!(
+        (answers("/livez"), answers("/readyz")),
+        (200, 503),
+        "it is there for those who are"
+    );
     test.simulator.release_all();
     for (lane, mut connection) in open {
         Outcome::new(lane, connection.response(), honest_text(lane, true, TEXT)).is_whole();
@@ -146,18 +180,27 @@ fn d01_d02_it_serves_while_it_stays_and_then_ends_what_is_open() {
     assert!(test.gateway.wait().success());
 }
 
-/// Streams that end before the drain deadline are complete, and relayed ones are byte for byte what the upstream
-/// sent.
+/// Streams that end before the drain deadline are complete, and relayed ones are byte for byte what
+/// the upstream sent.
 #[test]
 fn d02_streams_that_end_in_time_are_whole() {
-    let behave = |request: &Request| if request.streams() { hesitant(request) } else { honest::answer(request) };
+    let behave = |request: &Request| {
+        if request.streams() {
+            hesitant(request)
+        } else {
+            honest::answer(request)
+        }
+    };
     let mut test = leaving("60s", behave);
     let open = streams(&test);
     let requests = test.simulator.requests();
     let mut idle = test.open(lanes()[0], false);
     assert_eq!(idle.response().status, 200);
     test.gateway.signal("TERM");
-    assert!(idle.is_ended(), "connections that are idle are closed when the drain begins");
+    assert!(
+        idle.is_ended(),
+        "connections that are idle are closed when the drain begins"
+    );
     await_closed(test.gateway.address());
     test.simulator.release_all();
     for ((lane, mut connection), request) in open.into_iter().zip(&requests) {
@@ -166,15 +209,18 @@ fn d02_streams_that_end_in_time_are_whole() {
         // In Chat the details of the usage are left out.
         if lane.client == lane.upstream && lane.client != Protocol::Chat {
             let expected = String::from_utf8(honest::answer(request).body_bytes()).unwrap();
-            assert_eq!(got.response.text(), expected.replace("their-model", protocol_name(lane.client)));
+            assert_eq!(
+                got.response.text(),
+                expected.replace("their-model", protocol_name(lane.client))
+            );
         }
         assert!(connection.is_ended());
     }
     assert!(test.gateway.wait().success());
 }
 
-/// Streams that are open at the drain deadline get exactly one failure event and a FIN; their outcome is `shutdown`,
-/// and the process exits with status 0 within 2 s of the deadline.
+/// Streams that are open at the drain deadline get exactly one failure event and a FIN; their
+/// outcome is `shutdown`, and the process exits with status 0 within 2 s of the deadline.
 #[test]
 fn d03_streams_past_the_deadline_are_told_that_they_failed() {
     let mut test = leaving("1s", endless);
@@ -186,20 +232,27 @@ fn d03_streams_past_the_deadline_are_told_that_they_failed() {
             scope.spawn(move || {
                 let got = Outcome::new(lane, connection.response(), honest_text(lane, true, TEXT));
                 got.fails();
-                assert!(got.response.is_complete() && connection.is_ended(), "{lane:?}: the end is a proper one");
+                assert!(
+                    got.response.is_complete() && connection.is_ended(),
+                    "{lane:?}: the end is a proper one"
+                );
             });
         }
     });
     assert_eq!(test.gateway.wait().code(), Some(0));
-    assert!(signalled.elapsed() < Duration::from_secs(1) + GRACE, "{:?}", signalled.elapsed());
+    assert!(
+        signalled.elapsed() < Duration::from_secs(1) + GRACE,
+        "{:?}",
+        signalled.elapsed()
+    );
     await_that("each outcome is logged", || {
         let log = test.gateway.log.lock().unwrap();
         log.matches("\"outcome\":\"shutdown\"").count() == lanes().len()
     });
 }
 
-/// A client that does not read its failure event does not delay the exit, which still happens within 2 s of the
-/// deadline.
+/// A client that does not read its failure event does not delay the exit, which still happens
+/// within 2 s of the deadline.
 #[test]
 fn d03_who_does_not_read_holds_nobody_up() {
     let scenario = simulator::scenario::named("endless-deltas").unwrap();
@@ -210,35 +263,50 @@ fn d03_who_does_not_read_holds_nobody_up() {
     test.gateway.signal("TERM");
     let signalled = now();
     assert_eq!(test.gateway.wait().code(), Some(0));
-    assert!(signalled.elapsed() < Duration::from_millis(100) + GRACE, "{:?}", signalled.elapsed());
+    assert!(
+        signalled.elapsed() < Duration::from_millis(100) + GRACE,
+        "{:?}",
+        signalled.elapsed()
+    );
 }
 
 /// A second signal, of either kind, ends the process at once with a failure status.
 #[test]
 fn d04_a_second_signal_ends_it_at_once() {
-    for (limits, second) in [("lame_duck = \"1h\"", "TERM"), ("lame_duck = \"1ms\"\ndrain = \"1h\"", "INT")] {
+    for (limits, second) in [
+        ("lame_duck = \"1h\"", "TERM"),
+        ("lame_duck = \"1ms\"\ndrain = \"1h\"", "INT"),
+    ] {
         let mut test = FaultTest::playing(endless, limits, PATIENT);
         let _open = streams(&test);
         let gateway = &mut test.gateway;
         gateway.signal("TERM");
         let ready = testkit::Request::get("/readyz");
-        await_that("it leaves", || ready.send(gateway.admin.unwrap()).status == 503);
+        await_that("it leaves", || {
+            ready.send(gateway.admin.unwrap()).status == 503
+        });
         gateway.signal(second);
         assert_eq!(gateway.wait().code(), Some(130), "{limits}");
     }
 }
 
-/// A request without a response by the drain deadline is answered with 503 and Retry-After, both during its upload
-/// and while it waits for the upstream.
+/// A request without a response by the drain deadline is answered with 503 and Retry-After, both
+/// during its upload and while it waits for the upstream.
 #[test]
 fn d05_what_has_not_begun_by_the_deadline_is_a_503() {
     let mut test = leaving("1s", |_| Play::new().hold());
     let mut open = Vec::new();
-    for (lane, stream) in lanes().into_iter().flat_map(|lane| [(lane, false), (lane, true)]) {
+    for (lane, stream) in lanes()
+        .into_iter()
+        .flat_map(|lane| [(lane, false), (lane, true)])
+    {
         open.push((lane, test.open(lane, stream)));
         let mut uploading = Connection::open(test.gateway.address());
-        let bytes =
-            requests::request(lane.client, &ask(lane.client, protocol_name(lane.upstream), TEXT, stream)).bytes();
+        let bytes = requests::request(
+            lane.client,
+            &ask(lane.client, protocol_name(lane.upstream), TEXT, stream),
+        )
+        .bytes();
         uploading.send(&bytes[..bytes.len() - 5]);
         open.push((lane, uploading));
     }
@@ -247,14 +315,20 @@ fn d05_what_has_not_begun_by_the_deadline_is_a_503() {
     for (lane, mut connection) in open {
         let got = Outcome::new(lane, connection.response(), String::new());
         got.is_refused(ErrorKind::Unavailable, "service_unavailable");
-        assert_eq!(got.response.json()["error"]["message"], "The service is shutting down.");
+        assert_eq!(
+            got.response.json()["error"]["message"],
+            "The service is shutting down."
+        );
         assert_eq!(got.response.header("retry-after"), Some("2"));
         assert!(connection.is_ended(), "{lane:?}");
     }
     assert_eq!(test.gateway.wait().code(), Some(0));
 }
 
-#[allow(clippy::disallowed_methods, reason = "a guard against hanging needs a clock")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a guard against hanging needs a clock"
+)]
 fn now() -> Instant {
     Instant::now()
 }

@@ -30,7 +30,11 @@ impl Talkative {
         );
         let body = json!({"model": id, "messages": [{"role": "user", "content": "Hello."}]});
         let question = Request::post("/v1/chat/completions", &body).bearer(TEXT);
-        Self { server: GATEWAY.logging_to(place, &config), question, _simulator: simulator }
+        Self {
+            server: GATEWAY.logging_to(place, &config),
+            question,
+            _simulator: simulator,
+        }
     }
 
     fn lost(&self) -> f64 {
@@ -84,22 +88,36 @@ fn d13_a_full_disk_ends_nothing() {
     talkative.leaves();
 }
 
-/// A log reader that stalls and then continues receives every line that was not counted as dropped, and each line is
-/// complete.
+/// A log reader that stalls and then continues receives every line that was not counted as dropped,
+/// and each line is complete.
 #[test]
 fn d13_what_was_left_out_is_told_in_the_log() {
     let (reader, writer) = io::pipe().unwrap();
     let talkative = Talkative::logging_to(writer);
     talkative.serves_while_lines_are_lost();
-    let lines = thread::spawn(move || BufReader::new(reader).lines().map_while(Result::ok).collect::<Vec<_>>());
+    let lines = thread::spawn(move || {
+        BufReader::new(reader)
+            .lines()
+            .map_while(Result::ok)
+            .collect::<Vec<_>>()
+    });
     await_that("there is room again", || {
         let before = talkative.lost();
-        talkative.question.send(talkative.server.address()).status == 200 && talkative.lost() == before
+        talkative.question.send(talkative.server.address()).status == 200
+            && talkative.lost() == before
     });
     talkative.leaves();
     let lines = lines.join().unwrap();
-    assert!(lines.iter().all(|line| serde_json::from_str::<Value>(line).is_ok()));
-    assert!(lines.iter().any(|line| line.contains("log lines were dropped")));
+    assert!(
+        lines
+            .iter()
+            .all(|line| serde_json::from_str::<Value>(line).is_ok())
+    );
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.contains("log lines were dropped"))
+    );
 }
 
 /// More lines than fit into a pipe and the queue before it.

@@ -38,8 +38,8 @@ fn milliseconds(response: &Response) -> u32 {
     response.header("retry-after-ms").unwrap().parse().unwrap()
 }
 
-/// A request over the concurrency limit is refused at once with 429, `gateway_concurrency_limit` and `Retry-After:
-/// 1`, and its connection can be reused.
+/// A request over the concurrency limit is refused at once with 429, `gateway_concurrency_limit`
+/// and `Retry-After: 1`, and its connection can be reused.
 #[test]
 fn o01_one_too_many_is_refused_and_may_come_again() {
     let test = limited(1, gated);
@@ -48,11 +48,19 @@ fn o01_one_too_many_is_refused_and_may_come_again() {
     let mut refused = Vec::new();
     for lane in lanes() {
         let mut connection = test.open(lane, false);
-        let got = Outcome::new(lane, connection.response(), honest_text(lane, false, "Hello, you there."));
+        let got = Outcome::new(
+            lane,
+            connection.response(),
+            honest_text(lane, false, "Hello, you there."),
+        );
         is_over_the_limit(&got);
         refused.push((lane, connection));
     }
-    assert_eq!(test.simulator.requests().len(), 1, "no upstream request was sent");
+    assert_eq!(
+        test.simulator.requests().len(),
+        1,
+        "no upstream request was sent"
+    );
     test.simulator.release_all();
     assert_eq!(first.response().status, 200);
     test.gateway.await_quiet();
@@ -65,8 +73,8 @@ fn o01_one_too_many_is_refused_and_may_come_again() {
     test.end();
 }
 
-/// A Responses stream over the concurrency limit is 200 with one `response.failed` event of that code; a stream of
-/// every other protocol is 429 before it starts.
+/// A Responses stream over the concurrency limit is 200 with one `response.failed` event of that
+/// code; a stream of every other protocol is 429 before it starts.
 #[test]
 fn o02_o03_streams_over_the_limit_are_told_as_their_protocol_can() {
     let test = limited(1, gated);
@@ -74,19 +82,31 @@ fn o02_o03_streams_over_the_limit_are_told_as_their_protocol_can() {
     test.await_requests(1);
     for lane in lanes() {
         let got = test.ask(lane, true);
-        if is_told_within(&lane) { got.fails_with("gateway_concurrency_limit") } else { is_over_the_limit(&got) }
+        if is_told_within(&lane) {
+            got.fails_with("gateway_concurrency_limit");
+        } else {
+            is_over_the_limit(&got);
+        }
     }
-    assert_eq!(test.simulator.requests().len(), 1, "no upstream request was sent");
+    assert_eq!(
+        test.simulator.requests().len(),
+        1,
+        "no upstream request was sent"
+    );
     test.simulator.release_all();
     assert_eq!(first.response().status, 200);
     test.end();
 }
 
-/// However requests end, the permits in use never exceed the limits per key and overall, and all of them are
-/// returned.
+/// However requests end, the permits in use never exceed the limits per key and overall, and all of
+/// them are returned.
 #[test]
 fn o04_permits_come_back_whatever_happens() {
-    let test = FaultTest::playing(as_asked, "concurrency = 5\nconcurrency_per_key = 4", PATIENT);
+    let test = FaultTest::playing(
+        as_asked,
+        "concurrency = 5\nconcurrency_per_key = 4",
+        PATIENT,
+    );
     thread::scope(|scope| {
         for turn in 0..6 {
             for lane in lanes() {
@@ -102,17 +122,23 @@ fn o04_permits_come_back_whatever_happens() {
     let mut held = take_all(&test, CLIENT_KEY, 4);
     held.extend(take_all(&test, TEXT, 1));
     test.simulator.release_all();
-    assert!(held.iter_mut().all(|connection| connection.response().status == 200));
+    assert!(
+        held.iter_mut()
+            .all(|connection| connection.response().status == 200)
+    );
     test.end();
 }
 
-/// Sends one request that ends in a different way in each turn. Only upstreams of the client's own protocol abort:
-/// one that fails more often in a row would open its circuit breaker.
+/// Sends one request that ends in a different way in each turn. Only upstreams of the client's own
+/// protocol abort: one that fails more often in a row would open its circuit breaker.
 fn comes_and_goes(test: &FaultTest, lane: Lane, turn: usize) {
     let is_relayed = lane.client == lane.upstream;
     match turn {
         // The client disconnects once the head has arrived.
-        0 => assert!(matches!(test.open(lane, true).head().unwrap().status, 200 | 429), "{lane:?}"),
+        0 => assert!(
+            matches!(test.open(lane, true).head().unwrap().status, 200 | 429),
+            "{lane:?}"
+        ),
         1 => admitted(test, lane, false, "Hello.").is_whole(),
         2 if is_relayed => admitted(test, lane, false, RESET).is_bad_gateway(),
         3 if is_relayed => admitted(test, lane, true, CLOSE).fails_at_once_or_later(),
@@ -127,7 +153,10 @@ fn admitted(test: &FaultTest, lane: Lane, stream: bool, text: &str) -> Outcome {
         let got = test.ask_with(lane, stream, text);
         if got.response.status == 429 {
             is_over_the_limit(&got);
-        } else if stream && is_told_within(&lane) && got.response.text().contains("gateway_concurrency_limit") {
+        } else if stream
+            && is_told_within(&lane)
+            && got.response.text().contains("gateway_concurrency_limit")
+        {
             got.fails_with("gateway_concurrency_limit");
         } else {
             return got;
@@ -141,7 +170,10 @@ fn admitted(test: &FaultTest, lane: Lane, stream: bool, text: &str) -> Outcome {
 fn as_asked(request: &Request) -> Play {
     let asked = String::from_utf8_lossy(&request.body);
     let answer = honest::answer(request);
-    match [WAIT, RESET, CLOSE, END].into_iter().find(|text| asked.contains(text)) {
+    match [WAIT, RESET, CLOSE, END]
+        .into_iter()
+        .find(|text| asked.contains(text))
+    {
         Some(WAIT) => Play::new().gate().then(answer),
         Some(RESET) => answer.cut_at(30, Cut::Reset),
         Some(CLOSE) => answer.cut_at(700, Cut::Close),
@@ -165,8 +197,14 @@ fn take_all(test: &FaultTest, key: &str, permits: usize) -> Vec<Connection> {
         connection
     };
     let held = (0..permits).map(open).collect();
-    await_that("each has a permit", || in_flight(test) == before + permits as f64);
-    assert_eq!(question("Hello.").send(test.gateway.address()).status, 429, "there is no permit more");
+    await_that("each has a permit", || {
+        in_flight(test) == before + permits as f64
+    });
+    assert_eq!(
+        question("Hello.").send(test.gateway.address()).status,
+        429,
+        "there is no permit more"
+    );
     held
 }
 
@@ -174,16 +212,23 @@ fn in_flight(test: &FaultTest) -> f64 {
     test.gateway.metric("sluicegate_in_flight")
 }
 
-/// While five times as many clients as the limit allows each retry three times without a delay, the accepted requests
-/// are served completely, and refused requests do not reach an upstream. Figures: `cargo xtask soak overload`.
+/// While five times as many clients as the limit allows each retry three times without a delay, the
+/// accepted requests are served completely, and refused requests do not reach an upstream. Figures:
+/// `cargo xtask soak overload`.
 #[test]
 fn o05_o06_a_storm_of_retries_takes_nothing_from_those_who_are_served() {
     let test = limited(LIMIT, unhurried);
     let storm = storm(&test);
     assert!(storm.refused > 0, "the limit was felt");
-    assert_eq!(test.simulator.requests().len(), storm.served, "no other upstream request was sent");
+    assert_eq!(
+        test.simulator.requests().len(),
+        storm.served,
+        "no other upstream request was sent"
+    );
     let refused = "sluicegate_requests_total{route=\"chat_completions\",status=\"429\"";
-    await_that("each refusal is counted", || test.gateway.sum(refused) == storm.refused as f64);
+    await_that("each refusal is counted", || {
+        test.gateway.sum(refused) == storm.refused as f64
+    });
     test.end();
 }
 
@@ -193,10 +238,15 @@ fn o09_after_a_storm_of_retries_all_is_as_before() {
     let test = limited(LIMIT, unhurried);
     storm(&test);
     test.gateway.await_quiet();
-    await_that("all have gone", || test.gateway.metric("sluicegate_connections") == 0.0);
+    await_that("all have gone", || {
+        test.gateway.metric("sluicegate_connections") == 0.0
+    });
     let mut held = take_all(&test, CLIENT_KEY, LIMIT);
     test.simulator.release_all();
-    assert!(held.iter_mut().all(|connection| connection.response().status == 200));
+    assert!(
+        held.iter_mut()
+            .all(|connection| connection.response().status == 200)
+    );
     test.end();
 }
 
@@ -211,7 +261,11 @@ fn o10_operators_are_answered_in_a_storm_of_retries() {
         let mut rounds = 0;
         while !storm.is_finished() {
             for path in ["/livez", "/readyz", "/metrics"] {
-                assert_eq!(testkit::Request::get(path).send(admin).status, 200, "{path}");
+                assert_eq!(
+                    testkit::Request::get(path).send(admin).status,
+                    200,
+                    "{path}"
+                );
             }
             rounds += 1;
         }
@@ -226,18 +280,27 @@ struct Storm {
     refused: usize,
 }
 
-/// Runs five times as many clients as the limit allows, each of which retries three times without a delay when it is
-/// refused, until ten times the limit was served.
+/// Runs five times as many clients as the limit allows, each of which retries three times without a
+/// delay when it is refused, until ten times the limit was served.
 fn storm(test: &FaultTest) -> Storm {
     const ENOUGH: usize = 10 * LIMIT;
     let (served, refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let lane = Lane { client: Protocol::Chat, upstream: Protocol::Chat };
-    let (bytes, honest) = (request(lane, false, "Hello.").bytes(), honest_text(lane, false, "Hello."));
+    let lane = Lane {
+        client: Protocol::Chat,
+        upstream: Protocol::Chat,
+    };
+    let (bytes, honest) = (
+        request(lane, false, "Hello.").bytes(),
+        honest_text(lane, false, "Hello."),
+    );
     let started = now();
     let client = || {
         let mut connection = Connection::open(test.gateway.address());
         while served.load(Ordering::Relaxed) < ENOUGH {
-            assert!(started.elapsed() < GUARD, "only {served:?} of {ENOUGH} were served");
+            assert!(
+                started.elapsed() < GUARD,
+                "only {served:?} of {ENOUGH} were served"
+            );
             for _ in 0..4 {
                 connection.send(&bytes);
                 let got = Outcome::new(lane, connection.response(), honest.clone());
@@ -252,8 +315,12 @@ fn storm(test: &FaultTest) -> Storm {
         }
     };
     thread::scope(|scope| (0..5 * LIMIT).for_each(|_| _ = scope.spawn(client)));
-    let storm = Storm { served: served.into_inner(), refused: refused.into_inner() };
-    test.sent.fetch_add(storm.served + storm.refused, Ordering::Relaxed);
+    let storm = Storm {
+        served: served.into_inner(),
+        refused: refused.into_inner(),
+    };
+    test.sent
+        .fetch_add(storm.served + storm.refused, Ordering::Relaxed);
     storm
 }
 
@@ -268,8 +335,13 @@ fn o06_the_time_to_come_back_is_spread() {
     let test = limited(1, gated);
     let _first = test.open(lanes()[0], false);
     test.await_requests(1);
-    let mut delays: Vec<_> = (0..20).map(|_| milliseconds(&test.ask(lanes()[0], false).response)).collect();
-    assert!(delays.iter().all(|delay| (1000..2000).contains(delay)), "{delays:?}");
+    let mut delays: Vec<_> = (0..20)
+        .map(|_| milliseconds(&test.ask(lanes()[0], false).response))
+        .collect();
+    assert!(
+        delays.iter().all(|delay| (1000..2000).contains(delay)),
+        "{delays:?}"
+    );
     delays.sort_unstable();
     delays.dedup();
     assert!(delays.len() > 10, "{delays:?}");
@@ -278,15 +350,25 @@ fn o06_the_time_to_come_back_is_spread() {
 /// A key that uses all of its permits leaves the rest to other keys.
 #[test]
 fn o07_one_key_cannot_take_what_is_anothers() {
-    let test = FaultTest::playing(as_asked, "concurrency = 4\nconcurrency_per_key = 2", PATIENT);
+    let test = FaultTest::playing(
+        as_asked,
+        "concurrency = 4\nconcurrency_per_key = 2",
+        PATIENT,
+    );
     let mut held = take_all(&test, CLIENT_KEY, 2);
     held.extend(take_all(&test, TEXT, 2));
     test.simulator.release_all();
-    assert!(held.iter_mut().all(|connection| connection.response().status == 200));
+    assert!(
+        held.iter_mut()
+            .all(|connection| connection.response().status == 200)
+    );
     test.end();
 }
 
-#[allow(clippy::disallowed_methods, reason = "a guard against hanging needs a clock")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a guard against hanging needs a clock"
+)]
 fn now() -> Instant {
     Instant::now()
 }

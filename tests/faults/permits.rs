@@ -7,8 +7,9 @@ use crate::gate::Gate;
 use crate::reply;
 use crate::roads::{Asks, Road, roads};
 
-/// On every route, plain or streamed, exactly as many requests as the concurrency limit are accepted and one more is
-/// refused with `gateway_concurrency_limit`; once they have ended as many are accepted again.
+/// On every route, plain or streamed, exactly as many requests as the concurrency limit are
+/// accepted and one more is refused with `gateway_concurrency_limit`; once they have ended as many
+/// are accepted again.
 #[test]
 fn o01_o02_o03_the_concurrency_limit_is_exact_on_every_road() {
     let gate = Gate::new("concurrency = 2");
@@ -21,8 +22,8 @@ fn o01_o02_o03_the_concurrency_limit_is_exact_on_every_road() {
     }
 }
 
-/// On every route, plain or streamed, exactly as many requests of one key as its limit are accepted and one more is
-/// refused, while another key has its own limit.
+/// On every route, plain or streamed, exactly as many requests of one key as its limit are accepted
+/// and one more is refused, while another key has its own limit.
 #[test]
 fn o07_the_concurrency_limit_of_a_key_is_exact_on_every_road() {
     let gate = Gate::new("concurrency = 8\nconcurrency_per_key = 2");
@@ -41,11 +42,17 @@ fn is_over_the_limit(gate: &Gate, road: Road, stream: bool) {
     let response = gate.refuse(&road.request(stream));
     if stream && road.asks == Asks::Text(Protocol::Responses) {
         let failure = reply::stream(Protocol::Responses, &response).failure();
-        assert!(failure.contains("\"gateway_concurrency_limit\""), "{failure}");
+        assert!(
+            failure.contains("\"gateway_concurrency_limit\""),
+            "{failure}"
+        );
     } else {
         assert_eq!(
             road.refusal(&response),
-            (429, road.code("gateway_concurrency_limit", "rate_limit_error")),
+            (
+                429,
+                road.code("gateway_concurrency_limit", "rate_limit_error")
+            ),
             "{road:?}"
         );
         assert_eq!(response.header("retry-after"), Some("1"), "{road:?}");
@@ -54,8 +61,11 @@ fn is_over_the_limit(gate: &Gate, road: Road, stream: bool) {
 
 /// Every road plain, and streamed where it has streams.
 fn roads_and_modes() -> Vec<(Road, bool)> {
-    let both = roads().into_iter().flat_map(|road| [(road, false), (road, true)]);
-    both.filter(|(road, stream)| !(*stream && road.asks == Asks::Count)).collect()
+    let both = roads()
+        .into_iter()
+        .flat_map(|road| [(road, false), (road, true)]);
+    both.filter(|(road, stream)| !(*stream && road.asks == Asks::Count))
+        .collect()
 }
 
 /// A second key for this road.

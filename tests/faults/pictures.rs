@@ -7,7 +7,8 @@ use testkit::{CLIENT_KEY, Config, Gateway, Response};
 
 use crate::GATEWAY;
 
-/// A picture URL in an edit is validated before anything is fetched or forwarded, in a form and as JSON.
+/// A picture URL in an edit is validated before anything is fetched or forwarded, in a form and as
+/// JSON.
 #[test]
 fn f01_f02_f15_addresses_of_edits_lead_nowhere_inside() {
     let red = format!("data:image/png;base64,{RED}");
@@ -24,23 +25,32 @@ fn f01_f02_f15_addresses_of_edits_lead_nowhere_inside() {
             // Beside `images` it is not read by the gateway, but may be by an upstream.
             let body = json!({"model": "images", "prompt": "x", "images": [{"image_url": red}], "image": url});
             let response = test.gateway.post(CLIENT_KEY, "/v1/images/edits", &body);
-            assert_eq!((response.status, &response.json()["error"]["param"]), (400, &json!("image")), "{url}");
+            assert_eq!(
+                (response.status, &response.json()["error"]["param"]),
+                (400, &json!("image")),
+                "{url}"
+            );
         }
         test.nobody_was_asked();
     }
 }
 
-/// A picture URL in a conversation is validated before it is sent to an upstream, relayed or translated and in any
-/// position.
+/// A picture URL in a conversation is validated before it is sent to an upstream, relayed or
+/// translated and in any position.
 #[test]
 fn f01_f02_f15_addresses_in_conversations_lead_nowhere_inside() {
     let (gateway, simulator) = GATEWAY.with_upstream("");
     let places = |url: &str| {
         let source = json!({"type": "url", "url": url});
-        let result =
-            json!({"type": "tool_result", "tool_use_id": "a", "content": [{"type": "image", "source": source}]});
+        let result = json!({"type": "tool_result", "tool_use_id": "a", "content": [{"type": "image", "source": source}]});
         let call = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
-        let responses = |part: Value| ("/v1/responses", "input", json!([{"role": "user", "content": [part]}]));
+        let responses = |part: Value| {
+            (
+                "/v1/responses",
+                "input",
+                json!([{"role": "user", "content": [part]}]),
+            )
+        };
         let messages = |messages: Value| ("/v1/messages", "messages", messages);
         [
             responses(json!({"type": "input_image", "image_url": url})),
@@ -59,31 +69,56 @@ fn f01_f02_f15_addresses_in_conversations_lead_nowhere_inside() {
                 json!([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]),
             ),
             messages(json!([{"role": "user", "content": [{"type": "image", "source": source}]}])),
-            messages(json!([{"role": "user", "content": [{"type": "document", "source": source}]}])),
-            messages(json!([{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}])),
+            messages(
+                json!([{"role": "user", "content": [{"type": "document", "source": source}]}]),
+            ),
+            messages(
+                json!([{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]),
+            ),
         ]
     };
     for model in TEXT_PROTOCOLS.map(protocol_name) {
         let asked = simulator.requests().len();
         for url in INSIDE.iter().filter(|url| url.starts_with("https://")) {
             for (path, field, input) in places(url) {
-                let response = gateway.post(CLIENT_KEY, path, &json!({"model": model, "max_tokens": 9, field: input}));
+                let response = gateway.post(
+                    CLIENT_KEY,
+                    path,
+                    &json!({"model": model, "max_tokens": 9, field: input}),
+                );
                 assert_eq!(response.status, 400, "{path} {input}: {}", response.text());
-                assert!(response.text().contains("not allowed"), "{path} {input}: {}", response.text());
+                assert!(
+                    response.text().contains("not allowed"),
+                    "{path} {input}: {}",
+                    response.text()
+                );
             }
         }
-        assert_eq!(simulator.requests().len(), asked, "no upstream request was sent");
+        assert_eq!(
+            simulator.requests().len(),
+            asked,
+            "no upstream request was sent"
+        );
         for (path, field, input) in places("https://pictures.example/a.png") {
             let asked = simulator.requests().len();
-            let response = gateway.post(CLIENT_KEY, path, &json!({"model": model, "max_tokens": 9, field: input}));
-            assert!(!response.text().contains("not allowed"), "{path} {input}: {}", response.text());
+            let response = gateway.post(
+                CLIENT_KEY,
+                path,
+                &json!({"model": model, "max_tokens": 9, field: input}),
+            );
+            assert!(
+                !response.text().contains("not allowed"),
+                "{path} {input}: {}",
+                response.text()
+            );
             assert!(response.status != 200 || simulator.requests().len() == asked + 1);
         }
     }
     assert!(!simulator.requests().is_empty());
 }
 
-/// Pictures that are to be fetched reserve their share of the body memory before they are downloaded.
+/// Pictures that are to be fetched reserve their share of the body memory before they are
+/// downloaded.
 #[test]
 fn f11_l06_fetched_pictures_share_the_memory_for_bodies() {
     let test = EditTest::new(
@@ -91,10 +126,23 @@ fn f11_l06_fetched_pictures_share_the_memory_for_bodies() {
         "picture = \"1MiB\"\nedit_body = \"1MiB\"\njson_body = \"64KiB\"\nbody_memory = \"1MiB\"",
     );
     let response = test.edit(&json!([{"image_url": "https://pictures.example/a.png"}]));
-    assert_eq!((response.status, response.header("retry-after")), (503, Some("1")), "{}", response.text());
-    assert_eq!(test.gateway.sum("sluicegate_fetches_total"), 0.0, "nothing is fetched for which there is no room");
+    assert_eq!(
+        (response.status, response.header("retry-after")),
+        (503, Some("1")),
+        "{}",
+        response.text()
+    );
+    assert_eq!(
+        test.gateway.sum("sluicegate_fetches_total"),
+        0.0,
+        "nothing is fetched for which there is no room"
+    );
     let inline = format!("data:image/png;base64,{RED}");
-    assert_eq!(test.edit(&json!([{"image_url": inline}])).status, 200, "its share is back");
+    assert_eq!(
+        test.edit(&json!([{"image_url": inline}])).status,
+        200,
+        "its share is back"
+    );
 }
 
 /// Addresses to which no request may be sent.
@@ -126,20 +174,30 @@ const INSIDE: [&str; 21] = [
 #[test]
 fn f11_an_edit_has_sixteen_pictures_at_most() {
     let test = EditTest::new("multipart", "");
-    let many: Vec<_> = (0..17).map(|i| json!({"image_url": format!("https://pictures.example/{i}.png")})).collect();
+    let many: Vec<_> = (0..17)
+        .map(|i| json!({"image_url": format!("https://pictures.example/{i}.png")}))
+        .collect();
     let response = test.edit(&many.into());
-    assert_eq!((response.status, &response.json()["error"]["param"]), (400, &json!("images")), "{}", response.text());
+    assert_eq!(
+        (response.status, &response.json()["error"]["param"]),
+        (400, &json!("images")),
+        "{}",
+        response.text()
+    );
     assert_eq!(test.gateway.sum("sluicegate_fetches_total"), 0.0);
     test.nobody_was_asked();
 }
 
-/// Base64 must use the standard alphabet with padding and no whitespace, and the rest of a data URL must be
-/// well-formed.
+/// Base64 must use the standard alphabet with padding and no whitespace, and the rest of a data URL
+/// must be well-formed.
 #[test]
 fn i04_i05_data_urls_are_read_strictly() {
     let test = EditTest::new("multipart", "");
     let data = |data: &str| format!("data:image/png;base64,{data}");
-    let (unpadded, spaced) = (RED.trim_end_matches('='), format!("{} {}", &RED[..8], &RED[8..]));
+    let (unpadded, spaced) = (
+        RED.trim_end_matches('='),
+        format!("{} {}", &RED[..8], &RED[8..]),
+    );
     for url in [
         data(""),
         data(unpadded),
@@ -166,7 +224,11 @@ fn i04_i05_data_urls_are_read_strictly() {
             (400, &json!("images[0].image_url")),
             "{shown}"
         );
-        assert!(response.body.len() < 1 << 10, "the error has {} bytes", response.body.len());
+        assert!(
+            response.body.len() < 1 << 10,
+            "the error has {} bytes",
+            response.body.len()
+        );
     }
     test.nobody_was_asked();
     assert_eq!(test.edit(&json!([{"image_url": data(RED)}])).status, 200);
@@ -187,7 +249,9 @@ impl EditTest {
             &simulator.base_url(),
             &format!("edits = \"{edits}\""),
         );
-        let gateway = plan.model("images", Protocol::Images, r#"[{ upstream = "images" }]"#).start(GATEWAY);
+        let gateway = plan
+            .model("images", Protocol::Images, r#"[{ upstream = "images" }]"#)
+            .start(GATEWAY);
         Self { gateway, simulator }
     }
 

@@ -34,12 +34,15 @@ fn replace(path: &Path, text: &str) {
     fs::rename(&next, path).unwrap();
 }
 
-/// While the configuration file changes back and forth no request fails, and every request is served by exactly one
-/// version of the file.
+/// While the configuration file changes back and forth no request fails, and every request is
+/// served by exactly one version of the file.
 #[test]
 fn d08_no_request_sees_a_mix() {
     let (first, second) = (Simulator::honest().unwrap(), Simulator::honest().unwrap());
-    let versions = [version("mine", &first, "alpha"), version("mine", &second, "beta")];
+    let versions = [
+        version("mine", &first, "alpha"),
+        version("mine", &second, "beta"),
+    ];
     let server = GATEWAY.configured(&versions[0]);
     let (over, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|scope| {
@@ -65,13 +68,21 @@ fn d08_no_request_sees_a_mix() {
         let model = |request: &simulator::Request| {
             serde_json::from_slice::<serde_json::Value>(&request.body).unwrap()["model"].clone()
         };
-        assert!(simulator.requests().iter().all(|request| model(request) == theirs));
+        assert!(
+            simulator
+                .requests()
+                .iter()
+                .all(|request| model(request) == theirs)
+        );
     }
-    assert_eq!(first.requests().len() + second.requests().len(), asked.load(Ordering::Relaxed));
+    assert_eq!(
+        first.requests().len() + second.requests().len(),
+        asked.load(Ordering::Relaxed)
+    );
 }
 
-/// A file that is written in place is not loaded before it is complete, even if its first half is valid too; one that
-/// stays truncated is rejected.
+/// A file that is written in place is not loaded before it is complete, even if its first half is
+/// valid too; one that stays truncated is rejected.
 #[test]
 fn d08_a_file_that_is_being_written_is_let_be() {
     let simulator = Simulator::honest().unwrap();
@@ -89,7 +100,8 @@ fn d08_a_file_that_is_being_written_is_let_be() {
     assert_eq!(status(&server, "mine"), 200);
 }
 
-/// A symbolic link that is switched to another file, as Kubernetes does it, is detected as a change.
+/// A symbolic link that is switched to another file, as Kubernetes does it, is detected as a
+/// change.
 #[test]
 fn d08_a_link_that_points_elsewhere_is_a_changed_file() {
     let simulator = Simulator::honest().unwrap();
@@ -107,11 +119,14 @@ fn d08_a_link_that_points_elsewhere_is_a_changed_file() {
     fs::rename(&next, server.config_path()).unwrap();
     await_that("the new file is read", || status(&server, "new") == 200);
     assert_eq!(status(&server, "old"), 404);
-    assert_eq!(Request::get("/livez").send(server.admin.unwrap()).status, 200);
+    assert_eq!(
+        Request::get("/livez").send(server.admin.unwrap()).status,
+        200
+    );
 }
 
-/// A configuration that needs an embedded engine which was not loaded at startup is rejected, and the previous
-/// configuration stays in effect.
+/// A configuration that needs an embedded engine which was not loaded at startup is rejected, and
+/// the previous configuration stays in effect.
 #[test]
 fn d08_an_engine_that_is_not_there_is_not_promised() {
     let simulator = Simulator::honest().unwrap();
@@ -119,9 +134,13 @@ fn d08_an_engine_that_is_not_there_is_not_promised() {
     let server = GATEWAY.configured(&whole);
     let refused = || server.sum("sluicegate_config_reloads_total{outcome=\"refused\"}");
     let targets = whole.find("targets").unwrap();
-    for changed in
-        [&whole[..targets], &whole.replace("{ upstream = \"only\", model = \"alpha\" }", "{ engine = \"local\" }")]
-    {
+    for changed in [
+        &whole[..targets],
+        &whole.replace(
+            "{ upstream = \"only\", model = \"alpha\" }",
+            "{ engine = \"local\" }",
+        ),
+    ] {
         let before = refused();
         replace(server.config_path(), changed);
         server.signal("HUP");

@@ -22,7 +22,8 @@ pub(crate) enum Asks {
     Form,
 }
 
-/// A way of a request through a gateway of [`Binary::before`](testkit::Binary::before): endpoint and upstream protocol.
+/// A way of a request through a gateway of [`Binary::before`](testkit::Binary::before): endpoint
+/// and upstream protocol.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Road {
     pub(crate) asks: Asks,
@@ -31,10 +32,26 @@ pub(crate) struct Road {
 
 /// Each text protocol in front of each upstream, relayed and translated, and the other endpoints.
 pub(crate) fn roads() -> Vec<Road> {
-    let of = |client| TEXT_PROTOCOLS.map(|upstream| Road { asks: Asks::Text(client), upstream });
-    let count = Road { asks: Asks::Count, upstream: Protocol::Messages };
-    let pictures = [Asks::Generation, Asks::Edit, Asks::Form].map(|asks| Road { asks, upstream: Protocol::Images });
-    TEXT_PROTOCOLS.into_iter().flat_map(of).chain([count]).chain(pictures).collect()
+    let of = |client| {
+        TEXT_PROTOCOLS.map(|upstream| Road {
+            asks: Asks::Text(client),
+            upstream,
+        })
+    };
+    let count = Road {
+        asks: Asks::Count,
+        upstream: Protocol::Messages,
+    };
+    let pictures = [Asks::Generation, Asks::Edit, Asks::Form].map(|asks| Road {
+        asks,
+        upstream: Protocol::Images,
+    });
+    TEXT_PROTOCOLS
+        .into_iter()
+        .flat_map(of)
+        .chain([count])
+        .chain(pictures)
+        .collect()
 }
 
 impl Road {
@@ -50,7 +67,11 @@ impl Road {
 
     /// The media type of the request.
     pub(crate) fn kind(self) -> &'static str {
-        if self.asks == Asks::Form { Form::KIND } else { "application/json" }
+        if self.asks == Asks::Form {
+            Form::KIND
+        } else {
+            "application/json"
+        }
     }
 
     /// A short request with the key of the tests.
@@ -91,14 +112,32 @@ impl Road {
     #[track_caller]
     pub(crate) fn refusal(self, response: &Response) -> (u16, String) {
         let body = response.json();
-        assert_eq!(body["type"] == "error", self.is_of_messages(), "{self:?}: {body}");
-        let code = &body["error"][if self.is_of_messages() { "type" } else { "code" }];
-        (response.status, code.as_str().unwrap_or_else(|| panic!("no code: {body}")).to_owned())
+        assert_eq!(
+            body["type"] == "error",
+            self.is_of_messages(),
+            "{self:?}: {body}"
+        );
+        let code = &body["error"][if self.is_of_messages() {
+            "type"
+        } else {
+            "code"
+        }];
+        (
+            response.status,
+            code.as_str()
+                .unwrap_or_else(|| panic!("no code: {body}"))
+                .to_owned(),
+        )
     }
 
     /// The expected code or type: `messages` where the endpoint is one of Messages, else `openai`.
     pub(crate) fn code(self, openai: &str, messages: &str) -> String {
-        if self.is_of_messages() { messages } else { openai }.to_owned()
+        if self.is_of_messages() {
+            messages
+        } else {
+            openai
+        }
+        .to_owned()
     }
 
     fn is_of_messages(self) -> bool {
@@ -106,14 +145,17 @@ impl Road {
     }
 
     fn post(self, query: &str, body: &[u8]) -> Request {
-        Request::post_bytes(&format!("{}{query}", self.path()), body).header("content-type", self.kind())
+        Request::post_bytes(&format!("{}{query}", self.path()), body)
+            .header("content-type", self.kind())
     }
 
     fn body(self, stream: bool) -> Vec<u8> {
         let model = protocol_name(self.upstream);
         let body: Value = match self.asks {
             Asks::Text(client) => ask(client, model, "Hello.", stream),
-            Asks::Count => json!({"model": model, "messages": [{"role": "user", "content": "Hello."}]}),
+            Asks::Count => {
+                json!({"model": model, "messages": [{"role": "user", "content": "Hello."}]})
+            }
             Asks::Generation => ask(Protocol::Images, model, "A boat.", stream),
             Asks::Edit => {
                 let images = json!([{"image_url": format!("data:image/png;base64,{RED}")}]);
@@ -125,7 +167,10 @@ impl Road {
     }
 
     fn form(stream: bool) -> Form {
-        let form = Form::default().text("model", "images").text("prompt", "A sail.");
-        form.text("stream", &stream.to_string()).file("image", &STANDARD.decode(RED).unwrap())
+        let form = Form::default()
+            .text("model", "images")
+            .text("prompt", "A sail.");
+        form.text("stream", &stream.to_string())
+            .file("image", &STANDARD.decode(RED).unwrap())
     }
 }

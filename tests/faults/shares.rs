@@ -5,8 +5,9 @@ use testkit::Request;
 use crate::gate::Gate;
 use crate::roads::{Road, roads};
 
-/// On every route request bodies may fill `body_memory` to the last byte; one byte more is refused with 503 and
-/// `Retry-After: 1`, and the memory of a body is released when its request has been answered.
+/// On every route request bodies may fill `body_memory` to the last byte; one byte more is refused
+/// with 503 and `Retry-After: 1`, and the memory of a body is released when its request has been
+/// answered.
 #[test]
 fn l06_bodies_may_fill_their_memory_on_every_road() {
     // The body of a request that waits for its upstream is still in memory.
@@ -30,7 +31,11 @@ fn l06_bodies_may_fill_their_memory_on_every_road() {
 #[track_caller]
 fn is_shed(gate: &Gate, road: Road, request: &Request) {
     let response = gate.refuse(request);
-    assert_eq!(road.refusal(&response), (503, road.code("service_unavailable", "overloaded_error")), "{road:?}");
+    assert_eq!(
+        road.refusal(&response),
+        (503, road.code("service_unavailable", "overloaded_error")),
+        "{road:?}"
+    );
     assert_eq!(response.header("retry-after"), Some("1"), "{road:?}");
 }
 

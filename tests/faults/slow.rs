@@ -16,22 +16,29 @@ fn head(path: &str, content_type: &str, length: usize) -> String {
 }
 
 fn ended(gateway: &Gateway, reason: &str) -> f64 {
-    gateway.sum(&format!("sluicegate_connections_ended_total{{reason=\"{reason}\"}}"))
+    gateway.sum(&format!(
+        "sluicegate_connections_ended_total{{reason=\"{reason}\"}}"
+    ))
 }
 
 /// A connection on which nothing is sent is closed and counted.
 #[test]
 fn l01_nothing_is_sent() {
     let (gateway, _simulator) = GATEWAY.with_upstream("first_byte = \"200ms\"\n");
-    let mut silent: Vec<_> = (0..20).map(|_| Connection::open(gateway.address())).collect();
+    let mut silent: Vec<_> = (0..20)
+        .map(|_| Connection::open(gateway.address()))
+        .collect();
     for raw in &mut silent {
         assert_eq!(raw.rest().0, b"");
     }
-    await_that("all are counted", || ended(&gateway, "no_first_byte") == 20.0);
+    await_that("all are counted", || {
+        ended(&gateway, "no_first_byte") == 20.0
+    });
     assert_eq!(gateway.metric("sluicegate_connections"), 0.0);
 }
 
-/// A head that arrives byte by byte does not extend the header timeout, and other clients are served meanwhile.
+/// A head that arrives byte by byte does not extend the header timeout, and other clients are
+/// served meanwhile.
 #[test]
 fn l02_a_head_without_end() {
     let (gateway, _simulator) = GATEWAY.with_upstream("head_timeout = \"500ms\"\n");
@@ -43,7 +50,10 @@ fn l02_a_head_without_end() {
         };
         let slow: Vec<_> = (0..100).map(|_| scope.spawn(drip)).collect();
         for _ in 0..5 {
-            let served = gateway.ask(Protocol::Chat, &ask(Protocol::Chat, "chat", "Hello.", false));
+            let served = gateway.ask(
+                Protocol::Chat,
+                &ask(Protocol::Chat, "chat", "Hello.", false),
+            );
             assert_eq!(served.status, 200);
         }
         slow.into_iter().for_each(|slow| slow.join().unwrap());
@@ -51,16 +61,22 @@ fn l02_a_head_without_end() {
     await_that("all are counted", || ended(&gateway, "slow_head") == 100.0);
 }
 
-/// A body that stalls, or arrives below the minimum rate, is refused with 408 and the connection is closed. It holds
-/// no permit.
+/// A body that stalls, or arrives below the minimum rate, is refused with 408 and the connection is
+/// closed. It holds no permit.
 #[test]
 fn l03_a_body_without_end() {
-    for limits in ["body_idle = \"300ms\"\n", "body_grace = \"300ms\"\nbody_rate = \"1MiB\"\n"] {
+    for limits in [
+        "body_idle = \"300ms\"\n",
+        "body_grace = \"300ms\"\nbody_rate = \"1MiB\"\n",
+    ] {
         let (gateway, simulator) = GATEWAY.with_upstream(&format!("concurrency = 1\n{limits}"));
         let mut slow = Connection::open(gateway.address());
         slow.try_send(head("/v1/chat/completions", "application/json", 10_000));
         slow.try_send("{");
-        let served = gateway.ask(Protocol::Chat, &ask(Protocol::Chat, "chat", "Hello.", false));
+        let served = gateway.ask(
+            Protocol::Chat,
+            &ask(Protocol::Chat, "chat", "Hello.", false),
+        );
         assert_eq!(served.status, 200, "the one permit is not taken");
         let received = if limits.contains("rate") {
             slow.drip(std::iter::repeat_n(b' ', 9_000))
@@ -68,7 +84,11 @@ fn l03_a_body_without_end() {
             slow.received_until_closed()
         };
         assert_eq!(received.statuses(), [408], "{limits}");
-        assert!(received.has("\"request_timeout\"") && received.has("connection: close"), "{}", received.text());
+        assert!(
+            received.has("\"request_timeout\"") && received.has("connection: close"),
+            "{}",
+            received.text()
+        );
         assert_eq!(simulator.requests().len(), 1);
     }
 }
@@ -84,19 +104,41 @@ fn l03_a_body_that_keeps_its_pace_is_read() {
         head("/v1/chat/completions", "application/json", body.len())
             .replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n"),
     );
-    assert_eq!(raw.drip(body.bytes().chain(std::iter::repeat_n(b' ', 10_000))).statuses(), [200]);
+    assert_eq!(
+        raw.drip(body.bytes().chain(std::iter::repeat_n(b' ', 10_000)))
+            .statuses(),
+        [200]
+    );
 }
 
-/// A form that arrives byte by byte is refused with 408, the connection is closed, and no upstream request is sent.
+/// A form that arrives byte by byte is refused with 408, the connection is closed, and no upstream
+/// request is sent.
 #[test]
 fn m11_a_form_without_end() {
-    let (gateway, simulator) = GATEWAY.with_upstream("body_grace = \"300ms\"\nbody_rate = \"1MiB\"\n");
+    let (gateway, simulator) =
+        GATEWAY.with_upstream("body_grace = \"300ms\"\nbody_rate = \"1MiB\"\n");
     let mut slow = Connection::open(gateway.address());
-    slow.try_send(head("/v1/images/edits", "multipart/form-data; boundary=b", 10_000));
+    slow.try_send(head(
+        "/v1/images/edits",
+        "multipart/form-data; boundary=b",
+        10_000,
+    ));
     slow.try_send("--b\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\n");
     let received = slow.drip(std::iter::repeat_n(b'x', 9_000));
     assert_eq!(received.statuses(), [408]);
-    assert!(received.has("\"request_timeout\"") && received.has("connection: close"), "{}", received.text());
+    assert!(
+        received.has("\"request_timeout\"") && received.has("connection: close"),
+        "{}",
+        received.text()
+    );
     assert_eq!(simulator.requests().len(), 0);
-    assert_eq!(gateway.ask(Protocol::Images, &json!({"model": "images", "prompt": "A boat"})).status, 200);
+    assert_eq!(
+        gateway
+            .ask(
+                Protocol::Images,
+                &json!({"model": "images", "prompt": "A boat"})
+            )
+            .status,
+        200
+    );
 }

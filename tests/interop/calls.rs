@@ -6,7 +6,8 @@ use testkit::await_that;
 use crate::road::{Road, gateway, user};
 
 fn forced(road: Road) -> Value {
-    let parameters = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    let parameters =
+        json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     let (name, description) = ("get_weather", "Look up the weather of a city.");
     let function = json!({"name": name, "description": description, "parameters": parameters});
     match road {
@@ -37,25 +38,41 @@ fn a_forced_function_is_called() {
             Road::Relay | Road::Repair => "tool_calls",
         };
         for answer in road.both(&gateway, &turns, &forced(road)) {
-            let [(name, arguments)] = &answer.calls[..] else { panic!("{road:?}: one call: {answer:?}") };
-            assert_eq!((name.as_str(), &answer.stop), ("get_weather", &json!(stop)), "{road:?}: {answer:?}");
+            let [(name, arguments)] = &answer.calls[..] else {
+                panic!("{road:?}: one call: {answer:?}")
+            };
+            assert_eq!(
+                (name.as_str(), &answer.stop),
+                ("get_weather", &json!(stop)),
+                "{road:?}: {answer:?}"
+            );
             assert!(arguments["city"].is_string(), "{road:?}: {arguments}");
         }
     }
 }
 
-/// In its streams the server repeats the id and the name of a call with every piece of the arguments. Clients of Chat
-/// Completions append what they receive, so that the relay rejects it; the `repair` setting handles this.
+/// In its streams the server repeats the id and the name of a call with every piece of the
+/// arguments. Clients of Chat Completions append what they receive, so that the relay rejects it;
+/// the `repair` setting handles this.
 #[test]
 #[ignore = "cargo xtask interop"]
 fn a_relayed_call_is_whole_when_plain_and_refused_when_streamed() {
     let gateway = gateway();
     let turns = json!([user("What is the weather in Oslo?")]);
-    let plain = Road::Relay.post(&gateway, &Road::Relay.request(&turns, &forced(Road::Relay))).json();
+    let plain = Road::Relay
+        .post(&gateway, &Road::Relay.request(&turns, &forced(Road::Relay)))
+        .json();
     let call = &plain["choices"][0]["message"]["tool_calls"][0]["function"];
-    assert_eq!((&call["name"], &plain["choices"][0]["finish_reason"]), (&json!("get_weather"), &json!("tool_calls")));
-    let failure = Road::Relay.fold(&Road::Relay.stream(&gateway, &turns, &forced(Road::Relay))).failure();
+    assert_eq!(
+        (&call["name"], &plain["choices"][0]["finish_reason"]),
+        (&json!("get_weather"), &json!("tool_calls"))
+    );
+    let failure = Road::Relay
+        .fold(&Road::Relay.stream(&gateway, &turns, &forced(Road::Relay)))
+        .failure();
     assert!(failure.contains("server_error"), "{failure}");
     let why = "a fragment of a call that was not started, or started twice";
-    await_that("operators are told", || gateway.log.lock().unwrap().contains(why));
+    await_that("operators are told", || {
+        gateway.log.lock().unwrap().contains(why)
+    });
 }

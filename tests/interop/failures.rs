@@ -16,16 +16,25 @@ fn a_prompt_beyond_the_context_is_the_callers_fault() {
         let response = road.post(&gateway, &road.request(&turns, &json!({})));
         let error = &response.json()["error"];
         assert_eq!(response.status, 400, "{road:?}: {error}");
-        assert!(error["message"].as_str().unwrap().contains("maximum context length is 2048 tokens"), "{error}");
+        assert!(
+            error["message"]
+                .as_str()
+                .unwrap()
+                .contains("maximum context length is 2048 tokens"),
+            "{error}"
+        );
         match road {
             Road::Messages => assert_eq!(error["type"], "invalid_request_error", "{error}"),
-            _ => assert_eq!(error["code"], "context_length_exceeded", "{road:?}: {error}"),
+            _ => assert_eq!(
+                error["code"], "context_length_exceeded",
+                "{road:?}: {error}"
+            ),
         }
     }
 }
 
-/// For a stream, the server sends status 200 before it reads the prompt, and then closes the connection without an
-/// error.
+/// For a stream, the server sends status 200 before it reads the prompt, and then closes the
+/// connection without an error.
 #[test]
 #[ignore = "cargo xtask interop"]
 fn a_stream_that_breaks_off_is_no_success() {
@@ -48,13 +57,28 @@ fn a_stream_that_breaks_off_is_no_success() {
 #[ignore = "cargo xtask interop"]
 fn what_the_server_fails_at_is_not_the_callers_fault_and_its_words_stay_inside() {
     let gateway = gateway();
-    let body = Road::Relay.request(&json!([user("Say hello.")]), &json!({"mirostat_mode": "none"}));
+    let body = Road::Relay.request(
+        &json!([user("Say hello.")]),
+        &json!({"mirostat_mode": "none"}),
+    );
     for streams in [false, true] {
-        let response = Road::Relay.post(&gateway, &changed(body.clone(), &json!({ "stream": streams })));
-        assert_eq!((response.status, &response.json()["error"]["code"]), (502, &json!("upstream_error")));
+        let response = Road::Relay.post(
+            &gateway,
+            &changed(body.clone(), &json!({ "stream": streams })),
+        );
+        assert_eq!(
+            (response.status, &response.json()["error"]["code"]),
+            (502, &json!("upstream_error"))
+        );
         assert!(!response.text().contains(".py"), "{}", response.text());
     }
-    await_that("it is logged", || gateway.log.lock().unwrap().contains("status 500: internal_server_error"));
+    await_that("it is logged", || {
+        gateway
+            .log
+            .lock()
+            .unwrap()
+            .contains("status 500: internal_server_error")
+    });
 }
 
 /// The server supports JSON mode only.
@@ -68,7 +92,10 @@ fn a_schema_that_the_server_does_not_take_is_not_answered_without() {
     let format = json!({"type": "json_schema", "name": "place", "schema": schema});
     for (road, more) in [
         (Road::Responses, json!({"text": {"format": format}})),
-        (Road::Messages, json!({"output_config": {"format": {"type": "json_schema", "schema": schema}}})),
+        (
+            Road::Messages,
+            json!({"output_config": {"format": {"type": "json_schema", "schema": schema}}}),
+        ),
     ] {
         let response = road.post(&gateway, &road.request(&turns, &more));
         assert_eq!(response.status, 502, "{road:?}: {}", response.text());
@@ -79,16 +106,28 @@ fn a_schema_that_the_server_does_not_take_is_not_answered_without() {
 #[ignore = "cargo xtask interop"]
 fn a_client_that_leaves_stops_the_server() {
     let gateway = gateway();
-    let disconnects = || std::fs::read_to_string(log()).unwrap().matches("Disconnected from client").count();
+    let disconnects = || {
+        std::fs::read_to_string(log())
+            .unwrap()
+            .matches("Disconnected from client")
+            .count()
+    };
     for road in Road::ALL {
         let before = disconnects();
-        let cap = if road == Road::Responses { "max_output_tokens" } else { "max_tokens" };
+        let cap = if road == Road::Responses {
+            "max_output_tokens"
+        } else {
+            "max_tokens"
+        };
         let long: Value = json!([user("Write a long story about a dragon.")]);
         let body = road.request(&long, &json!({ cap: 1500, "stream": true }));
         let mut connection = Connection::open(gateway.address());
         connection.send(Request::post(road.path(), &body).bearer(road.key()).bytes());
         assert_eq!(connection.head().unwrap().status, 200, "{road:?}");
-        assert!(connection.chunk().is_ok_and(|chunk| !chunk.is_empty()), "{road:?}: it writes");
+        assert!(
+            connection.chunk().is_ok_and(|chunk| !chunk.is_empty()),
+            "{road:?}: it writes"
+        );
         connection.disconnect(Shutdown::Both);
         gateway.await_quiet();
         await_that("the server has noticed", || disconnects() > before);

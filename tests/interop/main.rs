@@ -1,8 +1,10 @@
-//! The running binary, without engines, in front of llama-cpp-python: a model server that shares no code with ours.
+//! The running binary, without engines, in front of llama-cpp-python: a model server that shares no
+//! code with ours.
 //!
-//! `cargo xtask interop` starts the server and runs these tests. Each test sends requests by every [`road::Road`],
-//! plain and streamed. The tests check the meaning and the format of a reply, not how a small model words it. What
-//! the server does not support, and what it does instead, is documented at the tests.
+//! `cargo xtask interop` starts the server and runs these tests. Each test sends requests by every
+//! [`road::Road`], plain and streamed. The tests check the meaning and the format of a reply, not
+//! how a small model words it. What the server does not support, and what it does instead, is
+//! documented at the tests.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 

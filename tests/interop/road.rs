@@ -8,7 +8,8 @@ use crate::stream;
 
 /// The gateway in front of the model server.
 pub(crate) fn gateway() -> Gateway {
-    let url = std::env::var("SLUICEGATE_INTEROP_URL").expect("cargo xtask interop starts the model server");
+    let url = std::env::var("SLUICEGATE_INTEROP_URL")
+        .expect("cargo xtask interop starts the model server");
     GATEWAY.configured(&CONFIG.replace("{url}", &url))
 }
 
@@ -45,7 +46,11 @@ impl Road {
     }
 
     pub(crate) const fn key(self) -> &'static str {
-        if matches!(self, Self::Messages) { MESSAGES } else { TEXT }
+        if matches!(self, Self::Messages) {
+            MESSAGES
+        } else {
+            TEXT
+        }
     }
 
     pub(crate) const fn path(self) -> &'static str {
@@ -60,9 +65,17 @@ impl Road {
     #[track_caller]
     pub(crate) fn both(self, gateway: &Gateway, turns: &Value, more: &Value) -> [Answer; 2] {
         let plain = self.post(gateway, &self.request(turns, more));
-        assert_eq!((plain.status, plain.header("content-type")), (200, Some("application/json")), "{}", plain.text());
+        assert_eq!(
+            (plain.status, plain.header("content-type")),
+            (200, Some("application/json")),
+            "{}",
+            plain.text()
+        );
         let streamed = self.stream(gateway, turns, more);
-        [self.read(&plain.json()), self.read(&self.fold(&streamed).reply())]
+        [
+            self.read(&plain.json()),
+            self.read(&self.fold(&streamed).reply()),
+        ]
     }
 
     pub(crate) fn stream(self, gateway: &Gateway, turns: &Value, more: &Value) -> Response {
@@ -78,7 +91,9 @@ impl Road {
     pub(crate) fn fold(self, response: &Response) -> stream::End<Value> {
         fn json<T: serde::Serialize>(end: stream::End<T>) -> stream::End<Value> {
             match end {
-                stream::End::Reply(reply) => stream::End::Reply(serde_json::to_value(reply).unwrap()),
+                stream::End::Reply(reply) => {
+                    stream::End::Reply(serde_json::to_value(reply).unwrap())
+                }
                 stream::End::Failure(failure) => stream::End::Failure(failure),
             }
         }
@@ -112,40 +127,85 @@ pub(crate) struct Answer {
 
 impl Answer {
     fn of_responses(reply: &Value) -> Self {
-        assert_eq!((&reply["object"], &reply["model"]), (&json!("response"), &json!(AS_IT_IS)), "{reply}");
+        assert_eq!(
+            (&reply["object"], &reply["model"]),
+            (&json!("response"), &json!(AS_IT_IS)),
+            "{reply}"
+        );
         let items = of_type(&reply["output"], "message");
         let calls = of_type(&reply["output"], "function_call");
-        let usage = (&reply["usage"]["input_tokens"], &reply["usage"]["output_tokens"]);
+        let usage = (
+            &reply["usage"]["input_tokens"],
+            &reply["usage"]["output_tokens"],
+        );
         let reason = &reply["incomplete_details"]["reason"];
         Self {
-            text: items.iter().map(|item| item["content"][0]["text"].as_str().unwrap()).collect(),
-            calls: calls.iter().map(|call| call_of(&call["name"], &call["arguments"])).collect(),
-            stop: if reason.is_null() { &reply["status"] } else { reason }.clone(),
+            text: items
+                .iter()
+                .map(|item| item["content"][0]["text"].as_str().unwrap())
+                .collect(),
+            calls: calls
+                .iter()
+                .map(|call| call_of(&call["name"], &call["arguments"]))
+                .collect(),
+            stop: if reason.is_null() {
+                &reply["status"]
+            } else {
+                reason
+            }
+            .clone(),
             usage: (count(usage.0), count(usage.1)),
         }
     }
 
     fn of_messages(reply: &Value) -> Self {
-        assert_eq!((&reply["type"], &reply["model"]), (&json!("message"), &json!(OF_MESSAGES)), "{reply}");
+        assert_eq!(
+            (&reply["type"], &reply["model"]),
+            (&json!("message"), &json!(OF_MESSAGES)),
+            "{reply}"
+        );
         let calls = of_type(&reply["content"], "tool_use");
         let texts = of_type(&reply["content"], "text");
         Self {
-            text: texts.iter().map(|block| block["text"].as_str().unwrap()).collect(),
-            calls: calls.iter().map(|call| (name(&call["name"]), call["input"].clone())).collect(),
+            text: texts
+                .iter()
+                .map(|block| block["text"].as_str().unwrap())
+                .collect(),
+            calls: calls
+                .iter()
+                .map(|call| (name(&call["name"]), call["input"].clone()))
+                .collect(),
             stop: reply["stop_reason"].clone(),
-            usage: (count(&reply["usage"]["input_tokens"]), count(&reply["usage"]["output_tokens"])),
+            usage: (
+                count(&reply["usage"]["input_tokens"]),
+                count(&reply["usage"]["output_tokens"]),
+            ),
         }
     }
 
     fn of_chat(reply: &Value) -> Self {
         let choice = &reply["choices"][0];
-        assert!([AS_IT_IS, REPAIRED].contains(&reply["model"].as_str().unwrap()), "the client's own name: {reply}");
-        let calls = choice["message"]["tool_calls"].as_array().into_iter().flatten();
+        assert!(
+            [AS_IT_IS, REPAIRED].contains(&reply["model"].as_str().unwrap()),
+            "the client's own name: {reply}"
+        );
+        let calls = choice["message"]["tool_calls"]
+            .as_array()
+            .into_iter()
+            .flatten();
         Self {
-            text: choice["message"]["content"].as_str().unwrap_or_default().to_owned(),
-            calls: calls.map(|call| call_of(&call["function"]["name"], &call["function"]["arguments"])).collect(),
+            text: choice["message"]["content"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+            calls: calls
+                .map(|call| call_of(&call["function"]["name"], &call["function"]["arguments"]))
+                .collect(),
             stop: choice["finish_reason"].clone(),
-            usage: (count(&reply["usage"]["prompt_tokens"]), count(&reply["usage"]["completion_tokens"])),
+            usage: (
+                count(&reply["usage"]["prompt_tokens"]),
+                count(&reply["usage"]["completion_tokens"]),
+            ),
         }
     }
 }
@@ -155,11 +215,18 @@ pub(crate) fn user(text: &str) -> Value {
 }
 
 fn of_type<'a>(list: &'a Value, kind: &str) -> Vec<&'a Value> {
-    list.as_array().expect("a list").iter().filter(|entry| entry["type"] == kind).collect()
+    list.as_array()
+        .expect("a list")
+        .iter()
+        .filter(|entry| entry["type"] == kind)
+        .collect()
 }
 
 fn call_of(called: &Value, arguments: &Value) -> (String, Value) {
-    (name(called), serde_json::from_str(arguments.as_str().expect("text")).expect("arguments are JSON"))
+    (
+        name(called),
+        serde_json::from_str(arguments.as_str().expect("text")).expect("arguments are JSON"),
+    )
 }
 
 fn name(value: &Value) -> String {

@@ -1,6 +1,9 @@
 //! Strategies for property tests: any JSON, and documents with something changed.
 
-#![allow(clippy::unwrap_used, reason = "test helpers panic at the point of failure")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "test helpers panic at the point of failure"
+)]
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof};
@@ -24,8 +27,8 @@ pub fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// One of `documents` with up to four changes: a value is replaced, removed, put under another name, or an object
-/// becomes an array of its members' values.
+/// One of `documents` with up to four changes: a value is replaced, removed, put under another
+/// name, or an object becomes an array of its members' values.
 pub fn changed(documents: Vec<Value>) -> impl Strategy<Value = Value> {
     let change = (any::<prop::sample::Index>(), 0..4_u8, json_value(), word());
     (prop::sample::select(documents), vec(change, 0..4)).prop_map(|(mut document, changes)| {
@@ -39,13 +42,19 @@ pub fn changed(documents: Vec<Value>) -> impl Strategy<Value = Value> {
 
 /// The JSON documents in `folder` whose file names contain `part`, in the order of their names.
 pub fn documents(folder: &str, part: &str) -> Vec<Value> {
-    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     paths.retain(|path| {
         let name = path.file_name().unwrap().to_string_lossy();
         name.contains(part) && name.ends_with(".json")
     });
     paths.sort();
-    paths.iter().map(|path| serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()).collect()
+    paths
+        .iter()
+        .map(|path| serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap())
+        .collect()
 }
 
 /// `value` without its null members, wherever they are.
@@ -53,9 +62,13 @@ pub fn without_nulls(mut value: Value) -> Value {
     match &mut value {
         Value::Object(members) => {
             members.retain(|_, member| !member.is_null());
-            members.values_mut().for_each(|member| *member = without_nulls(member.take()));
+            members
+                .values_mut()
+                .for_each(|member| *member = without_nulls(member.take()));
         }
-        Value::Array(entries) => entries.iter_mut().for_each(|entry| *entry = without_nulls(entry.take())),
+        Value::Array(entries) => entries
+            .iter_mut()
+            .for_each(|entry| *entry = without_nulls(entry.take())),
         _ => {}
     }
     value
@@ -83,7 +96,9 @@ fn count(value: &Value) -> usize {
 /// Walks to the value with the number `left` and changes it.
 fn change_place(value: &mut Value, left: &mut usize, how: u8, new: &Value, name: &str) {
     match value {
-        Value::Array(entries) => entries.iter_mut().for_each(|entry| enter(entry, left, how, new, name)),
+        Value::Array(entries) => entries
+            .iter_mut()
+            .for_each(|entry| enter(entry, left, how, new, name)),
         Value::Object(members) if *left > 0 && *left <= members.len() && matches!(how, 1 | 2) => {
             let key = members.keys().nth(*left - 1).cloned().unwrap_or_default();
             let old = members.shift_remove(&key);
@@ -92,7 +107,9 @@ fn change_place(value: &mut Value, left: &mut usize, how: u8, new: &Value, name:
             }
             *left = usize::MAX;
         }
-        Value::Object(members) => members.values_mut().for_each(|member| enter(member, left, how, new, name)),
+        Value::Object(members) => members
+            .values_mut()
+            .for_each(|member| enter(member, left, how, new, name)),
         _ => {}
     }
 }

@@ -35,7 +35,13 @@ pub enum End {
 impl Response {
     /// A complete response.
     pub fn new(status: u16, headers: Vec<(String, String)>, body: Vec<u8>) -> Self {
-        Self { status, headers, sizes: Vec::new(), body, end: End::Complete }
+        Self {
+            status,
+            headers,
+            sizes: Vec::new(),
+            body,
+            end: End::Complete,
+        }
     }
 
     /// Parses the bytes of one response, complete or not. Returns `None` without a complete head.
@@ -43,13 +49,19 @@ impl Response {
         let mut reader = Reader::new(bytes);
         let head = reader.head().ok()?;
         let response = reader.body_of(head);
-        assert!(!response.is_complete() || reader.rest().0.is_empty(), "bytes behind the body");
+        assert!(
+            !response.is_complete() || reader.rest().0.is_empty(),
+            "bytes behind the body"
+        );
         Some(response)
     }
 
     /// The first value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// True if the body came to its proper end.
@@ -59,7 +71,10 @@ impl Response {
 
     /// True if it is a stream of events.
     pub fn is_stream(&self) -> bool {
-        self.status == 200 && self.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
+        self.status == 200
+            && self
+                .header("content-type")
+                .is_some_and(|kind| kind.starts_with("text/event-stream"))
     }
 
     /// The chunks of a chunked body.
@@ -82,7 +97,8 @@ impl Response {
     /// The body as JSON.
     #[track_caller]
     pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 }
 
@@ -96,13 +112,24 @@ struct Reader<R> {
 
 impl<R: Read> Reader<R> {
     fn new(from: R) -> Self {
-        Self { from, input: Vec::new(), parsed: 0 }
+        Self {
+            from,
+            input: Vec::new(),
+            parsed: 0,
+        }
     }
 
     /// Reads the next head. The error is the end of the connection.
     fn head(&mut self) -> Result<Response, End> {
-        let mut line = || self.line().map(|line| String::from_utf8(line).expect("a head is text"));
-        let status = line()?.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status line");
+        let mut line = || {
+            self.line()
+                .map(|line| String::from_utf8(line).expect("a head is text"))
+        };
+        let status = line()?
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok())
+            .expect("a status line");
         let mut headers = Vec::new();
         loop {
             let line = line()?;
@@ -140,7 +167,9 @@ impl<R: Read> Reader<R> {
     /// Reads the next chunk of a chunked body; the last one is empty.
     fn chunk(&mut self) -> Result<Vec<u8>, End> {
         let size = self.line()?;
-        let size = std::str::from_utf8(&size).ok().and_then(|size| usize::from_str_radix(size, 16).ok());
+        let size = std::str::from_utf8(&size)
+            .ok()
+            .and_then(|size| usize::from_str_radix(size, 16).ok());
         let size = size.expect("the size of a chunk");
         self.fill(size + 2)?;
         let mut chunk = self.take(size + 2);
@@ -173,7 +202,8 @@ impl<R: Read> Reader<R> {
             let before = self.input.len();
             self.input.resize(before + READ_SIZE, 0);
             let read = self.from.read(&mut self.input[before..]);
-            self.input.truncate(before + read.as_ref().map_or(0, |read| *read));
+            self.input
+                .truncate(before + read.as_ref().map_or(0, |read| *read));
             match read {
                 Ok(0) => return Err(End::Closed),
                 Ok(_) => {}
@@ -203,16 +233,22 @@ impl Connection {
         Self::open_within(GUARD, address).expect("the server accepts")
     }
 
-    /// Opens a connection, or returns `None` if the server accepts none. A server that shuts down drops the SYNs of
-    /// new clients, so on loopback a connection that is not established at once never is.
+    /// Opens a connection, or returns `None` if the server accepts none. A server that shuts down
+    /// drops the SYNs of new clients, so on loopback a connection that is not established at once
+    /// never is.
     pub fn try_open(address: SocketAddr) -> Option<Self> {
         Self::open_within(Duration::from_millis(50), address)
     }
 
-    #[allow(clippy::disallowed_methods, reason = "the server under test is dialled, on loopback")]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the server under test is dialled, on loopback"
+    )]
     fn open_within(patience: Duration, address: SocketAddr) -> Option<Self> {
         let socket = TcpStream::connect_timeout(&address, patience).ok()?;
-        socket.set_read_timeout(Some(GUARD)).expect("a timeout can be set");
+        socket
+            .set_read_timeout(Some(GUARD))
+            .expect("a timeout can be set");
         socket.set_nodelay(true).expect("a socket can send at once");
         Some(Self(Reader::new(socket)))
     }
@@ -220,7 +256,10 @@ impl Connection {
     /// Sends bytes, all of which the server accepts.
     #[track_caller]
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        self.0.from.write_all(bytes.as_ref()).expect("the server reads");
+        self.0
+            .from
+            .write_all(bytes.as_ref())
+            .expect("the server reads");
     }
 
     /// Sends a POST request with a body of JSON.
@@ -258,7 +297,8 @@ impl Connection {
         self.0.body_of(head)
     }
 
-    /// Reads the next chunk of a chunked body: empty at its end. The error is the end of the connection.
+    /// Reads the next chunk of a chunked body: empty at its end. The error is the end of the
+    /// connection.
     pub fn chunk(&mut self) -> Result<Vec<u8>, End> {
         self.0.chunk()
     }
@@ -280,7 +320,8 @@ impl Connection {
         self.rest().0.is_empty()
     }
 
-    /// Waits for the end of the connection; returns true if nothing is received before it and it is a FIN.
+    /// Waits for the end of the connection; returns true if nothing is received before it and it is
+    /// a FIN.
     pub fn is_ended(&mut self) -> bool {
         self.rest() == (Vec::new(), End::Closed)
     }
@@ -289,23 +330,32 @@ impl Connection {
     #[track_caller]
     pub fn received_until_closed(&mut self) -> Received {
         let (received, end) = self.rest();
-        assert_eq!(end, End::Closed, "after {}", String::from_utf8_lossy(&received));
+        assert_eq!(
+            end,
+            End::Closed,
+            "after {}",
+            String::from_utf8_lossy(&received)
+        );
         Received(received)
     }
 
-    /// Sends `bytes` one at a time, each after a moment in which nothing was received, and returns what was received
-    /// until the connection ended.
+    /// Sends `bytes` one at a time, each after a moment in which nothing was received, and returns
+    /// what was received until the connection ended.
     #[track_caller]
     pub fn drip(&mut self, bytes: impl IntoIterator<Item = u8>) -> Received {
         let socket = &mut self.0.from;
         let (mut received, mut space) = (Vec::new(), [0; 4096]);
-        socket.set_read_timeout(Some(MOMENT)).expect("a timeout can be set");
+        socket
+            .set_read_timeout(Some(MOMENT))
+            .expect("a timeout can be set");
         for byte in bytes {
             match socket.read(&mut space) {
                 Ok(0) => return Received(received),
                 Ok(read) => received.extend_from_slice(&space[..read]),
                 // The server may have closed already, which the next read shows.
-                Err(error) if error.kind() == ErrorKind::WouldBlock => drop(socket.write_all(&[byte])),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    drop(socket.write_all(&[byte]));
+                }
                 Err(_) => return Received(received),
             }
         }
@@ -314,7 +364,10 @@ impl Connection {
 
     /// Half-closes the connection, so that more can still be read.
     pub fn finish(&mut self) {
-        self.0.from.shutdown(Shutdown::Write).expect("an open socket");
+        self.0
+            .from
+            .shutdown(Shutdown::Write)
+            .expect("an open socket");
     }
 
     /// Shuts the socket down and closes it, whatever is open.
@@ -336,8 +389,13 @@ impl Received {
     /// The statuses of the responses.
     pub fn statuses(&self) -> Vec<u16> {
         let text = self.text();
-        let lines = text.split("HTTP/1.").skip(1).map(|response| response.get(2..5).expect("a status"));
-        lines.map(|status| status.parse().expect("a status")).collect()
+        let lines = text
+            .split("HTTP/1.")
+            .skip(1)
+            .map(|response| response.get(2..5).expect("a status"));
+        lines
+            .map(|status| status.parse().expect("a status"))
+            .collect()
     }
 
     /// Returns true if the received bytes contain `text`.
@@ -351,7 +409,8 @@ impl Received {
     }
 }
 
-/// Sends these bytes and returns everything that is received until the server closes the connection.
+/// Sends these bytes and returns everything that is received until the server closes the
+/// connection.
 #[track_caller]
 pub fn exchange(address: SocketAddr, bytes: impl AsRef<[u8]>) -> Received {
     let mut connection = Connection::open(address);
@@ -372,22 +431,35 @@ pub struct Request {
 impl Request {
     /// A GET request.
     pub fn get(path: &str) -> Self {
-        Self { method: "GET".into(), path: path.into(), headers: Vec::new(), body: None }
+        Self {
+            method: "GET".into(),
+            path: path.into(),
+            headers: Vec::new(),
+            body: None,
+        }
     }
 
     /// A POST request with a body of JSON.
     pub fn post(path: &str, body: &Value) -> Self {
-        Self::post_bytes(path, body.to_string().as_bytes()).header("content-type", "application/json")
+        Self::post_bytes(path, body.to_string().as_bytes())
+            .header("content-type", "application/json")
     }
 
     /// A POST request with a body of any bytes and no `Content-Type`.
     pub fn post_bytes(path: &str, body: &[u8]) -> Self {
-        Self { method: "POST".into(), body: Some(body.to_vec()), ..Self::get(path) }
+        Self {
+            method: "POST".into(),
+            body: Some(body.to_vec()),
+            ..Self::get(path)
+        }
     }
 
     /// Replaces the method.
     pub fn method(self, method: &str) -> Self {
-        Self { method: method.into(), ..self }
+        Self {
+            method: method.into(),
+            ..self
+        }
     }
 
     /// Adds a header.
@@ -403,7 +475,11 @@ impl Request {
 
     /// The bytes of the request.
     pub fn bytes(&self) -> Vec<u8> {
-        let mut bytes = format!("{} {} HTTP/1.1\r\nhost: gateway\r\n", self.method, self.path).into_bytes();
+        let mut bytes = format!(
+            "{} {} HTTP/1.1\r\nhost: gateway\r\n",
+            self.method, self.path
+        )
+        .into_bytes();
         for (name, value) in &self.headers {
             bytes.extend(format!("{name}: {value}\r\n").bytes());
         }

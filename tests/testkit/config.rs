@@ -19,21 +19,29 @@ pub struct Config {
 impl Config {
     /// A gateway with these limits, as lines of TOML.
     pub fn new(limits: &str) -> Self {
-        Self { top: format!("{KEYS}\n[limits]\n{limits}\n"), upstreams: String::new(), models: String::new() }
+        Self {
+            top: format!("{KEYS}\n[limits]\n{limits}\n"),
+            upstreams: String::new(),
+            models: String::new(),
+        }
     }
 
-    /// A gateway in front of one simulator, which is an upstream of each protocol, with these settings: model `P` of
-    /// [`protocol_name`] is the model [`UPSTREAM_MODEL`] of the upstream with protocol P.
+    /// A gateway in front of one simulator, which is an upstream of each protocol, with these
+    /// settings: model `P` of [`protocol_name`] is the model [`UPSTREAM_MODEL`] of the upstream
+    /// with protocol P.
     pub fn before(simulator: &Simulator, limits: &str, settings: &str) -> Self {
-        let serve = |config: Self, protocol| config.served(protocol, &simulator.base_url(), settings);
+        let serve =
+            |config: Self, protocol| config.served(protocol, &simulator.base_url(), settings);
         PROTOCOLS.into_iter().fold(Self::new(limits), serve)
     }
 
-    /// Adds an upstream of this protocol, and a model that it serves, both named after the protocol.
+    /// Adds an upstream of this protocol, and a model that it serves, both named after the
+    /// protocol.
     pub fn served(self, protocol: Protocol, base_url: &str, settings: &str) -> Self {
         let name = protocol_name(protocol);
         let targets = format!(r#"[{{ upstream = "{name}", model = "{UPSTREAM_MODEL}" }}]"#);
-        self.upstream(name, protocol, base_url, settings).model(name, protocol, &targets)
+        self.upstream(name, protocol, base_url, settings)
+            .model(name, protocol, &targets)
     }
 
     /// Adds a key, as lines of TOML.
@@ -43,7 +51,13 @@ impl Config {
     }
 
     /// Adds an upstream, with additional settings as lines of TOML.
-    pub fn upstream(mut self, name: &str, protocol: Protocol, base_url: &str, settings: &str) -> Self {
+    pub fn upstream(
+        mut self,
+        name: &str,
+        protocol: Protocol,
+        base_url: &str,
+        settings: &str,
+    ) -> Self {
         let protocol = protocol_name(protocol);
         self.upstreams += &format!(
             "[[upstreams]]\nname = \"{name}\"\nprotocol = \"{protocol}\"\nbase_url = \"{base_url}\"\n\
@@ -55,8 +69,9 @@ impl Config {
     /// Adds an upstream that has no key.
     pub fn keyless(mut self, name: &str, protocol: Protocol, base_url: &str) -> Self {
         let protocol = protocol_name(protocol);
-        self.upstreams +=
-            &format!("[[upstreams]]\nname = \"{name}\"\nprotocol = \"{protocol}\"\nbase_url = \"{base_url}\"\n");
+        self.upstreams += &format!(
+            "[[upstreams]]\nname = \"{name}\"\nprotocol = \"{protocol}\"\nbase_url = \"{base_url}\"\n"
+        );
         self
     }
 

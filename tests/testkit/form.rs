@@ -14,7 +14,10 @@ impl Form {
 
     /// Adds a file.
     pub fn file(self, name: &str, bytes: &[u8]) -> Self {
-        self.part(&format!("name=\"{name}\"; filename=\"a.png\"\r\nContent-Type: image/png"), bytes)
+        self.part(
+            &format!("name=\"{name}\"; filename=\"a.png\"\r\nContent-Type: image/png"),
+            bytes,
+        )
     }
 
     /// Returns the body, with its closing boundary.
@@ -28,7 +31,8 @@ impl Form {
     }
 
     fn part(mut self, head: &str, bytes: &[u8]) -> Self {
-        self.0.extend(format!("--sgb\r\nContent-Disposition: form-data; {head}\r\n\r\n").bytes());
+        self.0
+            .extend(format!("--sgb\r\nContent-Disposition: form-data; {head}\r\n\r\n").bytes());
         self.0.extend(bytes);
         self.0.extend(b"\r\n");
         self

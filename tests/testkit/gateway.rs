@@ -22,7 +22,8 @@ pub const MESSAGES: &str = "sg_test_messages_key_000000000000000";
 /// The image key that every test server accepts.
 pub const IMAGES: &str = "sg_test_images_key_00000000000000000";
 
-/// The program under test. Only the test programs know where cargo has built it: see [`binary!`](crate::binary).
+/// The program under test. Only the test programs know where cargo has built it: see
+/// [`binary!`](crate::binary).
 #[derive(Clone, Copy, Debug)]
 pub struct Binary {
     /// The path of the executable.
@@ -35,13 +36,16 @@ pub struct Binary {
 #[macro_export]
 macro_rules! binary {
     () => {
-        $crate::Binary { path: env!("CARGO_BIN_EXE_sluicegate"), scratch: env!("CARGO_TARGET_TMPDIR") }
+        $crate::Binary {
+            path: env!("CARGO_BIN_EXE_sluicegate"),
+            scratch: env!("CARGO_TARGET_TMPDIR"),
+        }
     };
 }
 
 impl Binary {
-    /// The gateway that tests share: without a configuration file, with keys from the environment. It ends with the
-    /// tests' process.
+    /// The gateway that tests share: without a configuration file, with keys from the environment.
+    /// It ends with the tests' process.
     pub fn shared(self) -> &'static Gateway {
         static SHARED: OnceLock<Gateway> = OnceLock::new();
         SHARED.get_or_init(|| self.start_by(self.command(), None))
@@ -52,13 +56,14 @@ impl Binary {
         self.start_by(self.command(), Some(config))
     }
 
-    /// Starts a separate gateway with this configuration and one model, at an address that accepts no connections: no
-    /// engine is loaded.
+    /// Starts a separate gateway with this configuration and one model, at an address that accepts
+    /// no connections: no engine is loaded.
     pub fn without_engines(self, config: &str) -> Gateway {
         self.configured(&[config, NOWHERE].concat())
     }
 
-    /// Starts a separate gateway with this configuration and only the embedded image engine: no weights are loaded.
+    /// Starts a separate gateway with this configuration and only the embedded image engine: no
+    /// weights are loaded.
     pub fn with_image_engine(self, config: &str) -> Gateway {
         self.configured(&[config, IMAGE_MODEL].concat())
     }
@@ -66,7 +71,15 @@ impl Binary {
     /// Starts the gateway with this command, which takes its arguments, and waits until it listens.
     pub fn start_by(self, mut command: Command, config: Option<&str>) -> Gateway {
         let config = config.map(|text| self.file("sluicegate.toml", text));
-        command.args(["serve", "--listen", "127.0.0.1:0", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+        command.args([
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--listen",
+            "127.0.0.1:0",
+            "--admin",
+            "127.0.0.1:0",
+        ]);
         Gateway::run(&command, Stdio::piped(), config)
     }
 
@@ -77,7 +90,8 @@ impl Binary {
         Gateway::run(&command, place, Some(self.file("sluicegate.toml", config)))
     }
 
-    /// The binary with the keys of the tests, and no other variable that it reads from the environment.
+    /// The binary with the keys of the tests, and no other variable that it reads from the
+    /// environment.
     pub fn command(self) -> Command {
         let mut command = Command::new(self.path);
         command.env_remove("SLUICEGATE_LOG");
@@ -91,7 +105,11 @@ impl Binary {
     /// Creates a temporary file.
     pub fn file(self, name: &str, text: &str) -> Scratch {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let unique = format!("sluicegate-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let unique = format!(
+            "sluicegate-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
         let folder = Path::new(self.scratch).join(unique);
         std::fs::create_dir_all(&folder).expect("a temporary folder");
         let path = folder.join(name);
@@ -117,29 +135,48 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Starts a command of the binary, or one around it, and waits until it listens. It logs to `log`.
+    /// Starts a command of the binary, or one around it, and waits until it listens. It logs to
+    /// `log`.
     pub fn run(command: &Command, log: impl Into<Stdio>, config: Option<Scratch>) -> Self {
         let mut command = by_shell(GUARDED, command);
         if let Some(config) = &config {
             command.arg("--config").arg(&config.0);
         }
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log);
         let mut child = command.spawn().expect("the binary runs");
         let guard = child.stdin.take().expect("standard input is piped");
         let log = child.stderr.take().map(collect).unwrap_or_default();
-        let mut lines = BufReader::new(child.stdout.take().expect("standard output is piped")).lines();
-        let mut server = Self { child, guard, addresses: Vec::new(), admin: None, log, config, key: None };
+        let mut lines =
+            BufReader::new(child.stdout.take().expect("standard output is piped")).lines();
+        let mut server = Self {
+            child,
+            guard,
+            addresses: Vec::new(),
+            admin: None,
+            log,
+            config,
+            key: None,
+        };
         while let Some(Ok(line)) = lines.next() {
             if let Some(address) = line.strip_prefix("sluicegate listens on http://") {
                 server.addresses.push(address.parse().expect("an address"));
             } else if let Some(rest) = line.strip_prefix("admin: http://") {
-                server.admin = rest.split('/').next().and_then(|address| address.parse().ok());
+                server.admin = rest
+                    .split('/')
+                    .next()
+                    .and_then(|address| address.parse().ok());
                 break;
             }
         }
         if server.addresses.is_empty() {
             let status = server.wait();
-            panic!("the server did not start: {status:?}\n{}", server.log.lock().expect("the log"));
+            panic!(
+                "the server did not start: {status:?}\n{}",
+                server.log.lock().expect("the log")
+            );
         }
         // Drains later output, which must not fill the pipe.
         thread::spawn(move || lines.for_each(drop));
@@ -174,11 +211,17 @@ impl Gateway {
     /// The value of a metric without labels.
     pub fn metric(&self, name: &str) -> f64 {
         let text = Request::get("/metrics").send(self.admin.expect("an admin address"));
-        let line = text.text().lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).map(str::to_owned);
-        line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no metric {name}: {}", text.text()))
+        let line = text
+            .text()
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
+            .map(str::to_owned);
+        line.and_then(|value| value.parse().ok())
+            .unwrap_or_else(|| panic!("no metric {name}: {}", text.text()))
     }
 
-    /// The sum of a counter over its labels: of all lines of the metrics that begin with `beginning`.
+    /// The sum of a counter over its labels: of all lines of the metrics that begin with
+    /// `beginning`.
     pub fn sum(&self, beginning: &str) -> f64 {
         self.sum_of(beginning, "")
     }
@@ -186,22 +229,34 @@ impl Gateway {
     /// As [`Gateway::sum`], for the lines that have this label.
     pub fn sum_of(&self, beginning: &str, label: &str) -> f64 {
         let metrics = Request::get("/metrics").send(self.admin.expect("an admin address"));
-        let values = metrics.text().lines().filter(|line| line.starts_with(beginning) && line.contains(label));
-        values.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+        let values = metrics
+            .text()
+            .lines()
+            .filter(|line| line.starts_with(beginning) && line.contains(label));
+        values
+            .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+            .sum()
     }
 
     /// Waits until no permit is in use.
     #[track_caller]
     pub fn await_quiet(&self) {
-        await_that("all permits are back", || self.metric("sluicegate_in_flight") == 0.0);
+        await_that("all permits are back", || {
+            self.metric("sluicegate_in_flight") == 0.0
+        });
     }
 
     /// Sends a signal, as `kill` does. After SIGSTOP it waits until the process is suspended.
     pub fn signal(&self, name: &str) {
-        let status = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status();
+        let status = Command::new("kill")
+            .arg(format!("-{name}"))
+            .arg(self.child.id().to_string())
+            .status();
         assert!(status.expect("kill runs").success());
         if name == "STOP" {
-            await_that("all threads are suspended", || is_suspended(self.child.id()));
+            await_that("all threads are suspended", || {
+                is_suspended(self.child.id())
+            });
         }
     }
 
@@ -213,10 +268,14 @@ impl Gateway {
 
 /// Returns true if all threads of a process are suspended, as far as the system reports.
 fn is_suspended(process: u32) -> bool {
-    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else { return true };
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else {
+        return true;
+    };
     threads.flatten().all(|thread| {
         let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
-        stat.rsplit(") ").next().is_some_and(|state| state.starts_with('T'))
+        stat.rsplit(") ")
+            .next()
+            .is_some_and(|state| state.starts_with('T'))
     })
 }
 
@@ -232,7 +291,10 @@ impl Drop for Gateway {
 /// The command as a shell runs it in this script, as `"$@"`.
 pub fn by_shell(script: &str, command: &Command) -> Command {
     let mut shell = Command::new("sh");
-    shell.args(["-c", script, "sh"]).arg(command.get_program()).args(command.get_args());
+    shell
+        .args(["-c", script, "sh"])
+        .arg(command.get_program())
+        .args(command.get_args());
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => shell.env(name, value),
@@ -242,8 +304,8 @@ pub fn by_shell(script: &str, command: &Command) -> Command {
     shell
 }
 
-/// A file in a temporary folder, removed on drop. It is below cargo's target folder, where the few that are left
-/// behind, by statics and killed programs, do no harm.
+/// A file in a temporary folder, removed on drop. It is below cargo's target folder, where the few
+/// that are left behind, by statics and killed programs, do no harm.
 pub struct Scratch(pub PathBuf);
 
 impl Drop for Scratch {
@@ -259,14 +321,20 @@ impl Drop for Scratch {
 pub fn await_that(what: &str, holds: impl Fn() -> bool) {
     let (started, mut pause) = (now(), Duration::from_millis(1));
     while !holds() {
-        assert!(started.elapsed() < Duration::from_secs(60), "waited in vain until {what}");
+        assert!(
+            started.elapsed() < Duration::from_secs(60),
+            "waited in vain until {what}"
+        );
         // The awaited work needs the CPU more.
         thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(10));
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "a guard against hanging needs a clock")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a guard against hanging needs a clock"
+)]
 fn now() -> Instant {
     Instant::now()
 }
@@ -278,14 +346,17 @@ fn collect(mut from: impl Read + Send + 'static) -> Arc<Mutex<String>> {
         let mut buffer = [0; 4096];
         while let Ok(read @ 1..) = from.read(&mut buffer) {
             let text = String::from_utf8_lossy(&buffer[..read]);
-            into.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+            into.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push_str(&text);
         }
     });
     log
 }
 
-/// Runs its arguments, and kills them when standard input ends without a line: when the process that holds the other
-/// end has ended in any way. That process cannot do it itself: a test program drops no statics, and may be killed.
+/// Runs its arguments, and kills them when standard input ends without a line: when the process
+/// that holds the other end has ended in any way. That process cannot do it itself: a test program
+/// drops no statics, and may be killed.
 const GUARDED: &str = r#"
 exec 3<&0 </dev/null
 { trap '' HUP INT TERM; read -r _ <&3 || kill -KILL $$; } >/dev/null 2>&1 &

@@ -1,6 +1,8 @@
-//! Helpers that the test programs share: an HTTP client, the process of the gateway, and requests in each protocol.
+//! Helpers that the test programs share: an HTTP client, the process of the gateway, and requests
+//! in each protocol.
 //!
-//! Nothing here parses with the crates of the gateway, so that a bug in one of them cannot hide itself.
+//! Nothing here parses with the crates of the gateway, so that a bug in one of them cannot hide
+//! itself.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic on failure")]
 
@@ -15,6 +17,10 @@ pub mod requests;
 pub use self::client::{Connection, End, GUARD, Received, Request, Response, changed, exchange};
 pub use self::config::{Config, UPSTREAM_MODEL};
 pub use self::form::Form;
-pub use self::gateway::{Binary, Gateway, IMAGES, MESSAGES, NOWHERE, Scratch, TEXT, await_that, by_shell};
-pub use self::privacy::{CLIENT_KEY, UPSTREAM_KEY, assert_private, check_request_headers, check_response_headers};
+pub use self::gateway::{
+    Binary, Gateway, IMAGES, MESSAGES, NOWHERE, Scratch, TEXT, await_that, by_shell,
+};
+pub use self::privacy::{
+    CLIENT_KEY, UPSTREAM_KEY, assert_private, check_request_headers, check_response_headers,
+};
 pub use self::refusal::{Refusal, check_refusal, refusals};

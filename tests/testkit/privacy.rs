@@ -12,11 +12,30 @@ pub fn check_request_headers(request: &Request) {
         Some(Protocol::Messages) => (&MESSAGES_REQUEST_HEADERS[..], UPSTREAM_KEY.to_owned()),
         _ => (&KEY_HEADERS[..], format!("Bearer {UPSTREAM_KEY}")),
     };
-    let names: BTreeSet<_> = request.headers.iter().map(|(name, _)| name.as_str()).collect();
-    let foreign: Vec<_> = names.iter().filter(|name| !REQUEST_HEADERS.contains(name) && !own.contains(name)).collect();
-    assert!(foreign.is_empty(), "an upstream of {protocol:?} sees {foreign:?}");
-    assert_eq!(request.header(own[0]), Some(key.as_str()), "an upstream's own key");
-    assert!(!request.body.windows(CLIENT_KEY.len()).any(|window| window == CLIENT_KEY.as_bytes()));
+    let names: BTreeSet<_> = request
+        .headers
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    let foreign: Vec<_> = names
+        .iter()
+        .filter(|name| !REQUEST_HEADERS.contains(name) && !own.contains(name))
+        .collect();
+    assert!(
+        foreign.is_empty(),
+        "an upstream of {protocol:?} sees {foreign:?}"
+    );
+    assert_eq!(
+        request.header(own[0]),
+        Some(key.as_str()),
+        "an upstream's own key"
+    );
+    assert!(
+        !request
+            .body
+            .windows(CLIENT_KEY.len())
+            .any(|window| window == CLIENT_KEY.as_bytes())
+    );
 }
 
 /// Asserts that a client gets the allowed response headers only, without private data.
@@ -24,7 +43,10 @@ pub fn check_request_headers(request: &Request) {
 pub fn check_response_headers(headers: &[(String, String)]) {
     for (name, value) in headers {
         assert_private(name, value);
-        assert!(RESPONSE_HEADERS.contains(&name.as_str()), "header {name}: {value}");
+        assert!(
+            RESPONSE_HEADERS.contains(&name.as_str()),
+            "header {name}: {value}"
+        );
     }
 }
 
@@ -49,11 +71,23 @@ scopes = ["text", "messages", "images"]
 "#;
 
 /// Secrets that only their owners may see.
-const CANARIES: [&str; 5] = ["internal-host-7", "org-simulator-secret", UPSTREAM_KEY, CLIENT_KEY, "session=private"];
+const CANARIES: [&str; 5] = [
+    "internal-host-7",
+    "org-simulator-secret",
+    UPSTREAM_KEY,
+    CLIENT_KEY,
+    "session=private",
+];
 
 /// Headers that every upstream may see.
-const REQUEST_HEADERS: [&str; 6] =
-    ["accept", "accept-encoding", "content-length", "content-type", "host", "user-agent"];
+const REQUEST_HEADERS: [&str; 6] = [
+    "accept",
+    "accept-encoding",
+    "content-length",
+    "content-type",
+    "host",
+    "user-agent",
+];
 /// Headers that an upstream of Messages may see in addition; the first one has its key.
 const MESSAGES_REQUEST_HEADERS: [&str; 3] = ["x-api-key", "anthropic-version", "anthropic-beta"];
 /// The same for every other upstream.

@@ -63,9 +63,14 @@ impl Question {
         let plain = |text| ask(protocol, model, text, stream);
         match self {
             Self::Text => with_settings(protocol, plain("Hello.")),
-            Self::ParallelTools => tools(protocol, plain("Weather and time in Paris, in parallel.")),
+            Self::ParallelTools => {
+                tools(protocol, plain("Weather and time in Paris, in parallel."))
+            }
             Self::ForcedTool => forced(protocol, tools(protocol, plain("Anything."))),
-            Self::ToolResults => results(protocol, tools(protocol, plain("Weather and time in Paris?"))),
+            Self::ToolResults => results(
+                protocol,
+                tools(protocol, plain("Weather and time in Paris?")),
+            ),
             Self::Images => pictures(protocol, plain("")),
             Self::Reasoning => thinking(protocol, plain("Think.")),
             Self::Schema => shaped(protocol, plain("A place, as JSON.")),
@@ -125,7 +130,11 @@ pub fn path(protocol: Protocol) -> &'static str {
 /// A request of a client of `protocol`, with the tests' key.
 pub fn request(protocol: Protocol, body: &Value) -> Request {
     let request = Request::post(path(protocol), body).bearer(CLIENT_KEY);
-    if protocol == Protocol::Messages { request.header("anthropic-version", "2023-06-01") } else { request }
+    if protocol == Protocol::Messages {
+        request.header("anthropic-version", "2023-06-01")
+    } else {
+        request
+    }
 }
 
 /// Adds a system prompt, and settings that every protocol has.
@@ -144,18 +153,26 @@ fn with_settings(protocol: Protocol, mut body: Value) -> Value {
 }
 
 fn tools(protocol: Protocol, mut body: Value) -> Value {
-    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    let schema =
+        json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     let tool = |(name, about): &(&str, &str)| match protocol {
         Protocol::Responses => {
             json!({"type": "function", "name": name, "description": about, "parameters": schema, "strict": true})
         }
         Protocol::Chat => {
-            let function = json!({"name": name, "description": about, "parameters": schema, "strict": true});
+            let function =
+                json!({"name": name, "description": about, "parameters": schema, "strict": true});
             json!({"type": "function", "function": function})
         }
         _ => json!({"name": name, "description": about, "input_schema": schema}),
     };
-    body["tools"] = [("get_weather", "The weather now."), ("get_time", "The time now.")].iter().map(tool).collect();
+    body["tools"] = [
+        ("get_weather", "The weather now."),
+        ("get_time", "The time now."),
+    ]
+    .iter()
+    .map(tool)
+    .collect();
     body
 }
 
@@ -194,8 +211,7 @@ fn results(protocol: Protocol, mut body: Value) -> Value {
             ("messages", turns)
         }
         _ => {
-            let call =
-                |id: &str, name: &str| json!({"type": "tool_use", "id": id, "name": name, "input": {"city": "Paris"}});
+            let call = |id: &str, name: &str| json!({"type": "tool_use", "id": id, "name": name, "input": {"city": "Paris"}});
             let turns = json!([
                 {"role": "assistant", "content": [call("toolu_1", "get_weather"), call("toolu_2", "get_time")]},
                 {"role": "user", "content": [
@@ -206,7 +222,10 @@ fn results(protocol: Protocol, mut body: Value) -> Value {
             ("messages", turns)
         }
     };
-    body[list].as_array_mut().unwrap().extend(turns.as_array().unwrap().clone());
+    body[list]
+        .as_array_mut()
+        .unwrap()
+        .extend(turns.as_array().unwrap().clone());
     body
 }
 
@@ -257,8 +276,7 @@ fn shaped(protocol: Protocol, mut body: Value) -> Value {
     });
     match protocol {
         Protocol::Responses => {
-            body["text"] =
-                json!({"format": {"type": "json_schema", "name": "place", "strict": true, "schema": schema}});
+            body["text"] = json!({"format": {"type": "json_schema", "name": "place", "strict": true, "schema": schema}});
         }
         Protocol::Chat => {
             let named = json!({"name": "place", "strict": true, "schema": schema});
@@ -281,10 +299,14 @@ fn capped(protocol: Protocol, mut body: Value) -> Value {
 
 const PARIS: &str = r#"{"city":"Paris"}"#;
 /// A red square.
-pub const RED: &str =
-    "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mP4z8BAEmIY1TCqYfhqAACQ+f8B8u7oVwAAAABJRU5ErkJggg==";
+pub const RED: &str = "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mP4z8BAEmIY1TCqYfhqAACQ+f8B8u7oVwAAAABJRU5ErkJggg==";
 
 /// The protocols with text.
 pub const TEXT_PROTOCOLS: [Protocol; 3] = [Protocol::Responses, Protocol::Chat, Protocol::Messages];
 /// All protocols.
-pub const PROTOCOLS: [Protocol; 4] = [Protocol::Responses, Protocol::Chat, Protocol::Messages, Protocol::Images];
+pub const PROTOCOLS: [Protocol; 4] = [
+    Protocol::Responses,
+    Protocol::Chat,
+    Protocol::Messages,
+    Protocol::Images,
+];

@@ -1,4 +1,5 @@
-//! The tables of errors, for errors that take more than a request: an upstream, a limit, a slow client, a shutdown.
+//! The tables of errors, for errors that take more than a request: an upstream, a limit, a slow
+//! client, a shutdown.
 
 use std::sync::atomic::Ordering;
 
@@ -8,15 +9,20 @@ use testkit::{Connection, Response};
 use crate::fault_test::{FaultTest, Lane, PATIENT, lanes, request};
 use crate::rows::Table;
 
-/// Upstream failures, the concurrency limit, a slow upload and the shutdown are reported exactly as in the tables of
-/// errors.
+/// Upstream failures, the concurrency limit, a slow upload and the shutdown are reported exactly as
+/// in the tables of errors.
 #[test]
 fn j06_each_error_of_an_upstream_is_told_to_the_letter() {
-    let (openai, messages) =
-        (lanes_of(|client| client != Protocol::Messages), lanes_of(|client| client == Protocol::Messages));
+    let (openai, messages) = (
+        lanes_of(|client| client != Protocol::Messages),
+        lanes_of(|client| client == Protocol::Messages),
+    );
     Table::openai().check_scenes(&[
         ("slow upload", slow_upload(&openai)),
-        ("non-streaming request over the concurrency limit", over_the_limit(&openai)),
+        (
+            "non-streaming request over the concurrency limit",
+            over_the_limit(&openai),
+        ),
         ("upstream failure", played("html-200", &openai)),
         ("draining", draining(&openai)),
         ("upstream timeout", played("stall-head", &openai)),
@@ -29,13 +35,20 @@ fn j06_each_error_of_an_upstream_is_told_to_the_letter() {
 }
 
 fn lanes_of(client: impl Fn(Protocol) -> bool) -> Vec<Lane> {
-    lanes().into_iter().filter(|lane| client(lane.client)).collect()
+    lanes()
+        .into_iter()
+        .filter(|lane| client(lane.client))
+        .collect()
 }
 
-/// Responses to requests for a plain reply and for a stream before an upstream that plays this scenario.
+/// Responses to requests for a plain reply and for a stream before an upstream that plays this
+/// scenario.
 fn played(name: &str, lanes: &[Lane]) -> Vec<Response> {
     let test = FaultTest::named(name, "head_timeout = \"100ms\"");
-    let both = lanes.iter().flat_map(|lane| [false, true].map(|stream| test.ask(*lane, stream).response)).collect();
+    let both = lanes
+        .iter()
+        .flat_map(|lane| [false, true].map(|stream| test.ask(*lane, stream).response))
+        .collect();
     test.end();
     both
 }
@@ -46,7 +59,10 @@ fn over_the_limit(lanes: &[Lane]) -> Vec<Response> {
     let test = FaultTest::playing(gated, "concurrency = 1\nconcurrency_per_key = 1", PATIENT);
     let mut holder = test.open(lanes[0], false);
     test.await_requests(1);
-    let over = lanes.iter().map(|lane| test.ask(*lane, false).response).collect();
+    let over = lanes
+        .iter()
+        .map(|lane| test.ask(*lane, false).response)
+        .collect();
     test.simulator.release_all();
     assert_eq!(holder.response().status, 200);
     test.end();
@@ -66,7 +82,11 @@ fn slow_upload(lanes: &[Lane]) -> Vec<Response> {
         response
     };
     let given_up = lanes.iter().map(slow).collect();
-    assert_eq!(test.simulator.requests().len(), 0, "no upstream request was sent");
+    assert_eq!(
+        test.simulator.requests().len(),
+        0,
+        "no upstream request was sent"
+    );
     test.end();
     given_up
 }
@@ -75,10 +95,16 @@ fn slow_upload(lanes: &[Lane]) -> Vec<Response> {
 fn draining(lanes: &[Lane]) -> Vec<Response> {
     let limits = "lame_duck = \"1ms\"\ndrain = \"100ms\"";
     let mut test = FaultTest::playing(|_| Play::new().hold(), limits, PATIENT);
-    let open: Vec<_> = lanes.iter().flat_map(|lane| [false, true].map(|stream| test.open(*lane, stream))).collect();
+    let open: Vec<_> = lanes
+        .iter()
+        .flat_map(|lane| [false, true].map(|stream| test.open(*lane, stream)))
+        .collect();
     test.await_requests(open.len());
     test.gateway.signal("TERM");
-    let cut = open.into_iter().map(|mut connection| connection.response()).collect();
+    let cut = open
+        .into_iter()
+        .map(|mut connection| connection.response())
+        .collect();
     assert_eq!(test.gateway.wait().code(), Some(0));
     cut
 }

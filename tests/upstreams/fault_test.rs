@@ -1,8 +1,9 @@
 //! A gateway in front of servers that misbehave, and assertions that hold whatever they do.
 //!
-//! Every response is checked as it arrives: nothing private is in it, streams keep their grammar and end once. At its
-//! end a test checks the gateway and the requests that the servers received: permits are returned and connections
-//! closed, each request has one outcome, no headers of the client were forwarded, nothing private is in the log.
+//! Every response is checked as it arrives: nothing private is in it, streams keep their grammar
+//! and end once. At its end a test checks the gateway and the requests that the servers received:
+//! permits are returned and connections closed, each request has one outcome, no headers of the
+//! client were forwarded, nothing private is in the log.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -11,8 +12,8 @@ use serde_json::Value;
 use simulator::{Play, Protocol, Request, Simulator, honest, scenario};
 use testkit::requests::{self, TEXT_PROTOCOLS, ask, protocol_name};
 use testkit::{
-    Connection, Gateway, Response, assert_private, await_that, check_refusal, check_request_headers,
-    check_response_headers, refusals,
+    Connection, Gateway, Response, assert_private, await_that, check_refusal,
+    check_request_headers, check_response_headers, refusals,
 };
 use wire::ErrorKind;
 
@@ -31,7 +32,8 @@ pub(crate) struct Lane {
 pub(crate) struct FaultTest {
     pub(crate) gateway: Gateway,
     pub(crate) simulator: Simulator,
-    /// The number of requests that clients sent by other ways than [`FaultTest::ask`], which those add themselves.
+    /// The number of requests that clients sent by other ways than [`FaultTest::ask`], which those
+    /// add themselves.
     pub(crate) sent: AtomicUsize,
 }
 
@@ -43,26 +45,41 @@ pub(crate) struct Outcome {
     honest: String,
 }
 
-/// Each client protocol with each upstream protocol: relayed where they are the same, translated elsewhere.
+/// Each client protocol with each upstream protocol: relayed where they are the same, translated
+/// elsewhere.
 pub(crate) fn lanes() -> Vec<Lane> {
     let of = |client| TEXT_PROTOCOLS.map(|upstream| Lane { client, upstream });
-    let images = Lane { client: Protocol::Images, upstream: Protocol::Images };
-    TEXT_PROTOCOLS.into_iter().flat_map(of).chain([images]).collect()
+    let images = Lane {
+        client: Protocol::Images,
+        upstream: Protocol::Images,
+    };
+    TEXT_PROTOCOLS
+        .into_iter()
+        .flat_map(of)
+        .chain([images])
+        .collect()
 }
 
 /// The lanes without Images.
 pub(crate) fn text_lanes() -> Vec<Lane> {
-    lanes().into_iter().filter(|lane| lane.client != Protocol::Images).collect()
+    lanes()
+        .into_iter()
+        .filter(|lane| lane.client != Protocol::Images)
+        .collect()
 }
 
 /// Plays a scenario for a stream on each lane.
 pub(crate) fn streams(name: &str, check: impl Fn(&Outcome) + Sync) {
-    FaultTest::named(name, PATIENT).each(&lanes(), true, check).end();
+    FaultTest::named(name, PATIENT)
+        .each(&lanes(), true, check)
+        .end();
 }
 
 /// Plays a scenario for a plain reply on each lane.
 pub(crate) fn plainly(name: &str, check: impl Fn(&Outcome) + Sync) {
-    FaultTest::named(name, PATIENT).each(&lanes(), false, check).end();
+    FaultTest::named(name, PATIENT)
+        .each(&lanes(), false, check)
+        .end();
 }
 
 impl FaultTest {
@@ -84,11 +101,20 @@ impl FaultTest {
 
     /// A gateway, and its upstream.
     pub(crate) fn of(gateway: Gateway, simulator: Simulator) -> Self {
-        Self { gateway, simulator, sent: AtomicUsize::new(0) }
+        Self {
+            gateway,
+            simulator,
+            sent: AtomicUsize::new(0),
+        }
     }
 
     /// Sends a request on each of these lanes, all at once.
-    pub(crate) fn each(self, lanes: &[Lane], stream: bool, check: impl Fn(&Outcome) + Sync) -> Self {
+    pub(crate) fn each(
+        self,
+        lanes: &[Lane],
+        stream: bool,
+        check: impl Fn(&Outcome) + Sync,
+    ) -> Self {
         std::thread::scope(|scope| {
             for lane in lanes {
                 let (test, check) = (&self, &check);
@@ -135,7 +161,10 @@ impl FaultTest {
     /// Waits until the upstream has received so many requests.
     #[track_caller]
     pub(crate) fn await_requests(&self, count: usize) {
-        assert!(self.simulator.wait_for_requests(count, GUARD), "{count} requests");
+        assert!(
+            self.simulator.wait_for_requests(count, GUARD),
+            "{count} requests"
+        );
     }
 
     /// Waits until the connections of all requests so far are closed.
@@ -153,7 +182,9 @@ impl FaultTest {
         await_that("streams have ended", || self.gateway.sum(ENDED) > 0.0);
         self.gateway.await_quiet();
         let all = self.gateway.sum(ENDED);
-        let so = self.gateway.sum_of(ENDED, &format!("outcome=\"{outcome}\""));
+        let so = self
+            .gateway
+            .sum_of(ENDED, &format!("outcome=\"{outcome}\""));
         assert_eq!(so, all, "{outcome}: {}", self.gateway.log.lock().unwrap());
     }
 
@@ -161,8 +192,14 @@ impl FaultTest {
     pub(crate) fn end(self) {
         self.gateway.await_quiet();
         let sent = self.sent.load(Ordering::Relaxed);
-        await_that("each request has one outcome", || self.gateway.sum("sluicegate_requests_total{") >= sent as f64);
-        assert_eq!(self.gateway.sum("sluicegate_requests_total{"), sent as f64, "one outcome each");
+        await_that("each request has one outcome", || {
+            self.gateway.sum("sluicegate_requests_total{") >= sent as f64
+        });
+        assert_eq!(
+            self.gateway.sum("sluicegate_requests_total{"),
+            sent as f64,
+            "one outcome each"
+        );
         assert_eq!(self.gateway.metric("sluicegate_panics_total"), 0.0);
         for request in self.simulator.requests() {
             check_request_headers(&request);
@@ -177,7 +214,11 @@ impl Outcome {
     pub(crate) fn new(lane: Lane, response: Response, honest: String) -> Self {
         assert_private("the body", &String::from_utf8_lossy(&response.body));
         check_response_headers(&response.headers);
-        Self { lane, response, honest }
+        Self {
+            lane,
+            response,
+            honest,
+        }
     }
 
     /// Asserts that it is a complete stream or reply, with everything that the upstream sent.
@@ -189,12 +230,22 @@ impl Outcome {
                 assert!(matches!(reply, End::Reply(_)), "{:?}: {reply:?}", self.lane);
                 reply::delta_text(self.lane.client, &self.response.body)
             }
-            false => text(self.lane.client, &reply::plain(self.lane.client, &self.response)),
+            false => text(
+                self.lane.client,
+                &reply::plain(self.lane.client, &self.response),
+            ),
         };
-        assert_eq!(text, self.honest, "{:?}: {}", self.lane, self.response.text());
+        assert_eq!(
+            text,
+            self.honest,
+            "{:?}: {}",
+            self.lane,
+            self.response.text()
+        );
     }
 
-    /// Asserts that it is a stream that failed in the middle, after a part of what the upstream sent.
+    /// Asserts that it is a stream that failed in the middle, after a part of what the upstream
+    /// sent.
     #[track_caller]
     pub(crate) fn fails(&self) {
         self.fails_with("server_error");
@@ -203,21 +254,34 @@ impl Outcome {
     /// Asserts that it failed, with an error status if nothing had been sent yet.
     #[track_caller]
     pub(crate) fn fails_at_once_or_later(&self) {
-        if self.response.status == 200 { self.fails() } else { self.is_bad_gateway() }
+        if self.response.status == 200 {
+            self.fails();
+        } else {
+            self.is_bad_gateway();
+        }
     }
 
     /// Asserts that it timed out, with an error status if nothing had been sent yet.
     #[track_caller]
     pub(crate) fn stalls(&self) {
-        if self.response.status == 200 { self.fails() } else { self.is_late() }
+        if self.response.status == 200 {
+            self.fails();
+        } else {
+            self.is_late();
+        }
     }
 
-    /// Asserts that it is a stream with a complete reply, though not in the pieces of a conforming one.
+    /// Asserts that it is a stream with a complete reply, though not in the pieces of a conforming
+    /// one.
     #[track_caller]
     pub(crate) fn has_all_text(&self) {
         reply::stream(self.lane.client, &self.response).reply();
         let text = reply::delta_text(self.lane.client, &self.response.body);
-        assert!(!text.is_empty() && self.honest.ends_with(&text), "{:?}: '{text}'", self.lane);
+        assert!(
+            !text.is_empty() && self.honest.ends_with(&text),
+            "{:?}: '{text}'",
+            self.lane
+        );
     }
 
     /// Asserts that it is an error that an upstream can cause.
@@ -229,26 +293,49 @@ impl Outcome {
     /// As [`Outcome::is_listed_error`], with this code where the protocol has codes.
     #[track_caller]
     pub(crate) fn fails_with(&self, code: &str) {
-        assert_eq!(self.response.status, 200, "{:?}: {}", self.lane, self.response.text());
+        assert_eq!(
+            self.response.status,
+            200,
+            "{:?}: {}",
+            self.lane,
+            self.response.text()
+        );
         let failure = reply::stream(self.lane.client, &self.response).failure();
         let failure: Value = serde_json::from_str(&failure).unwrap();
         let (found, owed) = match self.lane.client {
             Protocol::Messages => (&failure["type"], messages_type(code)),
             _ => (&failure["error"]["code"], code),
         };
-        let found = if found.is_null() { &failure["code"] } else { found };
+        let found = if found.is_null() {
+            &failure["code"]
+        } else {
+            found
+        };
         assert_eq!(found, owed, "{:?}: {failure}", self.lane);
         let text = reply::delta_text(self.lane.client, &self.response.body);
-        assert!(self.honest.starts_with(&text), "{:?}: '{text}' of '{}'", self.lane, self.honest);
+        assert!(
+            self.honest.starts_with(&text),
+            "{:?}: '{text}' of '{}'",
+            self.lane,
+            self.honest
+        );
     }
 
-    /// Asserts that it is the error of the client's protocol for this kind of failure and this code.
+    /// Asserts that it is the error of the client's protocol for this kind of failure and this
+    /// code.
     #[track_caller]
     pub(crate) fn is_refused(&self, kind: ErrorKind, code: &'static str) {
         let Self { lane, response, .. } = self;
-        let mut owed = refusals(lane.client).iter().filter(|owed| (owed.failure, owed.code) == (kind, code));
+        let mut owed = refusals(lane.client)
+            .iter()
+            .filter(|owed| (owed.failure, owed.code) == (kind, code));
         let is_owed = owed.any(|owed| owed.is(lane.client, response));
-        assert!(is_owed, "{lane:?}: {} {} is not {kind:?} {code}", response.status, response.text());
+        assert!(
+            is_owed,
+            "{lane:?}: {} {} is not {kind:?} {code}",
+            response.status,
+            response.text()
+        );
     }
 
     /// Asserts that it is the error status for an invalid upstream response.
@@ -268,7 +355,10 @@ impl Outcome {
     #[track_caller]
     pub(crate) fn names_its_events(&self) {
         for event in self.response.text().split("\n\n") {
-            let Some((name, data)) = event.strip_prefix("event: ").and_then(|rest| rest.split_once("\ndata: ")) else {
+            let Some((name, data)) = event
+                .strip_prefix("event: ")
+                .and_then(|rest| rest.split_once("\ndata: "))
+            else {
                 continue;
             };
             let data: Value = serde_json::from_str(data).unwrap();
@@ -281,11 +371,19 @@ impl Outcome {
     pub(crate) fn fails_after(&self, events: usize) {
         self.fails();
         let received = reply::events(&self.response.body);
-        assert_eq!(received.len(), events + 1, "{:?}: {}", self.lane, self.response.text());
+        assert_eq!(
+            received.len(),
+            events + 1,
+            "{:?}: {}",
+            self.lane,
+            self.response.text()
+        );
     }
 
     pub(crate) fn is_stream(&self) -> bool {
-        self.response.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
+        self.response
+            .header("content-type")
+            .is_some_and(|kind| kind.starts_with("text/event-stream"))
     }
 }
 
@@ -293,14 +391,23 @@ impl Outcome {
 pub(crate) fn request(lane: Lane, stream: bool, text: &str) -> testkit::Request {
     let body = ask(lane.client, protocol_name(lane.upstream), text, stream);
     let request = requests::request(lane.client, &body);
-    let private = [("cookie", "session=private"), ("x-forwarded-for", "203.0.113.9"), ("x-private", "private")];
-    private.into_iter().fold(request, |request, (name, value)| request.header(name, value))
+    let private = [
+        ("cookie", "session=private"),
+        ("x-forwarded-for", "203.0.113.9"),
+        ("x-private", "private"),
+    ];
+    private.into_iter().fold(request, |request, (name, value)| {
+        request.header(name, value)
+    })
 }
 
 /// Waits until the connection of a request to the simulator is closed.
 #[track_caller]
 pub(crate) fn assert_closed(simulator: &Simulator, number: usize) {
-    assert!(simulator.wait_for_close(number, GUARD).is_some(), "the connection of request {number} is open");
+    assert!(
+        simulator.wait_for_close(number, GUARD).is_some(),
+        "the connection of request {number} is open"
+    );
 }
 
 /// The text of a conforming upstream's reply, in its own protocol.
@@ -312,7 +419,9 @@ pub(crate) fn honest_text(lane: Lane, stream: bool, text: &str) -> String {
         method: "POST".into(),
         path: requests::path(lane.upstream).into(),
         headers: Vec::new(),
-        body: ask(lane.upstream, "their-model", text, stream).to_string().into(),
+        body: ask(lane.upstream, "their-model", text, stream)
+            .to_string()
+            .into(),
         at: now(),
     };
     let body = honest::answer(&request).body_bytes();
@@ -330,7 +439,9 @@ fn text(protocol: Protocol, reply: &Value) -> String {
         Protocol::Messages => &reply["content"][0]["text"],
         Protocol::Images => &reply["data"][0]["b64_json"],
     };
-    text.as_str().unwrap_or_else(|| panic!("no text: {reply}")).to_owned()
+    text.as_str()
+        .unwrap_or_else(|| panic!("no text: {reply}"))
+        .to_owned()
 }
 
 fn messages_type(code: &str) -> &str {
@@ -340,7 +451,10 @@ fn messages_type(code: &str) -> &str {
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "a request of the simulator has the time at which it came")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a request of the simulator has the time at which it came"
+)]
 fn now() -> std::time::Instant {
     std::time::Instant::now()
 }
@@ -348,6 +462,7 @@ fn now() -> std::time::Instant {
 /// Settings of upstreams with the default timeouts, which these tests never reach.
 pub(crate) const PATIENT: &str = "";
 /// Settings of upstreams that time out soon; long enough for a busy machine to start.
-pub(crate) const HASTY: &str = "head_timeout = \"1s\"\nevent_idle = \"1s\"\nconnect_timeout = \"1s\"";
+pub(crate) const HASTY: &str =
+    "head_timeout = \"1s\"\nevent_idle = \"1s\"\nconnect_timeout = \"1s\"";
 /// An upper bound against hanging, longer than anything takes.
 pub(crate) const GUARD: Duration = Duration::from_secs(30);

@@ -1,4 +1,5 @@
-//! Upstream faults, and the responses that clients get then: each test is named after its row of the fault list.
+//! Upstream faults, and the responses that clients get then: each test is named after its row of
+//! the fault list.
 //!
 //! | rows | where |
 //! |---|---|
@@ -22,12 +23,17 @@ use crate::fault_test::Outcome;
 use crate::reply;
 use crate::stream::End;
 
-/// Accepts a complete reply or a proper failure, where the operating system decides: a reset may discard data that
-/// was received just before.
+/// Accepts a complete reply or a proper failure, where the operating system decides: a reset may
+/// discard data that was received just before.
 #[track_caller]
 fn is_whole_or_fails(got: &Outcome) {
-    let is_whole = got.response.status == 200 && matches!(reply::stream(got.lane.client, &got.response), End::Reply(_));
-    if is_whole { got.is_whole() } else { got.fails_at_once_or_later() }
+    let is_whole = got.response.status == 200
+        && matches!(reply::stream(got.lane.client, &got.response), End::Reply(_));
+    if is_whole {
+        got.is_whole();
+    } else {
+        got.fails_at_once_or_later();
+    }
 }
 
 /// Runs every case in parallel: cases that wait for a timeout spend most of their time waiting.

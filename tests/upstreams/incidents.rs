@@ -10,14 +10,19 @@ use testkit::{Config, await_that};
 use crate::GATEWAY;
 use crate::fault_test::HASTY;
 
-/// One run with a refused connection, a timeout, an open circuit breaker, a reload that fails, and a shutdown. The log
-/// has a line for each, with the word that an operator searches for.
+/// One run with a refused connection, a timeout, an open circuit breaker, a reload that fails, and
+/// a shutdown. The log has a line for each, with the word that an operator searches for.
 #[test]
 fn each_incident_is_found_by_its_usual_word() {
     let stalled = scenario::named("stall-head").unwrap();
     let stalled = Simulator::start(move |request| stalled.play(request)).unwrap();
     let mut gateway = Config::new("")
-        .upstream("closed", Protocol::Chat, &format!("http://{}", closed_port()), "")
+        .upstream(
+            "closed",
+            Protocol::Chat,
+            &format!("http://{}", closed_port()),
+            "",
+        )
         .upstream("stalled", Protocol::Chat, &stalled.base_url(), HASTY)
         .model("down", Protocol::Chat, r#"[{ upstream = "closed" }]"#)
         .model("slow", Protocol::Chat, r#"[{ upstream = "stalled" }]"#)
@@ -26,35 +31,64 @@ fn each_incident_is_found_by_its_usual_word() {
         let body = json!({"model": model, "messages": [{"role": "user", "content": "Hello."}]});
         gateway.ask(Protocol::Chat, &body).status
     };
-    assert_eq!([(); 6].map(|()| status("down")), [502, 502, 502, 503, 503, 503], "five attempts open the breaker");
+    assert_eq!(
+        [(); 6].map(|()| status("down")),
+        [502, 502, 502, 503, 503, 503],
+        "five attempts open the breaker"
+    );
     assert_eq!(status("slow"), 504);
     fs::write(gateway.config_path(), "limits = 1").unwrap();
-    await_that("the reload has failed", || gateway.sum("sluicegate_config_reloads_total{outcome=\"refused\"}") == 1.0);
+    await_that("the reload has failed", || {
+        gateway.sum("sluicegate_config_reloads_total{outcome=\"refused\"}") == 1.0
+    });
     gateway.signal("INT");
     assert!(gateway.wait().success());
-    await_that("the log is read", || gateway.log.lock().unwrap().contains("shutdown started"));
+    await_that("the log is read", || {
+        gateway.log.lock().unwrap().contains("shutdown started")
+    });
 
     let log = gateway.log.lock().unwrap().clone();
-    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     for (level, message, upstream, cause) in [
-        ("ERROR", "upstream request failed", "closed", "Connection refused"),
-        ("WARN", "upstream request failed", "closed", "circuit breaker open"),
+        (
+            "ERROR",
+            "upstream request failed",
+            "closed",
+            "Connection refused",
+        ),
+        (
+            "WARN",
+            "upstream request failed",
+            "closed",
+            "circuit breaker open",
+        ),
         ("WARN", "upstream request failed", "stalled", "timeout"),
         ("ERROR", "reload failed", "", ""),
         ("INFO", "shutdown started", "", ""),
     ] {
-        let has = |line: &Value, name: &str, part: &str| line[name].as_str().unwrap_or_default().contains(part);
+        let has = |line: &Value, name: &str, part: &str| {
+            line[name].as_str().unwrap_or_default().contains(part)
+        };
         let is_found = |line: &&Value| {
             line["level"] == level
                 && has(line, "message", message)
                 && has(line, "upstream", upstream)
                 && has(line, "cause", cause)
         };
-        assert!(lines.iter().any(|line| is_found(&line)), "{level} {message:?} {upstream:?} {cause:?}: {log}");
+        assert!(
+            lines.iter().any(|line| is_found(&line)),
+            "{level} {message:?} {upstream:?} {cause:?}: {log}"
+        );
     }
 }
 
 /// The address of a port that accepts no connections.
 fn closed_port() -> std::net::SocketAddr {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .unwrap()
+        .local_addr()
+        .unwrap()
 }

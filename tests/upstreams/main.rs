@@ -1,9 +1,11 @@
-//! The running binary in front of model servers, which the simulator plays in the process of the tests.
+//! The running binary in front of model servers, which the simulator plays in the process of the
+//! tests.
 //!
-//! `reply` parses responses, `folded` has the reply that a stream amounts to, `access` reads the log. `matrix` tests
-//! every pair of protocols, `pictures` long replies and edits that change their format, `errors` the tables of errors,
-//! `patterns` keys for some models, `usage` and `timing` metrics and log, `incidents` the words of the log. In `faults`
-//! and `gathered` upstreams misbehave, and `fault_test` checks each of them.
+//! `reply` parses responses, `folded` has the reply that a stream amounts to, `access` reads the
+//! log. `matrix` tests every pair of protocols, `pictures` long replies and edits that change their
+//! format, `errors` the tables of errors, `patterns` keys for some models, `usage` and `timing`
+//! metrics and log, `incidents` the words of the log. In `faults` and `gathered` upstreams
+//! misbehave, and `fault_test` checks each of them.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 

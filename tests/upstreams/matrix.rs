@@ -1,7 +1,7 @@
 //! Every client protocol against every upstream protocol, over all kinds of replies.
 //!
-//! The bytes on the wire are in the snapshots: the upstream request and the client response. Beside them each stream
-//! keeps its grammar, and its fold is the plain reply.
+//! The bytes on the wire are in the snapshots: the upstream request and the client response. Beside
+//! them each stream keeps its grammar, and its fold is the plain reply.
 
 use serde_json::Value;
 use simulator::{Protocol, Simulator};
@@ -39,26 +39,47 @@ fn pair(client: Protocol, upstream: Protocol) {
     let (gateway, simulator) = GATEWAY.with_upstream("");
     for question in Question::ALL {
         let [plain, streamed] = [false, true].map(|stream| {
-            let response = gateway.ask(client, &question.body(client, protocol_name(upstream), stream));
+            let response = gateway.ask(
+                client,
+                &question.body(client, protocol_name(upstream), stream),
+            );
             keep(client, upstream, question, &simulator, &response);
             response
         });
         reply::stream(client, &streamed).reply();
-        let (mut folded, mut plain) = (folded::reply(client, &streamed), reply::plain(client, &plain));
+        let (mut folded, mut plain) = (
+            folded::reply(client, &streamed),
+            reply::plain(client, &plain),
+        );
         blind(&mut folded);
         blind(&mut plain);
-        assert_eq!(folded, whole(client, plain), "{question:?}: the fold is the plain reply");
+        assert_eq!(
+            folded,
+            whole(client, plain),
+            "{question:?}: the fold is the plain reply"
+        );
     }
     gateway.await_quiet();
     assert_eq!(gateway.metric("sluicegate_panics_total"), 0.0);
 }
 
 /// Compares requests and responses with their snapshot.
-fn keep(client: Protocol, upstream: Protocol, question: Question, simulator: &Simulator, response: &Response) {
-    let request = simulator.requests().pop().expect("a request of the gateway");
+fn keep(
+    client: Protocol,
+    upstream: Protocol,
+    question: Question,
+    simulator: &Simulator,
+    response: &Response,
+) {
+    let request = simulator
+        .requests()
+        .pop()
+        .expect("a request of the gateway");
     let mut redactor = Redactor::new();
     let request_json = serde_json::to_string_pretty(&request.json()).unwrap();
-    let dropped = response.header("x-sluicegate-dropped").map(|names| format!("dropped: {names}\n"));
+    let dropped = response
+        .header("x-sluicegate-dropped")
+        .map(|names| format!("dropped: {names}\n"));
     let kind = response.header("content-type").unwrap_or_default();
     let text = format!(
         "{} {}\n{}\n\n{} {kind}\n{}\n{}",
@@ -69,10 +90,18 @@ fn keep(client: Protocol, upstream: Protocol, question: Question, simulator: &Si
         dropped.unwrap_or_default(),
         redactor.redact(response.text()),
     );
-    let mode = if kind.starts_with("text/event-stream") { "stream" } else { "plain" };
+    let mode = if kind.starts_with("text/event-stream") {
+        "stream"
+    } else {
+        "plain"
+    };
     let name = format!("{}.{mode}", question.name());
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(format!("snapshots/{}_of_{}", protocol_name(client), protocol_name(upstream)));
+    settings.set_snapshot_path(format!(
+        "snapshots/{}_of_{}",
+        protocol_name(client),
+        protocol_name(upstream)
+    ));
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| insta::assert_snapshot!(name, text));
@@ -81,7 +110,10 @@ fn keep(client: Protocol, upstream: Protocol, question: Question, simulator: &Si
 /// The plain reply without members that only Chat servers put into this form.
 fn whole(client: Protocol, mut plain: Value) -> Value {
     if client == Protocol::Chat {
-        plain["choices"][0]["message"].as_object_mut().unwrap().remove("annotations");
+        plain["choices"][0]["message"]
+            .as_object_mut()
+            .unwrap()
+            .remove("annotations");
     }
     plain
 }
@@ -93,7 +125,9 @@ fn blind(value: &mut Value) {
             for (name, value) in members {
                 match name.as_str() {
                     "id" | "call_id" if value.is_string() => *value = "string".into(),
-                    "created" | "created_at" | "completed_at" if value.is_number() => *value = "number".into(),
+                    "created" | "created_at" | "completed_at" if value.is_number() => {
+                        *value = "number".into();
+                    }
                     _ => blind(value),
                 }
             }

@@ -1,4 +1,5 @@
-//! Picture replies that are too long to be buffered, and edits that are forwarded in the other format.
+//! Picture replies that are too long to be buffered, and edits that are forwarded in the other
+//! format.
 
 use std::io::Cursor;
 use std::sync::atomic::Ordering;
@@ -22,9 +23,19 @@ fn a_long_reply_passes_as_it_came() {
     let test = FaultTest::playing(honest::answer, "", PATIENT);
     let response = ask(&test);
     let honest = honest_body(&test.simulator.requests()[0]);
-    assert!(honest.len() > LONG, "it is not read before it goes on: {}", honest.len());
-    assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")));
-    assert_eq!(response.header("content-length"), Some(honest.len().to_string().as_str()));
+    assert!(
+        honest.len() > LONG,
+        "it is not read before it goes on: {}",
+        honest.len()
+    );
+    assert_eq!(
+        (response.status, response.header("content-type")),
+        (200, Some("application/json"))
+    );
+    assert_eq!(
+        response.header("content-length"),
+        Some(honest.len().to_string().as_str())
+    );
     assert!(response.is_complete() && response.body == honest);
     assert_eq!(outcome(&test, &response), "completed");
     test.end();
@@ -33,39 +44,56 @@ fn a_long_reply_passes_as_it_came() {
 /// A reply without a length is complete, too: it ends with its JSON.
 #[test]
 fn a_long_reply_without_a_length_passes_too() {
-    let test = FaultTest::playing(|request| slowly(&honest_body(request), Framing::Chunked, Step::End), "", PATIENT);
+    let test = FaultTest::playing(
+        |request| slowly(&honest_body(request), Framing::Chunked, Step::End),
+        "",
+        PATIENT,
+    );
     let response = ask(&test);
-    assert_eq!((response.status, response.header("content-length")), (200, None));
+    assert_eq!(
+        (response.status, response.header("content-length")),
+        (200, None)
+    );
     assert!(response.is_complete() && response.body == honest_body(&test.simulator.requests()[0]));
     assert_eq!(outcome(&test, &response), "completed");
     test.end();
 }
 
-/// A long reply that is truncated by the upstream is truncated for the client, and never looks complete.
+/// A long reply that is truncated by the upstream is truncated for the client, and never looks
+/// complete.
 #[test]
 fn u08_a_long_reply_breaks_off() {
     for end in [Step::Reset, Step::Close] {
         for framing in [Framing::Chunked, Framing::Length(30_000)] {
             let end = end.clone();
-            let play = move |request: &Asked| slowly(&honest_body(request)[..LONG + 4_000], framing, end.clone());
+            let play = move |request: &Asked| {
+                slowly(&honest_body(request)[..LONG + 4_000], framing, end.clone())
+            };
             breaks(play, "", &["upstream_truncated", "upstream_error"]).end();
         }
     }
 }
 
-/// A reply whose body ends properly but whose JSON is incomplete never looks complete, with or without a
-/// Content-Length.
+/// A reply whose body ends properly but whose JSON is incomplete never looks complete, with or
+/// without a Content-Length.
 #[test]
 fn u09_a_long_reply_ends_before_its_json() {
     // In a picture, after one, and before the last byte.
-    let places: [fn(&[u8]) -> usize; 3] =
-        [|_| LONG + 4_000, |body| memmem::rfind(body, b"}]").unwrap() + 1, |body| body.len() - 1];
+    let places: [fn(&[u8]) -> usize; 3] = [
+        |_| LONG + 4_000,
+        |body| memmem::rfind(body, b"}]").unwrap() + 1,
+        |body| body.len() - 1,
+    ];
     for place in places {
         for with_length in [true, false] {
             let play = move |request: &Asked| {
                 let body = honest_body(request);
                 let cut = &body[..place(&body)];
-                let framing = if with_length { Framing::Length(cut.len()) } else { Framing::Chunked };
+                let framing = if with_length {
+                    Framing::Length(cut.len())
+                } else {
+                    Framing::Chunked
+                };
                 slowly(cut, framing, Step::End)
             };
             breaks(play, "", &["upstream_truncated"]).end();
@@ -76,13 +104,20 @@ fn u09_a_long_reply_ends_before_its_json() {
 /// A reply that is known to be incomplete before any of it was forwarded is answered with 502.
 #[test]
 fn u09_a_long_reply_that_came_at_once_and_is_cut_is_a_bad_gateway() {
-    let test = FaultTest::playing(|request| honest::answer(request).cut_at(LONG + 4_000, Cut::Clean), "", PATIENT);
+    let test = FaultTest::playing(
+        |request| honest::answer(request).cut_at(LONG + 4_000, Cut::Clean),
+        "",
+        PATIENT,
+    );
     let response = ask(&test);
     if response.status == 200 {
         // It arrived in several pieces after all.
         assert!(!response.is_complete());
     } else {
-        assert_eq!((response.status, &response.json()["error"]["code"]), (502, &json!("upstream_error")));
+        assert_eq!(
+            (response.status, &response.json()["error"]["code"]),
+            (502, &json!("upstream_error"))
+        );
     }
     test.end();
 }
@@ -90,7 +125,13 @@ fn u09_a_long_reply_that_came_at_once_and_is_cut_is_a_bad_gateway() {
 /// A reply that is incomplete at the request deadline is aborted.
 #[test]
 fn u21_a_long_reply_has_a_deadline() {
-    let play = |request: &Asked| slowly(&honest_body(request)[..LONG + 4_000], Framing::Length(30_000), Step::Hold);
+    let play = |request: &Asked| {
+        slowly(
+            &honest_body(request)[..LONG + 4_000],
+            Framing::Length(30_000),
+            Step::Hold,
+        )
+    };
     let test = breaks(play, "request_timeout = \"1s\"", &["timeout"]);
     test.all_closed();
     test.end();
@@ -104,7 +145,10 @@ fn an_edit_in_a_form_goes_on_as_json() {
     let response = edit.form().send(gateway.address());
     assert_eq!(response.status, 200, "{}", response.text());
     let request = simulator.requests().remove(0);
-    assert_eq!((request.path.as_str(), request.header("content-type")), ("/v1/images/edits", Some("application/json")));
+    assert_eq!(
+        (request.path.as_str(), request.header("content-type")),
+        ("/v1/images/edits", Some("application/json"))
+    );
     assert_eq!(
         request.json(),
         json!({
@@ -153,11 +197,19 @@ fn ask(test: &FaultTest) -> Response {
 }
 
 /// Asserts that the client does not get a complete reply from an upstream that plays this.
-fn breaks(play: impl Fn(&Asked) -> Play + Send + Sync + 'static, limits: &str, outcomes: &[&str]) -> FaultTest {
+fn breaks(
+    play: impl Fn(&Asked) -> Play + Send + Sync + 'static,
+    limits: &str,
+    outcomes: &[&str],
+) -> FaultTest {
     let test = FaultTest::playing(play, limits, PATIENT);
     let response = ask(&test);
     assert_eq!(response.status, 200, "it had begun");
-    assert!(!response.is_complete(), "{} bytes came as a whole reply", response.body.len());
+    assert!(
+        !response.is_complete(),
+        "{} bytes came as a whole reply",
+        response.body.len()
+    );
     let outcome = outcome(&test, &response);
     assert!(outcomes.contains(&outcome.as_str()), "{outcome}");
     test
@@ -165,14 +217,20 @@ fn breaks(play: impl Fn(&Asked) -> Play + Send + Sync + 'static, limits: &str, o
 
 /// The outcome of the request in the log.
 fn outcome(test: &FaultTest, response: &Response) -> String {
-    access::line(&test.gateway, response)["outcome"].as_str().unwrap().to_owned()
+    access::line(&test.gateway, response)["outcome"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 /// Enough of a body to make it a long one, the rest once the test releases it, and its end.
 fn slowly(body: &[u8], framing: Framing, end: Step) -> Play {
     let (first, rest) = body.split_at(LONG + 100);
     let head = Play::new().head(200, &[("content-type", "application/json")], framing);
-    head.body(first.to_vec()).gate().body(rest.to_vec()).step(end)
+    head.body(first.to_vec())
+        .gate()
+        .body(rest.to_vec())
+        .step(end)
 }
 
 fn honest_body(request: &Asked) -> Vec<u8> {
@@ -182,8 +240,15 @@ fn honest_body(request: &Asked) -> Vec<u8> {
 /// A gateway in front of an upstream of Images with these settings.
 fn editing(settings: &str) -> (Simulator, Gateway) {
     let simulator = Simulator::honest().unwrap();
-    let plan = Config::new("").upstream("images", Protocol::Images, &simulator.base_url(), settings);
-    let gateway = plan.model("mine", Protocol::Images, r#"[{ upstream = "images", model = "theirs" }]"#).start(GATEWAY);
+    let plan =
+        Config::new("").upstream("images", Protocol::Images, &simulator.base_url(), settings);
+    let gateway = plan
+        .model(
+            "mine",
+            Protocol::Images,
+            r#"[{ upstream = "images", model = "theirs" }]"#,
+        )
+        .start(GATEWAY);
     (simulator, gateway)
 }
 
@@ -198,11 +263,18 @@ impl Sample {
     fn new() -> Self {
         let picture = |blue| png(|x, y| Rgba([(x * 4) as u8, (y * 5) as u8, blue, 255]));
         let mask = png(|x, _| Rgba([0, 0, 0, if x < 32 { 0 } else { 255 }]));
-        Self { prompt: "Add a sail; \"red\", at the \u{e9}nd.", pictures: [picture(10), picture(200)], mask }
+        Self {
+            prompt: "Add a sail; \"red\", at the \u{e9}nd.",
+            pictures: [picture(10), picture(200)],
+            mask,
+        }
     }
 
     fn json(&self) -> Request {
-        let images = self.pictures.each_ref().map(|picture| json!({"image_url": url(picture)}));
+        let images = self
+            .pictures
+            .each_ref()
+            .map(|picture| json!({"image_url": url(picture)}));
         let body = json!({
             "model": "mine", "prompt": self.prompt, "n": 2, "size": "64x48",
             "images": images, "mask": {"image_url": url(&self.mask)},
@@ -211,16 +283,31 @@ impl Sample {
     }
 
     fn form(&self) -> Request {
-        let texts = [("prompt", self.prompt), ("model", "mine"), ("n", "2"), ("size", "64x48")];
-        let form = texts.into_iter().fold(Form::default(), |form, (name, value)| form.text(name, value));
+        let texts = [
+            ("prompt", self.prompt),
+            ("model", "mine"),
+            ("n", "2"),
+            ("size", "64x48"),
+        ];
+        let form = texts
+            .into_iter()
+            .fold(Form::default(), |form, (name, value)| {
+                form.text(name, value)
+            });
         let [first, second] = &self.pictures;
-        form.file("image[]", first).file("image[]", second).file("mask", &self.mask).request().bearer(CLIENT_KEY)
+        form.file("image[]", first)
+            .file("image[]", second)
+            .file("mask", &self.mask)
+            .request()
+            .bearer(CLIENT_KEY)
     }
 }
 
 fn png(pixel: impl Fn(u32, u32) -> Rgba<u8>) -> Vec<u8> {
     let mut file = Cursor::new(Vec::new());
-    DynamicImage::from(RgbaImage::from_fn(64, 48, pixel)).write_to(&mut file, ImageFormat::Png).unwrap();
+    DynamicImage::from(RgbaImage::from_fn(64, 48, pixel))
+        .write_to(&mut file, ImageFormat::Png)
+        .unwrap();
     file.into_inner()
 }
 
@@ -234,14 +321,24 @@ fn parts(request: &Asked) -> Vec<(String, bool, Vec<u8>)> {
     let boundary = kind.strip_prefix("multipart/form-data; boundary=").unwrap();
     let delimiter = format!("--{boundary}");
     let starts: Vec<_> = memmem::find_iter(&request.body, &delimiter).collect();
-    let between = starts.windows(2).map(|pair| &request.body[pair[0] + delimiter.len()..pair[1]]);
+    let between = starts
+        .windows(2)
+        .map(|pair| &request.body[pair[0] + delimiter.len()..pair[1]]);
     between
         .map(|part| {
             let head_end = memmem::find(part, b"\r\n\r\n").unwrap();
             let head = std::str::from_utf8(&part[..head_end]).unwrap();
-            let name = head.split("; name=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+            let name = head
+                .split("; name=\"")
+                .nth(1)
+                .and_then(|rest| rest.split('"').next())
+                .unwrap();
             let bytes = part[head_end + 4..].strip_suffix(b"\r\n").unwrap();
-            (name.to_owned(), head.contains("filename=\""), bytes.to_vec())
+            (
+                name.to_owned(),
+                head.contains("filename=\""),
+                bytes.to_vec(),
+            )
         })
         .collect()
 }

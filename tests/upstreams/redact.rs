@@ -1,4 +1,5 @@
-//! Replaces what differs from run to run in wire text: ids by the order in which they first appear, and times.
+//! Replaces what differs from run to run in wire text: ids by the order in which they first appear,
+//! and times.
 
 /// Replaces the first id of a kind by `resp_<1>`, and each time by 0.
 pub(crate) struct Redactor {
@@ -41,14 +42,20 @@ impl Redactor {
 /// The name of the time member at the beginning of a text, and the length of its digits.
 fn time(text: &str) -> Option<(&'static str, usize)> {
     let name = TIMES.into_iter().find(|name| text.starts_with(name))?;
-    let digits = text[name.len()..].bytes().take_while(u8::is_ascii_digit).count();
+    let digits = text[name.len()..]
+        .bytes()
+        .take_while(u8::is_ascii_digit)
+        .count();
     (digits > 0).then_some((name, digits))
 }
 
 /// The kind of the id at the beginning of a text, and the length of the id.
 fn id(text: &str) -> Option<(&'static str, usize)> {
     let kind = KINDS.into_iter().find(|kind| text.starts_with(kind))?;
-    let length = text[kind.len()..].chars().take_while(|character| is_word(*character)).count();
+    let length = text[kind.len()..]
+        .chars()
+        .take_while(|character| is_word(*character))
+        .count();
     (length >= LEAST_ID).then_some((kind, kind.len() + length))
 }
 
@@ -56,7 +63,16 @@ fn is_word(character: char) -> bool {
     character.is_ascii_alphanumeric() || character == '_'
 }
 
-const KINDS: [&str; 8] = ["resp_", "msg_", "chatcmpl-", "call_", "toolu_", "rs_", "fc_", "req_"];
+const KINDS: [&str; 8] = [
+    "resp_",
+    "msg_",
+    "chatcmpl-",
+    "call_",
+    "toolu_",
+    "rs_",
+    "fc_",
+    "req_",
+];
 const TIMES: [&str; 3] = ["\"created\":", "\"created_at\":", "\"completed_at\":"];
 /// Shorter ones are made up by the tests.
 const LEAST_ID: usize = 8;
@@ -71,6 +87,9 @@ mod tests {
         let text = r#"{"id":"resp_0123456789","created_at":1789000000,"call":"call_1","of":"resp_0123456789"}"#;
         let redacted = r#"{"id":"resp_<1>","created_at":0,"call":"call_1","of":"resp_<1>"}"#;
         assert_eq!(redactor.redact(text), redacted);
-        assert_eq!(redactor.redact("chatcmpl-abcdefghij resp_0123456789"), "chatcmpl-<2> resp_<1>");
+        assert_eq!(
+            redactor.redact("chatcmpl-abcdefghij resp_0123456789"),
+            "chatcmpl-<2> resp_<1>"
+        );
     }
 }

@@ -7,8 +7,8 @@ use testkit::Response;
 
 use crate::stream::{self, End};
 
-/// Parses a stream by the grammar of its protocol: its reply, or the failure that it reported. Anything outside the
-/// grammar, a second end and bytes after the end fail the test.
+/// Parses a stream by the grammar of its protocol: its reply, or the failure that it reported.
+/// Anything outside the grammar, a second end and bytes after the end fail the test.
 #[track_caller]
 pub(crate) fn stream(protocol: Protocol, response: &Response) -> End<Value> {
     match protocol {
@@ -22,7 +22,11 @@ pub(crate) fn stream(protocol: Protocol, response: &Response) -> End<Value> {
 /// Parses a plain reply, and asserts that the type that streams are folded to can read it.
 #[track_caller]
 pub(crate) fn plain(protocol: Protocol, response: &Response) -> Value {
-    assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")), "{response:?}");
+    assert_eq!(
+        (response.status, response.header("content-type")),
+        (200, Some("application/json")),
+        "{response:?}"
+    );
     let body = &response.body;
     let read = match protocol {
         Protocol::Responses => serde_json::from_slice::<responses::Response>(body).map(drop),
@@ -34,13 +38,18 @@ pub(crate) fn plain(protocol: Protocol, response: &Response) -> Value {
     reply.unwrap_or_else(|error| panic!("{error}: {}", response.text()))
 }
 
-/// The text of all deltas of a stream, in order: texts, reasoning, refusals and arguments. For Images the pictures.
+/// The text of all deltas of a stream, in order: texts, reasoning, refusals and arguments. For
+/// Images the pictures.
 pub(crate) fn delta_text(protocol: Protocol, stream: &[u8]) -> String {
     let mut text = String::new();
     for data in events(stream) {
         let event: Value = serde_json::from_str(&data).unwrap_or_default();
         match protocol {
-            Protocol::Responses if event["type"].as_str().is_some_and(|name| name.ends_with(".delta")) => {
+            Protocol::Responses
+                if event["type"]
+                    .as_str()
+                    .is_some_and(|name| name.ends_with(".delta")) =>
+            {
                 text += event["delta"].as_str().unwrap_or_default();
             }
             Protocol::Chat => {
@@ -86,7 +95,9 @@ pub(crate) fn pictures(operation: Operation, count: u32, response: &Response) ->
     }
     match fold.finish() {
         Ok(reply) => End::Reply(written(&reply).unwrap()),
-        Err(images::StreamError::Failed(failure)) => End::Failure(serde_json::to_string(&failure).unwrap()),
+        Err(images::StreamError::Failed(failure)) => {
+            End::Failure(serde_json::to_string(&failure).unwrap())
+        }
         Err(error) => panic!("{error}\n{}", response.text()),
     }
 }

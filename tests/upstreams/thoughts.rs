@@ -80,8 +80,8 @@ fn output(stream: bool, response: &Response) -> Vec<Value> {
     reply["output"].as_array().unwrap().clone()
 }
 
-/// Sends a follow-up request after a reply, and returns what the upstream receives of the reply, and whether the
-/// client is informed that reasoning was dropped.
+/// Sends a follow-up request after a reply, and returns what the upstream receives of the reply,
+/// and whether the client is informed that reasoning was dropped.
 fn given(gateway: &Gateway, simulator: &Simulator, output: &[Value]) -> (Vec<Value>, bool) {
     let mut next = question(false, &[]);
     let input = next["input"].as_array_mut().unwrap();
@@ -89,14 +89,27 @@ fn given(gateway: &Gateway, simulator: &Simulator, output: &[Value]) -> (Vec<Val
     input.push(json!({"role": "user", "content": "Go on."}));
     let response = gateway.ask(Protocol::Responses, &next);
     assert_eq!(response.status, 200, "{}", response.text());
-    let request: Value = serde_json::from_slice(&simulator.requests().last().unwrap().body).unwrap();
-    let dropped =
-        response.header("x-sluicegate-dropped").unwrap_or_default().split(", ").any(|name| name == "reasoning");
-    (request["messages"][1]["content"].as_array().unwrap().clone(), dropped)
+    let request: Value =
+        serde_json::from_slice(&simulator.requests().last().unwrap().body).unwrap();
+    let dropped = response
+        .header("x-sluicegate-dropped")
+        .unwrap_or_default()
+        .split(", ")
+        .any(|name| name == "reasoning");
+    (
+        request["messages"][1]["content"]
+            .as_array()
+            .unwrap()
+            .clone(),
+        dropped,
+    )
 }
 
 fn kinds(items: &[Value]) -> Vec<&str> {
-    items.iter().map(|item| item["type"].as_str().unwrap()).collect()
+    items
+        .iter()
+        .map(|item| item["type"].as_str().unwrap())
+        .collect()
 }
 
 #[test]
@@ -104,16 +117,28 @@ fn thoughts_come_back_to_the_model_that_had_them() {
     let simulator = Simulator::start(thinks).unwrap();
     let gateway = GATEWAY.before(&simulator, "", "");
     for stream in [false, true] {
-        let response = gateway.ask(Protocol::Responses, &question(stream, &["reasoning.encrypted_content"]));
-        assert!(!response.text().contains(SEAL) && !response.text().contains(HIDDEN), "in envelopes alone");
+        let response = gateway.ask(
+            Protocol::Responses,
+            &question(stream, &["reasoning.encrypted_content"]),
+        );
+        assert!(
+            !response.text().contains(SEAL) && !response.text().contains(HIDDEN),
+            "in envelopes alone"
+        );
         let output = output(stream, &response);
         assert_eq!(kinds(&output), ["reasoning", "reasoning", "message"]);
-        assert_eq!((&output[0]["summary"][0]["text"], &output[1]["summary"]), (&json!("Let me see."), &json!([])));
+        assert_eq!(
+            (&output[0]["summary"][0]["text"], &output[1]["summary"]),
+            (&json!("Let me see."), &json!([]))
+        );
 
         let thinking = json!({"type": "thinking", "thinking": "Let me see.", "signature": SEAL});
         let hidden = json!({"type": "redacted_thinking", "data": HIDDEN});
         let text = json!({"type": "text", "text": "Here."});
-        assert_eq!(given(&gateway, &simulator, &output), (vec![thinking, hidden, text.clone()], false));
+        assert_eq!(
+            given(&gateway, &simulator, &output),
+            (vec![thinking, hidden, text.clone()], false)
+        );
 
         // An invented signature is not accepted, and reasoning without one is not sent back.
         let mut forged = output;
@@ -130,7 +155,10 @@ fn who_does_not_ask_for_sealed_thoughts_gets_none() {
     let simulator = Simulator::start(thinks).unwrap();
     let gateway = GATEWAY.before(&simulator, "", "");
     for stream in [false, true] {
-        let output = output(stream, &gateway.ask(Protocol::Responses, &question(stream, &[])));
+        let output = output(
+            stream,
+            &gateway.ask(Protocol::Responses, &question(stream, &[])),
+        );
         assert_eq!(kinds(&output), ["reasoning", "message"]);
         assert_eq!(output[0]["encrypted_content"], Value::Null);
     }

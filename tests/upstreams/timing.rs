@@ -1,5 +1,5 @@
-//! The duration of requests in the metrics and in the log. No test expects a length of time: each of the gateway's
-//! times is compared with those of events that must happen before and after it.
+//! The duration of requests in the metrics and in the log. No test expects a length of time: each
+//! of the gateway's times is compared with those of events that must happen before and after it.
 
 use std::time::{Duration, Instant};
 
@@ -13,16 +13,27 @@ use crate::GATEWAY;
 use crate::access;
 use crate::fault_test::{GUARD, lanes, request};
 
-/// Each request, however it ends, adds one to the histogram of durations and one to the counter of its route, status
-/// and code. The log has its duration and, for streams only, the time of the first event, which is no later.
+/// Each request, however it ends, adds one to the histogram of durations and one to the counter of
+/// its route, status and code. The log has its duration and, for streams only, the time of the
+/// first event, which is no later.
 #[test]
 fn each_request_is_timed_once() {
     let (gateway, _simulator) = GATEWAY.with_upstream("");
-    let mut histogram = Histogram { gateway: &gateway, sum: 0.0, count: 0.0 };
+    let mut histogram = Histogram {
+        gateway: &gateway,
+        sum: 0.0,
+        count: 0.0,
+    };
     for lane in lanes() {
         for stream in [false, true] {
             let body = ask(lane.client, protocol_name(lane.upstream), "Hello.", stream);
-            histogram.adds(&requests::request(lane.client, &body), route(lane.client), "200", "", stream);
+            histogram.adds(
+                &requests::request(lane.client, &body),
+                route(lane.client),
+                "200",
+                "",
+                stream,
+            );
         }
     }
     let red = format!("data:image/png;base64,{RED}");
@@ -30,21 +41,63 @@ fn each_request_is_timed_once() {
     let count = json!({"model": "messages", "messages": [{"role": "user", "content": "Hello."}]});
     let post = |path: &str, body: &Value| Request::post(path, body).bearer(CLIENT_KEY);
     let get = |path: &str| Request::get(path).bearer(CLIENT_KEY);
-    histogram.adds(&post("/v1/images/edits", &edit(false)), "image_edits", "200", "", false);
-    histogram.adds(&post("/v1/images/edits", &edit(true)), "image_edits", "200", "", true);
-    histogram.adds(&post("/v1/messages/count_tokens", &count), "count_tokens", "200", "", false);
+    histogram.adds(
+        &post("/v1/images/edits", &edit(false)),
+        "image_edits",
+        "200",
+        "",
+        false,
+    );
+    histogram.adds(
+        &post("/v1/images/edits", &edit(true)),
+        "image_edits",
+        "200",
+        "",
+        true,
+    );
+    histogram.adds(
+        &post("/v1/messages/count_tokens", &count),
+        "count_tokens",
+        "200",
+        "",
+        false,
+    );
     histogram.adds(&get("/v1/models"), "models", "200", "", false);
     histogram.adds(&get("/v1/models/chat"), "model", "200", "", false);
-    histogram.adds(&get("/v1/models/none"), "model", "404", "model_not_found", false);
+    histogram.adds(
+        &get("/v1/models/none"),
+        "model",
+        "404",
+        "model_not_found",
+        false,
+    );
     histogram.adds(&get("/v1/nothing"), "other", "404", "not_found", false);
-    histogram.adds(&Request::get("/v1/models"), "models", "401", "missing_api_key", false);
+    histogram.adds(
+        &Request::get("/v1/models"),
+        "models",
+        "401",
+        "missing_api_key",
+        false,
+    );
     let chat = json!({"model": "none", "stream": true, "messages": [{"role": "user", "content": "Hello."}]});
-    histogram.adds(&post("/v1/chat/completions", &chat), "chat_completions", "404", "model_not_found", false);
-    histogram.adds(&post("/v1/responses", &json!({})), "responses", "400", "missing_required_parameter", false);
+    histogram.adds(
+        &post("/v1/chat/completions", &chat),
+        "chat_completions",
+        "404",
+        "model_not_found",
+        false,
+    );
+    histogram.adds(
+        &post("/v1/responses", &json!({})),
+        "responses",
+        "400",
+        "missing_required_parameter",
+        false,
+    );
 }
 
-/// The first event of a stream is the first of the reply, not a keep-alive event, and the duration includes the last
-/// byte.
+/// The first event of a stream is the first of the reply, not a keep-alive event, and the duration
+/// includes the last byte.
 #[test]
 fn first_events_and_durations_are_those_of_the_answer() {
     let simulator = Simulator::start(hesitant).unwrap();
@@ -66,16 +119,27 @@ fn first_events_and_durations_are_those_of_the_answer() {
         simulator.release();
         while connection.chunk().is_ok_and(|chunk| !chunk.is_empty()) {}
         let line = access::line(&gateway, &head);
-        let (first, took) = (milliseconds(&line["first_event_ms"]), milliseconds(&line["took_ms"]));
-        assert!(is_between(first, answered - sent, came - before), "{lane:?}: {line}");
-        assert!(is_between(took, finished - sent, before.elapsed()) && took >= first, "{lane:?}: {line}");
+        let (first, took) = (
+            milliseconds(&line["first_event_ms"]),
+            milliseconds(&line["took_ms"]),
+        );
+        assert!(
+            is_between(first, answered - sent, came - before),
+            "{lane:?}: {line}"
+        );
+        assert!(
+            is_between(took, finished - sent, before.elapsed()) && took >= first,
+            "{lane:?}: {line}"
+        );
     }
 }
 
-/// The duration of a plain request includes the time of its upstream, in the log and in the metrics.
+/// The duration of a plain request includes the time of its upstream, in the log and in the
+/// metrics.
 #[test]
 fn a_plain_reply_takes_as_long_as_its_upstream() {
-    let simulator = Simulator::start(|request| Play::new().gate().then(honest::answer(request))).unwrap();
+    let simulator =
+        Simulator::start(|request| Play::new().gate().then(honest::answer(request))).unwrap();
     let gateway = GATEWAY.before(&simulator, "", "");
     let sum = || gateway.metric("sluicegate_request_duration_seconds_sum");
     for (number, lane) in lanes().into_iter().enumerate() {
@@ -92,7 +156,10 @@ fn a_plain_reply_takes_as_long_as_its_upstream() {
         let took = milliseconds(&line["took_ms"]);
         let counted = Duration::from_secs_f64(sum() - already);
         for took in [took, counted] {
-            assert!(is_between(took, answered - sent, before.elapsed()), "{lane:?}: {took:?}: {line}");
+            assert!(
+                is_between(took, answered - sent, before.elapsed()),
+                "{lane:?}: {took:?}: {line}"
+            );
         }
     }
 }
@@ -108,11 +175,17 @@ impl Histogram<'_> {
     /// Sends a request, which adds one to the histogram and one to the counter with these labels.
     #[track_caller]
     fn adds(&mut self, request: &Request, route: &str, status: &str, code: &str, is_stream: bool) {
-        let requests = format!("sluicegate_requests_total{{route=\"{route}\",status=\"{status}\",code=\"{code}\"}} ");
+        let requests = format!(
+            "sluicegate_requests_total{{route=\"{route}\",status=\"{status}\",code=\"{code}\"}} "
+        );
         let before = self.gateway.sum(&requests);
         let response = request.send(self.gateway.address());
         let line = access::line(self.gateway, &response);
-        assert_eq!((&line["route"], line["status"].to_string().as_str()), (&json!(route), status), "{line}");
+        assert_eq!(
+            (&line["route"], line["status"].to_string().as_str()),
+            (&json!(route), status),
+            "{line}"
+        );
         assert_eq!(self.gateway.sum(&requests), before + 1.0, "{line}");
         self.count += 1.0;
         self.check();
@@ -125,22 +198,42 @@ impl Histogram<'_> {
 
     #[track_caller]
     fn check(&mut self) {
-        let metric = |name: &str| self.gateway.metric(&format!("sluicegate_request_duration_seconds_{name}"));
+        let metric = |name: &str| {
+            self.gateway
+                .metric(&format!("sluicegate_request_duration_seconds_{name}"))
+        };
         assert_eq!(metric("count"), self.count);
-        assert_eq!(metric("bucket{le=\"+Inf\"}"), self.count, "the buckets have no other label");
-        assert!(metric("sum") > self.sum, "{} after {}", metric("sum"), self.sum);
+        assert_eq!(
+            metric("bucket{le=\"+Inf\"}"),
+            self.count,
+            "the buckets have no other label"
+        );
+        assert!(
+            metric("sum") > self.sum,
+            "{} after {}",
+            metric("sum"),
+            self.sum
+        );
         self.sum = metric("sum");
     }
 }
 
-/// A reply that waits at a gate before its head, and at another after the first event of its content.
+/// A reply that waits at a gate before its head, and at another after the first event of its
+/// content.
 fn hesitant(request: &Asked) -> Play {
     let play = honest::answer(request);
-    let first = play.pieces().position(|piece| is_of_the_answer(piece)).unwrap();
+    let first = play
+        .pieces()
+        .position(|piece| is_of_the_answer(piece))
+        .unwrap();
     let mut hesitant = Play::stream().gate();
     for (place, piece) in play.pieces().enumerate() {
         hesitant = hesitant.body(piece.clone());
-        hesitant = if place == first { hesitant.gate() } else { hesitant };
+        hesitant = if place == first {
+            hesitant.gate()
+        } else {
+            hesitant
+        };
     }
     hesitant.step(Step::End)
 }
@@ -150,7 +243,9 @@ fn hesitant(request: &Asked) -> Play {
 fn await_silence(connection: &mut Connection) {
     let mut kept = 0;
     while kept < 3 {
-        kept += usize::from(is_kept_open(&connection.chunk().expect("the stream goes on")));
+        kept += usize::from(is_kept_open(
+            &connection.chunk().expect("the stream goes on"),
+        ));
     }
 }
 
@@ -164,10 +259,12 @@ fn is_kept_open(chunk: &[u8]) -> bool {
     chunk.starts_with(b": keep-alive\n") || chunk.starts_with(b"event: ping\n")
 }
 
-/// Returns true if the bytes have content of a conforming reply: its text, which begins with "You said", or a
-/// picture.
+/// Returns true if the bytes have content of a conforming reply: its text, which begins with "You
+/// said", or a picture.
 fn is_of_the_answer(bytes: &[u8]) -> bool {
-    ["You", "partial_image"].iter().any(|sign| memmem::find(bytes, sign.as_bytes()).is_some())
+    ["You", "partial_image"]
+        .iter()
+        .any(|sign| memmem::find(bytes, sign.as_bytes()).is_some())
 }
 
 fn route(protocol: Protocol) -> &'static str {
@@ -184,12 +281,16 @@ fn milliseconds(value: &Value) -> Duration {
     Duration::from_secs_f64(value.as_f64().unwrap_or_else(|| panic!("no time: {value}")) / 1e3)
 }
 
-/// Returns true if a time of the gateway's, which is rounded to a microsecond, is between two of the test's.
+/// Returns true if a time of the gateway's, which is rounded to a microsecond, is between two of
+/// the test's.
 fn is_between(found: Duration, least: Duration, most: Duration) -> bool {
     found + MICROSECOND >= least && found <= most + MICROSECOND
 }
 
-#[allow(clippy::disallowed_methods, reason = "times are compared with those of what came before and after")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "times are compared with those of what came before and after"
+)]
 fn now() -> Instant {
     Instant::now()
 }

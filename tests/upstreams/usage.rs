@@ -1,4 +1,5 @@
-//! Token usage of upstreams: it is in the metrics and in the log, once for each request, relayed or translated.
+//! Token usage of upstreams: it is in the metrics and in the log, once for each request, relayed or
+//! translated.
 
 use std::cell::Cell;
 
@@ -14,7 +15,8 @@ use crate::GATEWAY;
 use crate::access;
 use crate::fault_test::{Lane, lanes};
 
-/// The usage of an upstream is counted for clients of every protocol, relayed and translated, plain and streamed.
+/// The usage of an upstream is counted for clients of every protocol, relayed and translated, plain
+/// and streamed.
 #[test]
 fn tokens_are_counted_on_every_road() {
     for upstream in PROTOCOLS {
@@ -52,21 +54,34 @@ fn the_shares_of_pictures_add_up() {
     };
     let meter = Meter::before(move |_| Play::events([completed(301, 4001), completed(222, 2271)]));
     let two = json!({"model": "images", "prompt": "Two boats.", "n": 2, "stream": true});
-    meter.send(&Request::post("/v1/images/generations", &two)).adds((523, 6272));
+    meter
+        .send(&Request::post("/v1/images/generations", &two))
+        .adds((523, 6272));
 }
 
-/// The usage of a long reply with pictures, which is streamed through, is counted, before the pictures or after them.
+/// The usage of a long reply with pictures, which is streamed through, is counted, before the
+/// pictures or after them.
 #[test]
 fn tokens_of_a_reply_that_passes_unread_are_counted() {
     for usage_first in [true, false] {
         let counts = format!(r#""usage":{}"#, usage(Protocol::Images, None));
         let data = format!(r#""data":[{{"b64_json":"{}"}}]"#, "A".repeat(LONG));
-        let (first, second) = if usage_first { (counts, data) } else { (data, counts) };
+        let (first, second) = if usage_first {
+            (counts, data)
+        } else {
+            (data, counts)
+        };
         let body = Bytes::from(format!(r#"{{"created":1789000000,{first},{second}}}"#));
         let meter = Meter::before(move |_| {
-            let head = Play::new().head(200, &[("content-type", "application/json")], Framing::Length(body.len()));
+            let head = Play::new().head(
+                200,
+                &[("content-type", "application/json")],
+                Framing::Length(body.len()),
+            );
             // The second half is sent once the first has been forwarded.
-            head.body(body.slice(..LONG)).gate().body(body.slice(LONG..))
+            head.body(body.slice(..LONG))
+                .gate()
+                .body(body.slice(LONG..))
         });
         let mut connection = Connection::open(meter.gateway.address());
         let body = json!({"model": "images", "prompt": "A wall."});
@@ -92,7 +107,15 @@ fn counts_at_the_end_of_a_stream_are_totals() {
     };
     let meter = Meter::before(move |request| edited(request, again));
     for client in requests::TEXT_PROTOCOLS {
-        meter.ask(Lane { client, upstream: Protocol::Messages }, true).adds((1737, 419));
+        meter
+            .ask(
+                Lane {
+                    client,
+                    upstream: Protocol::Messages,
+                },
+                true,
+            )
+            .adds((1737, 419));
     }
 }
 
@@ -100,13 +123,25 @@ fn counts_at_the_end_of_a_stream_are_totals() {
 #[test]
 fn of_counts_with_each_chunk_the_last_is_counted() {
     let each = |_, document: &mut Value| {
-        let output = if document["choices"] == json!([]) { 317 } else { 300 };
+        let output = if document["choices"] == json!([]) {
+            317
+        } else {
+            300
+        };
         document["usage"] = json!({"prompt_tokens": 1303, "completion_tokens": output});
         true
     };
     let meter = Meter::before(move |request| edited(request, each));
     for client in [Protocol::Responses, Protocol::Messages] {
-        meter.ask(Lane { client, upstream: Protocol::Chat }, true).adds((1303, 317));
+        meter
+            .ask(
+                Lane {
+                    client,
+                    upstream: Protocol::Chat,
+                },
+                true,
+            )
+            .adds((1303, 317));
     }
 }
 
@@ -118,7 +153,11 @@ fn tokens_are_counted_without_include_usage() {
         let mut body = ask(Protocol::Chat, protocol_name(upstream), "Hello.", true);
         body.as_object_mut().unwrap().remove("stream_options");
         let response = meter.gateway.ask(Protocol::Chat, &body);
-        assert!(!response.text().contains("\"usage\":{"), "{}", response.text());
+        assert!(
+            !response.text().contains("\"usage\":{"),
+            "{}",
+            response.text()
+        );
         meter.ended(response).adds(owed(upstream));
     }
 }
@@ -136,24 +175,39 @@ fn s08_usage_that_is_not_sent_is_not_made_up() {
     }
 }
 
-/// A failed attempt counts nothing, even if its error has usage: neither the one before a retry nor the one before
-/// the next target.
+/// A failed attempt counts nothing, even if its error has usage: neither the one before a retry nor
+/// the one before the next target.
 #[test]
 fn attempts_that_failed_count_nothing() {
     let failing = |_: &Asked| {
         let error = json!({"message": "No.", "type": "server_error"});
-        Play::json(500, &json!({"error": error, "usage": usage(Protocol::Chat, None)}))
+        Play::json(
+            500,
+            &json!({"error": error, "usage": usage(Protocol::Chat, None)}),
+        )
     };
     let first = Simulator::start(failing).unwrap();
     let second = Simulator::start(|request| edited(request, count)).unwrap();
     let gateway = Config::new("")
         .upstream("first", Protocol::Chat, &first.base_url(), "")
         .upstream("second", Protocol::Chat, &second.base_url(), "")
-        .model("chat", Protocol::Chat, r#"[{ upstream = "first" }, { upstream = "second" }]"#)
+        .model(
+            "chat",
+            Protocol::Chat,
+            r#"[{ upstream = "first" }, { upstream = "second" }]"#,
+        )
         .start(GATEWAY);
     let meter = Meter::of(gateway, second);
     for (requests, client) in (1..).zip([Protocol::Chat, Protocol::Messages]) {
-        meter.ask(Lane { client, upstream: Protocol::Chat }, false).adds((1303, 317));
+        meter
+            .ask(
+                Lane {
+                    client,
+                    upstream: Protocol::Chat,
+                },
+                false,
+            )
+            .adds((1303, 317));
         assert_eq!(first.requests().len(), 2 * requests, "one retry each");
     }
 }
@@ -165,9 +219,18 @@ fn requests_without_an_answer_have_no_tokens() {
     let mut body = ask(Protocol::Messages, "messages", "Hello.", false);
     body.as_object_mut().unwrap().remove("max_tokens");
     let exchange = meter.send(&Request::post("/v1/messages/count_tokens", &body));
-    assert!(exchange.response.json()["input_tokens"].is_u64(), "{}", exchange.response.text());
+    assert!(
+        exchange.response.json()["input_tokens"].is_u64(),
+        "{}",
+        exchange.response.text()
+    );
     exchange.adds_nothing();
-    meter.send(&Request::post("/v1/chat/completions", &json!({"model": "chat"}))).adds_nothing();
+    meter
+        .send(&Request::post(
+            "/v1/chat/completions",
+            &json!({"model": "chat"}),
+        ))
+        .adds_nothing();
     meter.send(&Request::get("/v1/models")).adds_nothing();
 }
 
@@ -193,36 +256,65 @@ impl Meter {
     }
 
     fn of(gateway: Gateway, simulator: Simulator) -> Self {
-        Self { gateway, simulator, so_far: Cell::default() }
+        Self {
+            gateway,
+            simulator,
+            so_far: Cell::default(),
+        }
     }
 
     /// Sends a request on this lane, which succeeds.
     #[track_caller]
     fn ask(&self, lane: Lane, stream: bool) -> Exchange<'_> {
-        let response = self.gateway.ask(lane.client, &ask(lane.client, protocol_name(lane.upstream), "Hello.", stream));
-        assert_eq!(response.status, 200, "{lane:?}, stream: {stream}: {}", response.text());
+        let response = self.gateway.ask(
+            lane.client,
+            &ask(lane.client, protocol_name(lane.upstream), "Hello.", stream),
+        );
+        assert_eq!(
+            response.status,
+            200,
+            "{lane:?}, stream: {stream}: {}",
+            response.text()
+        );
         self.ended(response)
     }
 
     /// Sends a request.
     #[track_caller]
     fn send(&self, request: &Request) -> Exchange<'_> {
-        self.ended(request.clone().bearer(CLIENT_KEY).send(self.gateway.address()))
+        self.ended(
+            request
+                .clone()
+                .bearer(CLIENT_KEY)
+                .send(self.gateway.address()),
+        )
     }
 
     /// Waits until the request that got this response is logged.
     #[track_caller]
     fn ended(&self, response: Response) -> Exchange<'_> {
         let line = access::line(&self.gateway, &response);
-        Exchange { meter: self, response, line }
+        Exchange {
+            meter: self,
+            response,
+            line,
+        }
     }
 
     /// The counters of input and output.
     #[track_caller]
     fn counters(&self) -> (f64, f64) {
-        let of = |direction| self.gateway.sum(&format!("sluicegate_tokens_total{{direction=\"{direction}\"}} "));
+        let of = |direction| {
+            self.gateway.sum(&format!(
+                "sluicegate_tokens_total{{direction=\"{direction}\"}} "
+            ))
+        };
         let (input, output) = (of("input"), of("output"));
-        assert_eq!(self.gateway.sum("sluicegate_tokens_total"), input + output, "there is no other label");
+        assert_eq!(
+            self.gateway.sum("sluicegate_tokens_total"),
+            input + output,
+            "there is no other label"
+        );
         (input, output)
     }
 }
@@ -232,7 +324,11 @@ impl Exchange<'_> {
     #[track_caller]
     fn adds(self, (input, output): (u64, u64)) {
         let line = &self.line;
-        assert_eq!((&line["input_tokens"], &line["output_tokens"]), (&json!(input), &json!(output)), "{line}");
+        assert_eq!(
+            (&line["input_tokens"], &line["output_tokens"]),
+            (&json!(input), &json!(output)),
+            "{line}"
+        );
         let (inputs, outputs) = self.meter.so_far.get();
         self.meter.so_far.set((inputs + input, outputs + output));
         self.check_counters();
@@ -242,20 +338,33 @@ impl Exchange<'_> {
     #[track_caller]
     fn adds_nothing(self) {
         let line = &self.line;
-        assert_eq!((&line["input_tokens"], &line["output_tokens"]), (&Value::Null, &Value::Null), "{line}");
+        assert_eq!(
+            (&line["input_tokens"], &line["output_tokens"]),
+            (&Value::Null, &Value::Null),
+            "{line}"
+        );
         self.check_counters();
     }
 
     #[track_caller]
     fn check_counters(&self) {
         let (inputs, outputs) = self.meter.so_far.get();
-        assert_eq!(self.meter.counters(), (inputs as f64, outputs as f64), "{}", self.line);
+        assert_eq!(
+            self.meter.counters(),
+            (inputs as f64, outputs as f64),
+            "{}",
+            self.line
+        );
     }
 }
 
-/// A conforming reply, each JSON document of which is changed. Those for which `change` returns false are left out.
+/// A conforming reply, each JSON document of which is changed. Those for which `change` returns
+/// false are left out.
 fn edited(request: &Asked, change: impl Fn(Protocol, &mut Value) -> bool) -> Play {
-    let Some(protocol) = request.protocol().filter(|_| !request.path.ends_with("/count_tokens")) else {
+    let Some(protocol) = request
+        .protocol()
+        .filter(|_| !request.path.ends_with("/count_tokens"))
+    else {
         return honest::answer(request);
     };
     let play = honest::answer(request);
@@ -266,7 +375,8 @@ fn edited(request: &Asked, change: impl Fn(Protocol, &mut Value) -> bool) -> Pla
         let Ok(mut document) = serde_json::from_str(&text[begin..end.max(begin)]) else {
             return Some(text.to_owned());
         };
-        change(protocol, &mut document).then(|| format!("{}{document}{}", &text[..begin], &text[end..]))
+        change(protocol, &mut document)
+            .then(|| format!("{}{document}{}", &text[..begin], &text[end..]))
     };
     let pieces: Vec<_> = play.pieces().filter_map(edit).collect();
     play.with_pieces(pieces)
@@ -276,7 +386,10 @@ fn edited(request: &Asked, change: impl Fn(Protocol, &mut Value) -> bool) -> Pla
 fn count(protocol: Protocol, document: &mut Value) -> bool {
     let usage = usage(protocol, document["type"].as_str());
     for place in PLACES {
-        if let Some(found) = document.pointer_mut(place).filter(|found| found.is_object()) {
+        if let Some(found) = document
+            .pointer_mut(place)
+            .filter(|found| found.is_object())
+        {
             *found = usage.clone();
         }
     }
@@ -288,14 +401,19 @@ fn forget(protocol: Protocol, document: &mut Value) -> bool {
     for place in PLACES {
         if let Some(found) = document.pointer_mut(place) {
             // A Messages server cannot leave it out.
-            *found = if protocol == Protocol::Messages { json!({}) } else { Value::Null };
+            *found = if protocol == Protocol::Messages {
+                json!({})
+            } else {
+                Value::Null
+            };
         }
     }
     document["choices"] != json!([])
 }
 
-/// The usage object of each protocol, as its vendor documents it. In Messages the tokens of the prompt that were read
-/// from a cache or written to one are counted separately, and a stream begins with the counts of the prompt.
+/// The usage object of each protocol, as its vendor documents it. In Messages the tokens of the
+/// prompt that were read from a cache or written to one are counted separately, and a stream begins
+/// with the counts of the prompt.
 fn usage(protocol: Protocol, event: Option<&str>) -> Value {
     match (protocol, event) {
         (Protocol::Responses, _) => json!({
@@ -330,7 +448,10 @@ fn owed(upstream: Protocol) -> (u64, u64) {
 
 /// An edit as a form.
 fn form(stream: bool) -> Request {
-    let form = Form::default().text("model", "images").text("prompt", "A sail.").text("stream", &stream.to_string());
+    let form = Form::default()
+        .text("model", "images")
+        .text("prompt", "A sail.")
+        .text("stream", &stream.to_string());
     form.file("image", &STANDARD.decode(RED).unwrap()).request()
 }
 

@@ -1,7 +1,7 @@
 //! `cargo xtask advisories`: checks the locked packages against the RustSec advisory database.
 //!
-//! It needs the network, and its findings can change without a change here, so it is no step of `cargo xtask ci`;
-//! `cargo xtask deps` checks the least versions that are known to be needed.
+//! It needs the network, and its findings can change without a change here, so it is no step of
+//! `cargo xtask ci`; `cargo xtask deps` checks the least versions that are known to be needed.
 
 use crate::outcome::Outcome;
 use crate::process;
@@ -34,5 +34,9 @@ fn check() -> Outcome {
     // The database was downloaded just now.
     let check = ["check", "--disable-fetch", "advisories"];
     process::run(DENY.command()?.arg("--locked").args(check))?;
-    process::run(DENY.command()?.args(["--locked", "--manifest-path", "fuzz/Cargo.toml"]).args(check))
+    process::run(
+        DENY.command()?
+            .args(["--locked", "--manifest-path", "fuzz/Cargo.toml"])
+            .args(check),
+    )
 }

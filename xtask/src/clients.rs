@@ -9,9 +9,12 @@ use crate::gateway::{KEYS, Server};
 use crate::outcome::Outcome;
 use crate::{fetch_model, process, python, seed, suite, workspace};
 
-/// Builds the gateway and runs the SDKs that the first of `args` names; the other arguments go to their test runner.
+/// Builds the gateway and runs the SDKs that the first of `args` names; the other arguments go to
+/// their test runner.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
-    let Some((which, rest)) = args.split_first() else { return Err(USAGE.to_owned()) };
+    let Some((which, rest)) = args.split_first() else {
+        return Err(USAGE.to_owned());
+    };
     match which.to_str() {
         Some("python") => ready().and_then(|()| python_set(CURRENT, &[], rest)),
         Some("python-previous") => python_previous(rest),
@@ -36,7 +39,9 @@ pub(crate) fn python_previous(args: &[OsString]) -> Outcome {
 /// All tests of both majors, including those of the long tier.
 pub(crate) fn python_long() -> Outcome {
     ready()?;
-    [CURRENT, PREVIOUS].into_iter().try_for_each(|set| python_set(set, &["-m", ""], &[]))
+    [CURRENT, PREVIOUS]
+        .into_iter()
+        .try_for_each(|set| python_set(set, &["-m", ""], &[]))
 }
 
 /// Downloads the model if it is absent, and builds the gateway and the simulator.
@@ -45,12 +50,17 @@ fn ready() -> Outcome {
     suite::binaries()
 }
 
-/// Runs one set of the Python SDKs in a separate environment, with pytest's arguments `selected` and `args`.
+/// Runs one set of the Python SDKs in a separate environment, with pytest's arguments `selected`
+/// and `args`.
 fn python_set(set: &str, selected: &[&str], args: &[OsString]) -> Outcome {
     let folder = folder();
     let python = python::environment(set, &folder.join(set).with_extension("txt"))?;
     let mut command = Command::new(python);
-    command.current_dir(folder).args(["-m", "pytest", "-n", "2"]).args(selected).args(args);
+    command
+        .current_dir(folder)
+        .args(["-m", "pytest", "-n", "2"])
+        .args(selected)
+        .args(args);
     process::echoed(prepared(&mut command)?)
 }
 
@@ -60,22 +70,36 @@ pub(crate) fn node(args: &[OsString]) -> Outcome {
     let folder = installed()?;
     let gateway = Server::gateway(&[], KEYS, &folder.join("gateway.log"))?;
     let mut test = Command::new("npm");
-    test.current_dir(&folder).env("SLUICEGATE_URL", &gateway.url).envs(KEYS);
-    process::run(prepared(&mut test)?.args(["--silent", "test", "--"]).args(args))
+    test.current_dir(&folder)
+        .env("SLUICEGATE_URL", &gateway.url)
+        .envs(KEYS);
+    process::run(
+        prepared(&mut test)?
+            .args(["--silent", "test", "--"])
+            .args(args),
+    )
 }
 
 /// Passes the seed to a test runner, and the paths of the gateway and of the simulator.
 fn prepared(command: &mut Command) -> Outcome<&mut Command> {
     seed::pass(seed::current()?, command);
     command.env("SLUICEGATE_BIN", workspace::binary("sluicegate")?);
-    Ok(command.env("SLUICEGATE_SIMULATOR_BIN", workspace::binary("sluicegate-simulator")?))
+    Ok(command.env(
+        "SLUICEGATE_SIMULATOR_BIN",
+        workspace::binary("sluicegate-simulator")?,
+    ))
 }
 
-/// Makes a fresh copy of the Node tests with everything they need, so that nothing is written beside the sources.
+/// Makes a fresh copy of the Node tests with everything they need, so that nothing is written
+/// beside the sources.
 fn installed() -> Outcome<PathBuf> {
     let folder = workspace::target()?.join("clients").join("node");
-    copy(&self::folder().join("node"), &folder)
-        .map_err(|error| format!("the Node tests cannot be copied to {}: {error}", folder.display()))?;
+    copy(&self::folder().join("node"), &folder).map_err(|error| {
+        format!(
+            "the Node tests cannot be copied to {}: {error}",
+            folder.display()
+        )
+    })?;
     println!("installing the Node SDKs in {}", folder.display());
     // The programs that npm runs find the folder's Node first.
     let install = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
@@ -102,8 +126,10 @@ fn folder() -> PathBuf {
     workspace::root().join("tests").join("clients")
 }
 
-/// The current majors of the Python SDKs: the file with their packages, without its extension, and their environment.
+/// The current majors of the Python SDKs: the file with their packages, without its extension, and
+/// their environment.
 const CURRENT: &str = "requirements";
 /// The majors before those.
 const PREVIOUS: &str = "requirements-previous";
-const USAGE: &str = "expected `python`, `python-previous` or `node`, and then arguments of pytest or `node --test`";
+const USAGE: &str =
+    "expected `python`, `python-previous` or `node`, and then arguments of pytest or `node --test`";

@@ -1,5 +1,5 @@
-//! `cargo xtask deps`: checks the workspace against the layer table, and its manifests and lock files against the
-//! rules.
+//! `cargo xtask deps`: checks the workspace against the layer table, and its manifests and lock
+//! files against the rules.
 
 use std::collections::BTreeSet;
 
@@ -32,13 +32,20 @@ pub(crate) fn run() -> Outcome {
 fn sideways(metadata: &Metadata) -> Vec<String> {
     let mut found = Vec::new();
     for package in &metadata.packages {
-        let Some(folder) = folder(package) else { continue };
+        let Some(folder) = folder(package) else {
+            continue;
+        };
         let Some(krate) = layers::find(folder) else {
-            found.push(format!("crates/{folder} is missing from the layer table (xtask/src/layers.rs)"));
+            found.push(format!(
+                "crates/{folder} is missing from the layer table (xtask/src/layers.rs)"
+            ));
             continue;
         };
         for dependency in &package.dependencies {
-            let other = dependency.path.as_ref().and_then(|path| layers::find(path.file_name()?));
+            let other = dependency
+                .path
+                .as_ref()
+                .and_then(|path| layers::find(path.file_name()?));
             let Some(other) = other else { continue };
             let in_tests = dependency.kind == DependencyKind::Development;
             if !krate.may_use(other, in_tests) {
@@ -73,28 +80,47 @@ fn impure(metadata: &Metadata) -> Outcome<Vec<String>> {
 /// Engines that the fuzz targets depend on: the targets must stay quick to build.
 fn heavy() -> Outcome<Vec<String>> {
     let reached = reached(&["--manifest-path", "fuzz/Cargo.toml"])?;
-    let problem = |name| format!("fuzz depends on {name}: its targets may use the light crates only");
-    Ok(ENGINES.iter().filter(|name| reached.contains(**name)).map(problem).collect())
+    let problem =
+        |name| format!("fuzz depends on {name}: its targets may use the light crates only");
+    Ok(ENGINES
+        .iter()
+        .filter(|name| reached.contains(**name))
+        .map(problem)
+        .collect())
 }
 
 /// The names of all packages in the dependency trees that `args` select.
 fn reached(args: &[&str]) -> Outcome<BTreeSet<String>> {
     let mut tree = workspace::cargo("tree");
-    tree.args(["--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}"]).args(args);
+    tree.args([
+        "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}",
+    ])
+    .args(args);
     let packages = process::output(&mut tree)?;
-    Ok(packages.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
+    Ok(packages
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .map(str::to_owned)
+        .collect())
 }
 
 /// The packages that are published separately.
 pub(crate) fn published() -> Outcome<Vec<String>> {
     let metadata = workspace::metadata()?;
     let crates = present(&metadata).filter(|krate| krate.builds_alone());
-    Ok(crates.map(|krate| format!("sluicegate-{}", krate.name)).collect())
+    Ok(crates
+        .map(|krate| format!("sluicegate-{}", krate.name))
+        .collect())
 }
 
 /// The crates of the table that are in the workspace.
 fn present(metadata: &Metadata) -> impl Iterator<Item = &'static LayerCrate> {
-    LAYERS.iter().filter(|krate| metadata.packages.iter().any(|package| folder(package) == Some(krate.name)))
+    LAYERS.iter().filter(|krate| {
+        metadata
+            .packages
+            .iter()
+            .any(|package| folder(package) == Some(krate.name))
+    })
 }
 
 /// The folder of a package inside `crates/`; `None` for other packages.
@@ -104,7 +130,12 @@ fn folder(package: &Package) -> Option<&str> {
 }
 
 /// The engines, and the libraries of the embedded one.
-const ENGINES: &[&str] = &["candle-core", "candle-nn", "sluicegate-image-engine", "sluicegate-text-engine"];
+const ENGINES: &[&str] = &[
+    "candle-core",
+    "candle-nn",
+    "sluicegate-image-engine",
+    "sluicegate-text-engine",
+];
 
 /// Packages that no pure crate may depend on.
 const WITH_IO: &[&str] = &["hyper", "mio", "socket2", "tokio"];
@@ -115,13 +146,20 @@ mod tests {
 
     #[test]
     fn this_workspace_keeps_to_the_table() {
-        assert_eq!(sideways(&workspace::metadata().unwrap()), Vec::<String>::new());
+        assert_eq!(
+            sideways(&workspace::metadata().unwrap()),
+            Vec::<String>::new()
+        );
     }
 
     #[test]
     fn a_step_sideways_and_an_unknown_room_are_told() {
         let mut metadata = workspace::metadata().unwrap();
-        let chat = metadata.packages.iter_mut().find(|package| package.name == "sluicegate-chat").unwrap();
+        let chat = metadata
+            .packages
+            .iter_mut()
+            .find(|package| package.name == "sluicegate-chat")
+            .unwrap();
         let mut wrong = chat.dependencies[0].clone();
         wrong.path = Some("crates/responses".into());
         wrong.kind = DependencyKind::Normal;

@@ -1,10 +1,11 @@
-//! `cargo xtask faults`: the list of faults, and beside each the tests that show the expected behaviour.
+//! `cargo xtask faults`: the list of faults, and beside each the tests that show the expected
+//! behaviour.
 //!
-//! A test names its rows at the beginning of its name: `h01_…` is about H1, and `c03_u19_…` about C3 and U19. The
-//! expected behaviour is the first sentence of its documentation. Such a name proves nothing by itself: a row counts
-//! as shown when a mutation of the product that violates it (`rows` in `tests/mutations`) was caught by a test of
-//! that row. Rows that do not concern this product, wholly or in part, have their reason in
-//! `tests/faults/reasons.toml`.
+//! A test names its rows at the beginning of its name: `h01_…` is about H1, and `c03_u19_…` about
+//! C3 and U19. The expected behaviour is the first sentence of its documentation. Such a name
+//! proves nothing by itself: a row counts as shown when a mutation of the product that violates it
+//! (`rows` in `tests/mutations`) was caught by a test of that row. Rows that do not concern this
+//! product, wholly or in part, have their reason in `tests/faults/reasons.toml`.
 
 mod page;
 
@@ -26,8 +27,8 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     }
 }
 
-/// Checks the list against the last run of `cargo xtask test`: every row has tests, all of which passed, or a reason,
-/// and the page is up to date.
+/// Checks the list against the last run of `cargo xtask test`: every row has tests, all of which
+/// passed, or a reason, and the page is up to date.
 pub(crate) fn check() -> Outcome {
     let faults = Faults::read()?;
     let mut found = faults.problems(&passed::last()?);
@@ -69,17 +70,29 @@ enum Proof {
 impl Faults {
     fn read() -> Outcome<Self> {
         let reasons = toml::from_str(&workspace::read(REASONS)?).at(REASONS)?;
-        Ok(Self { shown: Tests::read()?.0, reasons, trials: mutate::trials()? })
+        Ok(Self {
+            shown: Tests::read()?.0,
+            reasons,
+            trials: mutate::trials()?,
+        })
     }
 
     /// All problems, each in a sentence; `passed` are the tests of the last run.
     fn problems(&self, passed: &BTreeSet<Passed>) -> Vec<String> {
         let mut found = self.lacks();
         for shown in &self.shown {
-            let unknown = shown.rows.iter().filter(|row| !rows::is_row(&row.to_string()));
+            let unknown = shown
+                .rows
+                .iter()
+                .filter(|row| !rows::is_row(&row.to_string()));
             found.extend(unknown.map(|row| format!("{shown}: {row} is not a row of the list")));
-            if !passed.iter().any(|passed| passed.is(&shown.file, &shown.name)) {
-                found.push(format!("{shown} has not passed in the last run of `cargo xtask test`"));
+            if !passed
+                .iter()
+                .any(|passed| passed.is(&shown.file, &shown.name))
+            {
+                found.push(format!(
+                    "{shown} has not passed in the last run of `cargo xtask test`"
+                ));
             }
         }
         for (row, why) in &self.reasons {
@@ -99,12 +112,18 @@ impl Faults {
         let is_missed = |row: &Row| self.has_tests(*row) && self.proof(*row) == Proof::Missed;
         let is_untried = |row: &Row| self.has_tests(*row) && self.proof(*row) == Proof::Untried;
         let sentence = |lack: &str, is_lacking: &dyn Fn(&Row) -> bool| {
-            let rows: Vec<_> = rows::all().filter(is_lacking).map(|row| row.to_string()).collect();
+            let rows: Vec<_> = rows::all()
+                .filter(is_lacking)
+                .map(|row| row.to_string())
+                .collect();
             (!rows.is_empty()).then(|| format!("{} rows {lack}: {}", rows.len(), rows.join(" ")))
         };
         let sentences = [
             sentence("have neither test nor reason", &is_bare),
-            sentence("have a mutation that none of their tests caught", &is_missed),
+            sentence(
+                "have a mutation that none of their tests caught",
+                &is_missed,
+            ),
             sentence("have no mutation that was tried", &is_untried),
         ];
         sentences.into_iter().flatten().collect()
@@ -112,7 +131,11 @@ impl Faults {
 
     fn proof(&self, row: Row) -> Proof {
         let name = row.to_string();
-        let mut trials = self.trials.iter().filter(|trial| trial.is_tried && trial.rows.contains(&name)).peekable();
+        let mut trials = self
+            .trials
+            .iter()
+            .filter(|trial| trial.is_tried && trial.rows.contains(&name))
+            .peekable();
         let is_caught = |trial: &Trial| trial.caught_by.iter().any(|test| rows::is_of(test, &name));
         match (trials.peek().is_some(), trials.any(is_caught)) {
             (false, _) => Proof::Untried,
@@ -126,7 +149,9 @@ impl Faults {
     }
 
     fn showing(&self, row: Row) -> impl Iterator<Item = &Shown> {
-        self.shown.iter().filter(move |shown| shown.rows.contains(&row))
+        self.shown
+            .iter()
+            .filter(move |shown| shown.rows.contains(&row))
     }
 
     fn reason(&self, row: Row) -> Option<&str> {
@@ -141,41 +166,72 @@ const REASONS: &str = "tests/faults/reasons.toml";
 mod tests {
     use super::*;
 
-    /// A list in which every row has a reason, except those of `tests`, which have an empty test of this name each,
-    /// and a mutation that it caught.
+    /// A list in which every row has a reason, except those of `tests`, which have an empty test of
+    /// this name each, and a mutation that it caught.
     fn faults(tests: &[&str]) -> Faults {
-        let text: String = tests.iter().map(|name| format!("#[test]\nfn {name}() {{}}\n")).collect();
+        let text: String = tests
+            .iter()
+            .map(|name| format!("#[test]\nfn {name}() {{}}\n"))
+            .collect();
         let shown = rows::tests("tests/faults/a.rs", &text);
         let is_shown = |row: &Row| shown.iter().any(|shown: &Shown| shown.rows.contains(row));
-        let reasons = rows::all().filter(|row| !is_shown(row)).map(|row| (row.to_string(), "No.".to_owned())).collect();
+        let reasons = rows::all()
+            .filter(|row| !is_shown(row))
+            .map(|row| (row.to_string(), "No.".to_owned()))
+            .collect();
         let caught = |shown: &Shown| {
             let rows = shown.rows.iter().map(ToString::to_string).collect();
-            Trial { rows, is_tried: true, caught_by: vec![shown.name.clone()] }
+            Trial {
+                rows,
+                is_tried: true,
+                caught_by: vec![shown.name.clone()],
+            }
         };
-        Faults { trials: shown.iter().map(caught).collect(), shown, reasons }
+        Faults {
+            trials: shown.iter().map(caught).collect(),
+            shown,
+            reasons,
+        }
     }
 
     /// A mutation of H1 that these tests caught.
     fn trial(is_tried: bool, caught_by: &[&str]) -> Trial {
         let caught_by = caught_by.iter().map(ToString::to_string).collect();
-        Trial { rows: vec!["H1".into()], is_tried, caught_by }
+        Trial {
+            rows: vec!["H1".into()],
+            is_tried,
+            caught_by,
+        }
     }
 
     fn passed(paths: &[&str]) -> BTreeSet<Passed> {
-        paths.iter().map(|path| Passed::new("tests/faults/main.rs", path)).collect()
+        paths
+            .iter()
+            .map(|path| Passed::new("tests/faults/main.rs", path))
+            .collect()
     }
 
-    /// A passing empty test proves nothing: the row is shown when a test of it has caught a fault in the product.
+    /// A passing empty test proves nothing: the row is shown when a test of it has caught a fault
+    /// in the product.
     #[test]
     fn an_empty_test_does_not_show_its_row() {
         let mut faults = faults(&["h01_one"]);
-        let row = Row { section: 'H', number: 1 };
+        let row = Row {
+            section: 'H',
+            number: 1,
+        };
         for trials in [Vec::new(), vec![trial(false, &[])]] {
             faults.trials = trials;
             assert_eq!(faults.proof(row), Proof::Untried);
-            assert_eq!(faults.problems(&passed(&["a::h01_one"])), ["1 rows have no mutation that was tried: H1"]);
+            assert_eq!(
+                faults.problems(&passed(&["a::h01_one"])),
+                ["1 rows have no mutation that was tried: H1"]
+            );
         }
-        faults.trials.push(trial(true, &["a::h02_other", "h11_h21_others", "a::h01one"]));
+        faults.trials.push(trial(
+            true,
+            &["a::h02_other", "h11_h21_others", "a::h01one"],
+        ));
         assert_eq!(faults.proof(row), Proof::Missed);
         assert_eq!(
             faults.problems(&passed(&["a::h01_one"])),
@@ -183,13 +239,19 @@ mod tests {
         );
         faults.trials.push(trial(true, &["a::c03_h01_one"]));
         assert_eq!(faults.proof(row), Proof::Caught);
-        assert_eq!(faults.problems(&passed(&["a::h01_one"])), Vec::<String>::new());
+        assert_eq!(
+            faults.problems(&passed(&["a::h01_one"])),
+            Vec::<String>::new()
+        );
     }
 
     #[test]
     fn a_row_has_tests_that_passed_or_a_reason() {
         let faults = faults(&["h01_one", "c03_u19_two"]);
-        assert_eq!(faults.problems(&passed(&["a::h01_one", "a::c03_u19_two"])), Vec::<String>::new());
+        assert_eq!(
+            faults.problems(&passed(&["a::h01_one", "a::c03_u19_two"])),
+            Vec::<String>::new()
+        );
         assert_eq!(
             faults.problems(&passed(&["a::h01_one", "b::c03_u19_two"])),
             ["tests/faults/a.rs::c03_u19_two has not passed in the last run of `cargo xtask test`"]
@@ -200,14 +262,22 @@ mod tests {
     fn a_row_may_have_both() {
         let mut faults = faults(&["h01_one"]);
         faults.reasons.insert("H1".into(), "In part.".into());
-        assert_eq!(faults.problems(&passed(&["a::h01_one"])), Vec::<String>::new());
+        assert_eq!(
+            faults.problems(&passed(&["a::h01_one"])),
+            Vec::<String>::new()
+        );
     }
 
     #[test]
     fn rows_with_neither_are_told_together() {
         let mut faults = faults(&[]);
-        faults.reasons.retain(|row, _| !["H1", "E6"].contains(&row.as_str()));
-        assert_eq!(faults.problems(&passed(&[])), ["2 rows have neither test nor reason: H1 E6"]);
+        faults
+            .reasons
+            .retain(|row, _| !["H1", "E6"].contains(&row.as_str()));
+        assert_eq!(
+            faults.problems(&passed(&[])),
+            ["2 rows have neither test nor reason: H1 E6"]
+        );
     }
 
     #[test]

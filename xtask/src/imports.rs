@@ -1,7 +1,8 @@
 //! Finds circles of imports between the files of a crate.
 //!
-//! A file imports another if it names a module or an item in it, in a `use` declaration or by a path in its code, also
-//! by way of a re-export. A module and the modules in it may import each other.
+//! A file imports another if it names a module or an item in it, in a `use` declaration or by a
+//! path in its code, also by way of a re-export. A module and the modules in it may import each
+//! other.
 
 mod circles;
 mod paths;
@@ -37,12 +38,20 @@ fn circles(modules: &Modules) -> Vec<String> {
         for circle in graph.circles() {
             if let [file] = Vec::from_iter(&circle)[..] {
                 found.insert(format!("{file} imports itself"));
-            } else if let Some(outer) = circle.iter().find(|outer| circle.iter().all(|file| is_in(file, outer))) {
-                // A circle through a module that all others are in is allowed; there may be one without it.
+            } else if let Some(outer) = circle
+                .iter()
+                .find(|outer| circle.iter().all(|file| is_in(file, outer)))
+            {
+                // A circle through a module that all others are in is allowed; there may be one
+                // without it.
                 graphs.push(graph.among(&circle, outer));
             } else {
                 let way = graph.among(&circle, "").shortest_circle(is_in);
-                found.insert(format!("{} files import each other: {}", circle.len(), way.unwrap_or_default()));
+                found.insert(format!(
+                    "{} files import each other: {}",
+                    circle.len(),
+                    way.unwrap_or_default()
+                ));
             }
         }
     }
@@ -52,7 +61,11 @@ fn circles(modules: &Modules) -> Vec<String> {
 /// The imports between the files of a crate.
 fn graph(modules: &Modules) -> Graph {
     let mut graph = Graph::default();
-    let file = |path: &[String]| modules.get(path).map(|module| module.file.to_string_lossy());
+    let file = |path: &[String]| {
+        modules
+            .get(path)
+            .map(|module| module.file.to_string_lossy())
+    };
     for (at, reached, line) in Scope::of(modules).imports() {
         let Some(from) = file(at) else { continue };
         let mut through = false;
@@ -71,7 +84,9 @@ fn graph(modules: &Modules) -> Graph {
 fn paths(modules: &Modules) -> BTreeMap<String, &ModulePath> {
     let mut paths = BTreeMap::new();
     for (path, module) in modules {
-        paths.entry(module.file.to_string_lossy().into_owned()).or_insert(path);
+        paths
+            .entry(module.file.to_string_lossy().into_owned())
+            .or_insert(path);
     }
     paths
 }
@@ -86,7 +101,8 @@ mod tests {
     fn planted(files: &[(&str, &str)]) -> Vec<String> {
         let read = |path: &Path| {
             let file = files.iter().find(|(name, _)| Path::new(name) == path);
-            file.map(|(_, text)| (*text).to_owned()).ok_or_else(|| format!("{} is missing", path.display()))
+            file.map(|(_, text)| (*text).to_owned())
+                .ok_or_else(|| format!("{} is missing", path.display()))
         };
         circles(&modules::read(Path::new("lib.rs"), &read).unwrap())
     }
@@ -99,7 +115,10 @@ mod tests {
             ("b.rs", "use super::a::A;\n"),
             ("c.rs", "use crate::a::A;"),
         ];
-        assert_eq!(planted(&files), ["2 files import each other: a.rs:3 → b.rs:1 → a.rs"]);
+        assert_eq!(
+            planted(&files),
+            ["2 files import each other: a.rs:3 → b.rs:1 → a.rs"]
+        );
     }
 
     #[test]
@@ -110,7 +129,10 @@ mod tests {
             ("b.rs", "use crate::{other, c::{d::*}};"),
             ("c/d.rs", "\nfn f() -> u8 { crate::a::f(1) }"),
         ];
-        assert_eq!(planted(&files), ["3 files import each other: a.rs:2 → b.rs:1 → c/d.rs:2 → a.rs"]);
+        assert_eq!(
+            planted(&files),
+            ["3 files import each other: a.rs:2 → b.rs:1 → c/d.rs:2 → a.rs"]
+        );
     }
 
     #[test]
@@ -121,17 +143,26 @@ mod tests {
             ("b.rs", "pub mod c;"),
             ("b/c.rs", "use crate::a;\npub fn g() { a::f() }"),
         ];
-        assert_eq!(planted(&files), ["2 files import each other: a.rs:2 → b/c.rs:1 → a.rs"]);
+        assert_eq!(
+            planted(&files),
+            ["2 files import each other: a.rs:2 → b/c.rs:1 → a.rs"]
+        );
     }
 
     #[test]
     fn a_re_export_hides_no_circle() {
         let mut files = [
-            ("lib.rs", "mod a; mod b; pub use a::A; pub use b::{B, B2 as C};"),
+            (
+                "lib.rs",
+                "mod a; mod b; pub use a::A; pub use b::{B, B2 as C};",
+            ),
             ("a.rs", "use crate::C;"),
             ("b.rs", "use crate::A;"),
         ];
-        assert_eq!(planted(&files), ["2 files import each other: a.rs:1 → b.rs:1 → a.rs"]);
+        assert_eq!(
+            planted(&files),
+            ["2 files import each other: a.rs:1 → b.rs:1 → a.rs"]
+        );
         files[2].1 = "use crate::B as Own;";
         assert_eq!(planted(&files), ["b.rs imports itself"]);
     }
@@ -155,7 +186,10 @@ mod tests {
             ("a/c.rs", "use super::A;"),
             ("b.rs", "use crate::a::c::C;"),
         ];
-        assert_eq!(planted(&files), ["3 files import each other: a.rs:3 → b.rs:1 → a/c.rs:1 → a.rs"]);
+        assert_eq!(
+            planted(&files),
+            ["3 files import each other: a.rs:3 → b.rs:1 → a/c.rs:1 → a.rs"]
+        );
         let files = [
             ("lib.rs", "mod a; mod b;"),
             ("a.rs", "mod c;\nmod d;\nuse self::c::C;"),
@@ -164,21 +198,30 @@ mod tests {
             ("b.rs", "use crate::a::d::D;"),
         ];
         let way = "a/c.rs:1 → b.rs:1 → a/d.rs:1 → a.rs:3 → a/c.rs";
-        assert_eq!(planted(&files), [format!("4 files import each other: {way}")]);
+        assert_eq!(
+            planted(&files),
+            [format!("4 files import each other: {way}")]
+        );
         let files = [
             ("lib.rs", "mod a; mod b;"),
             ("a.rs", "mod c;\nuse self::c::C;"),
             ("a/c.rs", "use crate::b::B;"),
             ("b.rs", "use crate::a::A;"),
         ];
-        assert_eq!(planted(&files), ["3 files import each other: a/c.rs:1 → b.rs:1 → a.rs:2 → a/c.rs"]);
+        assert_eq!(
+            planted(&files),
+            ["3 files import each other: a/c.rs:1 → b.rs:1 → a.rs:2 → a/c.rs"]
+        );
     }
 
     #[test]
     fn imports_of_tests_and_other_crates_do_not_count() {
         let files = [
             ("lib.rs", "mod a; mod b; #[cfg(test)] mod tests;"),
-            ("a.rs", "use other::b::B;\n#[cfg(test)]\nuse crate::b::B;\n#[cfg(test)]\nmod tests { use crate::b::B; }"),
+            (
+                "a.rs",
+                "use other::b::B;\n#[cfg(test)]\nuse crate::b::B;\n#[cfg(test)]\nmod tests { use crate::b::B; }",
+            ),
             ("b.rs", "use crate::a::A;"),
         ];
         assert_eq!(planted(&files), Vec::<String>::new());

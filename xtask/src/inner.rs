@@ -34,13 +34,19 @@ impl Plan {
         for arg in args.iter().map(|arg| arg.to_string_lossy()) {
             match &*arg {
                 "--accept" => plan.accept = true,
-                flag if flag.starts_with('-') => return Err(format!("unexpected {flag:?}: {USAGE}")),
+                flag if flag.starts_with('-') => {
+                    return Err(format!("unexpected {flag:?}: {USAGE}"));
+                }
                 word if plan.name.is_empty() => word.clone_into(&mut plan.name),
                 word if plan.filter.is_none() => plan.filter = Some(word.to_owned()),
                 word => return Err(format!("unexpected {word:?}: {USAGE}")),
             }
         }
-        if plan.name.is_empty() { Err(USAGE.to_owned()) } else { Ok(plan) }
+        if plan.name.is_empty() {
+            Err(USAGE.to_owned())
+        } else {
+            Ok(plan)
+        }
     }
 }
 
@@ -57,29 +63,60 @@ struct Chosen {
 impl Chosen {
     fn of(metadata: &Metadata, plan: &Plan) -> Outcome<Self> {
         let full = format!("sluicegate-{}", plan.name);
-        let find = |package: &&Package| [full.as_str(), &plan.name].contains(&package.name.as_str());
+        let find =
+            |package: &&Package| [full.as_str(), &plan.name].contains(&package.name.as_str());
         let package = metadata.packages.iter().find(find).ok_or_else(|| {
-            let names = metadata.packages.iter().map(|package| package.name.trim_start_matches("sluicegate-"));
-            format!("there is no crate {:?}: there are {}", plan.name, names.collect::<Vec<_>>().join(", "))
+            let names = metadata
+                .packages
+                .iter()
+                .map(|package| package.name.trim_start_matches("sluicegate-"));
+            format!(
+                "there is no crate {:?}: there are {}",
+                plan.name,
+                names.collect::<Vec<_>>().join(", ")
+            )
         })?;
-        let mut parts = plan.filter.iter().flat_map(|filter| filter.splitn(2, "::")).map(str::to_owned);
-        let is_program = |name: &String| package.targets.iter().any(|target| target.is_test() && target.name == *name);
+        let mut parts = plan
+            .filter
+            .iter()
+            .flat_map(|filter| filter.splitn(2, "::"))
+            .map(str::to_owned);
+        let is_program = |name: &String| {
+            package
+                .targets
+                .iter()
+                .any(|target| target.is_test() && target.name == *name)
+        };
         let program = parts.next().filter(is_program);
-        let filter = if program.is_some() { parts.next() } else { plan.filter.clone() };
-        Ok(Self { package: package.name.to_string(), program, filter })
+        let filter = if program.is_some() {
+            parts.next()
+        } else {
+            plan.filter.clone()
+        };
+        Ok(Self {
+            package: package.name.to_string(),
+            program,
+            filter,
+        })
     }
 
     fn run(&self, times: &mut Times, accept: bool) -> Outcome {
         if self.asks_the_model() {
             fetch_model::run()?;
         }
-        times.step("format", || process::echoed(workspace::cargo("fmt").args(["--package", &self.package])))?;
+        times.step("format", || {
+            process::echoed(workspace::cargo("fmt").args(["--package", &self.package]))
+        })?;
         times.step("clippy", || process::echoed(&mut self.clippy()))?;
         times.step("tests", || process::echoed(&mut self.tests(accept)))
     }
 
     fn clippy(&self) -> Command {
-        let targets = if self.program.is_some() { &["--lib", "--bins"][..] } else { &["--all-targets"] };
+        let targets = if self.program.is_some() {
+            &["--lib", "--bins"][..]
+        } else {
+            &["--all-targets"]
+        };
         let mut clippy = self.cargo("clippy");
         clippy.args(targets).args(["--", "-D", "warnings"]);
         clippy
@@ -114,21 +151,30 @@ impl Chosen {
     /// Returns true if some of these tests need the embedded engines.
     fn asks_the_model(&self) -> bool {
         match self.package.as_str() {
-            SERVER => self.program.as_deref().is_none_or(|program| program == "black_box"),
+            SERVER => self
+                .program
+                .as_deref()
+                .is_none_or(|program| program == "black_box"),
             package => package == "sluicegate-text-engine",
         }
     }
 }
 
 const SERVER: &str = "sluicegate-server";
-const USAGE: &str = "expected CRATE [TESTS] [--accept], such as `wire`, `wire data_url` or `server upstreams::u07`";
+const USAGE: &str =
+    "expected CRATE [TESTS] [--accept], such as `wire`, `wire data_url` or `server upstreams::u07`";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn chosen(line: &str) -> Outcome<Chosen> {
-        let plan = Plan::parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())?;
+        let plan = Plan::parse(
+            &line
+                .split_whitespace()
+                .map(OsString::from)
+                .collect::<Vec<_>>(),
+        )?;
         Chosen::of(&workspace::metadata().unwrap(), &plan)
     }
 
@@ -140,11 +186,27 @@ mod tests {
             filter: filter.map(str::to_owned),
         };
         assert_eq!(chosen("wire"), Ok(expected("sluicegate-wire", None, None)));
-        assert_eq!(chosen("wire read::depth"), Ok(expected("sluicegate-wire", None, Some("read::depth"))));
-        assert_eq!(chosen("server upstreams"), Ok(expected(SERVER, Some("upstreams"), None)));
-        assert_eq!(chosen("server upstreams::u07"), Ok(expected(SERVER, Some("upstreams"), Some("u07"))));
-        assert_eq!(chosen("xtask times"), Ok(expected("xtask", None, Some("times"))));
-        assert!(chosen("cellar").unwrap_err().starts_with("there is no crate \"cellar\": there are "));
+        assert_eq!(
+            chosen("wire read::depth"),
+            Ok(expected("sluicegate-wire", None, Some("read::depth")))
+        );
+        assert_eq!(
+            chosen("server upstreams"),
+            Ok(expected(SERVER, Some("upstreams"), None))
+        );
+        assert_eq!(
+            chosen("server upstreams::u07"),
+            Ok(expected(SERVER, Some("upstreams"), Some("u07")))
+        );
+        assert_eq!(
+            chosen("xtask times"),
+            Ok(expected("xtask", None, Some("times")))
+        );
+        assert!(
+            chosen("cellar")
+                .unwrap_err()
+                .starts_with("there is no crate \"cellar\": there are ")
+        );
         assert!(chosen("").unwrap_err().contains("expected CRATE"));
     }
 
@@ -159,6 +221,9 @@ mod tests {
             shown("server black_box"),
             "cargo test --locked --package sluicegate-server --test black_box --quiet -- --test-threads=8"
         );
-        assert_eq!(shown("wire"), "cargo test --locked --package sluicegate-wire --quiet --");
+        assert_eq!(
+            shown("wire"),
+            "cargo test --locked --package sluicegate-wire --quiet --"
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! `cargo xtask interop`: tests the gateway in front of a third-party model server.
 //!
-//! llama-cpp-python serves the weights of the embedded engine over Chat Completions, with code that shares nothing
-//! with ours. The tests in `tests/interop` run a gateway without engines in front of it and send their requests
-//! through that.
+//! llama-cpp-python serves the weights of the embedded engine over Chat Completions, with code that
+//! shares nothing with ours. The tests in `tests/interop` run a gateway without engines in front of
+//! it and send their requests through that.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -15,35 +15,74 @@ use crate::outcome::{At as _, Outcome};
 use crate::process::{self, Killed};
 use crate::{fetch_model, python, workspace};
 
-/// Installs the model and the server if they are absent, and runs the tests; `args` are passed to the test program.
+/// Installs the model and the server if they are absent, and runs the tests; `args` are passed to
+/// the test program.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     let weights = fetch_model::weights()?;
-    println!("installing llama-cpp-python; the first time it is compiled, which takes a C++ compiler and some minutes");
-    let requirements = workspace::root().join("tests").join("interop").join("requirements.txt");
+    println!(
+        "installing llama-cpp-python; the first time it is compiled, which takes a C++ compiler and some minutes"
+    );
+    let requirements = workspace::root()
+        .join("tests")
+        .join("interop")
+        .join("requirements.txt");
     let python = python::environment("interop", &requirements)?;
     let log = workspace::target()?.join("interop.log");
     let mut server = serve(&python, &weights, &log)?;
     let url = greeting(&mut server.0, &log)?;
     println!("llama-cpp-python serves {} at {url}", weights.display());
     let mut test = workspace::cargo("test");
-    test.args(["--locked", "--package", "sluicegate-server", "--no-default-features", "--features", "interop"]);
+    test.args([
+        "--locked",
+        "--package",
+        "sluicegate-server",
+        "--no-default-features",
+        "--features",
+        "interop",
+    ]);
     test.args(["--test", "interop", "--"]);
     // The server handles one request at a time.
     test.args(["--ignored", "--test-threads=1"]).args(args);
-    test.env("SLUICEGATE_INTEROP_URL", url).env("SLUICEGATE_INTEROP_KEY", KEY);
+    test.env("SLUICEGATE_INTEROP_URL", url)
+        .env("SLUICEGATE_INTEROP_KEY", KEY);
     process::run(test.env("SLUICEGATE_INTEROP_LOG", &log))
 }
 
-/// Serves `weights` on a port that the system chooses. The output of the server is written to the file `log`.
+/// Serves `weights` on a port that the system chooses. The output of the server is written to the
+/// file `log`.
 fn serve(python: &Path, weights: &Path, log: &Path) -> Outcome<Killed> {
     let file = File::create(log).at(log)?;
     let mut command = Command::new(python);
-    command.args(["-m", "llama_cpp.server", "--host", "127.0.0.1", "--port", "0", "--api_key", KEY]);
-    command.args(["--model_alias", "smollm2", "--n_ctx", "2048", "--n_threads", "1", "--n_threads_batch", "1"]);
+    command.args([
+        "-m",
+        "llama_cpp.server",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--api_key",
+        KEY,
+    ]);
+    command.args([
+        "--model_alias",
+        "smollm2",
+        "--n_ctx",
+        "2048",
+        "--n_threads",
+        "1",
+        "--n_threads_batch",
+        "1",
+    ]);
     command.arg("--model").arg(weights);
     // They take precedence over its arguments.
-    command.env_remove("HOST").env_remove("PORT").env_remove("CONFIG_FILE");
-    command.env("PYTHONUNBUFFERED", "1").stdout(file.try_clone().at(log)?).stderr(file);
+    command
+        .env_remove("HOST")
+        .env_remove("PORT")
+        .env_remove("CONFIG_FILE");
+    command
+        .env("PYTHONUNBUFFERED", "1")
+        .stdout(file.try_clone().at(log)?)
+        .stderr(file);
     process::start(&mut command).map(Killed)
 }
 
@@ -87,13 +126,24 @@ mod tests {
         let log = std::env::temp_dir().join(format!("xtask-interop-{}", std::process::id()));
         let start = |script: &str| {
             let file = File::create(&log).unwrap();
-            let mut server = Command::new("sh").args(["-c", script]).stderr(file).spawn().unwrap();
+            let mut server = Command::new("sh")
+                .args(["-c", script])
+                .stderr(file)
+                .spawn()
+                .unwrap();
             let url = greeting(&mut server, &log);
             _ = (server.kill(), server.wait());
             url
         };
-        assert_eq!(start("echo INFO: Uvicorn running on http://a:1 >&2; exec sleep 60"), Ok("http://a:1".to_owned()));
-        assert!(start("echo no model >&2").unwrap_err().starts_with("it did not start: see "));
+        assert_eq!(
+            start("echo INFO: Uvicorn running on http://a:1 >&2; exec sleep 60"),
+            Ok("http://a:1".to_owned())
+        );
+        assert!(
+            start("echo no model >&2")
+                .unwrap_err()
+                .starts_with("it did not start: see ")
+        );
         fs::remove_file(log).unwrap();
     }
 }

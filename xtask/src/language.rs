@@ -1,8 +1,9 @@
 //! `cargo xtask language`: measures the language and the shape of the code, crate by crate.
 //!
-//! The figures of a crate are those of its libraries and programs without tests: words of `language/dialect.txt` in a
-//! thousand lines, paragraphs of documentation that begin with an unclear word, the lines of functions (percentiles),
-//! declarations of several variables as a tuple of values, and lines of more than a hundred characters.
+//! The figures of a crate are those of its libraries and programs without tests: words of
+//! `language/dialect.txt` in a thousand lines, paragraphs of documentation that begin with an
+//! unclear word, the lines of functions (percentiles), declarations of several variables as a tuple
+//! of values, and lines of more than a hundred characters.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -28,18 +29,33 @@ pub(crate) fn run() -> Outcome {
     Ok(())
 }
 
-/// The measures of each crate of the product and of xtask, by its folder, without those of its tests.
+/// The measures of each crate of the product and of xtask, by its folder, without those of its
+/// tests.
 pub(crate) fn measures() -> Outcome<BTreeMap<String, Measure>> {
     let root = workspace::root();
     let files = workspace::texts(|name| name.ends_with(".rs"))?;
     let mut crates = BTreeMap::new();
     for package in workspace::metadata()?.packages {
-        let folder = package.manifest_path.parent().and_then(|folder| folder.strip_prefix(&root).ok());
-        let Some(folder) = folder.filter(|folder| folder.starts_with("crates") || *folder == "xtask") else { continue };
+        let folder = package
+            .manifest_path
+            .parent()
+            .and_then(|folder| folder.strip_prefix(&root).ok());
+        let Some(folder) =
+            folder.filter(|folder| folder.starts_with("crates") || *folder == "xtask")
+        else {
+            continue;
+        };
         let targets = modules::of(&package)?;
-        let sources: Vec<_> = targets.iter().flat_map(Modules::values).map(|module| module.file.as_path()).collect();
+        let sources: Vec<_> = targets
+            .iter()
+            .flat_map(Modules::values)
+            .map(|module| module.file.as_path())
+            .collect();
         let mut measure = Measure::default();
-        for (file, text) in files.iter().filter(|(file, _)| Path::new(file).starts_with(folder)) {
+        for (file, text) in files
+            .iter()
+            .filter(|(file, _)| Path::new(file).starts_with(folder))
+        {
             if sources.contains(&Path::new(file)) {
                 measure += Measure::of(text).at(file)?;
             } else {
@@ -76,15 +92,30 @@ impl Measure {
     fn of(text: &str) -> Outcome<Self> {
         let source = Source::parse(text)?;
         let is_test = |number: usize| source.tests.iter().any(|lines| lines.contains(&number));
-        let (tests, lines): (Vec<_>, Vec<_>) = (1..).zip(text.lines()).partition(|(number, _)| is_test(*number));
-        let openings: Vec<_> = openings(text).filter(|(number, _)| !is_test(*number)).map(|(_, word)| word).collect();
+        let (tests, lines): (Vec<_>, Vec<_>) = (1..)
+            .zip(text.lines())
+            .partition(|(number, _)| is_test(*number));
+        let openings: Vec<_> = openings(text)
+            .filter(|(number, _)| !is_test(*number))
+            .map(|(_, word)| word)
+            .collect();
         let mut measure = Self {
             lines: lines.len(),
             tests: tests.len(),
-            dialect: lines.iter().flat_map(|(_, line)| words(line)).filter(|word| is_dialect(word)).count(),
+            dialect: lines
+                .iter()
+                .flat_map(|(_, line)| words(line))
+                .filter(|word| is_dialect(word))
+                .count(),
             docs: openings.len(),
-            unclear: openings.iter().filter(|word| UNCLEAR.contains(word)).count(),
-            wide: lines.iter().filter(|(_, line)| line.chars().count() > WIDE).count(),
+            unclear: openings
+                .iter()
+                .filter(|word| UNCLEAR.contains(word))
+                .count(),
+            wide: lines
+                .iter()
+                .filter(|(_, line)| line.chars().count() > WIDE)
+                .count(),
             ..Self::default()
         };
         measure.walk(&source.tokens);
@@ -96,13 +127,22 @@ impl Measure {
         for (at, token) in tokens.iter().enumerate() {
             match &tokens[at..] {
                 [TokenTree::Ident(word), TokenTree::Ident(_), rest @ ..] if word == "fn" => {
-                    let body = rest.iter().take_while(|token| !is_punct(token, ';')).find(|token| is_braced(token));
-                    let lines = |body: &TokenTree| body.span().end().line + 1 - word.span().start().line;
+                    let body = rest
+                        .iter()
+                        .take_while(|token| !is_punct(token, ';'))
+                        .find(|token| is_braced(token));
+                    let lines =
+                        |body: &TokenTree| body.span().end().line + 1 - word.span().start().line;
                     self.functions.extend(body.map(lines));
                 }
-                [TokenTree::Ident(word), TokenTree::Group(_), equals, TokenTree::Group(_), end, ..]
-                    if word == "let" && is_punct(equals, '=') && is_punct(end, ';') =>
-                {
+                [
+                    TokenTree::Ident(word),
+                    TokenTree::Group(_),
+                    equals,
+                    TokenTree::Group(_),
+                    end,
+                    ..,
+                ] if word == "let" && is_punct(equals, '=') && is_punct(end, ';') => {
                     self.tuples += 1;
                 }
                 _ => {}
@@ -160,45 +200,63 @@ impl AddAssign for Measure {
 }
 
 fn rate(count: usize, of: usize, scale: f64) -> f64 {
-    if of == 0 { 0.0 } else { count as f64 / of as f64 * scale }
+    if of == 0 {
+        0.0
+    } else {
+        count as f64 / of as f64 * scale
+    }
 }
 
 /// Returns true for a word of [`DIALECT`].
 fn is_dialect(word: &str) -> bool {
-    DIALECT.split_whitespace().any(|other| other.eq_ignore_ascii_case(word))
+    DIALECT
+        .split_whitespace()
+        .any(|other| other.eq_ignore_ascii_case(word))
 }
 
 /// The first word of each paragraph of documentation, with its line.
 pub(crate) fn openings(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut before = "";
-    (1..).zip(text.lines().map(str::trim_start)).filter_map(move |(number, line)| {
-        let marker = MARKERS.into_iter().find(|marker| line.starts_with(marker)).unwrap_or_default();
-        let is_opening = !marker.is_empty() && marker != before;
-        before = marker;
-        is_opening.then(|| Some((number, line[marker.len()..].split_whitespace().next()?)))?
-    })
+    (1..)
+        .zip(text.lines().map(str::trim_start))
+        .filter_map(move |(number, line)| {
+            let marker = MARKERS
+                .into_iter()
+                .find(|marker| line.starts_with(marker))
+                .unwrap_or_default();
+            let is_opening = !marker.is_empty() && marker != before;
+            before = marker;
+            is_opening.then(|| Some((number, line[marker.len()..].split_whitespace().next()?)))?
+        })
 }
 
 /// The words of a line; names are split at underscores and capitals.
 fn words(line: &str) -> impl Iterator<Item = &str> {
-    line.split(|letter: char| !letter.is_alphabetic()).flat_map(|name| {
-        let is_constant = !name.contains(char::is_lowercase);
-        let mut rest = name;
-        iter::from_fn(move || {
-            let next = rest.char_indices().skip(1).find(|(_, letter)| letter.is_uppercase() && !is_constant);
-            let (word, after) = rest.split_at(next.map_or(rest.len(), |(at, _)| at));
-            rest = after;
-            (!word.is_empty()).then_some(word)
+    line.split(|letter: char| !letter.is_alphabetic())
+        .flat_map(|name| {
+            let is_constant = !name.contains(char::is_lowercase);
+            let mut rest = name;
+            iter::from_fn(move || {
+                let next = rest
+                    .char_indices()
+                    .skip(1)
+                    .find(|(_, letter)| letter.is_uppercase() && !is_constant);
+                let (word, after) = rest.split_at(next.map_or(rest.len(), |(at, _)| at));
+                rest = after;
+                (!word.is_empty()).then_some(word)
+            })
         })
-    })
 }
 
 const HEAD: &str = "crate           lines   tests        dialect  unclear docs  functions 50/90/99/100  tuples    wide";
 const MARKERS: [&str; 2] = ["//! ", "/// "];
 const WIDE: usize = 100;
 /// Words that begin documentation without naming the item or its action.
-const UNCLEAR: [&str; 10] = ["What", "Whether", "Who", "Whom", "Whose", "How", "Which", "So", "As", "Of"];
-/// Words that stand where the field has clearer names. In a file of their own, so that they are not counted here.
+const UNCLEAR: [&str; 10] = [
+    "What", "Whether", "Who", "Whom", "Whose", "How", "Which", "So", "As", "Of",
+];
+/// Words that stand where the field has clearer names. In a file of their own, so that they are not
+/// counted here.
 const DIALECT: &str = include_str!("language/dialect.txt");
 
 #[cfg(test)]
@@ -234,16 +292,36 @@ mod tests {
     #[test]
     fn tests_are_left_out_of_the_figures() {
         let measure = Measure::of(&TEXT.join("\n")).unwrap();
-        let expected =
-            Measure { lines: 18, tests: 5, dialect: 5, docs: 4, unclear: 2, functions: vec![6, 1], tuples: 1, wide: 1 };
+        let expected = Measure {
+            lines: 18,
+            tests: 5,
+            dialect: 5,
+            docs: 4,
+            unclear: 2,
+            functions: vec![6, 1],
+            tuples: 1,
+            wide: 1,
+        };
         assert_eq!(measure, expected);
         assert_eq!(measure.dialect_rate(), 5.0 / 18.0 * 1000.0);
     }
 
     #[test]
     fn a_row_has_the_percentiles_of_all_functions() {
-        let mut measure = Measure { lines: 2000, dialect: 3, docs: 4, unclear: 1, wide: 10, ..Measure::default() };
-        (1..=200).for_each(|lines| measure += Measure { functions: vec![lines], ..Measure::default() });
+        let mut measure = Measure {
+            lines: 2000,
+            dialect: 3,
+            docs: 4,
+            unclear: 1,
+            wide: 10,
+            ..Measure::default()
+        };
+        (1..=200).for_each(|lines| {
+            measure += Measure {
+                functions: vec![lines],
+                ..Measure::default()
+            }
+        });
         assert_eq!(
             measure.row("sse"),
             "sse              2000       0            1.5       25.0 %  100 /180 /198 /200       0    0.5 %"

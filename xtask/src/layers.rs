@@ -48,24 +48,114 @@ pub(crate) fn find(name: &str) -> Option<&'static LayerCrate> {
 
 /// The table, top row first.
 pub(crate) const LAYERS: &[LayerCrate] = &[
-    LayerCrate { name: "server", row: 6, may: May::UseBelow(6), tests_may: &["simulator"] },
-    LayerCrate { name: "simulator", row: 6, may: May::UseBelow(4), tests_may: &[] },
-    LayerCrate { name: "upstream", row: 5, may: May::Use(&["engine", "net", "translate"]), tests_may: &[] },
-    LayerCrate { name: "fetch", row: 5, may: May::Use(&["net", "picture"]), tests_may: &[] },
-    LayerCrate { name: "text-engine", row: 4, may: May::Use(&["engine", "picture", "wire"]), tests_may: &[] },
-    LayerCrate { name: "image-engine", row: 4, may: May::Use(&["engine", "picture", "wire"]), tests_may: &[] },
-    LayerCrate { name: "net", row: 4, may: May::Use(&[]), tests_may: &[] },
-    LayerCrate { name: "translate", row: 3, may: May::UseBelow(3), tests_may: &[] },
-    LayerCrate { name: "catalog", row: 3, may: May::UseBelow(3), tests_may: &[] },
-    LayerCrate { name: "responses", row: 2, may: May::Use(&["sse", "wire"]), tests_may: &[] },
-    LayerCrate { name: "chat", row: 2, may: May::Use(&["sse", "wire"]), tests_may: &[] },
-    LayerCrate { name: "messages", row: 2, may: May::Use(&["sse", "wire"]), tests_may: &[] },
-    LayerCrate { name: "images", row: 2, may: May::Use(&["picture", "sse", "wire"]), tests_may: &[] },
-    LayerCrate { name: "engine", row: 1, may: May::Use(&["wire"]), tests_may: &[] },
-    LayerCrate { name: "auth", row: 1, may: May::Use(&[]), tests_may: &[] },
-    LayerCrate { name: "picture", row: 1, may: May::Use(&[]), tests_may: &[] },
-    LayerCrate { name: "wire", row: 0, may: May::Use(&[]), tests_may: &[] },
-    LayerCrate { name: "sse", row: 0, may: May::Use(&[]), tests_may: &[] },
+    LayerCrate {
+        name: "server",
+        row: 6,
+        may: May::UseBelow(6),
+        tests_may: &["simulator"],
+    },
+    LayerCrate {
+        name: "simulator",
+        row: 6,
+        may: May::UseBelow(4),
+        tests_may: &[],
+    },
+    LayerCrate {
+        name: "upstream",
+        row: 5,
+        may: May::Use(&["engine", "net", "translate"]),
+        tests_may: &[],
+    },
+    LayerCrate {
+        name: "fetch",
+        row: 5,
+        may: May::Use(&["net", "picture"]),
+        tests_may: &[],
+    },
+    LayerCrate {
+        name: "text-engine",
+        row: 4,
+        may: May::Use(&["engine", "picture", "wire"]),
+        tests_may: &[],
+    },
+    LayerCrate {
+        name: "image-engine",
+        row: 4,
+        may: May::Use(&["engine", "picture", "wire"]),
+        tests_may: &[],
+    },
+    LayerCrate {
+        name: "net",
+        row: 4,
+        may: May::Use(&[]),
+        tests_may: &[],
+    },
+    LayerCrate {
+        name: "translate",
+        row: 3,
+        may: May::UseBelow(3),
+        tests_may: &[],
+    },
+    LayerCrate {
+        name: "catalog",
+        row: 3,
+        may: May::UseBelow(3),
+        tests_may: &[],
+    },
+    LayerCrate {
+        name: "responses",
+        row: 2,
+        may: May::Use(&["sse", "wire"]),
+        tests_may: &[],
+    },
+    LayerCrate {
+        name: "chat",
+        row: 2,
+        may: May::Use(&["sse", "wire"]),
+        tests_may: &[],
+    },
+    LayerCrate {
+        name: "messages",
+        row: 2,
+        may: May::Use(&["sse", "wire"]),
+        tests_may: &[],
+    },
+    LayerCrate {
+        name: "images",
+        row: 2,
+        may: May::Use(&["picture", "sse", "wire"]),
+        tests_may: &[],
+    },
+    LayerCrate {
+        name: "engine",
+        row: 1,
+        may: May::Use(&["wire"]),
+        tests_may: &[],
+    },
+    LayerCrate {
+        name: "auth",
+        row: 1,
+        may: May::Use(&[]),
+        tests_may: &[],
+    },
+    LayerCrate {
+        name: "picture",
+        row: 1,
+        may: May::Use(&[]),
+        tests_may: &[],
+    },
+    LayerCrate {
+        name: "wire",
+        row: 0,
+        may: May::Use(&[]),
+        tests_may: &[],
+    },
+    LayerCrate {
+        name: "sse",
+        row: 0,
+        may: May::Use(&[]),
+        tests_may: &[],
+    },
 ];
 
 const FIRST_ROW_THAT_COMBINES: u8 = 3;
@@ -79,7 +169,12 @@ mod tests {
     fn every_permission_points_strictly_down() {
         for krate in LAYERS {
             for other in LAYERS.iter().filter(|other| krate.may_use(other, false)) {
-                assert!(other.row < krate.row, "{} may use {}", krate.name, other.name);
+                assert!(
+                    other.row < krate.row,
+                    "{} may use {}",
+                    krate.name,
+                    other.name
+                );
             }
         }
     }
@@ -87,9 +182,20 @@ mod tests {
     #[test]
     fn every_crate_is_in_the_table_once() {
         for (i, one) in LAYERS.iter().enumerate() {
-            assert!(LAYERS[i + 1..].iter().all(|other| other.name != one.name), "{} twice", one.name);
+            assert!(
+                LAYERS[i + 1..].iter().all(|other| other.name != one.name),
+                "{} twice",
+                one.name
+            );
             let May::Use(names) = one.may else { continue };
-            assert!(names.iter().chain(one.tests_may).all(|name| find(name).is_some()), "{}", one.name);
+            assert!(
+                names
+                    .iter()
+                    .chain(one.tests_may)
+                    .all(|name| find(name).is_some()),
+                "{}",
+                one.name
+            );
         }
     }
 }

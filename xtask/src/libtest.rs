@@ -19,7 +19,9 @@ impl TestResults {
             if let Some(name) = rest.strip_suffix(" has been running for over 60 seconds") {
                 results.running.insert(name.to_owned());
             }
-            let Some((name, result)) = rest.rsplit_once(" ... ") else { continue };
+            let Some((name, result)) = rest.rsplit_once(" ... ") else {
+                continue;
+            };
             let name = name.strip_suffix(" - should panic").unwrap_or(name);
             match result {
                 "ok" => results.passed.insert(name.to_owned()),
@@ -37,9 +39,12 @@ impl TestResults {
     }
 }
 
-/// The part of a program's output in which it describes its failures; all of it when there is no such part.
+/// The part of a program's output in which it describes its failures; all of it when there is no
+/// such part.
 pub(crate) fn failures(output: &str) -> &str {
-    output.find("\nfailures:\n").map_or(output, |at| &output[at + 1..])
+    output
+        .find("\nfailures:\n")
+        .map_or(output, |at| &output[at + 1..])
 }
 
 #[cfg(test)]
@@ -70,7 +75,12 @@ test result: FAILED. 3 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; 
     #[test]
     fn each_result_is_read() {
         let results = TestResults::of(OUTPUT);
-        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
+        let names = |names: &[&str]| {
+            names
+                .iter()
+                .map(ToString::to_string)
+                .collect::<BTreeSet<_>>()
+        };
         assert_eq!(results.passed, names(&["a::one", "a::two", "b::six"]));
         assert_eq!(results.failed, names(&["b::three"]));
         assert_eq!(results.running, names(&["b::five"]));

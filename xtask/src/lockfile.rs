@@ -23,8 +23,13 @@ pub(crate) fn problems(text: &str) -> Result<Vec<String>, toml::de::Error> {
         if let Some((_, why)) = BANNED.iter().find(|(banned, _)| banned == name) {
             found.push(format!("{name} {version} is locked: {why}"));
         }
-        if let Some((_, least)) = LEAST.iter().find(|(package, least)| package == name && version < least) {
-            found.push(format!("{name} {version} is locked, but versions below {least} have known vulnerabilities"));
+        if let Some((_, least)) = LEAST
+            .iter()
+            .find(|(package, least)| package == name && version < least)
+        {
+            found.push(format!(
+                "{name} {version} is locked, but versions below {least} have known vulnerabilities"
+            ));
         }
     }
     Ok(found)

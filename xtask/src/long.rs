@@ -1,8 +1,8 @@
 //! The long tier: `cargo xtask ci --tier long`.
 //!
-//! It has the checks that take too long for every change. Each part writes a row in `tests/LONG.md` with the commit
-//! that it ran on. The short tier fails when too many commits have changed the part's area since, and runs one small
-//! share of a part each time, chosen by the seed.
+//! It has the checks that take too long for every change. Each part writes a row in `tests/LONG.md`
+//! with the commit that it ran on. The short tier fails when too many commits have changed the
+//! part's area since, and runs one small share of a part each time, chosen by the seed.
 
 mod page;
 mod parts;
@@ -17,7 +17,10 @@ use crate::{history, process, seed, workspace};
 
 /// The parts of the long tier as steps, each of which writes its row.
 pub(crate) fn steps() -> Vec<Step> {
-    PARTS.iter().map(|part| Step::new(part.name, part.about, || record(part))).collect()
+    PARTS
+        .iter()
+        .map(|part| Step::new(part.name, part.about, || record(part)))
+        .collect()
 }
 
 /// Checks that no row is too old for the changes since.
@@ -32,25 +35,33 @@ pub(crate) fn check_age() -> Outcome {
     Ok(())
 }
 
-/// The problem of a part's row, in one sentence. `changes` counts the commits that have changed an area since another
-/// commit.
+/// The problem of a part's row, in one sentence. `changes` counts the commits that have changed an
+/// area since another commit.
 fn problem(
     part: &Part,
     row: Option<&Row>,
     changes: impl Fn(&str, &[&str]) -> Outcome<usize>,
 ) -> Outcome<Option<String>> {
-    let Part { name, area, most, .. } = part;
+    let Part {
+        name, area, most, ..
+    } = part;
     let found = match row {
         None => "has no row".to_owned(),
-        Some(Row { result, commit, .. }) if result.starts_with("FAILED") => format!("failed on {commit}"),
+        Some(Row { result, commit, .. }) if result.starts_with("FAILED") => {
+            format!("failed on {commit}")
+        }
         Some(Row { commit, .. }) => match changes(commit, area)? {
             commits if commits > *most => {
-                format!("last ran on {commit}, and {commits} commits have changed its area since ({most} are allowed)")
+                format!(
+                    "last ran on {commit}, and {commits} commits have changed its area since ({most} are allowed)"
+                )
             }
             _ => return Ok(None),
         },
     };
-    Ok(Some(format!("'{name}' {found}: run `cargo xtask ci --tier long --only {name}`")))
+    Ok(Some(format!(
+        "'{name}' {found}: run `cargo xtask ci --tier long --only {name}`"
+    )))
 }
 
 /// Runs a share of one part, chosen by the seed, within minutes.
@@ -74,9 +85,17 @@ fn record(part: &Part) -> Outcome {
     let result = outcome.as_ref().map_or_else(failed, Clone::clone);
     let minutes = begun.elapsed().as_secs_f64() / 60.0;
     // In UTC, as `2026-01-31`.
-    let date = process::output(Command::new("date").args(["-u", "+%F"]))?.trim().to_owned();
+    let date = process::output(Command::new("date").args(["-u", "+%F"]))?
+        .trim()
+        .to_owned();
     let mut page = Page::parse(&workspace::read(PATH).unwrap_or_default())?;
-    page.put(Row { part: part.name.to_owned(), result, commit, date, minutes: format!("{minutes:.1}") });
+    page.put(Row {
+        part: part.name.to_owned(),
+        result,
+        commit,
+        date,
+        minutes: format!("{minutes:.1}"),
+    });
     workspace::write(PATH, page.text(&PARTS.map(|part| part.name)))?;
     outcome.map(drop)
 }
@@ -87,7 +106,11 @@ fn committed(part: &Part) -> Outcome<String> {
     let changed = process::output(status.args(part.area))?;
     // The pages that the parts themselves write.
     if let Some(line) = changed.lines().find(|line| !line.ends_with(".md")) {
-        return Err(format!("'{}' runs on a commit, but this is not committed: {}", part.name, line.trim()));
+        return Err(format!(
+            "'{}' runs on a commit, but this is not committed: {}",
+            part.name,
+            line.trim()
+        ));
     }
     workspace::commit()
 }
@@ -98,19 +121,33 @@ const PATH: &str = "tests/LONG.md";
 mod tests {
     use super::*;
 
-    const PART: Part =
-        Part { name: "soak", about: "", area: &["crates/sse", "Cargo.lock"], most: 1, run: || Ok(String::new()) };
+    const PART: Part = Part {
+        name: "soak",
+        about: "",
+        area: &["crates/sse", "Cargo.lock"],
+        most: 1,
+        run: || Ok(String::new()),
+    };
 
     fn row(result: &str) -> Row {
-        let [part, commit, date, minutes] = ["soak", "0123456", "2026-01-31", "1.0"].map(str::to_owned);
-        Row { part, result: result.to_owned(), commit, date, minutes }
+        let [part, commit, date, minutes] =
+            ["soak", "0123456", "2026-01-31", "1.0"].map(str::to_owned);
+        Row {
+            part,
+            result: result.to_owned(),
+            commit,
+            date,
+            minutes,
+        }
     }
 
     #[test]
     fn a_row_is_too_old_past_what_its_part_allows() {
         assert_eq!(problem(&PART, Some(&row("passed")), |_, _| Ok(1)), Ok(None));
         assert_eq!(
-            problem(&PART, Some(&row("passed")), |_, _| Ok(2)).unwrap().unwrap(),
+            problem(&PART, Some(&row("passed")), |_, _| Ok(2))
+                .unwrap()
+                .unwrap(),
             "'soak' last ran on 0123456, and 2 commits have changed its area since (1 are allowed): run `cargo \
              xtask ci --tier long --only soak`"
         );

@@ -59,7 +59,9 @@ fn main() -> ExitCode {
 }
 
 fn run_task(args: &[OsString]) -> Outcome {
-    let Some((name, args)) = args.split_first() else { return usage() };
+    let Some((name, args)) = args.split_first() else {
+        return usage();
+    };
     match name.to_str() {
         Some("serve") => serve::run(args),
         Some("test") => test::run(args),
@@ -95,7 +97,9 @@ fn usage() -> Outcome {
 fn no_arguments(args: &[OsString]) -> Outcome {
     match args {
         [] => Ok(()),
-        [first, ..] => Err(format!("this task takes no arguments, but {first:?} was given")),
+        [first, ..] => Err(format!(
+            "this task takes no arguments, but {first:?} was given"
+        )),
     }
 }
 

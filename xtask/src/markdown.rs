@@ -8,7 +8,8 @@ pub(crate) fn row<const N: usize>(cells: [&str; N]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// The cells of all rows of the tables in a page, without their heads; an error if a row has another number of cells.
+/// The cells of all rows of the tables in a page, without their heads; an error if a row has
+/// another number of cells.
 pub(crate) fn rows<const N: usize>(page: &str) -> Outcome<Vec<[String; N]>> {
     let mut rows = Vec::new();
     let mut is_head = true;
@@ -16,7 +17,11 @@ pub(crate) fn rows<const N: usize>(page: &str) -> Outcome<Vec<[String; N]>> {
         if line.starts_with("|---") || !line.starts_with('|') {
             is_head = !line.starts_with('|');
         } else if !is_head {
-            rows.push(cells(line).try_into().map_err(|_| format!("a row needs {N} cells: {line:?}"))?);
+            rows.push(
+                cells(line)
+                    .try_into()
+                    .map_err(|_| format!("a row needs {N} cells: {line:?}"))?,
+            );
         }
     }
     Ok(rows)
@@ -26,7 +31,10 @@ pub(crate) fn rows<const N: usize>(page: &str) -> Outcome<Vec<[String; N]>> {
 fn cells(line: &str) -> Vec<String> {
     // Bars in a cell are escaped: they are put aside as a character that no page has.
     let line = line.replace("\\|", "\0");
-    line.trim_matches('|').split('|').map(|cell| cell.trim().replace('\0', "|")).collect()
+    line.trim_matches('|')
+        .split('|')
+        .map(|cell| cell.trim().replace('\0', "|"))
+        .collect()
 }
 
 /// Text as code.
@@ -48,6 +56,9 @@ mod tests {
         );
         let expected = [["a|b", "", "`c`"], ["1", "2 3", "4"]].map(|row| row.map(str::to_owned));
         assert_eq!(rows(&page), Ok(expected.to_vec()));
-        assert_eq!(rows::<2>(&page), Err("a row needs 2 cells: \"| a\\\\|b |  | `c` |\"".to_owned()));
+        assert_eq!(
+            rows::<2>(&page),
+            Err("a row needs 2 cells: \"| a\\\\|b |  | `c` |\"".to_owned())
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! `cargo xtask mutate`: plants one fault in the product at a time and checks that a test fails.
 //!
-//! The faults are listed in `tests/mutations`. The work is done on a copy in `target/mutate`, with a separate target
-//! folder that stays warm, so that the work tree is never changed; edits in the work tree during a run have no effect
-//! on it.
+//! The faults are listed in `tests/mutations`. The work is done on a copy in `target/mutate`, with
+//! a separate target folder that stays warm, so that the work tree is never changed; edits in the
+//! work tree during a run have no effect on it.
 
 mod built;
 mod copy;
@@ -35,7 +35,9 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
         chosen = due(chosen, &page)?;
     }
     if plan.list {
-        chosen.iter().for_each(|mutation| println!("{:<40} {}", mutation.name, mutation.why));
+        chosen
+            .iter()
+            .for_each(|mutation| println!("{:<40} {}", mutation.name, mutation.why));
         return Ok(());
     }
     if plan.write {
@@ -73,7 +75,9 @@ fn due<'a>(chosen: Vec<&'a Mutation>, page: &Page) -> Outcome<Vec<&'a Mutation>>
                 let area = mutation.area();
                 let count = match changes.entry((commit, area.clone())) {
                     Entry::Occupied(known) => *known.get(),
-                    Entry::Vacant(unknown) => *unknown.insert(history::changes_since(commit, &[&area])?),
+                    Entry::Vacant(unknown) => {
+                        *unknown.insert(history::changes_since(commit, &[&area])?)
+                    }
                 };
                 count <= FRESH
             }
@@ -85,11 +89,12 @@ fn due<'a>(chosen: Vec<&'a Mutation>, page: &Page) -> Outcome<Vec<&'a Mutation>>
     Ok(due)
 }
 
-/// The number of commits that may have changed the crate of a mutation since it was tried, until it is tried again.
+/// The number of commits that may have changed the crate of a mutation since it was tried, until it
+/// is tried again.
 const FRESH: usize = 60;
 
-/// Checks that every mutation still matches the code: `cargo xtask tidy` does so, since all of the trials take too
-/// long.
+/// Checks that every mutation still matches the code: `cargo xtask tidy` does so, since all of the
+/// trials take too long.
 pub(crate) fn problems() -> Outcome<Vec<String>> {
     Ok(list::problems(&list::read()?))
 }
@@ -113,14 +118,18 @@ pub(crate) fn trials() -> Outcome<Vec<Trial>> {
         is_tried: page.is_tried(mutation),
         caught_by: page.caught_by(mutation),
     };
-    Ok(all.iter().filter(|mutation| !mutation.rows.is_empty()).map(trial).collect())
+    Ok(all
+        .iter()
+        .filter(|mutation| !mutation.rows.is_empty())
+        .map(trial)
+        .collect())
 }
 
 /// The result of each mutation, by its name.
 type Findings = BTreeMap<String, Finding>;
 
-/// Tries one after another until the time is over, and reports each finding immediately; also returns the problems
-/// that have to be fixed.
+/// Tries one after another until the time is over, and reports each finding immediately; also
+/// returns the problems that have to be fixed.
 fn judge(
     chosen: &[&Mutation],
     plan: &Plan,
@@ -132,13 +141,21 @@ fn judge(
     let mut wrong = Vec::new();
     let chosen = ordered(chosen, |mutation| !plan.built || trials.is_built(mutation));
     for (number, mutation) in chosen.iter().enumerate() {
-        if plan.minutes.is_some_and(|minutes| started.elapsed() >= Duration::from_mins(minutes.into())) {
+        if plan
+            .minutes
+            .is_some_and(|minutes| started.elapsed() >= Duration::from_mins(minutes.into()))
+        {
             break;
         }
         if plan.build {
             print!("{}/{} {}: ", number + 1, chosen.len(), mutation.name);
             let unbuilt = trials.build(mutation)?;
-            println!("{}", unbuilt.as_ref().map_or("built".to_owned(), |finding| finding.verdict.to_string()));
+            println!(
+                "{}",
+                unbuilt
+                    .as_ref()
+                    .map_or("built".to_owned(), |finding| finding.verdict.to_string())
+            );
             unbuilt.map_or(Ok(()), |finding| report(mutation, &finding))?;
             continue;
         }
@@ -153,7 +170,11 @@ fn judge(
                 wrong.push(error);
             }
             Ok(finding) => {
-                println!("{} {}", finding.verdict, finding.by.first().map_or("", String::as_str));
+                println!(
+                    "{} {}",
+                    finding.verdict,
+                    finding.by.first().map_or("", String::as_str)
+                );
                 report(mutation, &finding)?;
                 wrong.extend(finding.verdict.wrong(mutation));
                 findings.insert(mutation.name.clone(), finding);
@@ -211,32 +232,49 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The mutations whose names begin with one of those given, or that have a row of that name, or all.
+    /// The mutations whose names begin with one of those given, or that have a row of that name, or
+    /// all.
     fn choose<'a>(&self, all: &'a [Mutation]) -> Outcome<Vec<&'a Mutation>> {
-        let is_of =
-            |mutation: &Mutation, name: &String| mutation.name.starts_with(name) || mutation.rows.contains(name);
-        if let Some(name) = self.names.iter().find(|name| !all.iter().any(|mutation| is_of(mutation, name))) {
-            return Err(format!("there is no mutation {name:?}: `cargo xtask mutate --list` names them"));
+        let is_of = |mutation: &Mutation, name: &String| {
+            mutation.name.starts_with(name) || mutation.rows.contains(name)
+        };
+        if let Some(name) = self
+            .names
+            .iter()
+            .find(|name| !all.iter().any(|mutation| is_of(mutation, name)))
+        {
+            return Err(format!(
+                "there is no mutation {name:?}: `cargo xtask mutate --list` names them"
+            ));
         }
-        let is_chosen =
-            |mutation: &&Mutation| self.names.is_empty() || self.names.iter().any(|name| is_of(mutation, name));
+        let is_chosen = |mutation: &&Mutation| {
+            self.names.is_empty() || self.names.iter().any(|name| is_of(mutation, name))
+        };
         Ok(all.iter().filter(is_chosen).collect())
     }
 }
 
 fn number(flag: &str, word: Option<&str>) -> Outcome<u16> {
-    let number = word.and_then(|word| word.parse().ok()).filter(|number| *number > 0);
+    let number = word
+        .and_then(|word| word.parse().ok())
+        .filter(|number| *number > 0);
     number.ok_or_else(|| format!("{flag} takes a number, such as 1, not {word:?}"))
 }
 
-const USAGE: &str = "[--list] [--build] [--built] [--write] [--due] [--jobs N] [--minutes N] [NAME…]";
+const USAGE: &str =
+    "[--list] [--build] [--built] [--write] [--due] [--jobs N] [--minutes N] [NAME…]";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn parse(line: &str) -> Outcome<Plan> {
-        Plan::parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
+        Plan::parse(
+            &line
+                .split_whitespace()
+                .map(OsString::from)
+                .collect::<Vec<_>>(),
+        )
     }
 
     #[test]
@@ -245,21 +283,55 @@ mod tests {
         assert_eq!(parse(""), Ok(Plan::default()));
         assert_eq!(
             parse("sse --write --jobs 2 wire-depth"),
-            Ok(Plan { write: true, jobs: Some(2), names: names(&["sse", "wire-depth"]), ..Plan::default() })
+            Ok(Plan {
+                write: true,
+                jobs: Some(2),
+                names: names(&["sse", "wire-depth"]),
+                ..Plan::default()
+            })
         );
-        assert_eq!(parse("--due --minutes 5"), Ok(Plan { due: true, minutes: Some(5), ..Plan::default() }));
+        assert_eq!(
+            parse("--due --minutes 5"),
+            Ok(Plan {
+                due: true,
+                minutes: Some(5),
+                ..Plan::default()
+            })
+        );
         assert!(parse("--jobs 0").unwrap_err().contains("takes a number"));
-        assert!(parse("--fast").unwrap_err().contains("unexpected \"--fast\""));
+        assert!(
+            parse("--fast")
+                .unwrap_err()
+                .contains("unexpected \"--fast\"")
+        );
     }
 
     #[test]
     fn names_choose_by_their_beginning_and_rows_choose_theirs() {
         let all = list::read().unwrap();
         assert_eq!(parse("").unwrap().choose(&all).unwrap().len(), all.len());
-        assert!(parse("no-such-guard").unwrap().choose(&all).unwrap_err().contains("no mutation \"no-such-guard\""));
+        assert!(
+            parse("no-such-guard")
+                .unwrap()
+                .choose(&all)
+                .unwrap_err()
+                .contains("no mutation \"no-such-guard\"")
+        );
         let one = &all[0].name;
-        assert!(parse(one).unwrap().choose(&all).unwrap().iter().any(|mutation| mutation.name == *one));
+        assert!(
+            parse(one)
+                .unwrap()
+                .choose(&all)
+                .unwrap()
+                .iter()
+                .any(|mutation| mutation.name == *one)
+        );
         let of_row = parse("H1").unwrap().choose(&all).unwrap();
-        assert!(!of_row.is_empty() && of_row.iter().all(|mutation| mutation.rows.contains(&"H1".to_owned())));
+        assert!(
+            !of_row.is_empty()
+                && of_row
+                    .iter()
+                    .all(|mutation| mutation.rows.contains(&"H1".to_owned()))
+        );
     }
 }

@@ -19,7 +19,11 @@ impl<T, E: Display> At<T> for Result<T, E> {
 
 /// Fails with all problems that a check has found, if there are any, below a title.
 pub(crate) fn no_problems(title: &str, problems: &[String]) -> Outcome {
-    if problems.is_empty() { Ok(()) } else { Err(format!("{title}:\n  {}", problems.join("\n  "))) }
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("{title}:\n  {}", problems.join("\n  ")))
+    }
 }
 
 #[cfg(test)]
@@ -30,6 +34,9 @@ mod tests {
     fn problems_are_listed_below_the_title() {
         assert_eq!(no_problems("untidy", &[]), Ok(()));
         let problems = ["a.rs:1: a tab".to_owned(), "b.rs:2: a tab".to_owned()];
-        assert_eq!(no_problems("untidy", &problems), Err("untidy:\n  a.rs:1: a tab\n  b.rs:2: a tab".to_owned()));
+        assert_eq!(
+            no_problems("untidy", &problems),
+            Err("untidy:\n  a.rs:1: a tab\n  b.rs:2: a tab".to_owned())
+        );
     }
 }

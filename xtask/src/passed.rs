@@ -18,31 +18,54 @@ pub(crate) struct Passed {
 
 impl Passed {
     pub(crate) fn new(root: &str, path: &str) -> Self {
-        Self { root: root.to_owned(), path: path.to_owned() }
+        Self {
+            root: root.to_owned(),
+            path: path.to_owned(),
+        }
     }
 
-    /// Returns true if this is the test `name` of the source `file`: a file is a module of the folder with its root.
+    /// Returns true if this is the test `name` of the source `file`: a file is a module of the
+    /// folder with its root.
     pub(crate) fn is(&self, file: &str, name: &str) -> bool {
         let folder = self.root.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let Some(file_within) = file.strip_prefix(folder).and_then(|file| file.strip_prefix('/')) else { return false };
+        let Some(file_within) = file
+            .strip_prefix(folder)
+            .and_then(|file| file.strip_prefix('/'))
+        else {
+            return false;
+        };
         let modules = match file == self.root {
             true => String::new(),
-            false => format!("{}::", file_within.trim_end_matches(".rs").replace('/', "::")),
+            false => format!(
+                "{}::",
+                file_within.trim_end_matches(".rs").replace('/', "::")
+            ),
         };
-        let inner = self.path.strip_prefix(&modules).and_then(|path| path.strip_suffix(name));
+        let inner = self
+            .path
+            .strip_prefix(&modules)
+            .and_then(|path| path.strip_suffix(name));
         inner.is_some_and(|between| between.is_empty() || between.ends_with("::"))
     }
 }
 
 /// The tests of the last run; an error if there was none.
 pub(crate) fn last() -> Outcome<BTreeSet<Passed>> {
-    let text = fs::read_to_string(file()?).map_err(|_| "no tests were run yet: run `cargo xtask test`".to_owned())?;
-    Ok(text.lines().filter_map(|line| line.split_once(' ')).map(|(root, path)| Passed::new(root, path)).collect())
+    let text = fs::read_to_string(file()?)
+        .map_err(|_| "no tests were run yet: run `cargo xtask test`".to_owned())?;
+    Ok(text
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(root, path)| Passed::new(root, path))
+        .collect())
 }
 
 /// Saves the tests that passed in a complete run.
 pub(crate) fn keep(passed: &BTreeSet<Passed>) -> Outcome {
-    let text: String = passed.iter().map(|Passed { root, path }| format!("{root} {path}\n")).collect();
+    let text: String = passed
+        .iter()
+        .map(|Passed { root, path }| format!("{root} {path}\n"))
+        .collect();
     let path = file()?;
     fs::write(&path, text).at(&path)
 }

@@ -8,7 +8,9 @@ use crate::outcome::Outcome;
 
 /// Runs a command to its end with inherited output; fails if it does not succeed.
 pub(crate) fn run(command: &mut Command) -> Outcome {
-    let status = command.status().map_err(|error| not_started(command, &error))?;
+    let status = command
+        .status()
+        .map_err(|error| not_started(command, &error))?;
     succeeded(command, status)
 }
 
@@ -25,18 +27,27 @@ pub(crate) fn output(command: &mut Command) -> Outcome<String> {
 
 /// Runs a command as [`output`] does, with the standard error that it was given.
 pub(crate) fn captured(command: &mut Command) -> Outcome<String> {
-    let output = command.output().map_err(|error| not_started(command, &error))?;
+    let output = command
+        .output()
+        .map_err(|error| not_started(command, &error))?;
     succeeded(command, output.status)?;
-    String::from_utf8(output.stdout).map_err(|_| format!("`{}` printed something that is not UTF-8", shown(command)))
+    String::from_utf8(output.stdout)
+        .map_err(|_| format!("`{}` printed something that is not UTF-8", shown(command)))
 }
 
 /// Fails if a command has ended without success.
 pub(crate) fn succeeded(command: &Command, status: ExitStatus) -> Outcome {
-    if status.success() { Ok(()) } else { Err(format!("`{}` ended with {status}", shown(command))) }
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("`{}` ended with {status}", shown(command)))
+    }
 }
 
 pub(crate) fn start(command: &mut Command) -> Outcome<Child> {
-    command.spawn().map_err(|error| not_started(command, &error))
+    command
+        .spawn()
+        .map_err(|error| not_started(command, &error))
 }
 
 /// A child process, killed when dropped.
@@ -64,15 +75,27 @@ pub(crate) fn shown(command: &Command) -> String {
     let program = std::path::Path::new(command.get_program());
     let program = program.file_name().unwrap_or(command.get_program());
     let words = std::iter::once(program).chain(command.get_args());
-    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    words
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The CPU time of all child processes that have ended. It is zero outside of Linux.
 pub(crate) fn spent_by_children() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name of the program may contain blanks; the times of its children are fields 14 and 15 after its end.
-    let fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
-    let ticks: u64 = fields.skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    // The name of the program may contain blanks; the times of its children are fields 14 and 15
+    // after its end.
+    let fields = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_ascii_whitespace();
+    let ticks: u64 = fields
+        .skip(13)
+        .take(2)
+        .filter_map(|field| field.parse::<u64>().ok())
+        .sum();
     // The system's unit is ten milliseconds.
     Duration::from_millis(10 * ticks)
 }
@@ -84,20 +107,30 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_is_named() {
         let error = run(&mut Command::new("sluicegate-no-such-program")).unwrap_err();
-        assert_eq!(error, "sluicegate-no-such-program is not installed, or not on the PATH");
+        assert_eq!(
+            error,
+            "sluicegate-no-such-program is not installed, or not on the PATH"
+        );
     }
 
     #[test]
     fn a_failing_command_is_told_as_typed() {
-        let error = run(Command::new("cargo").arg("no-such-subcommand").stderr(Stdio::null())).unwrap_err();
-        assert!(error.starts_with("`cargo no-such-subcommand` ended with exit status"), "{error}");
+        let error = run(Command::new("cargo")
+            .arg("no-such-subcommand")
+            .stderr(Stdio::null()))
+        .unwrap_err();
+        assert!(
+            error.starts_with("`cargo no-such-subcommand` ended with exit status"),
+            "{error}"
+        );
     }
 
     #[cfg(target_os = "linux")]
     #[test]
     fn the_time_of_children_is_counted() {
         let before = spent_by_children();
-        run(Command::new("sh").args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"])).unwrap();
+        run(Command::new("sh").args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]))
+            .unwrap();
         assert!(spent_by_children() > before);
     }
 }

@@ -25,7 +25,8 @@ pub(crate) struct Section {
 }
 
 impl Row {
-    /// The rows at the beginning of a test's name, and the rest of the name: `c03_u19_gone` is C3, U19 and `gone`.
+    /// The rows at the beginning of a test's name, and the rest of the name: `c03_u19_gone` is C3,
+    /// U19 and `gone`.
     pub(crate) fn leading(name: &str) -> (Vec<Self>, &str) {
         let mut rows = Vec::new();
         let mut rest = name;
@@ -40,9 +41,19 @@ impl Row {
 
     /// Parses one row in the spelling of test names: `c03`.
     fn in_name(word: &str) -> Option<Self> {
-        let &[section @ b'a'..=b'z', tens @ b'0'..=b'9', ones @ b'0'..=b'9'] = word.as_bytes() else { return None };
+        let &[
+            section @ b'a'..=b'z',
+            tens @ b'0'..=b'9',
+            ones @ b'0'..=b'9',
+        ] = word.as_bytes()
+        else {
+            return None;
+        };
         let number = usize::from(tens - b'0') * 10 + usize::from(ones - b'0');
-        Some(Self { section: char::from(section.to_ascii_uppercase()), number })
+        Some(Self {
+            section: char::from(section.to_ascii_uppercase()),
+            number,
+        })
     }
 }
 
@@ -58,14 +69,31 @@ pub(crate) fn sections() -> impl Iterator<Item = Section> {
         let mut lines = section.lines().map(str::trim);
         let (letter, title) = lines.next()?.split_once(' ')?;
         let letter = letter.chars().next()?;
-        let rows = (1..).zip(lines).map(|(number, fault)| (Row { section: letter, number }, fault)).collect();
-        Some(Section { letter, title, rows })
+        let rows = (1..)
+            .zip(lines)
+            .map(|(number, fault)| {
+                (
+                    Row {
+                        section: letter,
+                        number,
+                    },
+                    fault,
+                )
+            })
+            .collect();
+        Some(Section {
+            letter,
+            title,
+            rows,
+        })
     })
 }
 
 /// Every row, in order.
 pub(crate) fn all() -> impl Iterator<Item = Row> {
-    sections().flat_map(|section| section.rows).map(|(row, _)| row)
+    sections()
+        .flat_map(|section| section.rows)
+        .map(|(row, _)| row)
 }
 
 /// Every test of the repository that names rows.
@@ -74,15 +102,23 @@ pub(crate) struct Tests(pub(crate) Vec<Shown>);
 impl Tests {
     pub(crate) fn read() -> Outcome<Self> {
         let files = workspace::texts(may_hold_tests)?;
-        Ok(Self(files.iter().flat_map(|(name, text)| tests(name, text)).collect()))
+        Ok(Self(
+            files
+                .iter()
+                .flat_map(|(name, text)| tests(name, text))
+                .collect(),
+        ))
     }
 }
 
-/// Returns true if a test, named by its path in its program, is one of this row: `bounds::l04_heads_are_bounded` is
-/// of `L4`.
+/// Returns true if a test, named by its path in its program, is one of this row:
+/// `bounds::l04_heads_are_bounded` is of `L4`.
 pub(crate) fn is_of(test: &str, row: &str) -> bool {
     let name = test.rsplit("::").next().unwrap_or(test);
-    Row::leading(name).0.iter().any(|leading| leading.to_string() == row)
+    Row::leading(name)
+        .0
+        .iter()
+        .any(|leading| leading.to_string() == row)
 }
 
 /// Returns true for the name of a row: `H13`.
@@ -92,8 +128,13 @@ pub(crate) fn is_row(name: &str) -> bool {
 
 /// Returns true if a file may contain tests of the product.
 fn may_hold_tests(name: &str) -> bool {
-    let in_crate = |rest: &str| rest.split('/').nth(1).is_some_and(|folder| folder == "src" || folder == "tests");
-    name.ends_with(".rs") && (name.starts_with("tests/") || name.strip_prefix("crates/").is_some_and(in_crate))
+    let in_crate = |rest: &str| {
+        rest.split('/')
+            .nth(1)
+            .is_some_and(|folder| folder == "src" || folder == "tests")
+    };
+    name.ends_with(".rs")
+        && (name.starts_with("tests/") || name.strip_prefix("crates/").is_some_and(in_crate))
 }
 
 /// A subject begins with its letter and its title; its rows are below it, and a blank line ends it.
@@ -107,10 +148,19 @@ mod tests {
     fn names_lead_with_rows() {
         let leading = |name| {
             let (rows, rest) = Row::leading(name);
-            (rows.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "), rest)
+            (
+                rows.iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(" "),
+                rest,
+            )
         };
         assert_eq!(leading("h01_a"), ("H1".to_owned(), "a"));
-        assert_eq!(leading("c03_u19_gone_by_u16_x"), ("C3 U19".to_owned(), "gone_by_u16_x"));
+        assert_eq!(
+            leading("c03_u19_gone_by_u16_x"),
+            ("C3 U19".to_owned(), "gone_by_u16_x")
+        );
         assert_eq!(leading("H01_a"), (String::new(), "H01_a"));
         assert_eq!(leading("h1_a"), (String::new(), "h1_a"));
         assert_eq!(leading("h01"), (String::new(), "h01"));
@@ -118,9 +168,13 @@ mod tests {
 
     #[test]
     fn the_list_is_whole() {
-        let counts: Vec<_> = sections().map(|section| (section.letter, section.rows.len())).collect();
+        let counts: Vec<_> = sections()
+            .map(|section| (section.letter, section.rows.len()))
+            .collect();
         let expected = "H18 L14 A12 J12 M12 S16 U22 C8 O10 D16 F15 I9 P8 E6";
-        let expected = expected.split(' ').map(|word| (char::from(word.as_bytes()[0]), word[1..].parse().unwrap()));
+        let expected = expected
+            .split(' ')
+            .map(|word| (char::from(word.as_bytes()[0]), word[1..].parse().unwrap()));
         assert_eq!(counts, expected.collect::<Vec<_>>());
         assert!(is_row("E6") && !is_row("E7"));
     }
@@ -128,14 +182,23 @@ mod tests {
     #[test]
     fn tests_are_looked_for_where_the_product_is() {
         assert!(
-            ["crates/sse/src/lines.rs", "crates/sse/tests/it/a.rs", "tests/faults/a.rs"]
-                .iter()
-                .all(|name| may_hold_tests(name))
+            [
+                "crates/sse/src/lines.rs",
+                "crates/sse/tests/it/a.rs",
+                "tests/faults/a.rs"
+            ]
+            .iter()
+            .all(|name| may_hold_tests(name))
         );
         assert!(
-            !["xtask/src/a.rs", "fuzz/src/lib.rs", "crates/sse/benches/a.rs", "tests/a.md"]
-                .iter()
-                .any(|name| may_hold_tests(name))
+            ![
+                "xtask/src/a.rs",
+                "fuzz/src/lib.rs",
+                "crates/sse/benches/a.rs",
+                "tests/a.md"
+            ]
+            .iter()
+            .any(|name| may_hold_tests(name))
         );
     }
 }

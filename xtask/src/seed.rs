@@ -1,7 +1,8 @@
 //! The seed of all random draws of a test run.
 //!
-//! It follows from the hash of the work tree, so that a tree that passed passes again, and another tree tries other
-//! draws. `SLUICEGATE_TEST_SEED` sets it by hand; the long tier takes new seeds from the system.
+//! It follows from the hash of the work tree, so that a tree that passed passes again, and another
+//! tree tries other draws. `SLUICEGATE_TEST_SEED` sets it by hand; the long tier takes new seeds
+//! from the system.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,7 +16,8 @@ use crate::{process, workspace};
 /// The variable that sets the seed, and from which tests read it.
 pub(crate) const VARIABLE: &str = "SLUICEGATE_TEST_SEED";
 
-/// The seed of this run: the one that the environment sets, which has to be a number, or that of the work tree.
+/// The seed of this run: the one that the environment sets, which has to be a number, or that of
+/// the work tree.
 pub(crate) fn current() -> Outcome<u64> {
     match std::env::var(VARIABLE) {
         Ok(text) => parse(&text),
@@ -26,7 +28,9 @@ pub(crate) fn current() -> Outcome<u64> {
 
 /// Passes the seed to a program whose tests draw random values, also to property tests.
 pub(crate) fn pass(seed: u64, command: &mut Command) {
-    command.env(VARIABLE, seed.to_string()).env("PROPTEST_RNG_SEED", seed.to_string());
+    command
+        .env(VARIABLE, seed.to_string())
+        .env("PROPTEST_RNG_SEED", seed.to_string());
 }
 
 /// A new seed: another number at each call.
@@ -38,14 +42,17 @@ pub(crate) fn fresh() -> u64 {
 /// The seed for a text, such as the hash of a tree.
 pub(crate) fn of(text: &str) -> u64 {
     let hash = Sha256::digest(text);
-    hash.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+    hash.iter()
+        .take(8)
+        .fold(0, |seed, byte| seed << 8 | u64::from(*byte))
 }
 
 /// The hash that git would give the work tree if it were committed as it is.
 pub(crate) fn tree() -> Outcome<String> {
     let target = workspace::target()?;
     std::fs::create_dir_all(&target).at(&target)?;
-    // A separate index, so that the user's is not changed, and one for each call, since calls may overlap.
+    // A separate index, so that the user's is not changed, and one for each call, since calls may
+    // overlap.
     static CALLS: AtomicU32 = AtomicU32::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
     let index = target.join(format!("seed-{}-{call}.index", std::process::id()));
@@ -59,11 +66,20 @@ pub(crate) fn tree() -> Outcome<String> {
 
 fn git(index: &Path, args: &[&str]) -> Outcome<String> {
     let mut git = workspace::git(args);
-    Ok(process::captured(git.env("GIT_INDEX_FILE", index).stderr(Stdio::null()))?.trim().to_owned())
+    Ok(
+        process::captured(git.env("GIT_INDEX_FILE", index).stderr(Stdio::null()))?
+            .trim()
+            .to_owned(),
+    )
 }
 
 fn parse(text: &str) -> Outcome<u64> {
-    text.trim().parse().map_err(|_| format!("{VARIABLE} is {text:?}, but a seed is a number from 0 to {}", u64::MAX))
+    text.trim().parse().map_err(|_| {
+        format!(
+            "{VARIABLE} is {text:?}, but a seed is a number from 0 to {}",
+            u64::MAX
+        )
+    })
 }
 
 #[cfg(test)]
@@ -79,7 +95,11 @@ mod tests {
     #[test]
     fn a_seed_is_a_number() {
         assert_eq!(parse(" 18446744073709551615\n"), Ok(u64::MAX));
-        assert!(parse("soon").unwrap_err().contains("SLUICEGATE_TEST_SEED is \"soon\""));
+        assert!(
+            parse("soon")
+                .unwrap_err()
+                .contains("SLUICEGATE_TEST_SEED is \"soon\"")
+        );
     }
 
     #[test]

@@ -7,17 +7,32 @@ use std::process::Command;
 use crate::outcome::Outcome;
 use crate::{fetch_model, needs, process, workspace};
 
-/// Downloads the model if it is absent, builds in release and becomes `sluicegate serve` with `args`.
+/// Downloads the model if it is absent, builds in release and becomes `sluicegate serve` with
+/// `args`.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     needs::compiler()?;
     fetch_model::run()?;
-    process::run(workspace::cargo("build").args(["--release", "--locked", "--package", "sluicegate-server"]))?;
-    become_program(Command::new(workspace::target()?.join("release/sluicegate")).arg("serve").args(args))
+    process::run(workspace::cargo("build").args([
+        "--release",
+        "--locked",
+        "--package",
+        "sluicegate-server",
+    ]))?;
+    become_program(
+        Command::new(workspace::target()?.join("release/sluicegate"))
+            .arg("serve")
+            .args(args),
+    )
 }
 
 /// Builds and becomes `sluicegate openapi`; the document does not depend on a model.
 pub(crate) fn openapi() -> Outcome {
-    process::run(workspace::cargo("build").args(["--locked", "--quiet", "--package", "sluicegate-server"]))?;
+    process::run(workspace::cargo("build").args([
+        "--locked",
+        "--quiet",
+        "--package",
+        "sluicegate-server",
+    ]))?;
     become_program(Command::new(workspace::binary("sluicegate")?).arg("openapi"))
 }
 

@@ -11,7 +11,8 @@ use crate::outcome::Outcome;
 
 /// A parsed source file.
 pub(crate) struct Source {
-    /// The tokens outside of tests. Comments are gone, except for documentation, which is an attribute.
+    /// The tokens outside of tests. Comments are gone, except for documentation, which is an
+    /// attribute.
     pub(crate) tokens: Vec<TokenTree>,
     /// The lines of items that only tests have.
     pub(crate) tests: Vec<RangeInclusive<usize>>,
@@ -19,8 +20,13 @@ pub(crate) struct Source {
 
 impl Source {
     pub(crate) fn parse(text: &str) -> Outcome<Self> {
-        let tokens: TokenStream = text.parse().map_err(|error| format!("this cannot be parsed: {error}"))?;
-        let mut source = Self { tokens: Vec::new(), tests: Vec::new() };
+        let tokens: TokenStream = text
+            .parse()
+            .map_err(|error| format!("this cannot be parsed: {error}"))?;
+        let mut source = Self {
+            tokens: Vec::new(),
+            tests: Vec::new(),
+        };
         source.tokens = source.without_tests(&trees(tokens));
         Ok(source)
     }
@@ -32,7 +38,9 @@ impl Source {
             let item = at + attributes(&tokens[at..]).count() * 2;
             if attributes(&tokens[at..]).any(is_test) {
                 let end = item + length(&tokens[item..]);
-                let last = tokens[..end].last().map_or(0, |token| token.span().end().line);
+                let last = tokens[..end]
+                    .last()
+                    .map_or(0, |token| token.span().end().line);
                 self.tests.push(tokens[at].span().start().line..=last);
                 at = end;
                 continue;
@@ -75,7 +83,9 @@ pub(crate) fn is_braced(token: &TokenTree) -> bool {
 /// The attributes at the beginning of `tokens`, of two tokens each.
 fn attributes(tokens: &[TokenTree]) -> impl Iterator<Item = &Group> {
     tokens.chunks_exact(2).map_while(|pair| match pair {
-        [hash, TokenTree::Group(group)] if is_punct(hash, '#') && group.delimiter() == Delimiter::Bracket => {
+        [hash, TokenTree::Group(group)]
+            if is_punct(hash, '#') && group.delimiter() == Delimiter::Bracket =>
+        {
             Some(group)
         }
         _ => None,
@@ -85,8 +95,12 @@ fn attributes(tokens: &[TokenTree]) -> impl Iterator<Item = &Group> {
 /// Returns true for `test`, `tokio::test(…)`, `cfg(test)` and `cfg(all(test, …))`.
 fn is_test(attribute: &Group) -> bool {
     match &trees(attribute.stream())[..] {
-        [TokenTree::Ident(cfg), TokenTree::Group(condition)] if cfg == "cfg" => needs_test(condition),
-        [.., TokenTree::Ident(last)] | [.., TokenTree::Ident(last), TokenTree::Group(_)] => last == "test",
+        [TokenTree::Ident(cfg), TokenTree::Group(condition)] if cfg == "cfg" => {
+            needs_test(condition)
+        }
+        [.., TokenTree::Ident(last)] | [.., TokenTree::Ident(last), TokenTree::Group(_)] => {
+            last == "test"
+        }
         _ => false,
     }
 }
@@ -95,7 +109,9 @@ fn needs_test(condition: &Group) -> bool {
     match &trees(condition.stream())[..] {
         [TokenTree::Ident(name)] => name == "test",
         [TokenTree::Ident(all), TokenTree::Group(conditions)] if all == "all" => {
-            trees(conditions.stream()).iter().any(|token| matches!(token, TokenTree::Ident(name) if name == "test"))
+            trees(conditions.stream())
+                .iter()
+                .any(|token| matches!(token, TokenTree::Ident(name) if name == "test"))
         }
         _ => false,
     }
@@ -104,25 +120,34 @@ fn needs_test(condition: &Group) -> bool {
 /// The number of tokens of the item, statement, field or variant at the beginning of `tokens`.
 fn length(tokens: &[TokenTree]) -> usize {
     let words: Vec<_> = tokens.iter().map_while(word).take(3).collect();
-    let is_statement = !words.contains(&"fn".to_owned()) && words.iter().any(|word| STATEMENTS.contains(&&**word));
+    let is_statement =
+        !words.contains(&"fn".to_owned()) && words.iter().any(|word| STATEMENTS.contains(&&**word));
     let is_item = words.iter().any(|word| ITEMS.contains(&&**word));
     let is_last = |token: &TokenTree| match token {
-        TokenTree::Punct(punct) => punct.as_char() == ';' || punct.as_char() == ',' && !is_statement && !is_item,
+        TokenTree::Punct(punct) => {
+            punct.as_char() == ';' || punct.as_char() == ',' && !is_statement && !is_item
+        }
         token => is_braced(token) && !is_statement,
     };
-    tokens.iter().position(is_last).map_or(tokens.len(), |last| last + 1)
+    tokens
+        .iter()
+        .position(is_last)
+        .map_or(tokens.len(), |last| last + 1)
 }
 
 /// The word or visibility that a token is.
 fn word(token: &TokenTree) -> Option<String> {
     match token {
         TokenTree::Ident(word) => Some(word.to_string()),
-        TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis => Some("(…)".to_owned()),
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis => {
+            Some("(…)".to_owned())
+        }
         _ => None,
     }
 }
 
-/// The words with which items and statements begin that end with a semicolon, whatever braces they contain.
+/// The words with which items and statements begin that end with a semicolon, whatever braces they
+/// contain.
 const STATEMENTS: [&str; 5] = ["const", "let", "static", "type", "use"];
 /// The words with which items begin that end with a semicolon or with braces.
 const ITEMS: [&str; 7] = ["enum", "fn", "impl", "mod", "struct", "trait", "union"];
@@ -162,11 +187,18 @@ const SEVEN: A = A { b: 1 };
 const EIGHT: u8 = 1;
 ";
         let source = Source::parse(text).unwrap();
-        let kept = source.tokens.into_iter().collect::<TokenStream>().to_string();
+        let kept = source
+            .tokens
+            .into_iter()
+            .collect::<TokenStream>()
+            .to_string();
         let expected = "use a::{b, c}; #[cfg(not(test))] struct Kept { one: u8, three: u8, } \
                         impl Kept { #[inline] fn five() {} } const EIGHT: u8 = 1;";
         assert_eq!(kept, expected.parse::<TokenStream>().unwrap().to_string());
-        assert_eq!(source.tests, [2..=3, 4..=6, 10..=11, 15..=16, 20..=23, 24..=25]);
+        assert_eq!(
+            source.tests,
+            [2..=3, 4..=6, 10..=11, 15..=16, 20..=23, 24..=25]
+        );
     }
 
     #[test]

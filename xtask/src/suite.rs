@@ -23,7 +23,10 @@ pub(crate) fn run(times: &mut Times, filters: &[String], seed: u64) -> Outcome {
     programs.retain(|program| !program.root.starts_with(LATER));
     times.step("build the gateway", product)?;
     let ran = times.step("Rust tests", || {
-        println!("seed {seed}: set {}={seed} to repeat this run", seed::VARIABLE);
+        println!(
+            "seed {seed}: set {}={seed} to repeat this run",
+            seed::VARIABLE
+        );
         let ran = pool::run(programs, filters, seed)?;
         print!("{}", slowest(&ran));
         judge(&ran)?;
@@ -36,8 +39,17 @@ pub(crate) fn run(times: &mut Times, filters: &[String], seed: u64) -> Outcome {
     println!("{} tests passed", passed.len());
     passed::keep(&passed)?;
     let mut examples = workspace::cargo("test");
-    examples.args(["--workspace", "--exclude", "xtask", "--locked", "--doc", "--quiet"]);
-    times.step("examples in the documentation", || process::run(&mut examples))
+    examples.args([
+        "--workspace",
+        "--exclude",
+        "xtask",
+        "--locked",
+        "--doc",
+        "--quiet",
+    ]);
+    times.step("examples in the documentation", || {
+        process::run(&mut examples)
+    })
 }
 
 /// Builds the gateway with its release features, and the simulator as the test build has it.
@@ -46,7 +58,8 @@ pub(crate) fn binaries() -> Outcome {
     product()
 }
 
-/// Runs the programs that only the long tier runs: the replies of the embedded model, relayed by a second gateway.
+/// Runs the programs that only the long tier runs: the replies of the embedded model, relayed by a
+/// second gateway.
 pub(crate) fn chained() -> Outcome {
     once(seed::current()?, |program| program.root.starts_with(LATER))
 }
@@ -59,37 +72,62 @@ fn once(seed: u64, is_chosen: impl Fn(&Program) -> bool) -> Outcome {
     judge(&pool::run(programs, &[], seed)?)
 }
 
-/// Runs all Rust tests ten times in a row, each time with a new seed, while every fuzz target runs beside them for
-/// [`FUZZED`] minutes: the tests need a busy neighbour, and fuzzing needs hours of CPU time anyway. A failure that a
-/// seed finds becomes a test case.
+/// Runs all Rust tests ten times in a row, each time with a new seed, while every fuzz target runs
+/// beside them for [`FUZZED`] minutes: the tests need a busy neighbour, and fuzzing needs hours of
+/// CPU time anyway. A failure that a seed finds becomes a test case.
 pub(crate) fn ten_runs() -> Outcome<String> {
     let seed = seed::fresh();
-    let program = std::env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
+    let program =
+        std::env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
     let mut neighbour = Command::new(program);
     neighbour.args(["fuzz", "--minutes", FUZZED, "--log"]);
     // A process of its own, because the log counts the CPU time of all children of a process.
     let mut fuzzing = process::start(&mut neighbour)?;
     let tests = (1..=RUNS).try_for_each(|run| {
         println!("\n-- run {run} of {RUNS}");
-        once(seed.wrapping_add(run), |program| !program.root.starts_with(LATER))?;
+        once(seed.wrapping_add(run), |program| {
+            !program.root.starts_with(LATER)
+        })?;
         let is_running = fuzzing.try_wait().is_ok_and(|status| status.is_none());
-        if is_running { Ok(()) } else { Err(format!("run {run} had no neighbour: fuzzing has ended")) }
+        if is_running {
+            Ok(())
+        } else {
+            Err(format!("run {run} had no neighbour: fuzzing has ended"))
+        }
     });
-    let status = fuzzing.wait().map_err(|error| format!("the fuzz targets cannot be waited for: {error}"))?;
+    let status = fuzzing
+        .wait()
+        .map_err(|error| format!("the fuzz targets cannot be waited for: {error}"))?;
     tests.and(process::succeeded(&neighbour, status))?;
-    Ok(format!("passed {RUNS} times, seeds {} to {}", seed.wrapping_add(1), seed.wrapping_add(RUNS)))
+    Ok(format!(
+        "passed {RUNS} times, seeds {} to {}",
+        seed.wrapping_add(1),
+        seed.wrapping_add(RUNS)
+    ))
 }
 
 /// Builds everything in a separate target folder that is empty before, and removes it.
 pub(crate) fn cold_build() -> Outcome {
     let folder = workspace::target()?.join("cold");
     let clear = || match fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(format!("{}: {error}", folder.display())),
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(format!("{}: {error}", folder.display()))
+        }
         _ => Ok(()),
     };
     clear()?;
     let mut build = workspace::cargo("build");
-    build.args(["--workspace", "--exclude", "xtask", "--bins", "--tests", "--locked", "--target-dir"]).arg(&folder);
+    build
+        .args([
+            "--workspace",
+            "--exclude",
+            "xtask",
+            "--bins",
+            "--tests",
+            "--locked",
+            "--target-dir",
+        ])
+        .arg(&folder);
     process::run(&mut build)?;
     clear()
 }
@@ -104,7 +142,10 @@ fn judge(ran: &[Ran]) -> Outcome {
 fn slowest(ran: &[Ran]) -> String {
     let mut ran: Vec<_> = ran.iter().collect();
     ran.sort_by_key(|ran| std::cmp::Reverse(ran.took));
-    ran.iter().take(SHOWN).map(|ran| format!("{:>12}  {}\n", shown(ran.took), ran.program.root)).collect()
+    ran.iter()
+        .take(SHOWN)
+        .map(|ran| format!("{:>12}  {}\n", shown(ran.took), ran.program.root))
+        .collect()
 }
 
 /// The folder of the programs that only the long tier runs.

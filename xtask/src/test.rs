@@ -8,14 +8,21 @@ use crate::{clients, fetch_model, seed, suite};
 
 /// Runs all tests, or with `args` the Rust tests whose path contains one of them.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
-    let filters: Vec<_> = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let filters: Vec<_> = args
+        .iter()
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect();
     if let Some(flag) = filters.iter().find(|filter| filter.starts_with('-')) {
-        return Err(format!("unexpected {flag:?}: expected parts of names of Rust tests, or nothing"));
+        return Err(format!(
+            "unexpected {flag:?}: expected parts of names of Rust tests, or nothing"
+        ));
     }
     let mut times = Times::of("test");
     let outcome = match filters.is_empty() {
         true => everything(&mut times),
-        false => fetch_model::run().and_then(|()| suite::run(&mut times, &filters, seed::current()?)),
+        false => {
+            fetch_model::run().and_then(|()| suite::run(&mut times, &filters, seed::current()?))
+        }
     };
     times.finish();
     outcome

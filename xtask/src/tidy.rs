@@ -1,4 +1,5 @@
-//! `cargo xtask tidy`: checks every file of the repository for problems that the compiler does not find.
+//! `cargo xtask tidy`: checks every file of the repository for problems that the compiler does not
+//! find.
 
 mod english;
 
@@ -10,7 +11,10 @@ use crate::{language, mutate, workspace};
 /// Checks every file that git tracks or would add.
 pub(crate) fn run() -> Outcome {
     let files = workspace::texts(is_ours)?;
-    let mut found: Vec<_> = files.iter().flat_map(|(name, text)| problems(name, text)).collect();
+    let mut found: Vec<_> = files
+        .iter()
+        .flat_map(|(name, text)| problems(name, text))
+        .collect();
     found.extend(mutate::problems()?);
     found.extend(english::excesses(&language::measures()?));
     no_problems("untidy", &found)?;
@@ -34,7 +38,9 @@ fn problems(name: &str, text: &str) -> Vec<String> {
         found.push(format!("{name}:1: a file must begin with a `//!` comment"));
     }
     if !text.is_empty() && !text.ends_with('\n') {
-        found.push(format!("{name}: there is no newline at the end of the file"));
+        found.push(format!(
+            "{name}: there is no newline at the end of the file"
+        ));
     }
     if is_rust {
         found.extend(english::problems(name, text));
@@ -50,11 +56,18 @@ fn problems(name: &str, text: &str) -> Vec<String> {
         if is_rust && line.contains('\t') {
             report("a tab".into());
         }
-        if let Some(folder) = MACHINE_FOLDERS.iter().map(|parts| parts.concat()).find(|folder| names_path(line, folder))
+        if let Some(folder) = MACHINE_FOLDERS
+            .iter()
+            .map(|parts| parts.concat())
+            .find(|folder| names_path(line, folder))
         {
             report(format!("a path of one machine: {folder}…"));
         }
-        if let Some(host) = REGISTRY_HOSTS.iter().map(|parts| parts.concat()).find(|host| line.contains(host)) {
+        if let Some(host) = REGISTRY_HOSTS
+            .iter()
+            .map(|parts| parts.concat())
+            .find(|host| line.contains(host))
+        {
             report(format!("the host of a registry: {host}"));
         }
     }
@@ -65,13 +78,18 @@ fn problems(name: &str, text: &str) -> Vec<String> {
 fn misnamed(name: &str, text: &str) -> Option<String> {
     let folder = name.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")?;
     let expected = format!("sluicegate-{folder}");
-    (!text.lines().any(|line| line == format!("name = \"{expected}\""))).then_some(expected)
+    (!text
+        .lines()
+        .any(|line| line == format!("name = \"{expected}\"")))
+    .then_some(expected)
 }
 
-/// Returns true if `line` contains a path that begins with `folder`, and not one with it in the middle.
+/// Returns true if `line` contains a path that begins with `folder`, and not one with it in the
+/// middle.
 fn names_path(line: &str, folder: &str) -> bool {
     let inside = |before: char| before.is_alphanumeric() || "._-}~*".contains(before);
-    line.match_indices(folder).any(|(at, _)| !line[..at].ends_with(inside))
+    line.match_indices(folder)
+        .any(|(at, _)| !line[..at].ends_with(inside))
 }
 
 /// Folders with inputs and expected outputs of tests, which are kept byte for byte.
@@ -81,7 +99,13 @@ const DATA: &[&str] = &["corpus", "fixtures", "snapshots"];
 const OPENINGS: &[&str] = &["//! ", "#![doc = include_str!("];
 
 /// Folders that exist on one machine only. In pieces, so that this file passes its own check.
-const MACHINE_FOLDERS: &[[&str; 2]] = &[["/ho", "me/"], ["/ro", "ot/"], ["/tm", "p/"], ["/Use", "rs/"], ["/wo", "rk/"]];
+const MACHINE_FOLDERS: &[[&str; 2]] = &[
+    ["/ho", "me/"],
+    ["/ro", "ot/"],
+    ["/tm", "p/"],
+    ["/Use", "rs/"],
+    ["/wo", "rk/"],
+];
 
 /// Registries are accessed with their clients, as the user has configured them.
 const REGISTRY_HOSTS: &[[&str; 2]] = &[
@@ -100,10 +124,25 @@ mod tests {
 
     #[test]
     fn a_tidy_file_is_left_alone() {
-        assert_eq!(problems("a.rs", "//! A file.\n\nfn f() {}\n"), Vec::<String>::new());
-        assert_eq!(problems("src/lib.rs", "#![doc = include_str!(\"../README.md\")]\n"), Vec::<String>::new());
-        assert_eq!(problems("crates/sse/Cargo.toml", "[package]\nname = \"sluicegate-sse\"\n"), Vec::<String>::new());
-        assert_eq!(problems("a.md", "see https://host.example/home/page\n"), Vec::<String>::new());
+        assert_eq!(
+            problems("a.rs", "//! A file.\n\nfn f() {}\n"),
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            problems("src/lib.rs", "#![doc = include_str!(\"../README.md\")]\n"),
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            problems(
+                "crates/sse/Cargo.toml",
+                "[package]\nname = \"sluicegate-sse\"\n"
+            ),
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            problems("a.md", "see https://host.example/home/page\n"),
+            Vec::<String>::new()
+        );
     }
 
     #[test]
@@ -127,14 +166,19 @@ mod tests {
     #[test]
     fn a_misnamed_package_is_told() {
         let found = problems("crates/sse/Cargo.toml", "name = \"sse\"\n");
-        assert_eq!(found, ["crates/sse/Cargo.toml: the package must be named sluicegate-sse"]);
+        assert_eq!(
+            found,
+            ["crates/sse/Cargo.toml: the package must be named sluicegate-sse"]
+        );
     }
 
     #[test]
     fn data_of_tests_is_not_looked_over() {
         assert!(is_ours("crates/sse/src/lib.rs") && is_ours(".ci/run"));
         assert!(
-            !is_ours("fuzz/corpus/sse/a") && !is_ours("crates/chat/tests/it/fixtures/a.json") && !is_ours("Cargo.lock")
+            !is_ours("fuzz/corpus/sse/a")
+                && !is_ours("crates/chat/tests/it/fixtures/a.json")
+                && !is_ours("Cargo.lock")
         );
     }
 }

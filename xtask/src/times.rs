@@ -1,4 +1,5 @@
-//! The steps of a run, and their durations: a table at its end, and rows that are appended to `target/ci-times.tsv`.
+//! The steps of a run, and their durations: a table at its end, and rows that are appended to
+//! `target/ci-times.tsv`.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -20,8 +21,16 @@ pub(crate) struct Step {
 
 impl Step {
     /// A step that is measured as a whole.
-    pub(crate) fn new(name: &'static str, about: &'static str, run: impl Fn() -> Outcome + 'static) -> Self {
-        Self { name, about, run: Box::new(move |times: &mut Times| times.step(name, &run)) }
+    pub(crate) fn new(
+        name: &'static str,
+        about: &'static str,
+        run: impl Fn() -> Outcome + 'static,
+    ) -> Self {
+        Self {
+            name,
+            about,
+            run: Box::new(move |times: &mut Times| times.step(name, &run)),
+        }
     }
 }
 
@@ -50,18 +59,32 @@ struct Row {
 
 impl Times {
     pub(crate) fn of(command: &'static str) -> Self {
-        Self { command, begun: Mark::now(), rows: Vec::new() }
+        Self {
+            command,
+            begun: Mark::now(),
+            rows: Vec::new(),
+        }
     }
 
-    /// Runs one step between two lines that name it, and records its duration, whether it passes or fails.
+    /// Runs one step between two lines that name it, and records its duration, whether it passes or
+    /// fails.
     pub(crate) fn step<T>(&mut self, step: &str, run: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
         println!("\n== {step}");
         let begun = Mark::now();
         let outcome = run();
         let (wall, processor) = begun.since();
         let passed = outcome.is_ok();
-        println!("== {step}: {} in {}", if passed { "passed" } else { "FAILED" }, shown(wall));
-        self.rows.push(Row { step: step.to_owned(), wall, processor, passed });
+        println!(
+            "== {step}: {} in {}",
+            if passed { "passed" } else { "FAILED" },
+            shown(wall)
+        );
+        self.rows.push(Row {
+            step: step.to_owned(),
+            wall,
+            processor,
+            passed,
+        });
         outcome
     }
 
@@ -76,13 +99,39 @@ impl Times {
 
     fn table(&self) -> String {
         let (wall, processor) = self.begun.since();
-        let width = self.rows.iter().map(|row| row.step.len()).chain(["total".len()]).max().unwrap_or_default();
-        let mut table = format!("{:width$} {:>12} {:>12}\n", self.command, "wall", "processor");
-        for Row { step, wall, processor, passed } in &self.rows {
+        let width = self
+            .rows
+            .iter()
+            .map(|row| row.step.len())
+            .chain(["total".len()])
+            .max()
+            .unwrap_or_default();
+        let mut table = format!(
+            "{:width$} {:>12} {:>12}\n",
+            self.command, "wall", "processor"
+        );
+        for Row {
+            step,
+            wall,
+            processor,
+            passed,
+        } in &self.rows
+        {
             let mark = if *passed { "" } else { "  FAILED" };
-            _ = writeln!(table, "{step:width$} {:>12} {:>12}{mark}", shown(*wall), shown(*processor));
+            _ = writeln!(
+                table,
+                "{step:width$} {:>12} {:>12}{mark}",
+                shown(*wall),
+                shown(*processor)
+            );
         }
-        _ = write!(table, "{:width$} {:>12} {:>12}", "total", shown(wall), shown(processor));
+        _ = write!(
+            table,
+            "{:width$} {:>12} {:>12}",
+            "total",
+            shown(wall),
+            shown(processor)
+        );
         table
     }
 
@@ -90,32 +139,61 @@ impl Times {
         let folder = workspace::target()?;
         fs::create_dir_all(&folder).at(&folder)?;
         let path = folder.join("ci-times.tsv");
-        let mut text = if path.exists() { String::new() } else { HEAD.to_owned() };
-        #[allow(clippy::disallowed_methods, reason = "the file has the time of each run")]
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-        for Row { step, wall, processor, passed } in &self.rows {
+        let mut text = if path.exists() {
+            String::new()
+        } else {
+            HEAD.to_owned()
+        };
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "the file has the time of each run"
+        )]
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |time| time.as_secs());
+        for Row {
+            step,
+            wall,
+            processor,
+            passed,
+        } in &self.rows
+        {
             let result = if *passed { "passed" } else { "failed" };
             let [wall, processor] = [wall, processor].map(Duration::as_secs_f64);
-            _ = writeln!(text, "{now}\t{}\t{step}\t{wall:.1}\t{processor:.1}\t{result}", self.command);
+            _ = writeln!(
+                text,
+                "{now}\t{}\t{step}\t{wall:.1}\t{processor:.1}\t{result}",
+                self.command
+            );
         }
         let file = File::options().create(true).append(true).open(&path);
-        file.and_then(|mut file| file.write_all(text.as_bytes())).at(&path)
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+            .at(&path)
     }
 }
 
 impl Mark {
     fn now() -> Self {
-        Self { at: now(), spent: process::spent_by_children() }
+        Self {
+            at: now(),
+            spent: process::spent_by_children(),
+        }
     }
 
     /// The elapsed time and CPU time since then.
     fn since(self) -> (Duration, Duration) {
-        (self.at.elapsed(), process::spent_by_children().saturating_sub(self.spent))
+        (
+            self.at.elapsed(),
+            process::spent_by_children().saturating_sub(self.spent),
+        )
     }
 }
 
 /// The current time, to measure how long something takes.
-#[allow(clippy::disallowed_methods, reason = "a person waits for the tasks, and some have to end in time")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a person waits for the tasks, and some have to end in time"
+)]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
@@ -138,9 +216,15 @@ mod tests {
     fn every_step_is_in_the_table_with_its_result() {
         let mut times = Times::of("ci");
         assert_eq!(times.step("format", || Ok(7)), Ok(7));
-        assert_eq!(times.step("tests", || Err::<(), _>("one failed".to_owned())), Err("one failed".to_owned()));
+        assert_eq!(
+            times.step("tests", || Err::<(), _>("one failed".to_owned())),
+            Err("one failed".to_owned())
+        );
         let table = times.table();
-        let lines: Vec<Vec<_>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+        let lines: Vec<Vec<_>> = table
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
         assert_eq!(lines[0], ["ci", "wall", "processor"]);
         assert_eq!((lines[1][0], lines[1].len()), ("format", 5));
         assert_eq!((lines[2][0], lines[2].last()), ("tests", Some(&"FAILED")));

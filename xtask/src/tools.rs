@@ -14,15 +14,28 @@ pub(crate) struct Tool {
 }
 
 /// Licences, bans and sources.
-pub(crate) const DENY: Tool = Tool { subcommand: "deny", package: "cargo-deny", version: "0.20.2" };
+pub(crate) const DENY: Tool = Tool {
+    subcommand: "deny",
+    package: "cargo-deny",
+    version: "0.20.2",
+};
 /// libFuzzer.
-pub(crate) const FUZZ: Tool = Tool { subcommand: "fuzz", package: "cargo-fuzz", version: "0.13.2" };
+pub(crate) const FUZZ: Tool = Tool {
+    subcommand: "fuzz",
+    package: "cargo-fuzz",
+    version: "0.13.2",
+};
 
 impl Tool {
-    /// The subcommand as a command in the workspace. If it is not installed, it is compiled once into the user's
-    /// cache, beside the model.
+    /// The subcommand as a command in the workspace. If it is not installed, it is compiled once
+    /// into the user's cache, beside the model.
     pub(crate) fn command(&self) -> Outcome<Command> {
-        let probe = self.bare()?.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let probe = self
+            .bare()?
+            .arg("--version")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
         if !probe.is_ok_and(|status| status.success()) {
             self.install()?;
         }
@@ -30,8 +43,13 @@ impl Tool {
     }
 
     fn install(&self) -> Outcome {
-        let Self { package, version, .. } = self;
-        println!("installing {package} {version} into {}, once; this can take some minutes", self.folder()?.display());
+        let Self {
+            package, version, ..
+        } = self;
+        println!(
+            "installing {package} {version} into {}, once; this can take some minutes",
+            self.folder()?.display()
+        );
         let mut install = workspace::cargo("install");
         install.args(["--quiet", "--locked", "--version", version, "--root"]);
         process::run(install.arg(self.folder()?).arg(package))
@@ -39,7 +57,9 @@ impl Tool {
 
     /// The folder of this version, for all clones of the repository.
     fn folder(&self) -> Outcome<PathBuf> {
-        Ok(fetch_model::cache()?.join("tools").join(format!("{}-{}", self.package, self.version)))
+        Ok(fetch_model::cache()?
+            .join("tools")
+            .join(format!("{}-{}", self.package, self.version)))
     }
 
     /// The subcommand, with our tools after those of the user in the search path.

@@ -12,8 +12,10 @@ use crate::process;
 
 /// The root folder of the workspace.
 pub(crate) fn root() -> PathBuf {
-    // The variable of the running cargo, since the one of the build is wrong once the folder has moved.
-    let own = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    // The variable of the running cargo, since the one of the build is wrong once the folder has
+    // moved.
+    let own = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     own.parent().map_or_else(|| own.clone(), Path::to_path_buf)
 }
 
@@ -26,9 +28,12 @@ pub(crate) fn cargo_path() -> OsString {
 pub(crate) fn cargo(subcommand: &str) -> Command {
     let mut command = Command::new(cargo_path());
     command.current_dir(root()).arg(subcommand);
-    // `cargo run` describes xtask in these variables; build scripts that depend on them would be run again.
+    // `cargo run` describes xtask in these variables; build scripts that depend on them would be
+    // run again.
     for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")) {
+        if name.to_str().is_some_and(|name| {
+            name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+        }) {
             command.env_remove(name);
         }
     }
@@ -44,10 +49,15 @@ pub(crate) fn git(args: &[&str]) -> Command {
 
 /// The current commit, as 12 digits.
 pub(crate) fn commit() -> Outcome<String> {
-    Ok(process::output(&mut git(&["rev-parse", "--short=12", "HEAD"]))?.trim().to_owned())
+    Ok(
+        process::output(&mut git(&["rev-parse", "--short=12", "HEAD"]))?
+            .trim()
+            .to_owned(),
+    )
 }
 
-/// The packages of the workspace as their manifests declare them; nothing is resolved or downloaded.
+/// The packages of the workspace as their manifests declare them; nothing is resolved or
+/// downloaded.
 pub(crate) fn metadata() -> Outcome<Metadata> {
     described(&["--no-deps"])
 }
@@ -57,20 +67,33 @@ pub(crate) fn described(options: &[&str]) -> Outcome<Metadata> {
     let mut command = MetadataCommand::new();
     command.cargo_path(cargo_path()).current_dir(root());
     command.other_options(options.iter().map(ToString::to_string).collect::<Vec<_>>());
-    command.exec().map_err(|error| format!("cargo metadata failed: {error}"))
+    command
+        .exec()
+        .map_err(|error| format!("cargo metadata failed: {error}"))
 }
 
 /// Every file that git tracks or would add, from the root.
 pub(crate) fn files() -> Outcome<Vec<String>> {
-    let mut list = git(&["ls-files", "--cached", "--others", "--exclude-standard", "-z"]);
-    Ok(process::output(&mut list)?.split_terminator('\0').map(str::to_owned).collect())
+    let mut list = git(&[
+        "ls-files",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+        "-z",
+    ]);
+    Ok(process::output(&mut list)?
+        .split_terminator('\0')
+        .map(str::to_owned)
+        .collect())
 }
 
-/// The names and the texts of some of these files. Those that were deleted but not yet committed, or are not text, are
-/// left out.
+/// The names and the texts of some of these files. Those that were deleted but not yet committed,
+/// or are not text, are left out.
 pub(crate) fn texts(is_wanted: impl Fn(&str) -> bool) -> Outcome<Vec<(String, String)>> {
     let wanted = files()?.into_iter().filter(|name| is_wanted(name));
-    Ok(wanted.filter_map(|name| Some((name.clone(), read(name).ok()?))).collect())
+    Ok(wanted
+        .filter_map(|name| Some((name.clone(), read(name).ok()?)))
+        .collect())
 }
 
 /// Reads a file, named from the root.

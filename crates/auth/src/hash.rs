@@ -10,8 +10,8 @@ use crate::Key;
 
 /// The SHA-256 hash of a key, formatted as `sha256:` and 64 hexadecimal digits.
 ///
-/// An unsalted hash is sufficient for generated keys, whose 256 random bits cannot be guessed. A short key chosen by
-/// hand can be guessed from its hash.
+/// An unsalted hash is sufficient for generated keys, whose 256 random bits cannot be guessed. A
+/// short key chosen by hand can be guessed from its hash.
 ///
 /// Equality is checked in constant time.
 ///
@@ -69,7 +69,9 @@ impl FromStr for KeyHash {
     type Err = KeyHashError;
 
     fn from_str(text: &str) -> Result<Self, KeyHashError> {
-        let digits = text.strip_prefix(ALGORITHM).ok_or(KeyHashError::Algorithm)?;
+        let digits = text
+            .strip_prefix(ALGORITHM)
+            .ok_or(KeyHashError::Algorithm)?;
         if let Some(other) = digits.chars().find(|c| !c.is_ascii_hexdigit()) {
             return Err(KeyHashError::Digit(other));
         }
@@ -122,12 +124,27 @@ mod tests {
         let message = |text: &str| text.parse::<KeyHash>().unwrap_err().to_string();
         let digits = "0".repeat(64);
         let expected = "expected 'sha256:' and 64 hexadecimal digits, but";
-        assert_eq!(message(&digits), format!("{expected} it does not begin with 'sha256:'"));
-        assert_eq!(message(&format!("sha512:{digits}")), format!("{expected} it does not begin with 'sha256:'"));
+        assert_eq!(
+            message(&digits),
+            format!("{expected} it does not begin with 'sha256:'")
+        );
+        assert_eq!(
+            message(&format!("sha512:{digits}")),
+            format!("{expected} it does not begin with 'sha256:'")
+        );
         assert_eq!(message("sha256:abc"), format!("{expected} it has 3 digits"));
-        assert_eq!(message(&format!("sha256:{digits}0")), format!("{expected} it has 65 digits"));
-        assert_eq!(message("sha256:12 4"), format!("{expected} it has ' ' among the digits"));
-        assert_eq!(message("sha256:\u{e4}"), format!("{expected} it has '\u{e4}' among the digits"));
+        assert_eq!(
+            message(&format!("sha256:{digits}0")),
+            format!("{expected} it has 65 digits")
+        );
+        assert_eq!(
+            message("sha256:12 4"),
+            format!("{expected} it has ' ' among the digits")
+        );
+        assert_eq!(
+            message("sha256:\u{e4}"),
+            format!("{expected} it has '\u{e4}' among the digits")
+        );
     }
 
     #[test]

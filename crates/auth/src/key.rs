@@ -5,17 +5,19 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// Maximum length of a key in bytes. Generated keys have 46; keys chosen by an operator may be longer.
+/// Maximum length of a key in bytes. Generated keys have 46; keys chosen by an operator may be
+/// longer.
 pub const MAX_KEY: usize = 4096;
 
 /// An API key: 1 to [`MAX_KEY`] visible ASCII characters.
 ///
-/// It has no `Display`, and its `Debug` shows at most a few leading characters. It does not implement `PartialEq`,
-/// because a plain comparison leaks through its timing how much of a guess was right. Compare the
-/// [`KeyHash`](crate::KeyHash) of two keys instead.
+/// It has no `Display`, and its `Debug` shows at most a few leading characters. It does not
+/// implement `PartialEq`, because a plain comparison leaks through its timing how much of a guess
+/// was right. Compare the [`KeyHash`](crate::KeyHash) of two keys instead.
 pub struct Key(Box<str>);
 
-/// The reason why a text is not a valid key. `Display` completes "the key …" and never repeats the text.
+/// The reason why a text is not a valid key. `Display` completes "the key …" and never repeats the
+/// text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyError {
@@ -28,7 +30,8 @@ pub enum KeyError {
 }
 
 impl Key {
-    /// Creates a key from 256 random bits, which the caller must take from the system's random number generator.
+    /// Creates a key from 256 random bits, which the caller must take from the system's random
+    /// number generator.
     ///
     /// ```
     /// let key = sluicegate_auth::Key::from_bits([0; 32]);
@@ -93,7 +96,10 @@ mod tests {
     #[test]
     fn a12_debug_shows_a_sixth_at_most() {
         let shown = |text: &str| format!("{:?}", Key::parse(text).unwrap());
-        assert_eq!(shown("sg_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCdE"), "Key(sg_AbCd…)");
+        assert_eq!(
+            shown("sg_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCdE"),
+            "Key(sg_AbCd…)"
+        );
         assert_eq!(shown("hunter2"), "Key(h…)");
         assert_eq!(shown("12345"), "Key(…)");
         assert_eq!(shown(&"k".repeat(MAX_KEY)), "Key(kkkkkkk…)");

@@ -14,7 +14,8 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(Box<str>);
 
-/// The error for a pattern that cannot match any model id: empty, or with white space or control characters.
+/// The error for a pattern that cannot match any model id: empty, or with white space or control
+/// characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternError(pub String);
 
@@ -22,13 +23,19 @@ impl Pattern {
     /// Returns true if the pattern matches `model`. Takes time linear in both lengths.
     #[must_use]
     pub fn matches(&self, model: &str) -> bool {
-        let Some((head, rest)) = self.0.split_once('*') else { return *self.0 == *model };
+        let Some((head, rest)) = self.0.split_once('*') else {
+            return *self.0 == *model;
+        };
         let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
-        let between = model.strip_prefix(head).and_then(|left| left.strip_suffix(tail));
-        // Matching each part at its leftmost position leaves the most room for later parts, so backtracking is never
-        // needed.
+        let between = model
+            .strip_prefix(head)
+            .and_then(|left| left.strip_suffix(tail));
+        // Matching each part at its leftmost position leaves the most room for later parts, so
+        // backtracking is never needed.
         let after = |left, part| str::split_once(left, part).map(|(_, right)| right);
-        between.and_then(|left| middle.split('*').try_fold(left, after)).is_some()
+        between
+            .and_then(|left| middle.split('*').try_fold(left, after))
+            .is_some()
     }
 
     /// Returns the pattern as text.
@@ -57,7 +64,11 @@ impl fmt::Display for Pattern {
 
 impl fmt::Display for PatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is not a valid model pattern: expected a model id, with '*' for any characters", self.0)
+        write!(
+            f,
+            "{:?} is not a valid model pattern: expected a model id, with '*' for any characters",
+            self.0
+        )
     }
 }
 
@@ -69,7 +80,8 @@ mod tests {
 
     #[test]
     fn a_star_stands_for_any_run_even_an_empty_one() {
-        let matches = |pattern: &str, model: &str| pattern.parse::<Pattern>().unwrap().matches(model);
+        let matches =
+            |pattern: &str, model: &str| pattern.parse::<Pattern>().unwrap().matches(model);
         assert!(matches("alt-flash", "alt-flash") && !matches("alt-flash", "alt-flash-2"));
         assert!(matches("*", "") && matches("*", "anything") && matches("**", "x"));
         assert!(matches("model-*-mini", "model-5-mini") && !matches("model-*-mini", "model-mini"));

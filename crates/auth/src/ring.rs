@@ -12,7 +12,8 @@ use crate::{Credentials, Denied, Key, KeyHash, Pattern, Scopes};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Entry {
-    /// The name of the key in logs and metrics: 1 to 64 visible ASCII characters, unique in its ring.
+    /// The name of the key in logs and metrics: 1 to 64 visible ASCII characters, unique in its
+    /// ring.
     pub name: String,
     /// The hash of the key, unique in its ring.
     pub hash: KeyHash,
@@ -28,10 +29,10 @@ pub struct Entry {
 ///
 /// # Timing
 ///
-/// The duration of [`KeyRing::admit`] reveals nothing useful to an attacker who tries keys. Only hashes are looked up
-/// and compared, and finding keys whose hashes approach a stored hash costs as much as guessing that key. Moreover,
-/// known, unknown and expired keys take the same steps: one binary search, one constant-time comparison, and one expiry
-/// check.
+/// The duration of [`KeyRing::admit`] reveals nothing useful to an attacker who tries keys. Only
+/// hashes are looked up and compared, and finding keys whose hashes approach a stored hash costs as
+/// much as guessing that key. Moreover, known, unknown and expired keys take the same steps: one
+/// binary search, one constant-time comparison, and one expiry check.
 #[derive(Clone, Debug)]
 pub struct KeyRing {
     /// Sorted by hash; never empty.
@@ -64,13 +65,21 @@ impl Entry {
     /// Creates an entry that grants `scopes` on every model and does not expire.
     #[must_use]
     pub fn new(name: impl Into<String>, hash: KeyHash, scopes: Scopes) -> Self {
-        Self { name: name.into(), hash, scopes, models: None, expires: None }
+        Self {
+            name: name.into(),
+            hash,
+            scopes,
+            models: None,
+            expires: None,
+        }
     }
 
     /// Returns true if the key may use `model`.
     #[must_use]
     pub fn may_use(&self, model: &str) -> bool {
-        self.models.as_ref().is_none_or(|patterns| patterns.iter().any(|pattern| pattern.matches(model)))
+        self.models
+            .as_ref()
+            .is_none_or(|patterns| patterns.iter().any(|pattern| pattern.matches(model)))
     }
 
     /// Returns true if the key has expired at the Unix time `now`, in seconds.
@@ -95,12 +104,16 @@ impl KeyRing {
         Ok(Self { entries })
     }
 
-    /// Returns the entry of the first presented key that is known and not expired at the Unix time `now`, in seconds.
+    /// Returns the entry of the first presented key that is known and not expired at the Unix time
+    /// `now`, in seconds.
     ///
     /// # Errors
     /// Returns [`Denied::Invalid`] if there is none.
     pub fn admit(&self, credentials: &Credentials, now: i64) -> Result<&Entry, Denied> {
-        credentials.keys().find_map(|key| self.find(key, now)).ok_or(Denied::Invalid)
+        credentials
+            .keys()
+            .find_map(|key| self.find(key, now))
+            .ok_or(Denied::Invalid)
     }
 
     /// Iterates over the entries in unspecified order.
@@ -110,8 +123,11 @@ impl KeyRing {
 
     fn find(&self, key: &Key, now: i64) -> Option<&Entry> {
         let hash = KeyHash::of(key);
-        let position = self.entries.partition_point(|entry| entry.hash.order() < hash.order());
-        // Past the end, compare with the last entry instead, so that every lookup does one comparison.
+        let position = self
+            .entries
+            .partition_point(|entry| entry.hash.order() < hash.order());
+        // Past the end, compare with the last entry instead, so that every lookup does one
+        // comparison.
         let nearest = self.entries.get(position).or(self.entries.last())?;
         let known = nearest.hash.ct_eq(&hash);
         let fresh = Choice::from(u8::from(!nearest.is_expired(now)));
@@ -140,17 +156,29 @@ impl fmt::Display for RingProblem {
         match self {
             Self::NoKeys => f.write_str("there are no keys: expected at least one"),
             Self::Name(name) => {
-                write!(f, "the key name {name:?} is invalid: expected 1 to {MAX_NAME} visible ASCII characters")
+                write!(
+                    f,
+                    "the key name {name:?} is invalid: expected 1 to {MAX_NAME} visible ASCII characters"
+                )
             }
             Self::SameName(name) => write!(f, "two keys are named {name:?}: expected unique names"),
             Self::SameKey(first, second) => {
-                write!(f, "the keys {first:?} and {second:?} have the same hash: expected distinct keys")
+                write!(
+                    f,
+                    "the keys {first:?} and {second:?} have the same hash: expected distinct keys"
+                )
             }
             Self::NoScopes(name) => {
-                write!(f, "the key {name:?} has no scopes: expected some of 'text', 'messages', 'images'")
+                write!(
+                    f,
+                    "the key {name:?} has no scopes: expected some of 'text', 'messages', 'images'"
+                )
             }
             Self::NoModels(name) => {
-                write!(f, "the key {name:?} has an empty list of models: expected a pattern, or no list for all models")
+                write!(
+                    f,
+                    "the key {name:?} has an empty list of models: expected a pattern, or no list for all models"
+                )
             }
         }
     }
@@ -208,17 +236,27 @@ mod tests {
 
     fn credentials(authorization: &Key, api_key: Option<&Key>) -> Credentials {
         let header = format!("Bearer {}", authorization.expose());
-        Credentials::from_headers([header.as_bytes()], api_key.map(|key| key.expose().as_bytes())).unwrap()
+        Credentials::from_headers(
+            [header.as_bytes()],
+            api_key.map(|key| key.expose().as_bytes()),
+        )
+        .unwrap()
     }
 
     #[test]
     fn each_key_opens_its_own_entry_and_no_other_key_opens_any() {
         let ring = KeyRing::new((0..50).map(|seed| entry(&format!("k{seed}"), seed))).unwrap();
         for seed in 0..50 {
-            assert_eq!(ring.admit(&credentials(&key(seed), None), 0).unwrap().name, format!("k{seed}"));
+            assert_eq!(
+                ring.admit(&credentials(&key(seed), None), 0).unwrap().name,
+                format!("k{seed}")
+            );
         }
         for seed in 50..=255 {
-            assert_eq!(ring.admit(&credentials(&key(seed), None), 0), Err(Denied::Invalid));
+            assert_eq!(
+                ring.admit(&credentials(&key(seed), None), 0),
+                Err(Denied::Invalid)
+            );
         }
         assert_eq!(ring.entries().len(), 50);
     }
@@ -226,16 +264,38 @@ mod tests {
     /// An expired key is rejected like an unknown one, from the exact second of its expiry.
     #[test]
     fn a02_d11_an_expired_key_is_refused_like_an_unknown_one_from_its_very_second() {
-        let ring = KeyRing::new([Entry { expires: Some(100), ..entry("a", 1) }]).unwrap();
+        let ring = KeyRing::new([Entry {
+            expires: Some(100),
+            ..entry("a", 1)
+        }])
+        .unwrap();
         assert!(ring.admit(&credentials(&key(1), None), 99).is_ok());
-        assert_eq!(ring.admit(&credentials(&key(1), None), 100), Err(Denied::Invalid));
-        assert_eq!(ring.admit(&credentials(&key(2), None), 99), Err(Denied::Invalid));
+        assert_eq!(
+            ring.admit(&credentials(&key(1), None), 100),
+            Err(Denied::Invalid)
+        );
+        assert_eq!(
+            ring.admit(&credentials(&key(2), None), 99),
+            Err(Denied::Invalid)
+        );
     }
 
     #[test]
     fn the_second_key_counts_when_the_first_is_unknown_or_expired() {
-        let ring = KeyRing::new([entry("a", 1), Entry { expires: Some(5), ..entry("b", 2) }]).unwrap();
-        let name = |first, second| Ok(ring.admit(&credentials(&key(first), Some(&key(second))), 9)?.name.as_str());
+        let ring = KeyRing::new([
+            entry("a", 1),
+            Entry {
+                expires: Some(5),
+                ..entry("b", 2)
+            },
+        ])
+        .unwrap();
+        let name = |first, second| {
+            Ok(ring
+                .admit(&credentials(&key(first), Some(&key(second))), 9)?
+                .name
+                .as_str())
+        };
         assert_eq!(name(9, 1), Ok("a"));
         assert_eq!(name(2, 1), Ok("a"));
         assert_eq!(name(1, 9), Ok("a"));
@@ -244,7 +304,10 @@ mod tests {
 
     #[test]
     fn a_key_with_a_list_opens_the_models_of_its_list_alone() {
-        let listed = Entry { models: Some(vec!["alt-*".parse().unwrap(), "one".parse().unwrap()]), ..entry("a", 1) };
+        let listed = Entry {
+            models: Some(vec!["alt-*".parse().unwrap(), "one".parse().unwrap()]),
+            ..entry("a", 1)
+        };
         assert!(listed.may_use("alt-flash") && listed.may_use("one") && !listed.may_use("two"));
         assert!(entry("b", 2).may_use("two"));
     }
@@ -252,7 +315,10 @@ mod tests {
     /// A key ring without keys cannot be created.
     #[test]
     fn a08_no_keys_is_an_error() {
-        assert_eq!(KeyRing::new([]).unwrap_err().to_string(), "there are no keys: expected at least one");
+        assert_eq!(
+            KeyRing::new([]).unwrap_err().to_string(),
+            "there are no keys: expected at least one"
+        );
     }
 
     #[test]
@@ -261,8 +327,14 @@ mod tests {
             entry("a", 1),
             entry("a", 2),
             entry("b", 1),
-            Entry { scopes: [].into_iter().collect(), ..entry("c d", 3) },
-            Entry { models: Some(Vec::new()), ..entry("", 4) },
+            Entry {
+                scopes: [].into_iter().collect(),
+                ..entry("c d", 3)
+            },
+            Entry {
+                models: Some(Vec::new()),
+                ..entry("", 4)
+            },
         ];
         let errors = KeyRing::new(entries).unwrap_err().to_string();
         assert_eq!(

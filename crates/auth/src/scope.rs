@@ -72,7 +72,9 @@ impl Scopes {
 
     /// Iterates over the capabilities in the order of [`Scope::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Scope> {
-        Scope::ALL.into_iter().filter(move |scope| self.contains(*scope))
+        Scope::ALL
+            .into_iter()
+            .filter(move |scope| self.contains(*scope))
     }
 }
 
@@ -84,7 +86,9 @@ impl From<Scope> for Scopes {
 
 impl FromIterator<Scope> for Scopes {
     fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
-        scopes.into_iter().fold(Self::default(), |all, scope| all.union(scope.into()))
+        scopes
+            .into_iter()
+            .fold(Self::default(), |all, scope| all.union(scope.into()))
     }
 }
 
@@ -102,7 +106,10 @@ impl FromStr for Scopes {
     type Err = UnknownScope;
 
     fn from_str(words: &str) -> Result<Self, UnknownScope> {
-        words.split(',').map(|word| word.trim().parse::<Scope>()).collect()
+        words
+            .split(',')
+            .map(|word| word.trim().parse::<Scope>())
+            .collect()
     }
 }
 
@@ -122,7 +129,11 @@ impl fmt::Display for Scopes {
 impl fmt::Display for UnknownScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let accepted = Scope::ALL.map(Scope::as_str).join("', '");
-        write!(f, "unknown scope {:?}: expected one of '{accepted}'", self.0)
+        write!(
+            f,
+            "unknown scope {:?}: expected one of '{accepted}'",
+            self.0
+        )
     }
 }
 
@@ -144,8 +155,14 @@ mod tests {
     #[test]
     fn an_unknown_word_is_reported_with_the_known_ones() {
         let message = |words: &str| words.parse::<Scopes>().unwrap_err().to_string();
-        assert_eq!(message("text,image"), r#"unknown scope "image": expected one of 'text', 'messages', 'images'"#);
-        assert_eq!(message(""), r#"unknown scope "": expected one of 'text', 'messages', 'images'"#);
+        assert_eq!(
+            message("text,image"),
+            r#"unknown scope "image": expected one of 'text', 'messages', 'images'"#
+        );
+        assert_eq!(
+            message(""),
+            r#"unknown scope "": expected one of 'text', 'messages', 'images'"#
+        );
         assert!(message("Text").contains(r#""Text""#));
     }
 }

@@ -20,8 +20,18 @@ impl Catalog {
     #[must_use]
     pub fn builtin() -> Self {
         let text = |id| Model::new(id, Family::Text, [Protocol::Responses]);
-        let image = |id| Model::new(id, Family::Images, [Protocol::ImagesGenerations, Protocol::ImagesEdits]);
-        let mut flash = Model::new("alt-flash", Family::Text, [Protocol::Responses, Protocol::Chat]);
+        let image = |id| {
+            Model::new(
+                id,
+                Family::Images,
+                [Protocol::ImagesGenerations, Protocol::ImagesEdits],
+            )
+        };
+        let mut flash = Model::new(
+            "alt-flash",
+            Family::Text,
+            [Protocol::Responses, Protocol::Chat],
+        );
         (flash.string_input, flash.reasoning) = (true, true);
         Self(vec![
             text("model-6-astra"),
@@ -33,7 +43,11 @@ impl Catalog {
             Model::new("msg-sonnet-5", Family::Messages, [Protocol::Messages]),
             image("model-image-2.5-sunburst"),
             image("model-image-2.5-flare"),
-            Model::new("model-image-2", Family::Images, [Protocol::ImagesGenerations]),
+            Model::new(
+                "model-image-2",
+                Family::Images,
+                [Protocol::ImagesGenerations],
+            ),
         ])
     }
 
@@ -71,11 +85,15 @@ impl Catalog {
     /// Returns the model with the given id if it is served on the endpoint of `protocol`.
     ///
     /// # Errors
-    /// Returns `model_not_found` if the model does not exist, and `model_not_supported` if it is served on other
-    /// endpoints only. The message is worded for the protocol.
+    /// Returns `model_not_found` if the model does not exist, and `model_not_supported` if it is
+    /// served on other endpoints only. The message is worded for the protocol.
     pub fn serves(&self, id: &str, protocol: Protocol) -> Result<&Model, ApiError> {
         let model = self.find(id).ok_or_else(|| not_found(id, protocol))?;
-        if model.is_served_on(protocol) { Ok(model) } else { Err(not_supported(model, protocol)) }
+        if model.is_served_on(protocol) {
+            Ok(model)
+        } else {
+            Err(not_supported(model, protocol))
+        }
     }
 }
 
@@ -100,17 +118,30 @@ pub(crate) fn not_found(id: &str, protocol: Protocol) -> ApiError {
 
 fn not_supported(model: &Model, protocol: Protocol) -> ApiError {
     let id = &model.id;
-    let endpoints: Vec<_> = model.protocols().map(|protocol| format!("POST {}", protocol.path())).collect();
+    let endpoints: Vec<_> = model
+        .protocols()
+        .map(|protocol| format!("POST {}", protocol.path()))
+        .collect();
     let endpoints = endpoints.join(" or ");
     let sentence = match protocol {
         Protocol::Messages => format!("model: {id} is not served here; send it to {endpoints}"),
         _ => format!("The model '{id}' is not served here; send it to {endpoints}."),
     };
-    ApiError::new(ErrorKind::InvalidRequest, Code::ModelNotSupported.as_str(), sentence).with_param("model")
+    ApiError::new(
+        ErrorKind::InvalidRequest,
+        Code::ModelNotSupported.as_str(),
+        sentence,
+    )
+    .with_param("model")
 }
 
 fn check(model: &Model, position: usize, problems: &mut Vec<String>) {
-    let Model { id, family, created, .. } = model;
+    let Model {
+        id,
+        family,
+        created,
+        ..
+    } = model;
     if id.is_empty() || id.contains(|c: char| c.is_whitespace() || c.is_control() || c == '/') {
         problems.push(format!(
             "model {}: its id {id:?} must be 1 or more characters without spaces, control characters and slashes",
@@ -120,11 +151,19 @@ fn check(model: &Model, position: usize, problems: &mut Vec<String>) {
     if model.protocols().next().is_none() {
         problems.push(format!("model '{id}': it needs at least one protocol"));
     }
-    for protocol in model.protocols().filter(|protocol| !family.may_be_served_on(*protocol)) {
+    for protocol in model
+        .protocols()
+        .filter(|protocol| !family.may_be_served_on(*protocol))
+    {
         let path = protocol.path();
-        problems.push(format!("model '{id}': a model of the {} family cannot be served on {path}", family.as_str()));
+        problems.push(format!(
+            "model '{id}': a model of the {} family cannot be served on {path}",
+            family.as_str()
+        ));
     }
     if Timestamp::from_second(*created).is_err() {
-        problems.push(format!("model '{id}': created is {created}, which is not a valid Unix time in seconds"));
+        problems.push(format!(
+            "model '{id}': created is {created}, which is not a valid Unix time in seconds"
+        ));
     }
 }

@@ -1,6 +1,8 @@
-//! Response bodies of `GET /v1/models` and `GET /v1/models/{id}`, compatible with OpenAI and Anthropic SDKs.
+//! Response bodies of `GET /v1/models` and `GET /v1/models/{id}`, compatible with OpenAI and
+//! Anthropic SDKs.
 //!
-//! See <https://platform.openai.com/docs/api-reference/models> and <https://docs.anthropic.com/en/api/models-list>.
+//! See <https://platform.openai.com/docs/api-reference/models> and
+//! <https://docs.anthropic.com/en/api/models-list>.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -67,7 +69,8 @@ impl Catalog {
     /// Returns a page of the models for which `may_see` returns true.
     ///
     /// # Errors
-    /// Returns violations if the limit is out of range or a cursor is not the id of a model in the list.
+    /// Returns violations if the limit is out of range or a cursor is not the id of a model in the
+    /// list.
     pub fn list(&self, page: &Page, may_see: impl Fn(&Model) -> bool) -> Result<List, Violations> {
         let mut found = Violations::default();
         let models: Vec<&Model> = self.iter().filter(|model| may_see(model)).collect();
@@ -77,10 +80,17 @@ impl Catalog {
         let window = after.map_or(0, |at| at + 1)..before.unwrap_or(models.len());
         let window = models.get(window).unwrap_or_default();
 
-        let limit = page.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+        let limit = page
+            .limit
+            .and_then(|limit| usize::try_from(limit).ok())
+            .unwrap_or(usize::MAX);
         let surplus = window.len().saturating_sub(limit);
         let backwards = before.is_some() && after.is_none();
-        let window = if backwards { &window[surplus..] } else { &window[..window.len() - surplus] };
+        let window = if backwards {
+            &window[surplus..]
+        } else {
+            &window[..window.len() - surplus]
+        };
         found.or(List::of(window, surplus > 0))
     }
 
@@ -90,7 +100,9 @@ impl Catalog {
     /// Returns `model_not_found` if there is no such model.
     pub fn retrieve(&self, id: &str, may_see: impl Fn(&Model) -> bool) -> Result<Entry, ApiError> {
         let model = self.find(id).filter(|model| may_see(model));
-        model.map(Entry::from).ok_or_else(|| not_found(id, Protocol::Responses))
+        model
+            .map(Entry::from)
+            .ok_or_else(|| not_found(id, Protocol::Responses))
     }
 }
 
@@ -117,14 +129,22 @@ impl From<&Model> for Entry {
             kind: "model",
             display_name: model.display_name.clone(),
             // `Catalog::new` rejects models whose time is out of range.
-            created_at: Timestamp::from_second(model.created).unwrap_or_default().to_string(),
+            created_at: Timestamp::from_second(model.created)
+                .unwrap_or_default()
+                .to_string(),
             lifecycle: "active",
         }
     }
 }
 
-/// Returns the position of the model that a cursor refers to, and records a violation if there is none.
-fn cursor_position(cursor: &str, id: Option<&str>, models: &[&Model], found: &mut Violations) -> Option<usize> {
+/// Returns the position of the model that a cursor refers to, and records a violation if there is
+/// none.
+fn cursor_position(
+    cursor: &str,
+    id: Option<&str>,
+    models: &[&Model],
+    found: &mut Violations,
+) -> Option<usize> {
     let id = id?;
     let position = models.iter().position(|model| model.id == id);
     if position.is_none() {

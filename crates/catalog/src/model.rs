@@ -6,15 +6,16 @@ use serde::Deserialize;
 
 /// A model offered by the gateway.
 ///
-/// In a configuration, `id`, `family` and `protocols` are required; the rest defaults to the values of [`Model::new`].
+/// In a configuration, `id`, `family` and `protocols` are required; the rest defaults to the values
+/// of [`Model::new`].
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "Settings")]
 #[non_exhaustive]
 pub struct Model {
     /// The id used in requests.
     pub id: String,
-    /// The family, which determines the endpoints that may serve the model. The scope required of a key depends on the
-    /// endpoint, not on the family.
+    /// The family, which determines the endpoints that may serve the model. The scope required of a
+    /// key depends on the endpoint, not on the family.
     pub family: Family,
     /// The endpoints that serve the model.
     protocols: BTreeSet<Protocol>,
@@ -31,10 +32,14 @@ pub struct Model {
 }
 
 impl Model {
-    /// Creates a model with the strictest rules and a display name derived from its id, such as `Alt Flash` for
-    /// `alt-flash`.
+    /// Creates a model with the strictest rules and a display name derived from its id, such as
+    /// `Alt Flash` for `alt-flash`.
     #[must_use]
-    pub fn new(id: impl Into<String>, family: Family, protocols: impl IntoIterator<Item = Protocol>) -> Self {
+    pub fn new(
+        id: impl Into<String>,
+        family: Family,
+        protocols: impl IntoIterator<Item = Protocol>,
+    ) -> Self {
         let id = id.into();
         Self {
             family,
@@ -107,7 +112,10 @@ impl Family {
     /// Operators may serve text models of both families on every text endpoint.
     #[must_use]
     pub const fn may_be_served_on(self, protocol: Protocol) -> bool {
-        let images = matches!(protocol, Protocol::ImagesGenerations | Protocol::ImagesEdits);
+        let images = matches!(
+            protocol,
+            Protocol::ImagesGenerations | Protocol::ImagesEdits
+        );
         matches!(self, Self::Images) == images
     }
 }
@@ -131,8 +139,13 @@ pub enum Protocol {
 
 impl Protocol {
     /// All endpoints.
-    pub const ALL: [Self; 5] =
-        [Self::Responses, Self::Chat, Self::Messages, Self::ImagesGenerations, Self::ImagesEdits];
+    pub const ALL: [Self; 5] = [
+        Self::Responses,
+        Self::Chat,
+        Self::Messages,
+        Self::ImagesGenerations,
+        Self::ImagesEdits,
+    ];
 
     /// Returns the path of the endpoint; its method is POST.
     #[must_use]
@@ -182,7 +195,11 @@ impl From<Settings> for Model {
 fn display_name(id: &str) -> String {
     let capital = |word: &str| {
         let mut rest = word.chars();
-        rest.next().into_iter().flat_map(char::to_uppercase).chain(rest).collect::<String>()
+        rest.next()
+            .into_iter()
+            .flat_map(char::to_uppercase)
+            .chain(rest)
+            .collect::<String>()
     };
     id.split('-').map(capital).collect::<Vec<_>>().join(" ")
 }

@@ -5,10 +5,11 @@ use wire::{DataUrl, Path};
 use crate::request::{Message, Part, Request};
 
 impl Request {
-    /// Calls `visit` with the path and the URL of every image in the messages that is referred to by URL. Data URLs are
-    /// skipped.
+    /// Calls `visit` with the path and the URL of every image in the messages that is referred to
+    /// by URL. Data URLs are skipped.
     ///
-    /// This crate only checks the syntax of such URLs. Whether one may be fetched is for the caller to decide.
+    /// This crate only checks the syntax of such URLs. Whether one may be fetched is for the caller
+    /// to decide.
     ///
     /// ```
     /// let body = br#"{"model":"m","messages":[{"role":"user","content":[
@@ -21,12 +22,22 @@ impl Request {
     pub fn addresses(&self, visit: &mut dyn FnMut(&Path<'_>, &str)) {
         let messages = Path::ROOT.key("messages");
         for (i, message) in self.messages.iter().enumerate() {
-            let Message::User(message) = message else { continue };
+            let Message::User(message) = message else {
+                continue;
+            };
             for (j, part) in message.content.parts().iter().enumerate() {
                 let Part::Image(part) = part else { continue };
                 let url = &part.image_url.url;
                 if !DataUrl::is_meant(url) {
-                    visit(&messages.index(i).key("content").index(j).key("image_url").key("url"), url);
+                    visit(
+                        &messages
+                            .index(i)
+                            .key("content")
+                            .index(j)
+                            .key("image_url")
+                            .key("url"),
+                        url,
+                    );
                 }
             }
         }

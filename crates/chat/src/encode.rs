@@ -18,8 +18,8 @@ pub struct Head {
 
 /// Encodes model output as events.
 ///
-/// Any order of calls yields a stream within the grammar: the opening chunk is emitted automatically, and calls after
-/// the terminal event have no effect.
+/// Any order of calls yields a stream within the grammar: the opening chunk is emitted
+/// automatically, and calls after the terminal event have no effect.
 #[derive(Debug)]
 pub struct Encoder {
     head: Head,
@@ -36,34 +36,62 @@ enum State {
 }
 
 impl Encoder {
-    /// Creates an encoder that has emitted nothing yet. With `include_usage` the stream ends with a usage chunk.
+    /// Creates an encoder that has emitted nothing yet. With `include_usage` the stream ends with a
+    /// usage chunk.
     #[must_use]
     pub fn new(head: Head, include_usage: bool) -> Self {
-        Self { head, include_usage, calls: 0, state: State::Before }
+        Self {
+            head,
+            include_usage,
+            calls: 0,
+            state: State::Before,
+        }
     }
 
     /// Opens the stream. Optional: the first output opens it as well.
     pub fn open(&mut self, out: &mut Vec<Event>) {
         if self.state == State::Before {
             self.state = State::Open;
-            let delta = Delta { role: Some("assistant".to_owned()), content: Some(String::new()), ..Delta::default() };
+            let delta = Delta {
+                role: Some("assistant".to_owned()),
+                content: Some(String::new()),
+                ..Delta::default()
+            };
             out.push(self.chunk(delta, None));
         }
     }
 
     /// Appends output text.
     pub fn text(&mut self, text: &str, out: &mut Vec<Event>) {
-        self.delta(Delta { content: some(text), ..Delta::default() }, out);
+        self.delta(
+            Delta {
+                content: some(text),
+                ..Delta::default()
+            },
+            out,
+        );
     }
 
     /// Appends reasoning text.
     pub fn reasoning(&mut self, text: &str, out: &mut Vec<Event>) {
-        self.delta(Delta { reasoning_content: some(text), ..Delta::default() }, out);
+        self.delta(
+            Delta {
+                reasoning_content: some(text),
+                ..Delta::default()
+            },
+            out,
+        );
     }
 
     /// Appends refusal text.
     pub fn refusal(&mut self, text: &str, out: &mut Vec<Event>) {
-        self.delta(Delta { refusal: some(text), ..Delta::default() }, out);
+        self.delta(
+            Delta {
+                refusal: some(text),
+                ..Delta::default()
+            },
+            out,
+        );
     }
 
     /// Starts a tool call.
@@ -71,19 +99,42 @@ impl Encoder {
         let call = ToolCallDelta {
             id: Some(id.to_owned()),
             kind: Some("function".to_owned()),
-            function: Some(FunctionDelta { name: Some(name.to_owned()), arguments: Some(String::new()) }),
+            function: Some(FunctionDelta {
+                name: Some(name.to_owned()),
+                arguments: Some(String::new()),
+            }),
             ..ToolCallDelta::new(self.calls)
         };
-        self.delta(Delta { tool_calls: Some(vec![call]), ..Delta::default() }, out);
+        self.delta(
+            Delta {
+                tool_calls: Some(vec![call]),
+                ..Delta::default()
+            },
+            out,
+        );
         self.calls += 1;
     }
 
     /// Appends to the arguments of the last call.
     pub fn arguments(&mut self, text: &str, out: &mut Vec<Event>) {
-        let Some(index) = self.calls.checked_sub(1).filter(|_| !text.is_empty()) else { return };
-        let function = FunctionDelta { name: None, arguments: some(text) };
-        let call = ToolCallDelta { function: Some(function), ..ToolCallDelta::new(index) };
-        self.delta(Delta { tool_calls: Some(vec![call]), ..Delta::default() }, out);
+        let Some(index) = self.calls.checked_sub(1).filter(|_| !text.is_empty()) else {
+            return;
+        };
+        let function = FunctionDelta {
+            name: None,
+            arguments: some(text),
+        };
+        let call = ToolCallDelta {
+            function: Some(function),
+            ..ToolCallDelta::new(index)
+        };
+        self.delta(
+            Delta {
+                tool_calls: Some(vec![call]),
+                ..Delta::default()
+            },
+            out,
+        );
     }
 
     /// Ends the stream successfully.
@@ -94,7 +145,10 @@ impl Encoder {
         self.open(out);
         out.push(self.chunk(Delta::default(), Some(reason)));
         if let Some(usage) = usage.filter(|_| self.include_usage) {
-            out.push(Event::Chunk(Chunk { usage: Some(Some(usage)), ..self.of_choices(Vec::new()) }));
+            out.push(Event::Chunk(Chunk {
+                usage: Some(Some(usage)),
+                ..self.of_choices(Vec::new())
+            }));
         }
         out.push(Event::Done);
         self.state = State::Ended;
@@ -116,14 +170,23 @@ impl Encoder {
     }
 
     fn chunk(&self, delta: Delta, finish_reason: Option<FinishReason>) -> Event {
-        let choice = ChunkChoice { index: 0, delta, logprobs: None, finish_reason, extra: Object::new() };
+        let choice = ChunkChoice {
+            index: 0,
+            delta,
+            logprobs: None,
+            finish_reason,
+            extra: Object::new(),
+        };
         Event::Chunk(self.of_choices(vec![choice]))
     }
 
     fn of_choices(&self, choices: Vec<ChunkChoice>) -> Chunk {
         let Head { id, created, model } = self.head.clone();
         let chunk = Chunk::new(id, Chunk::OBJECT.to_owned(), created, model, choices);
-        Chunk { usage: self.include_usage.then_some(None), ..chunk }
+        Chunk {
+            usage: self.include_usage.then_some(None),
+            ..chunk
+        }
     }
 }
 

@@ -29,7 +29,11 @@ impl Event {
             return Ok(Self::Done);
         }
         let chunk = wire::read_event("Chat Completions", data).map(Self::Chunk);
-        chunk.or_else(|error| serde_json::from_str(data).map(Self::Error).map_err(|_| error))
+        chunk.or_else(|error| {
+            serde_json::from_str(data)
+                .map(Self::Error)
+                .map_err(|_| error)
+        })
     }
 
     /// Returns the data of the server-sent event: one line of JSON, or `[DONE]`.

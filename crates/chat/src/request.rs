@@ -1,4 +1,5 @@
-//! The request body of `POST /v1/chat/completions`. See <https://platform.openai.com/docs/api-reference/chat/create>.
+//! The request body of `POST /v1/chat/completions`. See
+//! <https://platform.openai.com/docs/api-reference/chat/create>.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,8 @@ wire::open_structs! {
     pub struct Request {
         /// The id of the model.
         pub model: String,
-        /// The conversation, oldest message first. Nothing is stored, so every request carries all of it.
+        /// The conversation, oldest message first. Nothing is stored, so every request carries all
+        /// of it.
         pub messages: Vec<Message>,
         /// Maximum number of tokens to generate; at least 1.
         #[serde(default, deserialize_with = "wire::integer_or_null")]
@@ -49,7 +51,8 @@ wire::open_structs! {
         pub frequency_penalty: Option<f64>,
         /// One to four stop sequences.
         pub stop: Option<TextOr<String>>,
-        /// Number of choices to generate, 1 to 128. Values above 1 are rejected unless the model's rules allow them.
+        /// Number of choices to generate, 1 to 128. Values above 1 are rejected unless the model's
+        /// rules allow them.
         #[serde(default, deserialize_with = "wire::integer_or_null")]
         #[schemars(range(min = 1, max = 128))]
         pub n: Option<i64>,
@@ -97,7 +100,10 @@ impl Request {
     /// Returns true if the stream is to end with a usage chunk.
     #[must_use]
     pub fn includes_usage(&self) -> bool {
-        self.stream_options.as_ref().and_then(|options| options.include_usage) == Some(true)
+        self.stream_options
+            .as_ref()
+            .and_then(|options| options.include_usage)
+            == Some(true)
     }
 
     /// Returns the output limit in tokens, under either name.
@@ -240,7 +246,11 @@ enum ImageUrlForm {
 impl From<ImageUrlForm> for ImageUrl {
     fn from(form: ImageUrlForm) -> Self {
         match form {
-            ImageUrlForm::Bare(url) => Self { url, detail: None, extra: Object::new() },
+            ImageUrlForm::Bare(url) => Self {
+                url,
+                detail: None,
+                extra: Object::new(),
+            },
             ImageUrlForm::Object { url, detail, extra } => Self { url, detail, extra },
         }
     }
@@ -304,7 +314,8 @@ wire::closed_structs! {
     pub struct FunctionCall {
         /// The name of the function.
         pub name: String,
-        /// The arguments as the model wrote them: normally a JSON object, but not guaranteed to be one.
+        /// The arguments as the model wrote them: normally a JSON object, but not guaranteed to be
+        /// one.
         pub arguments: String,
     }
 }

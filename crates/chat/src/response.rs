@@ -1,4 +1,5 @@
-//! The body of an unstreamed response. See <https://platform.openai.com/docs/api-reference/chat/object>.
+//! The body of an unstreamed response. See
+//! <https://platform.openai.com/docs/api-reference/chat/object>.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,7 +63,11 @@ pub struct ChoiceMessage {
     /// The text of the refusal.
     pub refusal: Option<String>,
     /// The calls that the model made. Some servers send null if there are none.
-    #[serde(default, deserialize_with = "wire::or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "wire::or_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub tool_calls: Vec<ToolCall>,
     /// Unrecognized fields, kept as received.
     #[serde(flatten)]
@@ -100,6 +105,10 @@ impl Usage {
     /// Creates a usage from its two counts.
     #[must_use]
     pub fn new(prompt_tokens: u64, completion_tokens: u64) -> Self {
-        Self { prompt_tokens, completion_tokens, total_tokens: prompt_tokens.saturating_add(completion_tokens) }
+        Self {
+            prompt_tokens,
+            completion_tokens,
+            total_tokens: prompt_tokens.saturating_add(completion_tokens),
+        }
     }
 }

@@ -94,7 +94,11 @@ impl Grammar {
     /// # Errors
     /// Returns [`Offence::Truncated`] if no terminal event was received.
     pub fn finish(self) -> Result<(), Offence> {
-        if self.ended { Ok(()) } else { Err(Offence::Truncated) }
+        if self.ended {
+            Ok(())
+        } else {
+            Err(Offence::Truncated)
+        }
     }
 
     fn all_finished(&self) -> bool {
@@ -103,7 +107,9 @@ impl Grammar {
 
     fn chunk(&mut self, chunk: &Chunk) -> Result<(), Offence> {
         match &self.identity {
-            Some((id, created, model)) if (id, created, model) != (&chunk.id, &chunk.created, &chunk.model) => {
+            Some((id, created, model))
+                if (id, created, model) != (&chunk.id, &chunk.created, &chunk.model) =>
+            {
                 return Err(Offence::Identity);
             }
             Some(_) => {}
@@ -112,7 +118,10 @@ impl Grammar {
         if matches!(chunk.usage, Some(Some(_))) || chunk.choices.is_empty() {
             return self.usage(chunk);
         }
-        chunk.choices.iter().try_for_each(|choice| self.choice(choice))
+        chunk
+            .choices
+            .iter()
+            .try_for_each(|choice| self.choice(choice))
     }
 
     fn usage(&mut self, chunk: &Chunk) -> Result<(), Offence> {
@@ -137,7 +146,12 @@ impl Grammar {
         if state.finished || self.usage_received {
             return Err(Offence::AfterFinish);
         }
-        choice.delta.tool_calls.iter().flatten().try_for_each(|call| state.call(call))?;
+        choice
+            .delta
+            .tool_calls
+            .iter()
+            .flatten()
+            .try_for_each(|call| state.call(call))?;
         state.finished = choice.finish_reason.is_some();
         Ok(())
     }
@@ -145,7 +159,10 @@ impl Grammar {
 
 impl ChoiceState {
     fn call(&mut self, call: &ToolCallDelta) -> Result<(), Offence> {
-        let named = call.function.as_ref().is_some_and(|function| function.name.is_some());
+        let named = call
+            .function
+            .as_ref()
+            .is_some_and(|function| function.name.is_some());
         match (call.id.is_some(), named) {
             (true, true) if call.index == self.calls => {
                 self.calls += 1;
@@ -192,11 +209,16 @@ impl Fold {
             return Err(StreamError::Failed(body));
         }
         self.grammar.finish().map_err(StreamError::Offence)?;
-        let mut completion = self.completion.ok_or(StreamError::Offence(Offence::Truncated))?;
+        let mut completion = self
+            .completion
+            .ok_or(StreamError::Offence(Offence::Truncated))?;
         for choice in &mut completion.choices {
             let message = &mut choice.message;
-            // The opening chunk has empty content, sent before it is known whether any content follows.
-            if message.content.as_deref() == Some("") && (!message.tool_calls.is_empty() || message.refusal.is_some()) {
+            // The opening chunk has empty content, sent before it is known whether any content
+            // follows.
+            if message.content.as_deref() == Some("")
+                && (!message.tool_calls.is_empty() || message.refusal.is_some())
+            {
                 message.content = None;
             }
         }
@@ -206,15 +228,28 @@ impl Fold {
     fn chunk(&mut self, chunk: &Chunk) {
         let completion = self.completion.get_or_insert_with(|| {
             let object = Completion::OBJECT.to_owned();
-            Completion::new(chunk.id.clone(), object, chunk.created, chunk.model.clone(), Vec::new())
+            Completion::new(
+                chunk.id.clone(),
+                object,
+                chunk.created,
+                chunk.model.clone(),
+                Vec::new(),
+            )
         });
         completion.extra.extend(chunk.extra.clone());
         completion.usage = chunk.usage.flatten().or(completion.usage);
         for choice in &chunk.choices {
             // The grammar guarantees that choices start in order.
             if choice.index as usize == completion.choices.len() {
-                let message = ChoiceMessage { role: "assistant".to_owned(), ..ChoiceMessage::default() };
-                completion.choices.push(Choice { index: choice.index, message, ..Choice::default() });
+                let message = ChoiceMessage {
+                    role: "assistant".to_owned(),
+                    ..ChoiceMessage::default()
+                };
+                completion.choices.push(Choice {
+                    index: choice.index,
+                    message,
+                    ..Choice::default()
+                });
             }
             if let Some(target) = completion.choices.get_mut(choice.index as usize) {
                 add(choice, target);
@@ -227,7 +262,10 @@ fn add(piece: &ChunkChoice, target: &mut Choice) {
     let delta = &piece.delta;
     let message = &mut target.message;
     append(&mut message.content, delta.content.as_deref());
-    append(&mut message.reasoning_content, delta.reasoning_content.as_deref());
+    append(
+        &mut message.reasoning_content,
+        delta.reasoning_content.as_deref(),
+    );
     append(&mut message.refusal, delta.refusal.as_deref());
     message.extra.extend(delta.extra.clone());
     for call in delta.tool_calls.iter().flatten() {
@@ -251,7 +289,10 @@ fn add_call(piece: &ToolCallDelta, calls: &mut Vec<ToolCall>) {
         Some(_) => {}
         None => calls.push(ToolCall::Function(FunctionToolCall {
             id: piece.id.clone().unwrap_or_default(),
-            function: FunctionCall { name: name.unwrap_or_default(), arguments },
+            function: FunctionCall {
+                name: name.unwrap_or_default(),
+                arguments,
+            },
             extra: piece.extra.clone(),
         })),
     }

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use wire::{Code, Path, TextOr, Violations, check_image_url};
 
 use crate::request::{
-    AssistantMessage, Effort, Message, Part, Request, ResponseFormat, Tool, ToolCall, ToolChoice, ToolChoiceObject,
-    ToolMode,
+    AssistantMessage, Effort, Message, Part, Request, ResponseFormat, Tool, ToolCall, ToolChoice,
+    ToolChoiceObject, ToolMode,
 };
 
 /// Model-dependent exceptions to the rules. The default is the strictest set.
@@ -62,7 +62,12 @@ fn check_message(message: &Message, path: &Path<'_>, found: &mut Violations) {
             check_parts(&message.content, &["text"], &content, found);
         }
         Message::User(message) => {
-            check_parts(&message.content, &["text", "image_url", "input_audio", "file"], &content, found);
+            check_parts(
+                &message.content,
+                &["text", "image_url", "input_audio", "file"],
+                &content,
+                found,
+            );
         }
         Message::Tool(message) => check_parts(&message.content, &["text"], &content, found),
         Message::Assistant(message) => check_assistant(message, path, found),
@@ -75,7 +80,10 @@ fn check_assistant(message: &AssistantMessage, path: &Path<'_>, found: &mut Viol
     let calls = message.tool_calls.as_deref().unwrap_or_default();
     match &message.content {
         Some(content) => check_parts(content, &["text", "refusal"], &path.key("content"), found),
-        None if calls.is_empty() && message.refusal.is_none() && message.extra.get("function_call").is_none() => {
+        None if calls.is_empty()
+            && message.refusal.is_none()
+            && message.extra.get("function_call").is_none() =>
+        {
             found.missing(&path.key("content"));
         }
         None => {}
@@ -101,7 +109,11 @@ fn check_parts(content: &TextOr<Part>, accepted: &[&str], path: &Path<'_>, found
 
 fn check_part(part: &Part, path: &Path<'_>, found: &mut Violations) {
     match part {
-        Part::Image(part) => check_image_url(&path.key("image_url").key("url"), &part.image_url.url, found),
+        Part::Image(part) => check_image_url(
+            &path.key("image_url").key("url"),
+            &part.image_url.url,
+            found,
+        ),
         Part::File(part) if part.file.file_id.is_some() => {
             let path = path.key("file");
             let path = path.key("file_id");
@@ -115,21 +127,34 @@ fn check_part(part: &Part, path: &Path<'_>, found: &mut Violations) {
 fn check_output(request: &Request, rules: &Rules, found: &mut Violations) {
     let root = Path::ROOT;
     found.check_integer(&root.key("max_tokens"), request.max_tokens, 1, i64::MAX);
-    found.check_integer(&root.key("max_completion_tokens"), request.max_completion_tokens, 1, i64::MAX);
+    found.check_integer(
+        &root.key("max_completion_tokens"),
+        request.max_completion_tokens,
+        1,
+        i64::MAX,
+    );
     if let (Some(old), Some(new)) = (request.max_tokens, request.max_completion_tokens)
         && old != new
     {
-        let sentence = format!("'max_tokens' is {old} and 'max_completion_tokens' is {new}: send one of them.");
+        let sentence = format!(
+            "'max_tokens' is {old} and 'max_completion_tokens' is {new}: send one of them."
+        );
         found.invalid(&root.key("max_completion_tokens"), sentence);
     }
     let path = root.key("n");
     found.check_integer(&path, request.n, 1, 128);
     if request.n.is_some_and(|n| (2..=128).contains(&n)) && !rules.many_choices {
-        found.unsupported(&path, Code::UnsupportedValue, "'n' above 1 is not supported by this model.");
+        found.unsupported(
+            &path,
+            Code::UnsupportedValue,
+            "'n' above 1 is not supported by this model.",
+        );
     }
     let path = root.key("stop");
     match &request.stop {
-        Some(TextOr::List(stops)) if stops.is_empty() => found.add(&path, wire::Problem::EmptyArray),
+        Some(TextOr::List(stops)) if stops.is_empty() => {
+            found.add(&path, wire::Problem::EmptyArray);
+        }
         Some(TextOr::List(stops)) => found.check_length(&path, stops.len(), 4),
         _ => {}
     }
@@ -139,8 +164,18 @@ fn check_sampling(request: &Request, found: &mut Violations) {
     let root = Path::ROOT;
     found.check_number(&root.key("temperature"), request.temperature, 0.0, 2.0);
     found.check_number(&root.key("top_p"), request.top_p, 0.0, 1.0);
-    found.check_number(&root.key("presence_penalty"), request.presence_penalty, -2.0, 2.0);
-    found.check_number(&root.key("frequency_penalty"), request.frequency_penalty, -2.0, 2.0);
+    found.check_number(
+        &root.key("presence_penalty"),
+        request.presence_penalty,
+        -2.0,
+        2.0,
+    );
+    found.check_number(
+        &root.key("frequency_penalty"),
+        request.frequency_penalty,
+        -2.0,
+        2.0,
+    );
     let path = root.key("top_logprobs");
     found.check_integer(&path, request.top_logprobs, 0, 20);
     if request.top_logprobs.is_some() && request.logprobs != Some(true) {
@@ -189,7 +224,10 @@ fn check_tools(request: &Request, found: &mut Violations) {
 fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found: &mut Violations) {
     match choice {
         ToolChoice::Word(ToolMode::Required) if tools.is_empty() => {
-            found.invalid(path, "'tool_choice' is 'required', but there are no 'tools'.");
+            found.invalid(
+                path,
+                "'tool_choice' is 'required', but there are no 'tools'.",
+            );
         }
         ToolChoice::Word(word) => found.check_word(path, Some(word.as_str()), ToolMode::KNOWN),
         ToolChoice::Object(choice) => check_choice(choice, &functions(tools), path, found),
@@ -204,11 +242,19 @@ fn functions(tools: &[Tool]) -> HashSet<&str> {
     functions.collect()
 }
 
-fn check_choice(choice: &ToolChoiceObject, offered: &HashSet<&str>, path: &Path<'_>, found: &mut Violations) {
+fn check_choice(
+    choice: &ToolChoiceObject,
+    offered: &HashSet<&str>,
+    path: &Path<'_>,
+    found: &mut Violations,
+) {
     match choice {
         ToolChoiceObject::Function(choice) => {
             if !offered.contains(choice.function.name.as_str()) {
-                found.invalid(path, "'tool_choice' names a function that is not in 'tools'.");
+                found.invalid(
+                    path,
+                    "'tool_choice' names a function that is not in 'tools'.",
+                );
             }
         }
         ToolChoiceObject::AllowedTools(choice) => {
@@ -221,7 +267,9 @@ fn check_choice(choice: &ToolChoiceObject, offered: &HashSet<&str>, path: &Path<
             }
         }
         ToolChoiceObject::Custom(_) => {}
-        ToolChoiceObject::Other(_) => found.unknown_word(&path.key("type"), choice.kind(), ToolChoiceObject::KNOWN),
+        ToolChoiceObject::Other(_) => {
+            found.unknown_word(&path.key("type"), choice.kind(), ToolChoiceObject::KNOWN);
+        }
     }
 }
 
@@ -230,7 +278,10 @@ fn check_unserved(request: &Request, rules: &Rules, found: &mut Violations) {
         let sentence = format!("'{name}' is not supported{advice}.");
         found.unsupported(&Path::ROOT.key(name), Code::UnsupportedParameter, sentence);
     };
-    let wants_audio = request.modalities.as_ref().is_some_and(|list| list.iter().any(|modality| modality == "audio"));
+    let wants_audio = request
+        .modalities
+        .as_ref()
+        .is_some_and(|list| list.iter().any(|modality| modality == "audio"));
     if wants_audio && !rules.audio {
         refuse("modalities", " with 'audio' by this model");
     }

@@ -25,8 +25,8 @@ pub enum EngineError {
         /// Complete sentences that state what was found and what is accepted.
         reason: String,
     },
-    /// The upstream rejected the request. Caused by the client. The upstream's message may contain client data, so it
-    /// is returned to the client but not logged.
+    /// The upstream rejected the request. Caused by the client. The upstream's message may contain
+    /// client data, so it is returned to the client but not logged.
     #[error("the upstream rejected the request: {why}")]
     Rejected {
         /// The reason for the rejection.
@@ -51,7 +51,8 @@ pub enum EngineError {
     /// The upstream failed with an error code that clients know by name.
     #[error("the upstream failed: {0}")]
     Named(StreamCode),
-    /// The engine's concurrency limit is reached; the client may retry with fewer parallel requests.
+    /// The engine's concurrency limit is reached; the client may retry with fewer parallel
+    /// requests.
     #[error("concurrency limit of the engine reached")]
     Busy,
     /// No engine or upstream is available.
@@ -71,7 +72,8 @@ pub enum EngineError {
     Internal(String),
 }
 
-/// The reason why an upstream rejected a request. `Display` completes "the upstream rejected the request: ".
+/// The reason why an upstream rejected a request. `Display` completes "the upstream rejected the
+/// request: ".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Rejection {
     /// An invalid field or value.

@@ -2,8 +2,9 @@
 
 /// One event of a text generation.
 ///
-/// Deltas may occur in any order and may be empty. Consecutive deltas of the same kind belong together; a text delta
-/// after a call starts a new text block. A generation ends with [`TextEvent::Finished`].
+/// Deltas may occur in any order and may be empty. Consecutive deltas of the same kind belong
+/// together; a text delta after a call starts a new text block. A generation ends with
+/// [`TextEvent::Finished`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TextEvent {

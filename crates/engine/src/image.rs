@@ -117,8 +117,9 @@ pub struct ImageTraits {
 
 /// One event of an image generation.
 ///
-/// Images are produced one after the other: the previews of the first, the first image, the previews of the second, and
-/// so on. The generation is complete after one [`ImageEvent::Finished`] per requested image.
+/// Images are produced one after the other: the previews of the first, the first image, the
+/// previews of the second, and so on. The generation is complete after one [`ImageEvent::Finished`]
+/// per requested image.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ImageEvent {

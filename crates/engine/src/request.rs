@@ -19,7 +19,8 @@ pub struct TextRequest {
     pub format: Format,
     /// The verbosity of the output. `None` lets the engine decide.
     pub verbosity: Option<Verbosity>,
-    /// The maximum number of tokens to generate, including reasoning. `None` lets the engine decide.
+    /// The maximum number of tokens to generate, including reasoning. `None` lets the engine
+    /// decide.
     pub max_output_tokens: Option<u64>,
     /// Stop sequences, which end the output and are not part of it.
     pub stop: Vec<String>,
@@ -212,7 +213,8 @@ impl Reasoning {
     /// Returns true if the model should reason at all.
     #[must_use]
     pub fn wanted(&self) -> bool {
-        self.effort.map_or(self.by_default, |effort| effort != Effort::None)
+        self.effort
+            .map_or(self.by_default, |effort| effort != Effort::None)
     }
 }
 

@@ -1,7 +1,8 @@
-//! Validates the addresses of untrusted URLs: only those of hosts on the public internet may be dialed.
+//! Validates the addresses of untrusted URLs: only those of hosts on the public internet may be
+//! dialed.
 //!
-//! The rejected ranges are those of the IANA special-purpose address registries (RFC 6890 and its successors), and the
-//! internal addresses of cloud providers. Nothing here does I/O.
+//! The rejected ranges are those of the IANA special-purpose address registries (RFC 6890 and its
+//! successors), and the internal addresses of cloud providers. Nothing here does I/O.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,8 +15,8 @@ pub struct Refused(pub(crate) &'static str);
 
 /// Accepts the addresses of public hosts.
 ///
-/// An IPv6 address that [`unwrapped`] maps to an IPv4 address is judged by the latter. Every other IPv6 form of an IPv4
-/// address is rejected.
+/// An IPv6 address that [`unwrapped`] maps to an IPv4 address is judged by the latter. Every other
+/// IPv6 form of an IPv4 address is rejected.
 ///
 /// ```
 /// use sluicegate_fetch::address::check;
@@ -38,8 +39,8 @@ pub fn check(address: IpAddr) -> Result<(), Refused> {
     matching.map_or(Ok(()), |range| Err(Refused(range.kind)))
 }
 
-/// Returns the IPv4 address that an IPv4-mapped (RFC 4291 §2.5.5.2) or NAT64 (RFC 6052 §2.1) address stands for, and
-/// any other unchanged.
+/// Returns the IPv4 address that an IPv4-mapped (RFC 4291 §2.5.5.2) or NAT64 (RFC 6052 §2.1)
+/// address stands for, and any other unchanged.
 #[must_use]
 pub fn unwrapped(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
@@ -51,8 +52,8 @@ pub fn unwrapped(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A CIDR range: the addresses that share the first `prefix` bits of `network`. IPv4 addresses are in their IPv4-mapped
-/// form.
+/// A CIDR range: the addresses that share the first `prefix` bits of `network`. IPv4 addresses are
+/// in their IPv4-mapped form.
 struct Range {
     network: Ipv6Addr,
     prefix: u32,
@@ -67,18 +68,28 @@ impl Range {
 
 /// Addresses `a.b.c.d/prefix`; the prefix is 0 to 32.
 const fn v4([a, b, c, d]: [u8; 4], prefix: u32, kind: &'static str) -> Range {
-    Range { network: Ipv4Addr::new(a, b, c, d).to_ipv6_mapped(), prefix: 96 + prefix, kind }
+    Range {
+        network: Ipv4Addr::new(a, b, c, d).to_ipv6_mapped(),
+        prefix: 96 + prefix,
+        kind,
+    }
 }
 
 /// Addresses `a:b:c::/prefix`; the prefix is 1 to 128.
 const fn v6([a, b, c]: [u16; 3], prefix: u32, kind: &'static str) -> Range {
-    Range { network: Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), prefix, kind }
+    Range {
+        network: Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0),
+        prefix,
+        kind,
+    }
 }
 
-/// The IPv6 global unicast range (RFC 4291 §2.4). Loopback, IPv4-compatible, local and multicast addresses are outside.
+/// The IPv6 global unicast range (RFC 4291 §2.4). Loopback, IPv4-compatible, local and multicast
+/// addresses are outside.
 const GLOBAL_UNICAST: Range = v6([0x2000, 0, 0], 3, "global unicast");
 
-/// The prefix by which IPv6-only networks reach IPv4 hosts. Rejecting it would make most IPv4 hosts unreachable there.
+/// The prefix by which IPv6-only networks reach IPv4 hosts. Rejecting it would make most IPv4 hosts
+/// unreachable there.
 const NAT64: Range = v6([0x64, 0xff9b, 0], 96, "translated");
 
 /// The rejected ranges: those of IPv4, and those within [`GLOBAL_UNICAST`].
@@ -211,17 +222,34 @@ mod tests {
     /// A wrapped IPv4 address is judged like the address itself.
     #[test]
     fn f02_f03_a_wrapped_address_is_judged_by_what_it_wraps() {
-        for (address, refused) in [("127.0.0.1", true), ("168.63.129.16", true), ("9.9.9.9", false)] {
+        for (address, refused) in [
+            ("127.0.0.1", true),
+            ("168.63.129.16", true),
+            ("9.9.9.9", false),
+        ] {
             for wrap in ["::ffff:", "64:ff9b::"] {
-                assert_eq!(is_refused(&format!("{wrap}{address}")), refused, "{wrap}{address}");
+                assert_eq!(
+                    is_refused(&format!("{wrap}{address}")),
+                    refused,
+                    "{wrap}{address}"
+                );
             }
         }
-        assert_eq!(unwrapped("64:ff9b::7f00:1".parse().unwrap()), IpAddr::V4(Ipv4Addr::LOCALHOST));
-        assert_eq!(unwrapped("::ffff:7f00:1".parse().unwrap()), IpAddr::V4(Ipv4Addr::LOCALHOST));
+        assert_eq!(
+            unwrapped("64:ff9b::7f00:1".parse().unwrap()),
+            IpAddr::V4(Ipv4Addr::LOCALHOST)
+        );
+        assert_eq!(
+            unwrapped("::ffff:7f00:1".parse().unwrap()),
+            IpAddr::V4(Ipv4Addr::LOCALHOST)
+        );
     }
 
     #[test]
     fn the_range_is_named() {
-        assert_eq!(check(Ipv4Addr::LOCALHOST.into()).unwrap_err().to_string(), "it is loopback");
+        assert_eq!(
+            check(Ipv4Addr::LOCALHOST.into()).unwrap_err().to_string(),
+            "it is loopback"
+        );
     }
 }

@@ -72,8 +72,8 @@ impl FetchError {
 
     /// Returns the message for the client.
     ///
-    /// All errors that depend on the network, including rejected addresses, have the same message: otherwise clients
-    /// could scan for names and ports behind the gateway.
+    /// All errors that depend on the network, including rejected addresses, have the same message:
+    /// otherwise clients could scan for names and ports behind the gateway.
     #[must_use]
     pub fn client_message(self) -> String {
         match self {
@@ -88,10 +88,13 @@ impl FetchError {
 }
 
 const OFF: &str = "Image URLs are not fetched here; send the picture as a data URL.";
-const ALLOWED: &str = "Give a public https URL with a host name, or send the picture as a data URL.";
-const NOT_LISTED: &str = "The image URL is not allowed: its host is not one of those that are fetched from here.";
+const ALLOWED: &str =
+    "Give a public https URL with a host name, or send the picture as a data URL.";
+const NOT_LISTED: &str =
+    "The image URL is not allowed: its host is not one of those that are fetched from here.";
 const BUSY: &str = "Too many image URLs are being fetched; try again later.";
-const KIND: &str = "The image URL does not lead to a PNG, JPEG or WebP picture of a size that is taken.";
+const KIND: &str =
+    "The image URL does not lead to a PNG, JPEG or WebP picture of a size that is taken.";
 const NETWORK: &str = "The image URL could not be fetched; check that it is public, or send the picture as a data URL.";
 
 #[cfg(test)]
@@ -114,8 +117,13 @@ mod tests {
         for error in network {
             assert_eq!(error.client_message(), NETWORK, "{error}");
         }
-        let other =
-            [FetchError::Off, NotAllowed::Port.into(), FetchError::NotListed, FetchError::Busy, FetchError::Kind];
+        let other = [
+            FetchError::Off,
+            NotAllowed::Port.into(),
+            FetchError::NotListed,
+            FetchError::Busy,
+            FetchError::Kind,
+        ];
         for error in other {
             assert_ne!(error.client_message(), NETWORK, "{error}");
         }

@@ -23,7 +23,11 @@ pub(crate) enum Answer {
 /// Requests `target` and reads the response.
 ///
 /// This future drives the connection, without a separate task: dropping it closes the connection.
-pub(crate) async fn exchange<S>(stream: S, target: &Target, max_bytes: usize) -> Result<Answer, FetchError>
+pub(crate) async fn exchange<S>(
+    stream: S,
+    target: &Target,
+    max_bytes: usize,
+) -> Result<Answer, FetchError>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin,
 {
@@ -55,7 +59,12 @@ async fn send(
     if response.status() != StatusCode::OK {
         return Err(FetchError::Status(response.status().as_u16()));
     }
-    if response.headers().get_all(CONTENT_ENCODING).iter().any(|coding| coding != IDENTITY) {
+    if response
+        .headers()
+        .get_all(CONTENT_ENCODING)
+        .iter()
+        .any(|coding| coding != IDENTITY)
+    {
         return Err(FetchError::Encoding);
     }
     read(response, max_bytes).await.map(Answer::Body)
@@ -77,7 +86,8 @@ fn location(headers: &HeaderMap) -> Result<String, FetchError> {
     let (Some(location), None) = (all.next(), all.next()) else {
         return Err(FetchError::Redirect("missing or repeated Location"));
     };
-    let location = str::from_utf8(location.as_bytes()).map_err(|_| FetchError::Redirect("Location is not UTF-8"))?;
+    let location = str::from_utf8(location.as_bytes())
+        .map_err(|_| FetchError::Redirect("Location is not UTF-8"))?;
     Ok(location.to_owned())
 }
 
@@ -89,7 +99,9 @@ async fn read(response: Response<Incoming>, max_bytes: usize) -> Result<Bytes, F
     }
     let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(http_error)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(http_error)?.into_data() else {
+            continue;
+        };
         if data.len() > max_bytes - bytes.len() {
             return Err(FetchError::TooLarge);
         }

@@ -48,7 +48,11 @@ impl Fetcher {
     /// Creates a fetcher that uses the system's resolver and TCP.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        Self::with(options, Arc::new(SystemResolver::new(MAX_THREADS)), Arc::new(RemoteTcp))
+        Self::with(
+            options,
+            Arc::new(SystemResolver::new(MAX_THREADS)),
+            Arc::new(RemoteTcp),
+        )
     }
 
     /// Creates a fetcher with another resolver and dialer. All checks apply.
@@ -56,7 +60,15 @@ impl Fetcher {
     pub fn with(options: Options, resolver: Arc<dyn Resolve>, dialer: Arc<dyn Dial>) -> Self {
         let tls = TlsConnector::from(Arc::new(tls(options.roots.clone())));
         let slots = Semaphore::new(options.at_once.min(Semaphore::MAX_PERMITS));
-        Self { inner: Arc::new(Inner { options, tls, slots, resolver, dialer }) }
+        Self {
+            inner: Arc::new(Inner {
+                options,
+                tls,
+                slots,
+                resolver,
+                dialer,
+            }),
+        }
     }
 
     /// Fetches the image at `url`. Dropping the future cancels the fetch and closes its connection.
@@ -67,7 +79,9 @@ impl Fetcher {
         let inner = &*self.inner;
         let target = inner.admit(url)?;
         let _slot = inner.slots.try_acquire().map_err(|_| FetchError::Busy)?;
-        let body = timeout(inner.options.timeout, inner.follow(target)).await.map_err(|_| FetchError::Timeout)??;
+        let body = timeout(inner.options.timeout, inner.follow(target))
+            .await
+            .map_err(|_| FetchError::Timeout)??;
         decode_head(body)
     }
 }
@@ -79,7 +93,11 @@ impl Inner {
             return Err(FetchError::Off);
         }
         let target = Target::parse(url)?;
-        if self.options.mode.allows(&target) { Ok(target) } else { Err(FetchError::NotListed) }
+        if self.options.mode.allows(&target) {
+            Ok(target)
+        } else {
+            Err(FetchError::NotListed)
+        }
     }
 
     /// Follows redirects until a body. Every target goes through all checks.
@@ -94,45 +112,76 @@ impl Inner {
     }
 
     fn redirect(&self, from: &Target, location: &str) -> Result<Target, FetchError> {
-        let target = from.join(location).map_err(|_| FetchError::Redirect("its URL is not allowed"))?;
+        let target = from
+            .join(location)
+            .map_err(|_| FetchError::Redirect("its URL is not allowed"))?;
         let is_listed = self.options.mode.allows(&target);
-        if is_listed { Ok(target) } else { Err(FetchError::Redirect("its host is not on the allow list")) }
+        if is_listed {
+            Ok(target)
+        } else {
+            Err(FetchError::Redirect("its host is not on the allow list"))
+        }
     }
 
     async fn get(&self, target: &Target) -> Result<Answer, FetchError> {
         let addresses = self.resolve(target).await?;
         let connection = self.dial(&addresses).await?;
         let name = ServerName::try_from(target.host().to_owned()).map_err(|_| FetchError::Tls)?;
-        let stream = self.tls.connect(name, connection).await.map_err(tls_error)?;
+        let stream = self
+            .tls
+            .connect(name, connection)
+            .await
+            .map_err(tls_error)?;
         exchange(stream, target, self.options.max_bytes).await
     }
 
-    /// Resolves the name, once. One rejected address rejects the name, because the network decides which of the
-    /// addresses responds.
+    /// Resolves the name, once. One rejected address rejects the name, because the network decides
+    /// which of the addresses responds.
     async fn resolve(&self, target: &Target) -> Result<Vec<SocketAddr>, FetchError> {
         let found = timeout(RESOLVE_TIMEOUT, self.resolver.resolve(target.host(), PORT)).await;
-        let Ok(Ok(found)) = found else { return Err(FetchError::Unreachable("DNS lookup failed")) };
+        let Ok(Ok(found)) = found else {
+            return Err(FetchError::Unreachable("DNS lookup failed"));
+        };
         // Rebuilt, so that no scope, port or IPv4-mapped form of the resolver is used.
-        let mut addresses: Vec<_> =
-            found.iter().map(|found| SocketAddr::new(found.ip().to_canonical(), PORT)).collect();
-        addresses.iter().try_for_each(|address| self.check(*address))?;
+        let mut addresses: Vec<_> = found
+            .iter()
+            .map(|found| SocketAddr::new(found.ip().to_canonical(), PORT))
+            .collect();
+        addresses
+            .iter()
+            .try_for_each(|address| self.check(*address))?;
         addresses.truncate(MAX_ADDRESSES);
         Ok(addresses)
     }
 
     fn check(&self, address: SocketAddr) -> Result<(), Refused> {
         address::check(address.ip())?;
-        let is_own = |own: &SocketAddr| address::unwrapped(own.ip()) == address::unwrapped(address.ip());
-        if self.options.listeners.iter().any(is_own) { Err(Refused("where this gateway listens")) } else { Ok(()) }
+        let is_own =
+            |own: &SocketAddr| address::unwrapped(own.ip()) == address::unwrapped(address.ip());
+        if self.options.listeners.iter().any(is_own) {
+            Err(Refused("where this gateway listens"))
+        } else {
+            Ok(())
+        }
     }
 
     /// Connects to the first of the addresses that accepts a connection.
     async fn dial(&self, addresses: &[SocketAddr]) -> Result<Box<dyn Connection>, FetchError> {
         for address in addresses {
-            let Ok(Ok(connection)) = timeout(CONNECT_TIMEOUT, self.dialer.dial(*address)).await else { continue };
-            let peer = connection.peer().map_err(|_| FetchError::Unreachable("connection reset"))?;
-            let is_dialed = (peer.ip().to_canonical(), peer.port()) == (address.ip(), address.port());
-            return if is_dialed { Ok(connection) } else { Err(Refused("not the one that was dialed").into()) };
+            let Ok(Ok(connection)) = timeout(CONNECT_TIMEOUT, self.dialer.dial(*address)).await
+            else {
+                continue;
+            };
+            let peer = connection
+                .peer()
+                .map_err(|_| FetchError::Unreachable("connection reset"))?;
+            let is_dialed =
+                (peer.ip().to_canonical(), peer.port()) == (address.ip(), address.port());
+            return if is_dialed {
+                Ok(connection)
+            } else {
+                Err(Refused("not the one that was dialed").into())
+            };
         }
         Err(FetchError::Unreachable("connect failed"))
     }
@@ -155,8 +204,14 @@ fn tls(roots: RootCertStore) -> ClientConfig {
 }
 
 fn tls_error(error: std::io::Error) -> FetchError {
-    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
-    if cause.is_some() { FetchError::Tls } else { FetchError::Unreachable("connection reset") }
+    let cause = error
+        .get_ref()
+        .and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    if cause.is_some() {
+        FetchError::Tls
+    } else {
+        FetchError::Unreachable("connection reset")
+    }
 }
 
 /// The only allowed port.

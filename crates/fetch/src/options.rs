@@ -8,7 +8,8 @@ use tokio_rustls::rustls::RootCertStore;
 
 use crate::target::Target;
 
-/// The settings of a [`Fetcher`](crate::Fetcher). The default allows every public host, within limits.
+/// The settings of a [`Fetcher`](crate::Fetcher). The default allows every public host, within
+/// limits.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The hosts that are allowed.
@@ -21,7 +22,8 @@ pub struct Options {
     pub redirects: usize,
     /// The maximum number of concurrent fetches; more are rejected, not queued.
     pub at_once: usize,
-    /// The addresses on which this process listens. Their IP addresses are not dialed, whatever the port.
+    /// The addresses on which this process listens. Their IP addresses are not dialed, whatever the
+    /// port.
     pub listeners: Vec<SocketAddr>,
     /// The trusted CAs.
     pub roots: RootCertStore,

@@ -5,8 +5,8 @@ use url::{Host, Url};
 
 /// A URL that may be fetched: https, port 443, a public host name, no userinfo, no fragment.
 ///
-/// It is parsed once. Everything that is sent, resolved and verified comes from this one value, so that two parsers
-/// cannot interpret the same text in two ways.
+/// It is parsed once. Everything that is sent, resolved and verified comes from this one value, so
+/// that two parsers cannot interpret the same text in two ways.
 ///
 /// ```
 /// use sluicegate_fetch::target::{NotAllowed, Target};
@@ -62,13 +62,18 @@ impl Target {
     pub fn parse(text: &str) -> Result<Self, NotAllowed> {
         check_text(text)?;
         let url = Url::parse(text).map_err(|_| NotAllowed::Malformed)?;
-        if url.scheme() == SCHEME && !text.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX)) {
+        if url.scheme() == SCHEME
+            && !text
+                .get(..PREFIX.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(PREFIX))
+        {
             return Err(NotAllowed::Malformed);
         }
         Self::validate(url)
     }
 
-    /// Resolves the `Location` of a response to a request for this target (RFC 9110 §10.2.2), with the same validation.
+    /// Resolves the `Location` of a response to a request for this target (RFC 9110 §10.2.2), with
+    /// the same validation.
     ///
     /// # Errors
     /// When the URL is not allowed.
@@ -78,7 +83,8 @@ impl Target {
         Self::validate(url)
     }
 
-    /// The host name, for the DNS lookup, the `Host` header and the verification of the certificate.
+    /// The host name, for the DNS lookup, the `Host` header and the verification of the
+    /// certificate.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
@@ -125,16 +131,20 @@ impl Target {
 
 impl std::fmt::Debug for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Target").field(&log_form(self.url.as_str())).finish()
+        f.debug_tuple("Target")
+            .field(&log_form(self.url.as_str()))
+            .finish()
     }
 }
 
-/// Returns host and path of any text that may be a URL, for logs: no userinfo, no query, because that of a signed URL is
-/// a credential, and nothing of other text.
+/// Returns host and path of any text that may be a URL, for logs: no userinfo, no query, because
+/// that of a signed URL is a credential, and nothing of other text.
 #[must_use]
 pub fn log_form(text: &str) -> String {
     let mut form = match Url::parse(text) {
-        Ok(url) if url.has_host() => format!("{}{}", url.host_str().unwrap_or_default(), url.path()),
+        Ok(url) if url.has_host() => {
+            format!("{}{}", url.host_str().unwrap_or_default(), url.path())
+        }
         Ok(url) => format!("({} URL)", url.scheme()),
         Err(_) => "(no URL)".to_owned(),
     };
@@ -142,15 +152,17 @@ pub fn log_form(text: &str) -> String {
     form
 }
 
-/// Rejects text that parsers are known to interpret differently: the URL standard removes tabs and line ends, and
-/// treats `\` as `/`.
+/// Rejects text that parsers are known to interpret differently: the URL standard removes tabs and
+/// line ends, and treats `\` as `/`.
 fn check_text(text: &str) -> Result<(), NotAllowed> {
     if text.len() > MAX_LENGTH {
         return Err(NotAllowed::Length);
     }
     let is_ambiguous = |c: char| c.is_control() || c.is_whitespace() || c == '\\';
     // After more slashes, some parsers find a host, and others find none.
-    let is_without_host = text.get(..NO_HOST.len()).is_some_and(|start| start.eq_ignore_ascii_case(NO_HOST));
+    let is_without_host = text
+        .get(..NO_HOST.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(NO_HOST));
     if is_without_host || text.starts_with("///") || text.contains(is_ambiguous) {
         Err(NotAllowed::Malformed)
     } else {
@@ -166,13 +178,20 @@ fn public_name(name: &str) -> Result<String, NotAllowed> {
         (1..=MAX_LABEL).contains(&label.len()) && label.bytes().all(is_letter)
     };
     let has_labels = name.len() <= MAX_NAME && name.contains('.') && name.split('.').all(is_label);
-    let is_under = |zone: &str| name.strip_suffix(zone).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    let is_under = |zone: &str| {
+        name.strip_suffix(zone)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
     if !has_labels || NOT_PUBLIC.iter().any(|zone| is_under(zone)) {
         return Err(NotAllowed::Name);
     }
     let last = name.rsplit('.').next().unwrap_or_default();
     // Resolvers may take such a name for an address, even though the URL parser did not.
-    if last.starts_with(|c: char| c.is_ascii_digit()) { Err(NotAllowed::Literal) } else { Ok(name) }
+    if last.starts_with(|c: char| c.is_ascii_digit()) {
+        Err(NotAllowed::Literal)
+    } else {
+        Ok(name)
+    }
 }
 
 const SCHEME: &str = "https";
@@ -187,8 +206,8 @@ const MAX_LABEL: usize = 63;
 /// The maximum length of a URL in logs, in bytes.
 const MAX_LOGGED: usize = 256;
 
-/// Names and zones that do not belong to the public DNS: of special use (RFC 6761, 6762, 7686, 8375), of private use,
-/// and the metadata services of cloud providers, which return credentials.
+/// Names and zones that do not belong to the public DNS: of special use (RFC 6761, 6762, 7686,
+/// 8375), of private use, and the metadata services of cloud providers, which return credentials.
 const NOT_PUBLIC: &[&str] = &[
     "corp",
     "home",
@@ -232,24 +251,48 @@ mod tests {
         ];
         for (text, host, path) in table {
             let target = Target::parse(text).unwrap();
-            assert_eq!((target.host(), target.path_and_query()), (host, path), "{text}");
+            assert_eq!(
+                (target.host(), target.path_and_query()),
+                (host, path),
+                "{text}"
+            );
         }
     }
 
     /// Only https on port 443, without userinfo and fragment, is allowed.
     #[test]
     fn f01_only_https_on_its_own_port_without_extras() {
-        for text in ["http://ok.example/", "file:///etc/passwd", "ftp://ok.example/", "gopher://ok.example/"] {
+        for text in [
+            "http://ok.example/",
+            "file:///etc/passwd",
+            "ftp://ok.example/",
+            "gopher://ok.example/",
+        ] {
             assert_rejected(text, NotAllowed::Scheme);
         }
         assert_rejected("data:image/png;base64,AAAA", NotAllowed::Scheme);
-        for text in ["", "//ok.example/", "ok.example", "https:ok.example", "https:/ok.example", "https://"] {
+        for text in [
+            "",
+            "//ok.example/",
+            "ok.example",
+            "https:ok.example",
+            "https:/ok.example",
+            "https://",
+        ] {
             assert_rejected(text, NotAllowed::Malformed);
         }
-        for text in ["https://a@ok.example/", "https://a:b@ok.example/", "https://:b@ok.example/"] {
+        for text in [
+            "https://a@ok.example/",
+            "https://a:b@ok.example/",
+            "https://:b@ok.example/",
+        ] {
             assert_rejected(text, NotAllowed::Userinfo);
         }
-        for text in ["https://ok.example:80/", "https://ok.example:8443/", "https://ok.example:0/"] {
+        for text in [
+            "https://ok.example:80/",
+            "https://ok.example:8443/",
+            "https://ok.example:0/",
+        ] {
             assert_rejected(text, NotAllowed::Port);
         }
         assert_rejected("https://ok.example/#", NotAllowed::Fragment);
@@ -259,19 +302,36 @@ mod tests {
     /// A URL that parsers interpret differently is rejected.
     #[test]
     fn f03_what_parsers_read_in_two_ways_is_refused() {
-        for text in ["https:///ok.example/", "HTTPS:////ok.example/", "https:///127.0.0.1/"] {
+        for text in [
+            "https:///ok.example/",
+            "HTTPS:////ok.example/",
+            "https:///127.0.0.1/",
+        ] {
             assert_rejected(text, NotAllowed::Malformed);
         }
-        for text in ["https://ok.example\\@127.0.0.1/", " https://ok.example/", "https://ok.exa\tmple/", "https://a b/"]
-        {
+        for text in [
+            "https://ok.example\\@127.0.0.1/",
+            " https://ok.example/",
+            "https://ok.exa\tmple/",
+            "https://a b/",
+        ] {
             assert_rejected(text, NotAllowed::Malformed);
         }
-        let longest = format!("https://ok.example/{}", "a".repeat(MAX_LENGTH - "https://ok.example/".len()));
+        let longest = format!(
+            "https://ok.example/{}",
+            "a".repeat(MAX_LENGTH - "https://ok.example/".len())
+        );
         assert!(Target::parse(&longest).is_ok());
         assert_rejected(&format!("{longest}a"), NotAllowed::Length);
-        assert_rejected(&format!("https://ok.example/{}", "\u{e9}".repeat(MAX_LENGTH / 3)), NotAllowed::Length);
+        assert_rejected(
+            &format!("https://ok.example/{}", "\u{e9}".repeat(MAX_LENGTH / 3)),
+            NotAllowed::Length,
+        );
         // The URL parser removes tabs.
-        assert_rejected(&format!("https://ok.example/{}", "\t".repeat(MAX_LENGTH)), NotAllowed::Length);
+        assert_rejected(
+            &format!("https://ok.example/{}", "\t".repeat(MAX_LENGTH)),
+            NotAllowed::Length,
+        );
     }
 
     /// An IP address as the host is rejected in every notation.
@@ -297,8 +357,8 @@ mod tests {
         assert_rejected("https://[fe80::1%25lo]/", NotAllowed::Malformed);
     }
 
-    /// Names of the local machine, of private networks and of cloud metadata services are rejected before the DNS
-    /// lookup.
+    /// Names of the local machine, of private networks and of cloud metadata services are rejected
+    /// before the DNS lookup.
     #[test]
     fn f02_near_names_are_refused() {
         let names = [
@@ -329,7 +389,10 @@ mod tests {
     fn f05_a_redirect_keeps_all_rules() {
         let base = Target::parse("https://ok.example/a/b?c").unwrap();
         assert_eq!(base.join("../d?e").unwrap().path_and_query(), "/d?e");
-        assert_eq!(base.join("//other.example/x").unwrap().host(), "other.example");
+        assert_eq!(
+            base.join("//other.example/x").unwrap().host(),
+            "other.example"
+        );
         assert_eq!(base.join("http://ok.example/"), Err(NotAllowed::Scheme));
         assert_eq!(base.join("//ok.example:8443/"), Err(NotAllowed::Port));
         assert_eq!(base.join("//127.1/"), Err(NotAllowed::Literal));
@@ -340,11 +403,23 @@ mod tests {
     /// Logs have the host and path of a URL, and neither its query nor data.
     #[test]
     fn f09_the_log_has_no_query_and_no_data() {
-        assert_eq!(log_form("https://u:p@ok.example/a?secret#b"), "ok.example/a");
+        assert_eq!(
+            log_form("https://u:p@ok.example/a?secret#b"),
+            "ok.example/a"
+        );
         assert_eq!(log_form("data:image/png;base64,SECRET"), "(data URL)");
         assert_eq!(log_form("SECRET"), "(no URL)");
-        assert_eq!(log_form(&format!("https://ok.example/{}", "a".repeat(999))).len(), MAX_LOGGED);
-        assert_eq!(format!("{:?}", Target::parse("https://ok.example/a?secret").unwrap()), "Target(\"ok.example/a\")");
+        assert_eq!(
+            log_form(&format!("https://ok.example/{}", "a".repeat(999))).len(),
+            MAX_LOGGED
+        );
+        assert_eq!(
+            format!(
+                "{:?}",
+                Target::parse("https://ok.example/a?secret").unwrap()
+            ),
+            "Target(\"ok.example/a\")"
+        );
     }
 
     proptest! {
@@ -362,12 +437,21 @@ mod tests {
 
     fn assert_invariants(text: &str) {
         let _ = log_form(text);
-        let Ok(target) = Target::parse(text) else { return };
+        let Ok(target) = Target::parse(text) else {
+            return;
+        };
         let url = target.url();
-        assert_eq!((url.scheme(), url.port_or_known_default()), ("https", Some(443)));
+        assert_eq!(
+            (url.scheme(), url.port_or_known_default()),
+            ("https", Some(443))
+        );
         assert!(url.username().is_empty() && url.password().is_none() && url.fragment().is_none());
         assert!(target.host().parse::<std::net::IpAddr>().is_err() && target.host().contains('.'));
         assert!(target.path_and_query().starts_with('/'));
-        assert_eq!(Target::parse(url.as_str()).as_ref(), Ok(&target), "parsing it again gives the same target");
+        assert_eq!(
+            Target::parse(url.as_str()).as_ref(),
+            Ok(&target),
+            "parsing it again gives the same target"
+        );
     }
 }

@@ -1,13 +1,16 @@
-//! Draws the gallery: `cargo run --release -p sluicegate-image-engine --example gallery -- crates/image-engine/gallery`.
+//! Draws the gallery: `cargo run --release -p sluicegate-image-engine --example gallery --
+//! crates/image-engine/gallery`.
 //!
-//! With `--all` before the folder it draws each thing and each place instead, to compare before and after a change of
-//! the drawings. Seeds are fixed, so a picture changes only with its drawing.
+//! With `--all` before the folder it draws each thing and each place instead, to compare before and
+//! after a change of the drawings. Seeds are fixed, so a picture changes only with its drawing.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use engine::{ImageEdit, ImageEngine, ImageEvent, ImageFormat, ImageRequest, Pixels, Quality, Size};
+use engine::{
+    ImageEdit, ImageEngine, ImageEvent, ImageFormat, ImageRequest, Pixels, Quality, Size,
+};
 use futures_util::StreamExt;
 use image::{DynamicImage, Rgb, RgbImage, Rgba, RgbaImage, imageops};
 use sluicegate_image_engine::{EmbeddedImageEngine, Options};
@@ -18,19 +21,32 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 async fn main() -> Result<()> {
     let mut arguments = std::env::args_os().skip(1).peekable();
     let all = arguments.next_if(|argument| argument == "--all").is_some();
-    let folder = arguments.next().map(PathBuf::from).ok_or("name the folder to write to")?;
+    let folder = arguments
+        .next()
+        .map(PathBuf::from)
+        .ok_or("name the folder to write to")?;
     std::fs::create_dir_all(&folder)?;
     let engine = EmbeddedImageEngine::new(Options::default());
-    if all { draw_all(&engine, &folder).await } else { draw_gallery(&engine, &folder).await }
+    if all {
+        draw_all(&engine, &folder).await
+    } else {
+        draw_gallery(&engine, &folder).await
+    }
 }
 
 /// Draws every drawing that a prompt can name, by the first of its nouns.
 async fn draw_all(engine: &EmbeddedImageEngine, folder: &Path) -> Result<()> {
     for assets in ["things", "scenery"] {
-        for file in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("assets").join(assets))? {
+        for file in std::fs::read_dir(
+            Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("assets")
+                .join(assets),
+        )? {
             let file = file?.path();
             let drawing = std::fs::read_to_string(&file)?;
-            let title = drawing.split_once("<title>").and_then(|(_, title)| title.split([',', '<']).next());
+            let title = drawing
+                .split_once("<title>")
+                .and_then(|(_, title)| title.split([',', '<']).next());
             if let (Some(noun), Some(name)) = (title, file.file_stem()) {
                 let picture = draw(engine, request(&format!("a {noun}"), None)).await?;
                 std::fs::write(folder.join(name).with_extension("webp"), picture)?;
@@ -72,7 +88,10 @@ fn request(prompt: &str, start: Option<Bytes>) -> ImageRequest {
         compression: Some(80),
         previews: 0,
         seed: Some(1),
-        edit: start.map(|picture| ImageEdit { references: vec![picture], mask: None }),
+        edit: start.map(|picture| ImageEdit {
+            references: vec![picture],
+            mask: None,
+        }),
     }
 }
 
@@ -89,7 +108,10 @@ async fn draw(engine: &EmbeddedImageEngine, request: ImageRequest) -> Result<Byt
 /// Writes a picture, and returns its line of the page.
 fn keep(folder: &Path, name: &str, prompt: &str, picture: &[u8]) -> std::io::Result<String> {
     std::fs::write(folder.join(name), picture)?;
-    Ok(format!("| {prompt} | ![{}]({name}) |\n", prompt.replace('"', "")))
+    Ok(format!(
+        "| {prompt} | ![{}]({name}) |\n",
+        prompt.replace('"', "")
+    ))
 }
 
 /// All pictures in one, at a small size.
@@ -98,15 +120,25 @@ struct Sheet(RgbImage);
 impl Sheet {
     fn new() -> Self {
         let rows = PROMPTS.len().div_ceil(COLUMNS) as u32;
-        Self(RgbImage::from_pixel(COLUMNS as u32 * CELL, rows * CELL, Rgb([255; 3])))
+        Self(RgbImage::from_pixel(
+            COLUMNS as u32 * CELL,
+            rows * CELL,
+            Rgb([255; 3]),
+        ))
     }
 
     fn add(&mut self, index: usize, picture: &[u8]) -> Result<()> {
         let mut ground = RgbaImage::from_pixel(SIDE, SIDE, Rgba([255; 4]));
         imageops::overlay(&mut ground, &image::load_from_memory(picture)?, 0, 0);
-        let small = DynamicImage::from(ground).resize_exact(CELL, CELL, imageops::FilterType::Lanczos3);
+        let small =
+            DynamicImage::from(ground).resize_exact(CELL, CELL, imageops::FilterType::Lanczos3);
         let (column, row) = ((index % COLUMNS) as u32, (index / COLUMNS) as u32);
-        imageops::replace(&mut self.0, &small.into_rgb8(), i64::from(column * CELL), i64::from(row * CELL));
+        imageops::replace(
+            &mut self.0,
+            &small.into_rgb8(),
+            i64::from(column * CELL),
+            i64::from(row * CELL),
+        );
         Ok(())
     }
 }
@@ -132,8 +164,12 @@ const PROMPTS: [&str; 18] = [
     "A planet with a ring in space",
 ];
 const START: &str = "A red car on a road";
-const EDITS: [&str; 4] =
-    ["Make the car blue", "Add a yellow sun at the top left", "Make it night", "Turn it black and white"];
+const EDITS: [&str; 4] = [
+    "Make the car blue",
+    "Add a yellow sun at the top left",
+    "Make it night",
+    "Turn it black and white",
+];
 
 const HEAD: &str = "# Pictures that the image engine drew
 

@@ -16,16 +16,24 @@ impl Colour {
 
     /// The colour written `#rrggbb`.
     pub(crate) const fn hex(rgb: u32) -> Self {
-        Self { rgb: [(rgb >> 16) as u8, (rgb >> 8) as u8, rgb as u8] }
+        Self {
+            rgb: [(rgb >> 16) as u8, (rgb >> 8) as u8, rgb as u8],
+        }
     }
 
     /// The colour that CSS writes `#rgb`, `#rrggbb` or `white`.
     pub(crate) fn from_css(text: &str) -> Option<Self> {
-        let Some(digits) = text.strip_prefix('#') else { return (text == "white").then_some(Self::WHITE) };
-        let value = u32::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?;
+        let Some(digits) = text.strip_prefix('#') else {
+            return (text == "white").then_some(Self::WHITE);
+        };
+        let value = u32::from_str_radix(digits, 16)
+            .ok()
+            .filter(|_| !digits.starts_with('+'))?;
         match digits.len() {
             6 => Some(Self::hex(value)),
-            3 => Some(Self { rgb: [value >> 8, value >> 4, value].map(|digit| (digit & 15) as u8 * 17) }),
+            3 => Some(Self {
+                rgb: [value >> 8, value >> 4, value].map(|digit| (digit & 15) as u8 * 17),
+            }),
             _ => None,
         }
     }
@@ -37,7 +45,9 @@ impl Colour {
             let k = (n + hue.rem_euclid(360.0) / 30.0) % 12.0;
             byte((lightness - reach * (k - 3.0).min(9.0 - k).clamp(-1.0, 1.0)) * 255.0)
         };
-        Self { rgb: [channel(0.0), channel(8.0), channel(4.0)] }
+        Self {
+            rgb: [channel(0.0), channel(8.0), channel(4.0)],
+        }
     }
 
     /// Hue in degrees, saturation and lightness from 0 to 1.
@@ -57,7 +67,11 @@ impl Colour {
         } else {
             (r - g) / chroma + 4.0
         };
-        (hue * 60.0, chroma / (1.0 - (2.0 * lightness - 1.0).abs()), lightness)
+        (
+            hue * 60.0,
+            chroma / (1.0 - (2.0 * lightness - 1.0).abs()),
+            lightness,
+        )
     }
 
     /// This colour with a `part` of another, 0 to 1.
@@ -66,7 +80,9 @@ impl Colour {
             let from = f32::from(self.rgb[i]);
             byte(from + (f32::from(other.rgb[i]) - from) * part.clamp(0.0, 1.0))
         };
-        Self { rgb: [channel(0), channel(1), channel(2)] }
+        Self {
+            rgb: [channel(0), channel(1), channel(2)],
+        }
     }
 
     pub(crate) fn lighter(self, part: f32) -> Self {
@@ -92,7 +108,9 @@ impl Colour {
 
     /// The grey that looks as bright.
     pub(crate) fn grey(self) -> Self {
-        Self { rgb: [byte(self.luma() * 255.0); 3] }
+        Self {
+            rgb: [byte(self.luma() * 255.0); 3],
+        }
     }
 
     /// The hue, 0 to 360 degrees; none for greys.
@@ -126,7 +144,9 @@ impl Colour {
 
 impl From<&Rgba<u8>> for Colour {
     fn from(pixel: &Rgba<u8>) -> Self {
-        Self { rgb: [pixel[0], pixel[1], pixel[2]] }
+        Self {
+            rgb: [pixel[0], pixel[1], pixel[2]],
+        }
     }
 }
 
@@ -148,13 +168,16 @@ pub(crate) fn shade(word: &str) -> Option<fn(Colour) -> Colour> {
         },
         "bright" | "vivid" | "neon" | "hot" => |colour| match colour.to_hsl() {
             (_, ..0.05, _) => colour.lighter(0.3),
-            (hue, saturation, lightness) => Colour::hsl(hue, (saturation * 1.3).min(1.0), lightness.max(0.52)),
+            (hue, saturation, lightness) => {
+                Colour::hsl(hue, (saturation * 1.3).min(1.0), lightness.max(0.52))
+            }
         },
         _ => return None,
     })
 }
 
-/// The colour that a lowercase word of a prompt names: `assets/colours.txt` has the CSS names, and what English adds.
+/// The colour that a lowercase word of a prompt names: `assets/colours.txt` has the CSS names, and
+/// what English adds.
 ///
 /// Plain names have the tone that looks well on a page, not a full channel.
 pub(crate) fn named(word: &str) -> Option<Colour> {
@@ -164,7 +187,9 @@ pub(crate) fn named(word: &str) -> Option<Colour> {
 
 fn names() -> impl Iterator<Item = (&'static str, Colour)> {
     let lines = include_str!("../assets/colours.txt").lines();
-    lines.filter_map(|line| line.split_once(' ')).filter_map(|(name, value)| Some((name, Colour::from_css(value)?)))
+    lines
+        .filter_map(|line| line.split_once(' '))
+        .filter_map(|(name, value)| Some((name, Colour::from_css(value)?)))
 }
 
 #[cfg(test)]
@@ -173,7 +198,10 @@ mod tests {
 
     #[test]
     fn every_line_of_the_file_is_a_name() {
-        assert_eq!(names().count(), include_str!("../assets/colours.txt").lines().count());
+        assert_eq!(
+            names().count(),
+            include_str!("../assets/colours.txt").lines().count()
+        );
         assert_eq!(named("teal"), Some(Colour::hex(0x00_80_80)));
         assert_eq!(named("cornflowerblue"), Some(Colour::hex(0x64_95_ed)));
         assert_eq!(named("house"), None);
@@ -192,7 +220,14 @@ mod tests {
         for colour in names().map(|(_, colour)| colour) {
             let (hue, saturation, lightness) = colour.to_hsl();
             let back = Colour::hsl(hue, saturation, lightness);
-            assert!(colour.rgb.iter().zip(back.rgb).all(|(a, b)| a.abs_diff(b) <= 1), "{colour:?} {back:?}");
+            assert!(
+                colour
+                    .rgb
+                    .iter()
+                    .zip(back.rgb)
+                    .all(|(a, b)| a.abs_diff(b) <= 1),
+                "{colour:?} {back:?}"
+            );
         }
     }
 

@@ -1,4 +1,5 @@
-//! The drawings that pictures are composed of: SVG files that an artist can edit, found by name or by noun.
+//! The drawings that pictures are composed of: SVG files that an artist can edit, found by name or
+//! by noun.
 //!
 //! `assets/README.md` lists the attributes with which a drawing states its facts.
 
@@ -36,8 +37,14 @@ impl Drawing {
         let document = Document::parse(text).ok()?;
         let root = document.root_element();
         let number = |attribute| root.attribute(attribute)?.parse().ok();
-        let sides: Vec<f32> = root.attribute("viewBox")?.split(' ').filter_map(|side| side.parse().ok()).collect();
-        let [_, _, width, height] = sides[..] else { return None };
+        let sides: Vec<f32> = root
+            .attribute("viewBox")?
+            .split(' ')
+            .filter_map(|side| side.parse().ok())
+            .collect();
+        let [_, _, width, height] = sides[..] else {
+            return None;
+        };
         let colour = |name| colour(root, name).unwrap_or(Colour::WHITE);
         Some(Self {
             name,
@@ -55,12 +62,16 @@ impl Drawing {
     }
 
     pub(crate) fn element(&self, id: &str) -> Option<Node<'_, 'static>> {
-        self.document.descendants().find(|node| node.attribute("id") == Some(id))
+        self.document
+            .descendants()
+            .find(|node| node.attribute("id") == Some(id))
     }
 
     /// Tests one of the words of `data-traits`.
     pub(crate) fn is(&self, quality: &str) -> bool {
-        self.fact("data-traits").split(' ').any(|found| found == quality)
+        self.fact("data-traits")
+            .split(' ')
+            .any(|found| found == quality)
     }
 
     /// An attribute of the root; empty where it is missing.
@@ -75,7 +86,11 @@ impl Drawing {
 
     /// The words of its `title` or `desc`: nouns that mean it, adjectives that imply it.
     fn words(&self, element: &str) -> impl Iterator<Item = &str> {
-        let found = self.root().children().find(|node| node.has_tag_name(element)).and_then(|node| node.text());
+        let found = self
+            .root()
+            .children()
+            .find(|node| node.has_tag_name(element))
+            .and_then(|node| node.text());
         found.into_iter().flat_map(|words| words.split(", "))
     }
 }
@@ -87,7 +102,9 @@ fn colour(root: Node<'_, '_>, name: &str) -> Option<Colour> {
 
 /// The named colours of a `style` attribute.
 pub(crate) fn declarations(style: &str) -> impl Iterator<Item = (&str, &str)> {
-    style.split(';').filter_map(|entry| entry.trim().strip_prefix("--")?.split_once(": "))
+    style
+        .split(';')
+        .filter_map(|entry| entry.trim().strip_prefix("--")?.split_once(": "))
 }
 
 impl PartialEq for Drawing {
@@ -110,17 +127,25 @@ pub(crate) fn scenery(word: &str) -> Option<Place> {
 
 /// The place that an adjective implies: a snowy field.
 pub(crate) fn implied_place(adjective: &str) -> Option<Place> {
-    SCENERY.iter().find(|place| place.words("desc").any(|word| word == adjective))
+    SCENERY
+        .iter()
+        .find(|place| place.words("desc").any(|word| word == adjective))
 }
 
 pub(crate) fn named(name: &str) -> Option<&'static Drawing> {
-    SCENERY.iter().chain(THINGS.iter()).find(|drawing| drawing.name == name)
+    SCENERY
+        .iter()
+        .chain(THINGS.iter())
+        .find(|drawing| drawing.name == name)
 }
 
 type Index = HashMap<&'static str, &'static Drawing>;
 
 fn index(drawings: &'static [Drawing]) -> Index {
-    drawings.iter().flat_map(|drawing| drawing.words("title").map(move |word| (word, drawing))).collect()
+    drawings
+        .iter()
+        .flat_map(|drawing| drawing.words("title").map(move |word| (word, drawing)))
+        .collect()
 }
 
 static THINGS: LazyLock<Vec<Drawing>> = LazyLock::new(|| parse(THING_FILES));
@@ -162,10 +187,20 @@ mod tests {
     #[test]
     fn every_file_is_embedded_and_parsed() {
         for (folder, drawings) in [("things", &THINGS), ("scenery", &SCENERY)] {
-            let folder = std::fs::read_dir(format!("{}/assets/{folder}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-            let mut files: Vec<_> = folder.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+            let folder =
+                std::fs::read_dir(format!("{}/assets/{folder}", env!("CARGO_MANIFEST_DIR")))
+                    .unwrap();
+            let mut files: Vec<_> = folder
+                .map(|file| file.unwrap().file_name().into_string().unwrap())
+                .collect();
             files.sort();
-            assert_eq!(files, drawings.iter().map(|drawing| format!("{}.svg", drawing.name)).collect::<Vec<_>>());
+            assert_eq!(
+                files,
+                drawings
+                    .iter()
+                    .map(|drawing| format!("{}.svg", drawing.name))
+                    .collect::<Vec<_>>()
+            );
         }
     }
 
@@ -173,19 +208,43 @@ mod tests {
     fn no_two_drawings_have_a_noun_in_common() {
         for drawing in THINGS.iter() {
             assert!(drawing.words("title").count() > 0, "{}", drawing.name);
-            assert!(drawing.words("title").all(|noun| thing(noun) == Some(drawing)), "{}", drawing.name);
+            assert!(
+                drawing
+                    .words("title")
+                    .all(|noun| thing(noun) == Some(drawing)),
+                "{}",
+                drawing.name
+            );
         }
         for drawing in SCENERY.iter() {
-            assert!(drawing.words("title").all(|word| scenery(word) == Some(drawing)), "{}", drawing.name);
+            assert!(
+                drawing
+                    .words("title")
+                    .all(|word| scenery(word) == Some(drawing)),
+                "{}",
+                drawing.name
+            );
         }
     }
 
     #[test]
     fn the_root_states_the_facts() {
         let cat = thing("kitten").unwrap();
-        assert_eq!((cat.name, cat.aspect, cat.height, cat.surface), ("cat", 0.86, 210.0, 0.97));
-        assert_eq!((cat.main, cat.accent), (Colour::hex(0xe2_9a_4a), Colour::hex(0xfb_ee_dc)));
+        assert_eq!(
+            (cat.name, cat.aspect, cat.height, cat.surface),
+            ("cat", 0.86, 210.0, 0.97)
+        );
+        assert_eq!(
+            (cat.main, cat.accent),
+            (Colour::hex(0xe2_9a_4a), Colour::hex(0xfb_ee_dc))
+        );
         assert!(cat.is("stands") && cat.is("mirrors") && !cat.is("flies"));
-        assert_eq!((cat.fact("data-setting"), thing("rocket").unwrap().fact("data-setting")), ("", "space"));
+        assert_eq!(
+            (
+                cat.fact("data-setting"),
+                thing("rocket").unwrap().fact("data-setting")
+            ),
+            ("", "space")
+        );
     }
 }

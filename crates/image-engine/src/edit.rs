@@ -39,18 +39,34 @@ impl Edit {
     /// Makes the edited picture, with straight alpha. All steps scale with the size.
     pub(crate) fn make(&self, traits: ImageTraits, seed: u64) -> Result<RgbaImage, EngineError> {
         let size = traits.size;
-        let window = self.inputs.mask.as_ref().map(|mask| mask.window(size).unwrap_or(whole(size)));
-        let session = Session { edit: self, traits, seed, window };
+        let window = self
+            .inputs
+            .mask
+            .as_ref()
+            .map(|mask| mask.window(size).unwrap_or(whole(size)));
+        let session = Session {
+            edit: self,
+            traits,
+            seed,
+            window,
+        };
         let lies = self.plan.turns() && window.is_none();
-        let mut canvas = session.compose(if lies { Pixels::new(size.height, size.width) } else { size });
+        let mut canvas = session.compose(if lies {
+            Pixels::new(size.height, size.width)
+        } else {
+            size
+        });
         for step in &self.plan.steps {
             canvas = session.apply(step, canvas)?;
             if window.is_some() && canvas.size() != size {
                 canvas = cover(&canvas, size);
             }
         }
-        if traits.background == Background::Transparent && canvas.pixels().all(|pixel| pixel[3] == u8::MAX) {
-            // A picture that is called transparent has to be, even if no step of the prompt made it so.
+        if traits.background == Background::Transparent
+            && canvas.pixels().all(|pixel| pixel[3] == u8::MAX)
+        {
+            // A picture that is called transparent has to be, even if no step of the prompt made it
+            // so.
             backdrop::cut(&mut canvas, window);
         }
         if let Some(mask) = &self.inputs.mask {
@@ -71,11 +87,22 @@ impl Session<'_> {
             Roles::Place { object } => {
                 let window = self.window.unwrap_or(whole(size));
                 let position = self.edit.plan.place;
-                place::place(&references[1 - object], &references[object], size, window, position, self.seed)
+                place::place(
+                    &references[1 - object],
+                    &references[object],
+                    size,
+                    window,
+                    position,
+                    self.seed,
+                )
             }
-            Roles::Before { object } => place::before(&references[1 - object], &references[object], size),
+            Roles::Before { object } => {
+                place::before(&references[1 - object], &references[object], size)
+            }
             Roles::SideBySide => place::side_by_side(&references[0], &references[1], size),
-            Roles::Style { from } => recolour::like(cover(&references[1 - from], size), &references[from]),
+            Roles::Style { from } => {
+                recolour::like(cover(&references[1 - from], size), &references[from])
+            }
         }
     }
 
@@ -83,7 +110,13 @@ impl Session<'_> {
         match step {
             Step::Recolour { from, to, thing } => {
                 let masked = self.window.is_some();
-                let named = || if *thing && !masked { recolour::subject(&canvas) } else { None };
+                let named = || {
+                    if *thing && !masked {
+                        recolour::subject(&canvas)
+                    } else {
+                        None
+                    }
+                };
                 let from = from.or_else(named);
                 recolour::towards(&mut canvas, from, *to, masked);
             }
@@ -92,7 +125,8 @@ impl Session<'_> {
             Step::CutBackdrop => backdrop::cut(&mut canvas, self.window),
             Step::Backdrop(scene) => {
                 backdrop::cut(&mut canvas, self.window);
-                let mut behind = self.paint(&Prompt::read(scene), canvas.size(), Background::Opaque)?;
+                let mut behind =
+                    self.paint(&Prompt::read(scene), canvas.size(), Background::Opaque)?;
                 imageops::overlay(&mut behind, &canvas, 0, 0);
                 return Ok(behind);
             }
@@ -101,10 +135,17 @@ impl Session<'_> {
                 lay_on(&mut canvas, *colour);
             }
             Step::Frame(colour) => place::frame(&mut canvas, *colour),
-            Step::Add(scene) => self.lay(&Prompt::read(scene), Background::Transparent, &mut canvas)?,
+            Step::Add(scene) => {
+                self.lay(&Prompt::read(scene), Background::Transparent, &mut canvas)?;
+            }
             Step::Fill(scene) => self.fill(scene, &mut canvas)?,
             Step::Erase { colour } => {
-                let marked = self.edit.inputs.mask.as_ref().map(|mask| mask.region(canvas.size()));
+                let marked = self
+                    .edit
+                    .inputs
+                    .mask
+                    .as_ref()
+                    .map(|mask| mask.region(canvas.size()));
                 erase::erase(&mut canvas, *colour, marked);
             }
             Step::Keep => {}
@@ -122,7 +163,12 @@ impl Session<'_> {
         self.lay(&prompt, Background::Opaque, canvas)
     }
 
-    fn lay(&self, prompt: &Prompt, background: Background, canvas: &mut RgbaImage) -> Result<(), EngineError> {
+    fn lay(
+        &self,
+        prompt: &Prompt,
+        background: Background,
+        canvas: &mut RgbaImage,
+    ) -> Result<(), EngineError> {
         let window = self.window.unwrap_or(whole(canvas.size()));
         let layer = self.paint(prompt, window.size, background)?;
         if layer.pixels().all(|pixel| pixel[3] == 0) {
@@ -133,8 +179,21 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn paint(&self, prompt: &Prompt, size: Pixels, background: Background) -> Result<RgbaImage, EngineError> {
-        render::paint(prompt, ImageTraits { size, background, ..self.traits }, self.seed)
+    fn paint(
+        &self,
+        prompt: &Prompt,
+        size: Pixels,
+        background: Background,
+    ) -> Result<RgbaImage, EngineError> {
+        render::paint(
+            prompt,
+            ImageTraits {
+                size,
+                background,
+                ..self.traits
+            },
+            self.seed,
+        )
     }
 }
 

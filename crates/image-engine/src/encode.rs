@@ -8,8 +8,8 @@ use image::RgbaImage;
 use jpeg_encoder::{ColorType, SamplingFactor};
 use webp::WebPConfig;
 
-/// Encodes a picture; a preview is worth less time. No second canvas is made, except by libwebp. Without alpha in the
-/// file the canvas is opaque already.
+/// Encodes a picture; a preview is worth less time. No second canvas is made, except by libwebp.
+/// Without alpha in the file the canvas is opaque already.
 pub(crate) fn encode(
     canvas: &RgbaImage,
     traits: ImageTraits,
@@ -19,7 +19,12 @@ pub(crate) fn encode(
     match traits.format {
         ImageFormat::Png => png(canvas, traits, preview).map_err(|why| failed("PNG", &why)),
         ImageFormat::Jpeg => jpeg(canvas, compression.unwrap_or(JPEG_QUALITY)),
-        ImageFormat::Webp => webp(canvas, traits.quality, compression.unwrap_or(WEBP_QUALITY), preview),
+        ImageFormat::Webp => webp(
+            canvas,
+            traits.quality,
+            compression.unwrap_or(WEBP_QUALITY),
+            preview,
+        ),
     }
 }
 
@@ -29,8 +34,16 @@ fn png(canvas: &RgbaImage, traits: ImageTraits, preview: bool) -> io::Result<Byt
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, canvas.width(), canvas.height());
     encoder.set_depth(png::BitDepth::Eight);
-    encoder.set_color(if alpha { png::ColorType::Rgba } else { png::ColorType::Rgb });
-    encoder.set_compression(if thorough { png::Compression::Balanced } else { png::Compression::Fast });
+    encoder.set_color(if alpha {
+        png::ColorType::Rgba
+    } else {
+        png::ColorType::Rgb
+    });
+    encoder.set_compression(if thorough {
+        png::Compression::Balanced
+    } else {
+        png::Compression::Fast
+    });
     let mut writer = encoder.write_header()?;
     let mut stream = writer.stream_writer_with_size(CHUNK)?;
     let mut opaque = Vec::with_capacity(canvas.width() as usize * 3);
@@ -40,7 +53,10 @@ fn png(canvas: &RgbaImage, traits: ImageTraits, preview: bool) -> io::Result<Byt
             continue;
         }
         opaque.clear();
-        opaque.extend(row.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]));
+        opaque.extend(
+            row.chunks_exact(4)
+                .flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]),
+        );
         stream.write_all(&opaque)?;
     }
     stream.finish()?;
@@ -55,21 +71,38 @@ fn jpeg(canvas: &RgbaImage, quality: u8) -> Result<Bytes, EngineError> {
     let mut file = Vec::new();
     let mut encoder = jpeg_encoder::Encoder::new(&mut file, quality.clamp(1, 100));
     let fine = quality >= JPEG_FULL_COLOUR;
-    encoder.set_sampling_factor(if fine { SamplingFactor::R_4_4_4 } else { SamplingFactor::R_4_2_0 });
-    encoder.encode(canvas.as_raw(), width, height, ColorType::Rgba).map_err(|why| failed("JPEG", &why))?;
+    encoder.set_sampling_factor(if fine {
+        SamplingFactor::R_4_4_4
+    } else {
+        SamplingFactor::R_4_2_0
+    });
+    encoder
+        .encode(canvas.as_raw(), width, height, ColorType::Rgba)
+        .map_err(|why| failed("JPEG", &why))?;
     Ok(file.into())
 }
 
-fn webp(canvas: &RgbaImage, detail: Quality, quality: u8, preview: bool) -> Result<Bytes, EngineError> {
+fn webp(
+    canvas: &RgbaImage,
+    detail: Quality,
+    quality: u8,
+    preview: bool,
+) -> Result<Bytes, EngineError> {
     let mut config = WebPConfig::new().map_err(|()| failed("WebP", &"it has no settings"))?;
-    (config.lossless, config.quality) = if quality >= 100 { (1, LOSSLESS_EFFORT) } else { (0, f32::from(quality)) };
+    (config.lossless, config.quality) = if quality >= 100 {
+        (1, LOSSLESS_EFFORT)
+    } else {
+        (0, f32::from(quality))
+    };
     config.method = match detail {
         _ if preview => 0,
         Quality::Low | Quality::Medium => 3,
         Quality::High | Quality::XHigh | Quality::Max => 4,
     };
     let encoder = webp::Encoder::from_rgba(canvas.as_raw(), canvas.width(), canvas.height());
-    let file = encoder.encode_advanced(&config).map_err(|why| failed("WebP", &format_args!("{why:?}")))?;
+    let file = encoder
+        .encode_advanced(&config)
+        .map_err(|why| failed("WebP", &format_args!("{why:?}")))?;
     Ok(Bytes::copy_from_slice(&file))
 }
 
@@ -96,13 +129,27 @@ mod tests {
     fn photo() -> RgbaImage {
         RgbaImage::from_fn(96, 64, |x, y| {
             let grain = (x.wrapping_mul(2_654_435_761) ^ y.wrapping_mul(40_503)) >> 7;
-            Rgba([(x * 2) as u8, (y * 3) as u8, (grain % 64) as u8 + 90, if x < 20 { 0 } else { 255 }])
+            Rgba([
+                (x * 2) as u8,
+                (y * 3) as u8,
+                (grain % 64) as u8 + 90,
+                if x < 20 { 0 } else { 255 },
+            ])
         })
     }
 
     fn traits(format: ImageFormat, quality: Quality) -> ImageTraits {
-        let background = if format == ImageFormat::Jpeg { Background::Opaque } else { Background::Transparent };
-        ImageTraits { size: Pixels::new(96, 64), quality, background, format }
+        let background = if format == ImageFormat::Jpeg {
+            Background::Opaque
+        } else {
+            Background::Transparent
+        };
+        ImageTraits {
+            size: Pixels::new(96, 64),
+            quality,
+            background,
+            format,
+        }
     }
 
     #[test]
@@ -111,9 +158,17 @@ mod tests {
             let file = encode(&photo(), traits(format, Quality::Low), None, false).unwrap();
             let read = image::load_from_memory(&file).unwrap();
             assert_eq!(read.dimensions(), (96, 64));
-            assert_eq!(read.color().has_alpha(), format != ImageFormat::Jpeg, "{format:?}");
+            assert_eq!(
+                read.color().has_alpha(),
+                format != ImageFormat::Jpeg,
+                "{format:?}"
+            );
             if format != ImageFormat::Jpeg {
-                assert_eq!((read.get_pixel(3, 3)[3], read.get_pixel(60, 9)[3]), (0, 255), "{format:?}");
+                assert_eq!(
+                    (read.get_pixel(3, 3)[3], read.get_pixel(60, 9)[3]),
+                    (0, 255),
+                    "{format:?}"
+                );
             }
         }
     }
@@ -123,7 +178,10 @@ mod tests {
         for (format, preview) in [(ImageFormat::Png, false), (ImageFormat::Webp, true)] {
             let file = encode(&photo(), traits(format, Quality::High), Some(100), preview).unwrap();
             let read = image::load_from_memory(&file).unwrap().into_rgba8();
-            assert!(read.enumerate_pixels().all(|(x, y, pixel)| x < 20 || pixel == photo().get_pixel(x, y)));
+            assert!(
+                read.enumerate_pixels()
+                    .all(|(x, y, pixel)| x < 20 || pixel == photo().get_pixel(x, y))
+            );
         }
     }
 
@@ -132,9 +190,18 @@ mod tests {
         for format in [ImageFormat::Jpeg, ImageFormat::Webp] {
             let mut last = 0;
             for compression in [0, 30, 60, 89, 95] {
-                let file = encode(&photo(), traits(format, Quality::Low), Some(compression), false).unwrap();
+                let file = encode(
+                    &photo(),
+                    traits(format, Quality::Low),
+                    Some(compression),
+                    false,
+                )
+                .unwrap();
                 let length = file.len();
-                assert!(length > last, "{format:?} at {compression}: {length} after {last}");
+                assert!(
+                    length > last,
+                    "{format:?} at {compression}: {length} after {last}"
+                );
                 last = length;
             }
         }

@@ -25,16 +25,20 @@ pub struct Options {
 impl Default for Options {
     /// All cores, 64 waiting.
     fn default() -> Self {
-        Self { threads: std::thread::available_parallelism().map_or(1, usize::from), waiting: 64 }
+        Self {
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            waiting: 64,
+        }
     }
 }
 
 /// The embedded image engine.
 ///
-/// It draws on the blocking threads of the current tokio runtime. A thread is held for one picture or preview at a
-/// time, never while a reader is slow.
+/// It draws on the blocking threads of the current tokio runtime. A thread is held for one picture
+/// or preview at a time, never while a reader is slow.
 pub struct EmbeddedImageEngine {
-    /// Permits to run or to wait. A request acquires its permits in the order of the fields; each semaphore is fair.
+    /// Permits to run or to wait. A request acquires its permits in the order of the fields; each
+    /// semaphore is fair.
     admission: Arc<Semaphore>,
     /// Permits to have pictures in memory.
     memory: Arc<Semaphore>,
@@ -47,7 +51,8 @@ impl EmbeddedImageEngine {
     #[must_use]
     pub fn new(options: Options) -> Self {
         let threads = options.threads.clamp(1, Semaphore::MAX_PERMITS);
-        let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)));
+        let semaphore =
+            |permits: usize| Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)));
         Self {
             admission: semaphore(threads.saturating_add(options.waiting)),
             memory: semaphore(threads.saturating_mul(REQUESTS_PER_THREAD)),
@@ -63,9 +68,15 @@ impl ImageEngine for EmbeddedImageEngine {
 
     fn start(&self, request: ImageRequest) -> BoxFuture<'_, Result<ImageGeneration, EngineError>> {
         Box::pin(async move {
-            let admission = Arc::clone(&self.admission).try_acquire_owned().map_err(|_| EngineError::Busy)?;
+            let admission = Arc::clone(&self.admission)
+                .try_acquire_owned()
+                .map_err(|_| EngineError::Busy)?;
             // A request without pictures takes next to no memory while it waits.
-            let memory = if request.edit.is_some() { Some(permit(&self.memory).await?) } else { None };
+            let memory = if request.edit.is_some() {
+                Some(permit(&self.memory).await?)
+            } else {
+                None
+            };
             let permits = (admission, memory);
             // The permits move into the work, which continues even if the request is dropped.
             let open = move || Job::open(request).map(|job| (job, permits));
@@ -74,7 +85,10 @@ impl ImageEngine for EmbeddedImageEngine {
             let traits = job.traits;
             let left = job.steps();
             tokio::spawn(draw(job, Arc::clone(&self.threads), events, permits));
-            Ok(ImageGeneration { traits, events: Box::pin(Events { receiver, left }) })
+            Ok(ImageGeneration {
+                traits,
+                events: Box::pin(Events { receiver, left }),
+            })
         })
     }
 }
@@ -115,14 +129,19 @@ async fn on_thread<T: Send + 'static>(
         let _thread = thread;
         work()
     };
-    tokio::task::spawn_blocking(work).await.map_err(|failed| match failed.is_panic() {
-        true => EngineError::Internal("the image engine panicked".to_owned()),
-        false => stopping(),
-    })
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|failed| match failed.is_panic() {
+            true => EngineError::Internal("the image engine panicked".to_owned()),
+            false => stopping(),
+        })
 }
 
 async fn permit(permits: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, EngineError> {
-    Arc::clone(permits).acquire_owned().await.map_err(|_| stopping())
+    Arc::clone(permits)
+        .acquire_owned()
+        .await
+        .map_err(|_| stopping())
 }
 
 fn stopping() -> EngineError {
@@ -149,7 +168,8 @@ impl Stream for Events {
     }
 }
 
-/// The requests with pictures in memory for each thread: one is drawn while another is read by its caller.
+/// The requests with pictures in memory for each thread: one is drawn while another is read by its
+/// caller.
 const REQUESTS_PER_THREAD: usize = 2;
 
 #[cfg(test)]
@@ -178,7 +198,8 @@ mod tests {
     fn the_limits_follow_from_the_options() {
         let limits = |threads, waiting| {
             let engine = EmbeddedImageEngine::new(Options { threads, waiting });
-            [&engine.admission, &engine.memory, &engine.threads].map(|permits| permits.available_permits())
+            [&engine.admission, &engine.memory, &engine.threads]
+                .map(|permits| permits.available_permits())
         };
         assert_eq!(limits(3, 64), [67, 6, 3]);
         assert_eq!(limits(0, 0), [1, 2, 1]);
@@ -187,7 +208,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_request_whose_reader_is_gone_waits_for_no_thread() {
-        let engine = EmbeddedImageEngine::new(Options { threads: 1, waiting: 0 });
+        let engine = EmbeddedImageEngine::new(Options {
+            threads: 1,
+            waiting: 0,
+        });
         let making = engine.start(request()).await.unwrap();
         let _thread = permit(&engine.threads).await.unwrap();
         drop(making);
@@ -200,7 +224,10 @@ mod tests {
     async fn e06_i03_a_panic_ends_its_own_work_alone() {
         let threads = Arc::new(Semaphore::new(1));
         let failed: Result<(), _> = on_thread(&threads, || panic!("expected")).await;
-        assert!(matches!(failed, Err(EngineError::Internal(_))), "{failed:?}");
+        assert!(
+            matches!(failed, Err(EngineError::Internal(_))),
+            "{failed:?}"
+        );
         assert_eq!(on_thread(&threads, || 7).await.unwrap(), 7);
         assert_eq!(threads.available_permits(), 1);
     }

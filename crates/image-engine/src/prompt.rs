@@ -1,4 +1,5 @@
-//! The contents of a prompt: things with their number, colour, size and place, a setting, lettering, a style.
+//! The contents of a prompt: things with their number, colour, size and place, a setting,
+//! lettering, a style.
 
 mod lexicon;
 mod reader;
@@ -83,19 +84,30 @@ impl Prompt {
         !self.cut_out && (self.plain.is_some() || !self.places.is_empty() || self.light.is_some())
     }
 
-    /// The same, seen from above if it is ground or water and nothing else: a hole is to be filled without a sky.
+    /// The same, seen from above if it is ground or water and nothing else: a hole is to be filled
+    /// without a sky.
     pub(crate) fn into_filling(mut self) -> Self {
         let alone = matches!(self.places.as_slice(), [(place, _)] if place.is("even"));
-        let bare = self.subjects.is_empty() && self.letterings.is_empty() && self.weather.is_empty();
+        let bare =
+            self.subjects.is_empty() && self.letterings.is_empty() && self.weather.is_empty();
         self.from_above = alone && bare && self.light.is_none();
         self
     }
 
     /// Every colour that the prompt names, in the order of the subjects, then the rest.
     pub(crate) fn colours(&self) -> impl Iterator<Item = Colour> {
-        let subjects = self.subjects.iter().flat_map(|subject| subject.colours.iter().copied());
-        let letterings = self.letterings.iter().filter_map(|lettering| lettering.colour);
-        subjects.chain(letterings).chain(self.plain).chain(self.palette.iter().copied())
+        let subjects = self
+            .subjects
+            .iter()
+            .flat_map(|subject| subject.colours.iter().copied());
+        let letterings = self
+            .letterings
+            .iter()
+            .filter_map(|lettering| lettering.colour);
+        subjects
+            .chain(letterings)
+            .chain(self.plain)
+            .chain(self.palette.iter().copied())
     }
 
     /// The size that suits the picture, when none was asked for.
@@ -110,7 +122,10 @@ impl Prompt {
 
     /// The place of that name, if the prompt names it.
     pub(crate) fn place(&self, name: &str) -> Option<Place> {
-        self.places.iter().map(|(place, _)| *place).find(|place| place.name == name)
+        self.places
+            .iter()
+            .map(|(place, _)| *place)
+            .find(|place| place.name == name)
     }
 
     pub(crate) fn has(&self, place: &str) -> bool {
@@ -128,12 +143,17 @@ impl Prompt {
     }
 
     pub(crate) fn shows(&self, thing: &str) -> bool {
-        self.subjects.iter().any(|subject| subject.thing.name == thing)
+        self.subjects
+            .iter()
+            .any(|subject| subject.thing.name == thing)
     }
 
     /// The colour that the prompt gives to a place.
     pub(crate) fn tint(&self, place: &str) -> Option<Colour> {
-        self.places.iter().find(|(found, _)| found.name == place).and_then(|(_, colour)| *colour)
+        self.places
+            .iter()
+            .find(|(found, _)| found.name == place)
+            .and_then(|(_, colour)| *colour)
     }
 }
 
@@ -144,7 +164,11 @@ mod tests {
     use super::*;
 
     fn things(prompt: &str) -> Vec<(&'static str, u32)> {
-        Prompt::read(prompt).subjects.iter().map(|subject| (subject.thing.name, subject.count)).collect()
+        Prompt::read(prompt)
+            .subjects
+            .iter()
+            .map(|subject| (subject.thing.name, subject.count))
+            .collect()
     }
 
     fn colour(name: &str) -> Colour {
@@ -154,14 +178,20 @@ mod tests {
     #[test]
     fn things_are_counted() {
         for (prompt, expected) in [
-            ("Two red circles and a blue square", vec![("circle", 2), ("square", 1)]),
+            (
+                "Two red circles and a blue square",
+                vec![("circle", 2), ("square", 1)],
+            ),
             ("a dozen cherries", vec![("cherry", 12)]),
             ("a pair of dogs", vec![("dog", 2)]),
             ("3 birds, 1 cat", vec![("bird", 3), ("cat", 1)]),
             ("balloons", vec![("balloon", 4)]),
             ("a paper boat", vec![("paper-boat", 1)]),
             ("a hot air balloon", vec![("air-balloon", 1)]),
-            ("an orange next to an orange cat", vec![("orange", 1), ("cat", 1)]),
+            (
+                "an orange next to an orange cat",
+                vec![("orange", 1), ("cat", 1)],
+            ),
             ("a bowl of cherries", vec![("bowl", 1)]),
             ("une maison bleue", vec![]),
         ] {
@@ -172,32 +202,61 @@ mod tests {
     #[test]
     fn a_colour_goes_to_its_noun() {
         for (prompt, expected) in [
-            ("Two red circles and a blue square", vec![vec![colour("red")], vec![colour("blue")]]),
+            (
+                "Two red circles and a blue square",
+                vec![vec![colour("red")], vec![colour("blue")]],
+            ),
             ("a cat, a yellow ball", vec![vec![], vec![colour("yellow")]]),
-            ("a red and white ball", vec![vec![colour("red"), colour("white")]]),
+            (
+                "a red and white ball",
+                vec![vec![colour("red"), colour("white")]],
+            ),
             ("a ball that is green", vec![vec![colour("green")]]),
             ("a #ff8800 star", vec![vec![Colour::hex(0xff_88_00)]]),
         ] {
-            let found: Vec<_> = Prompt::read(prompt).subjects.into_iter().map(|subject| subject.colours).collect();
+            let found: Vec<_> = Prompt::read(prompt)
+                .subjects
+                .into_iter()
+                .map(|subject| subject.colours)
+                .collect();
             assert_eq!(found, expected, "{prompt}");
         }
     }
 
     #[test]
     fn a_part_has_a_colour_of_its_own() {
-        let house = Prompt::read("a white house with a blue roof").subjects.remove(0);
-        assert_eq!((house.colours, house.accent), (vec![colour("white")], Some(colour("blue"))));
+        let house = Prompt::read("a white house with a blue roof")
+            .subjects
+            .remove(0);
+        assert_eq!(
+            (house.colours, house.accent),
+            (vec![colour("white")], Some(colour("blue")))
+        );
     }
 
     #[test]
     fn places_on_the_picture_are_told_before_and_after() {
         let position = |prompt: &str, of: usize| {
-            Prompt::read(prompt).subjects[of].position.map(|position| (position.across, position.down))
+            Prompt::read(prompt).subjects[of]
+                .position
+                .map(|position| (position.across, position.down))
         };
-        assert_eq!(position("a red circle on the left and a square on the right", 0), Some((Some(-1), None)));
-        assert_eq!(position("a red circle on the left and a square on the right", 1), Some((Some(1), None)));
-        assert_eq!(position("a star in the top left corner", 0), Some((Some(-1), Some(-1))));
-        assert_eq!(position("a cat. On the right, a dog", 1), Some((Some(1), None)));
+        assert_eq!(
+            position("a red circle on the left and a square on the right", 0),
+            Some((Some(-1), None))
+        );
+        assert_eq!(
+            position("a red circle on the left and a square on the right", 1),
+            Some((Some(1), None))
+        );
+        assert_eq!(
+            position("a star in the top left corner", 0),
+            Some((Some(-1), Some(-1)))
+        );
+        assert_eq!(
+            position("a cat. On the right, a dog", 1),
+            Some((Some(1), None))
+        );
         assert_eq!(position("a cat", 0), None);
     }
 
@@ -211,7 +270,13 @@ mod tests {
             ("a tree behind a house", Relation::Behind),
             ("a dog to the left of a cat", Relation::LeftOf),
         ] {
-            assert_eq!(Prompt::read(prompt).subjects[0].relation.map(|(found, _)| found), Some(relation), "{prompt}");
+            assert_eq!(
+                Prompt::read(prompt).subjects[0]
+                    .relation
+                    .map(|(found, _)| found),
+                Some(relation),
+                "{prompt}"
+            );
         }
     }
 
@@ -238,7 +303,14 @@ mod tests {
     #[test]
     fn what_is_not_wanted_is_left_out() {
         let prompt = Prompt::read("a blue sky with no clouds or birds and a red boat");
-        assert_eq!(prompt.absent.iter().map(|thing| thing.name).collect::<Vec<_>>(), ["cloud", "bird"]);
+        assert_eq!(
+            prompt
+                .absent
+                .iter()
+                .map(|thing| thing.name)
+                .collect::<Vec<_>>(),
+            ["cloud", "bird"]
+        );
         assert_eq!(prompt.subjects.len(), 1);
         assert_eq!(things("a street without people"), [("", 0); 0]);
     }
@@ -262,12 +334,18 @@ mod tests {
 
     #[test]
     fn plain_backgrounds_have_their_colour() {
-        for prompt in
-            ["a cat on a white background", "a cat, background is white", "white background, a cat", "a cat on white"]
-        {
+        for prompt in [
+            "a cat on a white background",
+            "a cat, background is white",
+            "white background, a cat",
+            "a cat on white",
+        ] {
             let read = Prompt::read(prompt);
             assert_eq!(read.plain, Some(colour("white")), "{prompt}");
-            assert!(read.has_backdrop() && read.subjects[0].colours.is_empty(), "{prompt}");
+            assert!(
+                read.has_backdrop() && read.subjects[0].colours.is_empty(),
+                "{prompt}"
+            );
         }
     }
 
@@ -275,10 +353,27 @@ mod tests {
     fn scenes_have_place_light_and_weather() {
         let prompt = Prompt::read("A house by the sea at sunset with mountains");
         assert!(prompt.has("sea") && prompt.has("mountains"));
-        assert_eq!((prompt.light.unwrap().name, things("A house by the sea")), ("sunset", vec![("house", 1)]));
+        assert_eq!(
+            (prompt.light.unwrap().name, things("A house by the sea")),
+            ("sunset", vec![("house", 1)])
+        );
         let night = Prompt::read("A night sky with a moon and stars over a forest");
-        assert_eq!(night.subjects.iter().map(|subject| subject.thing.name).collect::<Vec<_>>(), ["moon"]);
-        assert_eq!(night.weather.iter().map(|weather| weather.name).collect::<Vec<_>>(), ["starry"]);
+        assert_eq!(
+            night
+                .subjects
+                .iter()
+                .map(|subject| subject.thing.name)
+                .collect::<Vec<_>>(),
+            ["moon"]
+        );
+        assert_eq!(
+            night
+                .weather
+                .iter()
+                .map(|weather| weather.name)
+                .collect::<Vec<_>>(),
+            ["starry"]
+        );
     }
 
     #[test]
@@ -300,7 +395,14 @@ mod tests {
         let long = "seventy 99 cats and 12 dogs, ".repeat(1_000);
         let prompt = Prompt::read(&long);
         assert!(prompt.subjects.len() <= MOST_SUBJECTS);
-        assert!(prompt.subjects.iter().map(|subject| subject.count).sum::<u32>() <= MOST_THINGS);
+        assert!(
+            prompt
+                .subjects
+                .iter()
+                .map(|subject| subject.count)
+                .sum::<u32>()
+                <= MOST_THINGS
+        );
     }
 
     proptest! {

@@ -15,34 +15,51 @@ const COARSE: u32 = 64;
 
 /// Draws a prompt, with straight alpha.
 ///
-/// The same arguments give the same pixels. Another size of the same shape gives the same picture, and a lower quality
-/// gives less of it.
-pub(crate) fn paint(prompt: &Prompt, traits: ImageTraits, seed: u64) -> Result<RgbaImage, EngineError> {
+/// The same arguments give the same pixels. Another size of the same shape gives the same picture,
+/// and a lower quality gives less of it.
+pub(crate) fn paint(
+    prompt: &Prompt,
+    traits: ImageTraits,
+    seed: u64,
+) -> Result<RgbaImage, EngineError> {
     let svg = scene::compose(prompt, traits, seed);
     let size = traits.size;
     if prompt.style.pixels {
         let drawn = rasterise(&svg, coarse(size))?;
-        return Ok(imageops::resize(&drawn, size.width, size.height, imageops::FilterType::Nearest));
+        return Ok(imageops::resize(
+            &drawn,
+            size.width,
+            size.height,
+            imageops::FilterType::Nearest,
+        ));
     }
     rasterise(&svg, size)
 }
 
 fn rasterise(svg: &str, size: Pixels) -> Result<RgbaImage, EngineError> {
-    let malformed = |why: usvg::Error| EngineError::Internal(format!("the scene cannot be rendered: {why}"));
+    let malformed =
+        |why: usvg::Error| EngineError::Internal(format!("the scene cannot be rendered: {why}"));
     let Pixels { width, height } = size;
-    let too_large = || EngineError::Internal(format!("a picture of {width}x{height} pixels cannot be made"));
+    let too_large = || {
+        EngineError::Internal(format!(
+            "a picture of {width}x{height} pixels cannot be made"
+        ))
+    };
     let tree = usvg::Tree::from_str(svg, &OPTIONS).map_err(malformed)?;
     let mut pixmap = Pixmap::new(width, height).ok_or_else(too_large)?;
     let natural = tree.size();
-    let fit = Transform::from_scale(width as f32 / natural.width(), height as f32 / natural.height());
+    let fit = Transform::from_scale(
+        width as f32 / natural.width(),
+        height as f32 / natural.height(),
+    );
     resvg::render(&tree, fit, &mut pixmap.as_mut());
     let mut picture = RgbaImage::from_raw(width, height, pixmap.take()).ok_or_else(too_large)?;
     picture.pixels_mut().for_each(straighten);
     Ok(picture)
 }
 
-/// Options with which nothing outside of the text is read: no pictures, no fonts of the machine. The fonts that are
-/// part of the program have no glyphs for Chinese, Japanese or Korean.
+/// Options with which nothing outside of the text is read: no pictures, no fonts of the machine.
+/// The fonts that are part of the program have no glyphs for Chinese, Japanese or Korean.
 static OPTIONS: LazyLock<usvg::Options<'static>> = LazyLock::new(|| {
     let mut fonts = fontdb::Database::new();
     for font in [
@@ -77,8 +94,10 @@ fn straighten(pixel: &mut Rgba<u8>) {
 /// The size of the same shape that has [`COARSE`] pixels on its shorter side.
 fn coarse(size: Pixels) -> Pixels {
     let short = size.width.min(size.height).max(1);
-    let side =
-        |side: u32| (u64::from(side) * u64::from(COARSE) / u64::from(short)).clamp(1, u64::from(side.max(1))) as u32;
+    let side = |side: u32| {
+        (u64::from(side) * u64::from(COARSE) / u64::from(short)).clamp(1, u64::from(side.max(1)))
+            as u32
+    };
     Pixels::new(side(size.width), side(size.height))
 }
 
@@ -88,16 +107,42 @@ mod tests {
 
     use super::*;
 
-    fn traits((width, height): (u32, u32), background: Background, quality: Quality) -> ImageTraits {
-        ImageTraits { size: Pixels::new(width, height), quality, background, format: ImageFormat::Png }
+    fn traits(
+        (width, height): (u32, u32),
+        background: Background,
+        quality: Quality,
+    ) -> ImageTraits {
+        ImageTraits {
+            size: Pixels::new(width, height),
+            quality,
+            background,
+            format: ImageFormat::Png,
+        }
     }
 
-    fn draw(prompt: &str, size: (u32, u32), background: Background, quality: Quality, seed: u64) -> RgbaImage {
-        paint(&Prompt::read(prompt), traits(size, background, quality), seed).unwrap()
+    fn draw(
+        prompt: &str,
+        size: (u32, u32),
+        background: Background,
+        quality: Quality,
+        seed: u64,
+    ) -> RgbaImage {
+        paint(
+            &Prompt::read(prompt),
+            traits(size, background, quality),
+            seed,
+        )
+        .unwrap()
     }
 
     fn opaque(prompt: &str, seed: u64) -> RgbaImage {
-        draw(prompt, (256, 256), Background::Opaque, Quality::Medium, seed)
+        draw(
+            prompt,
+            (256, 256),
+            Background::Opaque,
+            Quality::Medium,
+            seed,
+        )
     }
 
     fn corners(picture: &RgbaImage) -> [[u8; 4]; 4] {
@@ -107,21 +152,33 @@ mod tests {
 
     /// The distance of two pictures of one size, in channel steps a pixel.
     fn distance(a: &RgbaImage, b: &RgbaImage) -> f64 {
-        let apart: u64 = a.iter().zip(b.iter()).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
+        let apart: u64 = a
+            .iter()
+            .zip(b.iter())
+            .map(|(a, b)| u64::from(a.abs_diff(*b)))
+            .sum();
         apart as f64 / f64::from(a.width() * a.height())
     }
 
     /// The number of connected regions of the pixels that are so, leaving aside specks.
     fn regions(picture: &RgbaImage, is: impl Fn([u8; 4]) -> bool) -> usize {
-        let mut left: std::collections::HashSet<(u32, u32)> =
-            picture.enumerate_pixels().filter(|(_, _, pixel)| is(pixel.0)).map(|(x, y, _)| (x, y)).collect();
+        let mut left: std::collections::HashSet<(u32, u32)> = picture
+            .enumerate_pixels()
+            .filter(|(_, _, pixel)| is(pixel.0))
+            .map(|(x, y, _)| (x, y))
+            .collect();
         let mut found = 0;
         while let Some(first) = left.iter().next().copied() {
             let (mut open, mut size) = (vec![first], 0);
             left.remove(&first);
             while let Some((x, y)) = open.pop() {
                 size += 1;
-                let beside = [(x + 1, y), (x.wrapping_sub(1), y), (x, y + 1), (x, y.wrapping_sub(1))];
+                let beside = [
+                    (x + 1, y),
+                    (x.wrapping_sub(1), y),
+                    (x, y + 1),
+                    (x, y.wrapping_sub(1)),
+                ];
                 open.extend(beside.into_iter().filter(|at| left.remove(at)));
             }
             found += usize::from(size > 40);
@@ -136,8 +193,16 @@ mod tests {
         for seed in 0..4 {
             let picture = opaque(SHAPES, seed);
             assert_eq!(corners(&picture), [[255; 4]; 4]);
-            assert_eq!(regions(&picture, |[r, g, b, _]| r > 140 && g < 110 && b < 110), 2, "seed {seed}");
-            assert_eq!(regions(&picture, |[r, g, b, _]| b > 110 && r < 110 && g < 140), 1, "seed {seed}");
+            assert_eq!(
+                regions(&picture, |[r, g, b, _]| r > 140 && g < 110 && b < 110),
+                2,
+                "seed {seed}"
+            );
+            assert_eq!(
+                regions(&picture, |[r, g, b, _]| b > 110 && r < 110 && g < 140),
+                1,
+                "seed {seed}"
+            );
         }
     }
 
@@ -152,27 +217,55 @@ mod tests {
         ] {
             let picture = opaque(&format!("a red circle {place}"), 1);
             let red = |[r, g, b, _]: [u8; 4]| r > 140 && g < 110 && b < 110;
-            let reds: Vec<_> = picture.enumerate_pixels().filter(|(_, _, pixel)| red(pixel.0)).collect();
+            let reds: Vec<_> = picture
+                .enumerate_pixels()
+                .filter(|(_, _, pixel)| red(pixel.0))
+                .collect();
             assert!(reds.len() > 500, "{place}: {}", reds.len());
-            assert!(reds.iter().all(|(x, y, _)| columns.contains(x) && rows.contains(y)), "{place}");
+            assert!(
+                reds.iter()
+                    .all(|(x, y, _)| columns.contains(x) && rows.contains(y)),
+                "{place}"
+            );
         }
     }
 
     #[test]
     fn a_seed_is_one_picture_and_another_seed_another() {
-        for prompt in [SHAPES, "a house by the sea", "nothing in particular", "A night sky with a moon and stars"] {
+        for prompt in [
+            SHAPES,
+            "a house by the sea",
+            "nothing in particular",
+            "A night sky with a moon and stars",
+        ] {
             assert_eq!(opaque(prompt, 7), opaque(prompt, 7), "{prompt}");
-            assert!(distance(&opaque(prompt, 7), &opaque(prompt, 8)) > 1.0, "{prompt}");
+            assert!(
+                distance(&opaque(prompt, 7), &opaque(prompt, 8)) > 1.0,
+                "{prompt}"
+            );
         }
     }
 
     #[test]
     fn nothing_is_behind_what_is_cut_out() {
-        for prompt in
-            ["a red heart", "a house by the sea at sunset", "mountains", "a feeling", "a cat on a white background"]
-        {
-            let clear = draw(prompt, (128, 128), Background::Transparent, Quality::High, 3);
-            assert!(corners(&clear).iter().all(|pixel| pixel[3] == 0), "{prompt}");
+        for prompt in [
+            "a red heart",
+            "a house by the sea at sunset",
+            "mountains",
+            "a feeling",
+            "a cat on a white background",
+        ] {
+            let clear = draw(
+                prompt,
+                (128, 128),
+                Background::Transparent,
+                Quality::High,
+                3,
+            );
+            assert!(
+                corners(&clear).iter().all(|pixel| pixel[3] == 0),
+                "{prompt}"
+            );
             assert!(clear.pixels().any(|pixel| pixel[3] == 255), "{prompt}");
             let whole = draw(prompt, (128, 128), Background::Opaque, Quality::High, 3);
             assert!(whole.pixels().all(|pixel| pixel[3] == 255), "{prompt}");
@@ -199,7 +292,13 @@ mod tests {
             "sunset",
         ] {
             for seed in 0..3 {
-                let picture = draw(&format!("a {place}"), (96, 64), Background::Opaque, Quality::Low, seed);
+                let picture = draw(
+                    &format!("a {place}"),
+                    (96, 64),
+                    Background::Opaque,
+                    Quality::Low,
+                    seed,
+                );
                 assert!(picture.pixels().all(|pixel| pixel[3] == 255), "{place}");
             }
         }
@@ -207,8 +306,19 @@ mod tests {
 
     #[test]
     fn each_step_of_quality_is_seen() {
-        let steps = [Quality::Low, Quality::Medium, Quality::High, Quality::XHigh, Quality::Max];
-        for prompt in ["A house by the sea at sunset", "Three trees in a meadow", "A cat and a ball", SHAPES] {
+        let steps = [
+            Quality::Low,
+            Quality::Medium,
+            Quality::High,
+            Quality::XHigh,
+            Quality::Max,
+        ];
+        for prompt in [
+            "A house by the sea at sunset",
+            "Three trees in a meadow",
+            "A cat and a ball",
+            SHAPES,
+        ] {
             let drawn = steps.map(|detail| draw(prompt, (256, 256), Background::Opaque, detail, 1));
             assert!(drawn.windows(2).all(|pair| pair[0] != pair[1]), "{prompt}");
         }
@@ -216,17 +326,26 @@ mod tests {
 
     #[test]
     fn a_smaller_picture_and_a_lower_detail_are_the_same_picture() {
-        for prompt in
-            ["a house by the sea at sunset with mountains", "three cats and a ball", "a city street in the rain"]
-        {
+        for prompt in [
+            "a house by the sea at sunset with mountains",
+            "three cats and a ball",
+            "a city street in the rain",
+        ] {
             let full = draw(prompt, (256, 192), Background::Opaque, Quality::High, 5);
             let half = draw(prompt, (128, 96), Background::Opaque, Quality::High, 5);
             let shrunk = imageops::thumbnail(&full, 128, 96);
-            assert!(distance(&half, &shrunk) < 14.0, "{prompt}: {}", distance(&half, &shrunk));
+            assert!(
+                distance(&half, &shrunk) < 14.0,
+                "{prompt}: {}",
+                distance(&half, &shrunk)
+            );
             let early = draw(prompt, (256, 192), Background::Opaque, Quality::Low, 5);
             assert!(
                 distance(&early, &full)
-                    < distance(&draw(prompt, (256, 192), Background::Opaque, Quality::High, 6), &full)
+                    < distance(
+                        &draw(prompt, (256, 192), Background::Opaque, Quality::High, 6),
+                        &full
+                    )
             );
         }
     }
@@ -234,9 +353,21 @@ mod tests {
     #[test]
     fn finer_pictures_have_more_in_them() {
         let prompt = Prompt::read("a house in a meadow by a lake with a forest in a city");
-        let length = |quality| scene::compose(&prompt, traits((512, 512), Background::Opaque, quality), 1).len();
-        let lengths = [Quality::Low, Quality::Medium, Quality::High, Quality::XHigh, Quality::Max].map(length);
-        assert!(lengths.is_sorted() && lengths[0] < lengths[2] && lengths[4] < 200_000, "{lengths:?}");
+        let length = |quality| {
+            scene::compose(&prompt, traits((512, 512), Background::Opaque, quality), 1).len()
+        };
+        let lengths = [
+            Quality::Low,
+            Quality::Medium,
+            Quality::High,
+            Quality::XHigh,
+            Quality::Max,
+        ]
+        .map(length);
+        assert!(
+            lengths.is_sorted() && lengths[0] < lengths[2] && lengths[4] < 200_000,
+            "{lengths:?}"
+        );
     }
 
     #[test]
@@ -277,13 +408,25 @@ mod tests {
             "a forest in fog",
             "a moon in space",
         ];
-        for size in [(16, 16), (1, 1), (3000, 16), (16, 3000), (8192, 100), (100, 8192), (17, 400)] {
+        for size in [
+            (16, 16),
+            (1, 1),
+            (3000, 16),
+            (16, 3000),
+            (8192, 100),
+            (100, 8192),
+            (17, 400),
+        ] {
             for prompt in prompts {
                 let picture = draw(prompt, size, Background::Opaque, Quality::Max, 2);
                 assert_eq!(picture.dimensions(), size);
             }
         }
-        let none = paint(&Prompt::default(), traits((0, 5), Background::Opaque, Quality::Low), 0);
+        let none = paint(
+            &Prompt::default(),
+            traits((0, 5), Background::Opaque, Quality::Low),
+            0,
+        );
         assert!(matches!(none, Err(EngineError::Internal(_))));
     }
 }

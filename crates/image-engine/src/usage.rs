@@ -1,13 +1,24 @@
-//! Token counts, which follow from the request alone and so can be computed beforehand. The README lists them.
+//! Token counts, which follow from the request alone and so can be computed beforehand. The README
+//! lists them.
 
 use engine::{ImageUsage, Pixels, Quality};
 
-/// The tokens of the prompt and the input pictures, whose sizes are those of their files, mask included.
+/// The tokens of the prompt and the input pictures, whose sizes are those of their files, mask
+/// included.
 pub(crate) fn input(prompt: &str, pictures: &[Pixels]) -> ImageUsage {
     let input_text = (prompt.len() as u64).div_ceil(4).max(1);
-    let tiles = |size: &Pixels| u64::from(size.width.div_ceil(TILE)) * u64::from(size.height.div_ceil(TILE));
-    let input_image = pictures.iter().map(|size| tiles(size).clamp(1, MOST_TILES)).sum();
-    ImageUsage { input_text, input_image, output_image: 0 }
+    let tiles = |size: &Pixels| {
+        u64::from(size.width.div_ceil(TILE)) * u64::from(size.height.div_ceil(TILE))
+    };
+    let input_image = pictures
+        .iter()
+        .map(|size| tiles(size).clamp(1, MOST_TILES))
+        .sum();
+    ImageUsage {
+        input_text,
+        input_image,
+        output_image: 0,
+    }
 }
 
 /// The tokens of one picture and its previews.
@@ -33,8 +44,18 @@ mod tests {
 
     #[test]
     fn the_input_is_counted_by_bytes_and_tiles() {
-        let usage = input("a red é", &[Pixels::new(64, 33), Pixels::new(8192, 4000), Pixels::new(1, 1)]);
-        assert_eq!((usage.input_text, usage.input_image, usage.output_image), (2, 4 + 1_536 + 1, 0));
+        let usage = input(
+            "a red é",
+            &[
+                Pixels::new(64, 33),
+                Pixels::new(8192, 4000),
+                Pixels::new(1, 1),
+            ],
+        );
+        assert_eq!(
+            (usage.input_text, usage.input_image, usage.output_image),
+            (2, 4 + 1_536 + 1, 0)
+        );
         assert_eq!(input("", &[]).input_text, 1);
     }
 

@@ -5,7 +5,10 @@
 use std::io::Cursor;
 
 use bytes::Bytes;
-use engine::{Background, ImageEdit, ImageEngine, ImageEvent, ImageFormat, ImageRequest, Pixels, Quality, Size};
+use engine::{
+    Background, ImageEdit, ImageEngine, ImageEvent, ImageFormat, ImageRequest, Pixels, Quality,
+    Size,
+};
 use futures_util::StreamExt;
 use image::{DynamicImage, Rgba, RgbaImage};
 use peak_alloc::PeakAlloc;
@@ -22,25 +25,77 @@ const SPARE: usize = 4 << 20;
 /// The one test of its binary, for what it counts is the whole process.
 #[tokio::test]
 async fn a_request_keeps_its_budget() {
-    let engine = EmbeddedImageEngine::new(Options { threads: 1, waiting: 0 });
+    let engine = EmbeddedImageEngine::new(Options {
+        threads: 1,
+        waiting: 0,
+    });
     let photo = encoded(photo(), image::ImageFormat::Jpeg);
     let drawing = encoded(self::photo(), image::ImageFormat::Png);
     let mask = encoded(mask(), image::ImageFormat::Png);
-    let edit = |reference: &Bytes| ImageEdit { references: vec![reference.clone()], mask: Some(mask.clone()) };
+    let edit = |reference: &Bytes| ImageEdit {
+        references: vec![reference.clone()],
+        mask: Some(mask.clone()),
+    };
     for format in [ImageFormat::Png, ImageFormat::Jpeg] {
-        check(&engine, 0, ImageRequest { previews: 1, ..request("a red circle on grass", format) }).await;
+        check(
+            &engine,
+            0,
+            ImageRequest {
+                previews: 1,
+                ..request("a red circle on grass", format)
+            },
+        )
+        .await;
         for prompt in ["replace this region with grass", "sharpen it"] {
-            check(&engine, 2, ImageRequest { edit: Some(edit(&photo)), ..request(prompt, format) }).await;
+            check(
+                &engine,
+                2,
+                ImageRequest {
+                    edit: Some(edit(&photo)),
+                    ..request(prompt, format)
+                },
+            )
+            .await;
         }
     }
     let behind = request("replace the background with grass", ImageFormat::Png);
-    check(&engine, 2, ImageRequest { edit: Some(edit(&drawing)), ..behind }).await;
-    for prompt in ["place the second onto the first", "use the second as the background"] {
-        let edit = ImageEdit { references: vec![photo.clone(), drawing.clone()], mask: None };
-        check(&engine, 2, ImageRequest { edit: Some(edit), ..request(prompt, ImageFormat::Jpeg) }).await;
+    check(
+        &engine,
+        2,
+        ImageRequest {
+            edit: Some(edit(&drawing)),
+            ..behind
+        },
+    )
+    .await;
+    for prompt in [
+        "place the second onto the first",
+        "use the second as the background",
+    ] {
+        let edit = ImageEdit {
+            references: vec![photo.clone(), drawing.clone()],
+            mask: None,
+        };
+        check(
+            &engine,
+            2,
+            ImageRequest {
+                edit: Some(edit),
+                ..request(prompt, ImageFormat::Jpeg)
+            },
+        )
+        .await;
     }
     let clear = request("a red circle", ImageFormat::Png);
-    check(&engine, 0, ImageRequest { background: Some(Background::Transparent), ..clear }).await;
+    check(
+        &engine,
+        0,
+        ImageRequest {
+            background: Some(Background::Transparent),
+            ..clear
+        },
+    )
+    .await;
 }
 
 /// Makes a request's pictures, which start from so many as large as the output.
@@ -51,12 +106,17 @@ async fn check(engine: &EmbeddedImageEngine, inputs: usize, request: ImageReques
     let mut events = engine.start(request).await.unwrap().events;
     let mut files = 0;
     while let Some(event) = events.next().await {
-        let (ImageEvent::Preview(file) | ImageEvent::Finished { picture: file, .. }) = event.unwrap() else { continue };
+        let (ImageEvent::Preview(file) | ImageEvent::Finished { picture: file, .. }) =
+            event.unwrap()
+        else {
+            continue;
+        };
         files += file.len();
     }
     drop(events);
     let peak = MEMORY.peak_usage() - before;
-    // A file that grows is copied into a larger place, so for a moment it is there up to three times.
+    // A file that grows is copied into a larger place, so for a moment it is there up to three
+    // times.
     let budget = (inputs + 2) * CANVAS + 3 * files + SPARE;
     assert!(peak <= budget, "{told}: {peak} bytes of {budget}");
     assert!(peak >= CANVAS, "{told}: a canvas was made");
@@ -79,13 +139,20 @@ fn request(prompt: &str, format: ImageFormat) -> ImageRequest {
 }
 
 fn photo() -> DynamicImage {
-    let wave = |x: u32, y: u32| ((f64::from(x) / 90.0).sin() * (f64::from(y) / 70.0).cos() * 90.0 + 128.0) as u8;
-    let photo = RgbaImage::from_fn(SIDE, SIDE, |x, y| Rgba([wave(x, y), (x / 8) as u8, (y / 8) as u8, 255]));
+    let wave = |x: u32, y: u32| {
+        ((f64::from(x) / 90.0).sin() * (f64::from(y) / 70.0).cos() * 90.0 + 128.0) as u8
+    };
+    let photo = RgbaImage::from_fn(SIDE, SIDE, |x, y| {
+        Rgba([wave(x, y), (x / 8) as u8, (y / 8) as u8, 255])
+    });
     DynamicImage::from(photo).into_rgb8().into()
 }
 
 fn mask() -> DynamicImage {
-    RgbaImage::from_fn(SIDE, SIDE, |x, _| Rgba([0, 0, 0, if x < SIDE / 2 { 0 } else { 255 }])).into()
+    RgbaImage::from_fn(SIDE, SIDE, |x, _| {
+        Rgba([0, 0, 0, if x < SIDE / 2 { 0 } else { 255 }])
+    })
+    .into()
 }
 
 fn encoded(picture: DynamicImage, format: image::ImageFormat) -> Bytes {

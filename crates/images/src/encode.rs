@@ -24,8 +24,9 @@ pub struct Settled {
 
 /// Encodes model output as events.
 ///
-/// Any order of calls yields a stream within the grammar: previews are numbered automatically, a completed image
-/// restarts the numbering, and a failure consumes the encoder. The caller keeps track of the number of images.
+/// Any order of calls yields a stream within the grammar: previews are numbered automatically, a
+/// completed image restarts the numbering, and a failure consumes the encoder. The caller keeps
+/// track of the number of images.
 #[derive(Debug)]
 pub struct Encoder {
     operation: Operation,
@@ -38,14 +39,32 @@ impl Encoder {
     /// Creates an encoder that has emitted nothing yet.
     #[must_use]
     pub fn new(operation: Operation, settled: Settled) -> Self {
-        Self { operation, settled, previews: 0 }
+        Self {
+            operation,
+            settled,
+            previews: 0,
+        }
     }
 
-    /// Emits the next preview of the current image. `file` is the encoded image, `now` in Unix seconds.
+    /// Emits the next preview of the current image. `file` is the encoded image, `now` in Unix
+    /// seconds.
     pub fn preview(&mut self, file: &[u8], now: i64) -> Event {
-        let Settled { size, quality, background, output_format } = self.settled.clone();
+        let Settled {
+            size,
+            quality,
+            background,
+            output_format,
+        } = self.settled.clone();
         let file = STANDARD.encode(file);
-        let preview = Preview::new(file, self.previews, now, size, quality, background, output_format);
+        let preview = Preview::new(
+            file,
+            self.previews,
+            now,
+            size,
+            quality,
+            background,
+            output_format,
+        );
         self.previews = self.previews.saturating_add(1);
         match self.operation {
             Operation::Generation => Event::GenerationPreview(preview),
@@ -53,13 +72,26 @@ impl Encoder {
         }
     }
 
-    /// Emits a completed image: the encoded file, its UUID, and its share of the token usage. `now` is in Unix seconds.
+    /// Emits a completed image: the encoded file, its UUID, and its share of the token usage. `now`
+    /// is in Unix seconds.
     pub fn completed(&mut self, file: &[u8], id: String, usage: Usage, now: i64) -> Event {
-        let Settled { size, quality, background, output_format } = self.settled.clone();
+        let Settled {
+            size,
+            quality,
+            background,
+            output_format,
+        } = self.settled.clone();
         let completed = Completed {
             generation_id: Some(id),
             usage: Some(usage),
-            ..Completed::new(STANDARD.encode(file), now, size, quality, background, output_format)
+            ..Completed::new(
+                STANDARD.encode(file),
+                now,
+                size,
+                quality,
+                background,
+                output_format,
+            )
         };
         self.previews = 0;
         match self.operation {

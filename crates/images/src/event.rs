@@ -28,12 +28,14 @@ impl Event {
     /// Parses the data of a server-sent event.
     ///
     /// # Errors
-    /// Returns an error if `data` is not a JSON object with a `type`, or does not match the schema of its type.
+    /// Returns an error if `data` is not a JSON object with a `type`, or does not match the schema
+    /// of its type.
     pub fn read(data: &str) -> Result<Self, EventError> {
         wire::read_event("Images", data)
     }
 
-    /// Returns the name of the server-sent event: its type, unless an unrecognized type is not a valid name.
+    /// Returns the name of the server-sent event: its type, unless an unrecognized type is not a
+    /// valid name.
     #[must_use]
     pub fn name(&self) -> Option<EventName<'_>> {
         EventName::new(self.kind()).ok()
@@ -50,8 +52,8 @@ impl Event {
     pub fn write(&self, out: &mut Vec<u8>) {
         out.reserve(self.image_base64().len() + ENVELOPE);
         sse::encode(self.name(), "", out);
-        // The JSON may be a line of several megabytes, so it is serialized in place: between an event without data and
-        // its end.
+        // The JSON may be a line of several megabytes, so it is serialized in place: between an
+        // event without data and its end.
         out.truncate(out.len() - END.len());
         let written = serde_json::to_writer(&mut *out, self);
         debug_assert!(written.is_ok(), "serializing an event cannot fail");
@@ -62,7 +64,9 @@ impl Event {
     fn image_base64(&self) -> &str {
         match self {
             Self::GenerationPreview(preview) | Self::EditPreview(preview) => &preview.b64_json,
-            Self::GenerationCompleted(completed) | Self::EditCompleted(completed) => &completed.b64_json,
+            Self::GenerationCompleted(completed) | Self::EditCompleted(completed) => {
+                &completed.b64_json
+            }
             Self::Error(_) | Self::Other(_) => "",
         }
     }

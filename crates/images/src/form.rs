@@ -23,7 +23,8 @@ pub enum PartKind {
     Ignored,
 }
 
-/// Returns the kind of the part `name`. A part with a filename is never a setting, whatever its name.
+/// Returns the kind of the part `name`. A part with a filename is never a setting, whatever its
+/// name.
 #[must_use]
 pub fn part(name: &str, has_filename: bool) -> PartKind {
     if name == MASK || is_image(name) {
@@ -61,9 +62,16 @@ pub struct Form {
 impl Form {
     /// Adds a setting. An empty value counts as absent; an unrecognized name is ignored.
     pub fn text(&mut self, name: &str, value: &str) {
-        let Some(kind) = kind_of(name).filter(|_| !value.is_empty()) else { return };
-        if self.settings.insert(name.to_owned(), kind.read(value)).is_some() {
-            let sentence = format!("Invalid '{name}': expected it once, but it was sent more than once.");
+        let Some(kind) = kind_of(name).filter(|_| !value.is_empty()) else {
+            return;
+        };
+        if self
+            .settings
+            .insert(name.to_owned(), kind.read(value))
+            .is_some()
+        {
+            let sentence =
+                format!("Invalid '{name}': expected it once, but it was sent more than once.");
             self.found.invalid(&Path::ROOT.key(name), sentence);
         }
     }
@@ -80,7 +88,8 @@ impl Form {
     /// Returns the request, once all parts were added.
     ///
     /// # Errors
-    /// Returns every violation of the request schema. Value ranges are checked by [`Edit::validate`].
+    /// Returns every violation of the request schema. Value ranges are checked by
+    /// [`Edit::validate`].
     pub fn finish(self) -> Result<Edit, Violations> {
         let settings = Value::Object(self.settings);
         let generation = Generation::deserialize(&settings);
@@ -92,7 +101,12 @@ impl Form {
         let images = references(self.images, &mut found);
         let mask = mask(self.masks, &mut found);
         match generation {
-            Ok(generation) => found.or(Edit { images: Some(images), image: None, mask, generation }),
+            Ok(generation) => found.or(Edit {
+                images: Some(images),
+                image: None,
+                mask,
+                generation,
+            }),
             Err(_) => Err(found),
         }
     }
@@ -103,21 +117,42 @@ impl fmt::Debug for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let settings: Vec<_> = self.settings.keys().collect();
         let files = (self.images.len(), self.masks.len());
-        write!(f, "Form(settings {settings:?}, {} images, {} masks)", files.0, files.1)
+        write!(
+            f,
+            "Form(settings {settings:?}, {} images, {} masks)",
+            files.0, files.1
+        )
     }
 }
 
-/// Writes a form for an edit, as the chunks of a body that share the image buffers. The boundary must not occur in the
-/// content, which a sufficiently long random one guarantees.
+/// Writes a form for an edit, as the chunks of a body that share the image buffers. The boundary
+/// must not occur in the content, which a sufficiently long random one guarantees.
 ///
-/// A single image is sent as the part `image`, several as parts `image[]`, as the official clients do.
+/// A single image is sent as the part `image`, several as parts `image[]`, as the official clients
+/// do.
 #[must_use]
-pub fn write(settings: &Generation, images: &[Bytes], mask: Option<&Bytes>, boundary: &str) -> Vec<Bytes> {
+pub fn write(
+    settings: &Generation,
+    images: &[Bytes],
+    mask: Option<&Bytes>,
+    boundary: &str,
+) -> Vec<Bytes> {
     let mut pieces = vec![Bytes::from(texts(settings, boundary))];
-    let name = if images.len() == 1 { "image" } else { "image[]" };
-    let pictures = images.iter().map(|image| (name, image)).chain(mask.map(|mask| (MASK, mask)));
+    let name = if images.len() == 1 {
+        "image"
+    } else {
+        "image[]"
+    };
+    let pictures = images
+        .iter()
+        .map(|image| (name, image))
+        .chain(mask.map(|mask| (MASK, mask)));
     for (name, picture) in pictures {
-        pieces.extend([Bytes::from(file_head(name, picture, boundary)), picture.clone(), Bytes::from_static(b"\r\n")]);
+        pieces.extend([
+            Bytes::from(file_head(name, picture, boundary)),
+            picture.clone(),
+            Bytes::from_static(b"\r\n"),
+        ]);
     }
     pieces.push(Bytes::from(format!("--{boundary}--\r\n")));
     pieces
@@ -125,13 +160,21 @@ pub fn write(settings: &Generation, images: &[Bytes], mask: Option<&Bytes>, boun
 
 /// Writes the settings as parts, nested ones as JSON text.
 fn texts(settings: &Generation, boundary: &str) -> String {
-    let Ok(Value::Object(settings)) = serde_json::to_value(settings) else { return String::new() };
+    let Ok(Value::Object(settings)) = serde_json::to_value(settings) else {
+        return String::new();
+    };
     let part = |(name, value): (&String, &Value)| {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
         let name = name.replace(['"', '\r', '\n'], "_");
         format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
     };
-    settings.iter().filter(|(_, value)| !value.is_null()).map(part).collect()
+    settings
+        .iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(part)
+        .collect()
 }
 
 fn file_head(name: &str, picture: &[u8], boundary: &str) -> String {
@@ -153,8 +196,8 @@ enum Kind {
 }
 
 impl Kind {
-    /// Converts the text to its JSON value. Text of the wrong type is kept as a string, which is then reported as a
-    /// violation.
+    /// Converts the text to its JSON value. Text of the wrong type is kept as a string, which is
+    /// then reported as a violation.
     fn read(self, text: &str) -> Value {
         let value = match (self, text) {
             (Self::Word, _) => None,
@@ -170,11 +213,12 @@ impl Kind {
 /// Returns the type of the setting `name`, or `None` if it is unrecognized.
 fn kind_of(name: &str) -> Option<Kind> {
     match name {
-        "prompt" | "model" | "size" | "quality" | "background" | "output_format" | "response_format" => {
+        "prompt" | "model" | "size" | "quality" | "background" | "output_format"
+        | "response_format" => Some(Kind::Word),
+        // Passed through, as in the JSON form.
+        "user" | "input_fidelity" | "moderation" | "safety_identifier" | "style" | "complexity" => {
             Some(Kind::Word)
         }
-        // Passed through, as in the JSON form.
-        "user" | "input_fidelity" | "moderation" | "safety_identifier" | "style" | "complexity" => Some(Kind::Word),
         "n" | "output_compression" | "partial_images" | "seed" => Some(Kind::Integer),
         "stream" => Some(Kind::Boolean),
         _ => None,
@@ -183,8 +227,12 @@ fn kind_of(name: &str) -> Option<Kind> {
 
 /// Returns true for `image`, `image[]`, `image[0]` and so on.
 fn is_image(name: &str) -> bool {
-    let Some(rest) = name.strip_prefix(IMAGE) else { return false };
-    let index = rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let Some(rest) = name.strip_prefix(IMAGE) else {
+        return false;
+    };
+    let index = rest
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
     rest.is_empty() || index.is_some_and(|index| index.bytes().all(|c| c.is_ascii_digit()))
 }
 
@@ -207,7 +255,9 @@ fn references(files: Vec<Bytes>, found: &mut Violations) -> Vec<Reference> {
     let mut references = Vec::with_capacity(files.len());
     for file in files {
         match Format::sniff(&file) {
-            Some(Format::Png | Format::Jpeg | Format::Webp) => references.push(Source::of(file).into()),
+            Some(Format::Png | Format::Jpeg | Format::Webp) => {
+                references.push(Source::of(file).into());
+            }
             other => found.invalid(&path, refusal(IMAGE, "a PNG, JPEG or WebP file", other)),
         }
     }
@@ -217,7 +267,13 @@ fn references(files: Vec<Bytes>, found: &mut Violations) -> Vec<Reference> {
 fn mask(files: Vec<Bytes>, found: &mut Violations) -> Option<Reference> {
     let path = Path::ROOT.key(MASK);
     if files.len() > 1 {
-        found.invalid(&path, format!("Invalid 'mask': expected one file, but got {}.", files.len()));
+        found.invalid(
+            &path,
+            format!(
+                "Invalid 'mask': expected one file, but got {}.",
+                files.len()
+            ),
+        );
     }
     let file = files.into_iter().next()?;
     match Format::sniff(&file) {
@@ -229,8 +285,13 @@ fn mask(files: Vec<Bytes>, found: &mut Violations) -> Option<Reference> {
 
 fn refusal(name: &str, accepted: &str, found: Option<Format>) -> String {
     match found {
-        Some(format) => format!("Invalid '{name}': expected {accepted}, but got {} instead.", format.name()),
-        None => format!("Invalid '{name}': expected {accepted}, but its bytes begin like none of these."),
+        Some(format) => format!(
+            "Invalid '{name}': expected {accepted}, but got {} instead.",
+            format.name()
+        ),
+        None => format!(
+            "Invalid '{name}': expected {accepted}, but its bytes begin like none of these."
+        ),
     }
 }
 

@@ -12,7 +12,9 @@ mod validate;
 pub use encode::{Encoder, Settled};
 pub use event::{Completed, Event, Preview};
 pub use form::{Form, PartKind, part, write as write_form};
-pub use request::{Background, Edit, Generation, Mask, OutputFormat, Quality, Reference, ResponseFormat};
+pub use request::{
+    Background, Edit, Generation, Mask, OutputFormat, Quality, Reference, ResponseFormat,
+};
 pub use response::{Image, Reply, Response, TokensDetails, Usage};
 pub use source::Source;
 pub use stream::{Fold, Grammar, Offence, Operation, StreamError};

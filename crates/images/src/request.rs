@@ -1,4 +1,5 @@
-//! Requests for images: generations and edits. See <https://platform.openai.com/docs/api-reference/images>.
+//! Requests for images: generations and edits. See
+//! <https://platform.openai.com/docs/api-reference/images>.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,7 +39,8 @@ wire::open_structs! {
         pub partial_images: Option<i64>,
         /// The encoding of the images in the response. Only base64 is supported.
         pub response_format: Option<ResponseFormat>,
-        /// Seed for reproducible images, where the engine supports it. An extension of the protocol.
+        /// Seed for reproducible images, where the engine supports it. An extension of the
+        /// protocol.
         #[serde(default, deserialize_with = "wire::integer_or_null")]
         pub seed: Option<i64>,
     }
@@ -75,7 +77,10 @@ wire::open_structs! {
 
 impl From<Source> for Reference {
     fn from(source: Source) -> Self {
-        Self { image_url: Some(source), ..Self::default() }
+        Self {
+            image_url: Some(source),
+            ..Self::default()
+        }
     }
 }
 
@@ -115,7 +120,11 @@ impl Edit {
 
     /// Returns the reference images, in order.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
-        let listed = self.images.iter().flatten().filter_map(|image| image.image_url.as_ref());
+        let listed = self
+            .images
+            .iter()
+            .flatten()
+            .filter_map(|image| image.image_url.as_ref());
         listed.chain(self.image.as_ref().filter(|_| self.images.is_none()))
     }
 
@@ -129,10 +138,17 @@ impl Edit {
     #[must_use]
     pub fn into_sources(self) -> (Generation, Vec<Source>, Option<Source>) {
         let sources = match self.images {
-            Some(images) => images.into_iter().filter_map(|image| image.image_url).collect(),
+            Some(images) => images
+                .into_iter()
+                .filter_map(|image| image.image_url)
+                .collect(),
             None => self.image.into_iter().collect(),
         };
-        (self.generation, sources, self.mask.and_then(|mask| mask.image_url))
+        (
+            self.generation,
+            sources,
+            self.mask.and_then(|mask| mask.image_url),
+        )
     }
 }
 

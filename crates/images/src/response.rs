@@ -46,7 +46,11 @@ impl Image {
     /// Creates an image from the bytes of a file and a UUID.
     #[must_use]
     pub fn new(file: &[u8], generation_id: String) -> Self {
-        Self { b64_json: STANDARD.encode(file), generation_id: Some(generation_id), extra: Object::new() }
+        Self {
+            b64_json: STANDARD.encode(file),
+            generation_id: Some(generation_id),
+            extra: Object::new(),
+        }
     }
 }
 
@@ -125,7 +129,10 @@ impl TokensDetails {
 
 /// The body of a server's response, whatever its status: images or an error.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "one per response, destructured immediately")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one per response, destructured immediately"
+)]
 pub enum Reply {
     /// The images.
     Pictures(Response),

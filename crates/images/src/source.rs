@@ -13,8 +13,8 @@ use wire::DataUrl;
 
 /// An image in a request; a string in JSON.
 ///
-/// A data URL is decoded once, straight from the document, and serialized as a data URL again. `Debug` shows no image
-/// data.
+/// A data URL is decoded once, straight from the document, and serialized as a data URL again.
+/// `Debug` shows no image data.
 ///
 /// ```
 /// use sluicegate_images::Source;
@@ -38,11 +38,16 @@ pub enum Source {
 }
 
 impl Source {
-    /// Creates an inline image. The media type is detected from the bytes, never taken from a declaration.
+    /// Creates an inline image. The media type is detected from the bytes, never taken from a
+    /// declaration.
     #[must_use]
     pub fn of(bytes: Bytes) -> Self {
-        let media_type = Format::sniff(&bytes).map_or("application/octet-stream", Format::media_type);
-        Self::Inline { media_type: media_type.to_owned(), bytes }
+        let media_type =
+            Format::sniff(&bytes).map_or("application/octet-stream", Format::media_type);
+        Self::Inline {
+            media_type: media_type.to_owned(),
+            bytes,
+        }
     }
 
     /// Returns the media type of an inline image.
@@ -59,18 +64,28 @@ impl From<&str> for Source {
     fn from(text: &str) -> Self {
         let inline = |url: DataUrl<'_>| {
             let bytes = url.decode().ok()?.into();
-            Some(Self::Inline { media_type: url.media_type.to_owned(), bytes })
+            Some(Self::Inline {
+                media_type: url.media_type.to_owned(),
+                bytes,
+            })
         };
-        DataUrl::parse(text).ok().and_then(inline).unwrap_or_else(|| Self::Url(text.to_owned()))
+        DataUrl::parse(text)
+            .ok()
+            .and_then(inline)
+            .unwrap_or_else(|| Self::Url(text.to_owned()))
     }
 }
 
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Inline { media_type, bytes } => write!(f, "Inline({media_type}, {} bytes)", bytes.len()),
+            Self::Inline { media_type, bytes } => {
+                write!(f, "Inline({media_type}, {} bytes)", bytes.len())
+            }
             // A malformed data URL holds image data as well.
-            Self::Url(url) if DataUrl::is_meant(url) => write!(f, "Url(data:, {} bytes)", url.len()),
+            Self::Url(url) if DataUrl::is_meant(url) => {
+                write!(f, "Url(data:, {} bytes)", url.len())
+            }
             Self::Url(url) => write!(f, "Url({url:?})"),
         }
     }
@@ -79,9 +94,10 @@ impl fmt::Debug for Source {
 impl Serialize for Source {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Inline { media_type, bytes } => {
-                to.collect_str(&format_args!("data:{media_type};base64,{}", Base64Display::new(bytes, &STANDARD)))
-            }
+            Self::Inline { media_type, bytes } => to.collect_str(&format_args!(
+                "data:{media_type};base64,{}",
+                Base64Display::new(bytes, &STANDARD)
+            )),
             Self::Url(url) => to.serialize_str(url),
         }
     }

@@ -6,10 +6,11 @@
 //! image  = preview* completed                      partial_image_index increasing
 //! ```
 //!
-//! Any preview may be missing, including the first one. While more than one image is still to come, a preview cannot be
-//! assigned to an image, and images may be generated in parallel: previews may then come in any order. Each operation
-//! has its own events, and a stream never mixes them. An event of an unrecognized type may occur anywhere before the
-//! end. See <https://platform.openai.com/docs/api-reference/images-streaming>.
+//! Any preview may be missing, including the first one. While more than one image is still to come,
+//! a preview cannot be assigned to an image, and images may be generated in parallel: previews may
+//! then come in any order. Each operation has its own events, and a stream never mixes them. An
+//! event of an unrecognized type may occur anywhere before the end. See
+//! <https://platform.openai.com/docs/api-reference/images-streaming>.
 
 use wire::ErrorBody;
 
@@ -54,11 +55,17 @@ wire::text_enum! {
 impl std::error::Error for Offence {}
 
 impl Grammar {
-    /// Creates a state machine that has seen no event. With a `count` the stream ends after that many images; without
-    /// one it may end after any image.
+    /// Creates a state machine that has seen no event. With a `count` the stream ends after that
+    /// many images; without one it may end after any image.
     #[must_use]
     pub fn new(operation: Operation, count: Option<u32>) -> Self {
-        Self { operation, count, pictures: 0, preview: None, ended: false }
+        Self {
+            operation,
+            count,
+            pictures: 0,
+            preview: None,
+            ended: false,
+        }
     }
 
     /// Checks the next event.
@@ -72,7 +79,8 @@ impl Grammar {
         match (event, self.operation) {
             (Event::GenerationPreview(preview), Operation::Generation)
             | (Event::EditPreview(preview), Operation::Edit) => self.preview(preview),
-            (Event::GenerationCompleted(_), Operation::Generation) | (Event::EditCompleted(_), Operation::Edit) => {
+            (Event::GenerationCompleted(_), Operation::Generation)
+            | (Event::EditCompleted(_), Operation::Edit) => {
                 self.completed();
                 Ok(())
             }
@@ -85,7 +93,8 @@ impl Grammar {
         }
     }
 
-    /// Returns true if the stream has ended: after a failure, or after the last of a known number of images.
+    /// Returns true if the stream has ended: after a failure, or after the last of a known number
+    /// of images.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         self.ended
@@ -97,7 +106,11 @@ impl Grammar {
     /// Returns [`Offence::Truncated`] if an image is incomplete or missing.
     pub fn finish(self) -> Result<(), Offence> {
         let may_end = self.count.is_none() && self.pictures > 0 && self.preview.is_none();
-        if self.ended || may_end { Ok(()) } else { Err(Offence::Truncated) }
+        if self.ended || may_end {
+            Ok(())
+        } else {
+            Err(Offence::Truncated)
+        }
     }
 
     fn preview(&mut self, preview: &Preview) -> Result<(), Offence> {
@@ -105,7 +118,11 @@ impl Grammar {
         let is_last = self.count == Some(self.pictures.saturating_add(1));
         let in_order = !is_last || self.preview.is_none_or(|last| index > last);
         self.preview = Some(index);
-        if in_order { Ok(()) } else { Err(Offence::Preview) }
+        if in_order {
+            Ok(())
+        } else {
+            Err(Offence::Preview)
+        }
     }
 
     fn completed(&mut self) {
@@ -116,10 +133,19 @@ impl Grammar {
 }
 
 impl Response {
-    /// Converts the response to the equivalent stream: one event per completed image. The first event carries the
-    /// usage.
+    /// Converts the response to the equivalent stream: one event per completed image. The first
+    /// event carries the usage.
     pub fn into_events(self, operation: Operation) -> impl Iterator<Item = Event> {
-        let Self { created, background, data, output_format, quality, size, mut usage, .. } = self;
+        let Self {
+            created,
+            background,
+            data,
+            output_format,
+            quality,
+            size,
+            mut usage,
+            ..
+        } = self;
         data.into_iter().map(move |image| {
             let completed = Completed {
                 b64_json: image.b64_json,
@@ -155,7 +181,11 @@ impl Fold {
     /// Creates a fold without events; see [`Grammar::new`].
     #[must_use]
     pub fn new(operation: Operation, count: Option<u32>) -> Self {
-        Self { grammar: Grammar::new(operation, count), response: None, failure: None }
+        Self {
+            grammar: Grammar::new(operation, count),
+            response: None,
+            failure: None,
+        }
     }
 
     /// Adds the next event, taking ownership of its image.
@@ -165,7 +195,9 @@ impl Fold {
     pub fn push(&mut self, event: Event) -> Result<(), StreamError> {
         self.grammar.push(&event).map_err(StreamError::Offence)?;
         match event {
-            Event::GenerationCompleted(completed) | Event::EditCompleted(completed) => self.completed(completed),
+            Event::GenerationCompleted(completed) | Event::EditCompleted(completed) => {
+                self.completed(completed);
+            }
             Event::Error(body) => self.failure = Some(body),
             Event::GenerationPreview(_) | Event::EditPreview(_) | Event::Other(_) => {}
         }
@@ -181,16 +213,39 @@ impl Fold {
             return Err(StreamError::Failed(body));
         }
         self.grammar.finish().map_err(StreamError::Offence)?;
-        self.response.ok_or(StreamError::Offence(Offence::Truncated))
+        self.response
+            .ok_or(StreamError::Offence(Offence::Truncated))
     }
 
     fn completed(&mut self, completed: Completed) {
-        let Completed { b64_json, generation_id, created_at, size, quality, background, output_format, usage, extra } =
-            completed;
+        let Completed {
+            b64_json,
+            generation_id,
+            created_at,
+            size,
+            quality,
+            background,
+            output_format,
+            usage,
+            extra,
+        } = completed;
         // The fields that all images share are taken from the first one.
-        let first = || Response::new(created_at, background, Vec::new(), output_format, quality, size);
+        let first = || {
+            Response::new(
+                created_at,
+                background,
+                Vec::new(),
+                output_format,
+                quality,
+                size,
+            )
+        };
         let response = self.response.get_or_insert_with(first);
-        response.data.push(Image { b64_json, generation_id, extra });
+        response.data.push(Image {
+            b64_json,
+            generation_id,
+            extra,
+        });
         if let Some(share) = usage {
             response.usage.get_or_insert_default().add(&share);
         }

@@ -18,12 +18,16 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { max_count: MAX_COUNT, max_references: MAX_REFERENCES }
+        Self {
+            max_count: MAX_COUNT,
+            max_references: MAX_REFERENCES,
+        }
     }
 }
 
 wire::valid! {
-    /// A request for generations that satisfies every rule. Only [`Generation::validate`] creates it.
+    /// A request for generations that satisfies every rule. Only [`Generation::validate`] creates
+    /// it.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ValidGeneration(Generation);
 }
@@ -47,8 +51,8 @@ impl Generation {
 }
 
 impl Edit {
-    /// Validates the request against every rule. That a mask has the size of its image is only checked once both are
-    /// decoded.
+    /// Validates the request against every rule. That a mask has the size of its image is only
+    /// checked once both are decoded.
     ///
     /// # Errors
     /// Returns every violation, each with its path.
@@ -70,11 +74,18 @@ fn check_generation(request: &Generation, rules: &Rules, found: &mut Violations)
         found.check_model(model);
     }
     found.check_integer(&root.key("n"), request.n, 1, rules.max_count.into());
-    found.check_integer(&root.key("output_compression"), request.output_compression, 0, 100);
+    found.check_integer(
+        &root.key("output_compression"),
+        request.output_compression,
+        0,
+        100,
+    );
     found.check_integer(&root.key("partial_images"), request.partial_images, 0, 3);
     if let Some(size) = request.size.as_deref().filter(|size| !is_size(size)) {
         let size = wire::truncate_for_error(size);
-        let sentence = format!("Invalid 'size': '{size}'. Expected 'auto' or <width>x<height>, such as '1024x1024'.");
+        let sentence = format!(
+            "Invalid 'size': '{size}'. Expected 'auto' or <width>x<height>, such as '1024x1024'."
+        );
         found.invalid(&root.key("size"), sentence);
     }
     check_words(request, found);
@@ -82,28 +93,54 @@ fn check_generation(request: &Generation, rules: &Rules, found: &mut Violations)
 
 fn check_prompt(prompt: &str, path: &Path<'_>, found: &mut Violations) {
     if prompt.is_empty() {
-        found.invalid(path, "Invalid 'prompt': expected a text, but got an empty string.");
+        found.invalid(
+            path,
+            "Invalid 'prompt': expected a text, but got an empty string.",
+        );
     }
     found.check_text(path, prompt, MAX_PROMPT);
 }
 
 fn check_words(request: &Generation, found: &mut Violations) {
     let root = Path::ROOT;
-    found.check_word(&root.key("quality"), request.quality.as_ref().map(Quality::as_str), Quality::KNOWN);
-    found.check_word(&root.key("background"), request.background.as_ref().map(Background::as_str), Background::KNOWN);
-    if let Some(word) = request.output_format.as_ref().filter(|word| !word.is_known()) {
+    found.check_word(
+        &root.key("quality"),
+        request.quality.as_ref().map(Quality::as_str),
+        Quality::KNOWN,
+    );
+    found.check_word(
+        &root.key("background"),
+        request.background.as_ref().map(Background::as_str),
+        Background::KNOWN,
+    );
+    if let Some(word) = request
+        .output_format
+        .as_ref()
+        .filter(|word| !word.is_known())
+    {
         let accepted = OutputFormat::KNOWN.join("', '");
         let word = wire::truncate_for_error(word.as_str());
-        let sentence = format!("Unsupported 'output_format': '{word}'. Supported values are: '{accepted}'.");
+        let sentence =
+            format!("Unsupported 'output_format': '{word}'. Supported values are: '{accepted}'.");
         found.unsupported(&root.key("output_format"), Code::UnsupportedValue, sentence);
     }
-    if (&request.background, &request.output_format) == (&Some(Background::Transparent), &Some(OutputFormat::Jpeg)) {
+    if (&request.background, &request.output_format)
+        == (&Some(Background::Transparent), &Some(OutputFormat::Jpeg))
+    {
         let sentence = "Invalid 'background': JPEG has no transparency; choose the output_format 'png' or 'webp'.";
         found.invalid(&root.key("background"), sentence);
     }
-    if request.response_format.as_ref().is_some_and(|word| !word.is_known()) {
+    if request
+        .response_format
+        .as_ref()
+        .is_some_and(|word| !word.is_known())
+    {
         let sentence = "Unsupported 'response_format': pictures travel as 'b64_json'.";
-        found.unsupported(&root.key("response_format"), Code::UnsupportedValue, sentence);
+        found.unsupported(
+            &root.key("response_format"),
+            Code::UnsupportedValue,
+            sentence,
+        );
     }
 }
 
@@ -111,7 +148,9 @@ fn check_references(request: &Edit, rules: &Rules, found: &mut Violations) {
     let path = Path::ROOT.key("images");
     let images = request.images.as_deref().unwrap_or_default();
     match (&request.image, images) {
-        (Some(source), _) if request.images.is_none() => check_source(&Path::ROOT.key("image"), source, found),
+        (Some(source), _) if request.images.is_none() => {
+            check_source(&Path::ROOT.key("image"), source, found);
+        }
         (_, []) => found.unsupported(&path, Code::MissingRequiredParameter, NO_REFERENCE),
         _ => found.check_length(&path, images.len(), rules.max_references),
     }
@@ -133,12 +172,17 @@ fn check_mask(mask: &Mask, found: &mut Violations) {
         let sentence = "mask.file_id is not supported; send image_url.";
         return found.unsupported(&path.key("file_id"), Code::UnsupportedParameter, sentence);
     }
-    let Some(source) = &mask.image_url else { return found.missing(&path.key("image_url")) };
+    let Some(source) = &mask.image_url else {
+        return found.missing(&path.key("image_url"));
+    };
     // Both the declared and the actual type must be PNG.
     let is_png = matches!(source, Source::Inline { media_type, bytes }
         if media_type.eq_ignore_ascii_case(PNG) && Format::sniff(bytes) == Some(Format::Png));
     if !is_png {
-        found.invalid(&path, "Invalid 'mask': expected a base64 Data URL of a PNG in its image_url.");
+        found.invalid(
+            &path,
+            "Invalid 'mask': expected a base64 Data URL of a PNG in its image_url.",
+        );
     }
 }
 
@@ -157,10 +201,16 @@ fn check_source(path: &Path<'_>, source: &Source, found: &mut Violations) {
         Source::Inline { media_type, .. } => Some(media_type.as_str()),
         Source::Url(url) => DataUrl::parse(url).ok().map(|url| url.media_type),
     };
-    if media_type.is_some_and(|media_type| !REFERENCE_TYPES.iter().any(|known| known.eq_ignore_ascii_case(media_type)))
-    {
+    if media_type.is_some_and(|media_type| {
+        !REFERENCE_TYPES
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(media_type))
+    }) {
         let accepted = REFERENCE_TYPES.join(", ");
-        found.invalid(path, format!("Invalid Data URL in '{path}': expected one of {accepted}."));
+        found.invalid(
+            path,
+            format!("Invalid Data URL in '{path}': expected one of {accepted}."),
+        );
     } else if let Source::Url(url) = source {
         wire::check_image_url(path, url, found);
     }
@@ -169,9 +219,14 @@ fn check_source(path: &Path<'_>, source: &Source, found: &mut Violations) {
 /// Returns true for `auto`, or two numbers of pixels with 2 to 5 digits.
 fn is_size(size: &str) -> bool {
     let is_number = |number: &str| {
-        (2..=5).contains(&number.len()) && !number.starts_with('0') && number.bytes().all(|c| c.is_ascii_digit())
+        (2..=5).contains(&number.len())
+            && !number.starts_with('0')
+            && number.bytes().all(|c| c.is_ascii_digit())
     };
-    size == "auto" || size.split_once('x').is_some_and(|(width, height)| is_number(width) && is_number(height))
+    size == "auto"
+        || size
+            .split_once('x')
+            .is_some_and(|(width, height)| is_number(width) && is_number(height))
 }
 
 /// Maximum length of a prompt, in characters.

@@ -5,9 +5,11 @@ use wire::{Path, TextOr};
 use crate::request::{InputBlock, Request, Source};
 
 impl Request {
-    /// Calls `visit` with the path and the URL of every image or document in the messages that is referred to by URL.
+    /// Calls `visit` with the path and the URL of every image or document in the messages that is
+    /// referred to by URL.
     ///
-    /// This crate only checks the syntax of such URLs. Whether one may be fetched is for the caller to decide.
+    /// This crate only checks the syntax of such URLs. Whether one may be fetched is for the caller
+    /// to decide.
     ///
     /// ```
     /// let body = br#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[
@@ -25,7 +27,11 @@ impl Request {
     }
 }
 
-fn visit_blocks(content: &TextOr<InputBlock>, path: &Path<'_>, visit: &mut dyn FnMut(&Path<'_>, &str)) {
+fn visit_blocks(
+    content: &TextOr<InputBlock>,
+    path: &Path<'_>,
+    visit: &mut dyn FnMut(&Path<'_>, &str),
+) {
     for (i, block) in content.parts().iter().enumerate() {
         let path = path.index(i);
         match block {

@@ -8,9 +8,10 @@ use self::prefix::Prefix;
 
 /// The arguments of one call so far.
 ///
-/// Emitted text cannot be taken back, so only text that is a valid prefix of a JSON object is emitted. If the model
-/// stops early or writes invalid JSON, the object is closed with all of the model's text as its field `_raw`, as in an
-/// unstreamed call. Text after a complete object is discarded.
+/// Emitted text cannot be taken back, so only text that is a valid prefix of a JSON object is
+/// emitted. If the model stops early or writes invalid JSON, the object is closed with all of the
+/// model's text as its field `_raw`, as in an unstreamed call. Text after a complete object is
+/// discarded.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Arguments {
     text: String,
@@ -27,7 +28,10 @@ impl Arguments {
         let was_valid = self.valid == self.text.len();
         self.text.push_str(piece);
         if was_valid {
-            self.valid += piece.bytes().take_while(|byte| self.prefix.take(*byte)).count();
+            self.valid += piece
+                .bytes()
+                .take_while(|byte| self.prefix.take(*byte))
+                .count();
         }
         match self.prefix.is_started() {
             true => self.emit_until(self.valid),
@@ -35,8 +39,8 @@ impl Arguments {
         }
     }
 
-    /// Ends the arguments and returns the rest to emit, which may be empty. If the model was truncated, that is the
-    /// rest of its text, unmodified.
+    /// Ends the arguments and returns the rest to emit, which may be empty. If the model was
+    /// truncated, that is the rest of its text, unmodified.
     pub(crate) fn finish(&mut self, truncated: bool) -> String {
         if self.text.trim().is_empty() {
             return String::new();
@@ -44,7 +48,9 @@ impl Arguments {
         if truncated {
             return self.emit_until(self.text.len()).to_owned();
         }
-        let Some(closing) = self.prefix.closing() else { return String::new() };
+        let Some(closing) = self.prefix.closing() else {
+            return String::new();
+        };
         let raw = Value::from(self.text.as_str());
         format!("{closing}\"{RAW}\":{raw}}}")
     }

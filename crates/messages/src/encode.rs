@@ -4,12 +4,13 @@ use wire::{ApiError, Object};
 
 use crate::arguments::Arguments;
 use crate::event::{
-    BlockDelta, BlockStart, BlockStop, Delta, Event, InputJsonDelta, MessageDelta, MessageStart, Plain, SignatureDelta,
-    StopDelta, StreamFailure, TextDelta, ThinkingDelta, UsageDelta,
+    BlockDelta, BlockStart, BlockStop, Delta, Event, InputJsonDelta, MessageDelta, MessageStart,
+    Plain, SignatureDelta, StopDelta, StreamFailure, TextDelta, ThinkingDelta, UsageDelta,
 };
 use crate::input::input;
 use crate::response::{
-    Block, Message, RedactedThinkingBlock, StopReason, TextBlock, ThinkingBlock, ToolUseBlock, Usage,
+    Block, Message, RedactedThinkingBlock, StopReason, TextBlock, ThinkingBlock, ToolUseBlock,
+    Usage,
 };
 
 /// The fields that identify a message.
@@ -23,9 +24,10 @@ pub struct Head {
 
 /// Encodes model output as events.
 ///
-/// Any order of calls yields a stream within the grammar: the message and its blocks are opened and closed
-/// automatically, and calls after the terminal event have no effect. The input of a tool call is streamed as it arrives
-/// and always ends as a JSON object, whatever the model wrote, unless the model was truncated within it.
+/// Any order of calls yields a stream within the grammar: the message and its blocks are opened and
+/// closed automatically, and calls after the terminal event have no effect. The input of a tool
+/// call is streamed as it arrives and always ends as a JSON object, whatever the model wrote,
+/// unless the model was truncated within it.
 #[derive(Debug)]
 pub struct Encoder {
     head: Head,
@@ -57,8 +59,8 @@ enum Open {
 }
 
 impl Encoder {
-    /// Creates an encoder that has emitted nothing yet. If known, the prompt's token count is reported in
-    /// `message_start`.
+    /// Creates an encoder that has emitted nothing yet. If known, the prompt's token count is
+    /// reported in `message_start`.
     #[must_use]
     pub fn new(head: Head, input_tokens_at_start: Option<u64>) -> Self {
         Self {
@@ -106,7 +108,11 @@ impl Encoder {
     pub fn redacted_thinking(&mut self, data: &str, out: &mut Vec<Event>) {
         if self.accepts(data) {
             let thinking = RedactedThinkingBlock::new(data.to_owned());
-            self.open_block(Open::RedactedThinking, Block::RedactedThinking(thinking), out);
+            self.open_block(
+                Open::RedactedThinking,
+                Block::RedactedThinking(thinking),
+                out,
+            );
         }
     }
 
@@ -127,8 +133,9 @@ impl Encoder {
 
     /// Appends to the arguments of the last call. Has no effect once another block has started.
     ///
-    /// Text that can begin a JSON object is emitted immediately. Other text is held back until the call ends and then
-    /// emitted as the field `_raw`, with all of the arguments. Text after a complete object is discarded.
+    /// Text that can begin a JSON object is emitted immediately. Other text is held back until the
+    /// call ends and then emitted as the field `_raw`, with all of the arguments. Text after a
+    /// complete object is discarded.
     pub fn arguments(&mut self, text: &str, out: &mut Vec<Event>) {
         if let Some(Open::Call(arguments)) = &mut self.open {
             let piece = arguments.push(text).to_owned();
@@ -143,7 +150,8 @@ impl Encoder {
         }
     }
 
-    /// Ends the stream successfully. `stop_sequence` is the matched stop sequence, used only if that is the reason.
+    /// Ends the stream successfully. `stop_sequence` is the matched stop sequence, used only if
+    /// that is the reason.
     ///
     /// `EndTurn` becomes `Refusal` after a refusal, and `ToolUse` after a call.
     pub fn finish(
@@ -164,7 +172,11 @@ impl Encoder {
         self.open(out);
         self.close_block(reason.is_cut(), out);
         let stop_sequence = stop_sequence.filter(|_| reason == StopReason::StopSequence);
-        let delta = StopDelta { stop_reason: Some(reason), stop_sequence, extra: Object::new() };
+        let delta = StopDelta {
+            stop_reason: Some(reason),
+            stop_sequence,
+            extra: Object::new(),
+        };
         let usage = usage.map(UsageDelta::from).unwrap_or_default();
         out.push(Event::MessageDelta(MessageDelta::new(delta, usage)));
         out.push(Event::MessageStop(Plain::default()));
@@ -195,12 +207,19 @@ impl Encoder {
 
     fn open_thinking(&mut self, out: &mut Vec<Event>) {
         if self.open != Some(Open::Thinking) {
-            self.open_block(Open::Thinking, Block::Thinking(ThinkingBlock::default()), out);
+            self.open_block(
+                Open::Thinking,
+                Block::Thinking(ThinkingBlock::default()),
+                out,
+            );
         }
     }
 
     fn push_signature(&self, signature: &str, out: &mut Vec<Event>) {
-        self.delta(Delta::Signature(SignatureDelta::new(signature.to_owned())), out);
+        self.delta(
+            Delta::Signature(SignatureDelta::new(signature.to_owned())),
+            out,
+        );
     }
 
     /// Opens a block, closing the open one.
@@ -208,7 +227,10 @@ impl Encoder {
         self.open(out);
         self.close_block(false, out);
         self.open = Some(kind);
-        out.push(Event::BlockStart(BlockStart::new(self.blocks, content_block)));
+        out.push(Event::BlockStart(BlockStart::new(
+            self.blocks,
+            content_block,
+        )));
     }
 
     /// Closes the open block, if any. `truncated` is true if the model was truncated within it.

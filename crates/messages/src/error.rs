@@ -1,4 +1,5 @@
-//! Errors in the format and wording of this protocol. See <https://docs.anthropic.com/en/api/errors>.
+//! Errors in the format and wording of this protocol. See
+//! <https://docs.anthropic.com/en/api/errors>.
 
 use std::fmt;
 
@@ -72,19 +73,31 @@ impl From<&ApiError> for ErrorDetail {
     fn from(error: &ApiError) -> Self {
         // Clients only recognize this one code here.
         let has_code = error.code == "gateway_concurrency_limit";
-        let details = ErrorDetails { error_code: Some(error.code.to_owned()), extra: Object::new() };
-        let detail = Self::new(error_type(error.kind).to_owned(), client_message(error).to_owned());
-        Self { details: has_code.then_some(details), ..detail }
+        let details = ErrorDetails {
+            error_code: Some(error.code.to_owned()),
+            extra: Object::new(),
+        };
+        let detail = Self::new(
+            error_type(error.kind).to_owned(),
+            client_message(error).to_owned(),
+        );
+        Self {
+            details: has_code.then_some(details),
+            ..detail
+        }
     }
 }
 
-/// Returns the message for the client, in the vendor's wording for failures that the vendor reports too.
+/// Returns the message for the client, in the vendor's wording for failures that the vendor reports
+/// too.
 fn client_message(error: &ApiError) -> &str {
     match (error.code, &error.param) {
         ("invalid_api_key", _) => "invalid x-api-key or bearer token",
         ("insufficient_permissions", None) => "This key has no permission for this model family.",
         ("request_too_large", _) => "Request exceeds the maximum size.",
-        ("gateway_concurrency_limit", _) => "Too many parallel requests; reduce parallelism and retry.",
+        ("gateway_concurrency_limit", _) => {
+            "Too many parallel requests; reduce parallelism and retry."
+        }
         ("server_error", _) => "Internal server error",
         ("service_unavailable", _) if error.kind == ErrorKind::Overloaded => "Overloaded",
         _ => &error.message,
@@ -111,7 +124,8 @@ pub const fn error_type(kind: ErrorKind) -> &'static str {
     }
 }
 
-/// Returns the HTTP status of this protocol for a kind of failure: 529 for overload, otherwise the usual one.
+/// Returns the HTTP status of this protocol for a kind of failure: 529 for overload, otherwise the
+/// usual one.
 #[must_use]
 pub const fn status(kind: ErrorKind) -> u16 {
     match kind {
@@ -120,12 +134,15 @@ pub const fn status(kind: ErrorKind) -> u16 {
     }
 }
 
-/// Converts violations to an error in the wording of this protocol, such as `max_tokens: Field required`.
+/// Converts violations to an error in the wording of this protocol, such as `max_tokens: Field
+/// required`.
 #[must_use]
 pub fn refusal(found: Violations) -> ApiError {
     match found.len() {
         0 | 1 => found.into_error(violation_text),
-        _ => found.into_error(|violation| violation_text(violation).trim_end_matches('.').to_owned() + "."),
+        _ => found.into_error(|violation| {
+            violation_text(violation).trim_end_matches('.').to_owned() + "."
+        }),
     }
 }
 
@@ -137,7 +154,9 @@ fn violation_text(violation: &Violation) -> String {
     };
     match &violation.problem {
         Problem::Missing => format!("{param}: Field required"),
-        Problem::Type { expected, found } => format!("{param}: expected {expected}, but got {found}"),
+        Problem::Type { expected, found } => {
+            format!("{param}: expected {expected}, but got {found}")
+        }
         Problem::Range { limit, found, .. } => {
             let side = if found < limit { "least" } else { "most" };
             format!("{param}: expected at {side} {limit}, but got {found}")
@@ -150,10 +169,15 @@ fn violation_text(violation: &Violation) -> String {
             format!("{param}: expected at most {maximum} entries, but got {found}")
         }
         Problem::Word { found, accepted } => {
-            format!("{param}: expected one of '{}', but got '{found}'", accepted.join("', '"))
+            format!(
+                "{param}: expected one of '{}', but got '{found}'",
+                accepted.join("', '")
+            )
         }
         Problem::Name { maximum } => {
-            format!("{param}: expected 1 to {maximum} characters of a-z, A-Z, 0-9, underscore and hyphen")
+            format!(
+                "{param}: expected 1 to {maximum} characters of a-z, A-Z, 0-9, underscore and hyphen"
+            )
         }
         _ => violation.to_string(),
     }

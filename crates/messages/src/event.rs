@@ -35,7 +35,8 @@ impl Event {
     /// Parses the data of a server-sent event.
     ///
     /// # Errors
-    /// Returns an error if `data` is not a JSON object with a `type`, or does not match the schema of its type.
+    /// Returns an error if `data` is not a JSON object with a `type`, or does not match the schema
+    /// of its type.
     pub fn read(data: &str) -> Result<Self, EventError> {
         wire::read_event("Messages", data)
     }
@@ -49,7 +50,8 @@ impl Event {
 
     /// Appends the event in its wire format.
     pub fn write(&self, out: &mut Vec<u8>) {
-        // An unrecognized type may not be a valid event name. It is then omitted here; the data still has it.
+        // An unrecognized type may not be a valid event name. It is then omitted here; the data
+        // still has it.
         sse::encode(EventName::new(self.kind()).ok(), &self.data(), out);
     }
 
@@ -154,7 +156,8 @@ pub struct StopDelta {
 }
 
 wire::open_structs! {
-    /// Token usage since the start of the message. Absent counts are those reported in `message_start`.
+    /// Token usage since the start of the message. Absent counts are those reported in
+    /// `message_start`.
     #[derive(Default, Eq)]
     pub struct UsageDelta {
         /// Tokens of the prompt, excluding those read from or written to a cache.

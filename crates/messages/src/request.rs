@@ -13,14 +13,15 @@ wire::open_structs! {
     pub struct Request {
         /// The id of the model.
         pub model: String,
-        /// Maximum number of tokens to generate; at least 1, or 0 where cache warming is allowed. Required for a
-        /// message, optional for a token count.
+        /// Maximum number of tokens to generate; at least 1, or 0 where cache warming is allowed.
+        /// Required for a message, optional for a token count.
         #[serde(default, deserialize_with = "wire::integer_or_null")]
         #[schemars(range(min = 0))]
         pub max_tokens: Option<i64>,
         /// System instructions that precede the conversation: a string or text blocks.
         pub system: Option<TextOr<InputBlock>>,
-        /// The conversation, oldest message first. Nothing is stored, so every request carries all of it.
+        /// The conversation, oldest message first. Nothing is stored, so every request carries all
+        /// of it.
         pub messages: Vec<InputMessage>,
         /// True to stream the response as server-sent events.
         pub stream: Option<bool>,
@@ -53,8 +54,8 @@ impl Request {
     /// Parses a request body.
     ///
     /// # Errors
-    /// Returns every violation of the request schema, each with its path. A missing `max_tokens` is reported by
-    /// [`Request::validate`], because token counts do not need it.
+    /// Returns every violation of the request schema, each with its path. A missing `max_tokens` is
+    /// reported by [`Request::validate`], because token counts do not need it.
     pub fn read(body: &[u8]) -> Result<Self, Violations> {
         wire::read(body)
     }
@@ -173,7 +174,8 @@ wire::open_structs! {
     pub struct ToolResultBlock {
         /// The id of the call that this is the result of.
         pub tool_use_id: String,
-        /// The output of the tool: a string, or text, image and document blocks. `None` means no output.
+        /// The output of the tool: a string, or text, image and document blocks. `None` means no
+        /// output.
         pub content: Option<TextOr<InputBlock>>,
         /// True if the tool reported a failure.
         pub is_error: Option<bool>,
@@ -235,7 +237,9 @@ impl ToolChoice {
     #[must_use]
     pub fn disables_parallel_use(&self) -> Option<bool> {
         match self {
-            Self::Auto(choice) | Self::Any(choice) | Self::None(choice) => choice.disable_parallel_tool_use,
+            Self::Auto(choice) | Self::Any(choice) | Self::None(choice) => {
+                choice.disable_parallel_tool_use
+            }
             Self::Tool(choice) => choice.disable_parallel_tool_use,
             Self::Other(_) => None,
         }
@@ -280,7 +284,9 @@ impl Thinking {
     pub fn display(&self) -> Option<&ThinkingDisplay> {
         match self {
             Self::Enabled(thinking) => thinking.display.as_ref(),
-            Self::Disabled(mode) | Self::Adaptive(mode) | Self::BetweenTools(mode) => mode.display.as_ref(),
+            Self::Disabled(mode) | Self::Adaptive(mode) | Self::BetweenTools(mode) => {
+                mode.display.as_ref()
+            }
             Self::Other(_) => None,
         }
     }

@@ -1,4 +1,5 @@
-//! Response bodies: an unstreamed message, and a token count. See <https://docs.anthropic.com/en/api/messages>.
+//! Response bodies: an unstreamed message, and a token count. See
+//! <https://docs.anthropic.com/en/api/messages>.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,7 +76,8 @@ wire::open_structs! {
     pub struct ThinkingBlock {
         /// The thinking text.
         pub thinking: String,
-        /// Opaque signature of the thinking, by which the model recognizes it in a later turn; empty if there is none.
+        /// Opaque signature of the thinking, by which the model recognizes it in a later turn;
+        /// empty if there is none.
         #[serde(default)]
         pub signature: String,
     }
@@ -111,7 +113,10 @@ impl StopReason {
     /// Returns true if the model was truncated, so that its last call may be incomplete.
     #[must_use]
     pub fn is_cut(&self) -> bool {
-        matches!(self, Self::MaxTokens | Self::ContextWindowExceeded | Self::Refusal)
+        matches!(
+            self,
+            Self::MaxTokens | Self::ContextWindowExceeded | Self::Refusal
+        )
     }
 }
 
@@ -141,7 +146,11 @@ impl Usage {
     /// Creates a usage without cached tokens.
     #[must_use]
     pub fn new(input_tokens: u64, output_tokens: u64) -> Self {
-        Self { input_tokens, output_tokens, ..Self::default() }
+        Self {
+            input_tokens,
+            output_tokens,
+            ..Self::default()
+        }
     }
 }
 

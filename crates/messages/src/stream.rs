@@ -9,9 +9,9 @@
 //!        | input_json*                            of a tool_use block: together one JSON object, or nothing
 //! ```
 //!
-//! A ping may occur anywhere after `message_start`, and an event or a delta of an unrecognized type anywhere. The last
-//! call may be incomplete if the stop reason shows that the model was truncated. See
-//! <https://docs.anthropic.com/en/docs/build-with-claude/streaming>.
+//! A ping may occur anywhere after `message_start`, and an event or a delta of an unrecognized type
+//! anywhere. The last call may be incomplete if the stop reason shows that the model was truncated.
+//! See <https://docs.anthropic.com/en/docs/build-with-claude/streaming>.
 
 use wire::Json;
 
@@ -88,7 +88,9 @@ impl Grammar {
     pub fn push(&mut self, event: &Event) -> Result<(), Offence> {
         match (&mut self.state, event) {
             (State::Ended, _) => return Err(Offence::AfterEnd),
-            (_, Event::Error(_)) | (State::Stopping, Event::MessageStop(_)) => self.state = State::Ended,
+            (_, Event::Error(_)) | (State::Stopping, Event::MessageStop(_)) => {
+                self.state = State::Ended;
+            }
             (_, Event::Other(_)) => {}
             (State::Before, Event::MessageStart(start)) if start.message.content.is_empty() => {
                 self.state = State::Between;
@@ -125,7 +127,11 @@ impl Grammar {
     /// # Errors
     /// Returns [`Offence::Truncated`] if no terminal event was received.
     pub fn finish(self) -> Result<(), Offence> {
-        if self.is_ended() { Ok(()) } else { Err(Offence::Truncated) }
+        if self.is_ended() {
+            Ok(())
+        } else {
+            Err(Offence::Truncated)
+        }
     }
 
     fn start(&mut self, start: &BlockStart) -> Result<(), Offence> {
@@ -146,7 +152,11 @@ impl Grammar {
     }
 
     fn delta(&mut self, delta: &MessageDelta) -> Result<(), Offence> {
-        let reason = delta.delta.stop_reason.as_ref().ok_or(Offence::MessageDelta)?;
+        let reason = delta
+            .delta
+            .stop_reason
+            .as_ref()
+            .ok_or(Offence::MessageDelta)?;
         if self.incomplete && !reason.is_cut() {
             return Err(Offence::Input);
         }
@@ -168,7 +178,9 @@ impl Open {
                 *signed = true;
                 Ok(())
             }
-            (Self::Thinking { .. }, Delta::Thinking(_) | Delta::Signature(_)) => Err(Offence::Signature),
+            (Self::Thinking { .. }, Delta::Thinking(_) | Delta::Signature(_)) => {
+                Err(Offence::Signature)
+            }
             _ => Err(Offence::Delta),
         }
     }
@@ -199,7 +211,9 @@ impl Fold {
     pub fn push(&mut self, event: &Event) -> Result<(), StreamError> {
         self.grammar.push(event).map_err(StreamError::Offence)?;
         match event {
-            Event::MessageStart(MessageStart { message, .. }) => self.message = Some(message.clone()),
+            Event::MessageStart(MessageStart { message, .. }) => {
+                self.message = Some(message.clone());
+            }
             Event::Error(failure) => self.failure = Some(Box::new(failure.error.clone())),
             _ => {
                 if let Some(message) = &mut self.message {
@@ -234,7 +248,11 @@ fn add(event: &Event, message: &mut Message, pieces: &mut String) {
         }
         Event::BlockStop(_) => {
             let text = std::mem::take(pieces);
-            if let Some(block) = message.content.last_mut().filter(|_| !text.trim().is_empty()) {
+            if let Some(block) = message
+                .content
+                .last_mut()
+                .filter(|_| !text.trim().is_empty())
+            {
                 set_input(block, input(&text));
             }
         }
@@ -251,8 +269,12 @@ fn add(event: &Event, message: &mut Message, pieces: &mut String) {
 fn add_delta(delta: &BlockDelta, block: &mut Block, pieces: &mut String) {
     match (&delta.delta, block) {
         (Delta::Text(delta), Block::Text(block)) => block.text.push_str(&delta.text),
-        (Delta::Thinking(delta), Block::Thinking(block)) => block.thinking.push_str(&delta.thinking),
-        (Delta::Signature(delta), Block::Thinking(block)) => block.signature.push_str(&delta.signature),
+        (Delta::Thinking(delta), Block::Thinking(block)) => {
+            block.thinking.push_str(&delta.thinking);
+        }
+        (Delta::Signature(delta), Block::Thinking(block)) => {
+            block.signature.push_str(&delta.signature);
+        }
         (Delta::InputJson(delta), _) => pieces.push_str(&delta.partial_json),
         _ => {}
     }
@@ -274,8 +296,14 @@ impl Usage {
     pub fn update(&mut self, delta: &UsageDelta) {
         let set = |count: &mut u64, new: Option<u64>| *count = new.unwrap_or(*count);
         set(&mut self.input_tokens, delta.input_tokens);
-        set(&mut self.cache_creation_input_tokens, delta.cache_creation_input_tokens);
-        set(&mut self.cache_read_input_tokens, delta.cache_read_input_tokens);
+        set(
+            &mut self.cache_creation_input_tokens,
+            delta.cache_creation_input_tokens,
+        );
+        set(
+            &mut self.cache_read_input_tokens,
+            delta.cache_read_input_tokens,
+        );
         self.output_tokens = delta.output_tokens;
         self.extra.extend(delta.extra.clone());
     }

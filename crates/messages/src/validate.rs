@@ -3,8 +3,8 @@
 use wire::{Code, DataUrl, Path, Problem, TextOr, Violations};
 
 use crate::request::{
-    DataSource, Effort, InputBlock, InputMessage, OutputConfig, OutputFormat, Request, Role, Source, Thinking,
-    ThinkingDisplay, Tool, ToolChoice, ToolResultBlock,
+    DataSource, Effort, InputBlock, InputMessage, OutputConfig, OutputFormat, Request, Role,
+    Source, Thinking, ThinkingDisplay, Tool, ToolChoice, ToolResultBlock,
 };
 
 /// Model-dependent exceptions to the rules. The default is the strictest set.
@@ -22,7 +22,8 @@ wire::valid! {
 }
 
 wire::valid! {
-    /// A request for a token count that satisfies every rule. Only [`Request::validate_for_count`] creates it.
+    /// A request for a token count that satisfies every rule. Only [`Request::validate_for_count`]
+    /// creates it.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ValidCount(Request);
 }
@@ -55,7 +56,10 @@ impl Request {
 
 fn check_model(request: &Request, found: &mut Violations) {
     if request.model.is_empty() {
-        found.invalid(&Path::ROOT.key("model"), "model: expected the id of a model, but got an empty string");
+        found.invalid(
+            &Path::ROOT.key("model"),
+            "model: expected the id of a model, but got an empty string",
+        );
     }
 }
 
@@ -96,7 +100,13 @@ fn check_prompt(request: &Request, found: &mut Violations) {
 
 fn check_messages(messages: &[InputMessage], path: &Path<'_>, found: &mut Violations) {
     if messages.is_empty() {
-        found.add(path, Problem::Other(Code::EmptyArray, format!("{path}: at least one message is required")));
+        found.add(
+            path,
+            Problem::Other(
+                Code::EmptyArray,
+                format!("{path}: at least one message is required"),
+            ),
+        );
     }
     for (i, message) in messages.iter().enumerate() {
         check_message(message, &path.index(i), found);
@@ -107,7 +117,12 @@ fn check_message(message: &InputMessage, path: &Path<'_>, found: &mut Violations
     let content = path.key("content");
     match message.role {
         Role::User => {
-            check_blocks(&message.content, &["text", "image", "document", "tool_result"], &content, found);
+            check_blocks(
+                &message.content,
+                &["text", "image", "document", "tool_result"],
+                &content,
+                found,
+            );
             check_order(message.content.parts(), &content, found);
         }
         Role::Assistant => {
@@ -121,17 +136,29 @@ fn check_message(message: &InputMessage, path: &Path<'_>, found: &mut Violations
 
 /// Checks that the results of calls precede the user's text.
 fn check_order(blocks: &[InputBlock], path: &Path<'_>, found: &mut Violations) {
-    let text = blocks.iter().position(|block| matches!(block, InputBlock::Text(_)));
-    let result = blocks.iter().rposition(|block| matches!(block, InputBlock::ToolResult(_)));
+    let text = blocks
+        .iter()
+        .position(|block| matches!(block, InputBlock::Text(_)));
+    let result = blocks
+        .iter()
+        .rposition(|block| matches!(block, InputBlock::ToolResult(_)));
     if let (Some(text), Some(result)) = (text, result)
         && text < result
     {
         let path = path.index(result);
-        found.invalid(&path, format!("{path}: tool_result blocks must come before the text of their message"));
+        found.invalid(
+            &path,
+            format!("{path}: tool_result blocks must come before the text of their message"),
+        );
     }
 }
 
-fn check_blocks(content: &TextOr<InputBlock>, accepted: &[&str], path: &Path<'_>, found: &mut Violations) {
+fn check_blocks(
+    content: &TextOr<InputBlock>,
+    accepted: &[&str],
+    path: &Path<'_>,
+    found: &mut Violations,
+) {
     for (i, block) in content.parts().iter().enumerate() {
         let path = path.index(i);
         if accepted.contains(&block.kind()) {
@@ -142,9 +169,11 @@ fn check_blocks(content: &TextOr<InputBlock>, accepted: &[&str], path: &Path<'_>
     }
 }
 
-/// Returns true for blocks of the vendor's own tools and services, which a target of this protocol may support.
+/// Returns true for blocks of the vendor's own tools and services, which a target of this protocol
+/// may support.
 fn is_carried(block: &InputBlock) -> bool {
-    matches!(block, InputBlock::Other(_)) && (CARRIED.contains(&block.kind()) || block.kind().ends_with("_tool_result"))
+    matches!(block, InputBlock::Other(_))
+        && (CARRIED.contains(&block.kind()) || block.kind().ends_with("_tool_result"))
 }
 
 fn check_block(block: &InputBlock, path: &Path<'_>, found: &mut Violations) {
@@ -162,7 +191,12 @@ fn check_block(block: &InputBlock, path: &Path<'_>, found: &mut Violations) {
 
 fn check_result(result: &ToolResultBlock, path: &Path<'_>, found: &mut Violations) {
     if let Some(content) = &result.content {
-        check_blocks(content, &["text", "image", "document"], &path.key("content"), found);
+        check_blocks(
+            content,
+            &["text", "image", "document"],
+            &path.key("content"),
+            found,
+        );
     }
 }
 
@@ -179,7 +213,12 @@ fn check_document(source: &Source, path: &Path<'_>, found: &mut Violations) {
         Source::Base64(source) => check_data(source, &["application/pdf"], path, found),
         Source::Text(_) => {}
         Source::Url(source) => check_url(&source.url, &path.key("url"), found),
-        Source::Content(source) => check_blocks(&source.content, &["text", "image"], &path.key("content"), found),
+        Source::Content(source) => check_blocks(
+            &source.content,
+            &["text", "image"],
+            &path.key("content"),
+            found,
+        ),
         Source::Other(_) => refuse_source(source, Source::KNOWN, path, found),
     }
 }
@@ -187,7 +226,10 @@ fn check_document(source: &Source, path: &Path<'_>, found: &mut Violations) {
 fn refuse_source(source: &Source, accepted: &[&str], path: &Path<'_>, found: &mut Violations) {
     let path = path.key("type");
     if source.kind() == "file" {
-        let sentence = format!("{path}: no files are stored; expected one of '{}'", accepted.join("', '"));
+        let sentence = format!(
+            "{path}: no files are stored; expected one of '{}'",
+            accepted.join("', '")
+        );
         found.unsupported(&path, Code::UnsupportedParameter, sentence);
     } else {
         found.unknown_word(&path, source.kind(), accepted);
@@ -195,13 +237,18 @@ fn refuse_source(source: &Source, accepted: &[&str], path: &Path<'_>, found: &mu
 }
 
 fn check_data(source: &DataSource, media_types: &[&str], path: &Path<'_>, found: &mut Violations) {
-    let DataSource { media_type, data, .. } = source;
+    let DataSource {
+        media_type, data, ..
+    } = source;
     if !media_types.contains(&media_type.as_str()) {
         found.unknown_word(&path.key("media_type"), media_type, media_types);
     }
     if data.is_empty() || (DataUrl { media_type, data }).check().is_err() {
         let path = path.key("data");
-        found.invalid(&path, format!("{path}: expected base64 (standard alphabet, padded)"));
+        found.invalid(
+            &path,
+            format!("{path}: expected base64 (standard alphabet, padded)"),
+        );
     }
 }
 
@@ -231,13 +278,21 @@ fn check_tools(tools: &[Tool], list: &Path<'_>, found: &mut Violations) {
 fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found: &mut Violations) {
     match choice {
         ToolChoice::Any(_) if tools.is_empty() => {
-            found.invalid(path, format!("{path}: a tool must be called, but there are no tools"));
+            found.invalid(
+                path,
+                format!("{path}: a tool must be called, but there are no tools"),
+            );
         }
         ToolChoice::Tool(choice) if !tools.iter().any(|tool| tool.name() == Some(&choice.name)) => {
             let path = path.key("name");
-            found.invalid(&path, format!("{path}: expected the name of one of the tools"));
+            found.invalid(
+                &path,
+                format!("{path}: expected the name of one of the tools"),
+            );
         }
-        ToolChoice::Other(_) => found.unknown_word(&path.key("type"), choice.kind(), ToolChoice::KNOWN),
+        ToolChoice::Other(_) => {
+            found.unknown_word(&path.key("type"), choice.kind(), ToolChoice::KNOWN);
+        }
         _ => {}
     }
 }
@@ -245,9 +300,16 @@ fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found
 fn check_thinking(thinking: &Thinking, path: &Path<'_>, found: &mut Violations) {
     match thinking {
         Thinking::Enabled(enabled) => {
-            found.check_integer(&path.key("budget_tokens"), Some(enabled.budget_tokens), 1024, i64::MAX);
+            found.check_integer(
+                &path.key("budget_tokens"),
+                Some(enabled.budget_tokens),
+                1024,
+                i64::MAX,
+            );
         }
-        Thinking::Other(_) => found.unknown_word(&path.key("type"), thinking.kind(), Thinking::KNOWN),
+        Thinking::Other(_) => {
+            found.unknown_word(&path.key("type"), thinking.kind(), Thinking::KNOWN);
+        }
         _ => {}
     }
     let display = thinking.display().map(ThinkingDisplay::as_str);
@@ -255,7 +317,11 @@ fn check_thinking(thinking: &Thinking, path: &Path<'_>, found: &mut Violations) 
 }
 
 fn check_output_config(config: &OutputConfig, path: &Path<'_>, found: &mut Violations) {
-    found.check_word(&path.key("effort"), config.effort.as_ref().map(Effort::as_str), Effort::KNOWN);
+    found.check_word(
+        &path.key("effort"),
+        config.effort.as_ref().map(Effort::as_str),
+        Effort::KNOWN,
+    );
     let path = path.key("format");
     match &config.format {
         Some(OutputFormat::JsonSchema(format)) if !format.schema.is_object() => {
@@ -270,6 +336,12 @@ fn check_output_config(config: &OutputConfig, path: &Path<'_>, found: &mut Viola
 }
 
 /// Blocks of the vendor's own tools and services, except the results of its tools.
-const CARRIED: [&str; 5] = ["search_result", "server_tool_use", "mcp_tool_use", "container_upload", "tool_reference"];
+const CARRIED: [&str; 5] = [
+    "search_result",
+    "server_tool_use",
+    "mcp_tool_use",
+    "container_upload",
+    "tool_reference",
+];
 /// The supported media types of images.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];

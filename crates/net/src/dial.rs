@@ -18,8 +18,8 @@ pub trait Dial: Send + Sync {
     fn dial(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Connection>>>;
 }
 
-/// An open connection. A wrapper should forward `poll_write_vectored` and `is_write_vectored`: without them hyper copies
-/// every request body.
+/// An open connection. A wrapper should forward `poll_write_vectored` and `is_write_vectored`:
+/// without them hyper copies every request body.
 pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {
     /// Returns the address of the peer.
     ///
@@ -60,19 +60,26 @@ impl Dial for Tcp {
 ///
 /// # Errors
 /// When nothing listens there, or it cannot be reached.
-#[allow(clippy::disallowed_methods, reason = "connections are opened only here")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "connections are opened only here"
+)]
 pub async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     Ok(stream)
 }
 
-/// Connects to the first of `addresses` that accepts a connection. Attempts are staggered: the next address is tried in
-/// parallel after a delay, or at once if an attempt fails (Happy Eyeballs, RFC 8305 §5).
+/// Connects to the first of `addresses` that accepts a connection. Attempts are staggered: the next
+/// address is tried in parallel after a delay, or at once if an attempt fails (Happy Eyeballs, RFC
+/// 8305 §5).
 ///
 /// # Errors
 /// The last one, when none of the first [`MAX_ADDRESSES`] accepts a connection.
-pub async fn dial_any(dialer: &dyn Dial, addresses: Vec<SocketAddr>) -> io::Result<Box<dyn Connection>> {
+pub async fn dial_any(
+    dialer: &dyn Dial,
+    addresses: Vec<SocketAddr>,
+) -> io::Result<Box<dyn Connection>> {
     let mut pending = interleave(addresses).into_iter().take(MAX_ADDRESSES);
     let mut dials = FuturesUnordered::new();
     let mut last_error = io::Error::other("the name has no address");
@@ -92,11 +99,13 @@ pub async fn dial_any(dialer: &dyn Dial, addresses: Vec<SocketAddr>) -> io::Resu
     }
 }
 
-/// Alternates between IPv6 and IPv4 addresses, starting with the family of the first one: one family may be unreachable
-/// altogether.
+/// Alternates between IPv6 and IPv4 addresses, starting with the family of the first one: one
+/// family may be unreachable altogether.
 fn interleave(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let first_is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
-    let (first, second): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|address| address.is_ipv6() == first_is_v6);
+    let (first, second): (Vec<_>, Vec<_>) = addresses
+        .into_iter()
+        .partition(|address| address.is_ipv6() == first_is_v6);
     let longest = first.len().max(second.len());
     let pair = |at: usize| first.get(at).into_iter().chain(second.get(at)).copied();
     (0..longest).flat_map(pair).collect()

@@ -13,12 +13,17 @@ use tokio::task::spawn_blocking;
 /// A DNS resolver. It does not validate addresses: its callers do.
 pub trait Resolve: Send + Sync {
     /// Returns all addresses of `host`, with `port`.
-    fn resolve<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>>;
+    fn resolve<'a>(
+        &'a self,
+        host: &'a str,
+        port: u16,
+    ) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>>;
 }
 
 /// The system's resolver, including its hosts file and search list.
 ///
-/// A lookup blocks a thread, and cannot be canceled. A lookup beyond the limit of threads waits for one.
+/// A lookup blocks a thread, and cannot be canceled. A lookup beyond the limit of threads waits for
+/// one.
 #[derive(Debug)]
 pub struct SystemResolver {
     threads: usize,
@@ -31,30 +36,50 @@ impl SystemResolver {
     /// Creates a resolver with at most `threads` blocked threads.
     #[must_use]
     pub fn new(threads: usize) -> Self {
-        Self { threads, per_name: false, free: Mutex::default() }
+        Self {
+            threads,
+            per_name: false,
+            free: Mutex::default(),
+        }
     }
 
-    /// Creates a resolver with at most `threads` blocked threads per name, so that a lookup that hangs does not block
-    /// other names. It is for a fixed set of names: each is remembered.
+    /// Creates a resolver with at most `threads` blocked threads per name, so that a lookup that
+    /// hangs does not block other names. It is for a fixed set of names: each is remembered.
     #[must_use]
     pub fn per_name(threads: usize) -> Self {
-        Self { threads, per_name: true, free: Mutex::default() }
+        Self {
+            threads,
+            per_name: true,
+            free: Mutex::default(),
+        }
     }
 
     fn free(&self, host: &str) -> Arc<Semaphore> {
         let name = if self.per_name { host } else { "" };
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(free.entry(name.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(self.threads))))
+        Arc::clone(
+            free.entry(name.to_owned())
+                .or_insert_with(|| Arc::new(Semaphore::new(self.threads))),
+        )
     }
 }
 
 impl Resolve for SystemResolver {
-    fn resolve<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>> {
+    fn resolve<'a>(
+        &'a self,
+        host: &'a str,
+        port: u16,
+    ) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>> {
         Box::pin(async move {
-            let permit = self.free(host).acquire_owned().await.map_err(io::Error::other)?;
+            let permit = self
+                .free(host)
+                .acquire_owned()
+                .await
+                .map_err(io::Error::other)?;
             let host = host.to_owned();
             let look_up = move || {
-                // A lookup cannot be canceled: its thread is free when it returns, not when the caller gives up.
+                // A lookup cannot be canceled: its thread is free when it returns, not when the
+                // caller gives up.
                 let _permit = permit;
                 addresses(&host, port)
             };
@@ -78,8 +103,17 @@ mod tests {
     /// Entries of the hosts file are returned, and validated like any other address.
     #[tokio::test]
     async fn f10_the_hosts_file_is_read() {
-        let own = SystemResolver::new(1).resolve("localhost", 443).await.unwrap();
-        assert!(!own.is_empty() && own.iter().all(|own| own.ip().is_loopback() && own.port() == 443), "{own:?}");
+        let own = SystemResolver::new(1)
+            .resolve("localhost", 443)
+            .await
+            .unwrap();
+        assert!(
+            !own.is_empty()
+                && own
+                    .iter()
+                    .all(|own| own.ip().is_loopback() && own.port() == 443),
+            "{own:?}"
+        );
     }
 
     #[tokio::test]

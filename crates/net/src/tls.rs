@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// Returns the configuration of a client that trusts `roots`: TLS 1.2 and 1.3, only HTTP/1.1 in ALPN, and no client
-/// certificate.
+/// Returns the configuration of a client that trusts `roots`: TLS 1.2 and 1.3, only HTTP/1.1 in
+/// ALPN, and no client certificate.
 ///
 /// # Panics
 /// Never: the cryptography is built in, and supports these versions.
@@ -24,5 +24,7 @@ pub fn client_config(roots: RootCertStore) -> ClientConfig {
 /// Returns the public CAs that browsers trust.
 #[must_use]
 pub fn public_roots() -> RootCertStore {
-    RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }
+    RootCertStore {
+        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+    }
 }

@@ -9,8 +9,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::dial::Connection;
 
-/// A byte stream, such as a pipe in memory, as a connection to a peer with this address. For dialers that do not use
-/// TCP.
+/// A byte stream, such as a pipe in memory, as a connection to a peer with this address. For
+/// dialers that do not use TCP.
 #[derive(Debug)]
 pub struct WithPeer<S> {
     stream: S,
@@ -31,13 +31,21 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection for WithPeer<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for WithPeer<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for WithPeer<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }
 

@@ -14,8 +14,8 @@ use crate::{Format, Head, MAX_SIDE, Unreadable};
 /// This is blocking work. It uses as much memory as the pixels take at the bit depth of the file.
 ///
 /// # Errors
-/// Returns an error if the bytes are not an image, are damaged, or exceed the pixel limits, and if the decoder finds a
-/// different size than [`Head::read`].
+/// Returns an error if the bytes are not an image, are damaged, or exceed the pixel limits, and if
+/// the decoder finds a different size than [`Head::read`].
 pub fn decode(bytes: &[u8]) -> Result<DynamicImage, Unreadable> {
     let head = Head::read(bytes)?;
     if head.format == Format::Jpeg && scans(bytes) > MAX_SCANS {
@@ -28,7 +28,9 @@ pub fn decode(bytes: &[u8]) -> Result<DynamicImage, Unreadable> {
 }
 
 /// Runs a decoder and treats a panic as a damaged image, since decoders have been known to panic.
-fn catch_panic<T>(work: impl FnOnce() -> Result<T, Unreadable> + UnwindSafe) -> Result<T, Unreadable> {
+fn catch_panic<T>(
+    work: impl FnOnce() -> Result<T, Unreadable> + UnwindSafe,
+) -> Result<T, Unreadable> {
     catch_unwind(work).map_err(|_| Unreadable::Damaged)?
 }
 
@@ -41,14 +43,17 @@ fn decode_pixels(bytes: &[u8], head: Head) -> Result<DynamicImage, Unreadable> {
     limits.max_alloc = Some(MAX_METADATA + 4 * bytes.len() as u64);
     reader.limits(limits.clone());
     let mut decoder = reader.into_decoder().map_err(|_| Unreadable::Damaged)?;
-    // The decoder must find the size that was checked, not that of another image within the same bytes.
+    // The decoder must find the size that was checked, not that of another image within the same
+    // bytes.
     if decoder.dimensions() != (head.width, head.height) {
         return Err(Unreadable::Damaged);
     }
     // A frame of an animation must not be larger than the image.
     limits.max_alloc = Some(decoder.total_bytes());
     let limited = decoder.set_limits(limits);
-    limited.and_then(|()| DynamicImage::from_decoder(decoder)).map_err(|_| Unreadable::Damaged)
+    limited
+        .and_then(|()| DynamicImage::from_decoder(decoder))
+        .map_err(|_| Unreadable::Damaged)
 }
 
 fn decoder(format: Format) -> ImageFormat {
@@ -60,13 +65,14 @@ fn decoder(format: Format) -> ImageFormat {
     }
 }
 
-/// Counts the scans of a JPEG. Its data never contains this marker otherwise; a thumbnail may add one.
+/// Counts the scans of a JPEG. Its data never contains this marker otherwise; a thumbnail may add
+/// one.
 fn scans(bytes: &[u8]) -> usize {
     memchr::memmem::find_iter(bytes, START_OF_SCAN).count()
 }
 
-/// Returns the number of pixels of each lossy frame of a WebP. The decoder allocates a frame before comparing it with
-/// the canvas size.
+/// Returns the number of pixels of each lossy frame of a WebP. The decoder allocates a frame before
+/// comparing it with the canvas size.
 fn frames(bytes: &[u8]) -> impl Iterator<Item = u64> {
     memchr::memmem::find_iter(bytes, b"VP8 ").filter_map(|at| {
         let side = |low: u8, high: u8| u64::from(u16::from_le_bytes([low, high]) & 0x3fff);
@@ -77,7 +83,8 @@ fn frames(bytes: &[u8]) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Memory allowed for metadata such as a colour profile, in bytes, in addition to a multiple of the file size.
+/// Memory allowed for metadata such as a colour profile, in bytes, in addition to a multiple of the
+/// file size.
 const MAX_METADATA: u64 = 1 << 20;
 
 #[cfg(test)]
@@ -87,7 +94,11 @@ mod tests {
     use super::*;
 
     fn encoded(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
-        let picture = DynamicImage::from(RgbaImage::from_pixel(width, height, Rgba([200, 30, 30, 255])));
+        let picture = DynamicImage::from(RgbaImage::from_pixel(
+            width,
+            height,
+            Rgba([200, 30, 30, 255]),
+        ));
         let mut bytes = Cursor::new(Vec::new());
         let written = match format {
             ImageFormat::Jpeg => picture.into_rgb8().write_to(&mut bytes, format),
@@ -99,10 +110,19 @@ mod tests {
 
     #[test]
     fn header_and_pixels_agree_in_every_format() {
-        for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP, ImageFormat::Gif] {
+        for format in [
+            ImageFormat::Png,
+            ImageFormat::Jpeg,
+            ImageFormat::WebP,
+            ImageFormat::Gif,
+        ] {
             let bytes = encoded(9, 5, format);
             let (head, picture) = (Head::read(&bytes).unwrap(), decode(&bytes).unwrap());
-            assert_eq!((head.width, head.height), (picture.width(), picture.height()), "{format:?}");
+            assert_eq!(
+                (head.width, head.height),
+                (picture.width(), picture.height()),
+                "{format:?}"
+            );
             assert_eq!(decoder(head.format), format);
         }
     }
@@ -113,11 +133,27 @@ mod tests {
         let mut bytes = encoded(2, 2, ImageFormat::Png);
         bytes[16..24].copy_from_slice(&[0, 0, 0xc3, 0x50, 0, 0, 0xc3, 0x50]);
         let refused = decode(&bytes[..33]).unwrap_err();
-        assert_eq!(refused, Unreadable::TooLarge { width: 50_000, height: 50_000 });
-        assert_eq!(refused.to_string(), "it is 50000x50000; at most 8192 a side and 33500000 pixels in all are taken");
-        // Each side is within its limit, but 33,505,280 pixels are too many; with one row less it is accepted.
+        assert_eq!(
+            refused,
+            Unreadable::TooLarge {
+                width: 50_000,
+                height: 50_000
+            }
+        );
+        assert_eq!(
+            refused.to_string(),
+            "it is 50000x50000; at most 8192 a side and 33500000 pixels in all are taken"
+        );
+        // Each side is within its limit, but 33,505,280 pixels are too many; with one row less it
+        // is accepted.
         bytes[16..24].copy_from_slice(&[0, 0, 0x20, 0, 0, 0, 0x0f, 0xfa]);
-        assert_eq!(decode(&bytes[..33]).unwrap_err(), Unreadable::TooLarge { width: 8192, height: 4090 });
+        assert_eq!(
+            decode(&bytes[..33]).unwrap_err(),
+            Unreadable::TooLarge {
+                width: 8192,
+                height: 4090
+            }
+        );
         bytes[16..24].copy_from_slice(&[0, 0, 0x20, 0, 0, 0, 0x0f, 0xf9]);
         assert_eq!(decode(&bytes[..33]).unwrap_err(), Unreadable::Damaged);
     }
@@ -125,14 +161,23 @@ mod tests {
     /// A panic in a decoder is caught and reported as a damaged image.
     #[test]
     fn i03_a_decoder_that_panics_is_a_damaged_picture() {
-        assert_eq!(catch_panic::<()>(|| panic!("as a decoder would")), Err(Unreadable::Damaged));
+        assert_eq!(
+            catch_panic::<()>(|| panic!("as a decoder would")),
+            Err(Unreadable::Damaged)
+        );
         // Found by fuzzing: a second frame with different sampling makes zune-jpeg 0.5.15 panic.
-        assert_eq!(decode(include_bytes!("../tests/data/decoder-panics.jpg")).unwrap_err(), Unreadable::Damaged);
+        assert_eq!(
+            decode(include_bytes!("../tests/data/decoder-panics.jpg")).unwrap_err(),
+            Unreadable::Damaged
+        );
     }
 
     #[test]
     fn what_is_cut_or_no_picture_is_refused() {
-        assert_eq!(decode(b"<svg xmlns='http://www.w3.org/2000/svg'/>").unwrap_err(), Unreadable::Kind);
+        assert_eq!(
+            decode(b"<svg xmlns='http://www.w3.org/2000/svg'/>").unwrap_err(),
+            Unreadable::Kind
+        );
         for format in [ImageFormat::Png, ImageFormat::WebP] {
             let whole = encoded(50, 50, format);
             for cut in 0..whole.len() - 12 {
@@ -178,7 +223,10 @@ mod tests {
     #[test]
     fn i01_a_picture_whose_header_tells_two_sizes_is_refused() {
         let same = two_faced((16, 16), (16, 16));
-        assert_eq!(decode(&same).map(|picture| (picture.width(), picture.height())), Ok((16, 16)));
+        assert_eq!(
+            decode(&same).map(|picture| (picture.width(), picture.height())),
+            Ok((16, 16))
+        );
         for decoded in [(16, 17), (8192, 4089), (8192, 8192), (u16::MAX, u16::MAX)] {
             let bytes = two_faced((16, 16), decoded);
             assert!(bytes.len() < 300, "{}", bytes.len());
@@ -197,7 +245,12 @@ mod tests {
         assert_eq!(decode(&gif), Err(Unreadable::Damaged));
 
         let webp = |width: u16, height: u16| {
-            let frame = [&[0x10, 0, 0, 0x9d, 0x01, 0x2a][..], &width.to_le_bytes(), &height.to_le_bytes()].concat();
+            let frame = [
+                &[0x10, 0, 0, 0x9d, 0x01, 0x2a][..],
+                &width.to_le_bytes(),
+                &height.to_le_bytes(),
+            ]
+            .concat();
             let canvas = b"RIFF\x2c\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x0f\0\0\x0f\0\0";
             [&canvas[..], b"VP8 \x0e\0\0\0", &frame, &[0; 4]].concat()
         };
@@ -206,7 +259,10 @@ mod tests {
             let head = Head::read(&bytes).unwrap();
             assert_eq!((head.width, head.height), (16, 16));
             assert_eq!(frames(&bytes).any(|pixels| pixels > head.pixels()), larger);
-            assert_eq!(decode(&bytes).err().filter(|_| larger), larger.then_some(Unreadable::Damaged));
+            assert_eq!(
+                decode(&bytes).err().filter(|_| larger),
+                larger.then_some(Unreadable::Damaged)
+            );
         }
     }
 
@@ -214,15 +270,24 @@ mod tests {
     fn chunk(name: &[u8; 4], data: &[u8]) -> Vec<u8> {
         let named = [name, data].concat();
         let crc = named.iter().fold(u32::MAX, |crc, byte| {
-            (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 * (crc & 1)))
+            (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+                (crc >> 1) ^ (0xedb8_8320 * (crc & 1))
+            })
         });
-        [&u32::try_from(data.len()).unwrap().to_be_bytes()[..], &named, &(!crc).to_be_bytes()].concat()
+        [
+            &u32::try_from(data.len()).unwrap().to_be_bytes()[..],
+            &named,
+            &(!crc).to_be_bytes(),
+        ]
+        .concat()
     }
 
     /// Returns a small zlib stream that decompresses to megabytes: the data of a blank image.
     fn bomb() -> Vec<u8> {
         let mut blank = Cursor::new(Vec::new());
-        image::GrayImage::new(4000, 4000).write_to(&mut blank, ImageFormat::Png).unwrap();
+        image::GrayImage::new(4000, 4000)
+            .write_to(&mut blank, ImageFormat::Png)
+            .unwrap();
         let blank = blank.into_inner();
         let (mut at, mut packed) = (8, Vec::new());
         while at < blank.len() {
@@ -236,22 +301,42 @@ mod tests {
         packed
     }
 
-    /// Metadata is not decompressed, whatever its claimed size, and only the first frame of an animation is decoded.
+    /// Metadata is not decompressed, whatever its claimed size, and only the first frame of an
+    /// animation is decoded.
     #[test]
     fn i02_what_is_beside_the_pixels_is_skipped() {
         let (whole, bomb) = (encoded(9, 5, ImageFormat::Png), bomb());
         let packed = |name: &[u8; 4], head: &[u8]| chunk(name, &[head, &bomb].concat()).repeat(20);
         let frames = |count: u32| {
-            let frame = [&[0; 4][..], &9_u32.to_be_bytes(), &5_u32.to_be_bytes(), &[0; 14]].concat();
-            let rest = [chunk(b"fcTL", &frame), chunk(b"fdAT", &[0; 4])].concat().repeat(count as usize);
-            [chunk(b"acTL", &[count.to_be_bytes(), [0; 4]].concat()), chunk(b"fcTL", &frame), rest].concat()
+            let frame = [
+                &[0; 4][..],
+                &9_u32.to_be_bytes(),
+                &5_u32.to_be_bytes(),
+                &[0; 14],
+            ]
+            .concat();
+            let rest = [chunk(b"fcTL", &frame), chunk(b"fdAT", &[0; 4])]
+                .concat()
+                .repeat(count as usize);
+            [
+                chunk(b"acTL", &[count.to_be_bytes(), [0; 4]].concat()),
+                chunk(b"fcTL", &frame),
+                rest,
+            ]
+            .concat()
         };
         for (what, metadata) in [
             ("texts", chunk(b"tEXt", b"a\0b").repeat(100_000)),
             ("packed texts", packed(b"zTXt", b"a\0\0")),
-            ("packed international texts", packed(b"iTXt", b"a\0\x01\0\0\0")),
+            (
+                "packed international texts",
+                packed(b"iTXt", b"a\0\x01\0\0\0"),
+            ),
             ("profiles", packed(b"iCCP", b"a\0\0")),
-            ("notes of a camera", chunk(b"eXIf", &b"II*\0\x08\0\0\0".repeat(8 << 10))),
+            (
+                "notes of a camera",
+                chunk(b"eXIf", &b"II*\0\x08\0\0\0".repeat(8 << 10)),
+            ),
             ("unknown chunks", chunk(b"abCd", &[0; 64]).repeat(100_000)),
             ("frames", frames(10_000)),
         ] {
@@ -277,7 +362,10 @@ mod tests {
         }
         drop(encoder);
         let picture = decode(&bytes).unwrap().into_rgba8();
-        assert_eq!((picture.dimensions(), picture.get_pixel(0, 0)), ((9, 5), &Rgba([0, 0, 0, 255])));
+        assert_eq!(
+            (picture.dimensions(), picture.get_pixel(0, 0)),
+            ((9, 5), &Rgba([0, 0, 0, 255]))
+        );
     }
 
     /// Error messages come from a closed set and contain nothing of the file.
@@ -285,12 +373,22 @@ mod tests {
     fn i08_what_is_told_is_constant() {
         let whole = encoded(9, 5, ImageFormat::Png);
         for at in 0..whole.len() {
-            let bent: Vec<u8> = whole.iter().enumerate().map(|(i, byte)| if i == at { !byte } else { *byte }).collect();
-            let Err(refused) = decode(&bent) else { continue };
+            let bent: Vec<u8> = whole
+                .iter()
+                .enumerate()
+                .map(|(i, byte)| if i == at { !byte } else { *byte })
+                .collect();
+            let Err(refused) = decode(&bent) else {
+                continue;
+            };
             let message = refused.to_string();
             let sentences = ["it is damaged", "it is neither GIF, JPEG, PNG nor WebP"];
-            let is_size = message.ends_with("; at most 8192 a side and 33500000 pixels in all are taken");
-            assert!(is_size || sentences.contains(&message.as_str()), "byte {at}: {message}");
+            let is_size =
+                message.ends_with("; at most 8192 a side and 33500000 pixels in all are taken");
+            assert!(
+                is_size || sentences.contains(&message.as_str()),
+                "byte {at}: {message}"
+            );
         }
     }
 }

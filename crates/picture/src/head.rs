@@ -38,7 +38,9 @@ pub enum Unreadable {
     #[error("it is damaged")]
     Damaged,
     /// The image exceeds the pixel limits.
-    #[error("it is {width}x{height}; at most {MAX_SIDE} a side and {MAX_PIXELS} pixels in all are taken")]
+    #[error(
+        "it is {width}x{height}; at most {MAX_SIDE} a side and {MAX_PIXELS} pixels in all are taken"
+    )]
     TooLarge {
         /// The width in pixels.
         width: usize,
@@ -61,7 +63,8 @@ impl Format {
     /// Detects the format from the first bytes of a file.
     #[must_use]
     pub fn sniff(bytes: &[u8]) -> Option<Self> {
-        // Feature unification may build `imagesize` with twenty more formats; this keeps their parsers unreachable.
+        // Feature unification may build `imagesize` with twenty more formats; this keeps their
+        // parsers unreachable.
         match bytes.first_chunk::<12>()? {
             [0x89, b'P', b'N', b'G', ..] => Some(Self::Png),
             [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
@@ -102,10 +105,19 @@ impl Head {
     pub fn read(bytes: &[u8]) -> Result<Self, Unreadable> {
         let format = Format::sniff(bytes).ok_or(Unreadable::Kind)?;
         let size = imagesize::blob_size(bytes).map_err(|_| Unreadable::Damaged)?;
-        let too_large = Unreadable::TooLarge { width: size.width, height: size.height };
+        let too_large = Unreadable::TooLarge {
+            width: size.width,
+            height: size.height,
+        };
         let side = |side: usize| u32::try_from(side).ok().filter(|side| *side <= MAX_SIDE);
-        let (Some(width), Some(height)) = (side(size.width), side(size.height)) else { return Err(too_large) };
-        let head = Self { format, width, height };
+        let (Some(width), Some(height)) = (side(size.width), side(size.height)) else {
+            return Err(too_large);
+        };
+        let head = Self {
+            format,
+            width,
+            height,
+        };
         match head.pixels() {
             0 => Err(Unreadable::Damaged),
             1..=MAX_PIXELS => Ok(head),
@@ -127,7 +139,14 @@ mod tests {
     /// Reads the header of a PNG of the given size.
     fn png(width: u32, height: u32) -> Result<Head, Unreadable> {
         let sizes = [width.to_be_bytes(), height.to_be_bytes()].concat();
-        Head::read(&[b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".as_slice(), &sizes, b"\x08\x06\0\0\0\0\0\0\0"].concat())
+        Head::read(
+            &[
+                b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".as_slice(),
+                &sizes,
+                b"\x08\x06\0\0\0\0\0\0\0",
+            ]
+            .concat(),
+        )
     }
 
     /// Each format is detected by the signature in its specification; similar signatures are not.
@@ -145,15 +164,30 @@ mod tests {
             (b"II*\0\x08\0\0\0\0\0\0\0", None),
         ] {
             assert_eq!(Format::sniff(bytes), expected, "{}", bytes.escape_ascii());
-            assert_eq!(Format::sniff(&bytes[..11]), None, "{} cut short", bytes.escape_ascii());
+            assert_eq!(
+                Format::sniff(&bytes[..11]),
+                None,
+                "{} cut short",
+                bytes.escape_ascii()
+            );
         }
     }
 
     #[test]
     fn each_limit_stands_alone() {
-        assert_eq!(png(MAX_SIDE, 4089), Ok(Head { format: Format::Png, width: MAX_SIDE, height: 4089 }));
+        assert_eq!(
+            png(MAX_SIDE, 4089),
+            Ok(Head {
+                format: Format::Png,
+                width: MAX_SIDE,
+                height: 4089
+            })
+        );
         for (width, height) in [(MAX_SIDE + 1, 1), (1, MAX_SIDE + 1), (MAX_SIDE, 4090)] {
-            let too_large = Unreadable::TooLarge { width: width as usize, height: height as usize };
+            let too_large = Unreadable::TooLarge {
+                width: width as usize,
+                height: height as usize,
+            };
             assert_eq!(png(width, height), Err(too_large));
         }
     }

@@ -4,8 +4,9 @@ use memchr::memmem;
 
 use crate::Format;
 
-/// Returns how many pixels a file may have, so that decoding it takes at most `allowance` bytes of memory, or
-/// [`MOST_BY_BYTE`] bytes per byte of the file if that is more. This keeps small requests cheap.
+/// Returns how many pixels a file may have, so that decoding it takes at most `allowance` bytes of
+/// memory, or [`MOST_BY_BYTE`] bytes per byte of the file if that is more. This keeps small
+/// requests cheap.
 ///
 /// ```
 /// use sluicegate_picture::{Format, most_pixels};
@@ -19,8 +20,8 @@ pub fn most_pixels(bytes: &[u8], format: Format, allowance: u64) -> u64 {
     allowance.max(by_length) / weight(bytes, format).max(RGBA)
 }
 
-/// Returns the maximum number of bytes that a decoder uses per pixel. Where an exact value would require parsing the
-/// file, this is an upper bound.
+/// Returns the maximum number of bytes that a decoder uses per pixel. Where an exact value would
+/// require parsing the file, this is an upper bound.
 fn weight(bytes: &[u8], format: Format) -> u64 {
     match format {
         Format::Png => png(bytes),
@@ -44,21 +45,34 @@ fn png(bytes: &[u8]) -> u64 {
     (samples + alpha) * if depth > 8 { 2 } else { 1 }
 }
 
-/// Bytes per pixel of a JPEG: three colours, plus a two-byte coefficient per component if the data is spread over
-/// several scans (ITU-T T.81 §B.2).
+/// Bytes per pixel of a JPEG: three colours, plus a two-byte coefficient per component if the data
+/// is spread over several scans (ITU-T T.81 §B.2).
 fn jpeg(bytes: &[u8]) -> u64 {
     let mut scans = memmem::find_iter(bytes, START_OF_SCAN);
-    let in_first = scans.next().and_then(|at| bytes.get(at + 4)).copied().unwrap_or(0);
-    let components = |marker| memmem::find_iter(bytes, marker).filter_map(|at| bytes.get(at + 9).copied()).max();
-    let most = BASELINE.into_iter().chain([PROGRESSIVE]).filter_map(components).max().unwrap_or(u8::MAX);
+    let in_first = scans
+        .next()
+        .and_then(|at| bytes.get(at + 4))
+        .copied()
+        .unwrap_or(0);
+    let components = |marker| {
+        memmem::find_iter(bytes, marker)
+            .filter_map(|at| bytes.get(at + 9).copied())
+            .max()
+    };
+    let most = BASELINE
+        .into_iter()
+        .chain([PROGRESSIVE])
+        .filter_map(components)
+        .max()
+        .unwrap_or(u8::MAX);
     if scans.next().is_none() && !contains(bytes, PROGRESSIVE) && in_first >= most {
         return COLOURS;
     }
     COLOURS + 2 * u64::from(most.clamp(1, 4))
 }
 
-/// Bytes per pixel of a WebP: RGB or RGBA, plus intermediate buffers: luma with half as much chroma, a separate alpha
-/// image, and for animations a frame and the canvas.
+/// Bytes per pixel of a WebP: RGB or RGBA, plus intermediate buffers: luma with half as much
+/// chroma, a separate alpha image, and for animations a frame and the canvas.
 fn webp(bytes: &[u8]) -> u64 {
     if contains(bytes, b"ANMF") {
         3 * RGBA + 2
@@ -103,15 +117,24 @@ mod tests {
 
     #[test]
     fn a_png_weighs_its_samples() {
-        let weight_of = |picture: DynamicImage| weight(&encoded(picture, ImageFormat::Png), Format::Png);
+        let weight_of =
+            |picture: DynamicImage| weight(&encoded(picture, ImageFormat::Png), Format::Png);
         assert_eq!(weight_of(image::GrayImage::new(9, 5).into()), 1);
         assert_eq!(weight_of(image::GrayAlphaImage::new(9, 5).into()), 2);
         assert_eq!(weight_of(image::RgbImage::new(9, 5).into()), 3);
         assert_eq!(weight_of(image::RgbaImage::new(9, 5).into()), 4);
         assert_eq!(weight_of(DynamicImage::new_rgba16(9, 5)), 8);
-        let palette =
-            |chunks: &[u8]| [&b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x09\0\0\0\x05\x08\x03"[..], chunks].concat();
-        assert_eq!([palette(b""), palette(b"tRNS")].map(|bytes| weight(&bytes, Format::Png)), [3, 4]);
+        let palette = |chunks: &[u8]| {
+            [
+                &b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x09\0\0\0\x05\x08\x03"[..],
+                chunks,
+            ]
+            .concat()
+        };
+        assert_eq!(
+            [palette(b""), palette(b"tRNS")].map(|bytes| weight(&bytes, Format::Png)),
+            [3, 4]
+        );
     }
 
     #[test]
@@ -128,7 +151,11 @@ mod tests {
         for (what, bytes, expected) in [
             ("progressive", with(frame + 1, 0xc2), 9),
             ("one component in the first scan", with(scan + 4, 1), 9),
-            ("four components, not all in the first scan", with(frame + 9, 4), 11),
+            (
+                "four components, not all in the first scan",
+                with(frame + 9, 4),
+                11,
+            ),
             ("several scans", [&baseline, START_OF_SCAN].concat(), 9),
             ("nothing that is known", b"\xff\xd8\xff".to_vec(), 11),
         ] {
@@ -150,10 +177,20 @@ mod tests {
         let file = encoded(image::RgbaImage::new(9, 5), ImageFormat::Png);
         let by_length = file.len() as u64 * 64;
         assert_eq!(most_pixels(&file, Format::Png, 0), by_length);
-        assert_eq!(most_pixels(&file, Format::Png, by_length * 4 + 4), by_length + 1);
+        assert_eq!(
+            most_pixels(&file, Format::Png, by_length * 4 + 4),
+            by_length + 1
+        );
         let deep = encoded(DynamicImage::new_rgba16(9, 5), ImageFormat::Png);
-        assert_eq!(most_pixels(&deep, Format::Png, 8000), 1000.max(deep.len() as u64 * 32));
+        assert_eq!(
+            most_pixels(&deep, Format::Png, 8000),
+            1000.max(deep.len() as u64 * 32)
+        );
         let grey = encoded(image::GrayImage::new(9, 5), ImageFormat::Png);
-        assert_eq!(most_pixels(&grey, Format::Png, 1 << 20), 1 << 18, "it is processed as RGBA");
+        assert_eq!(
+            most_pixels(&grey, Format::Png, 1 << 20),
+            1 << 18,
+            "it is processed as RGBA"
+        );
     }
 }

@@ -32,8 +32,15 @@ fn l10_decoding_takes_what_a_picture_weighs_and_no_more() {
     }
     for (what, file) in hostile_files() {
         let (took, decoded) = measured(&file);
-        assert!(took <= 5 * file.len() + SPARE, "{what} of {} bytes: {took} bytes", file.len());
-        assert!(decoded.is_ok() == what.starts_with("a profile"), "{what}: {decoded:?}");
+        assert!(
+            took <= 5 * file.len() + SPARE,
+            "{what} of {} bytes: {took} bytes",
+            file.len()
+        );
+        assert!(
+            decoded.is_ok() == what.starts_with("a profile"),
+            "{what}: {decoded:?}"
+        );
     }
 }
 
@@ -56,21 +63,49 @@ fn valid_files() -> Vec<(&'static str, Vec<u8>)> {
         let mut bytes = Vec::new();
         let mut encoder = Encoder::new(&mut bytes, 90);
         encoder.set_progressive(is_progressive);
-        encoder.encode(&vec![128; usize::from(SIDE).pow(2) * samples], SIDE, SIDE, colour).unwrap();
+        encoder
+            .encode(
+                &vec![128; usize::from(SIDE).pow(2) * samples],
+                SIDE,
+                SIDE,
+                colour,
+            )
+            .unwrap();
         bytes
     };
     vec![
-        ("a grey PNG", encoded(DynamicImage::new_luma8(side, side), ImageFormat::Png)),
-        ("a PNG", encoded(DynamicImage::new_rgba8(side, side), ImageFormat::Png)),
-        ("a PNG of 16 bits", encoded(DynamicImage::new_rgba16(side, side), ImageFormat::Png)),
+        (
+            "a grey PNG",
+            encoded(DynamicImage::new_luma8(side, side), ImageFormat::Png),
+        ),
+        (
+            "a PNG",
+            encoded(DynamicImage::new_rgba8(side, side), ImageFormat::Png),
+        ),
+        (
+            "a PNG of 16 bits",
+            encoded(DynamicImage::new_rgba16(side, side), ImageFormat::Png),
+        ),
         ("a palette with opacities", palette(side)),
-        ("a GIF", encoded(DynamicImage::new_rgba8(side, side), ImageFormat::Gif)),
-        ("a WebP", encoded(DynamicImage::new_rgb8(side, side), ImageFormat::WebP)),
-        ("a WebP with opacity", encoded(DynamicImage::new_rgba8(side, side), ImageFormat::WebP)),
+        (
+            "a GIF",
+            encoded(DynamicImage::new_rgba8(side, side), ImageFormat::Gif),
+        ),
+        (
+            "a WebP",
+            encoded(DynamicImage::new_rgb8(side, side), ImageFormat::WebP),
+        ),
+        (
+            "a WebP with opacity",
+            encoded(DynamicImage::new_rgba8(side, side), ImageFormat::WebP),
+        ),
         ("a JPEG", jpeg(ColorType::Rgb, 3, false)),
         ("a progressive JPEG", jpeg(ColorType::Rgb, 3, true)),
         ("a progressive grey JPEG", jpeg(ColorType::Luma, 1, true)),
-        ("a progressive JPEG of four colours", jpeg(ColorType::Cmyk, 4, true)),
+        (
+            "a progressive JPEG of four colours",
+            jpeg(ColorType::Cmyk, 4, true),
+        ),
     ]
 }
 
@@ -80,7 +115,11 @@ fn palette(side: u32) -> Vec<u8> {
     encoder.set_color(png::ColorType::Indexed);
     encoder.set_palette(vec![0, 0, 0, 255, 255, 255]);
     encoder.set_trns(vec![0, 255]);
-    encoder.write_header().unwrap().write_image_data(&vec![0; (side * side) as usize]).unwrap();
+    encoder
+        .write_header()
+        .unwrap()
+        .write_image_data(&vec![0; (side * side) as usize])
+        .unwrap();
     bytes
 }
 
@@ -89,7 +128,9 @@ fn hostile_files() -> Vec<(&'static str, Vec<u8>)> {
     let mut profile = Vec::new();
     let mut info = png::Info::with_size(9, 5);
     info.icc_profile = Some(vec![0; 64 << 20].into());
-    let writer = png::Encoder::with_info(&mut profile, info).unwrap().write_header();
+    let writer = png::Encoder::with_info(&mut profile, info)
+        .unwrap()
+        .write_header();
     writer.unwrap().write_image_data(&[0; 45]).unwrap();
     vec![
         ("a profile that unpacks to megabytes", profile),
@@ -98,7 +139,8 @@ fn hostile_files() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Creates a JPEG in which the header parser sees an embedded image, and the decoder a marker without content.
+/// Creates a JPEG in which the header parser sees an embedded image, and the decoder a marker
+/// without content.
 fn two_faced_jpeg(seen: u16, decoded: u16) -> Vec<u8> {
     let frame = |side: u16| {
         let side = side.to_be_bytes();
@@ -106,15 +148,43 @@ fn two_faced_jpeg(seen: u16, decoded: u16) -> Vec<u8> {
     };
     let table = |class: u8| [b"\xff\xc4\0\x14", &[class, 1][..], &[0; 16]].concat();
     let quantization = [&b"\xff\xdb\0\x43\0"[..], &[1; 64]].concat();
-    let start = [&b"\xff\xd8\xff\xd8\0\x02"[..], &quantization, &table(0), &table(0x10), &frame(decoded)].concat();
-    [&start, &b"\xff\xda\0\x08\x01\x01\0\0\x3f\0\xff\xd9\0\x02"[..], &frame(seen), b"\xff\xd9"].concat()
+    let start = [
+        &b"\xff\xd8\xff\xd8\0\x02"[..],
+        &quantization,
+        &table(0),
+        &table(0x10),
+        &frame(decoded),
+    ]
+    .concat();
+    [
+        &start,
+        &b"\xff\xda\0\x08\x01\x01\0\0\x3f\0\xff\xd9\0\x02"[..],
+        &frame(seen),
+        b"\xff\xd9",
+    ]
+    .concat()
 }
 
 /// Creates a WebP with a canvas of one size and a frame of another.
 fn two_faced_webp(seen: u8, decoded: u16) -> Vec<u8> {
-    let canvas = [b"WEBPVP8X\x0a\0\0\0\0\0\0\0", &[seen - 1, 0, 0, seen - 1, 0, 0][..]].concat();
+    let canvas = [
+        b"WEBPVP8X\x0a\0\0\0\0\0\0\0",
+        &[seen - 1, 0, 0, seen - 1, 0, 0][..],
+    ]
+    .concat();
     let side = decoded.to_le_bytes();
-    let frame = [b"VP8 \0\x10\0\0\x10\0\0\x9d\x01\x2a", &side[..], &side, &[0; 4086]].concat();
+    let frame = [
+        b"VP8 \0\x10\0\0\x10\0\0\x9d\x01\x2a",
+        &side[..],
+        &side,
+        &[0; 4086],
+    ]
+    .concat();
     let rest = [canvas, frame].concat();
-    [b"RIFF", &u32::try_from(rest.len()).unwrap().to_le_bytes()[..], &rest].concat()
+    [
+        b"RIFF",
+        &u32::try_from(rest.len()).unwrap().to_le_bytes()[..],
+        &rest,
+    ]
+    .concat()
 }

@@ -12,8 +12,8 @@ use self::place::Place;
 use crate::event::{Event, ResponseEvent};
 use crate::request::{FunctionCall, Phase, Reasoning, ReasoningPart, RefusalPart, TextPart};
 use crate::response::{
-    IncompleteDetails, IncompleteReason, OutputItem, OutputMessage, OutputPart, OutputText, Response, ResponseError,
-    Usage,
+    IncompleteDetails, IncompleteReason, OutputItem, OutputMessage, OutputPart, OutputText,
+    Response, ResponseError, Usage,
 };
 use crate::status::Status;
 
@@ -37,10 +37,11 @@ pub enum Finish {
     Incomplete(IncompleteReason),
 }
 
-/// Encodes model output as events and accumulates it into the response that the terminal event carries.
+/// Encodes model output as events and accumulates it into the response that the terminal event
+/// carries.
 ///
-/// Any order of calls yields a stream within the grammar: items and parts are opened and closed automatically, and
-/// calls after the terminal event have no effect.
+/// Any order of calls yields a stream within the grammar: items and parts are opened and closed
+/// automatically, and calls after the terminal event have no effect.
 #[derive(Debug)]
 pub struct Encoder {
     /// The response so far, without the open item.
@@ -64,9 +65,27 @@ impl Encoder {
     /// Creates an encoder that has emitted nothing yet.
     #[must_use]
     pub fn new(head: Head, echo: Echo) -> Self {
-        let Echo { blank, offers_tools, pad_deltas, include_encrypted } = echo;
-        let response = Response { id: head.id, created_at: head.created_at, model: head.model, ..blank };
-        Self { response, open: None, state: State::Before, next_number: 0, offers_tools, pad_deltas, include_encrypted }
+        let Echo {
+            blank,
+            offers_tools,
+            pad_deltas,
+            include_encrypted,
+        } = echo;
+        let response = Response {
+            id: head.id,
+            created_at: head.created_at,
+            model: head.model,
+            ..blank
+        };
+        Self {
+            response,
+            open: None,
+            state: State::Before,
+            next_number: 0,
+            offers_tools,
+            pad_deltas,
+            include_encrypted,
+        }
     }
 
     /// Opens the stream. Optional: the first output opens it as well.
@@ -107,7 +126,9 @@ impl Encoder {
 
     /// Ends the open part: the next text, refusal or reasoning starts a new one.
     pub fn end_part(&mut self, out: &mut Vec<Event>) {
-        let Some(open) = self.open.as_mut().filter(|open| open.in_part) else { return };
+        let Some(open) = self.open.as_mut().filter(|open| open.in_part) else {
+            return;
+        };
         open.in_part = false;
         match &open.item {
             OutputItem::Message(message) => {
@@ -124,7 +145,8 @@ impl Encoder {
         }
     }
 
-    /// Ends the reasoning item with its encrypted content. The content is included only if the request asked for it.
+    /// Ends the reasoning item with its encrypted content. The content is included only if the
+    /// request asked for it.
     pub fn seal(&mut self, encrypted_content: &str, out: &mut Vec<Event>) {
         if !self.accepts(encrypted_content) {
             return;
@@ -132,14 +154,19 @@ impl Encoder {
         if self.include_encrypted {
             self.open_reasoning(out);
         }
-        if let Some(OpenItem { item: OutputItem::Reasoning(reasoning), .. }) = &mut self.open {
-            reasoning.encrypted_content = self.include_encrypted.then(|| encrypted_content.to_owned());
+        if let Some(OpenItem {
+            item: OutputItem::Reasoning(reasoning),
+            ..
+        }) = &mut self.open
+        {
+            reasoning.encrypted_content =
+                self.include_encrypted.then(|| encrypted_content.to_owned());
             self.close(Status::Completed, None, out);
         }
     }
 
-    /// Adds a reasoning item that has nothing but encrypted content. Does nothing unless the request asked for
-    /// encrypted content.
+    /// Adds a reasoning item that has nothing but encrypted content. Does nothing unless the
+    /// request asked for encrypted content.
     pub fn redacted_reasoning(&mut self, encrypted_content: &str, out: &mut Vec<Event>) {
         if !self.include_encrypted || !self.accepts(encrypted_content) {
             return;
@@ -173,8 +200,15 @@ impl Encoder {
         }
     }
 
-    /// Ends the stream without a failure. `completed_at`, in Unix seconds, is only used for a completed response.
-    pub fn finish(&mut self, finish: Finish, usage: Option<Usage>, completed_at: i64, out: &mut Vec<Event>) {
+    /// Ends the stream without a failure. `completed_at`, in Unix seconds, is only used for a
+    /// completed response.
+    pub fn finish(
+        &mut self,
+        finish: Finish,
+        usage: Option<Usage>,
+        completed_at: i64,
+        out: &mut Vec<Event>,
+    ) {
         if self.state == State::Ended {
             return;
         }
@@ -198,8 +232,8 @@ impl Encoder {
         out.push(event(self.snapshot()));
     }
 
-    /// Ends the stream with a failure. An open item is abandoned. If nothing has been emitted yet, only
-    /// `response.created` precedes the failure.
+    /// Ends the stream with a failure. An open item is abandoned. If nothing has been emitted yet,
+    /// only `response.created` precedes the failure.
     pub fn fail(&mut self, error: &ApiError, out: &mut Vec<Event>) {
         match self.state {
             State::Before => out.push(Event::Created(self.snapshot())),
@@ -221,7 +255,9 @@ impl Encoder {
     }
 
     fn is_in(&self, kind: &str) -> bool {
-        self.open.as_ref().is_some_and(|open| open.item.kind() == kind)
+        self.open
+            .as_ref()
+            .is_some_and(|open| open.item.kind() == kind)
     }
 
     fn open_message(&mut self, out: &mut Vec<Event>) {
@@ -232,7 +268,8 @@ impl Encoder {
         self.close(Status::Completed, None, out);
         let role = OutputMessage::ROLE.to_owned();
         let message = OutputMessage {
-            // If tools are offered, the phase is only known once the message ends: a call may follow.
+            // If tools are offered, the phase is only known once the message ends: a call may
+            // follow.
             phase: (!self.offers_tools).then_some(Phase::FinalAnswer),
             ..OutputMessage::new(self.item_id("msg"), Status::InProgress, role, Vec::new())
         };
@@ -247,18 +284,29 @@ impl Encoder {
         // A message that is followed by more reasoning does not end the turn.
         let phase = self.offers_tools.then_some(Phase::Commentary);
         self.close(Status::Completed, phase, out);
-        let reasoning = Reasoning { id: Some(self.item_id("rs")), ..Reasoning::default() };
+        let reasoning = Reasoning {
+            id: Some(self.item_id("rs")),
+            ..Reasoning::default()
+        };
         self.add(OutputItem::Reasoning(reasoning), out);
     }
 
     /// Opens a part of the kind of `blank` in a message, unless such a part is open.
     fn open_part(&mut self, blank: OutputPart, out: &mut Vec<Event>) {
         self.open_message(out);
-        if self.open.as_ref().is_some_and(|open| open.is_in_part(blank.kind())) {
+        if self
+            .open
+            .as_ref()
+            .is_some_and(|open| open.is_in_part(blank.kind()))
+        {
             return;
         }
         self.end_part(out);
-        if let Some(OpenItem { item: OutputItem::Message(message), in_part }) = &mut self.open {
+        if let Some(OpenItem {
+            item: OutputItem::Message(message),
+            in_part,
+        }) = &mut self.open
+        {
             message.content.push(blank.clone());
             *in_part = true;
         }
@@ -268,7 +316,11 @@ impl Encoder {
     /// Opens a part of the reasoning summary, unless one is open.
     fn open_summary(&mut self, out: &mut Vec<Event>) {
         self.open_reasoning(out);
-        let Some(OpenItem { item: OutputItem::Reasoning(reasoning), in_part: in_part @ false }) = &mut self.open else {
+        let Some(OpenItem {
+            item: OutputItem::Reasoning(reasoning),
+            in_part: in_part @ false,
+        }) = &mut self.open
+        else {
             return;
         };
         let blank = ReasoningPart::Summary(TextPart::default());
@@ -278,7 +330,10 @@ impl Encoder {
     }
 
     fn add(&mut self, item: OutputItem, out: &mut Vec<Event>) {
-        self.open = Some(OpenItem { item: item.clone(), in_part: false });
+        self.open = Some(OpenItem {
+            item: item.clone(),
+            in_part: false,
+        });
         out.push(Event::OutputItemAdded(self.place().item(item)));
     }
 
@@ -319,13 +374,24 @@ impl Encoder {
         out.push(Event::SummaryPartDone(self.place().summary_part(part)));
     }
 
-    /// Ends the arguments of an open call. If the call is complete and has no arguments, they become `{}`.
+    /// Ends the arguments of an open call. If the call is complete and has no arguments, they
+    /// become `{}`.
     fn close_arguments(&mut self, status: &Status, out: &mut Vec<Event>) {
-        let Some(OpenItem { item: OutputItem::FunctionCall(call), .. }) = &self.open else { return };
+        let Some(OpenItem {
+            item: OutputItem::FunctionCall(call),
+            ..
+        }) = &self.open
+        else {
+            return;
+        };
         if call.arguments.is_empty() && *status == Status::Completed {
             self.arguments("{}", out);
         }
-        if let Some(OpenItem { item: OutputItem::FunctionCall(call), .. }) = &self.open {
+        if let Some(OpenItem {
+            item: OutputItem::FunctionCall(call),
+            ..
+        }) = &self.open
+        {
             let name = call.name.clone();
             let arguments = call.arguments.clone();
             out.push(self.place().arguments_done(name, arguments));
@@ -339,8 +405,11 @@ impl Encoder {
 
     /// Returns the position of the next event and advances the sequence number.
     fn place(&mut self) -> Place {
-        let (item_id, parts) =
-            self.open.as_ref().map(|open| (open.item.id().to_owned(), open.parts())).unwrap_or_default();
+        let (item_id, parts) = self
+            .open
+            .as_ref()
+            .map(|open| (open.item.id().to_owned(), open.parts()))
+            .unwrap_or_default();
         let sequence_number = self.next_number;
         self.next_number += 1;
         Place {
@@ -352,7 +421,8 @@ impl Encoder {
         }
     }
 
-    /// Returns the id of the next item: the suffix of the response's id with another prefix and the item's number.
+    /// Returns the id of the next item: the suffix of the response's id with another prefix and the
+    /// item's number.
     fn item_id(&self, prefix: &str) -> String {
         let id = &self.response.id;
         let suffix = id.split_once('_').map_or(id.as_str(), |(_, suffix)| suffix);

@@ -51,7 +51,8 @@ wire::tagged! {
         SummaryTextDelta(SummaryTextDelta) = "response.reasoning_summary_text.delta",
         /// The complete text of a summary part.
         SummaryTextDone(SummaryTextDone) = "response.reasoning_summary_text.done",
-        /// Reasoning text to append. Accepted from upstreams, but not part of this crate's stream grammar.
+        /// Reasoning text to append. Accepted from upstreams, but not part of this crate's stream
+        /// grammar.
         ReasoningTextDelta(ReasoningTextDelta) = "response.reasoning_text.delta",
         /// The complete text of a reasoning part. Not part of the stream grammar either.
         ReasoningTextDone(ReasoningTextDone) = "response.reasoning_text.done",
@@ -61,10 +62,12 @@ wire::tagged! {
 }
 
 impl Event {
-    /// Parses the data of a server-sent event. The type is taken from the data; the event name is ignored.
+    /// Parses the data of a server-sent event. The type is taken from the data; the event name is
+    /// ignored.
     ///
     /// # Errors
-    /// Returns an error if `data` is not a JSON object with a `type`, or does not match the schema of its type.
+    /// Returns an error if `data` is not a JSON object with a `type`, or does not match the schema
+    /// of its type.
     pub fn read(data: &str) -> Result<Self, EventError> {
         wire::read_event("Responses", data)
     }
@@ -78,21 +81,28 @@ impl Event {
 
     /// Appends the event in its wire format.
     pub fn write(&self, out: &mut Vec<u8>) {
-        // An unrecognized type may not be a valid event name. It is then omitted here; the data still has it.
+        // An unrecognized type may not be a valid event name. It is then omitted here; the data
+        // still has it.
         sse::encode(EventName::new(self.kind()).ok(), &self.data(), out);
     }
 
     /// Returns true if this is a terminal event: nothing may follow it in the stream.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
-        matches!(self, Self::Completed(_) | Self::Incomplete(_) | Self::Failed(_) | Self::Error(_))
+        matches!(
+            self,
+            Self::Completed(_) | Self::Incomplete(_) | Self::Failed(_) | Self::Error(_)
+        )
     }
 
-    /// Returns true for events that [`Grammar`](crate::Grammar) does not define: those of an unrecognized type, and the
-    /// text of reasoning, which only some servers stream.
+    /// Returns true for events that [`Grammar`](crate::Grammar) does not define: those of an
+    /// unrecognized type, and the text of reasoning, which only some servers stream.
     #[must_use]
     pub const fn is_undefined(&self) -> bool {
-        matches!(self, Self::Other(_) | Self::ReasoningTextDelta(_) | Self::ReasoningTextDone(_))
+        matches!(
+            self,
+            Self::Other(_) | Self::ReasoningTextDelta(_) | Self::ReasoningTextDone(_)
+        )
     }
 
     /// Returns the sequence number, if the event has one.
@@ -126,7 +136,9 @@ impl Event {
     /// Returns the id and the output index of the item that the event belongs to.
     pub(crate) fn place(&self) -> Option<(&str, u32)> {
         Some(match self {
-            Self::ContentPartAdded(event) | Self::ContentPartDone(event) => (&event.item_id, event.output_index),
+            Self::ContentPartAdded(event) | Self::ContentPartDone(event) => {
+                (&event.item_id, event.output_index)
+            }
             Self::OutputTextDelta(event) => (&event.item_id, event.output_index),
             Self::OutputTextDone(event) => (&event.item_id, event.output_index),
             Self::OutputTextAnnotationAdded(event) => (&event.item_id, event.output_index),
@@ -134,7 +146,9 @@ impl Event {
             Self::RefusalDone(event) => (&event.item_id, event.output_index),
             Self::ArgumentsDelta(event) => (&event.item_id, event.output_index),
             Self::ArgumentsDone(event) => (&event.item_id, event.output_index),
-            Self::SummaryPartAdded(event) | Self::SummaryPartDone(event) => (&event.item_id, event.output_index),
+            Self::SummaryPartAdded(event) | Self::SummaryPartDone(event) => {
+                (&event.item_id, event.output_index)
+            }
             Self::SummaryTextDelta(event) => (&event.item_id, event.output_index),
             Self::SummaryTextDone(event) => (&event.item_id, event.output_index),
             _ => return None,

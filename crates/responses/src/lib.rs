@@ -11,19 +11,20 @@ mod validate;
 
 pub use encode::{Echo, Encoder, Finish, Head};
 pub use event::{
-    AnnotationAdded, ArgumentsDelta, ArgumentsDone, ErrorEvent, Event, ItemEvent, PartEvent, ReasoningTextDelta,
-    ReasoningTextDone, RefusalDelta, RefusalDone, ResponseEvent, SummaryPartEvent, SummaryTextDelta, SummaryTextDone,
-    TextDelta, TextDone,
+    AnnotationAdded, ArgumentsDelta, ArgumentsDone, ErrorEvent, Event, ItemEvent, PartEvent,
+    ReasoningTextDelta, ReasoningTextDone, RefusalDelta, RefusalDone, ResponseEvent,
+    SummaryPartEvent, SummaryTextDelta, SummaryTextDone, TextDelta, TextDone,
 };
 pub use request::{
-    AllowedTools, AudioPart, CustomToolCall, CustomToolCallOutput, Effort, FilePart, Format, FunctionCall,
-    FunctionCallOutput, FunctionChoice, FunctionTool, ImagePart, Item, ItemReference, JsonSchemaFormat, Message, Part,
-    Phase, PlainFormat, Reasoning, ReasoningOptions, ReasoningPart, RefusalPart, Request, Role, StreamOptions, Summary,
-    TextOptions, TextPart, Tool, ToolChoice, ToolChoiceObject, ToolMode, Truncation, Verbosity,
+    AllowedTools, AudioPart, CustomToolCall, CustomToolCallOutput, Effort, FilePart, Format,
+    FunctionCall, FunctionCallOutput, FunctionChoice, FunctionTool, ImagePart, Item, ItemReference,
+    JsonSchemaFormat, Message, Part, Phase, PlainFormat, Reasoning, ReasoningOptions,
+    ReasoningPart, RefusalPart, Request, Role, StreamOptions, Summary, TextOptions, TextPart, Tool,
+    ToolChoice, ToolChoiceObject, ToolMode, Truncation, Verbosity,
 };
 pub use response::{
-    IncompleteDetails, IncompleteReason, InputTokensDetails, OutputItem, OutputMessage, OutputPart, OutputText,
-    OutputTokensDetails, Response, ResponseError, Usage,
+    IncompleteDetails, IncompleteReason, InputTokensDetails, OutputItem, OutputMessage, OutputPart,
+    OutputText, OutputTokensDetails, Response, ResponseError, Usage,
 };
 pub use status::Status;
 pub use stream::{Fold, Grammar, Offence, StreamError};

@@ -1,4 +1,5 @@
-//! The request body of `POST /v1/responses`. See <https://platform.openai.com/docs/api-reference/responses/create>.
+//! The request body of `POST /v1/responses`. See
+//! <https://platform.openai.com/docs/api-reference/responses/create>.
 
 mod item;
 mod options;
@@ -8,13 +9,17 @@ pub use wire::{Effort, ToolMode};
 use wire::{Json, Object, TextOr, Violations};
 
 pub use self::item::{
-    AudioPart, CustomToolCall, CustomToolCallOutput, FilePart, FunctionCall, FunctionCallOutput, ImagePart, Item,
-    ItemReference, Message, Part, Phase, Reasoning, ReasoningPart, RefusalPart, Role, TextPart,
+    AudioPart, CustomToolCall, CustomToolCallOutput, FilePart, FunctionCall, FunctionCallOutput,
+    ImagePart, Item, ItemReference, Message, Part, Phase, Reasoning, ReasoningPart, RefusalPart,
+    Role, TextPart,
 };
 pub use self::options::{
-    Format, JsonSchemaFormat, PlainFormat, ReasoningOptions, Summary, TextOptions, Truncation, Verbosity,
+    Format, JsonSchemaFormat, PlainFormat, ReasoningOptions, Summary, TextOptions, Truncation,
+    Verbosity,
 };
-pub use self::tool::{AllowedTools, FunctionChoice, FunctionTool, Tool, ToolChoice, ToolChoiceObject};
+pub use self::tool::{
+    AllowedTools, FunctionChoice, FunctionTool, Tool, ToolChoice, ToolChoiceObject,
+};
 
 wire::open_structs! {
     /// A request for a response.
@@ -24,8 +29,8 @@ wire::open_structs! {
     pub struct Request {
         /// The id of the model.
         pub model: String,
-        /// The conversation, oldest item first. Nothing is stored, so every request carries all of it. A string is one
-        /// user message.
+        /// The conversation, oldest item first. Nothing is stored, so every request carries all of
+        /// it. A string is one user message.
         pub input: TextOr<Item>,
         /// System instructions that precede the conversation.
         pub instructions: Option<String>,
@@ -115,13 +120,19 @@ impl Request {
     /// Returns true if the deltas of the stream are to be padded.
     #[must_use]
     pub fn includes_obfuscation(&self) -> bool {
-        self.stream_options.as_ref().and_then(|options| options.include_obfuscation) == Some(true)
+        self.stream_options
+            .as_ref()
+            .and_then(|options| options.include_obfuscation)
+            == Some(true)
     }
 
     /// Returns true if `include` contains the value.
     #[must_use]
     pub fn includes(&self, value: &str) -> bool {
-        self.include.iter().flatten().any(|included| included == value)
+        self.include
+            .iter()
+            .flatten()
+            .any(|included| included == value)
     }
 }
 

@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use wire::{ApiError, Json, Object, TextOr};
 
 use crate::request::{
-    FunctionCall, Phase, Reasoning, ReasoningOptions, RefusalPart, TextOptions, Tool, ToolChoice, ToolMode, Truncation,
+    FunctionCall, Phase, Reasoning, ReasoningOptions, RefusalPart, TextOptions, Tool, ToolChoice,
+    ToolMode, Truncation,
 };
 use crate::status::Status;
 
@@ -16,7 +17,8 @@ wire::objects!(ResponseError, Usage);
 
 /// A response object: the output of the model, and the options it was generated with.
 ///
-/// Every field is always serialized. Options that are absent or null are deserialized as their defaults.
+/// Every field is always serialized. Options that are absent or null are deserialized as their
+/// defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Response {
@@ -38,7 +40,11 @@ pub struct Response {
     /// The error of a failed response.
     pub error: Option<ResponseError>,
     /// Penalty for tokens in proportion to how often they appeared, −2 to 2.
-    #[serde(default, deserialize_with = "wire::or_default", serialize_with = "number")]
+    #[serde(
+        default,
+        deserialize_with = "wire::or_default",
+        serialize_with = "number"
+    )]
     pub frequency_penalty: f64,
     /// The reason why the response is incomplete.
     pub incomplete_details: Option<IncompleteDetails>,
@@ -62,7 +68,11 @@ pub struct Response {
     #[serde(default = "parallel_by_default", deserialize_with = "or_parallel")]
     pub parallel_tool_calls: bool,
     /// Penalty for tokens that already appeared, −2 to 2.
-    #[serde(default, deserialize_with = "wire::or_default", serialize_with = "number")]
+    #[serde(
+        default,
+        deserialize_with = "wire::or_default",
+        serialize_with = "number"
+    )]
     pub presence_penalty: f64,
     /// The id of the continued response; always null.
     pub previous_response_id: Option<String>,
@@ -80,7 +90,11 @@ pub struct Response {
     #[serde(default, deserialize_with = "wire::or_default")]
     pub store: bool,
     /// Sampling temperature, 0 to 2.
-    #[serde(default = "one", deserialize_with = "or_one", serialize_with = "number")]
+    #[serde(
+        default = "one",
+        deserialize_with = "or_one",
+        serialize_with = "number"
+    )]
     pub temperature: f64,
     /// The format of the output text.
     #[serde(default, deserialize_with = "wire::or_default")]
@@ -95,7 +109,11 @@ pub struct Response {
     #[serde(default, deserialize_with = "wire::or_default")]
     pub top_logprobs: i64,
     /// Nucleus sampling: the probability mass that was sampled from, 0 to 1.
-    #[serde(default = "one", deserialize_with = "or_one", serialize_with = "number")]
+    #[serde(
+        default = "one",
+        deserialize_with = "or_one",
+        serialize_with = "number"
+    )]
     pub top_p: f64,
     /// The strategy for conversations that exceed the model's context window.
     #[serde(default, deserialize_with = "wire::or_default")]
@@ -208,7 +226,10 @@ impl OutputItem {
             Self::Message(message) => &message.id,
             Self::FunctionCall(call) => call.id.as_deref().unwrap_or_default(),
             Self::Reasoning(reasoning) => reasoning.id.as_deref().unwrap_or_default(),
-            Self::Other(members) => members.get("id").and_then(|id| id.as_str()).unwrap_or_default(),
+            Self::Other(members) => members
+                .get("id")
+                .and_then(|id| id.as_str())
+                .unwrap_or_default(),
         }
     }
 

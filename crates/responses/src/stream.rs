@@ -13,9 +13,9 @@
 //! other     = item.added item.done                     an item of a hosted tool
 //! ```
 //!
-//! An `error` event may end the stream anywhere. Whatever is added must be empty, whatever is done must equal the
-//! concatenation of its deltas, and the response of the terminal event must contain the items that were done. Sequence
-//! numbers count from 0 without gaps.
+//! An `error` event may end the stream anywhere. Whatever is added must be empty, whatever is done
+//! must equal the concatenation of its deltas, and the response of the terminal event must contain
+//! the items that were done. Sequence numbers count from 0 without gaps.
 //!
 //! See <https://platform.openai.com/docs/api-reference/responses-streaming>.
 
@@ -52,20 +52,20 @@ wire::text_enum! {
     /// A violation of the stream grammar.
     #[non_exhaustive]
     pub enum Offence {
-        /// An event type that the grammar does not define. Only the event's sequence number has been recorded, so a
-        /// caller that accepts such events may continue with the next one.
+        /// An event type that the grammar does not define. Only the event's sequence number has
+        /// been recorded, so a caller that accepts such events may continue with the next one.
         UnknownType = "an event of a type that the grammar does not define",
         Sequence = "a missing or unexpected sequence number",
         Identity = "a response whose id differs from that of the first event",
         Opening = "a missing, repeated or non-empty opening event",
         Status = "a status that does not match its event",
-        /// An item that is added before its predecessor is done, after an incomplete item, at the wrong index, or
-        /// non-empty; or that is done without being open.
+        /// An item that is added before its predecessor is done, after an incomplete item, at the
+        /// wrong index, or non-empty; or that is done without being open.
         Item = "an item that is out of order or not empty when added",
         /// An item without a unique id, or whose id, type or call changes.
         ItemIdentity = "an item without a unique id, or whose identity changes",
-        /// A part that is added before its predecessor is done, at the wrong index, or non-empty; or an item that is
-        /// done without its parts.
+        /// A part that is added before its predecessor is done, at the wrong index, or non-empty;
+        /// or an item that is done without its parts.
         Part = "a part that is out of order, missing or not empty when added",
         Stray = "an event for an item or part that is not open",
         Text = "a text that differs from the concatenation of its deltas",
@@ -82,7 +82,8 @@ impl Grammar {
     /// Checks the next event.
     ///
     /// # Errors
-    /// Returns the violation, if any. After an error other than [`Offence::UnknownType`] the state machine is unusable.
+    /// Returns the violation, if any. After an error other than [`Offence::UnknownType`] the state
+    /// machine is unusable.
     pub fn push(&mut self, event: &Event) -> Result<(), Offence> {
         if self.stage == Stage::Ended {
             return Err(Offence::AfterEnd);
@@ -119,11 +120,15 @@ impl Grammar {
     /// # Errors
     /// Returns [`Offence::Truncated`] if no terminal event was received.
     pub fn finish(self) -> Result<(), Offence> {
-        if self.is_ended() { Ok(()) } else { Err(Offence::Truncated) }
+        if self.is_ended() {
+            Ok(())
+        } else {
+            Err(Offence::Truncated)
+        }
     }
 
-    /// Returns the items so far, for reporting a failure of a stream that has no terminal event. An open item comes
-    /// last, incomplete.
+    /// Returns the items so far, for reporting a failure of a stream that has no terminal event. An
+    /// open item comes last, incomplete.
     #[must_use]
     pub fn into_items(self) -> Vec<OutputItem> {
         let mut items = self.done;
@@ -170,7 +175,9 @@ impl Grammar {
         let same = |(done, reported): (&OutputItem, &OutputItem)| {
             same_identity(done, reported) && same_content(done, reported)
         };
-        if self.done.len() != response.output.len() || !self.done.iter().zip(&response.output).all(same) {
+        if self.done.len() != response.output.len()
+            || !self.done.iter().zip(&response.output).all(same)
+        {
             return Err(Offence::Output);
         }
         self.stage = Stage::Ended;
@@ -190,7 +197,11 @@ impl Grammar {
         if response.id != self.response_id {
             return Err(Offence::Identity);
         }
-        if response.status == status { Ok(()) } else { Err(Offence::Status) }
+        if response.status == status {
+            Ok(())
+        } else {
+            Err(Offence::Status)
+        }
     }
 
     fn add_item(&mut self, event: &ItemEvent) -> Result<(), Offence> {
@@ -208,7 +219,10 @@ impl Grammar {
     }
 
     fn finish_item(&mut self, event: &ItemEvent) -> Result<(), Offence> {
-        let open = self.open.as_ref().filter(|_| event.output_index as usize == self.done.len());
+        let open = self
+            .open
+            .as_ref()
+            .filter(|_| event.output_index as usize == self.done.len());
         open.ok_or(Offence::Item)?.finish(&event.item)?;
         self.open = None;
         self.done.push(event.item.clone());
@@ -217,11 +231,15 @@ impl Grammar {
 
     fn open_item(&mut self, id: &str, index: u32) -> Result<&mut OpenItem, Offence> {
         let at = self.done.len();
-        self.open.as_mut().filter(|open| open.id() == id && index as usize == at).ok_or(Offence::Stray)
+        self.open
+            .as_mut()
+            .filter(|open| open.id() == id && index as usize == at)
+            .ok_or(Offence::Stray)
     }
 }
 
-/// Assembles a stream into its response: the response of the terminal event, checked against the events before it.
+/// Assembles a stream into its response: the response of the terminal event, checked against the
+/// events before it.
 #[derive(Clone, Debug, Default)]
 pub struct Fold {
     grammar: Grammar,
@@ -235,13 +253,17 @@ impl Fold {
     /// Adds the next event.
     ///
     /// # Errors
-    /// Returns an error if the event violates the grammar. After an error other than [`Offence::UnknownType`] the fold
-    /// is unusable.
+    /// Returns an error if the event violates the grammar. After an error other than
+    /// [`Offence::UnknownType`] the fold is unusable.
     pub fn push(&mut self, event: &Event) -> Result<(), StreamError> {
         self.grammar.push(event).map_err(StreamError::Offence)?;
         match event {
-            Event::Completed(event) | Event::Incomplete(event) => self.end = Some(Ok(event.response.clone())),
-            Event::Failed(event) => self.end = Some(Err(event.response.error.clone().unwrap_or_default())),
+            Event::Completed(event) | Event::Incomplete(event) => {
+                self.end = Some(Ok(event.response.clone()));
+            }
+            Event::Failed(event) => {
+                self.end = Some(Err(event.response.error.clone().unwrap_or_default()));
+            }
             Event::Error(event) => self.end = Some(Err(event.failure())),
             _ => {}
         }

@@ -7,7 +7,9 @@ use wire::{Code, Object, Path, Problem, Violations};
 
 use self::input::check_input;
 use self::tools::check_tools;
-use crate::request::{Effort, Format, ReasoningOptions, Request, Summary, TextOptions, Truncation, Verbosity};
+use crate::request::{
+    Effort, Format, ReasoningOptions, Request, Summary, TextOptions, Truncation, Verbosity,
+};
 
 /// Model-dependent exceptions to the rules. The default is the strictest set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,13 +49,33 @@ impl Request {
 
 fn check_numbers(request: &Request, found: &mut Violations) {
     let root = Path::ROOT;
-    found.check_integer(&root.key("max_output_tokens"), request.max_output_tokens, 1, i64::MAX);
-    found.check_integer(&root.key("max_tool_calls"), request.max_tool_calls, 1, i64::MAX);
+    found.check_integer(
+        &root.key("max_output_tokens"),
+        request.max_output_tokens,
+        1,
+        i64::MAX,
+    );
+    found.check_integer(
+        &root.key("max_tool_calls"),
+        request.max_tool_calls,
+        1,
+        i64::MAX,
+    );
     found.check_integer(&root.key("top_logprobs"), request.top_logprobs, 0, 20);
     found.check_number(&root.key("temperature"), request.temperature, 0.0, 2.0);
     found.check_number(&root.key("top_p"), request.top_p, 0.0, 1.0);
-    found.check_number(&root.key("presence_penalty"), request.presence_penalty, -2.0, 2.0);
-    found.check_number(&root.key("frequency_penalty"), request.frequency_penalty, -2.0, 2.0);
+    found.check_number(
+        &root.key("presence_penalty"),
+        request.presence_penalty,
+        -2.0,
+        2.0,
+    );
+    found.check_number(
+        &root.key("frequency_penalty"),
+        request.frequency_penalty,
+        -2.0,
+        2.0,
+    );
 }
 
 fn check_text(options: Option<&TextOptions>, path: &Path<'_>, found: &mut Violations) {
@@ -66,16 +88,29 @@ fn check_text(options: Option<&TextOptions>, path: &Path<'_>, found: &mut Violat
             found.check_name(&path.key("name"), &format.name, MAX_NAME);
             found.check_schema(&path.key("schema"), Some(&format.schema));
         }
-        Some(format @ Format::Other(_)) => found.unknown_word(&path.key("type"), format.kind(), Format::KNOWN),
+        Some(format @ Format::Other(_)) => {
+            found.unknown_word(&path.key("type"), format.kind(), Format::KNOWN);
+        }
         _ => {}
     }
 }
 
 fn check_reasoning(options: Option<&ReasoningOptions>, path: &Path<'_>, found: &mut Violations) {
     let Some(options) = options else { return };
-    found.check_word(&path.key("effort"), options.effort.as_ref().map(Effort::as_str), Effort::KNOWN);
-    for (name, summary) in [("summary", &options.summary), ("generate_summary", &options.generate_summary)] {
-        found.check_word(&path.key(name), summary.as_ref().map(Summary::as_str), Summary::KNOWN);
+    found.check_word(
+        &path.key("effort"),
+        options.effort.as_ref().map(Effort::as_str),
+        Effort::KNOWN,
+    );
+    for (name, summary) in [
+        ("summary", &options.summary),
+        ("generate_summary", &options.generate_summary),
+    ] {
+        found.check_word(
+            &path.key(name),
+            summary.as_ref().map(Summary::as_str),
+            Summary::KNOWN,
+        );
     }
 }
 
@@ -86,7 +121,13 @@ fn check_metadata(metadata: Option<&Object>, path: &Path<'_>, found: &mut Violat
         let path = path.key(key);
         found.check_text(&path, key, MAX_KEY);
         match value.as_str() {
-            None => found.add(&path, Problem::Type { expected: "a string".to_owned(), found: "another value" }),
+            None => found.add(
+                &path,
+                Problem::Type {
+                    expected: "a string".to_owned(),
+                    found: "another value",
+                },
+            ),
             Some(text) => found.check_text(&path, text, MAX_VALUE),
         }
     }
@@ -94,19 +135,35 @@ fn check_metadata(metadata: Option<&Object>, path: &Path<'_>, found: &mut Violat
 
 fn check_unserved(request: &Request, found: &mut Violations) {
     let mut refuse = |name: &str, code: Code, advice: &str| {
-        found.unsupported(&Path::ROOT.key(name), code, format!("'{name}' is not supported{advice}."));
+        found.unsupported(
+            &Path::ROOT.key(name),
+            code,
+            format!("'{name}' is not supported{advice}."),
+        );
     };
     if request.previous_response_id.is_some() {
-        refuse("previous_response_id", Code::PreviousResponseNotFound, SEND_ALL);
+        refuse(
+            "previous_response_id",
+            Code::PreviousResponseNotFound,
+            SEND_ALL,
+        );
     }
     if request.conversation.is_some() {
         refuse("conversation", Code::UnsupportedParameter, SEND_ALL);
     }
     if request.prompt.is_some() {
-        refuse("prompt", Code::UnsupportedParameter, ": no prompts are stored; send 'instructions' and 'input'");
+        refuse(
+            "prompt",
+            Code::UnsupportedParameter,
+            ": no prompts are stored; send 'instructions' and 'input'",
+        );
     }
     if request.background == Some(true) {
-        refuse("background", Code::UnsupportedParameter, " as true; leave it out or send false");
+        refuse(
+            "background",
+            Code::UnsupportedParameter,
+            " as true; leave it out or send false",
+        );
     }
 }
 

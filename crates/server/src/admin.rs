@@ -1,4 +1,5 @@
-//! The admin address: `/livez`, `/readyz` and `/metrics`. It needs no key and is loopback by default.
+//! The admin address: `/livez`, `/readyz` and `/metrics`. It needs no key and is loopback by
+//! default.
 
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -9,17 +10,31 @@ use crate::state::ServerState;
 pub(crate) fn answer<B>(state: &ServerState, request: &Request<B>) -> Response<Body> {
     let is_read = [Method::GET, Method::HEAD].contains(request.method());
     let (status, content_type, body) = match request.uri().path() {
-        "/livez" | "/readyz" | "/metrics" if !is_read => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "use GET\n".to_owned()),
-        "/readyz" if state.lifecycle.is_stopping() => (StatusCode::SERVICE_UNAVAILABLE, TEXT, "stopping\n".to_owned()),
+        "/livez" | "/readyz" | "/metrics" if !is_read => {
+            (StatusCode::METHOD_NOT_ALLOWED, TEXT, "use GET\n".to_owned())
+        }
+        "/readyz" if state.lifecycle.is_stopping() => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            TEXT,
+            "stopping\n".to_owned(),
+        ),
         "/livez" | "/readyz" => (StatusCode::OK, TEXT, "ok\n".to_owned()),
         "/metrics" => (StatusCode::OK, METRICS, state.render_metrics()),
-        _ => (StatusCode::NOT_FOUND, TEXT, "there are /livez, /readyz and /metrics\n".to_owned()),
+        _ => (
+            StatusCode::NOT_FOUND,
+            TEXT,
+            "there are /livez, /readyz and /metrics\n".to_owned(),
+        ),
     };
     let mut response = Response::new(whole(body.into()));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     if status == StatusCode::METHOD_NOT_ALLOWED {
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        response
+            .headers_mut()
+            .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     }
     response
 }

@@ -1,8 +1,8 @@
 //! Streamed answers, as bytes of the client's protocol.
 //!
-//! A `PendingAnswer` waits until a target has started to answer. The answer is then relayed (`Relay`), or encoded from
-//! the neutral events of a model by its endpoint (`TranslatedText`, `TranslatedImages`). `CompleteImages` writes the
-//! complete reply of an upstream as a stream.
+//! A `PendingAnswer` waits until a target has started to answer. The answer is then relayed
+//! (`Relay`), or encoded from the neutral events of a model by its endpoint (`TranslatedText`,
+//! `TranslatedImages`). `CompleteImages` writes the complete reply of an upstream as a stream.
 
 pub(crate) mod engine_events;
 pub(crate) mod pending;
@@ -21,7 +21,11 @@ use crate::refusal::{self, Refusal};
 /// A streamed answer. It is pulled, and stops when it is dropped.
 pub(crate) trait AnswerStream: Send {
     /// Appends the next bytes of the stream to `out`. A failure that it returns is not written yet.
-    fn poll_write(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<Progress, StreamFailure>>;
+    fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<Progress, StreamFailure>>;
 
     /// Writes the failure that ends the stream.
     fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>);
@@ -66,13 +70,21 @@ pub(crate) struct StreamFailure {
 impl From<EngineError> for StreamFailure {
     fn from(error: EngineError) -> Self {
         let outcome = Outcome::of_failure(&error);
-        Self { error: translate::api_error(&error), cause: refusal::cause(&error), outcome }
+        Self {
+            error: translate::api_error(&error),
+            cause: refusal::cause(&error),
+            outcome,
+        }
     }
 }
 
 impl From<Refusal> for StreamFailure {
     fn from(refusal: Refusal) -> Self {
         let outcome = Outcome::of_refusal(&refusal.error);
-        Self { error: refusal.error, cause: refusal.cause.map(Into::into), outcome }
+        Self {
+            error: refusal.error,
+            cause: refusal.cause.map(Into::into),
+            outcome,
+        }
     }
 }

@@ -12,14 +12,18 @@ use crate::refusal::Refusal;
 use crate::state::{Caller, ServerState};
 use crate::targets::{Backend, Target};
 
-/// A request that can be sent to any of its targets. It owns all its data, so that attempts can continue within the body
-/// of the response.
+/// A request that can be sent to any of its targets. It owns all its data, so that attempts can
+/// continue within the body of the response.
 pub(crate) trait Dispatch: Send + 'static {
     /// An answer that has started.
     type Answer: Send;
 
     /// Sends the request to a target, and waits until it has started to answer.
-    fn send(&mut self, target: &Target, turn: Turn) -> impl Future<Output = StartResult<Self::Answer>> + Send;
+    fn send(
+        &mut self,
+        target: &Target,
+        turn: Turn,
+    ) -> impl Future<Output = StartResult<Self::Answer>> + Send;
 }
 
 /// The position of a target among the targets of a request.
@@ -49,16 +53,24 @@ pub(crate) struct TargetFailure {
 }
 
 impl TargetFailure {
-    /// The failure of an engine or upstream. The next target is tried, unless the request itself is at fault.
+    /// The failure of an engine or upstream. The next target is tried, unless the request itself is
+    /// at fault.
     pub(crate) fn of(error: EngineError) -> Self {
         let is_client_error = Outcome::of_failure(&error) == Outcome::Refused;
-        Self { refusal: Box::new(error.into()), may_fall_back: !is_client_error }
+        Self {
+            refusal: Box::new(error.into()),
+            may_fall_back: !is_client_error,
+        }
     }
 
-    /// Removes the upstream's API key from all texts, because some upstreams repeat it in their errors.
+    /// Removes the upstream's API key from all texts, because some upstreams repeat it in their
+    /// errors.
     pub(crate) fn without_key(mut self, upstream: &Upstream) -> Self {
         let Refusal { error, cause, .. } = &mut *self.refusal;
-        for text in [Some(&mut error.message), error.param.as_mut()].into_iter().flatten() {
+        for text in [Some(&mut error.message), error.param.as_mut()]
+            .into_iter()
+            .flatten()
+        {
             upstream.redact(text);
         }
         *cause = cause.take().map(|cause| {
@@ -69,21 +81,27 @@ impl TargetFailure {
         self
     }
 
-    /// The failure of a target that cannot serve this request, for example because its protocol lacks a field. Another
-    /// target may be able to.
+    /// The failure of a target that cannot serve this request, for example because its protocol
+    /// lacks a field. Another target may be able to.
     pub(crate) fn fall_back(refusal: impl Into<Refusal>) -> Self {
-        Self { refusal: Box::new(refusal.into()), may_fall_back: true }
+        Self {
+            refusal: Box::new(refusal.into()),
+            may_fall_back: true,
+        }
     }
 
     /// A failure that every target would have.
     pub(crate) fn fatal(refusal: impl Into<Refusal>) -> Self {
-        Self { refusal: Box::new(refusal.into()), may_fall_back: false }
+        Self {
+            refusal: Box::new(refusal.into()),
+            may_fall_back: false,
+        }
     }
 }
 
-/// Sends the request to the targets in order until one starts to answer or the deadline passes, and notes in the record
-/// which target answers. Otherwise returns the failure of the last target that was tried; no further target is tried if
-/// the request itself is at fault.
+/// Sends the request to the targets in order until one starts to answer or the deadline passes, and
+/// notes in the record which target answers. Otherwise returns the failure of the last target that
+/// was tried; no further target is tried if the request itself is at fault.
 pub(crate) fn first_successful_target<A: Dispatch>(
     mut dispatch: A,
     targets: Vec<Target>,
@@ -96,7 +114,10 @@ pub(crate) fn first_successful_target<A: Dispatch>(
         let mut last_failure = None;
         let count = targets.len();
         for (index, target) in targets.into_iter().enumerate() {
-            let turn = Turn { first: last_failure.is_none(), last: index + 1 == count };
+            let turn = Turn {
+                first: last_failure.is_none(),
+                last: index + 1 == count,
+            };
             let attempted = timeout_at(deadline, send(&mut dispatch, &target, turn)).await;
             match attempted.unwrap_or_else(|_| Err(TargetFailure::fatal(Refusal::timeout()))) {
                 Ok(started) => {
@@ -117,11 +138,17 @@ pub(crate) fn first_successful_target<A: Dispatch>(
     }
 }
 
-async fn send<A: Dispatch>(dispatch: &mut A, target: &Target, turn: Turn) -> StartResult<A::Answer> {
+async fn send<A: Dispatch>(
+    dispatch: &mut A,
+    target: &Target,
+    turn: Turn,
+) -> StartResult<A::Answer> {
     let result = dispatch.send(target, turn).await;
     match &target.backend {
         Backend::Embedded => result,
-        Backend::Upstream(server) => result.map_err(|failure| failure.without_key(&server.upstream)),
+        Backend::Upstream(server) => {
+            result.map_err(|failure| failure.without_key(&server.upstream))
+        }
     }
 }
 

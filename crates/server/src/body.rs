@@ -27,8 +27,8 @@ pub(crate) fn whole(bytes: Bytes) -> Body {
     Buffered::from(bytes).into_body()
 }
 
-/// The error of an aborted body. It closes the connection before the body is complete, which is the only way to report
-/// a failure once a plain response has started.
+/// The error of an aborted body. It closes the connection before the body is complete, which is the
+/// only way to report a failure once a plain response has started.
 #[derive(Debug)]
 pub(crate) struct Aborted {
     pub(crate) outcome: Outcome,

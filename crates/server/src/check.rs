@@ -20,11 +20,19 @@ pub(crate) fn report(config: &Config) -> Result<String, ConfigError> {
 fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result {
     let keys = policy.keys.entries().count();
     let upstreams = config.upstreams.len();
-    writeln!(out, "ok: {keys} keys, {} models, {upstreams} upstreams", policy.catalog.iter().count())?;
+    writeln!(
+        out,
+        "ok: {keys} keys, {} models, {upstreams} upstreams",
+        policy.catalog.iter().count()
+    )?;
     for key in policy.keys.entries() {
         let models = match &key.models {
             None => "all models".to_owned(),
-            Some(patterns) => patterns.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+            Some(patterns) => patterns
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(" "),
         };
         writeln!(out, "key {}: {models} of {}", key.name, key.scopes)?;
     }
@@ -44,22 +52,43 @@ fn write_model(out: &mut String, model: &Model, routes: &Routes) -> std::fmt::Re
         return writeln!(out, "  {}: the embedded engine", paths(model, |_| true));
     }
     if targets.iter().any(|target| target.weight.is_some()) {
-        writeln!(out, "  each request draws the order of its targets by their weights")?;
+        writeln!(
+            out,
+            "  each request draws the order of its targets by their weights"
+        )?;
     }
-    targets.iter().enumerate().try_for_each(|(i, target)| write_target(out, i + 1, model, target))
+    targets
+        .iter()
+        .enumerate()
+        .try_for_each(|(i, target)| write_target(out, i + 1, model, target))
 }
 
-fn write_target(out: &mut String, position: usize, model: &Model, target: &Target) -> std::fmt::Result {
-    let weight = target.weight.map(|weight| format!(", weight {weight}")).unwrap_or_default();
+fn write_target(
+    out: &mut String,
+    position: usize,
+    model: &Model,
+    target: &Target,
+) -> std::fmt::Result {
+    let weight = target
+        .weight
+        .map(|weight| format!(", weight {weight}"))
+        .unwrap_or_default();
     let Backend::Upstream(server) = &target.backend else {
         return writeln!(out, "  {position}. the embedded engine{weight}");
     };
     let config = &server.config;
     let name = target.model.as_deref().unwrap_or(&model.id);
-    writeln!(out, "  {position}. '{name}' at upstream {} ({}){weight}", config.name, config.describe())?;
+    writeln!(
+        out,
+        "  {position}. '{name}' at upstream {} ({}){weight}",
+        config.name,
+        config.describe()
+    )?;
     let translated = format!("translated to {}", config.protocol.as_str());
     for (handling, is_relayed) in [("relayed", true), (translated.as_str(), false)] {
-        let paths = paths(model, |protocol| server.translation(protocol).is_none() == is_relayed);
+        let paths = paths(model, |protocol| {
+            server.translation(protocol).is_none() == is_relayed
+        });
         if !paths.is_empty() {
             writeln!(out, "     {paths}: {handling}")?;
         }
@@ -69,6 +98,9 @@ fn write_target(out: &mut String, position: usize, model: &Model, target: &Targe
 
 /// The paths of the model's protocols that `choose` accepts.
 fn paths(model: &Model, choose: impl Fn(catalog::Protocol) -> bool) -> String {
-    let paths = model.protocols().filter(|protocol| choose(*protocol)).map(catalog::Protocol::path);
+    let paths = model
+        .protocols()
+        .filter(|protocol| choose(*protocol))
+        .map(catalog::Protocol::path);
     paths.collect::<Vec<_>>().join(", ")
 }

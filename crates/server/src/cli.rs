@@ -89,7 +89,11 @@ pub fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), ConfigError> {
     match command {
-        Command::Serve { config, listen, admin } => {
+        Command::Serve {
+            config,
+            listen,
+            admin,
+        } => {
             let file = config.clone();
             let mut config = load(config)?;
             if !listen.is_empty() {
@@ -102,8 +106,16 @@ fn run(command: Command) -> Result<(), ConfigError> {
             print!("{}", check::report(&Config::load(&config)?)?);
             Ok(())
         }
-        Command::Keys(KeysCommand::New { name, scopes, expires, models }) => {
-            print!("{}", keys::render_new(&name, &scopes, expires.as_deref(), &models)?);
+        Command::Keys(KeysCommand::New {
+            name,
+            scopes,
+            expires,
+            models,
+        }) => {
+            print!(
+                "{}",
+                keys::render_new(&name, &scopes, expires.as_deref(), &models)?
+            );
             Ok(())
         }
         Command::Openapi => {
@@ -115,7 +127,11 @@ fn run(command: Command) -> Result<(), ConfigError> {
                 println!(
                     "{:24} {}",
                     model.id,
-                    model.protocols().map(catalog::Protocol::path).collect::<Vec<_>>().join(" ")
+                    model
+                        .protocols()
+                        .map(catalog::Protocol::path)
+                        .collect::<Vec<_>>()
+                        .join(" ")
                 );
             }
             Ok(())
@@ -126,16 +142,22 @@ fn run(command: Command) -> Result<(), ConfigError> {
 fn load(path: Option<PathBuf>) -> Result<Config, ConfigError> {
     match path {
         Some(path) => Config::load(&path),
-        None => Ok(Config { admin: Some(DEFAULT_ADMIN), ..Config::default() }),
+        None => Ok(Config {
+            admin: Some(DEFAULT_ADMIN),
+            ..Config::default()
+        }),
     }
 }
 
 fn serve(config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
     let log = log::start().map_err(|error| ConfigError::one(format!("cannot start: {error}")))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
     let runtime = runtime.map_err(|error| ConfigError::one(format!("cannot start: {error}")))?;
     let served = runtime.block_on(start::run(config, file));
-    // Generations that are still running notice that their receiver is gone; they are not waited for.
+    // Generations that are still running notice that their receiver is gone; they are not waited
+    // for.
     runtime.shutdown_background();
     drop(log);
     served

@@ -4,14 +4,22 @@ use std::cell::RefCell;
 use std::time::UNIX_EPOCH;
 
 /// The current time in Unix seconds. Timers do not use it: they run on tokio's monotonic clock.
-#[allow(clippy::disallowed_methods, reason = "row 5 reads the clock, here alone")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "row 5 reads the clock, here alone"
+)]
 pub(crate) fn unix_seconds() -> i64 {
-    let now = std::time::SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = std::time::SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
 }
 
 /// The current time for a log line.
-#[allow(clippy::disallowed_methods, reason = "row 5 reads the clock, here alone")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "row 5 reads the clock, here alone"
+)]
 pub(crate) fn timestamp() -> jiff::Timestamp {
     std::time::SystemTime::now().try_into().unwrap_or_default()
 }
@@ -23,14 +31,20 @@ pub(crate) fn random<const N: usize>() -> std::io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Returns 128 random bits for an identifier. They are read from the system in batches, because a system call costs
-/// more than the bits do.
+/// Returns 128 random bits for an identifier. They are read from the system in batches, because a
+/// system call costs more than the bits do.
 pub(crate) fn random_bits() -> u128 {
     BITS.with_borrow_mut(|bits| {
         bits.pop().unwrap_or_else(|| {
             // Cannot fail in practice: generating keys at start-up would have failed before.
             let bytes = random::<{ 16 * BATCH }>().unwrap_or([0; 16 * BATCH]);
-            bits.extend(bytes.as_chunks().0.iter().map(|bytes| u128::from_ne_bytes(*bytes)));
+            bits.extend(
+                bytes
+                    .as_chunks()
+                    .0
+                    .iter()
+                    .map(|bytes| u128::from_ne_bytes(*bytes)),
+            );
             bits.pop().unwrap_or_default()
         })
     })

@@ -26,8 +26,8 @@ wire::read_objects!(Config, Local, Easel);
 #[derive(Clone, Debug, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub(crate) struct Config {
-    /// The addresses that serve clients. All of them serve the same paths, so that a client can have a fallback
-    /// address.
+    /// The addresses that serve clients. All of them serve the same paths, so that a client can
+    /// have a fallback address.
     pub(crate) listen: Vec<SocketAddr>,
     /// The address of `/livez`, `/readyz` and `/metrics`. Off in a file unless set.
     pub(crate) admin: Option<SocketAddr>,
@@ -72,9 +72,16 @@ pub(crate) struct ModelEntry {
 impl<'de> Deserialize<'de> for ModelEntry {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut settings = toml::Table::deserialize(from)?;
-        let targets = settings.remove("targets").map(toml::Value::try_into).transpose().map_err(D::Error::custom)?;
+        let targets = settings
+            .remove("targets")
+            .map(toml::Value::try_into)
+            .transpose()
+            .map_err(D::Error::custom)?;
         let model = settings.try_into().map_err(D::Error::custom)?;
-        Ok(Self { targets: targets.unwrap_or_default(), model })
+        Ok(Self {
+            targets: targets.unwrap_or_default(),
+            model,
+        })
     }
 }
 
@@ -95,7 +102,10 @@ pub(crate) struct Local {
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub(crate) struct Easel {
     /// Images decoded and rendered at once. Absent: the number of cores.
-    #[cfg_attr(not(feature = "easel"), allow(dead_code, reason = "a file may set up what this build leaves out"))]
+    #[cfg_attr(
+        not(feature = "easel"),
+        allow(dead_code, reason = "a file may set up what this build leaves out")
+    )]
     pub(crate) threads: Option<usize>,
 }
 
@@ -105,21 +115,30 @@ pub struct ConfigError(pub(crate) Vec<String>);
 
 impl Config {
     pub(crate) fn load(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::one(error.to_string()));
-        text.and_then(|text| Self::parse(&text)).map_err(|error| error.within(&path.display()))
+        let text =
+            std::fs::read_to_string(path).map_err(|error| ConfigError::one(error.to_string()));
+        text.and_then(|text| Self::parse(&text))
+            .map_err(|error| error.within(&path.display()))
     }
 
     pub(crate) fn parse(text: &str) -> Result<Self, ConfigError> {
-        let config: Self = toml::from_str(text).map_err(|error| ConfigError::one(error.to_string()))?;
+        let config: Self =
+            toml::from_str(text).map_err(|error| ConfigError::one(error.to_string()))?;
         let mut problems = config.limits.problems();
         problems.extend(config.fetch.problems());
         if config.easel.threads == Some(0) {
             problems.push("easel.threads: must be more than 0".to_owned());
         }
         if config.listen.is_empty() {
-            problems.push("listen: at least one address is needed, such as \"127.0.0.1:8080\"".to_owned());
+            problems.push(
+                "listen: at least one address is needed, such as \"127.0.0.1:8080\"".to_owned(),
+            );
         }
-        if problems.is_empty() { Ok(config) } else { Err(ConfigError(problems)) }
+        if problems.is_empty() {
+            Ok(config)
+        } else {
+            Err(ConfigError(problems))
+        }
     }
 
     pub(crate) fn entries(&self) -> Result<Vec<Entry>, ConfigError> {
@@ -128,17 +147,26 @@ impl Config {
         for key in &self.keys {
             match key.entry() {
                 Ok(entry) => entries.push(entry),
-                Err(found) => problems.extend(found.iter().map(|problem| format!("key '{}': {problem}", key.name))),
+                Err(found) => problems.extend(
+                    found
+                        .iter()
+                        .map(|problem| format!("key '{}': {problem}", key.name)),
+                ),
             }
         }
-        if problems.is_empty() { Ok(entries) } else { Err(ConfigError(problems)) }
+        if problems.is_empty() {
+            Ok(entries)
+        } else {
+            Err(ConfigError(problems))
+        }
     }
 
     /// Returns its models, or the ten built-in ones.
     pub(crate) fn catalog(&self) -> Result<Catalog, ConfigError> {
         match &self.models {
             None => Ok(Catalog::builtin()),
-            Some(models) => Catalog::new(models.iter().map(|entry| entry.model.clone()).collect()).map_err(ConfigError),
+            Some(models) => Catalog::new(models.iter().map(|entry| entry.model.clone()).collect())
+                .map_err(ConfigError),
         }
     }
 }
@@ -149,7 +177,12 @@ impl ConfigError {
     }
 
     fn within(self, file: &impl std::fmt::Display) -> Self {
-        Self(self.0.into_iter().map(|problem| format!("{file}: {problem}")).collect())
+        Self(
+            self.0
+                .into_iter()
+                .map(|problem| format!("{file}: {problem}"))
+                .collect(),
+        )
     }
 }
 

@@ -70,7 +70,9 @@ impl ConnectionState {
         match (self.close_reason.get(), served) {
             (Some(reason), _) => *reason,
             (None, Err(error)) if error.is_parse() => CloseReason::BadHead,
-            (None, Err(error)) if error.is_timeout() && self.is_mid_request() => CloseReason::SlowHead,
+            (None, Err(error)) if error.is_timeout() && self.is_mid_request() => {
+                CloseReason::SlowHead
+            }
             (None, Err(error)) if error.is_timeout() => CloseReason::Idle,
             (None, _) => CloseReason::Done,
         }
@@ -95,7 +97,9 @@ impl<B: Body> TrackedBody<B> {
     /// Wraps a body that is received on `connection`.
     pub(crate) fn new(body: B, connection: Arc<ConnectionState>) -> Self {
         // The head may have been received together with earlier bytes, so it is noted again here.
-        connection.mid_request.store(!body.is_end_stream(), Ordering::Relaxed);
+        connection
+            .mid_request
+            .store(!body.is_end_stream(), Ordering::Relaxed);
         Self { body, connection }
     }
 
@@ -110,7 +114,10 @@ impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
     type Data = Bytes;
     type Error = B::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
         self.note_end(matches!(polled, Poll::Ready(None)));
         polled
@@ -135,20 +142,29 @@ mod tests {
     async fn a_client_is_heard_out_at_the_end_of_its_request() {
         let connection = Arc::<ConnectionState>::default();
         connection.note_bytes();
-        let mut body = TrackedBody::new(Full::new(Bytes::from_static(b"Hello.")), Arc::clone(&connection));
+        let mut body = TrackedBody::new(
+            Full::new(Bytes::from_static(b"Hello.")),
+            Arc::clone(&connection),
+        );
         assert!(connection.is_mid_request());
         body.frame().await.unwrap().unwrap();
         assert!(!connection.is_mid_request());
         connection.note_bytes();
         assert!(connection.is_mid_request(), "the next request has started");
-        drop(TrackedBody::new(Empty::<Bytes>::new(), Arc::clone(&connection)));
+        drop(TrackedBody::new(
+            Empty::<Bytes>::new(),
+            Arc::clone(&connection),
+        ));
         assert!(!connection.is_mid_request(), "it has no body");
     }
 
     #[test]
     fn what_the_socket_knows_is_why_a_connection_ended() {
         let connection = ConnectionState::default();
-        assert_eq!((connection.close_reason(&Ok(())), connection.outcome()), (CloseReason::Done, Outcome::ClientGone));
+        assert_eq!(
+            (connection.close_reason(&Ok(())), connection.outcome()),
+            (CloseReason::Done, Outcome::ClientGone)
+        );
         connection.close(CloseReason::SlowReader);
         connection.close(CloseReason::NoFirstByte);
         assert_eq!(

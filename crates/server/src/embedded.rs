@@ -1,7 +1,7 @@
 //! A gateway embedded in another process, which passes it connections and dials its upstreams.
 //!
-//! It has no listener, no signal handlers and no embedded engine. Its timers use the clock of the runtime that polls
-//! it, which tests may pause.
+//! It has no listener, no signal handlers and no embedded engine. Its timers use the clock of the
+//! runtime that polls it, which tests may pause.
 
 use std::sync::Arc;
 
@@ -22,20 +22,28 @@ pub struct EmbeddedGateway {
 }
 
 impl EmbeddedGateway {
-    /// Creates a gateway from the text of a configuration file. Its upstreams are reached over `network`.
+    /// Creates a gateway from the text of a configuration file. Its upstreams are reached over
+    /// `network`.
     ///
     /// # Errors
     /// When the configuration is invalid.
     pub fn new(config: &str, network: Network) -> Result<Self, ConfigError> {
         let config = Config::parse(config)?;
         let (policy, _) = Policy::read(&config, true, network)?;
-        Ok(Self { state: Arc::new(assemble(config, policy, Engines::default(), &[])) })
+        Ok(Self {
+            state: Arc::new(assemble(config, policy, Engines::default(), &[])),
+        })
     }
 
     /// Serves one client connection to its end.
     pub async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(&self, socket: S) {
         let connection = Arc::default();
-        drive(&self.state, &connection, http_connection(&self.state, socket, &connection, |_| {})).await;
+        drive(
+            &self.state,
+            &connection,
+            http_connection(&self.state, socket, &connection, |_| {}),
+        )
+        .await;
     }
 
     /// Begins a graceful shutdown: each response closes its connection.

@@ -19,31 +19,51 @@ use crate::refusal::Refusal;
 use crate::state::ServerState;
 
 /// Reads the body of a request, which must be JSON.
-async fn json_body(request: Request<impl ClientBody>, limit: ByteSize, state: &ServerState) -> Result<Upload, Refusal> {
+async fn json_body(
+    request: Request<impl ClientBody>,
+    limit: ByteSize,
+    state: &ServerState,
+) -> Result<Upload, Refusal> {
     let limit = bytes(limit);
     check_length(request.headers(), limit)?;
     let media_type = media_type(request.headers())?;
     if !is_json(&media_type) {
         return Err(Refusal::media_type("application/json", &media_type));
     }
-    Incoming::new(request.into_body(), limit, &state.limits, &state.budget).collect().await
+    Incoming::new(request.into_body(), limit, &state.limits, &state.budget)
+        .collect()
+        .await
 }
 
 /// Refuses a body whose `Content-Length` is over the limit, before any of it is read.
 fn check_length(headers: &HeaderMap, limit: usize) -> Result<(), Refusal> {
-    let declared = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if declared.is_some_and(|length| length > limit as u64) { Err(Refusal::too_large()) } else { Ok(()) }
+    let declared = headers
+        .get(CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_some_and(|length| length > limit as u64) {
+        Err(Refusal::too_large())
+    } else {
+        Ok(())
+    }
 }
 
-/// Returns the media type of the body in lower case, and JSON if there is none. Refuses a compressed body.
+/// Returns the media type of the body in lower case, and JSON if there is none. Refuses a
+/// compressed body.
 fn media_type(headers: &HeaderMap) -> Result<String, Refusal> {
     if let Some(coding) = headers.get(CONTENT_ENCODING)
         && !coding.as_bytes().eq_ignore_ascii_case(b"identity")
     {
         return Err(Refusal::content_encoding());
     }
-    let Some(value) = headers.get(CONTENT_TYPE) else { return Ok("application/json".to_owned()) };
-    let media_type = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+    let Some(value) = headers.get(CONTENT_TYPE) else {
+        return Ok("application/json".to_owned());
+    };
+    let media_type = value
+        .to_str()
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default();
     Ok(media_type.trim().to_ascii_lowercase())
 }
 

@@ -4,8 +4,9 @@ use std::io;
 
 use crate::config::Config;
 
-/// Raises the soft limit of file descriptors to the hard limit, and lowers `limits.connections` to what remains for
-/// clients: without a free descriptor no upstream and no admin request could be served.
+/// Raises the soft limit of file descriptors to the hard limit, and lowers `limits.connections` to
+/// what remains for clients: without a free descriptor no upstream and no admin request could be
+/// served.
 pub(crate) fn clamp(config: &mut Config) {
     let allowed = match raise() {
         Ok(allowed) => allowed,
@@ -25,16 +26,21 @@ pub(crate) fn clamp(config: &mut Config) {
 
 fn raise() -> io::Result<usize> {
     // Without the permission to raise it, the current limit applies.
-    let allowed = rlimit::increase_nofile_limit(u64::MAX).or_else(|_| rlimit::Resource::NOFILE.get_soft())?;
+    let allowed =
+        rlimit::increase_nofile_limit(u64::MAX).or_else(|_| rlimit::Resource::NOFILE.get_soft())?;
     Ok(usize::try_from(allowed).unwrap_or(usize::MAX))
 }
 
-/// The descriptors that remain for client connections. A client has one request at a time, which has at most one
-/// upstream connection, and a fetch has one connection to its host. If there are too few descriptors for all of these,
-/// clients get at least a quarter.
+/// The descriptors that remain for client connections. A client has one request at a time, which
+/// has at most one upstream connection, and a fetch has one connection to its host. If there are
+/// too few descriptors for all of these, clients get at least a quarter.
 fn left_for_clients(allowed: usize, requests: usize, fetches: usize) -> usize {
     let available = allowed.saturating_sub(fetches).saturating_sub(RESERVED);
-    available.saturating_sub(requests).max(available / 2).max(allowed / 4).max(1)
+    available
+        .saturating_sub(requests)
+        .max(available / 2)
+        .max(allowed / 4)
+        .max(1)
 }
 
 /// Descriptors for listeners, admin connections, files and the runtime.
@@ -56,6 +62,9 @@ mod tests {
         ] {
             assert_eq!(left_for_clients(allowed, requests, 32), left, "{allowed}");
         }
-        assert_eq!(left_for_clients(usize::MAX, usize::MAX, usize::MAX), usize::MAX / 4);
+        assert_eq!(
+            left_for_clients(usize::MAX, usize::MAX, usize::MAX),
+            usize::MAX / 4
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! The path of one request from its head to its response. Read this first.
 //!
-//! The checks happen in the order of the functions below: the HTTP rules of a head, path, method, key, scope, and then
-//! in the endpoint size, media type, JSON, fields, model, and last the permit.
+//! The checks happen in the order of the functions below: the HTTP rules of a head, path, method,
+//! key, scope, and then in the endpoint size, media type, JSON, fields, model, and last the permit.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,8 +25,8 @@ use crate::reply::ReplyBody;
 use crate::routing::{Endpoint, style};
 use crate::state::{Caller, ServerState};
 
-/// Answers one request received on `connection`. A panic is answered with a 500: the process and the connection survive
-/// it.
+/// Answers one request received on `connection`. A panic is answered with a 500: the process and
+/// the connection survive it.
 pub(crate) async fn answer(
     state: &Arc<ServerState>,
     request: Request<impl ClientBody>,
@@ -35,10 +35,12 @@ pub(crate) async fn answer(
     let style = style(request.uri().path(), request.headers());
     let id = wire::id("req", clock::random_bits());
     let mut answer = pin!(respond(state, request, connection, style, &id));
-    let guarded = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx))) {
-        Ok(poll) => poll.map(Some),
-        Err(_) => Poll::Ready(None),
-    });
+    let guarded = poll_fn(
+        |cx| match catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx))) {
+            Ok(poll) => poll.map(Some),
+            Err(_) => Poll::Ready(None),
+        },
+    );
     let mut response = guarded.await.unwrap_or_else(|| {
         state.metrics.panicked();
         Refusal::from(wire::ApiError::server_error()).into_response(style, &id)
@@ -47,8 +49,8 @@ pub(crate) async fn answer(
     response
 }
 
-/// Answers one request, and records it. Every error is a response too. When the shutdown deadline passes, the request
-/// is aborted.
+/// Answers one request, and records it. Every error is a response too. When the shutdown deadline
+/// passes, the request is aborted.
 async fn respond(
     state: &Arc<ServerState>,
     request: Request<impl ClientBody>,
@@ -56,7 +58,11 @@ async fn respond(
     style: Style,
     id: &str,
 ) -> Response<Body> {
-    let mut record = Record::new(Arc::clone(&state.metrics), Arc::clone(connection), id.to_owned());
+    let mut record = Record::new(
+        Arc::clone(&state.metrics),
+        Arc::clone(connection),
+        id.to_owned(),
+    );
     record.client_id = client_id(request.headers());
     let answered = tokio::select! {
         biased;
@@ -93,11 +99,20 @@ async fn dispatch(
     let policy = state.policies.current();
     let key = admit(&policy.keys, &endpoint, request.headers())?;
     record.key = Some(key.name.clone());
-    if let Some(scope) = endpoint.scope().filter(|scope| !key.scopes.contains(*scope)) {
+    if let Some(scope) = endpoint
+        .scope()
+        .filter(|scope| !key.scopes.contains(*scope))
+    {
         return Err(Refusal::capability(scope.as_str()));
     }
     let deadline = state.deadline(record);
-    let caller = Caller { state, policy: &policy, key, record, deadline };
+    let caller = Caller {
+        state,
+        policy: &policy,
+        key,
+        record,
+        deadline,
+    };
     match endpoint {
         Endpoint::Responses => text::answer::<translate::inbound::Responses>(caller, request).await,
         Endpoint::Chat => text::answer::<translate::inbound::Chat>(caller, request).await,
@@ -116,19 +131,39 @@ fn add_common_headers(headers: &mut HeaderMap, id: &str, is_stopping: bool) {
         headers.insert(HeaderName::from_static("x-request-id"), id.clone());
         headers.insert(HeaderName::from_static("request-id"), id);
     }
-    headers.insert(HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff"));
-    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(
+        HeaderName::from_static("x-content-type-options"),
+        HeaderValue::from_static("nosniff"),
+    );
+    headers
+        .entry(CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
     if is_stopping {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
 }
 
 /// Returns the entry of the key that a request carries.
-fn admit<'k>(keys: &'k KeyRing, endpoint: &Endpoint, headers: &HeaderMap) -> Result<&'k Entry, Refusal> {
-    let all = |name: &HeaderName| headers.get_all(name).into_iter().map(HeaderValue::as_bytes).collect::<Vec<_>>();
-    let second = if endpoint.takes_x_api_key() { all(&X_API_KEY) } else { Vec::new() };
+fn admit<'k>(
+    keys: &'k KeyRing,
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+) -> Result<&'k Entry, Refusal> {
+    let all = |name: &HeaderName| {
+        headers
+            .get_all(name)
+            .into_iter()
+            .map(HeaderValue::as_bytes)
+            .collect::<Vec<_>>()
+    };
+    let second = if endpoint.takes_x_api_key() {
+        all(&X_API_KEY)
+    } else {
+        Vec::new()
+    };
     let credentials = Credentials::from_headers(all(&AUTHORIZATION), second).map_err(refuse_key)?;
-    keys.admit(&credentials, clock::unix_seconds()).map_err(refuse_key)
+    keys.admit(&credentials, clock::unix_seconds())
+        .map_err(refuse_key)
 }
 
 fn refuse_key(denied: Denied) -> Refusal {
@@ -173,7 +208,8 @@ mod tests {
     use crate::start::{Engines, assemble};
 
     const OPENAI: &str = include_str!("../../../tests/black_box/fixtures/errors-openai-style.json");
-    const MESSAGES: &str = include_str!("../../../tests/black_box/fixtures/errors-messages-style.json");
+    const MESSAGES: &str =
+        include_str!("../../../tests/black_box/fixtures/errors-messages-style.json");
 
     /// A body that panics when it is polled.
     struct Injected;
@@ -182,7 +218,10 @@ mod tests {
         type Data = Bytes;
         type Error = Infallible;
 
-        fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
             panic!("injected");
         }
     }
@@ -193,30 +232,48 @@ mod tests {
         rows.into_iter().find(|row| row["when"] == when).unwrap()
     }
 
-    /// A panic before the answer has started is a 500 in the protocol's shape, without its cause. It is counted once,
-    /// and the next request is answered. These are the rows of the error tables that only a panic can provoke.
+    /// A panic before the answer has started is a 500 in the protocol's shape, without its cause.
+    /// It is counted once, and the next request is answered. These are the rows of the error tables
+    /// that only a panic can provoke.
     #[tokio::test]
     async fn c07_a_panic_before_the_answer_is_a_500() {
         let config = Config::default();
-        let (policy, generated) = Policy::read(&config, false, upstream::Network::default()).unwrap();
+        let (policy, generated) =
+            Policy::read(&config, false, upstream::Network::default()).unwrap();
         let state = Arc::new(assemble(config, policy, Engines::default(), &[]));
         let bearer = |index: usize| format!("Bearer {}", generated[index].key.expose());
         for (path, key, table, when) in [
-            ("/v1/responses", bearer(0), OPENAI, "internal error before the first byte"),
+            (
+                "/v1/responses",
+                bearer(0),
+                OPENAI,
+                "internal error before the first byte",
+            ),
             ("/v1/messages", bearer(1), MESSAGES, "internal error"),
         ] {
-            let request = Request::post(path).header("host", "gateway").header(AUTHORIZATION, key);
-            let request = request.header("content-type", "application/json").body(Injected).unwrap();
+            let request = Request::post(path)
+                .header("host", "gateway")
+                .header(AUTHORIZATION, key);
+            let request = request
+                .header("content-type", "application/json")
+                .body(Injected)
+                .unwrap();
             let (head, body) = answer(&state, request, &Arc::default()).await.into_parts();
-            let body: Value = serde_json::from_slice(&body.collect().await.unwrap().to_bytes()).unwrap();
+            let body: Value =
+                serde_json::from_slice(&body.collect().await.unwrap().to_bytes()).unwrap();
             let expected = row(table, when, head.headers["x-request-id"].to_str().unwrap());
-            assert_eq!((json!(head.status.as_u16()), &body), (expected["status"].clone(), &expected["body"]));
+            assert_eq!(
+                (json!(head.status.as_u16()), &body),
+                (expected["status"].clone(), &expected["body"])
+            );
             for (name, value) in expected["headers"].as_object().unwrap() {
                 assert_eq!(head.headers[name], value.as_str().unwrap(), "{name}");
             }
         }
 
-        let models = Request::get("/v1/models").header("host", "gateway").header(AUTHORIZATION, bearer(0));
+        let models = Request::get("/v1/models")
+            .header("host", "gateway")
+            .header(AUTHORIZATION, bearer(0));
         let models = answer(&state, models.body(Injected).unwrap(), &Arc::default()).await;
         assert_eq!(models.status(), 200);
         let metrics = state.render_metrics();
@@ -226,7 +283,10 @@ mod tests {
             "sluicegate_requests_total{route=\"responses\",status=\"500\",code=\"server_error\"} 1",
             "sluicegate_requests_total{route=\"messages\",status=\"500\",code=\"server_error\"} 1",
         ] {
-            assert!(metrics.lines().any(|found| found == line), "{line}: {metrics}");
+            assert!(
+                metrics.lines().any(|found| found == line),
+                "{line}: {metrics}"
+            );
         }
     }
 }

@@ -10,8 +10,9 @@ use http::{HeaderMap, HeaderValue, Method, Request, Uri, Version};
 use crate::config::Limits;
 use crate::refusal::Refusal;
 
-/// Checks a head before the request is routed. Returns 414 for a target that is too long, 400 for a transfer coding or
-/// a host that violates RFC 9112, and 405 for a request without a path, such as CONNECT.
+/// Checks a head before the request is routed. Returns 414 for a target that is too long, 400 for a
+/// transfer coding or a host that violates RFC 9112, and 405 for a request without a path, such as
+/// CONNECT.
 pub(crate) fn check<B>(request: &Request<B>, limits: &Limits) -> Result<(), Refusal> {
     check_length(request.uri(), limits.target)?;
     check_coding(request.headers())?;
@@ -23,35 +24,51 @@ pub(crate) fn check<B>(request: &Request<B>, limits: &Limits) -> Result<(), Refu
 }
 
 fn check_length(target: &Uri, limit: ByteSize) -> Result<(), Refusal> {
-    let length = target.path_and_query().map_or(0, |path| path.as_str().len());
-    if length as u64 > limit.as_u64() { Err(Refusal::target_too_long()) } else { Ok(()) }
+    let length = target
+        .path_and_query()
+        .map_or(0, |path| path.as_str().len());
+    if length as u64 > limit.as_u64() {
+        Err(Refusal::target_too_long())
+    } else {
+        Ok(())
+    }
 }
 
-/// Accepts only the chunked coding. Other codings before it would change where the body ends for servers that know them
-/// (RFC 9112 §6.1).
+/// Accepts only the chunked coding. Other codings before it would change where the body ends for
+/// servers that know them (RFC 9112 §6.1).
 fn check_coding(headers: &HeaderMap) -> Result<(), Refusal> {
     let mut codings = headers.get_all(TRANSFER_ENCODING).into_iter();
     let is_chunked = |coding: &HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"chunked");
     match (codings.next(), codings.next()) {
         (None, _) => Ok(()),
         (Some(coding), None) if is_chunked(coding) => Ok(()),
-        _ => Err(Refusal::malformed("Transfer-Encoding must be 'chunked' and nothing else.")),
+        _ => Err(Refusal::malformed(
+            "Transfer-Encoding must be 'chunked' and nothing else.",
+        )),
     }
 }
 
-/// Accepts exactly one valid host. It is not used here, but a host that servers read in different ways is a sign of an
-/// attack (RFC 9112 §3.2).
+/// Accepts exactly one valid host. It is not used here, but a host that servers read in different
+/// ways is a sign of an attack (RFC 9112 §3.2).
 fn check_host(headers: &HeaderMap, version: Version) -> Result<(), Refusal> {
     let mut hosts = headers.get_all(HOST).into_iter();
     match (hosts.next(), hosts.next()) {
         (None, _) if version < Version::HTTP_11 => Ok(()),
         (Some(host), None) if is_host(host) => Ok(()),
-        _ => Err(Refusal::malformed("There must be one Host header: a name or an address, and at most a port.")),
+        _ => Err(Refusal::malformed(
+            "There must be one Host header: a name or an address, and at most a port.",
+        )),
     }
 }
 
 fn is_host(value: &HeaderValue) -> bool {
-    let Some(authority) = value.to_str().ok().and_then(|text| Authority::from_str(text).ok()) else { return false };
+    let Some(authority) = value
+        .to_str()
+        .ok()
+        .and_then(|text| Authority::from_str(text).ok())
+    else {
+        return false;
+    };
     let text = authority.as_str();
     let host = authority.host();
     !host.is_empty() && !text.contains('@') && (text == host || authority.port_u16().is_some())
@@ -62,7 +79,9 @@ mod tests {
     use super::*;
 
     fn code(request: http::request::Builder) -> Option<&'static str> {
-        check(&request.body(()).unwrap(), &Limits::default()).err().map(|refusal| refusal.error.code)
+        check(&request.body(()).unwrap(), &Limits::default())
+            .err()
+            .map(|refusal| refusal.error.code)
     }
 
     fn request() -> http::request::Builder {
@@ -71,17 +90,41 @@ mod tests {
 
     #[test]
     fn a_host_is_a_name_or_an_address_and_at_most_a_port() {
-        for host in ["gateway", "gateway:8080", "127.0.0.1:1", "[::1]", "[::1]:65535", "a-b.example"] {
+        for host in [
+            "gateway",
+            "gateway:8080",
+            "127.0.0.1:1",
+            "[::1]",
+            "[::1]:65535",
+            "a-b.example",
+        ] {
             assert_eq!(code(Request::get("/").header(HOST, host)), None, "{host}");
         }
-        for host in ["", " ", "a/#@b", "user@gateway", "gateway:", "gateway:x", "gateway:65536", "a b", "a?b"] {
-            assert_eq!(code(Request::get("/").header(HOST, host)), Some("invalid_value"), "{host}");
+        for host in [
+            "",
+            " ",
+            "a/#@b",
+            "user@gateway",
+            "gateway:",
+            "gateway:x",
+            "gateway:65536",
+            "a b",
+            "a?b",
+        ] {
+            assert_eq!(
+                code(Request::get("/").header(HOST, host)),
+                Some("invalid_value"),
+                "{host}"
+            );
         }
     }
 
     #[test]
     fn there_is_one_host_and_only_the_oldest_clients_go_without() {
-        assert_eq!(code(request().header(HOST, "gateway")), Some("invalid_value"));
+        assert_eq!(
+            code(request().header(HOST, "gateway")),
+            Some("invalid_value")
+        );
         assert_eq!(code(Request::get("/")), Some("invalid_value"));
         assert_eq!(code(Request::get("/").version(Version::HTTP_10)), None);
     }
@@ -89,10 +132,22 @@ mod tests {
     #[test]
     fn a_body_is_chunked_or_not_coded_at_all() {
         assert_eq!(code(request().header(TRANSFER_ENCODING, "Chunked")), None);
-        for coding in ["gzip, chunked", "chunked, chunked", "identity", "xchunked", "chunked;x"] {
-            assert_eq!(code(request().header(TRANSFER_ENCODING, coding)), Some("invalid_value"), "{coding}");
+        for coding in [
+            "gzip, chunked",
+            "chunked, chunked",
+            "identity",
+            "xchunked",
+            "chunked;x",
+        ] {
+            assert_eq!(
+                code(request().header(TRANSFER_ENCODING, coding)),
+                Some("invalid_value"),
+                "{coding}"
+            );
         }
-        let twice = request().header(TRANSFER_ENCODING, "chunked").header(TRANSFER_ENCODING, "chunked");
+        let twice = request()
+            .header(TRANSFER_ENCODING, "chunked")
+            .header(TRANSFER_ENCODING, "chunked");
         assert_eq!(code(twice), Some("invalid_value"));
     }
 
@@ -100,8 +155,14 @@ mod tests {
     fn a_request_is_about_a_path_of_bounded_length() {
         let host = |request: http::request::Builder| code(request.header(HOST, "gateway"));
         assert_eq!(host(Request::options("*")), Some("method_not_allowed"));
-        assert_eq!(host(Request::connect("example.org:443")), Some("method_not_allowed"));
+        assert_eq!(
+            host(Request::connect("example.org:443")),
+            Some("method_not_allowed")
+        );
         assert_eq!(host(Request::get(format!("/{}", "x".repeat(8191)))), None);
-        assert_eq!(host(Request::get(format!("/{}", "x".repeat(8192)))), Some("target_too_long"));
+        assert_eq!(
+            host(Request::get(format!("/{}", "x".repeat(8192)))),
+            Some("target_too_long")
+        );
     }
 }

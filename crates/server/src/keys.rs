@@ -22,10 +22,13 @@ pub(crate) struct GeneratedKey {
     pub(crate) key: Key,
 }
 
-/// Collects the keys of a run, and those of them that were generated for it. A key is generated only without a file
-/// (`from_file` is false) and without the environment variable of its scope. A file without keys is rejected: the
-/// gateway is never open.
-pub(crate) fn gather(config: &Config, from_file: bool) -> Result<(KeyRing, Vec<GeneratedKey>), ConfigError> {
+/// Collects the keys of a run, and those of them that were generated for it. A key is generated
+/// only without a file (`from_file` is false) and without the environment variable of its scope. A
+/// file without keys is rejected: the gateway is never open.
+pub(crate) fn gather(
+    config: &Config,
+    from_file: bool,
+) -> Result<(KeyRing, Vec<GeneratedKey>), ConfigError> {
     let mut entries = config.entries()?;
     let mut generated = Vec::new();
     for (scope, variable) in VARIABLES {
@@ -35,7 +38,11 @@ pub(crate) fn gather(config: &Config, from_file: bool) -> Result<(KeyRing, Vec<G
             None => {
                 let key = generate()?;
                 add(&mut entries, scope, &key);
-                generated.push(GeneratedKey { scope, variable, key });
+                generated.push(GeneratedKey {
+                    scope,
+                    variable,
+                    key,
+                });
             }
         }
     }
@@ -50,14 +57,18 @@ pub(crate) fn gather(config: &Config, from_file: bool) -> Result<(KeyRing, Vec<G
 
 /// Generates a key of 256 bits.
 pub(crate) fn generate() -> Result<Key, ConfigError> {
-    let bits = clock::random().map_err(|error| ConfigError::one(format!("cannot read random bytes: {error}")))?;
+    let bits = clock::random()
+        .map_err(|error| ConfigError::one(format!("cannot read random bytes: {error}")))?;
     Ok(Key::from_bits(bits))
 }
 
 fn from_environment(variable: &str) -> Result<Option<Key>, ConfigError> {
-    let Some(text) = env::var_os(variable).filter(|text| !text.is_empty()) else { return Ok(None) };
+    let Some(text) = env::var_os(variable).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
     let key = Key::parse(text.to_string_lossy().as_bytes());
-    key.map(Some).map_err(|error| ConfigError::one(format!("{variable}: {error}")))
+    key.map(Some)
+        .map_err(|error| ConfigError::one(format!("{variable}: {error}")))
 }
 
 /// Adds a key, or adds the scope to the same key if it is there already.
@@ -65,7 +76,11 @@ fn add(entries: &mut Vec<Entry>, scope: Scope, key: &Key) {
     let hash = KeyHash::of(key);
     match entries.iter_mut().find(|entry| entry.hash == hash) {
         Some(entry) => entry.scopes = entry.scopes.union(scope.into()),
-        None => entries.push(Entry::new(format!("{}-key", scope.as_str()), hash, Scopes::from(scope))),
+        None => entries.push(Entry::new(
+            format!("{}-key", scope.as_str()),
+            hash,
+            Scopes::from(scope),
+        )),
     }
 }
 
@@ -90,8 +105,12 @@ pub(crate) fn render_new(
     }
     // Parse the entry as a configuration would, to guarantee that it is valid.
     let lines = table.to_string();
-    let read: crate::config::key::Key = toml::from_str(&lines).map_err(|error| ConfigError::one(error.to_string()))?;
-    let config = Config { keys: vec![read], ..Config::default() };
+    let read: crate::config::key::Key =
+        toml::from_str(&lines).map_err(|error| ConfigError::one(error.to_string()))?;
+    let config = Config {
+        keys: vec![read],
+        ..Config::default()
+    };
     KeyRing::new(config.entries()?)?;
     Ok(format!(
         "{}\n\nThat was the key; it is not shown again. For the configuration:\n\n[[keys]]\n{lines}",
@@ -101,10 +120,16 @@ pub(crate) fn render_new(
 
 /// Converts a span from now to a point in time. Any other text is returned unchanged.
 fn resolve_expiry(text: &str) -> Result<String, ConfigError> {
-    let Ok(span) = text.parse::<jiff::Span>() else { return Ok(text.to_owned()) };
-    let now = jiff::Timestamp::from_second(clock::unix_seconds()).unwrap_or_default().to_zoned(jiff::tz::TimeZone::UTC);
+    let Ok(span) = text.parse::<jiff::Span>() else {
+        return Ok(text.to_owned());
+    };
+    let now = jiff::Timestamp::from_second(clock::unix_seconds())
+        .unwrap_or_default()
+        .to_zoned(jiff::tz::TimeZone::UTC);
     match now.checked_add(span) {
         Ok(end) if end > now => Ok(end.timestamp().to_string()),
-        _ => Err(ConfigError::one(format!("expires: '{text}' is not in the future"))),
+        _ => Err(ConfigError::one(format!(
+            "expires: '{text}' is not in the future"
+        ))),
     }
 }

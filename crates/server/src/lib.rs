@@ -1,6 +1,7 @@
 //! The gateway: configuration, listeners, routing, limits, bodies, metrics, log, shutdown.
 //!
-//! The binary `sluicegate` is [`main`]; [`EmbeddedGateway`] is a gateway without a process of its own.
+//! The binary `sluicegate` is [`main`]; [`EmbeddedGateway`] is a gateway without a process of its
+//! own.
 
 mod accept;
 mod admin;

@@ -23,7 +23,10 @@ mod tests {
         let (first, second) = (limiter.take("a"), limiter.take("a"));
         assert!(first.is_some() && second.is_some() && limiter.take("a").is_none());
         let third = limiter.take("b");
-        assert!(third.is_some() && limiter.take("b").is_none(), "three over all");
+        assert!(
+            third.is_some() && limiter.take("b").is_none(),
+            "three over all"
+        );
         drop(first);
         assert_eq!(limiter.taken(), 2);
         assert!(limiter.take("b").is_some());

@@ -1,5 +1,5 @@
-//! The log: one JSON object per line on standard error. A dedicated thread writes it, so that requests never block on
-//! it.
+//! The log: one JSON object per line on standard error. A dedicated thread writes it, so that
+//! requests never block on it.
 
 mod format;
 mod panic;
@@ -18,15 +18,20 @@ use crate::clock;
 
 /// Starts the log. Dropping the returned guard flushes it.
 ///
-/// `SLUICEGATE_LOG` is the filter, such as `warn` or `access=info`; default `info`. Lines that exceed the bounded queue
-/// are dropped rather than waited for. From here on panics are log lines too.
+/// `SLUICEGATE_LOG` is the filter, such as `warn` or `access=info`; default `info`. Lines that
+/// exceed the bounded queue are dropped rather than waited for. From here on panics are log lines
+/// too.
 pub(crate) fn start() -> io::Result<Writer> {
-    let filter = EnvFilter::try_from_env("SLUICEGATE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter =
+        EnvFilter::try_from_env("SLUICEGATE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let queue = Arc::new(Queue::default());
     let writer = Writer::start(Arc::clone(&queue), io::stderr())?;
     let _ = QUEUE.set(Arc::clone(&queue));
-    let subscriber = tracing_subscriber::registry().with(filter).with(Lines(queue));
-    // Not `init`: with a feature that another crate may enable, it captures the records of the `log` crate as well.
+    let subscriber = tracing_subscriber::registry()
+        .with(filter)
+        .with(Lines(queue));
+    // Not `init`: with a feature that another crate may enable, it captures the records of the
+    // `log` crate as well.
     tracing::subscriber::set_global_default(subscriber).map_err(io::Error::other)?;
     panic::hook(&PANICS);
     Ok(writer)

@@ -1,11 +1,12 @@
-//! The binary. All its code is in the library, so that tests can run a gateway in their own process.
+//! The binary. All its code is in the library, so that tests can run a gateway in their own
+//! process.
 
 use std::process::ExitCode;
 
 use tikv_jemallocator::Jemalloc;
 
-/// jemalloc, because it fragments least with the small, long-lived allocations of streams among the large, short-lived
-/// ones of unary requests.
+/// jemalloc, because it fragments least with the small, long-lived allocations of streams among the
+/// large, short-lived ones of unary requests.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 

@@ -45,16 +45,21 @@ struct Taken {
 impl Scene {
     /// Creates a gateway without a configuration file, with these engines.
     fn new(engines: Engines) -> Self {
-        let (policy, keys) =
-            Policy::read(&Config::default(), false, upstream::Network::default()).expect("the built-in policy");
-        Self { state: Arc::new(assemble(Config::default(), policy, engines, &[])), keys }
+        let (policy, keys) = Policy::read(&Config::default(), false, upstream::Network::default())
+            .expect("the built-in policy");
+        Self {
+            state: Arc::new(assemble(Config::default(), policy, engines, &[])),
+            keys,
+        }
     }
 
     /// Sends a request the way a connection would.
     async fn send(&self, path: &str, content_type: &str, body: &[u8]) -> Taken {
         let before = MEMORY.current_usage();
         MEMORY.reset_peak_usage();
-        let chunks = body.chunks(CHUNK).map(|chunk| Ok::<_, Infallible>(Frame::data(Bytes::copy_from_slice(chunk))));
+        let chunks = body
+            .chunks(CHUNK)
+            .map(|chunk| Ok::<_, Infallible>(Frame::data(Bytes::copy_from_slice(chunk))));
         let request = Request::post(path)
             .header(AUTHORIZATION, format!("Bearer {}", self.key(path)))
             .header(CONTENT_TYPE, content_type)
@@ -64,9 +69,17 @@ impl Scene {
         let mut response = gateway::answer(&self.state, request, &Arc::default()).await;
         let mut reply = 0;
         while let Some(frame) = response.body_mut().frame().await {
-            reply += frame.expect("replies do not fail").into_data().unwrap_or_default().len();
+            reply += frame
+                .expect("replies do not fail")
+                .into_data()
+                .unwrap_or_default()
+                .len();
         }
-        Taken { status: response.status(), peak: MEMORY.peak_usage().saturating_sub(before), reply }
+        Taken {
+            status: response.status(),
+            peak: MEMORY.peak_usage().saturating_sub(before),
+            reply,
+        }
     }
 
     fn key(&self, path: &str) -> &str {
@@ -75,23 +88,39 @@ impl Scene {
             _ if path.starts_with("/v1/messages") => Scope::Messages,
             _ => Scope::Text,
         };
-        self.keys.iter().find(|key| key.scope == scope).expect("a key").key.expose()
+        self.keys
+            .iter()
+            .find(|key| key.scope == scope)
+            .expect("a key")
+            .key
+            .expose()
     }
 }
 
-/// Runs `measure` in a child process that executes only the test of this path, because the allocator counts every
-/// thread.
+/// Runs `measure` in a child process that executes only the test of this path, because the
+/// allocator counts every thread.
 fn alone(test: &str, measure: impl Future<Output = ()>) {
     if std::env::var_os(MEASURE).is_some() {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build();
         return runtime.expect("a runtime").block_on(measure);
     }
     let this = std::env::current_exe().expect("a test has a path");
     let mut command = Command::new(this);
-    let output = command.args(["--exact", test, "--nocapture"]).env(MEASURE, "1").output();
+    let output = command
+        .args(["--exact", test, "--nocapture"])
+        .env(MEASURE, "1")
+        .output();
     let output = output.expect("a test can be run again");
-    let output_text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
-    assert!(output.status.success() && output_text.contains("1 passed"), "{output_text}");
+    let output_text = [output.stdout, output.stderr]
+        .map(|text| String::from_utf8_lossy(&text).into_owned())
+        .concat();
+    assert!(
+        output.status.success() && output_text.contains("1 passed"),
+        "{output_text}"
+    );
 }
 
 /// The size of the chunks that a connection reads.

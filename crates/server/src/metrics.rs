@@ -66,41 +66,73 @@ impl Metrics {
             duration: in_seconds(to, "request_duration", REQUEST_DURATION, duration),
             in_flight: registered(to, "in_flight", "Requests in flight"),
             connections: registered(to, "connections", "Open client connections"),
-            connections_ended: registered(to, "connections_ended", "Ended client connections by reason"),
-            connections_full: registered(to, "connections_full", "Times that the connection limit was reached"),
+            connections_ended: registered(
+                to,
+                "connections_ended",
+                "Ended client connections by reason",
+            ),
+            connections_full: registered(
+                to,
+                "connections_full",
+                "Times that the connection limit was reached",
+            ),
             reloads: registered(to, "config_reloads", "Configuration reloads by outcome"),
             fetches: registered(to, "fetches", "Images fetched for requests, by outcome"),
             upstream_failures: registered(to, "upstream_failures", UPSTREAM_FAILURES),
             panics: registered(to, "panics", "Caught panics"),
-            log_dropped: registered(to, "log_dropped", "Log lines that were dropped or could not be written"),
+            log_dropped: registered(
+                to,
+                "log_dropped",
+                "Log lines that were dropped or could not be written",
+            ),
             uptime: in_seconds(to, "uptime", "Time since the start", Gauge::default()),
             caught: AtomicU64::new(0),
             registry,
         }
     }
 
-    pub(crate) fn request_ended(&self, route: &'static str, status: u16, code: Option<&'static str>, took: Duration) {
-        let labels = RequestLabels { route, status, code: code.unwrap_or("") };
+    pub(crate) fn request_ended(
+        &self,
+        route: &'static str,
+        status: u16,
+        code: Option<&'static str>,
+        took: Duration,
+    ) {
+        let labels = RequestLabels {
+            route,
+            status,
+            code: code.unwrap_or(""),
+        };
         self.requests.get_or_create(&labels).inc();
         self.duration.observe(took.as_secs_f64());
     }
 
     pub(crate) fn stream_ended(&self, protocol: &'static str, outcome: Outcome) {
-        self.streams.get_or_create(&[("protocol", protocol), ("outcome", outcome.as_str())]).inc();
+        self.streams
+            .get_or_create(&[("protocol", protocol), ("outcome", outcome.as_str())])
+            .inc();
     }
 
     pub(crate) fn tokens(&self, usage: Usage) {
-        self.tokens.get_or_create(&[("direction", "input")]).inc_by(usage.input);
-        self.tokens.get_or_create(&[("direction", "output")]).inc_by(usage.output);
+        self.tokens
+            .get_or_create(&[("direction", "input")])
+            .inc_by(usage.input);
+        self.tokens
+            .get_or_create(&[("direction", "output")])
+            .inc_by(usage.output);
     }
 
     pub(crate) fn connection_closed(&self, reason: CloseReason) {
         self.connections.dec();
-        self.connections_ended.get_or_create(&[("reason", reason.as_str())]).inc();
+        self.connections_ended
+            .get_or_create(&[("reason", reason.as_str())])
+            .inc();
     }
 
     pub(crate) fn reloaded(&self, accepted: bool) {
-        self.reloads.get_or_create(&[("outcome", if accepted { "taken" } else { "refused" })]).inc();
+        self.reloads
+            .get_or_create(&[("outcome", if accepted { "taken" } else { "refused" })])
+            .inc();
     }
 
     pub(crate) fn fetched(&self, outcome: &'static str) {
@@ -108,7 +140,12 @@ impl Metrics {
     }
 
     pub(crate) fn upstream_failed(&self, upstream: &str, code: &'static str) {
-        self.upstream_failures.get_or_create(&UpstreamLabels { upstream: upstream.to_owned(), code }).inc();
+        self.upstream_failures
+            .get_or_create(&UpstreamLabels {
+                upstream: upstream.to_owned(),
+                code,
+            })
+            .inc();
     }
 
     pub(crate) fn panicked(&self) {
@@ -117,13 +154,16 @@ impl Metrics {
 
     /// Renders every metric in the Prometheus text format.
     pub(crate) fn render(&self, in_flight: usize, uptime: Duration) -> String {
-        self.in_flight.set(i64::try_from(in_flight).unwrap_or(i64::MAX));
+        self.in_flight
+            .set(i64::try_from(in_flight).unwrap_or(i64::MAX));
         self.uptime.set(uptime.as_secs_f64());
-        // The log's counter includes panics of decoders and engines, which end no stream by themselves, and all of
-        // `caught`.
+        // The log's counter includes panics of decoders and engines, which end no stream by
+        // themselves, and all of `caught`.
         let panics = self.caught.load(Ordering::Relaxed).max(log::panics());
         self.panics.inner().store(panics, Ordering::Relaxed);
-        self.log_dropped.inner().store(log::lost(), Ordering::Relaxed);
+        self.log_dropped
+            .inner()
+            .store(log::lost(), Ordering::Relaxed);
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = encode(&mut text, &self.registry);

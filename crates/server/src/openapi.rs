@@ -1,7 +1,8 @@
-//! The OpenAPI document of the served API, derived from the types that parse the requests and serialize the responses.
+//! The OpenAPI document of the served API, derived from the types that parse the requests and
+//! serialize the responses.
 //!
-//! It lists every possible status of each operation with media type, headers and schema, so that the running gateway
-//! can be tested against it: see `cargo xtask schemathesis`.
+//! It lists every possible status of each operation with media type, headers and schema, so that
+//! the running gateway can be tested against it: see `cargo xtask schemathesis`.
 
 mod examples;
 mod exchange;
@@ -25,7 +26,10 @@ pub(crate) fn document() -> Value {
     let mut responses = Map::new();
     for operation in &operations {
         let method = operation.endpoint.allow().to_ascii_lowercase();
-        paths.insert(operation.path.to_owned(), json!({ (method): operation.describe(&mut responses) }));
+        paths.insert(
+            operation.path.to_owned(),
+            json!({ (method): operation.describe(&mut responses) }),
+        );
     }
     json!({
         "openapi": "3.1.0",
@@ -89,19 +93,74 @@ fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     let messages_error = schemas.written::<messages::ErrorBody>("Messages");
     let of = |endpoint, path, id, summary, exchange| {
         let error = operation::error(path, &openai_error, &messages_error);
-        Operation { endpoint, path, id, summary, exchange, error }
+        Operation {
+            endpoint,
+            path,
+            id,
+            summary,
+            exchange,
+            error,
+        }
     };
     let counting = "How many tokens a message's prompt has";
     let any_model = Endpoint::Model("{id}".to_owned());
     vec![
-        of(Endpoint::Responses, "/v1/responses", "createResponse", "A model's response", responses),
-        of(Endpoint::Chat, "/v1/chat/completions", "createChatCompletion", "A chat completion", chat),
-        of(Endpoint::Messages, "/v1/messages", "createMessage", "A message", messages),
-        of(Endpoint::CountTokens, "/v1/messages/count_tokens", "countTokens", counting, count),
-        of(Endpoint::ImageGenerations, "/v1/images/generations", "createImage", "Pictures from a prompt", generations),
-        of(Endpoint::ImageEdits, "/v1/images/edits", "createImageEdit", "Pictures from pictures", edits),
-        of(Endpoint::Models, "/v1/models", "listModels", "The models that the key may use", list),
-        of(any_model, "/v1/models/{id}", "retrieveModel", "One model", model),
+        of(
+            Endpoint::Responses,
+            "/v1/responses",
+            "createResponse",
+            "A model's response",
+            responses,
+        ),
+        of(
+            Endpoint::Chat,
+            "/v1/chat/completions",
+            "createChatCompletion",
+            "A chat completion",
+            chat,
+        ),
+        of(
+            Endpoint::Messages,
+            "/v1/messages",
+            "createMessage",
+            "A message",
+            messages,
+        ),
+        of(
+            Endpoint::CountTokens,
+            "/v1/messages/count_tokens",
+            "countTokens",
+            counting,
+            count,
+        ),
+        of(
+            Endpoint::ImageGenerations,
+            "/v1/images/generations",
+            "createImage",
+            "Pictures from a prompt",
+            generations,
+        ),
+        of(
+            Endpoint::ImageEdits,
+            "/v1/images/edits",
+            "createImageEdit",
+            "Pictures from pictures",
+            edits,
+        ),
+        of(
+            Endpoint::Models,
+            "/v1/models",
+            "listModels",
+            "The models that the key may use",
+            list,
+        ),
+        of(
+            any_model,
+            "/v1/models/{id}",
+            "retrieveModel",
+            "One model",
+            model,
+        ),
     ]
 }
 

@@ -32,7 +32,9 @@ impl Outcome {
         match error {
             EngineError::ContextLength { .. } | EngineError::Unsupported { .. } => Self::Refused,
             EngineError::Rejected { .. } => Self::Refused,
-            EngineError::Busy | EngineError::RateLimited { .. } | EngineError::Overloaded { .. } => Self::Shed,
+            EngineError::Busy
+            | EngineError::RateLimited { .. }
+            | EngineError::Overloaded { .. } => Self::Shed,
             EngineError::Named(StreamCode::InvalidPrompt) => Self::Refused,
             EngineError::Named(StreamCode::ServerIsOverloaded | StreamCode::SlowDown) => Self::Shed,
             EngineError::Timeout(_) => Self::Timeout,
@@ -80,7 +82,8 @@ mod tests {
 
     #[test]
     fn refusals_are_counted_by_their_status() {
-        let outcome = |kind| Outcome::of_refusal(&ApiError::new(kind, "code", "A message.")).as_str();
+        let outcome =
+            |kind| Outcome::of_refusal(&ApiError::new(kind, "code", "A message.")).as_str();
         assert_eq!(outcome(ErrorKind::InvalidRequest), "refused");
         assert_eq!(outcome(ErrorKind::Authentication), "refused");
         assert_eq!(outcome(ErrorKind::RequestTimeout), "timeout");

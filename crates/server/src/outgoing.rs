@@ -10,22 +10,38 @@ use wire::{Piece, Splice};
 use crate::attempt::TargetFailure;
 use crate::targets::UpstreamTarget;
 
-/// Sends a request to a text upstream and reads the head of its response. It is retried once, if this is the `first`
-/// target of the request.
+/// Sends a request to a text upstream and reads the head of its response. It is retried once, if
+/// this is the `first` target of the request.
 pub(crate) async fn send(
     server: &UpstreamTarget,
     outgoing: &Outgoing,
     deadline: Instant,
     first: bool,
 ) -> Result<Answer, TargetFailure> {
-    let incoming = server.upstream.send_with_retry(outgoing, deadline, first).await;
-    Answer::read(incoming.map_err(TargetFailure::of)?, MAX_REPLY).await.map_err(TargetFailure::of)
+    let incoming = server
+        .upstream
+        .send_with_retry(outgoing, deadline, first)
+        .await;
+    Answer::read(incoming.map_err(TargetFailure::of)?, MAX_REPLY)
+        .await
+        .map_err(TargetFailure::of)
 }
 
 /// Returns a request with a JSON body.
-pub(crate) fn json(path: &'static str, headers: HeaderMap, body: impl Into<Payload>, accept_stream: bool) -> Outgoing {
+pub(crate) fn json(
+    path: &'static str,
+    headers: HeaderMap,
+    body: impl Into<Payload>,
+    accept_stream: bool,
+) -> Outgoing {
     let content_type = HeaderValue::from_static("application/json");
-    Outgoing { path, content_type, headers, body: body.into(), accept_stream }
+    Outgoing {
+        path,
+        content_type,
+        headers,
+        body: body.into(),
+        accept_stream,
+    }
 }
 
 /// Returns the headers of a client with these `names`, which are the ones that are forwarded.
@@ -51,7 +67,10 @@ pub(crate) const fn path(protocol: Protocol) -> &'static str {
 /// Replaces the client's name of the model with the upstream's.
 pub(crate) fn replace_model(splice: &mut Splice<'_>, from: &str, to: &str) {
     if from != to {
-        splice.replace(&["model"], serde_json::Value::from(to).to_string().as_bytes());
+        splice.replace(
+            &["model"],
+            serde_json::Value::from(to).to_string().as_bytes(),
+        );
     }
 }
 
@@ -61,11 +80,15 @@ pub(crate) fn edited_chunks(splice: &Splice<'_>, whole: &Bytes) -> Vec<Bytes> {
         Piece::Kept(range) => whole.slice(range),
         Piece::New(bytes) => Bytes::copy_from_slice(bytes),
     };
-    splice.pieces().map(piece).filter(|piece| !piece.is_empty()).collect()
+    splice
+        .pieces()
+        .map(piece)
+        .filter(|piece| !piece.is_empty())
+        .collect()
 }
 
 /// The largest unary reply of a text protocol, in bytes.
 const MAX_REPLY: usize = 32 << 20;
-/// The longest stream of a text protocol, in bytes. An event is many times as long as its text, and the text is
-/// buffered to the end, for the terminal event or for a unary reply.
+/// The longest stream of a text protocol, in bytes. An event is many times as long as its text, and
+/// the text is buffered to the end, for the terminal event or for a unary reply.
 pub(crate) const MAX_STREAM: usize = 4 * MAX_REPLY;

@@ -1,7 +1,7 @@
 //! The policy: the part of a configuration that can be reloaded while the gateway serves.
 //!
-//! It is reloaded on SIGHUP and when the file changes. A request keeps the policy that it started with, and an invalid
-//! file changes nothing.
+//! It is reloaded on SIGHUP and when the file changes. A request keeps the policy that it started
+//! with, and an invalid file changes nothing.
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -31,8 +31,8 @@ pub(crate) struct Policy {
 pub(crate) struct Policies(RwLock<Arc<Policy>>);
 
 impl Policy {
-    /// Builds the policy of a configuration, and returns the keys that were generated for it. Its upstreams are reached
-    /// over `network`.
+    /// Builds the policy of a configuration, and returns the keys that were generated for it. Its
+    /// upstreams are reached over `network`.
     pub(crate) fn read(
         config: &Config,
         from_file: bool,
@@ -41,13 +41,22 @@ impl Policy {
         let (keys, generated) = keys::gather(config, from_file)?;
         let catalog = config.catalog()?;
         let routes = Routes::new(config, &catalog, network)?;
-        Ok((Self { keys, catalog, routes }, generated))
+        Ok((
+            Self {
+                keys,
+                catalog,
+                routes,
+            },
+            generated,
+        ))
     }
 
     /// True if a model needs the embedded image engine (`images`) or text engine.
     pub(crate) fn needs_embedded(&self, images: bool) -> bool {
         let is_of = |family| (family == Family::Images) == images;
-        self.catalog.iter().any(|model| is_of(model.family) && self.routes.uses_embedded(&model.id))
+        self.catalog
+            .iter()
+            .any(|model| is_of(model.family) && self.routes.uses_embedded(&model.id))
     }
 
     /// Builds the policy of a changed configuration. Unchanged upstreams keep their connections.
@@ -55,11 +64,20 @@ impl Policy {
         let (keys, _) = keys::gather(config, true)?;
         let catalog = config.catalog()?;
         let routes = Routes::reload(config, &catalog, &before.routes)?;
-        let policy = Self { keys, catalog, routes };
-        for (images, is_loaded, kind) in [(false, engines.text, "text"), (true, engines.images, "image")] {
+        let policy = Self {
+            keys,
+            catalog,
+            routes,
+        };
+        for (images, is_loaded, kind) in [
+            (false, engines.text, "text"),
+            (true, engines.images, "image"),
+        ] {
             if policy.needs_embedded(images) && !is_loaded && !before.needs_embedded(images) {
                 let why = "which was not loaded at the start: restart to load it";
-                return Err(ConfigError::one(format!("a model needs the embedded {kind} engine, {why}")));
+                return Err(ConfigError::one(format!(
+                    "a model needs the embedded {kind} engine, {why}"
+                )));
             }
         }
         Ok(policy)
@@ -105,7 +123,10 @@ pub(crate) async fn watch_file(
         let before = policies.current();
         match Config::load(&path).and_then(|config| Policy::reload(&config, &before, engines)) {
             Ok(policy) => {
-                tracing::info!(keys = policy.keys.entries().count(), "configuration reloaded");
+                tracing::info!(
+                    keys = policy.keys.entries().count(),
+                    "configuration reloaded"
+                );
                 policies.replace(policy);
                 metrics.reloaded(true);
             }
@@ -117,8 +138,8 @@ pub(crate) async fn watch_file(
     }
 }
 
-/// Waits until the file differs from the one that was `seen` last and has not changed for one poll interval, so that a
-/// file is not read while it is being written. A deleted file is waited for.
+/// Waits until the file differs from the one that was `seen` last and has not changed for one poll
+/// interval, so that a file is not read while it is being written. A deleted file is waited for.
 async fn changed(path: &Path, seen: Option<FileVersion>) {
     let mut previous = seen;
     loop {
@@ -131,8 +152,8 @@ async fn changed(path: &Path, seen: Option<FileVersion>) {
     }
 }
 
-/// The attributes that identify a version of the file. The device and inode detect a file that was replaced by another
-/// one, for example through a symbolic link, with the same age and length.
+/// The attributes that identify a version of the file. The device and inode detect a file that was
+/// replaced by another one, for example through a symbolic link, with the same age and length.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct FileVersion {
     modified: SystemTime,
@@ -142,7 +163,11 @@ struct FileVersion {
 
 fn file_version(path: &Path) -> io::Result<FileVersion> {
     let found = std::fs::metadata(path)?;
-    Ok(FileVersion { modified: found.modified()?, length: found.len(), number: (found.dev(), found.ino()) })
+    Ok(FileVersion {
+        modified: found.modified()?,
+        length: found.len(),
+        number: (found.dev(), found.ino()),
+    })
 }
 
 /// The interval at which the file is checked for changes.

@@ -37,7 +37,8 @@ pub(crate) struct Record {
     /// The target that answers, once known: the name of an upstream, or `embedded`.
     pub(crate) served_by: Arc<OnceLock<String>>,
     pub(crate) stream: bool,
-    /// The outcome. A record that is dropped without one means that the client disconnected, or a panic.
+    /// The outcome. A record that is dropped without one means that the client disconnected, or a
+    /// panic.
     pub(crate) outcome: Option<Outcome>,
     pub(crate) usage: Option<Usage>,
     /// The tokens used by a reply that is relayed without buffering, known with its last byte.
@@ -75,7 +76,11 @@ impl Record {
     /// Notes the end of an answer that its engine brought to its end.
     pub(crate) fn finish(&mut self, end: End) {
         self.usage = end.usage;
-        self.end(if end.incomplete { Outcome::Incomplete } else { Outcome::Completed });
+        self.end(if end.incomplete {
+            Outcome::Incomplete
+        } else {
+            Outcome::Completed
+        });
     }
 
     /// Sets the outcome. The first one that is set wins.
@@ -87,17 +92,21 @@ impl Record {
 impl Drop for Record {
     fn drop(&mut self) {
         if self.outcome.is_none() && std::thread::panicking() {
-            (self.status, self.code, self.outcome) = (500, Some("server_error"), Some(Outcome::Internal));
+            (self.status, self.code, self.outcome) =
+                (500, Some("server_error"), Some(Outcome::Internal));
         }
         let outcome = self.outcome.unwrap_or_else(|| self.connection.outcome());
         let is_client_abort = matches!(outcome, Outcome::ClientGone | Outcome::SlowReader);
         let status = if is_client_abort { 499 } else { self.status };
         let took = self.started.elapsed();
-        self.metrics.request_ended(self.route, status, self.code, took);
+        self.metrics
+            .request_ended(self.route, status, self.code, took);
         if self.stream {
             self.metrics.stream_ended(self.route, outcome);
         }
-        let usage = self.usage.or_else(|| self.relayed_usage.as_ref()?.get().copied());
+        let usage = self
+            .usage
+            .or_else(|| self.relayed_usage.as_ref()?.get().copied());
         if let Some(usage) = usage {
             self.metrics.tokens(usage);
         }
@@ -137,14 +146,23 @@ mod tests {
     use super::*;
 
     /// Outcomes that code can set.
-    const OUTCOMES: [Outcome; 4] =
-        [Outcome::Completed, Outcome::UpstreamTruncated, Outcome::Timeout, Outcome::Shutdown];
+    const OUTCOMES: [Outcome; 4] = [
+        Outcome::Completed,
+        Outcome::UpstreamTruncated,
+        Outcome::Timeout,
+        Outcome::Shutdown,
+    ];
 
     /// Returns the series of a counter with their values.
     fn counted(metrics: &Metrics, name: &str) -> Vec<(String, u64)> {
         let text = metrics.render(0, Duration::ZERO);
-        let lines = text.lines().filter(|line| line.starts_with(&format!("sluicegate_{name}_total{{")));
-        lines.filter_map(|line| line.rsplit_once(' ')).map(|(at, n)| (at.to_owned(), n.parse().unwrap())).collect()
+        let lines = text
+            .lines()
+            .filter(|line| line.starts_with(&format!("sluicegate_{name}_total{{")));
+        lines
+            .filter_map(|line| line.rsplit_once(' '))
+            .map(|(at, n)| (at.to_owned(), n.parse().unwrap()))
+            .collect()
     }
 
     fn stream(metrics: &Arc<Metrics>) -> Record {
@@ -154,12 +172,14 @@ mod tests {
         record
     }
 
-    /// A request has one outcome, regardless of which outcomes are set in which order: the first one that is set, or
-    /// else that its client disconnected. No other task can report a second one, because a record has one owner and
-    /// cannot be cloned.
+    /// A request has one outcome, regardless of which outcomes are set in which order: the first
+    /// one that is set, or else that its client disconnected. No other task can report a second
+    /// one, because a record has one owner and cannot be cloned.
     #[test]
     fn c06_a_request_has_exactly_one_outcome() {
-        let orders = OUTCOMES.iter().flat_map(|first| OUTCOMES.iter().map(move |second| vec![*first, *second]));
+        let orders = OUTCOMES
+            .iter()
+            .flat_map(|first| OUTCOMES.iter().map(move |second| vec![*first, *second]));
         for noted in orders.chain([vec![], vec![Outcome::Completed]]) {
             let metrics = Arc::new(Metrics::new());
             let mut record = stream(&metrics);
@@ -168,15 +188,28 @@ mod tests {
             }
             drop(record);
             let expected = noted.first().copied().unwrap_or(Outcome::ClientGone);
-            let (streams, requests) = (counted(&metrics, "streams_ended"), counted(&metrics, "requests"));
+            let (streams, requests) = (
+                counted(&metrics, "streams_ended"),
+                counted(&metrics, "requests"),
+            );
             assert_eq!(streams.iter().map(|(_, n)| n).sum::<u64>(), 1, "{noted:?}");
-            assert!(streams[0].0.contains(&format!("outcome=\"{}\"", expected.as_str())), "{noted:?}: {streams:?}");
+            assert!(
+                streams[0]
+                    .0
+                    .contains(&format!("outcome=\"{}\"", expected.as_str())),
+                "{noted:?}: {streams:?}"
+            );
             assert_eq!(requests.iter().map(|(_, n)| n).sum::<u64>(), 1, "{noted:?}");
-            assert_eq!(requests[0].0.contains("status=\"499\""), expected == Outcome::ClientGone, "{requests:?}");
+            assert_eq!(
+                requests[0].0.contains("status=\"499\""),
+                expected == Outcome::ClientGone,
+                "{requests:?}"
+            );
         }
     }
 
-    /// Concurrent requests share only the counters: when many end at once, none is lost and none counted twice.
+    /// Concurrent requests share only the counters: when many end at once, none is lost and none
+    /// counted twice.
     #[test]
     fn c06_outcomes_that_come_at_once_are_all_counted_once() {
         const EACH: usize = 200;
@@ -196,11 +229,15 @@ mod tests {
             }
         });
         let streams = counted(&metrics, "streams_ended");
-        assert_eq!(streams.iter().map(|(_, n)| *n).collect::<Vec<_>>(), [4 * EACH as u64; 2], "{streams:?}");
+        assert_eq!(
+            streams.iter().map(|(_, n)| *n).collect::<Vec<_>>(),
+            [4 * EACH as u64; 2],
+            "{streams:?}"
+        );
     }
 
-    /// A record that could be cloned could be reported twice. This function compiles only while `Record` is not
-    /// `Clone`.
+    /// A record that could be cloned could be reported twice. This function compiles only while
+    /// `Record` is not `Clone`.
     #[allow(dead_code, reason = "that it compiles is what is shown")]
     fn a_record_cannot_be_cloned() {
         trait Ambiguous<A> {

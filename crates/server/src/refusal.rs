@@ -13,7 +13,8 @@ use crate::clock;
 pub(crate) enum Style {
     /// `{"error": {…}}`, see <https://platform.openai.com/docs/guides/error-codes>.
     OpenAi,
-    /// `{"type": "error", "error": {…}, "request_id": …}`, see <https://docs.anthropic.com/en/api/errors>.
+    /// `{"type": "error", "error": {…}, "request_id": …}`, see
+    /// <https://docs.anthropic.com/en/api/errors>.
     Messages,
 }
 
@@ -24,8 +25,8 @@ pub(crate) struct Refusal {
     pub(crate) error: ApiError,
     /// The allowed methods, as in the header `Allow`, if the method was not allowed.
     pub(crate) allow: Option<&'static str>,
-    /// True if the connection is closed after the response, because the rest of the request is not waited for or cannot
-    /// be distinguished from the next one.
+    /// True if the connection is closed after the response, because the rest of the request is not
+    /// waited for or cannot be distinguished from the next one.
     pub(crate) closes: bool,
     /// True if the client has disconnected, so that the response is not sent.
     pub(crate) is_client_gone: bool,
@@ -35,21 +36,34 @@ pub(crate) struct Refusal {
 
 impl From<ApiError> for Refusal {
     fn from(error: ApiError) -> Self {
-        let closes =
-            [ErrorKind::TooLarge, ErrorKind::RequestTimeout, ErrorKind::MethodNotAllowed].contains(&error.kind);
-        Self { error, allow: None, closes, is_client_gone: false, cause: None }
+        let closes = [
+            ErrorKind::TooLarge,
+            ErrorKind::RequestTimeout,
+            ErrorKind::MethodNotAllowed,
+        ]
+        .contains(&error.kind);
+        Self {
+            error,
+            allow: None,
+            closes,
+            is_client_gone: false,
+            cause: None,
+        }
     }
 }
 
 /// The failure of an engine or upstream, before an answer has started.
 impl From<EngineError> for Refusal {
     fn from(error: EngineError) -> Self {
-        Self { cause: cause(&error).map(Into::into), ..translate::api_error(&error).into() }
+        Self {
+            cause: cause(&error).map(Into::into),
+            ..translate::api_error(&error).into()
+        }
     }
 }
 
-/// Returns the cause of an engine's failure for the log. An unsupported request has none: its text may quote the
-/// client.
+/// Returns the cause of an engine's failure for the log. An unsupported request has none: its text
+/// may quote the client.
 pub(crate) fn cause(error: &EngineError) -> Option<String> {
     (!matches!(error, EngineError::Unsupported { .. })).then(|| error.to_string())
 }
@@ -57,30 +71,48 @@ pub(crate) fn cause(error: &EngineError) -> Option<String> {
 impl Refusal {
     /// The request failed within the gateway, for this reason, which only the log gets.
     pub(crate) fn internal(cause: impl Into<Box<str>>) -> Self {
-        Self { cause: Some(cause.into()), ..ApiError::server_error().into() }
+        Self {
+            cause: Some(cause.into()),
+            ..ApiError::server_error().into()
+        }
     }
 
     pub(crate) fn not_found(method: &http::Method, path: &str) -> Self {
         let path = wire::truncate_for_error(path);
-        ApiError::new(ErrorKind::NotFound, "not_found", format!("No such path: {method} {path}.")).into()
+        ApiError::new(
+            ErrorKind::NotFound,
+            "not_found",
+            format!("No such path: {method} {path}."),
+        )
+        .into()
     }
 
     pub(crate) fn method(method: &http::Method, path: &str, allow: &'static str) -> Self {
         let sentence = format!("Method {method} is not allowed for {path}.");
         let error = ApiError::new(ErrorKind::MethodNotAllowed, "method_not_allowed", sentence);
-        Self { allow: Some(allow), ..error.into() }
+        Self {
+            allow: Some(allow),
+            ..error.into()
+        }
     }
 
-    /// The request violates the framing of HTTP/1.1. Its end is in doubt, so nothing is read after it.
+    /// The request violates the framing of HTTP/1.1. Its end is in doubt, so nothing is read after
+    /// it.
     pub(crate) fn malformed(sentence: &'static str) -> Self {
         let error = ApiError::new(ErrorKind::InvalidRequest, "invalid_value", sentence);
-        Self { closes: true, ..error.into() }
+        Self {
+            closes: true,
+            ..error.into()
+        }
     }
 
     pub(crate) fn no_path(method: &http::Method) -> Self {
         let sentence = format!("Method {method} is not allowed without a path.");
         let error = ApiError::new(ErrorKind::MethodNotAllowed, "method_not_allowed", sentence);
-        Self { allow: Some("GET, POST"), ..error.into() }
+        Self {
+            allow: Some("GET, POST"),
+            ..error.into()
+        }
     }
 
     pub(crate) fn target_too_long() -> Self {
@@ -95,7 +127,12 @@ impl Refusal {
 
     /// The key is not valid. Unknown, revoked and expired keys are not distinguished.
     pub(crate) fn invalid_key() -> Self {
-        ApiError::new(ErrorKind::Authentication, "invalid_api_key", "The API key is not valid.").into()
+        ApiError::new(
+            ErrorKind::Authentication,
+            "invalid_api_key",
+            "The API key is not valid.",
+        )
+        .into()
     }
 
     /// The key lacks the scope of this model family.
@@ -109,23 +146,41 @@ impl Refusal {
 
     pub(crate) fn model(id: &str) -> Self {
         let sentence = format!("This key has no permission for the model '{id}'.");
-        ApiError::new(ErrorKind::Permission, "insufficient_permissions", sentence).with_param("model").into()
+        ApiError::new(ErrorKind::Permission, "insufficient_permissions", sentence)
+            .with_param("model")
+            .into()
     }
 
     pub(crate) fn too_large() -> Self {
-        ApiError::new(ErrorKind::TooLarge, "request_too_large", "The request body is larger than the limit.").into()
+        ApiError::new(
+            ErrorKind::TooLarge,
+            "request_too_large",
+            "The request body is larger than the limit.",
+        )
+        .into()
     }
 
     pub(crate) fn media_type(accepted: &str, found: &str) -> Self {
         let found = wire::truncate_for_error(found);
         let sentence = format!("Content-Type must be {accepted}, but it is '{found}'.");
-        ApiError::new(ErrorKind::UnsupportedMediaType, "unsupported_media_type", sentence).into()
+        ApiError::new(
+            ErrorKind::UnsupportedMediaType,
+            "unsupported_media_type",
+            sentence,
+        )
+        .into()
     }
 
     /// The body is compressed.
     pub(crate) fn content_encoding() -> Self {
-        let sentence = "Compressed request bodies are not supported; send the body without Content-Encoding.";
-        ApiError::new(ErrorKind::UnsupportedMediaType, "unsupported_media_type", sentence).into()
+        let sentence =
+            "Compressed request bodies are not supported; send the body without Content-Encoding.";
+        ApiError::new(
+            ErrorKind::UnsupportedMediaType,
+            "unsupported_media_type",
+            sentence,
+        )
+        .into()
     }
 
     pub(crate) fn slow_upload() -> Self {
@@ -140,19 +195,27 @@ impl Refusal {
 
     /// The client disconnected before its body was complete.
     pub(crate) fn client_gone() -> Self {
-        Self { is_client_gone: true, ..Self::broken_upload() }
+        Self {
+            is_client_gone: true,
+            ..Self::broken_upload()
+        }
     }
 
     /// The memory for uploads is exhausted.
     pub(crate) fn overloaded() -> Self {
         let sentence = "The service is overloaded; try again in 1s.";
-        ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence).with_retry_after(1).into()
+        ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence)
+            .with_retry_after(1)
+            .into()
     }
 
-    /// The shutdown aborts the request before the answer has started. Another process may answer it.
+    /// The shutdown aborts the request before the answer has started. Another process may answer
+    /// it.
     pub(crate) fn shutting_down() -> Self {
         let sentence = "The service is shutting down.";
-        ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence).with_retry_after(2).into()
+        ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence)
+            .with_retry_after(2)
+            .into()
     }
 
     /// The request timeout passed without an answer.
@@ -162,7 +225,9 @@ impl Refusal {
 
     pub(crate) fn no_engine() -> Self {
         let sentence = "No engine is configured for this model.";
-        ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence).with_retry_after(30).into()
+        ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence)
+            .with_retry_after(30)
+            .into()
     }
 
     /// Returns the response, with all headers but the common ones.
@@ -170,9 +235,10 @@ impl Refusal {
         let kind = self.error.kind;
         let (status, body) = match style {
             Style::OpenAi => (kind.status(), serde_json::to_vec(&self.error.body())),
-            Style::Messages => {
-                (messages::status(kind), serde_json::to_vec(&messages::ErrorBody::new(&self.error, request_id)))
-            }
+            Style::Messages => (
+                messages::status(kind),
+                serde_json::to_vec(&messages::ErrorBody::new(&self.error, request_id)),
+            ),
         };
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         // Both bodies consist of strings, which can always be serialized.
@@ -187,7 +253,10 @@ impl Refusal {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(seconds) = self.error.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
-            headers.insert(HeaderName::from_static("retry-after-ms"), HeaderValue::from(jittered_ms(seconds)));
+            headers.insert(
+                HeaderName::from_static("retry-after-ms"),
+                HeaderValue::from(jittered_ms(seconds)),
+            );
         }
         match self.error.kind {
             ErrorKind::Authentication => {
@@ -214,8 +283,8 @@ impl Refusal {
 /// A header of the official clients: it overrides what they conclude from the status.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
-/// Converts seconds to milliseconds and adds up to a second of jitter, so that clients that are refused together do not
-/// retry together. The official clients prefer this to the whole seconds.
+/// Converts seconds to milliseconds and adds up to a second of jitter, so that clients that are
+/// refused together do not retry together. The official clients prefer this to the whole seconds.
 fn jittered_ms(seconds: u32) -> u64 {
     let jitter = u64::try_from(clock::random_bits() % 1000).unwrap_or_default();
     u64::from(seconds) * 1000 + jitter

@@ -28,9 +28,14 @@ pub(crate) enum ReplyBody {
 }
 
 impl ReplyBody {
-    /// Returns the body with the record of its request, which ends with the last byte. A short reply is written at
-    /// once, so its record ends here.
-    pub(crate) fn into_body(self, mut record: Record, deadline: Instant, state: &ServerState) -> Body {
+    /// Returns the body with the record of its request, which ends with the last byte. A short
+    /// reply is written at once, so its record ends here.
+    pub(crate) fn into_body(
+        self,
+        mut record: Record,
+        deadline: Instant,
+        state: &ServerState,
+    ) -> Body {
         let abort = state.lifecycle.aborting();
         match self {
             Self::Buffered(body) if body.is_short() => {
@@ -48,7 +53,9 @@ impl ReplyBody {
 
 /// Returns a response of status 200 with `value` as JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<Response<ReplyBody>, Refusal> {
-    Ok(json_bytes(serde_json::to_vec(value).map_err(unserializable)?.into()))
+    Ok(json_bytes(
+        serde_json::to_vec(value).map_err(unserializable)?.into(),
+    ))
 }
 
 pub(crate) fn unserializable(error: serde_json::Error) -> Refusal {
@@ -63,13 +70,18 @@ pub(crate) fn json_bytes(body: Bytes) -> Response<ReplyBody> {
 /// Returns a response of status 200 with this body, which is JSON.
 pub(crate) fn json_reply(body: ReplyBody) -> Response<ReplyBody> {
     let mut response = Response::new(body);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+        .headers_mut()
+        .insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 
-/// Streams the answer of an attempt. A failure is an HTTP status for at most one keep-alive interval; once the answer has
-/// started, or that interval has passed, the status is 200 and a failure is an event of the stream.
+/// Streams the answer of an attempt. A failure is an HTTP status for at most one keep-alive
+/// interval; once the answer has started, or that interval has passed, the status is 200 and a
+/// failure is an event of the stream.
 pub(crate) async fn stream<E: Send + 'static>(
     mut attempt: Attempt<E>,
     encoder: E,
@@ -81,7 +93,10 @@ pub(crate) async fn stream<E: Send + 'static>(
             let Started { dropped, answer } = started?;
             (answer(encoder), dropped)
         }
-        Err(_) => (PendingAnswer::boxed(attempt, encoder, write_failure), Vec::new()),
+        Err(_) => (
+            PendingAnswer::boxed(attempt, encoder, write_failure),
+            Vec::new(),
+        ),
     };
     let mut response = event_stream(ReplyBody::Stream(answer));
     name_dropped(response.headers_mut(), &dropped);
@@ -91,9 +106,15 @@ pub(crate) async fn stream<E: Send + 'static>(
 pub(crate) fn event_stream(body: ReplyBody) -> Response<ReplyBody> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/event-stream; charset=utf-8"),
+    );
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    headers.insert(
+        HeaderName::from_static("x-accel-buffering"),
+        HeaderValue::from_static("no"),
+    );
     response
 }
 

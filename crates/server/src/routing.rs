@@ -27,7 +27,8 @@ pub(crate) enum Endpoint {
 }
 
 impl Endpoint {
-    /// Returns the endpoint of a method and path, 404 for an unknown path, or 405 for a method that it does not allow.
+    /// Returns the endpoint of a method and path, 404 for an unknown path, or 405 for a method that
+    /// it does not allow.
     pub(crate) fn of(method: &Method, path: &str) -> Result<Self, Refusal> {
         let endpoint = match path {
             "/v1/responses" => Self::Responses,
@@ -43,7 +44,11 @@ impl Endpoint {
             },
         };
         let allow = endpoint.allow();
-        if allow == method.as_str() { Ok(endpoint) } else { Err(Refusal::method(method, path, allow)) }
+        if allow == method.as_str() {
+            Ok(endpoint)
+        } else {
+            Err(Refusal::method(method, path, allow))
+        }
     }
 
     /// The one allowed method of the endpoint.
@@ -66,7 +71,10 @@ impl Endpoint {
 
     /// True if `x-api-key` is accepted besides `Authorization`.
     pub(crate) fn takes_x_api_key(&self) -> bool {
-        matches!(self, Self::Messages | Self::CountTokens | Self::Models | Self::Model(_))
+        matches!(
+            self,
+            Self::Messages | Self::CountTokens | Self::Models | Self::Model(_)
+        )
     }
 
     /// The value in logs and metrics, from a closed list.
@@ -84,11 +92,15 @@ impl Endpoint {
     }
 }
 
-/// The error format of a path, known or not. The model list serves both protocol families, which differ in their
-/// headers.
+/// The error format of a path, known or not. The model list serves both protocol families, which
+/// differ in their headers.
 pub(crate) fn style(path: &str, headers: &http::HeaderMap) -> Style {
-    let is_under = |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    let is_messages_client = || headers.contains_key("anthropic-version") || headers.contains_key("x-api-key");
+    let is_under = |root: &str| {
+        path.strip_prefix(root)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let is_messages_client =
+        || headers.contains_key("anthropic-version") || headers.contains_key("x-api-key");
     if is_under("/v1/messages") || (is_under("/v1/models") && is_messages_client()) {
         Style::Messages
     } else {
@@ -123,8 +135,19 @@ mod tests {
 
     #[test]
     fn each_path_takes_one_method_and_says_which() {
-        for (path, allow) in [("/v1/responses", "POST"), ("/v1/models", "GET"), ("/v1/models/m", "GET")] {
-            for method in [Method::GET, Method::POST, Method::PUT, Method::HEAD, Method::TRACE, Method::CONNECT] {
+        for (path, allow) in [
+            ("/v1/responses", "POST"),
+            ("/v1/models", "GET"),
+            ("/v1/models/m", "GET"),
+        ] {
+            for method in [
+                Method::GET,
+                Method::POST,
+                Method::PUT,
+                Method::HEAD,
+                Method::TRACE,
+                Method::CONNECT,
+            ] {
                 let found = Endpoint::of(&method, path);
                 match method.as_str() == allow {
                     true => assert!(found.is_ok()),

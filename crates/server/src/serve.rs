@@ -35,8 +35,8 @@ use crate::{accept, admin};
 /// The kind of a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// Requested by a load balancer or supervisor: the gateway keeps accepting for a while, until its clients have
-    /// noticed.
+    /// Requested by a load balancer or supervisor: the gateway keeps accepting for a while, until
+    /// its clients have noticed.
     Graceful,
     /// Requested interactively.
     Immediate,
@@ -83,7 +83,8 @@ pub(crate) async fn serve(
         // The task closes the listener and drops its reference to `graceful`.
         let _ = task.await;
     }
-    // Connections that were accepted last get time for their first read: one without any bytes is closed as idle.
+    // Connections that were accepted last get time for their first read: one without any bytes is
+    // closed as idle.
     sleep_until(deadline.min(Instant::now() + FIRST_READ_TIME)).await;
     if let Some(graceful) = Arc::into_inner(graceful) {
         drain(&state, graceful, deadline).await;
@@ -103,7 +104,12 @@ async fn drain(state: &ServerState, graceful: GracefulShutdown, deadline: Instan
 }
 
 /// Spawns a task that serves the connection.
-fn admit(socket: TcpStream, permit: OwnedSemaphorePermit, state: &Arc<ServerState>, graceful: &GracefulShutdown) {
+fn admit(
+    socket: TcpStream,
+    permit: OwnedSemaphorePermit,
+    state: &Arc<ServerState>,
+    graceful: &GracefulShutdown,
+) {
     let _ = socket.set_nodelay(true);
     let state = Arc::clone(state);
     let connection = Arc::<ConnectionState>::default();
@@ -135,8 +141,8 @@ pub(crate) async fn drive(
     state.metrics.connection_closed(reason);
 }
 
-/// Creates the future that serves a client connection over HTTP/1, with its limits. `reset` is applied to the socket of
-/// a client that does not read in time.
+/// Creates the future that serves a client connection over HTTP/1, with its limits. `reset` is
+/// applied to the socket of a client that does not read in time.
 pub(crate) fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     state: &Arc<ServerState>,
     socket: S,
@@ -146,16 +152,24 @@ pub(crate) fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static
     let limits = &state.limits;
     let head = limits.head_timeout;
     let buffer = limits.head_bytes();
-    let socket = TimeoutIo::new(socket, Arc::clone(connection), limits.first_byte, limits.write_stall, reset);
+    let socket = TimeoutIo::new(
+        socket,
+        Arc::clone(connection),
+        limits.first_byte,
+        limits.write_stall,
+        reset,
+    );
     let state = Arc::clone(state);
     let connection = Arc::clone(connection);
     let service = service_fn(move |request: Request<Incoming>| {
         let state = Arc::clone(&state);
         let connection = Arc::clone(&connection);
         let request = request.map(|body| TrackedBody::new(body, Arc::clone(&connection)));
-        // Boxed, so that its memory is freed with the response: otherwise the connection would reserve it for its
-        // lifetime.
-        Box::pin(async move { Ok::<_, Infallible>(gateway::answer(&state, request, &connection).await) })
+        // Boxed, so that its memory is freed with the response: otherwise the connection would
+        // reserve it for its lifetime.
+        Box::pin(
+            async move { Ok::<_, Infallible>(gateway::answer(&state, request, &connection).await) },
+        )
     });
     http1::Builder::new()
         .timer(TokioTimer::new())
@@ -165,7 +179,8 @@ pub(crate) fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static
         .serve_connection(TokioIo::new(socket), service)
 }
 
-/// Awaits `work`, whose parts wake each other, without a pass through the scheduler for each wake-up.
+/// Awaits `work`, whose parts wake each other, without a pass through the scheduler for each
+/// wake-up.
 async fn coalesce_wakes<F: Future + Unpin>(mut work: F) -> F::Output {
     let waker = CoalescingWaker::default();
     poll_fn(|cx| waker.poll(cx, |cx| Pin::new(&mut work).poll(cx))).await
@@ -173,13 +188,17 @@ async fn coalesce_wakes<F: Future + Unpin>(mut work: F) -> F::Output {
 
 async fn accept_admin(listener: TcpListener, state: Arc<ServerState>) {
     loop {
-        let Some(socket) = accept::next(&listener).await else { continue };
+        let Some(socket) = accept::next(&listener).await else {
+            continue;
+        };
         let state = Arc::clone(&state);
         let service = service_fn(move |request| {
             let response = admin::answer(&state, &request);
             async move { Ok::<_, Infallible>(response) }
         });
-        let served = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(socket), service);
+        let served = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .serve_connection(TokioIo::new(socket), service);
         tokio::spawn(async move { served.await.ok() });
     }
 }

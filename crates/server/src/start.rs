@@ -29,25 +29,45 @@ use crate::state::ServerState;
 
 /// Starts, serves until a signal arrives, and shuts down.
 pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
-    // Handlers are installed first, so that a signal during the start is a shutdown too, and a hangup does not end the
-    // process.
+    // Handlers are installed first, so that a signal during the start is a shutdown too, and a
+    // hangup does not end the process.
     let stop = catch_stop()?;
-    let reload = file.map(|path| catch(SignalKind::hangup()).map(|hangup| (path, hangup))).transpose()?;
+    let reload = file
+        .map(|path| catch(SignalKind::hangup()).map(|hangup| (path, hangup)))
+        .transpose()?;
     let (policy, generated) = Policy::read(&config, reload.is_some(), Network::default())?;
     fd_limit::clamp(&mut config);
     let listeners = bind(&config.listen, &config.limits)?;
     let admin = bind(config.admin.as_slice(), &config.limits)?.pop();
-    let text = if policy.needs_embedded(false) { load_text_engine(&config).await? } else { None };
-    let images = if policy.needs_embedded(true) { start_image_engine(&config) } else { None };
+    let text = if policy.needs_embedded(false) {
+        load_text_engine(&config).await?
+    } else {
+        None
+    };
+    let images = if policy.needs_embedded(true) {
+        start_image_engine(&config)
+    } else {
+        None
+    };
     let engines = Engines { text, images };
-    let addresses: Vec<_> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+    let addresses: Vec<_> = listeners
+        .iter()
+        .filter_map(|listener| listener.local_addr().ok())
+        .collect();
     let state = assemble(config, policy, engines, &addresses);
-    print_banner(&addresses, admin.as_ref().and_then(|admin| admin.local_addr().ok()), &generated);
+    print_banner(
+        &addresses,
+        admin.as_ref().and_then(|admin| admin.local_addr().ok()),
+        &generated,
+    );
     let state = Arc::new(state);
     let reload = reload.map(|(path, hangup)| {
         let policies = Arc::clone(&state.policies);
         let metrics = Arc::clone(&state.metrics);
-        let engines = Embedded { text: state.text_engine.is_some(), images: state.image_engine.is_some() };
+        let engines = Embedded {
+            text: state.text_engine.is_some(),
+            images: state.image_engine.is_some(),
+        };
         tokio::spawn(policy::watch_file(path, hangup, policies, engines, metrics))
     });
     serve(state, listeners, admin, stop).await;
@@ -68,12 +88,20 @@ pub(crate) struct Engines {
 impl Engines {
     /// Only the image engine.
     pub(crate) fn drawing(config: &Config) -> Self {
-        Self { text: None, images: start_image_engine(config) }
+        Self {
+            text: None,
+            images: start_image_engine(config),
+        }
     }
 }
 
 /// Creates a gateway from its configuration. `addresses` are those of its listeners.
-pub(crate) fn assemble(config: Config, policy: Policy, engines: Engines, addresses: &[SocketAddr]) -> ServerState {
+pub(crate) fn assemble(
+    config: Config,
+    policy: Policy,
+    engines: Engines,
+    addresses: &[SocketAddr],
+) -> ServerState {
     let Config { limits, fetch, .. } = config;
     ServerState {
         limiter: Limiter::new(limits.concurrency, limits.concurrency_per_key),
@@ -83,7 +111,9 @@ pub(crate) fn assemble(config: Config, policy: Policy, engines: Engines, address
         image_engine: engines.images,
         fetcher: Fetcher::new(fetch.options(addresses, limits.picture)),
         fetches: Limiter::new(fetch.at_once, fetch.at_once_per_key),
-        reading: Arc::new(Semaphore::new(available_parallelism().map_or(1, NonZero::get))),
+        reading: Arc::new(Semaphore::new(
+            available_parallelism().map_or(1, NonZero::get),
+        )),
         limits,
         metrics: Arc::new(Metrics::new()),
         lifecycle: Lifecycle::new(),
@@ -99,14 +129,18 @@ async fn load_text_engine(config: &Config) -> Result<Option<Arc<dyn TextEngine>>
         threads: config.local.threads.unwrap_or(defaults.threads),
         generations: config.local.generations.unwrap_or(defaults.generations),
         timeout: Some(config.limits.request_timeout),
-        // Every admitted request may wait: the concurrency limit of the gateway is the one that clients see.
+        // Every admitted request may wait: the concurrency limit of the gateway is the one that
+        // clients see.
         waiting: config.limits.concurrency,
     };
-    let loaded = tokio::task::spawn_blocking(move || text_engine::EmbeddedTextEngine::load(options)).await;
+    let loaded =
+        tokio::task::spawn_blocking(move || text_engine::EmbeddedTextEngine::load(options)).await;
     match loaded {
         Ok(Ok(engine)) => Ok(Some(Arc::new(engine))),
         Ok(Err(error)) => Err(ConfigError::one(error.to_string())),
-        Err(error) => Err(ConfigError::one(format!("the embedded model could not be loaded: {error}"))),
+        Err(error) => Err(ConfigError::one(format!(
+            "the embedded model could not be loaded: {error}"
+        ))),
     }
 }
 
@@ -118,7 +152,10 @@ async fn load_text_engine(_: &Config) -> Result<Option<Arc<dyn TextEngine>>, Con
 #[cfg(feature = "easel")]
 fn start_image_engine(config: &Config) -> Option<Arc<dyn ImageEngine>> {
     let defaults = image_engine::Options::default();
-    let options = image_engine::Options { threads: config.easel.threads.unwrap_or(defaults.threads), ..defaults };
+    let options = image_engine::Options {
+        threads: config.easel.threads.unwrap_or(defaults.threads),
+        ..defaults
+    };
     Some(Arc::new(image_engine::EmbeddedImageEngine::new(options)))
 }
 
@@ -132,7 +169,9 @@ fn bind(addresses: &[SocketAddr], limits: &Limits) -> Result<Vec<TcpListener>, C
         listen(*address, limits).map_err(|error| {
             let advice = match error.kind() {
                 io::ErrorKind::AddrInUse => "; stop what is there, or choose another with --listen",
-                io::ErrorKind::PermissionDenied => "; choose a port above 1023, or another with --listen",
+                io::ErrorKind::PermissionDenied => {
+                    "; choose a port above 1023, or another with --listen"
+                }
                 _ => "",
             };
             ConfigError::one(format!("cannot listen on {address}: {error}{advice}"))
@@ -143,7 +182,11 @@ fn bind(addresses: &[SocketAddr], limits: &Limits) -> Result<Vec<TcpListener>, C
 
 /// Opens a listener whose connections have the configured send buffer.
 fn listen(address: SocketAddr, limits: &Limits) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()
+    } else {
+        TcpSocket::new_v6()
+    }?;
     socket.set_reuseaddr(true)?;
     // Accepted sockets inherit the listener's size, up to the maximum of the system.
     if let Some(size) = limits.send_buffer {
@@ -157,8 +200,8 @@ fn catch(kind: SignalKind) -> Result<Signal, ConfigError> {
     signal(kind).map_err(|error| ConfigError::one(format!("cannot catch signals: {error}")))
 }
 
-/// Catches the signals that shut the process down. The future resolves with the first one; the second one exits the
-/// process immediately.
+/// Catches the signals that shut the process down. The future resolves with the first one; the
+/// second one exits the process immediately.
 fn catch_stop() -> Result<impl Future<Output = Stop>, ConfigError> {
     let mut terminate = catch(SignalKind::terminate())?;
     let mut interrupt = catch(SignalKind::interrupt())?;
@@ -170,7 +213,9 @@ fn catch_stop() -> Result<impl Future<Output = Stop>, ConfigError> {
                 _ = terminate.recv() => Stop::Graceful,
                 _ = interrupt.recv() => Stop::Immediate,
             };
-            let Some(sender) = sender.take() else { std::process::exit(SECOND_SIGNAL) };
+            let Some(sender) = sender.take() else {
+                std::process::exit(SECOND_SIGNAL)
+            };
             tracing::info!("shutdown started");
             // During the start the receiver is not polled yet; it gets the value later.
             let _ = sender.send(stop);
@@ -199,23 +244,45 @@ fn write_banner(
     if let Some(admin) = admin {
         writeln!(out, "admin: http://{admin}/metrics /livez /readyz")?;
     }
-    let Some(address) = addresses.first() else { return Ok(()) };
-    for GeneratedKey { scope, variable, key } in generated {
+    let Some(address) = addresses.first() else {
+        return Ok(());
+    };
+    for GeneratedKey {
+        scope,
+        variable,
+        key,
+    } in generated
+    {
         let key = key.expose();
-        writeln!(out, "\n# A key for {}, made for this run. To keep it, set it before the start.", scope.as_str())?;
+        writeln!(
+            out,
+            "\n# A key for {}, made for this run. To keep it, set it before the start.",
+            scope.as_str()
+        )?;
         writeln!(out, "export {variable}={key}")?;
         if let Some((path, body, then)) = example(*scope) {
-            writeln!(out, "curl http://{address}{path} -H 'Authorization: Bearer {key}' \\")?;
-            writeln!(out, "  -H 'Content-Type: application/json' -d '{body}'{then}")?;
+            writeln!(
+                out,
+                "curl http://{address}{path} -H 'Authorization: Bearer {key}' \\"
+            )?;
+            writeln!(
+                out,
+                "  -H 'Content-Type: application/json' -d '{body}'{then}"
+            )?;
         }
     }
     Ok(())
 }
 
-/// Returns an example request for a scope: its path, its body, and the command that handles the reply.
+/// Returns an example request for a scope: its path, its body, and the command that handles the
+/// reply.
 fn example(scope: Scope) -> Option<(&'static str, &'static str, &'static str)> {
     match scope {
-        Scope::Text => Some(("/v1/responses", r#"{"model":"alt-flash","input":"What is the capital of France?"}"#, "")),
+        Scope::Text => Some((
+            "/v1/responses",
+            r#"{"model":"alt-flash","input":"What is the capital of France?"}"#,
+            "",
+        )),
         Scope::Messages => Some((
             "/v1/messages",
             r#"{"model":"msg-sonnet-5","max_tokens":64,"messages":[{"role":"user","content":"Say hello."}]}"#,

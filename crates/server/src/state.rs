@@ -51,6 +51,7 @@ impl ServerState {
     }
 
     pub(crate) fn render_metrics(&self) -> String {
-        self.metrics.render(self.limiter.taken(), self.started.elapsed())
+        self.metrics
+            .render(self.limiter.taken(), self.started.elapsed())
     }
 }

@@ -1,4 +1,5 @@
-//! The targets of each model, the order in which they are tried, and whether they are relayed or translated.
+//! The targets of each model, the order in which they are tried, and whether they are relayed or
+//! translated.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,19 +43,36 @@ pub(crate) struct UpstreamTarget {
     pub(crate) config: config::Upstream,
     /// Its client, with its connections.
     pub(crate) upstream: Upstream,
-    /// Wraps the signatures of reasoning blocks for clients of another protocol, if the upstream signs them.
+    /// Wraps the signatures of reasoning blocks for clients of another protocol, if the upstream
+    /// signs them.
     pub(crate) envelope: Option<Envelope>,
     options: Options,
 }
 
 impl Routes {
     /// Builds the routes of a configuration over `network`.
-    pub(crate) fn new(config: &Config, catalog: &Catalog, network: Network) -> Result<Self, ConfigError> {
-        Self::reload(config, catalog, &Self { network, upstreams: BTreeMap::new(), targets: BTreeMap::new() })
+    pub(crate) fn new(
+        config: &Config,
+        catalog: &Catalog,
+        network: Network,
+    ) -> Result<Self, ConfigError> {
+        Self::reload(
+            config,
+            catalog,
+            &Self {
+                network,
+                upstreams: BTreeMap::new(),
+                targets: BTreeMap::new(),
+            },
+        )
     }
 
     /// Builds the routes of a changed configuration. Unchanged upstreams keep their connections.
-    pub(crate) fn reload(config: &Config, catalog: &Catalog, before: &Self) -> Result<Self, ConfigError> {
+    pub(crate) fn reload(
+        config: &Config,
+        catalog: &Catalog,
+        before: &Self,
+    ) -> Result<Self, ConfigError> {
         let mut problems = Vec::new();
         let mut upstreams = BTreeMap::new();
         for upstream in &config.upstreams {
@@ -65,35 +83,63 @@ impl Routes {
                         problems.push(format!("upstream '{name}': the name is used twice"));
                     }
                 }
-                Err(found) => problems.extend(found.iter().map(|problem| format!("upstream '{name}': {problem}"))),
+                Err(found) => problems.extend(
+                    found
+                        .iter()
+                        .map(|problem| format!("upstream '{name}': {problem}")),
+                ),
             }
         }
-        let known: Vec<_> = config.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
-        let mut routes = Self { network: before.network.clone(), upstreams, targets: BTreeMap::new() };
+        let known: Vec<_> = config
+            .upstreams
+            .iter()
+            .map(|upstream| upstream.name.as_str())
+            .collect();
+        let mut routes = Self {
+            network: before.network.clone(),
+            upstreams,
+            targets: BTreeMap::new(),
+        };
         for entry in config.models.iter().flatten() {
-            let Some(model) = catalog.find(&entry.model.id) else { continue };
+            let Some(model) = catalog.find(&entry.model.id) else {
+                continue;
+            };
             let mut targets = Vec::new();
             for (i, target) in entry.targets.iter().enumerate() {
                 match routes.backend(target, model, &known) {
                     Ok(Some(backend)) => {
-                        targets.push(Target { backend, model: target.model.clone(), weight: target.weight });
+                        targets.push(Target {
+                            backend,
+                            model: target.model.clone(),
+                            weight: target.weight,
+                        });
                     }
                     Ok(None) => {}
-                    Err(problem) => problems.push(format!("model '{}': targets[{i}]: {problem}", model.id)),
+                    Err(problem) => {
+                        problems.push(format!("model '{}': targets[{i}]: {problem}", model.id));
+                    }
                 }
             }
             if !targets.is_empty() {
                 routes.targets.insert(model.id.clone(), targets);
             }
         }
-        if problems.is_empty() { Ok(routes) } else { Err(ConfigError(problems)) }
+        if problems.is_empty() {
+            Ok(routes)
+        } else {
+            Err(ConfigError(problems))
+        }
     }
 
-    /// Returns the targets of a model in the order in which this request tries them. A model without targets is
-    /// embedded.
+    /// Returns the targets of a model in the order in which this request tries them. A model
+    /// without targets is embedded.
     pub(crate) fn select(&self, model: &str) -> Vec<Target> {
         let Some(targets) = self.targets.get(model) else {
-            return vec![Target { backend: Backend::Embedded, model: None, weight: None }];
+            return vec![Target {
+                backend: Backend::Embedded,
+                model: None,
+                weight: None,
+            }];
         };
         let order = match &targets[..] {
             [_] => vec![0],
@@ -103,18 +149,26 @@ impl Routes {
                 targets::order(&weights, clock::random_bits() as u64)
             }
         };
-        order.into_iter().filter_map(|at| targets.get(at).cloned()).collect()
+        order
+            .into_iter()
+            .filter_map(|at| targets.get(at).cloned())
+            .collect()
     }
 
     /// True if the embedded engine may serve a model: it is a target, or the model has no targets.
     pub(crate) fn uses_embedded(&self, model: &str) -> bool {
         let targets = self.configured(model);
-        targets.is_empty() || targets.iter().any(|target| matches!(target.backend, Backend::Embedded))
+        targets.is_empty()
+            || targets
+                .iter()
+                .any(|target| matches!(target.backend, Backend::Embedded))
     }
 
     /// True if an upstream may serve a model.
     pub(crate) fn uses_upstream(&self, model: &str) -> bool {
-        self.configured(model).iter().any(|target| matches!(target.backend, Backend::Upstream(_)))
+        self.configured(model)
+            .iter()
+            .any(|target| matches!(target.backend, Backend::Upstream(_)))
     }
 
     /// The targets of a model in the order of the configuration.
@@ -124,36 +178,57 @@ impl Routes {
 
     /// The upstreams that are not a target of any model of `catalog`.
     pub(crate) fn unused(&self, catalog: &Catalog) -> impl Iterator<Item = &str> {
-        let backends = catalog.iter().flat_map(|model| self.configured(&model.id)).map(|target| &target.backend);
+        let backends = catalog
+            .iter()
+            .flat_map(|model| self.configured(&model.id))
+            .map(|target| &target.backend);
         let used: Vec<_> = backends
             .filter_map(|backend| match backend {
                 Backend::Upstream(server) => Some(server.config.name.as_str()),
                 Backend::Embedded => None,
             })
             .collect();
-        self.upstreams.keys().map(String::as_str).filter(move |name| !used.contains(name))
+        self.upstreams
+            .keys()
+            .map(String::as_str)
+            .filter(move |name| !used.contains(name))
     }
 
-    /// Returns the engine or upstream that a target refers to. `None` if its upstream is invalid, which is already
-    /// reported.
-    fn backend(&self, target: &config::Target, model: &Model, known: &[&str]) -> Result<Option<Backend>, String> {
+    /// Returns the engine or upstream that a target refers to. `None` if its upstream is invalid,
+    /// which is already reported.
+    fn backend(
+        &self,
+        target: &config::Target,
+        model: &Model,
+        known: &[&str],
+    ) -> Result<Option<Backend>, String> {
         let embedded = match model.family {
             Family::Images => EngineName::Easel,
             _ => EngineName::Local,
         };
         match (&target.upstream, target.engine) {
-            (None, Some(_)) if target.model.is_some() => Err("'model' is only allowed with 'upstream'".to_owned()),
+            (None, Some(_)) if target.model.is_some() => {
+                Err("'model' is only allowed with 'upstream'".to_owned())
+            }
             (None, Some(engine)) if engine == embedded => Ok(Some(Backend::Embedded)),
-            (None, Some(_)) => Err(format!("this engine does not serve the family '{}'", model.family.as_str())),
+            (None, Some(_)) => Err(format!(
+                "this engine does not serve the family '{}'",
+                model.family.as_str()
+            )),
             (Some(name), None) => match self.upstreams.get(name) {
-                Some(server) if server.serves(model) => Ok(Some(Backend::Upstream(Arc::clone(server)))),
+                Some(server) if server.serves(model) => {
+                    Ok(Some(Backend::Upstream(Arc::clone(server))))
+                }
                 Some(server) => Err(format!(
                     "upstream '{name}' speaks {}, which does not serve the family '{}'",
                     server.config.protocol.as_str(),
                     model.family.as_str()
                 )),
                 None if known.contains(&name.as_str()) => Ok(None),
-                None => Err(format!("there is no upstream '{name}'; there are: {}", list(known))),
+                None => Err(format!(
+                    "there is no upstream '{name}'; there are: {}",
+                    list(known)
+                )),
             },
             _ => Err("one of 'upstream' and 'engine' is needed".to_owned()),
         }
@@ -178,17 +253,24 @@ impl UpstreamTarget {
         if let Some(same) = same.filter(|same| same.config == *config && same.options == options) {
             return Ok(Arc::clone(same));
         }
-        let upstream =
-            Upstream::with_network(&before.network, options.clone()).map_err(|error| vec![error.to_string()])?;
-        let envelope = (config.protocol == Protocol::Messages).then(|| Envelope::new(&config.secret()));
-        Ok(Arc::new(Self { config: config.clone(), options, upstream, envelope }))
+        let upstream = Upstream::with_network(&before.network, options.clone())
+            .map_err(|error| vec![error.to_string()])?;
+        let envelope =
+            (config.protocol == Protocol::Messages).then(|| Envelope::new(&config.secret()));
+        Ok(Arc::new(Self {
+            config: config.clone(),
+            options,
+            upstream,
+            envelope,
+        }))
     }
 
     fn serves(&self, model: &Model) -> bool {
         (self.config.protocol == Protocol::Images) == (model.family == Family::Images)
     }
 
-    /// Returns the protocol that the requests of a client protocol are translated to, or `None` if they are relayed.
+    /// Returns the protocol that the requests of a client protocol are translated to, or `None` if
+    /// they are relayed.
     pub(crate) fn translation(&self, client: catalog::Protocol) -> Option<Outbound> {
         let (own, outbound) = match self.config.protocol {
             Protocol::Responses => (catalog::Protocol::Responses, Outbound::Responses),
@@ -201,5 +283,9 @@ impl UpstreamTarget {
 }
 
 fn list(names: &[&str]) -> String {
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use engine::{
-    Background, EngineError, Generation, ImageEngine, ImageEvent, ImageFormat, ImageGeneration, ImageRequest,
-    ImageTraits, Pixels, Quality, TextEngine, TextEvent, TextRequest,
+    Background, EngineError, Generation, ImageEngine, ImageEvent, ImageFormat, ImageGeneration,
+    ImageRequest, ImageTraits, Pixels, Quality, TextEngine, TextEvent, TextRequest,
 };
 use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt, stream};
@@ -53,7 +53,11 @@ impl TestGateway {
     }
 
     /// Like `new`, but applies `change` to the gateway first.
-    pub(crate) fn changed(engine: Engine, config: &str, change: impl FnOnce(&mut ServerState, &Config)) -> Self {
+    pub(crate) fn changed(
+        engine: Engine,
+        config: &str,
+        change: impl FnOnce(&mut ServerState, &Config),
+    ) -> Self {
         let config = Config::parse(&[config, &keys(), MODELS].concat()).unwrap();
         let (policy, _) = Policy::read(&config, true, upstream::Network::default()).unwrap();
         let mut state = assemble(config.clone(), policy, Engines::default(), &[]);
@@ -61,11 +65,19 @@ impl TestGateway {
         state.text_engine = Some(Arc::<Engine>::clone(&engine));
         state.image_engine = Some(Arc::<Engine>::clone(&engine));
         change(&mut state, &config);
-        Self { state: Arc::new(state), engine }
+        Self {
+            state: Arc::new(state),
+            engine,
+        }
     }
 
     /// Sends a request the way a connection would, and reads the complete response.
-    pub(crate) fn post(&self, key: &str, path: &str, body: &Value) -> impl Future<Output = Reply> + Send + use<> {
+    pub(crate) fn post(
+        &self,
+        key: &str,
+        path: &str,
+        body: &Value,
+    ) -> impl Future<Output = Reply> + Send + use<> {
         let request = Request::post(path)
             .header(HOST, "gateway")
             .header(AUTHORIZATION, format!("Bearer {key}"))
@@ -77,19 +89,26 @@ impl TestGateway {
             let response = gateway::answer(&state, request, &Arc::default()).await;
             let status = response.status().as_u16();
             let body = response.into_body().collect().await.unwrap().to_bytes();
-            Reply { status, body: String::from_utf8(body.into()).unwrap() }
+            Reply {
+                status,
+                body: String::from_utf8(body.into()).unwrap(),
+            }
         }
     }
 
     /// The value of a metric, given its name with labels.
     pub(crate) fn metric(&self, name: &str) -> Option<f64> {
         let text = self.state.render_metrics();
-        text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+        text.lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
     }
 
     /// The number of taken permits, and of answers that are not dropped yet.
     pub(crate) fn in_flight(&self) -> (usize, usize) {
-        (self.state.limiter.taken(), self.engine.open.load(Ordering::Relaxed))
+        (
+            self.state.limiter.taken(),
+            self.engine.open.load(Ordering::Relaxed),
+        )
     }
 }
 
@@ -106,18 +125,30 @@ impl Engine {
         steps: &[S],
     ) -> impl Stream<Item = Result<S, EngineError>> + Send + use<S> {
         let open = Open::new(&self.open);
-        let rest = if self.ends { stream::empty().left_stream() } else { stream::pending().right_stream() };
-        stream::iter(steps.to_vec()).map(Ok).chain(rest).map(move |step| {
-            let _open = &open;
-            step
-        })
+        let rest = if self.ends {
+            stream::empty().left_stream()
+        } else {
+            stream::pending().right_stream()
+        };
+        stream::iter(steps.to_vec())
+            .map(Ok)
+            .chain(rest)
+            .map(move |step| {
+                let _open = &open;
+                step
+            })
     }
 }
 
 impl TextEngine for Engine {
     fn start(&self, _: TextRequest) -> BoxFuture<'_, Result<Generation, EngineError>> {
         let events = self.steps(&self.text);
-        Box::pin(async move { Ok(Generation { dropped: Vec::new(), events: Box::pin(events) }) })
+        Box::pin(async move {
+            Ok(Generation {
+                dropped: Vec::new(),
+                events: Box::pin(events),
+            })
+        })
     }
 
     fn count_tokens(&self, _: TextRequest) -> BoxFuture<'_, Result<u64, EngineError>> {
@@ -141,7 +172,12 @@ impl ImageEngine for Engine {
             format: ImageFormat::Png,
         };
         let events = self.steps(&self.pictures);
-        Box::pin(async move { Ok(ImageGeneration { traits, events: Box::pin(events) }) })
+        Box::pin(async move {
+            Ok(ImageGeneration {
+                traits,
+                events: Box::pin(events),
+            })
+        })
     }
 
     fn most_references(&self) -> usize {

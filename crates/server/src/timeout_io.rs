@@ -14,8 +14,9 @@ use crate::connection_state::{CloseReason, ConnectionState};
 
 /// A socket whose first read and whose writes time out.
 ///
-/// If the response ends before the request is completely received, closing at once would reset the connection and could
-/// lose the response in flight. So a lingering close reads and discards for a moment first (RFC 9112 §9.6).
+/// If the response ends before the request is completely received, closing at once would reset the
+/// connection and could lose the response in flight. So a lingering close reads and discards for a
+/// moment first (RFC 9112 §9.6).
 pub(crate) struct TimeoutIo<S> {
     socket: S,
     connection: Arc<ConnectionState>,
@@ -36,9 +37,9 @@ enum TimerPurpose {
 }
 
 impl<S> TimeoutIo<S> {
-    /// Wraps `socket`. The first byte has to be received within `first_byte`, and a write may make no progress for at
-    /// most `write_timeout`. After a write timeout `reset` is called, because the system would otherwise keep the
-    /// unsent data for as long as the client stays connected.
+    /// Wraps `socket`. The first byte has to be received within `first_byte`, and a write may make
+    /// no progress for at most `write_timeout`. After a write timeout `reset` is called, because
+    /// the system would otherwise keep the unsent data for as long as the client stays connected.
     pub(crate) fn new(
         socket: S,
         connection: Arc<ConnectionState>,
@@ -62,7 +63,11 @@ impl<S> TimeoutIo<S> {
     }
 
     /// Passes on the result of a write, or fails after the write timeout.
-    fn finish_write<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn finish_write<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if written.is_ready() {
             // hyper may flush at any time, even before the first byte.
             if self.purpose == TimerPurpose::Write {
@@ -76,7 +81,10 @@ impl<S> TimeoutIo<S> {
         ready!(self.timer.as_mut().poll(cx));
         self.connection.close(CloseReason::SlowReader);
         (self.reset)(&self.socket);
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "write timeout: the client does not read")))
+        Poll::Ready(Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "write timeout: the client does not read",
+        )))
     }
 }
 
@@ -98,7 +106,11 @@ impl<S: AsyncRead + Unpin> TimeoutIo<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimeoutIo<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write(cx, bytes);
         self.finish_write(cx, written)
     }
@@ -135,7 +147,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimeoutIo<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for TimeoutIo<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let before = into.filled().len();
         let read = Pin::new(&mut self.socket).poll_read(cx, into);
         if into.filled().len() > before {
@@ -148,7 +164,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimeoutIo<S> {
             }
             ready!(self.timer.as_mut().poll(cx));
             self.connection.close(CloseReason::NoFirstByte);
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "timeout: the client sent nothing")));
+            return Poll::Ready(Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "timeout: the client sent nothing",
+            )));
         }
         read
     }
@@ -166,10 +185,15 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(30);
     const FIRST: Duration = Duration::from_secs(10);
 
-    /// A wrapped socket with a buffer of eight bytes, the state of its connection, and the client's end.
+    /// A wrapped socket with a buffer of eight bytes, the state of its connection, and the client's
+    /// end.
     fn wrapped() -> (TimeoutIo<DuplexStream>, Arc<ConnectionState>, DuplexStream) {
         let ((ours, peer), connection) = (duplex(8), Arc::<ConnectionState>::default());
-        (TimeoutIo::new(ours, Arc::clone(&connection), FIRST, LIMIT, |_| {}), connection, peer)
+        (
+            TimeoutIo::new(ours, Arc::clone(&connection), FIRST, LIMIT, |_| {}),
+            connection,
+            peer,
+        )
     }
 
     #[tokio::test(start_paused = true)]
@@ -178,7 +202,10 @@ mod tests {
         let started = Instant::now();
         wrapped.flush().await.unwrap();
         let error = wrapped.read_u8().await.unwrap_err();
-        assert_eq!((error.kind(), started.elapsed()), (io::ErrorKind::TimedOut, FIRST));
+        assert_eq!(
+            (error.kind(), started.elapsed()),
+            (io::ErrorKind::TimedOut, FIRST)
+        );
         assert_eq!(connection.close_reason(&Ok(())), CloseReason::NoFirstByte);
     }
 
@@ -206,7 +233,10 @@ mod tests {
         });
         let started = Instant::now();
         wrapped.shutdown().await.unwrap();
-        assert!(started.elapsed() < LINGER_TIMEOUT, "until the client is done");
+        assert!(
+            started.elapsed() < LINGER_TIMEOUT,
+            "until the client is done"
+        );
         assert_eq!(client.await.unwrap(), io::ErrorKind::UnexpectedEof);
     }
 
@@ -226,7 +256,10 @@ mod tests {
         let (mut wrapped, connection, _peer) = wrapped();
         let started = Instant::now();
         let error = wrapped.write_all(&[0; 100]).await.unwrap_err();
-        assert_eq!((error.kind(), started.elapsed()), (io::ErrorKind::TimedOut, LIMIT));
+        assert_eq!(
+            (error.kind(), started.elapsed()),
+            (io::ErrorKind::TimedOut, LIMIT)
+        );
         assert_eq!(connection.close_reason(&Ok(())), CloseReason::SlowReader);
     }
 

@@ -2,7 +2,10 @@
 
 use std::time::Instant;
 
-#[allow(clippy::disallowed_methods, reason = "row 5 reads the clock, here alone")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "row 5 reads the clock, here alone"
+)]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }

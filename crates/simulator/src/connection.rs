@@ -29,8 +29,8 @@ impl Socket for TcpStream {
     }
 }
 
-/// A model server without a listener or a thread: the caller passes connections to it. Its pauses use the clock of the
-/// runtime that it is awaited on, which tests can pause.
+/// A model server without a listener or a thread: the caller passes connections to it. Its pauses
+/// use the clock of the runtime that it is awaited on, which tests can pause.
 pub struct Detached {
     behave: Box<dyn Fn(&Request) -> Play + Send + Sync>,
     pub(crate) log: Log,
@@ -51,7 +51,11 @@ enum End {
 impl Detached {
     /// Creates a server that replies to every request with the result of `behave`.
     pub fn new(behave: impl Fn(&Request) -> Play + Send + Sync + 'static) -> Self {
-        Self { behave: Box::new(behave), log: Log::default(), gates: Semaphore::new(0) }
+        Self {
+            behave: Box::new(behave),
+            log: Log::default(),
+            gates: Semaphore::new(0),
+        }
     }
 
     /// Serves a connection until it ends.
@@ -74,13 +78,18 @@ impl Detached {
         for nth in 0.. {
             let play = match inbound::read(socket, &mut input).await {
                 Ok(Some(request)) => (self.behave)(&self.log.record(connection, nth, request)),
-                Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                    Play::new().head(400, &[("connection", "close")], Framing::Length(0)).close()
-                }
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => Play::new()
+                    .head(400, &[("connection", "close")], Framing::Length(0))
+                    .close(),
                 Ok(None) | Err(_) => return End::Gone,
             };
             let (reader, writer) = split(&mut *socket);
-            let mut player = Player { writer, gates: &self.gates, framing: Framing::Bare, out: Vec::new() };
+            let mut player = Player {
+                writer,
+                gates: &self.gates,
+                framing: Framing::Bare,
+                out: Vec::new(),
+            };
             let played = tokio::select! {
                 biased;
                 played = player.play(&play) => played,
@@ -94,7 +103,8 @@ impl Detached {
     }
 }
 
-/// Waits until the peer closes its side or resets the connection. Bytes that arrive before are kept in `input`.
+/// Waits until the peer closes its side or resets the connection. Bytes that arrive before are kept
+/// in `input`.
 async fn gone(mut reader: ReadHalf<&mut impl Socket>, input: &mut BytesMut) {
     while let Ok(true) = inbound::read_more(&mut reader, input).await {
         if input.len() > MAX_AHEAD {
@@ -114,7 +124,8 @@ async fn end_connection(mut socket: impl Socket, end: End) -> Instant {
         End::Close => {
             let mut input = BytesMut::new();
             if socket.shutdown().await.is_ok() {
-                // Closing a socket with unread bytes would send a RST, which discards data in flight.
+                // Closing a socket with unread bytes would send a RST, which discards data in
+                // flight.
                 while let Ok(true) = inbound::read_more(&mut socket, &mut input).await {
                     input.clear();
                 }
@@ -146,14 +157,19 @@ impl<S: Socket> Player<'_, S> {
     }
 
     async fn step(&mut self, step: &Step, next: Option<&Step>) -> Result<(), End> {
-        if !matches!(step, Step::Bytes(_) | Step::Body(_) | Step::End | Step::Head(..)) {
+        if !matches!(
+            step,
+            Step::Bytes(_) | Step::Body(_) | Step::End | Step::Head(..)
+        ) {
             self.flush().await?;
         }
         match step {
             Step::Head(head, framing) => self.head(head, *framing),
             Step::Bytes(bytes) => self.out.extend_from_slice(bytes),
             Step::Body(bytes) => self.body(bytes),
-            Step::End if self.framing == Framing::Chunked => self.out.extend_from_slice(b"0\r\n\r\n"),
+            Step::End if self.framing == Framing::Chunked => {
+                self.out.extend_from_slice(b"0\r\n\r\n");
+            }
             Step::End => {}
             Step::Pause(duration) => tokio::time::sleep(*duration).await,
             // An error means that all gates are open.
@@ -163,7 +179,8 @@ impl<S: Socket> Player<'_, S> {
             Step::Reset => return Err(End::Reset),
         }
         match (step, next) {
-            // A head goes out in one write with the body that follows it immediately, as in real servers.
+            // A head goes out in one write with the body that follows it immediately, as in real
+            // servers.
             (Step::Head(..), _) => Ok(()),
             // Two replies go out in one write as well, so that the client cannot act in between.
             (Step::Body(_) | Step::End, Some(Step::Head(..))) => Ok(()),
@@ -175,8 +192,12 @@ impl<S: Socket> Player<'_, S> {
         self.framing = framing;
         self.out.extend_from_slice(head);
         match framing {
-            Framing::Length(length) => self.out.extend(format!("content-length: {length}\r\n").bytes()),
-            Framing::Chunked => self.out.extend_from_slice(b"transfer-encoding: chunked\r\n"),
+            Framing::Length(length) => self
+                .out
+                .extend(format!("content-length: {length}\r\n").bytes()),
+            Framing::Chunked => self
+                .out
+                .extend_from_slice(b"transfer-encoding: chunked\r\n"),
             Framing::Bare => {}
         }
         self.out.extend_from_slice(b"\r\n");

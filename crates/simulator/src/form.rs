@@ -13,16 +13,31 @@ pub(crate) struct Part {
 
 /// Parses a body of this content type. Returns `None` if it is not a form.
 pub(crate) fn parse(content_type: &str, body: &[u8]) -> Option<Vec<Part>> {
-    if !content_type.to_ascii_lowercase().starts_with("multipart/form-data") {
+    if !content_type
+        .to_ascii_lowercase()
+        .starts_with("multipart/form-data")
+    {
         return None;
     }
-    let boundary = content_type.split_once("boundary=")?.1.split(';').next()?.trim().trim_matches('"');
+    let boundary = content_type
+        .split_once("boundary=")?
+        .1
+        .split(';')
+        .next()?
+        .trim()
+        .trim_matches('"');
     let delimiter = format!("\r\n--{boundary}");
     // The first delimiter is at the start of the body, without a preceding line break.
     let body = Bytes::from([b"\r\n", body].concat());
-    let starts: Vec<usize> = memmem::find_iter(&body, &delimiter).map(|at| at + delimiter.len()).collect();
+    let starts: Vec<usize> = memmem::find_iter(&body, &delimiter)
+        .map(|at| at + delimiter.len())
+        .collect();
     let between = starts.iter().zip(starts.iter().skip(1));
-    Some(between.filter_map(|(start, next)| Part::read(&body.slice(*start..next - delimiter.len()))).collect())
+    Some(
+        between
+            .filter_map(|(start, next)| Part::read(&body.slice(*start..next - delimiter.len())))
+            .collect(),
+    )
 }
 
 impl Part {
@@ -30,7 +45,9 @@ impl Part {
     fn read(part: &Bytes) -> Option<Self> {
         let end_of_head = memmem::find(part, b"\r\n\r\n")?;
         let head = String::from_utf8_lossy(&part[..end_of_head]).into_owned();
-        let disposition = head.lines().find(|line| line.to_ascii_lowercase().starts_with("content-disposition"))?;
+        let disposition = head
+            .lines()
+            .find(|line| line.to_ascii_lowercase().starts_with("content-disposition"))?;
         Some(Self {
             name: parameter(disposition, "name")?,
             is_file: parameter(disposition, "filename").is_some(),

@@ -1,5 +1,5 @@
-//! Conforming replies: a model server without faults, whose reply depends only on the request, as the documentation of
-//! [the crate](crate) describes.
+//! Conforming replies: a model server without faults, whose reply depends only on the request, as
+//! the documentation of [the crate](crate) describes.
 
 mod answer;
 mod chat;
@@ -29,7 +29,8 @@ pub(crate) fn reply(request: &Request) -> Reply {
     decide(request).unwrap_or_else(|failure| Reply::Json(failure.status, failure.body(request)))
 }
 
-/// Returns the conforming plain reply to a request, even if it requests a stream. Multipart forms are not changed.
+/// Returns the conforming plain reply to a request, even if it requests a stream. Multipart forms
+/// are not changed.
 #[must_use]
 pub fn plain(request: &Request) -> Reply {
     let mut request = request.clone();
@@ -54,15 +55,29 @@ impl Reply {
     /// Returns the play that sends the reply.
     pub(crate) fn play(&self, request: &Request) -> Play {
         let id = format!("req_{}", nonce(request));
-        let id_header = if request.protocol() == Some(Protocol::Messages) { "request-id" } else { "x-request-id" };
+        let id_header = if request.protocol() == Some(Protocol::Messages) {
+            "request-id"
+        } else {
+            "x-request-id"
+        };
         match self {
-            Self::Json(status, body) => {
-                Play::answer(*status, &[("content-type", "application/json"), (id_header, &id)], body.to_string())
-            }
+            Self::Json(status, body) => Play::answer(
+                *status,
+                &[("content-type", "application/json"), (id_header, &id)],
+                body.to_string(),
+            ),
             Self::Events(events) => {
-                let headers: Vec<_> = EVENT_STREAM.iter().copied().chain([(id_header, id.as_str())]).collect();
+                let headers: Vec<_> = EVENT_STREAM
+                    .iter()
+                    .copied()
+                    .chain([(id_header, id.as_str())])
+                    .collect();
                 let head = Play::new().head(200, &headers, Framing::Chunked);
-                events.iter().map(Event::encoded).fold(head, Play::body).step(Step::End)
+                events
+                    .iter()
+                    .map(Event::encoded)
+                    .fold(head, Play::body)
+                    .step(Step::End)
             }
         }
     }
@@ -80,36 +95,56 @@ pub struct Event {
 impl Event {
     /// An event whose name is the `type` of its data, if there is one; Chat has none.
     pub(crate) fn new(data: &Value) -> Self {
-        Self { name: data["type"].as_str().map(str::to_owned), data: data.to_string() }
+        Self {
+            name: data["type"].as_str().map(str::to_owned),
+            data: data.to_string(),
+        }
     }
 
     /// The event on the wire, with its empty line.
     pub(crate) fn encoded(&self) -> String {
-        let name = self.name.as_ref().map_or(String::new(), |name| format!("event: {name}\n"));
+        let name = self
+            .name
+            .as_ref()
+            .map_or(String::new(), |name| format!("event: {name}\n"));
         format!("{name}data: {}\n\n", self.data)
     }
 }
 
 fn decide(request: &Request) -> Result<Reply, Failure> {
     let route = request.route();
-    let model = route.rsplit_once("/models").map(|(_, id)| id.strip_prefix('/'));
+    let model = route
+        .rsplit_once("/models")
+        .map(|(_, id)| id.strip_prefix('/'));
     match (request.method.as_str(), model, request.protocol()) {
         ("GET" | "HEAD", Some(None), _) => Ok(models::list()),
         ("GET" | "HEAD", Some(Some(id)), _) => models::one(id),
         (method, None, None) => {
             let message = format!("Invalid URL ({method} {route})");
-            Err(Failure { status: 404, code: "not_found", param: None, message })
+            Err(Failure {
+                status: 404,
+                code: "not_found",
+                param: None,
+                message,
+            })
         }
         ("POST", None, Some(protocol)) => match protocol {
             Protocol::Images => images::reply(request),
             Protocol::Responses => responses::reply(request, &object(request)?),
             Protocol::Chat => chat::reply(request, &object(request)?),
-            Protocol::Messages if route.ends_with("/count_tokens") => messages::count(&object(request)?),
+            Protocol::Messages if route.ends_with("/count_tokens") => {
+                messages::count(&object(request)?)
+            }
             Protocol::Messages => messages::reply(request, &object(request)?),
         },
         _ => {
             let message = "Not allowed to use this method on this endpoint.".into();
-            Err(Failure { status: 405, code: "method_not_allowed", param: None, message })
+            Err(Failure {
+                status: 405,
+                code: "method_not_allowed",
+                param: None,
+                message,
+            })
         }
     }
 }
@@ -120,12 +155,18 @@ fn object(request: &Request) -> Result<Value, Failure> {
         body @ Value::Object(_) => Ok(body),
         _ => {
             let message = "We could not parse the JSON body of your request.".into();
-            Err(Failure { status: 400, code: "invalid_json", param: None, message })
+            Err(Failure {
+                status: 400,
+                code: "invalid_json",
+                param: None,
+                message,
+            })
         }
     }
 }
 
-/// The part of all ids in the reply to a request that distinguishes them from those of other replies.
+/// The part of all ids in the reply to a request that distinguishes them from those of other
+/// replies.
 fn nonce(request: &Request) -> String {
     format!("{:016x}", request.number)
 }

@@ -9,12 +9,14 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use crate::clock;
 use crate::request::Request;
 
-/// Reads the next request, without its numbers. Returns `None` if the peer closes the connection before its first byte.
+/// Reads the next request, without its numbers. Returns `None` if the peer closes the connection
+/// before its first byte.
 ///
 /// `input` holds bytes that were read but not parsed yet.
 ///
 /// # Errors
-/// If the peer disconnects within a request, or sends an invalid one ([`io::ErrorKind::InvalidData`]).
+/// If the peer disconnects within a request, or sends an invalid one
+/// ([`io::ErrorKind::InvalidData`]).
 pub(crate) async fn read<S>(socket: &mut S, input: &mut BytesMut) -> io::Result<Option<Request>>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -27,16 +29,26 @@ where
             return Err(invalid("request head too long"));
         }
         if !read_more(socket, input).await? {
-            return if input.is_empty() { Ok(None) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
+            return if input.is_empty() {
+                Ok(None)
+            } else {
+                Err(io::ErrorKind::UnexpectedEof.into())
+            };
         }
     };
-    if request.header("expect").is_some_and(|expect| expect.eq_ignore_ascii_case("100-continue")) {
+    if request
+        .header("expect")
+        .is_some_and(|expect| expect.eq_ignore_ascii_case("100-continue"))
+    {
         socket.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
     }
     request.body = if request.header("transfer-encoding").is_some() {
         chunks(socket, input).await?
     } else {
-        let length = request.header("content-length").map_or(Ok(0), str::parse).map_err(invalid)?;
+        let length = request
+            .header("content-length")
+            .map_or(Ok(0), str::parse)
+            .map_err(invalid)?;
         exactly(length, socket, input).await?
     };
     request.at = clock::now();
@@ -44,7 +56,10 @@ where
 }
 
 /// Reads more bytes. Returns false at the end of the stream.
-pub(crate) async fn read_more(socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> io::Result<bool> {
+pub(crate) async fn read_more(
+    socket: &mut (impl AsyncRead + Unpin),
+    input: &mut BytesMut,
+) -> io::Result<bool> {
     input.reserve(READ_SIZE);
     Ok(socket.read_buf(input).await? > 0)
 }
@@ -53,9 +68,14 @@ pub(crate) async fn read_more(socket: &mut (impl AsyncRead + Unpin), input: &mut
 fn head(input: &mut BytesMut) -> io::Result<Option<Request>> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut head = httparse::Request::new(&mut headers);
-    let Status::Complete(length) = head.parse(input).map_err(invalid)? else { return Ok(None) };
+    let Status::Complete(length) = head.parse(input).map_err(invalid)? else {
+        return Ok(None);
+    };
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-    let headers = head.headers.iter().map(|header| (header.name.to_ascii_lowercase(), text(header.value)));
+    let headers = head
+        .headers
+        .iter()
+        .map(|header| (header.name.to_ascii_lowercase(), text(header.value)));
     let request = Request {
         number: 0,
         connection: 0,
@@ -74,7 +94,11 @@ async fn chunks(socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> 
     let mut body = BytesMut::new();
     loop {
         let line = line(socket, input).await?;
-        let digits = line.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+        let digits = line
+            .split(|byte| *byte == b';')
+            .next()
+            .unwrap_or_default()
+            .trim_ascii();
         let size = std::str::from_utf8(digits).map_err(invalid)?;
         let size = usize::from_str_radix(size, 16).map_err(invalid)?;
         if size == 0 {
@@ -92,7 +116,11 @@ async fn chunks(socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> 
     }
 }
 
-async fn exactly(length: usize, socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> io::Result<Bytes> {
+async fn exactly(
+    length: usize,
+    socket: &mut (impl AsyncRead + Unpin),
+    input: &mut BytesMut,
+) -> io::Result<Bytes> {
     if length > MAX_BODY {
         return Err(invalid("request body too large"));
     }
@@ -110,7 +138,11 @@ async fn line(socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> io
         if let Some(end) = memchr::memchr(b'\n', input) {
             let line = input.split_to(end + 1).freeze();
             let line = line.slice(..end);
-            return Ok(if line.ends_with(b"\r") { line.slice(..end - 1) } else { line });
+            return Ok(if line.ends_with(b"\r") {
+                line.slice(..end - 1)
+            } else {
+                line
+            });
         }
         if input.len() > MAX_HEAD || !read_more(socket, input).await? {
             return Err(invalid("unterminated line"));

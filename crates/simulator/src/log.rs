@@ -40,9 +40,19 @@ impl Log {
     }
 
     /// Records a request and assigns its numbers.
-    pub(crate) fn record(&self, connection: usize, nth_on_connection: usize, request: Request) -> Request {
+    pub(crate) fn record(
+        &self,
+        connection: usize,
+        nth_on_connection: usize,
+        request: Request,
+    ) -> Request {
         self.change(|state| {
-            let request = Request { number: state.count, connection, nth_on_connection, ..request };
+            let request = Request {
+                number: state.count,
+                connection,
+                nth_on_connection,
+                ..request
+            };
             state.keep(request.clone());
             request
         })
@@ -53,7 +63,11 @@ impl Log {
     }
 
     /// Waits until `look` finds something. Returns `None` on timeout.
-    pub(crate) fn wait<T>(&self, within: Duration, look: impl Fn(&State) -> Option<T>) -> Option<T> {
+    pub(crate) fn wait<T>(
+        &self,
+        within: Duration,
+        look: impl Fn(&State) -> Option<T>,
+    ) -> Option<T> {
         let waits = |state: &mut State| look(state).is_none();
         let waited = self.changed.wait_timeout_while(self.lock(), within, waits);
         look(&waited.unwrap_or_else(PoisonError::into_inner).0)
@@ -76,8 +90,13 @@ impl State {
         self.count += 1;
         self.kept_bytes += request.body.len();
         self.requests.push_back(request);
-        while self.requests.len() > 1 && (self.requests.len() > MAX_KEPT || self.kept_bytes > MAX_KEPT_BYTES) {
-            self.kept_bytes -= self.requests.pop_front().map_or(0, |oldest| oldest.body.len());
+        while self.requests.len() > 1
+            && (self.requests.len() > MAX_KEPT || self.kept_bytes > MAX_KEPT_BYTES)
+        {
+            self.kept_bytes -= self
+                .requests
+                .pop_front()
+                .map_or(0, |oldest| oldest.body.len());
         }
     }
 

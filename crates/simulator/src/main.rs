@@ -1,4 +1,5 @@
-//! The binary: a model server whose replies conform, or fail in the way that the model name selects.
+//! The binary: a model server whose replies conform, or fail in the way that the model name
+//! selects.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -8,8 +9,8 @@ use sluicegate_simulator::{Simulator, scenario};
 
 /// A model server for tests of clients: Responses, Chat Completions, Messages and Images.
 ///
-/// The model name of a request selects a scenario, see --list. Every other model name gets a conforming ("honest")
-/// reply.
+/// The model name of a request selects a scenario, see --list. Every other model name gets a
+/// conforming ("honest") reply.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
@@ -37,29 +38,44 @@ fn main() -> io::Result<()> {
         return list_faults(arguments.first, count, &mut out);
     }
     let simulator = Simulator::listen(arguments.listen, scenario::answer)?;
-    writeln!(out, "sluicegate-simulator listens on {}", simulator.base_url())?;
+    writeln!(
+        out,
+        "sluicegate-simulator listens on {}",
+        simulator.base_url()
+    )?;
     out.flush()?;
     simulator.join();
     Ok(())
 }
 
-/// Prints a line for each scenario: its template, the rows of the fault list that it covers, and its description.
+/// Prints a line for each scenario: its template, the rows of the fault list that it covers, and
+/// its description.
 fn list(out: &mut impl Write) -> io::Result<()> {
     for scenario in scenario::all() {
-        writeln!(out, "{:28} {:9} {}", scenario.template, scenario.rows.join(" "), scenario.about)?;
+        writeln!(
+            out,
+            "{:28} {:9} {}",
+            scenario.template,
+            scenario.rows.join(" "),
+            scenario.about
+        )?;
     }
     Ok(())
 }
 
-/// Prints a line for each seed: the seed, its fault for streams and its fault for plain replies, each with the word
-/// `loses` or `keeps`.
+/// Prints a line for each seed: the seed, its fault for streams and its fault for plain replies,
+/// each with the word `loses` or `keeps`.
 ///
 /// Seeds wrap around at 64 bits.
 fn list_faults(first: u64, count: u64, out: &mut impl Write) -> io::Result<()> {
     for seed in (0..count).map(|number| first.wrapping_add(number)) {
         let [stream, plain] = [true, false].map(|stream| {
             let fault = scenario::fault(seed, stream);
-            format!("{:22} {:5}", fault.template, if fault.loses { "loses" } else { "keeps" })
+            format!(
+                "{:22} {:5}",
+                fault.template,
+                if fault.loses { "loses" } else { "keeps" }
+            )
         });
         writeln!(out, "{seed:6} {stream} {}", plain.trim_end())?;
     }

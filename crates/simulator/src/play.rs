@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::Value;
 
-/// A scripted reply to a request: a sequence of steps. After the last one the connection continues with the next
-/// request, unless a step has ended it.
+/// A scripted reply to a request: a sequence of steps. After the last one the connection continues
+/// with the next request, unless a step has ended it.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Play {
@@ -20,8 +20,8 @@ pub struct Play {
 pub enum Step {
     /// Writes these bytes.
     Bytes(Bytes),
-    /// Writes a status line and headers, each with its CRLF, then the header of the framing and the empty line. They go
-    /// out in one write with the body that follows immediately.
+    /// Writes a status line and headers, each with its CRLF, then the header of the framing and the
+    /// empty line. They go out in one write with the body that follows immediately.
     Head(Bytes, Framing),
     /// Writes a chunk of the body with the framing of the head.
     Body(Bytes),
@@ -71,19 +71,28 @@ impl Play {
 
     /// A complete JSON reply.
     pub fn json(status: u16, body: &Value) -> Self {
-        Self::answer(status, &[("content-type", "application/json")], body.to_string())
+        Self::answer(
+            status,
+            &[("content-type", "application/json")],
+            body.to_string(),
+        )
     }
 
     /// A complete reply with `content-length`.
     pub fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Self {
         let body = body.into();
-        Self::new().head(status, headers, Framing::Length(body.len())).body(body)
+        Self::new()
+            .head(status, headers, Framing::Length(body.len()))
+            .body(body)
     }
 
-    /// A complete stream: 200, `text/event-stream`, one chunk for each event. The events are in wire format, with their
-    /// empty line.
+    /// A complete stream: 200, `text/event-stream`, one chunk for each event. The events are in
+    /// wire format, with their empty line.
     pub fn events<E: Into<Bytes>>(events: impl IntoIterator<Item = E>) -> Self {
-        events.into_iter().fold(Self::stream(), Self::body).step(Step::End)
+        events
+            .into_iter()
+            .fold(Self::stream(), Self::body)
+            .step(Step::End)
     }
 
     /// Only the head of a stream; chunks of the body and [`Step::End`] can be added.
@@ -102,7 +111,8 @@ impl Play {
         self.step(Step::Bytes(bytes.into()))
     }
 
-    /// Adds a status line with the usual reason phrase, and headers. The header of the framing follows them.
+    /// Adds a status line with the usual reason phrase, and headers. The header of the framing
+    /// follows them.
     pub fn head(self, status: u16, headers: &[(&str, &str)], framing: Framing) -> Self {
         let mut head = format!("HTTP/1.1 {status} {}\r\n", reason(status));
         for (name, value) in headers {
@@ -150,8 +160,14 @@ impl Play {
 
     /// Returns the step at this place, of those that are repeated endlessly too.
     pub(crate) fn step_at(&self, place: usize) -> Option<&Step> {
-        let repeated = || place.checked_sub(self.steps.len())?.checked_rem(self.forever.len());
-        self.steps.get(place).or_else(|| self.forever.get(repeated()?))
+        let repeated = || {
+            place
+                .checked_sub(self.steps.len())?
+                .checked_rem(self.forever.len())
+        };
+        self.steps
+            .get(place)
+            .or_else(|| self.forever.get(repeated()?))
     }
 
     /// Adds the steps of another play, repeated until the peer disconnects. Nothing can follow.
@@ -174,8 +190,8 @@ impl Play {
         })
     }
 
-    /// Sends only the first `length` bytes of the body, then `cut`. If the body is shorter, `cut` happens at its end,
-    /// before the last chunk.
+    /// Sends only the first `length` bytes of the body, then `cut`. If the body is shorter, `cut`
+    /// happens at its end, before the last chunk.
     pub fn cut_at(self, length: usize, cut: Cut) -> Self {
         let mut left = length;
         self.cut(cut, |piece| {
@@ -195,7 +211,8 @@ impl Play {
         })
     }
 
-    /// Sends the same body in chunks of these sizes, which are repeated. Without sizes it is one chunk.
+    /// Sends the same body in chunks of these sizes, which are repeated. Without sizes it is one
+    /// chunk.
     pub fn chunked_by(self, sizes: &[usize]) -> Self {
         let mut body = Bytes::from(self.body_bytes());
         let mut sizes = sizes.iter().map(|size| (*size).max(1)).cycle();
@@ -218,15 +235,20 @@ impl Play {
     /// Replaces the body. A length in the head is adjusted.
     pub fn with_pieces<B: Into<Bytes>>(mut self, pieces: impl IntoIterator<Item = B>) -> Self {
         let pieces: Vec<Bytes> = pieces.into_iter().map(Into::into).collect();
-        let at =
-            self.steps.iter().position(|step| matches!(step, Step::Body(_) | Step::End)).unwrap_or(self.steps.len());
+        let at = self
+            .steps
+            .iter()
+            .position(|step| matches!(step, Step::Body(_) | Step::End))
+            .unwrap_or(self.steps.len());
         self.steps.retain(|step| !matches!(step, Step::Body(_)));
-        self.steps.splice(at..at, pieces.into_iter().map(Step::Body));
+        self.steps
+            .splice(at..at, pieces.into_iter().map(Step::Body));
         self.fit_length();
         self
     }
 
-    /// Replaces each chunk of the body by the result of `keep`, up to the first `None`, and ends there with `cut`.
+    /// Replaces each chunk of the body by the result of `keep`, up to the first `None`, and ends
+    /// there with `cut`.
     fn cut(mut self, cut: Cut, mut keep: impl FnMut(&Bytes) -> Option<Bytes>) -> Self {
         let mut is_kept = true;
         let steps = self.steps.into_iter().filter_map(|step| match step {
@@ -238,7 +260,10 @@ impl Play {
             Step::End => None,
             other => is_kept.then_some(other),
         });
-        self = Self { steps: steps.collect(), forever: Vec::new() };
+        self = Self {
+            steps: steps.collect(),
+            forever: Vec::new(),
+        };
         match cut {
             Cut::Reset => self.reset(),
             Cut::Close => self.close(),
@@ -262,8 +287,10 @@ impl Play {
 }
 
 /// The headers of a stream of events.
-pub(crate) const EVENT_STREAM: &[(&str, &str)] =
-    &[("content-type", "text/event-stream; charset=utf-8"), ("cache-control", "no-cache")];
+pub(crate) const EVENT_STREAM: &[(&str, &str)] = &[
+    ("content-type", "text/event-stream; charset=utf-8"),
+    ("cache-control", "no-cache"),
+];
 
 /// The usual reason phrase of a status.
 fn reason(status: u16) -> &'static str {

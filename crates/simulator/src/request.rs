@@ -33,7 +33,10 @@ impl Request {
     /// The first header with this name, compared without regard to case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 
     /// The body as JSON; null if it is not valid JSON.
@@ -54,7 +57,8 @@ impl Request {
         self.summary().stream.unwrap_or_default()
     }
 
-    /// The protocol of the path, whatever its prefix: `/v1/messages` and `/anthropic/v1/messages` are Messages.
+    /// The protocol of the path, whatever its prefix: `/v1/messages` and `/anthropic/v1/messages`
+    /// are Messages.
     #[must_use]
     pub fn protocol(&self) -> Option<Protocol> {
         let ends = |end: &str| self.route().ends_with(end);
@@ -78,9 +82,18 @@ impl Request {
     }
 
     fn summary(&self) -> Summary {
-        let Some(form) = self.form() else { return serde_json::from_slice(&self.body).unwrap_or_default() };
-        let text = |name: &str| form.iter().find(|part| part.name == name && !part.is_file).map(Part::text);
-        Summary { model: text("model"), stream: text("stream").map(|stream| stream == "true") }
+        let Some(form) = self.form() else {
+            return serde_json::from_slice(&self.body).unwrap_or_default();
+        };
+        let text = |name: &str| {
+            form.iter()
+                .find(|part| part.name == name && !part.is_file)
+                .map(Part::text)
+        };
+        Summary {
+            model: text("model"),
+            stream: text("stream").map(|stream| stream == "true"),
+        }
     }
 }
 

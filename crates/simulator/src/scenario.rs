@@ -1,10 +1,11 @@
 //! Named faults and quirks. The binary selects one by the model name of a request.
 //!
-//! A scenario is a conforming reply with one fault. Scenarios of streams send a conforming reply to requests for a
-//! plain one, and scenarios of one protocol send conforming replies in the other protocols.
+//! A scenario is a conforming reply with one fault. Scenarios of streams send a conforming reply to
+//! requests for a plain one, and scenarios of one protocol send conforming replies in the other
+//! protocols.
 
-/// Defines the scenarios of a file. Each has its template with a default for each `N`, the rows that it covers, its
-/// description, and the function that plays it.
+/// Defines the scenarios of a file. Each has its template with a default for each `N`, the rows
+/// that it covers, its description, and the function that plays it.
 macro_rules! scenarios {
     ($($template:literal $(($($number:literal),*))? [$($row:ident)*] $about:literal => $act:expr;)*) => {
         pub(super) const ALL: &[Scenario] = &[$(Scenario {
@@ -49,28 +50,45 @@ pub struct Scenario {
 /// Returns all scenarios, with default values for their numbers.
 #[must_use]
 pub fn all() -> &'static [Scenario] {
-    static ALL: LazyLock<Vec<Scenario>> =
-        LazyLock::new(|| [http::ALL, ending::ALL, decoding::ALL, events::ALL, protocol::ALL, random::ALL].concat());
+    static ALL: LazyLock<Vec<Scenario>> = LazyLock::new(|| {
+        [
+            http::ALL,
+            ending::ALL,
+            decoding::ALL,
+            events::ALL,
+            protocol::ALL,
+            random::ALL,
+        ]
+        .concat()
+    });
     &ALL
 }
 
-/// Returns the scenario with this name, which has a number for each `N` of the template. A number at the end is
-/// optional.
+/// Returns the scenario with this name, which has a number for each `N` of the template. A number
+/// at the end is optional.
 #[must_use]
 pub fn named(name: &str) -> Option<Scenario> {
     all().iter().find_map(|scenario| scenario.read(name))
 }
 
-/// Plays the scenario selected by the model name of the request; other models get a conforming reply.
+/// Plays the scenario selected by the model name of the request; other models get a conforming
+/// reply.
 pub fn answer(request: &Request) -> Play {
-    named(&request.model()).map_or_else(|| honest::answer(request), |scenario| scenario.play(request))
+    named(&request.model()).map_or_else(
+        || honest::answer(request),
+        |scenario| scenario.play(request),
+    )
 }
 
 impl Scenario {
     /// The name with its numbers: `reset-at-200`.
     #[must_use]
     pub fn name(&self) -> String {
-        self.numbers.iter().fold(self.template.to_owned(), |name, number| name.replacen('N', &number.to_string(), 1))
+        self.numbers
+            .iter()
+            .fold(self.template.to_owned(), |name, number| {
+                name.replacen('N', &number.to_string(), 1)
+            })
     }
 
     /// Returns the reply to a request.

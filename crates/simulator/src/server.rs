@@ -15,7 +15,8 @@ use crate::honest;
 use crate::play::Play;
 use crate::request::Request;
 
-/// A model server on 127.0.0.1, on a port chosen by the system. Dropping it stops it and closes its connections.
+/// A model server on 127.0.0.1, on a port chosen by the system. Dropping it stops it and closes its
+/// connections.
 ///
 /// The handle is synchronous: the server runs on a separate thread.
 pub struct Simulator {
@@ -27,8 +28,9 @@ pub struct Simulator {
 }
 
 impl Simulator {
-    /// Starts a server that replies to every request with the result of `behave`, which is called once the request was
-    /// read completely. It runs on the only thread of the server and blocks it.
+    /// Starts a server that replies to every request with the result of `behave`, which is called
+    /// once the request was read completely. It runs on the only thread of the server and blocks
+    /// it.
     ///
     /// # Errors
     /// If no port is available or the thread cannot be started.
@@ -48,18 +50,28 @@ impl Simulator {
     ///
     /// # Errors
     /// If the address cannot be bound or the thread cannot be started.
-    pub fn listen(address: SocketAddr, behave: impl Fn(&Request) -> Play + Send + Sync + 'static) -> io::Result<Self> {
+    pub fn listen(
+        address: SocketAddr,
+        behave: impl Fn(&Request) -> Play + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let listener = listener(address, &runtime)?;
         let address = listener.local_addr()?;
         let server = Arc::new(Detached::new(behave));
         let (stop, stopped) = oneshot::channel();
         runtime.spawn(accept(listener, Arc::clone(&server)));
-        let thread = thread::Builder::new().name("simulator".into()).spawn(move || {
-            let _ = runtime.block_on(stopped);
-            // Dropping the runtime drops the connections.
-        })?;
-        Ok(Self { address, server, stop: Some(stop), thread: Some(thread) })
+        let thread = thread::Builder::new()
+            .name("simulator".into())
+            .spawn(move || {
+                let _ = runtime.block_on(stopped);
+                // Dropping the runtime drops the connections.
+            })?;
+        Ok(Self {
+            address,
+            server,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
     }
 
     /// The address that it listens on.
@@ -74,8 +86,8 @@ impl Simulator {
         format!("http://{}/v1", self.address)
     }
 
-    /// The requests so far, in order. Only the newest 16,384 are kept, and fewer if their bodies exceed 256 MiB in
-    /// total.
+    /// The requests so far, in order. Only the newest 16,384 are kept, and fewer if their bodies
+    /// exceed 256 MiB in total.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.server.log.requests()
@@ -84,14 +96,19 @@ impl Simulator {
     /// Waits until this many requests have arrived in total. Returns false on timeout.
     #[must_use]
     pub fn wait_for_requests(&self, count: usize, within: Duration) -> bool {
-        self.server.log.wait(within, |state| (state.count >= count).then_some(())).is_some()
+        self.server
+            .log
+            .wait(within, |state| (state.count >= count).then_some(()))
+            .is_some()
     }
 
-    /// Waits until the connection of a request, counted from 0, has ended: the peer or the play has closed or reset it.
-    /// Returns the time at which that was noticed, or `None` on timeout.
+    /// Waits until the connection of a request, counted from 0, has ended: the peer or the play has
+    /// closed or reset it. Returns the time at which that was noticed, or `None` on timeout.
     #[must_use]
     pub fn wait_for_close(&self, request: usize, within: Duration) -> Option<Instant> {
-        self.server.log.wait(within, |state| state.connections[state.request(request)?.connection])
+        self.server.log.wait(within, |state| {
+            state.connections[state.request(request)?.connection]
+        })
     }
 
     /// The number of accepted connections so far.
@@ -103,10 +120,17 @@ impl Simulator {
     /// The number of open connections.
     #[must_use]
     pub fn open_connections(&self) -> usize {
-        self.server.log.lock().connections.iter().filter(|ended| ended.is_none()).count()
+        self.server
+            .log
+            .lock()
+            .connections
+            .iter()
+            .filter(|ended| ended.is_none())
+            .count()
     }
 
-    /// Lets one play pass one [`Gate`](crate::Step::Gate): a waiting one, or else the next that reaches a gate.
+    /// Lets one play pass one [`Gate`](crate::Step::Gate): a waiting one, or else the next that
+    /// reaches a gate.
     pub fn release(&self) {
         self.server.gates.add_permits(1);
     }
@@ -132,7 +156,11 @@ impl Drop for Simulator {
 
 fn listener(address: SocketAddr, runtime: &Runtime) -> io::Result<TcpListener> {
     let _entered = runtime.enter();
-    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     // The accept queue is long, so that thousands of clients can connect at once.
@@ -146,7 +174,8 @@ async fn accept(listener: TcpListener, server: Arc<Detached>) {
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
-        // Each write is sent immediately. An error means that the peer has disconnected, which reading notices as well.
+        // Each write is sent immediately. An error means that the peer has disconnected, which
+        // reading notices as well.
         let _ = socket.set_nodelay(true);
         let server = Arc::clone(&server);
         tokio::spawn(async move { server.serve(socket).await });

@@ -32,13 +32,14 @@ use crate::line::{self, Field};
 /// Decodes one event stream: [`feed`](Self::feed) it bytes, [`poll`](Self::poll) it for events, and
 /// [`finish`](Self::finish) it at the end.
 ///
-/// Events are decoded lazily, one per call to `poll`, and borrow from the decoder's memory until the next call. Chunk
-/// boundaries do not affect the result, only whether an event must first be assembled. The cost is linear in the number
-/// of bytes, even with one byte per chunk.
+/// Events are decoded lazily, one per call to `poll`, and borrow from the decoder's memory until
+/// the next call. Chunk boundaries do not affect the result, only whether an event must first be
+/// assembled. The cost is linear in the number of bytes, even with one byte per chunk.
 ///
 /// # Memory
-/// Once `poll` has returned `None`, the decoder holds only a copy of the incomplete event: at most [`Limits::event`]
-/// bytes plus a line end. It keeps no chunk alive. It also stores the last event id.
+/// Once `poll` has returned `None`, the decoder holds only a copy of the incomplete event: at most
+/// [`Limits::event`] bytes plus a line end. It keeps no chunk alive. It also stores the last event
+/// id.
 #[derive(Default)]
 pub struct Decoder {
     pub(crate) lines: Lines,
@@ -51,12 +52,15 @@ pub struct Decoder {
     failed: bool,
 }
 
-/// Limits on the size of lines and events. Input over a limit fails even if it would not have produced an event.
+/// Limits on the size of lines and events. Input over a limit fails even if it would not have
+/// produced an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum length of a line in bytes, excluding its line end. Defaults to 16 MiB, which fits a large base64 image.
+    /// Maximum length of a line in bytes, excluding its line end. Defaults to 16 MiB, which fits a
+    /// large base64 image.
     pub line: usize,
-    /// Maximum length of an event in bytes: its lines and line ends, excluding the last line end. Defaults to 16 MiB.
+    /// Maximum length of an event in bytes: its lines and line ends, excluding the last line end.
+    /// Defaults to 16 MiB.
     pub event: usize,
 }
 
@@ -78,7 +82,10 @@ impl Decoder {
     /// Creates a decoder with the given limits.
     #[must_use]
     pub fn with_limits(limits: Limits) -> Self {
-        Self { lines: Lines::new(limits), ..Self::default() }
+        Self {
+            lines: Lines::new(limits),
+            ..Self::default()
+        }
     }
 
     /// Appends the next bytes of the stream. They are parsed by [`poll`](Self::poll).
@@ -89,18 +96,23 @@ impl Decoder {
         }
     }
 
-    /// Returns the next event, or `None` if more input is needed. After an error it always returns `None`.
+    /// Returns the next event, or `None` if more input is needed. After an error it always returns
+    /// `None`.
     ///
     /// # Errors
-    /// Returns an error if a line or an event exceeds the [`Limits`]. The error is final, because the start of the next
-    /// event is unknown.
+    /// Returns an error if a line or an event exceeds the [`Limits`]. The error is final, because
+    /// the start of the next event is unknown.
     #[must_use = "an unread event is lost"]
     #[inline]
     pub fn poll(&mut self) -> Option<Result<Event<'_>, DecodeError>> {
         self.release_event();
         match self.lines.plain_block() {
             Plain::Complete { name, data } => {
-                self.fields = Fields { name, data: Data::One(data), id: None };
+                self.fields = Fields {
+                    name,
+                    data: Data::One(data),
+                    id: None,
+                };
                 return Some(Ok(self.lend()));
             }
             Plain::Partial { name } => self.fields.name = name,
@@ -127,36 +139,45 @@ impl Decoder {
         }
     }
 
-    /// Ends the stream. Call it after [`Decoder::poll`] returned `None`: input that was not polled counts as unread.
+    /// Ends the stream. Call it after [`Decoder::poll`] returned `None`: input that was not polled
+    /// counts as unread.
     ///
     /// # Errors
-    /// Returns [`Truncated`] if the stream ended inside an event (even if only the final blank line is missing) or if
-    /// the decoder had failed. Trailing comments and blank lines are not an error.
+    /// Returns [`Truncated`] if the stream ended inside an event (even if only the final blank line
+    /// is missing) or if the decoder had failed. Trailing comments and blank lines are not an
+    /// error.
     pub fn finish(mut self) -> Result<(), Truncated> {
         self.release_event();
-        if self.failed || self.lines.is_open() { Err(Truncated) } else { Ok(()) }
+        if self.failed || self.lines.is_open() {
+            Err(Truncated)
+        } else {
+            Ok(())
+        }
     }
 
-    /// Returns the last event id as of the event most recently returned by [`Decoder::poll`]; initially empty.
-    /// A reconnecting client sends it as `Last-Event-ID`.
+    /// Returns the last event id as of the event most recently returned by [`Decoder::poll`];
+    /// initially empty. A reconnecting client sends it as `Last-Event-ID`.
     #[must_use]
     pub fn last_event_id(&self) -> &str {
         &self.last_event_id
     }
 
-    /// Returns the reconnection delay requested by the last valid `retry` field, in whole milliseconds.
+    /// Returns the reconnection delay requested by the last valid `retry` field, in whole
+    /// milliseconds.
     #[must_use]
     pub fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// Returns the number of comment lines read. Servers send comments as keep-alives while they have no events.
+    /// Returns the number of comment lines read. Servers send comments as keep-alives while they
+    /// have no events.
     #[must_use]
     pub fn comments(&self) -> u64 {
         self.comments
     }
 
-    /// Returns the number of input bytes held: unread input plus the bytes of the current or incomplete event.
+    /// Returns the number of input bytes held: unread input plus the bytes of the current or
+    /// incomplete event.
     #[must_use]
     pub fn buffered(&self) -> usize {
         self.lines.buffered()
@@ -177,8 +198,9 @@ impl Decoder {
             Field::Id if memchr(0, &block[value.clone()]).is_none() => self.fields.id = Some(value),
             Field::Retry => self.retry = milliseconds(&block[value]).or(self.retry),
             Field::Comment => self.comment(line.start),
-            // A line with a stray BOM before all fields sets nothing. It is dropped from the raw event, because at the
-            // start of another stream the BOM would be stripped and the line would gain a meaning.
+            // A line with a stray BOM before all fields sets nothing. It is dropped from the raw
+            // event, because at the start of another stream the BOM would be stripped and the line
+            // would gain a meaning.
             Field::Unknown if line.start == 0 && block.starts_with(BOM) => self.lines.skip(),
             Field::Id | Field::Unknown => {}
         }
@@ -216,7 +238,8 @@ impl Decoder {
 
     fn comment(&mut self, start: usize) {
         self.comments += 1;
-        // A comment before all fields belongs to no event. If kept, endless keep-alives would exceed the event limit.
+        // A comment before all fields belongs to no event. If kept, endless keep-alives would
+        // exceed the event limit.
         if start == 0 {
             self.lines.skip();
         }
@@ -243,7 +266,10 @@ impl fmt::Debug for Decoder {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { line: 16 << 20, event: 16 << 20 }
+        Self {
+            line: 16 << 20,
+            event: 16 << 20,
+        }
     }
 }
 
@@ -253,6 +279,8 @@ fn milliseconds(value: &[u8]) -> Option<Duration> {
         return None;
     }
     let digits = value.iter().map(|digit| u64::from(digit - b'0'));
-    let milliseconds = digits.fold(0, |sum: u64, digit| sum.saturating_mul(10).saturating_add(digit));
+    let milliseconds = digits.fold(0, |sum: u64, digit| {
+        sum.saturating_mul(10).saturating_add(digit)
+    });
     Some(Duration::from_millis(milliseconds))
 }

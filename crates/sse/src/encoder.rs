@@ -1,7 +1,8 @@
-//! Encoder for event streams: LF line ends, one space after each colon, no `id` or `retry`, every event with data.
+//! Encoder for event streams: LF line ends, one space after each colon, no `id` or `retry`, every
+//! event with data.
 //!
-//! Each call writes one complete event or comment. Send its output in one write and flush: some clients lose an event
-//! that arrives in two parts.
+//! Each call writes one complete event or comment. Send its output in one write and flush: some
+//! clients lose an event that arrives in two parts.
 
 use std::fmt;
 
@@ -9,10 +10,11 @@ use bytes::BufMut;
 
 use crate::line;
 
-/// Appends one event to `out`: its name, if any, and its data, split at CRLF, CR and LF into `data` lines.
+/// Appends one event to `out`: its name, if any, and its data, split at CRLF, CR and LF into `data`
+/// lines.
 ///
-/// A decoder returns the data with LF in each of those places. JSON escapes its line breaks and round-trips unchanged.
-/// Empty data is valid.
+/// A decoder returns the data with LF in each of those places. JSON escapes its line breaks and
+/// round-trips unchanged. Empty data is valid.
 ///
 /// ```
 /// use sluicegate_sse::{EventName, encode};
@@ -36,8 +38,8 @@ pub fn encode(name: Option<EventName<'_>>, data: &str, out: &mut impl BufMut) {
     put_lines(b"data: ", data, out);
 }
 
-/// Appends a comment to `out`. Clients ignore it, so it serves to keep an idle connection alive. Each line of `text`
-/// becomes a comment line. Call it only between events.
+/// Appends a comment to `out`. Clients ignore it, so it serves to keep an idle connection alive.
+/// Each line of `text` becomes a comment line. Call it only between events.
 ///
 /// ```
 /// let mut out = Vec::new();
@@ -71,8 +73,8 @@ impl<'a> EventName<'a> {
     /// Validates a name at run time.
     ///
     /// # Errors
-    /// Returns an error if `name` is empty or contains CR, LF or NUL. Such a name is a bug or an attack, so it is
-    /// rejected rather than escaped.
+    /// Returns an error if `name` is empty or contains CR, LF or NUL. Such a name is a bug or an
+    /// attack, so it is rejected rather than escaped.
     pub const fn new(name: &'a str) -> Result<Self, NameError> {
         let bytes = name.as_bytes();
         if bytes.is_empty() {
@@ -97,7 +99,8 @@ impl<'a> EventName<'a> {
 }
 
 impl EventName<'static> {
-    /// Creates a name from a constant. Assign it to a `const`, so that an invalid name does not compile:
+    /// Creates a name from a constant. Assign it to a `const`, so that an invalid name does not
+    /// compile:
     ///
     /// ```compile_fail
     /// const BAD: sluicegate_sse::EventName = sluicegate_sse::EventName::from_static("bad\nname");
@@ -144,7 +147,10 @@ mod tests {
 
     #[test]
     fn a_name_stays_on_its_line() {
-        assert_eq!(EventName::new("response.created").map(EventName::as_str), Ok("response.created"));
+        assert_eq!(
+            EventName::new("response.created").map(EventName::as_str),
+            Ok("response.created")
+        );
         assert!(EventName::new("\u{e9}v\u{e9}nement \u{2028}").is_ok());
         assert_eq!(EventName::new(""), Err(NameError::Empty));
         for name in ["a\n", "\ra", "a\0b", "a\r\ndata: x"] {

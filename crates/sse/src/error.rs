@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// A fatal decoding error. Exceeded limits are the only errors, since any byte sequence is a valid event stream.
+/// A fatal decoding error. Exceeded limits are the only errors, since any byte sequence is a valid
+/// event stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeError {
@@ -25,8 +26,12 @@ pub struct Truncated;
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::LineTooLong { limit } => write!(f, "a line of the event stream has more than {limit} bytes"),
-            Self::EventTooLong { limit } => write!(f, "an event of the stream has more than {limit} bytes"),
+            Self::LineTooLong { limit } => {
+                write!(f, "a line of the event stream has more than {limit} bytes")
+            }
+            Self::EventTooLong { limit } => {
+                write!(f, "an event of the stream has more than {limit} bytes")
+            }
         }
     }
 }

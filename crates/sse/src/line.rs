@@ -34,9 +34,12 @@ pub(crate) fn field(line: &[u8]) -> (Field, usize) {
     }
 }
 
-/// Splits `text` after its first line: returns the line without its end and the rest, `None` if the line has no end.
+/// Splits `text` after its first line: returns the line without its end and the rest, `None` if the
+/// line has no end.
 pub(crate) fn split(text: &[u8]) -> (&[u8], Option<&[u8]>) {
-    let Some(end) = memchr2(b'\n', b'\r', text) else { return (text, None) };
+    let Some(end) = memchr2(b'\n', b'\r', text) else {
+        return (text, None);
+    };
     let (line, rest) = text.split_at(end);
     (line, Some(rest.strip_prefix(b"\r\n").unwrap_or(&rest[1..])))
 }
@@ -52,9 +55,12 @@ mod tests {
 
     #[test]
     fn a_name_without_a_colon_is_a_field_with_an_empty_value() {
-        for (name, field) in
-            [("data", Field::Data), ("event", Field::Event), ("id", Field::Id), ("retry", Field::Retry)]
-        {
+        for (name, field) in [
+            ("data", Field::Data),
+            ("event", Field::Event),
+            ("id", Field::Id),
+            ("retry", Field::Retry),
+        ] {
             assert_eq!(read(name), (field, ""));
             assert_eq!(read(&format!("{name}:")), (field, ""));
             assert_eq!(read(&format!("{name}: a:b")), (field, "a:b"));
@@ -72,7 +78,14 @@ mod tests {
 
     #[test]
     fn other_names_and_comments_set_nothing() {
-        for line in ["Data: a", " data: a", "data : a", "dat", "foo", "\u{feff}data: a"] {
+        for line in [
+            "Data: a",
+            " data: a",
+            "data : a",
+            "dat",
+            "foo",
+            "\u{feff}data: a",
+        ] {
             assert_eq!(read(line).0, Field::Unknown, "{line:?}");
         }
         for line in [":", ": a", ":data: a"] {

@@ -21,13 +21,20 @@ fn main() {
 
 /// Measures the tokens per second of a prompt and of an answer.
 fn speeds(threads: usize) -> (f64, f64) {
-    let engine = EmbeddedTextEngine::load(Options { threads, generations: 1, ..Options::default() });
+    let engine = EmbeddedTextEngine::load(Options {
+        threads,
+        generations: 1,
+        ..Options::default()
+    });
     let engine = engine.expect("the weights exist: run `cargo xtask fetch-model`");
     let story = "The quick brown fox jumps over the lazy dog. ".repeat(40);
     let (first, _, usage) = time(&engine, &format!("{story} How many foxes are there?"), 1);
     let read = usage.input as f64 / first.as_secs_f64();
     let (first, whole, usage) = time(&engine, "Write a long story about a brave fox.", 160);
-    (read, (usage.output - 1) as f64 / (whole - first).as_secs_f64())
+    (
+        read,
+        (usage.output - 1) as f64 / (whole - first).as_secs_f64(),
+    )
 }
 
 /// Runs one request; returns the time to the first event, the time to the last one, and the usage.
@@ -35,10 +42,15 @@ fn time(engine: &EmbeddedTextEngine, question: &str, cap: u64) -> (Duration, Dur
     let request = TextRequest {
         turns: vec![Turn::User(vec![UserPart::Text(question.to_owned())])],
         max_output_tokens: Some(cap),
-        sampling: Sampling { temperature: Some(0.0), ..Sampling::default() },
+        sampling: Sampling {
+            temperature: Some(0.0),
+            ..Sampling::default()
+        },
         ..TextRequest::default()
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime");
     runtime.block_on(async {
         let start = Instant::now();
         let mut events = engine.start(request).await.expect("a generation").events;

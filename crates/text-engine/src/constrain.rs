@@ -26,7 +26,8 @@ impl Grammars {
         let env: TokEnv = Arc::new(tokenizer.clone());
         let mut factory = ParserFactory::new_simple(&env).map_err(|why| why.to_string())?;
         factory.quiet();
-        // Sufficient for the largest accepted schema, while one token takes at most about 0.2 s of CPU time.
+        // Sufficient for the largest accepted schema, while one token takes at most about 0.2 s of
+        // CPU time.
         let limits = factory.limits_mut();
         limits.max_items_in_row = 5 * MAX_VALUES;
         limits.step_max_items = 250 * MAX_VALUES;
@@ -34,16 +35,25 @@ impl Grammars {
         Ok(Self { factory })
     }
 
-    /// Any JSON object. The number of members per level is limited, because a small model does not stop by itself.
+    /// Any JSON object. The number of members per level is limited, because a small model does not
+    /// stop by itself.
     pub(crate) fn json_object(&self) -> Result<Constraint, EngineError> {
-        self.constraint(TopLevelGrammar::from_lark(JSON_OBJECT.to_owned()), "The JSON object format")
+        self.constraint(
+            TopLevelGrammar::from_lark(JSON_OBJECT.to_owned()),
+            "The JSON object format",
+        )
     }
 
     /// JSON that matches a schema. Unless `strict`, unsupported keywords of the schema are ignored.
     ///
     /// # Errors
     /// If there is no grammar for it. The message begins with `what`, the name of the schema.
-    pub(crate) fn json(&self, schema: &Value, strict: bool, what: &str) -> Result<Constraint, EngineError> {
+    pub(crate) fn json(
+        &self,
+        schema: &Value,
+        strict: bool,
+        what: &str,
+    ) -> Result<Constraint, EngineError> {
         let values = count_values(schema);
         if values > MAX_VALUES {
             let line = format!("it has {values} values, and at most {MAX_VALUES} are accepted");
@@ -55,26 +65,33 @@ impl Grammars {
         };
         let compile = |mut schema: Map<String, Value>| {
             schema.insert("x-guidance".to_owned(), options(!strict));
-            let constraint = self.constraint(TopLevelGrammar::from_json_schema(schema.into()), what)?;
+            let constraint =
+                self.constraint(TopLevelGrammar::from_json_schema(schema.into()), what)?;
             if constraint.can_begin() {
                 Ok(constraint)
             } else {
                 Err(unsupported(what, "nothing fits it, or it is too large"))
             }
         };
-        // The caller's own schema decides if it is supported. Then it is narrowed as far as something still matches.
+        // The caller's own schema decides if it is supported. Then it is narrowed as far as
+        // something still matches.
         let wide = compile(schema.clone())?;
-        let narrow = [Members::Known, Members::Any].into_iter().find_map(|members| {
-            let mut schema = schema.clone();
-            bound_members(&mut schema, Role::Alone, members);
-            compile(schema).ok()
-        });
+        let narrow = [Members::Known, Members::Any]
+            .into_iter()
+            .find_map(|members| {
+                let mut schema = schema.clone();
+                bound_members(&mut schema, Role::Alone, members);
+                compile(schema).ok()
+            });
         Ok(narrow.unwrap_or(wide))
     }
 
     /// Exactly one of several words.
     pub(crate) fn choice(&self, words: &[&str]) -> Result<Constraint, EngineError> {
-        let quoted: Vec<String> = words.iter().map(|word| Value::from(*word).to_string()).collect();
+        let quoted: Vec<String> = words
+            .iter()
+            .map(|word| Value::from(*word).to_string())
+            .collect();
         let grammar = TopLevelGrammar::from_lark(format!("start: {}", quoted.join(" | ")));
         self.constraint(grammar, "The list of function names")
     }
@@ -87,14 +104,20 @@ impl Grammars {
                 line => unsupported(what, line.trim_end_matches('.')),
             }
         })?;
-        Ok(Constraint { matcher: Matcher::new(Ok(parser)) })
+        Ok(Constraint {
+            matcher: Matcher::new(Ok(parser)),
+        })
     }
 }
 
 impl Constraint {
     /// Consumes and returns the tokens that the grammar leaves no choice about.
     pub(crate) fn forced(&mut self) -> Vec<TokenId> {
-        if self.is_done() { Vec::new() } else { self.matcher.consume_ff_tokens() }
+        if self.is_done() {
+            Vec::new()
+        } else {
+            self.matcher.consume_ff_tokens()
+        }
     }
 
     /// The set of tokens that may come next, with the end token if the grammar may end here.
@@ -107,7 +130,8 @@ impl Constraint {
         self.matcher.consume_token(token).map_err(internal)
     }
 
-    /// Returns true if there is a first token: a valid grammar may match nothing, or exceed the limits of the parser.
+    /// Returns true if there is a first token: a valid grammar may match nothing, or exceed the
+    /// limits of the parser.
     fn can_begin(&self) -> bool {
         let mut trial = self.clone();
         trial.forced();
@@ -121,7 +145,10 @@ impl Constraint {
 }
 
 fn unsupported(what: &str, why: &str) -> EngineError {
-    EngineError::Unsupported { param: None, reason: format!("{what} cannot be followed: {why}.") }
+    EngineError::Unsupported {
+        param: None,
+        reason: format!("{what} cannot be followed: {why}."),
+    }
 }
 
 /// Counts the values of a schema, including itself.
@@ -134,10 +161,14 @@ pub(crate) fn count_values(schema: &Value) -> usize {
 }
 
 fn internal(why: impl std::fmt::Display) -> EngineError {
-    EngineError::Internal(format!("grammar failed: {}", why.to_string().lines().next().unwrap_or_default()))
+    EngineError::Internal(format!(
+        "grammar failed: {}",
+        why.to_string().lines().next().unwrap_or_default()
+    ))
 }
 
-/// The options of a schema grammar: output on one line, with the spaces that models are trained with.
+/// The options of a schema grammar: output on one line, with the spaces that models are trained
+/// with.
 fn options(lenient: bool) -> Value {
     json!({ "whitespace_flexible": false, "key_separator": ": ", "item_separator": ", ", "lenient": lenient })
 }
@@ -169,29 +200,58 @@ fn bound(schema: &mut Value, role: Role, allowed: Members) {
 }
 
 fn bound_members(members: &mut Map<String, Value>, role: Role, allowed: Members) {
-    let free = !["enum", "const", "$ref"].iter().any(|key| members.contains_key(*key));
-    if free && has_type(members, "string") && !["pattern", "format"].iter().any(|key| members.contains_key(*key)) {
+    let free = !["enum", "const", "$ref"]
+        .iter()
+        .any(|key| members.contains_key(*key));
+    if free
+        && has_type(members, "string")
+        && !["pattern", "format"]
+            .iter()
+            .any(|key| members.contains_key(*key))
+    {
         cap(members, "maxLength", "minLength", MAX_LENGTH);
     }
     if free && has_type(members, "array") {
         cap(members, "maxItems", "minItems", MAX_ITEMS);
     }
     let combined = ["allOf", "anyOf", "oneOf", "$ref", "patternProperties"];
-    let may_be_closed =
-        role == Role::Alone && allowed == Members::Known && !combined.iter().any(|key| members.contains_key(*key));
-    if may_be_closed && members.get("properties").and_then(Value::as_object).is_some_and(|known| !known.is_empty()) {
-        members.entry("additionalProperties").or_insert(Value::Bool(false));
+    let may_be_closed = role == Role::Alone
+        && allowed == Members::Known
+        && !combined.iter().any(|key| members.contains_key(*key));
+    if may_be_closed
+        && members
+            .get("properties")
+            .and_then(Value::as_object)
+            .is_some_and(|known| !known.is_empty())
+    {
+        members
+            .entry("additionalProperties")
+            .or_insert(Value::Bool(false));
     }
     for key in ["properties", "patternProperties", "$defs", "definitions"] {
         let inner = members.get_mut(key).and_then(Value::as_object_mut);
-        inner.into_iter().flat_map(Map::values_mut).for_each(|schema| bound(schema, Role::Alone, allowed));
+        inner
+            .into_iter()
+            .flat_map(Map::values_mut)
+            .for_each(|schema| bound(schema, Role::Alone, allowed));
     }
     for key in ["items", "additionalProperties"] {
-        members.get_mut(key).into_iter().for_each(|schema| bound(schema, Role::Alone, allowed));
+        members
+            .get_mut(key)
+            .into_iter()
+            .for_each(|schema| bound(schema, Role::Alone, allowed));
     }
-    for (key, role) in [("prefixItems", Role::Alone), ("allOf", Role::Combined), ("anyOf", role), ("oneOf", role)] {
+    for (key, role) in [
+        ("prefixItems", Role::Alone),
+        ("allOf", Role::Combined),
+        ("anyOf", role),
+        ("oneOf", role),
+    ] {
         let inner = members.get_mut(key).and_then(Value::as_array_mut);
-        inner.into_iter().flatten().for_each(|schema| bound(schema, role, allowed));
+        inner
+            .into_iter()
+            .flatten()
+            .for_each(|schema| bound(schema, role, allowed));
     }
 }
 
@@ -206,7 +266,9 @@ fn has_type(members: &Map<String, Value>, kind: &str) -> bool {
 
 fn cap(members: &mut Map<String, Value>, most: &str, least: &str, value: u64) {
     let least = members.get(least).and_then(Value::as_u64).unwrap_or(0);
-    members.entry(most).or_insert_with(|| value.max(least).into());
+    members
+        .entry(most)
+        .or_insert_with(|| value.max(least).into());
 }
 
 /// A JSON object with at most 8 members, and lists with at most 8 entries, at each level.

@@ -37,16 +37,24 @@ impl Default for Options {
     /// All cores but one, 4 concurrent generations, 256 queued ones, no timeout.
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { model: None, threads: cores.saturating_sub(1).max(1), generations: 4, waiting: 256, timeout: None }
+        Self {
+            model: None,
+            threads: cores.saturating_sub(1).max(1),
+            generations: 4,
+            waiting: 256,
+            timeout: None,
+        }
     }
 }
 
 /// The embedded text engine.
 ///
-/// Dropping it stops its threads within one token; running generations fail with [`EngineError::Unavailable`].
+/// Dropping it stops its threads within one token; running generations fail with
+/// [`EngineError::Unavailable`].
 pub struct EmbeddedTextEngine {
     loaded: Arc<LoadedModel>,
-    /// Prepares requests, on threads separate from those of the generations, which run for a long time.
+    /// Prepares requests, on threads separate from those of the generations, which run for a long
+    /// time.
     readers: Pool,
     writers: Pool,
     timeout: Option<Duration>,
@@ -57,12 +65,17 @@ impl EmbeddedTextEngine {
     /// Loads the weights and starts the threads. Blocks for about a second.
     ///
     /// # Errors
-    /// If the weights are missing, damaged or of an unsupported kind, or if the threads cannot be started.
+    /// If the weights are missing, damaged or of an unsupported kind, or if the threads cannot be
+    /// started.
     pub fn load(options: Options) -> Result<Self, LoadError> {
         let path = options.model.unwrap_or_else(weights::default_path);
         let loaded = LoadedModel::load(&path, options.threads)?;
         let pool = |name, threads| {
-            let failed = |why| LoadError::Setting(format!("cannot start the threads of the text engine: {why}"));
+            let failed = |why| {
+                LoadError::Setting(format!(
+                    "cannot start the threads of the text engine: {why}"
+                ))
+            };
             Pool::new(name, threads, options.waiting).map_err(failed)
         };
         Ok(Self {
@@ -77,8 +90,16 @@ impl EmbeddedTextEngine {
     /// Prepares a request on a reader thread, because compiling its schemas can take long.
     async fn prepare(&self, request: TextRequest) -> Result<PreparedRequest, EngineError> {
         let (reply, outcome) = oneshot::channel();
-        self.readers.submit(Box::new(Prepare { loaded: Arc::clone(&self.loaded), request, reply }))?;
-        outcome.await.unwrap_or_else(|_| Err(EngineError::Internal("request preparation panicked".to_owned())))
+        self.readers.submit(Box::new(Prepare {
+            loaded: Arc::clone(&self.loaded),
+            request,
+            reply,
+        }))?;
+        outcome.await.unwrap_or_else(|_| {
+            Err(EngineError::Internal(
+                "request preparation panicked".to_owned(),
+            ))
+        })
     }
 }
 
@@ -96,7 +117,12 @@ impl TextEngine for EmbeddedTextEngine {
                 closed: Arc::clone(&self.closed),
             };
             self.writers.submit(Box::new(job))?;
-            Ok(Generation { dropped, events: Box::pin(EventStream { receiver: Some(receiver) }) })
+            Ok(Generation {
+                dropped,
+                events: Box::pin(EventStream {
+                    receiver: Some(receiver),
+                }),
+            })
         })
     }
 
@@ -133,7 +159,8 @@ impl Job for Prepare {
     }
 }
 
-/// The events of a generation, up to the terminal event or the first error. Dropping it cancels the generation.
+/// The events of a generation, up to the terminal event or the first error. Dropping it cancels the
+/// generation.
 ///
 /// The channel holds one complete answer, so that a slow client does not block a generation slot.
 struct EventStream {
@@ -145,8 +172,14 @@ impl Stream for EventStream {
     type Item = Result<TextEvent, EngineError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(receiver) = &mut self.receiver else { return Poll::Ready(None) };
-        let missing_end = || Err(EngineError::Internal("generation ended without a terminal event".to_owned()));
+        let Some(receiver) = &mut self.receiver else {
+            return Poll::Ready(None);
+        };
+        let missing_end = || {
+            Err(EngineError::Internal(
+                "generation ended without a terminal event".to_owned(),
+            ))
+        };
         let event = ready!(receiver.poll_recv(context)).unwrap_or_else(missing_end);
         if matches!(event, Err(_) | Ok(TextEvent::Finished { .. })) {
             self.receiver = None;
@@ -155,5 +188,6 @@ impl Stream for EventStream {
     }
 }
 
-/// Channel capacity for events in addition to one per token: the plan, the calls and the terminal event.
+/// Channel capacity for events in addition to one per token: the plan, the calls and the terminal
+/// event.
 const SPARE_EVENTS: usize = 256;

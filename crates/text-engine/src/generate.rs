@@ -69,7 +69,12 @@ impl<'g> Run<'g> {
             deadline: job.timeout.and_then(|timeout| now().checked_add(timeout)),
             cancelled: Box::new(|| job.events.is_closed() || job.closed.load(Ordering::Relaxed)),
         };
-        Self { job, writer, plan: String::new(), reasoning: 0 }
+        Self {
+            job,
+            writer,
+            plan: String::new(),
+            reasoning: 0,
+        }
     }
 
     /// Writes the plan, then a call or an answer, and returns the terminal event.
@@ -84,18 +89,24 @@ impl<'g> Run<'g> {
             reasoning: self.reasoning,
             ..Usage::default()
         };
-        Ok(TextEvent::Finished { stop, usage: Some(usage) })
+        Ok(TextEvent::Finished {
+            stop,
+            usage: Some(usage),
+        })
     }
 
     fn call_or_answer(&mut self) -> Result<Stop, Halt> {
-        let Some(selection) = &self.job.prepared.selection else { return self.answer() };
+        let Some(selection) = &self.job.prepared.selection else {
+            return self.answer();
+        };
         match selection.need {
             Need::ModelDecides if !self.decide(&selection.functions)? => self.answer(),
             Need::ModelDecides | Need::Required => self.call(&selection.functions),
         }
     }
 
-    /// Writes a plan, if reasoning is enabled. Returns a stop reason if no tokens are left for an answer.
+    /// Writes a plan, if reasoning is enabled. Returns a stop reason if no tokens are left for an
+    /// answer.
     fn think(&mut self) -> Result<Option<Stop>, Halt> {
         let cap = self.job.prepared.plan.min(self.left());
         if cap == 0 {
@@ -131,9 +142,10 @@ impl<'g> Run<'g> {
         let prepared = &self.job.prepared;
         let (task, constraint) = match &prepared.output {
             OutputFormat::Text => (Task::Answer, None),
-            OutputFormat::Json { schema, constraint } => {
-                (Task::Json(schema.as_ref()), Some(constraint.as_ref().clone()))
-            }
+            OutputFormat::Json { schema, constraint } => (
+                Task::Json(schema.as_ref()),
+                Some(constraint.as_ref().clone()),
+            ),
         };
         let prompt = self.prompt(task);
         let events = &self.job.events;
@@ -144,7 +156,11 @@ impl<'g> Run<'g> {
             let filtered = filter.push(bytes);
             send_text(events, TextEvent::Text, filtered.text);
             stopped = filtered.stopped;
-            if stopped.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if stopped.is_some() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         })?;
         if let Some(text) = stopped {
             return Ok(Stop::StopText(text));
@@ -174,20 +190,32 @@ impl<'g> Run<'g> {
         let events = &self.job.events;
         let id = self.writer.sampler.id("call");
         // A cancellation is noticed at the next token.
-        let _ = events.try_send(Ok(TextEvent::Call { id, name: function.name.clone() }));
+        let _ = events.try_send(Ok(TextEvent::Call {
+            id,
+            name: function.name.clone(),
+        }));
         let prompt = self.prompt(Task::Arguments(function));
         let mut filter = StopFilter::new(&[]);
         let cap = self.left();
-        let ended = self.writer.write(&prompt, Some(function.arguments.clone()), cap, |bytes| {
-            send_text(events, TextEvent::Arguments, filter.push(bytes).text);
-            ControlFlow::Continue(())
-        })?;
+        let ended = self
+            .writer
+            .write(&prompt, Some(function.arguments.clone()), cap, |bytes| {
+                send_text(events, TextEvent::Arguments, filter.push(bytes).text);
+                ControlFlow::Continue(())
+            })?;
         Ok(stop(ended, Stop::ToolCalls))
     }
 
-    /// Lets the model choose one of several functions. The inner error is the stop reason if there was no room for it.
-    fn choose<'f>(&mut self, functions: &'f [Function]) -> Result<Result<&'f Function, Stop>, Halt> {
-        let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
+    /// Lets the model choose one of several functions. The inner error is the stop reason if there
+    /// was no room for it.
+    fn choose<'f>(
+        &mut self,
+        functions: &'f [Function],
+    ) -> Result<Result<&'f Function, Stop>, Halt> {
+        let names: Vec<&str> = functions
+            .iter()
+            .map(|function| function.name.as_str())
+            .collect();
         let constraint = self.job.loaded.grammars.choice(&names)?;
         let prompt = self.prompt(Task::Choose(functions));
         let mut name = Vec::new();
@@ -196,18 +224,28 @@ impl<'g> Run<'g> {
             name.extend_from_slice(bytes);
             ControlFlow::Continue(())
         })?;
-        let found = functions.iter().find(|function| function.name.as_bytes() == name);
+        let found = functions
+            .iter()
+            .find(|function| function.name.as_bytes() == name);
         Ok(match (ended, found) {
             (EndReason::Complete, Some(function)) => Ok(function),
             (EndReason::Complete, None) => {
-                return Err(EngineError::Internal("the model chose an unknown function".to_owned()).into());
+                return Err(EngineError::Internal(
+                    "the model chose an unknown function".to_owned(),
+                )
+                .into());
             }
             (ended, _) => Err(stop(ended, Stop::End)),
         })
     }
 
     fn prompt(&self, task: Task<'_>) -> Vec<u32> {
-        render(self.writer.tokenizer, &self.job.prepared.prompt.conversation, task, &self.plan)
+        render(
+            self.writer.tokenizer,
+            &self.job.prepared.prompt.conversation,
+            task,
+            &self.plan,
+        )
     }
 
     /// The number of tokens that may still be written.

@@ -21,11 +21,17 @@ impl LoadedModel {
         let mut file = Gguf::open(path)?;
         let tokenizer = Tokenizer::load(&file)?;
         let model = Model::load(&mut file, threads)?;
-        let grammars = Grammars::new(&tokenizer).map_err(|why| file.damaged(format!("invalid vocabulary: {why}")))?;
-        // The checksum of the default weights is known. Without it, a corrupt tensor would only show as bad output.
+        let grammars = Grammars::new(&tokenizer)
+            .map_err(|why| file.damaged(format!("invalid vocabulary: {why}")))?;
+        // The checksum of the default weights is known. Without it, a corrupt tensor would only
+        // show as bad output.
         if path.file_name().is_some_and(|name| name == weights::NAME) {
             weights::verify(path)?;
         }
-        Ok(Self { model, tokenizer, grammars })
+        Ok(Self {
+            model,
+            tokenizer,
+            grammars,
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! Q8_0 matrices and their product, computed on the caller's thread pool.
 //!
-//! The product of the tensor library runs on a separate pool, whose size can only be set by an environment variable.
+//! The product of the tensor library runs on a separate pool, whose size can only be set by an
+//! environment variable.
 
 use candle_core::quantized::GgmlType;
 use candle_core::quantized::k_quants::BlockQ8_0;
@@ -19,9 +20,16 @@ impl Matrix {
     pub(crate) fn quantize(full: &Tensor) -> Result<Self> {
         let (rows, columns) = full.dims2()?;
         if !columns.is_multiple_of(BlockQ8_0::BLCK_SIZE) {
-            candle_core::bail!("rows of {columns} are not whole blocks of {}", BlockQ8_0::BLCK_SIZE);
+            candle_core::bail!(
+                "rows of {columns} are not whole blocks of {}",
+                BlockQ8_0::BLCK_SIZE
+            );
         }
-        Ok(Self { rows, columns, blocks: quantized(&full.flatten_all()?.to_vec1()?) })
+        Ok(Self {
+            rows,
+            columns,
+            blocks: quantized(&full.flatten_all()?.to_vec1()?),
+        })
     }
 
     /// Returns some of the rows, dequantized.
@@ -45,12 +53,17 @@ impl Matrix {
         let x = quantized(&x.flatten_all()?.to_vec1()?);
         let mut products = vec![0.0; self.rows * count];
         let share = self.share();
-        let parts = products.par_chunks_mut(share * count).zip(self.blocks.par_chunks(share * self.width()));
+        let parts = products
+            .par_chunks_mut(share * count)
+            .zip(self.blocks.par_chunks(share * self.width()));
         parts.for_each(|(products, rows)| self.multiply(&x, rows, products));
-        Tensor::from_vec(products, (self.rows, count), &Device::Cpu)?.t()?.contiguous()
+        Tensor::from_vec(products, (self.rows, count), &Device::Cpu)?
+            .t()?
+            .contiguous()
     }
 
-    /// Computes the products of some rows of the matrix with all of `x`, ordered by row of the matrix.
+    /// Computes the products of some rows of the matrix with all of `x`, ordered by row of the
+    /// matrix.
     fn multiply(&self, x: &[BlockQ8_0], rows: &[BlockQ8_0], products: &mut [f32]) {
         let width = self.width();
         let count = x.len() / width;
@@ -59,13 +72,15 @@ impl Matrix {
             for (index, x) in x.chunks(width).enumerate() {
                 // Four rows share one read of `x`; the remaining rows are computed one by one.
                 if rows.len() == 4 * width {
-                    let (a, b, c, d) = BlockQ8_0::vec_dot_4(self.columns, row(0), row(1), row(2), row(3), x);
+                    let (a, b, c, d) =
+                        BlockQ8_0::vec_dot_4(self.columns, row(0), row(1), row(2), row(3), x);
                     for (offset, product) in [a, b, c, d].into_iter().enumerate() {
                         products[offset * count + index] = product;
                     }
                 } else {
                     for offset in 0..rows.len() / width {
-                        products[offset * count + index] = BlockQ8_0::vec_dot(self.columns, row(offset), x);
+                        products[offset * count + index] =
+                            BlockQ8_0::vec_dot(self.columns, row(offset), x);
                     }
                 }
             }
@@ -100,10 +115,21 @@ mod tests {
     fn the_product_is_that_of_the_full_matrix() {
         let value = |index: usize| ((index * 37 % 101) as f32 - 50.0) / 50.0;
         let tensor = |rows: usize, columns: usize| {
-            Tensor::from_vec((0..rows * columns).map(value).collect(), (rows, columns), &Device::Cpu).unwrap()
+            Tensor::from_vec(
+                (0..rows * columns).map(value).collect(),
+                (rows, columns),
+                &Device::Cpu,
+            )
+            .unwrap()
         };
         let (full, x) = (tensor(7, 64), tensor(3, 64));
-        let expected: Vec<f32> = x.matmul(&full.t().unwrap()).unwrap().flatten_all().unwrap().to_vec1().unwrap();
+        let expected: Vec<f32> = x
+            .matmul(&full.t().unwrap())
+            .unwrap()
+            .flatten_all()
+            .unwrap()
+            .to_vec1()
+            .unwrap();
         let found = Matrix::quantize(&full).unwrap().forward(&x).unwrap();
         assert_eq!(found.dims(), [3, 7]);
         let found: Vec<f32> = found.flatten_all().unwrap().to_vec1().unwrap();
@@ -114,10 +140,23 @@ mod tests {
 
     #[test]
     fn rows_come_back_nearly_whole() {
-        let full = Tensor::arange(0_f32, 128.0, &Device::Cpu).unwrap().reshape((2, 64)).unwrap();
+        let full = Tensor::arange(0_f32, 128.0, &Device::Cpu)
+            .unwrap()
+            .reshape((2, 64))
+            .unwrap();
         let matrix = Matrix::quantize(&full).unwrap();
-        let row: Vec<f32> = matrix.rows(&[1]).unwrap().flatten_all().unwrap().to_vec1().unwrap();
-        assert!(row.iter().zip(64_u8..).all(|(found, expected)| (found - f32::from(expected)).abs() < 1.0));
+        let row: Vec<f32> = matrix
+            .rows(&[1])
+            .unwrap()
+            .flatten_all()
+            .unwrap()
+            .to_vec1()
+            .unwrap();
+        assert!(
+            row.iter()
+                .zip(64_u8..)
+                .all(|(found, expected)| (found - f32::from(expected)).abs() < 1.0)
+        );
         assert!(matrix.rows(&[2]).is_err());
     }
 }

@@ -11,8 +11,8 @@ use crate::gguf::Gguf;
 use crate::matrix::Matrix;
 use crate::weights::LoadError;
 
-/// The model. Weights are converted to Q8_0, whatever their format in the file: it has the fastest kernels and is
-/// nearly lossless.
+/// The model. Weights are converted to Q8_0, whatever their format in the file: it has the fastest
+/// kernels and is nearly lossless.
 pub(crate) struct Model {
     shape: Shape,
     embedding: Arc<Matrix>,
@@ -53,8 +53,20 @@ impl Model {
         let threads = builder
             .thread_name(|index| format!("text-step-{index}"))
             .build()
-            .map_err(|why| LoadError::Setting(format!("cannot start the threads of the text engine: {why}")))?;
-        Ok(Self { shape, embedding, blocks, norm, output, rope, threads })
+            .map_err(|why| {
+                LoadError::Setting(format!(
+                    "cannot start the threads of the text engine: {why}"
+                ))
+            })?;
+        Ok(Self {
+            shape,
+            embedding,
+            blocks,
+            norm,
+            output,
+            rope,
+            threads,
+        })
     }
 
     /// Maximum number of tokens of a prompt and its answer together.
@@ -64,11 +76,16 @@ impl Model {
 
     /// An empty cache.
     pub(crate) fn cache(&self) -> Cache {
-        let blocks = self.blocks.iter().map(|_| KvCache::new(2, CACHE_STEP)).collect();
+        let blocks = self
+            .blocks
+            .iter()
+            .map(|_| KvCache::new(2, CACHE_STEP))
+            .collect();
         Cache { blocks, length: 0 }
     }
 
-    /// Runs more tokens after those in the cache and returns the logits of the token after the last.
+    /// Runs more tokens after those in the cache and returns the logits of the token after the
+    /// last.
     pub(crate) fn forward(&self, tokens: &[u32], cache: &mut Cache) -> Result<Vec<f32>> {
         if tokens.is_empty() || cache.length + tokens.len() > self.shape.context {
             candle_core::bail!("{} tokens after {} do not fit", tokens.len(), cache.length);
@@ -84,7 +101,10 @@ impl Model {
         }
         cache.length += tokens.len();
         let last = x.narrow(0, tokens.len() - 1, 1)?;
-        self.output.forward(&rms_norm(&last, &self.norm, self.shape.epsilon)?)?.squeeze(0)?.to_vec1()
+        self.output
+            .forward(&rms_norm(&last, &self.norm, self.shape.epsilon)?)?
+            .squeeze(0)?
+            .to_vec1()
     }
 }
 
@@ -128,7 +148,9 @@ impl Shape {
     fn read(file: &Gguf) -> std::result::Result<Self, LoadError> {
         let architecture = file.text("general.architecture").unwrap_or_default();
         if architecture != "llama" {
-            return Err(file.unsupported(format!("its architecture is '{architecture}', accepted is 'llama'")));
+            return Err(file.unsupported(format!(
+                "its architecture is '{architecture}', accepted is 'llama'"
+            )));
         }
         let width = file.number("llama.embedding_length")?;
         let heads = file.number("llama.attention.head_count")?;
@@ -141,18 +163,31 @@ impl Shape {
             head: width.checked_div(heads).unwrap_or(0),
             vocabulary: file.list("tokenizer.ggml.tokens").len(),
             context: file.number("llama.context_length")?.min(MAX_CONTEXT),
-            epsilon: file.fraction("llama.attention.layer_norm_rms_epsilon").unwrap_or(1e-5),
+            epsilon: file
+                .fraction("llama.attention.layer_norm_rms_epsilon")
+                .unwrap_or(1e-5),
             rope_base: file.fraction("llama.rope.freq_base").unwrap_or(10_000.0),
         };
-        let rotated = file.number("llama.rope.dimension_count").unwrap_or(shape.head);
+        let rotated = file
+            .number("llama.rope.dimension_count")
+            .unwrap_or(shape.head);
         if !shape.is_sound() || rotated != shape.head {
-            return Err(file.damaged(format!("its dimensions are inconsistent: {shape:?}, {rotated} RoPE dimensions")));
+            return Err(file.damaged(format!(
+                "its dimensions are inconsistent: {shape:?}, {rotated} RoPE dimensions"
+            )));
         }
         Ok(shape)
     }
 
     fn is_sound(&self) -> bool {
-        let positive = [self.blocks, self.hidden, self.heads, self.kv_heads, self.head, self.vocabulary];
+        let positive = [
+            self.blocks,
+            self.hidden,
+            self.heads,
+            self.kv_heads,
+            self.head,
+            self.vocabulary,
+        ];
         positive.iter().all(|size| (1..=1 << 24).contains(size))
             && self.context >= MIN_CONTEXT
             && self.heads * self.head == self.width
@@ -172,7 +207,8 @@ impl Shape {
 /// One layer: attention, then the feed-forward network.
 struct Block {
     attention_norm: Tensor,
-    /// Query, key and value projections stacked in one matrix, which needs one pass over the input instead of three.
+    /// Query, key and value projections stacked in one matrix, which needs one pass over the input
+    /// instead of three.
     qkv: Matrix,
     attention_out: Matrix,
     feed_norm: Tensor,
@@ -185,50 +221,83 @@ impl Block {
     fn load(file: &mut Gguf, shape: &Shape, index: usize) -> std::result::Result<Self, LoadError> {
         let name = |part: &str| format!("blk.{index}.{part}.weight");
         let Shape { width, hidden, .. } = *shape;
-        let qkv = [("attn_q", width), ("attn_k", shape.kv_width()), ("attn_v", shape.kv_width())];
+        let qkv = [
+            ("attn_q", width),
+            ("attn_k", shape.kv_width()),
+            ("attn_v", shape.kv_width()),
+        ];
         Ok(Self {
             attention_norm: dequantized(file, &name("attn_norm"), &[width])?,
             qkv: stacked(file, &qkv.map(|(part, rows)| (name(part), rows)), width)?,
             attention_out: stacked(file, &[(name("attn_output"), width)], width)?,
             feed_norm: dequantized(file, &name("ffn_norm"), &[width])?,
-            gate_up: stacked(file, &["ffn_gate", "ffn_up"].map(|part| (name(part), hidden)), width)?,
+            gate_up: stacked(
+                file,
+                &["ffn_gate", "ffn_up"].map(|part| (name(part), hidden)),
+                width,
+            )?,
             down: stacked(file, &[(name("ffn_down"), width)], hidden)?,
         })
     }
 
-    fn forward(&self, x: &Tensor, shape: &Shape, positions: &Positions, cached: &mut KvCache) -> Result<Tensor> {
+    fn forward(
+        &self,
+        x: &Tensor,
+        shape: &Shape,
+        positions: &Positions,
+        cached: &mut KvCache,
+    ) -> Result<Tensor> {
         let normed = rms_norm(x, &self.attention_norm, shape.epsilon)?;
         let x = (x + self.attend(&normed, shape, positions, cached)?)?;
         let normed = rms_norm(&x, &self.feed_norm, shape.epsilon)?;
         x + self.feed(&normed, shape)?
     }
 
-    fn attend(&self, x: &Tensor, shape: &Shape, positions: &Positions, cached: &mut KvCache) -> Result<Tensor> {
+    fn attend(
+        &self,
+        x: &Tensor,
+        shape: &Shape,
+        positions: &Positions,
+        cached: &mut KvCache,
+    ) -> Result<Tensor> {
         let (tokens, width) = x.dims2()?;
         let qkv = self.qkv.forward(x)?;
         let heads = |from: usize, count: usize| {
-            let part = qkv.narrow(1, from, count * shape.head)?.reshape((1, tokens, count, shape.head))?;
+            let part = qkv
+                .narrow(1, from, count * shape.head)?
+                .reshape((1, tokens, count, shape.head))?;
             part.transpose(1, 2)?.contiguous()
         };
         let queries = positions.apply(&heads(0, shape.heads)?)?;
         let keys = positions.apply(&heads(width, shape.kv_heads)?)?;
-        let (keys, values) = cached.append(&keys, &heads(width + shape.kv_width(), shape.kv_heads)?)?;
+        let (keys, values) =
+            cached.append(&keys, &heads(width + shape.kv_width(), shape.kv_heads)?)?;
         // The queries that share a key head are the rows of one product.
-        let rows = (1, shape.kv_heads, shape.heads / shape.kv_heads * tokens, shape.head);
-        let scores = (queries.reshape(rows)?.matmul(&keys.t()?)? * (1.0 / (shape.head as f64).sqrt()))?;
+        let rows = (
+            1,
+            shape.kv_heads,
+            shape.heads / shape.kv_heads * tokens,
+            shape.head,
+        );
+        let scores =
+            (queries.reshape(rows)?.matmul(&keys.t()?)? * (1.0 / (shape.head as f64).sqrt()))?;
         let mixed = softmax_last_dim(&positions.apply_mask(&scores)?)?.matmul(&values)?;
-        let mixed = mixed.reshape((1, shape.heads, tokens, shape.head))?.transpose(1, 2)?;
+        let mixed = mixed
+            .reshape((1, shape.heads, tokens, shape.head))?
+            .transpose(1, 2)?;
         self.attention_out.forward(&mixed.reshape((tokens, width))?)
     }
 
     fn feed(&self, x: &Tensor, shape: &Shape) -> Result<Tensor> {
         let both = self.gate_up.forward(x)?;
         let gate = silu(&both.narrow(1, 0, shape.hidden)?)?;
-        self.down.forward(&(gate * both.narrow(1, shape.hidden, shape.hidden)?)?)
+        self.down
+            .forward(&(gate * both.narrow(1, shape.hidden, shape.hidden)?)?)
     }
 }
 
-/// Rotary position embeddings (<https://arxiv.org/abs/2104.09864>): cosines and sines, one row per position.
+/// Rotary position embeddings (<https://arxiv.org/abs/2104.09864>): cosines and sines, one row per
+/// position.
 struct Rope {
     cosines: Tensor,
     sines: Tensor,
@@ -237,18 +306,29 @@ struct Rope {
 impl Rope {
     fn new(shape: &Shape) -> Result<Self> {
         let pairs = shape.head / 2;
-        let frequencies: Vec<f32> =
-            (0..pairs).map(|pair| shape.rope_base.powf(-2.0 * pair as f32 / shape.head as f32)).collect();
+        let frequencies: Vec<f32> = (0..pairs)
+            .map(|pair| shape.rope_base.powf(-2.0 * pair as f32 / shape.head as f32))
+            .collect();
         let frequencies = Tensor::from_vec(frequencies, (1, pairs), &Device::Cpu)?;
-        let positions = Tensor::arange(0, shape.context as u32, &Device::Cpu)?.to_dtype(candle_core::DType::F32)?;
-        let angles = positions.reshape((shape.context, 1))?.matmul(&frequencies)?;
-        Ok(Self { cosines: angles.cos()?, sines: angles.sin()? })
+        let positions = Tensor::arange(0, shape.context as u32, &Device::Cpu)?
+            .to_dtype(candle_core::DType::F32)?;
+        let angles = positions
+            .reshape((shape.context, 1))?
+            .matmul(&frequencies)?;
+        Ok(Self {
+            cosines: angles.cos()?,
+            sines: angles.sin()?,
+        })
     }
 
     /// The data of `tokens` positions, starting at `position`.
     fn at(&self, position: usize, tokens: usize) -> Result<Positions> {
         let rows = |of: &Tensor| of.narrow(0, position, tokens);
-        Ok(Positions { cosines: rows(&self.cosines)?, sines: rows(&self.sines)?, mask: causal_mask(position, tokens)? })
+        Ok(Positions {
+            cosines: rows(&self.cosines)?,
+            sines: rows(&self.sines)?,
+            mask: causal_mask(position, tokens)?,
+        })
     }
 }
 
@@ -256,7 +336,8 @@ impl Rope {
 struct Positions {
     cosines: Tensor,
     sines: Tensor,
-    /// The causal mask: minus infinity where a token would attend to a later one. `None` for a single token.
+    /// The causal mask: minus infinity where a token would attend to a later one. `None` for a
+    /// single token.
     mask: Option<Tensor>,
 }
 
@@ -268,9 +349,14 @@ impl Positions {
 
     /// Applies the causal mask to scores of shape (1, heads, any × tokens, positions).
     fn apply_mask(&self, scores: &Tensor) -> Result<Tensor> {
-        let Some(mask) = &self.mask else { return Ok(scores.clone()) };
+        let Some(mask) = &self.mask else {
+            return Ok(scores.clone());
+        };
         let (tokens, positions) = mask.dims2()?;
-        scores.reshape(((), tokens, positions))?.broadcast_add(mask)?.reshape(scores.shape())
+        scores
+            .reshape(((), tokens, positions))?
+            .broadcast_add(mask)?
+            .reshape(scores.shape())
     }
 }
 
@@ -279,24 +365,43 @@ fn causal_mask(before: usize, tokens: usize) -> Result<Option<Tensor>> {
         return Ok(None);
     }
     let positions = before + tokens;
-    let value = |token, position| if position > before + token { f32::NEG_INFINITY } else { 0.0 };
-    let values: Vec<f32> =
-        (0..tokens).flat_map(|token| (0..positions).map(move |position| value(token, position))).collect();
+    let value = |token, position| {
+        if position > before + token {
+            f32::NEG_INFINITY
+        } else {
+            0.0
+        }
+    };
+    let values: Vec<f32> = (0..tokens)
+        .flat_map(|token| (0..positions).map(move |position| value(token, position)))
+        .collect();
     Tensor::from_vec(values, (tokens, positions), &Device::Cpu).map(Some)
 }
 
 /// Loads matrices with the same number of columns and stacks their rows.
-fn stacked(file: &mut Gguf, parts: &[(String, usize)], columns: usize) -> std::result::Result<Matrix, LoadError> {
-    let full = parts.iter().map(|(name, rows)| dequantized(file, name, &[*rows, columns]));
+fn stacked(
+    file: &mut Gguf,
+    parts: &[(String, usize)],
+    columns: usize,
+) -> std::result::Result<Matrix, LoadError> {
+    let full = parts
+        .iter()
+        .map(|(name, rows)| dequantized(file, name, &[*rows, columns]));
     let full: Vec<Tensor> = full.collect::<std::result::Result<_, _>>()?;
     Tensor::cat(&full, 0)
         .and_then(|full| Matrix::quantize(&full))
         .map_err(|why| file.damaged(format!("tensor '{}': {why}", parts[0].0)))
 }
 
-fn dequantized(file: &mut Gguf, name: &str, shape: &[usize]) -> std::result::Result<Tensor, LoadError> {
+fn dequantized(
+    file: &mut Gguf,
+    name: &str,
+    shape: &[usize],
+) -> std::result::Result<Tensor, LoadError> {
     let tensor = file.tensor(name, shape)?;
-    tensor.dequantize(&Device::Cpu).map_err(|why| file.damaged(format!("tensor '{name}': {why}")))
+    tensor
+        .dequantize(&Device::Cpu)
+        .map_err(|why| file.damaged(format!("tensor '{name}': {why}")))
 }
 
 /// Maximum context length, whatever the file states.

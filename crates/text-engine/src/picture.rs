@@ -5,17 +5,29 @@ use base64::engine::general_purpose::STANDARD;
 use image::DynamicImage;
 use picture::Head;
 
-/// Describes a base64 picture in one or two sentences. The error is the reason why it cannot be read.
+/// Describes a base64 picture in one or two sentences. The error is the reason why it cannot be
+/// read.
 pub(crate) fn describe(data: &str) -> Result<String, String> {
-    let bytes = STANDARD.decode(data).map_err(|why| format!("it is not base64: {why}"))?;
+    let bytes = STANDARD
+        .decode(data)
+        .map_err(|why| format!("it is not base64: {why}"))?;
     let head = Head::read(&bytes).map_err(|why| why.to_string())?;
     check_cost(head, &bytes)?;
     let pixels = picture::decode(&bytes).map_err(|why| why.to_string())?;
-    let Head { format, width, height } = head;
-    Ok(format!("The image is a {width}x{height} {}, {}", format.name(), colours(&pixels)))
+    let Head {
+        format,
+        width,
+        height,
+    } = head;
+    Ok(format!(
+        "The image is a {width}x{height} {}, {}",
+        format.name(),
+        colours(&pixels)
+    ))
 }
 
-/// Rejects pictures that need far more memory than their file size, so that small requests stay cheap.
+/// Rejects pictures that need far more memory than their file size, so that small requests stay
+/// cheap.
 fn check_cost(head: Head, bytes: &[u8]) -> Result<(), String> {
     let found = head.pixels();
     let most = picture::most_pixels(bytes, head.format, ALLOWANCE);
@@ -23,10 +35,13 @@ fn check_cost(head: Head, bytes: &[u8]) -> Result<(), String> {
         return Ok(());
     }
     let (Head { width, height, .. }, length) = (head, bytes.len());
-    Err(format!("it has {found} pixels ({width}x{height}); for a file of {length} bytes at most {most} are accepted"))
+    Err(format!(
+        "it has {found} pixels ({width}x{height}); for a file of {length} bytes at most {most} are accepted"
+    ))
 }
 
-/// Describes the dominant colour, a second one if it covers a fifth of the picture, and transparency.
+/// Describes the dominant colour, a second one if it covers a fifth of the picture, and
+/// transparency.
 fn colours(picture: &DynamicImage) -> String {
     let pixels = picture.thumbnail(SAMPLE, SAMPLE).into_rgba8();
     let mut buckets = [Bucket::default(); COLOURS.len()];
@@ -44,9 +59,17 @@ fn colours(picture: &DynamicImage) -> String {
     if seen == 0 {
         return "fully transparent.".to_owned();
     }
-    let mut text = format!("dominant colour {} ({}).", COLOURS[first].0, buckets[first].mean());
+    let mut text = format!(
+        "dominant colour {} ({}).",
+        COLOURS[first].0,
+        buckets[first].mean()
+    );
     if buckets[second].count * 5 >= seen {
-        text += &format!(" It also has {} ({}).", COLOURS[second].0, buckets[second].mean());
+        text += &format!(
+            " It also has {} ({}).",
+            COLOURS[second].0,
+            buckets[second].mean()
+        );
     }
     if seen < u64::from(pixels.width()) * u64::from(pixels.height()) {
         text += " Parts of it are transparent.";
@@ -77,9 +100,16 @@ impl Bucket {
 
 /// The index of the nearest named colour.
 fn nearest(colour: [u8; 3]) -> usize {
-    let distance =
-        |named: [u8; 3]| -> u32 { named.iter().zip(colour).map(|(a, b)| u32::from(a.abs_diff(b)).pow(2)).sum() };
-    (0..COLOURS.len()).min_by_key(|index| distance(COLOURS[*index].1)).unwrap_or(0)
+    let distance = |named: [u8; 3]| -> u32 {
+        named
+            .iter()
+            .zip(colour)
+            .map(|(a, b)| u32::from(a.abs_diff(b)).pow(2))
+            .sum()
+    };
+    (0..COLOURS.len())
+        .min_by_key(|index| distance(COLOURS[*index].1))
+        .unwrap_or(0)
 }
 
 /// Memory in bytes that any picture may use, however small its file: two megapixels of four bytes.
@@ -88,7 +118,8 @@ const ALLOWANCE: u64 = 8 << 20;
 /// Longest side of the thumbnail in which colours are counted.
 const SAMPLE: u32 = 128;
 
-/// Common colour names, from the named colours of [CSS Color 4](https://www.w3.org/TR/css-color-4/#named-colors).
+/// Common colour names, from the named colours of [CSS Color
+/// 4](https://www.w3.org/TR/css-color-4/#named-colors).
 const COLOURS: [(&str, [u8; 3]); 19] = [
     ("black", [0, 0, 0]),
     ("white", [255, 255, 255]),
@@ -133,15 +164,27 @@ mod tests {
 
     #[test]
     fn a_plain_picture_is_described_by_its_colour() {
-        let red = encoded(RgbaImage::from_pixel(64, 64, Rgba([255, 0, 0, 255])), ImageFormat::Png);
-        assert_eq!(describe(&red).unwrap(), "The image is a 64x64 PNG, dominant colour red (#ff0000).");
+        let red = encoded(
+            RgbaImage::from_pixel(64, 64, Rgba([255, 0, 0, 255])),
+            ImageFormat::Png,
+        );
+        assert_eq!(
+            describe(&red).unwrap(),
+            "The image is a 64x64 PNG, dominant colour red (#ff0000)."
+        );
     }
 
     #[test]
     fn the_format_is_that_of_the_bytes() {
-        let blue = encoded(RgbaImage::from_pixel(9, 5, Rgba([0, 0, 254, 255])), ImageFormat::Jpeg);
+        let blue = encoded(
+            RgbaImage::from_pixel(9, 5, Rgba([0, 0, 254, 255])),
+            ImageFormat::Jpeg,
+        );
         let text = describe(&blue).unwrap();
-        assert!(text.starts_with("The image is a 9x5 JPEG, dominant colour blue (#0000f"), "{text}");
+        assert!(
+            text.starts_with("The image is a 9x5 JPEG, dominant colour blue (#0000f"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -158,32 +201,52 @@ mod tests {
              Parts of it are transparent."
         );
         let nothing = encoded(RgbaImage::new(2, 2), ImageFormat::Png);
-        assert_eq!(describe(&nothing).unwrap(), "The image is a 2x2 PNG, fully transparent.");
+        assert_eq!(
+            describe(&nothing).unwrap(),
+            "The image is a 2x2 PNG, fully transparent."
+        );
     }
 
     /// A file of a few kilobytes cannot use a large amount of memory.
     #[test]
     fn l10_a_small_file_takes_little_memory() {
         let mut file = Vec::new();
-        let encoder = PngEncoder::new_with_quality(&mut file, CompressionType::Best, FilterType::NoFilter);
-        RgbaImage::new(4096, 2048).write_with_encoder(encoder).unwrap();
+        let encoder =
+            PngEncoder::new_with_quality(&mut file, CompressionType::Best, FilterType::NoFilter);
+        RgbaImage::new(4096, 2048)
+            .write_with_encoder(encoder)
+            .unwrap();
         assert!(file.len() < 48 << 10, "{} bytes", file.len());
         let (length, most) = (file.len(), (8_u64 << 20).max(256 * file.len() as u64) / 4);
         assert_eq!(
             describe(&STANDARD.encode(&file)).unwrap_err(),
-            format!("it has 8388608 pixels (4096x2048); for a file of {length} bytes at most {most} are accepted")
+            format!(
+                "it has 8388608 pixels (4096x2048); for a file of {length} bytes at most {most} are accepted"
+            )
         );
         let screen = encoded(RgbaImage::new(1920, 1080), ImageFormat::Png);
-        assert_eq!(describe(&screen).unwrap(), "The image is a 1920x1080 PNG, fully transparent.");
+        assert_eq!(
+            describe(&screen).unwrap(),
+            "The image is a 1920x1080 PNG, fully transparent."
+        );
     }
 
     #[test]
     fn invalid_pictures_are_refused() {
         assert!(describe("?").unwrap_err().starts_with("it is not base64"));
-        assert_eq!(describe("aGVsbG8=").unwrap_err(), "it is neither GIF, JPEG, PNG nor WebP");
+        assert_eq!(
+            describe("aGVsbG8=").unwrap_err(),
+            "it is neither GIF, JPEG, PNG nor WebP"
+        );
         let wide = encoded(RgbaImage::new(8193, 1), ImageFormat::Png);
-        assert!(describe(&wide).unwrap_err().starts_with("it is 8193x1; at most 8192 a side"));
-        let whole = STANDARD.decode(encoded(RgbaImage::new(50, 50), ImageFormat::Png)).unwrap();
+        assert!(
+            describe(&wide)
+                .unwrap_err()
+                .starts_with("it is 8193x1; at most 8192 a side")
+        );
+        let whole = STANDARD
+            .decode(encoded(RgbaImage::new(50, 50), ImageFormat::Png))
+            .unwrap();
         assert!(describe(&STANDARD.encode(&whole[..whole.len() / 2])).is_err());
     }
 }

@@ -7,7 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use engine::EngineError;
 
-/// A job for a thread of the pool. A panic drops the job, which closes its channel and thereby informs the caller.
+/// A job for a thread of the pool. A panic drops the job, which closes its channel and thereby
+/// informs the caller.
 pub(crate) trait Job: Send {
     /// Returns true if a caller is still waiting for the result.
     fn is_wanted(&self) -> bool;
@@ -42,10 +43,18 @@ impl Pool {
     pub(crate) fn new(name: &str, threads: usize, waiting: usize) -> io::Result<Self> {
         let threads = threads.max(1);
         let bound = threads.saturating_add(waiting);
-        let pool = Self { shared: Arc::new(Shared { state: Mutex::default(), work: Condvar::new(), bound }) };
+        let pool = Self {
+            shared: Arc::new(Shared {
+                state: Mutex::default(),
+                work: Condvar::new(),
+                bound,
+            }),
+        };
         for index in 0..threads {
             let shared = Arc::clone(&pool.shared);
-            let thread = std::thread::Builder::new().name(format!("{name}-{index}")).stack_size(STACK);
+            let thread = std::thread::Builder::new()
+                .name(format!("{name}-{index}"))
+                .stack_size(STACK);
             thread.spawn(move || shared.serve())?;
         }
         Ok(pool)
@@ -100,11 +109,15 @@ impl Shared {
                 state.running += 1;
                 return Some(job);
             }
-            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .work
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// Locks the state. Jobs do not run under the lock, so a panic cannot leave the state inconsistent.
+    /// Locks the state. Jobs do not run under the lock, so a panic cannot leave the state
+    /// inconsistent.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -144,7 +157,15 @@ mod tests {
 
     fn step(started: &Sender<usize>, number: usize, wanted: bool) -> (Box<Step>, Sender<bool>) {
         let (sender, resume) = channel();
-        (Box::new(Step { started: started.clone(), resume, number, wanted }), sender)
+        (
+            Box::new(Step {
+                started: started.clone(),
+                resume,
+                number,
+                wanted,
+            }),
+            sender,
+        )
     }
 
     /// A panic ends only its own job; the thread continues with the queued jobs.
@@ -161,7 +182,10 @@ mod tests {
         pool.submit(second).unwrap();
         pool.submit(third).unwrap();
         pool.submit(fourth).unwrap();
-        assert!(matches!(pool.submit(step(&started, 5, true).0), Err(EngineError::Busy)));
+        assert!(matches!(
+            pool.submit(step(&started, 5, true).0),
+            Err(EngineError::Busy)
+        ));
         fail.send(false).unwrap();
         resume.send(true).unwrap();
         resume_fourth.send(true).unwrap();

@@ -24,14 +24,21 @@ pub(crate) struct PreparedRequest {
 /// The format of the answer, with its compiled grammar.
 pub(crate) enum OutputFormat {
     Text,
-    Json { schema: Option<Value>, constraint: Box<Constraint> },
+    Json {
+        schema: Option<Value>,
+        constraint: Box<Constraint>,
+    },
 }
 
 /// Validates a request, compiles its schemas and fits its prompt into the context.
 ///
 /// # Errors
-/// If its images or files cannot be read, its schemas are not supported, or it does not fit the context.
-pub(crate) fn prepare(loaded: &LoadedModel, request: TextRequest) -> Result<PreparedRequest, EngineError> {
+/// If its images or files cannot be read, its schemas are not supported, or it does not fit the
+/// context.
+pub(crate) fn prepare(
+    loaded: &LoadedModel,
+    request: TextRequest,
+) -> Result<PreparedRequest, EngineError> {
     let conversation = Conversation::read(&request)?;
     let selection = ToolSelection::read(&request, &conversation, &loaded.grammars)?;
     let output = output_format(&request.format, &loaded.grammars)?;
@@ -45,17 +52,35 @@ pub(crate) fn prepare(loaded: &LoadedModel, request: TextRequest) -> Result<Prep
     let plan = plan(&request.reasoning);
     let cap = request.max_output_tokens.unwrap_or(DEFAULT_CAP);
     let TextRequest { stop, sampling, .. } = request;
-    Ok(PreparedRequest { prompt, selection, output, stop, sampling, plan, cap })
+    Ok(PreparedRequest {
+        prompt,
+        selection,
+        output,
+        stop,
+        sampling,
+        plan,
+        cap,
+    })
 }
 
 fn output_format(format: &Format, grammars: &Grammars) -> Result<OutputFormat, EngineError> {
     match format {
         Format::Text => Ok(OutputFormat::Text),
-        Format::JsonObject => Ok(OutputFormat::Json { schema: None, constraint: Box::new(grammars.json_object()?) }),
+        Format::JsonObject => Ok(OutputFormat::Json {
+            schema: None,
+            constraint: Box::new(grammars.json_object()?),
+        }),
         Format::JsonSchema { schema, strict, .. } => {
             let schema = schema.value();
-            let constraint = grammars.json(&schema, *strict == Some(true), "The JSON schema of the answer")?;
-            Ok(OutputFormat::Json { schema: Some(schema), constraint: Box::new(constraint) })
+            let constraint = grammars.json(
+                &schema,
+                *strict == Some(true),
+                "The JSON schema of the answer",
+            )?;
+            Ok(OutputFormat::Json {
+                schema: Some(schema),
+                constraint: Box::new(constraint),
+            })
         }
     }
 }

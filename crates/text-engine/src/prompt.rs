@@ -35,9 +35,21 @@ pub(crate) struct FittedConversation {
 }
 
 /// Renders the prompt for a task. `plan` is the plan that the model has written before, or empty.
-pub(crate) fn render(tokenizer: &Tokenizer, conversation: &Conversation, task: Task<'_>, plan: &str) -> Vec<TokenId> {
-    let prefix = if matches!(task, Task::Answer) { conversation.answer_prefix.as_str() } else { "" };
-    let messages = [format!("system\n{SYSTEM}"), format!("user\n{}", message(conversation, task, plan))];
+pub(crate) fn render(
+    tokenizer: &Tokenizer,
+    conversation: &Conversation,
+    task: Task<'_>,
+    plan: &str,
+) -> Vec<TokenId> {
+    let prefix = if matches!(task, Task::Answer) {
+        conversation.answer_prefix.as_str()
+    } else {
+        ""
+    };
+    let messages = [
+        format!("system\n{SYSTEM}"),
+        format!("user\n{}", message(conversation, task, plan)),
+    ];
     let mut tokens = Vec::new();
     for message in &messages {
         tokens.push(tokenizer.start());
@@ -50,8 +62,8 @@ pub(crate) fn render(tokenizer: &Tokenizer, conversation: &Conversation, task: T
     tokens
 }
 
-/// Shortens a conversation to the context of the model: drops the oldest history first, then truncates the
-/// instructions.
+/// Shortens a conversation to the context of the model: drops the oldest history first, then
+/// truncates the instructions.
 ///
 /// # Errors
 /// If the last question does not fit even without the rest.
@@ -61,7 +73,11 @@ pub(crate) fn fit(
     task: Task<'_>,
     context: usize,
 ) -> Result<FittedConversation, EngineError> {
-    let whole = Conversation { history: Vec::new(), instructions: String::new(), ..conversation.clone() };
+    let whole = Conversation {
+        history: Vec::new(),
+        instructions: String::new(),
+        ..conversation.clone()
+    };
     let least = count(tokenizer, &whole, task, context)?;
     let mut room = context.saturating_sub(least + MARGIN);
     let mut dropped = Vec::new();
@@ -74,10 +90,18 @@ pub(crate) fn fit(
     if history.len() < conversation.history.len() {
         dropped.push("turns".to_owned());
     }
-    let conversation = Conversation { history, instructions, ..conversation };
+    let conversation = Conversation {
+        history,
+        instructions,
+        ..conversation
+    };
     let tokens = render(tokenizer, &conversation, task, "").len();
     match tokens < context {
-        true => Ok(FittedConversation { conversation, tokens: tokens as u64, dropped }),
+        true => Ok(FittedConversation {
+            conversation,
+            tokens: tokens as u64,
+            dropped,
+        }),
         false => Err(too_long(context, tokens)),
     }
 }
@@ -92,12 +116,23 @@ fn count(
     // A prompt that is certainly too long is not tokenized, which would be expensive.
     let bytes = message(conversation, task, "").len();
     let fewest = bytes / tokenizer.longest();
-    let found = if fewest >= context { fewest } else { render(tokenizer, conversation, task, "").len() };
-    if found < context { Ok(found) } else { Err(too_long(context, found)) }
+    let found = if fewest >= context {
+        fewest
+    } else {
+        render(tokenizer, conversation, task, "").len()
+    };
+    if found < context {
+        Ok(found)
+    } else {
+        Err(too_long(context, found))
+    }
 }
 
 fn too_long(context: usize, found: usize) -> EngineError {
-    EngineError::ContextLength { limit: context.saturating_sub(1) as u64, found: found as u64 }
+    EngineError::ContextLength {
+        limit: context.saturating_sub(1) as u64,
+        found: found as u64,
+    }
 }
 
 /// The longest prefix of a text with at most `room` tokens.
@@ -117,7 +152,9 @@ fn newest(tokenizer: &Tokenizer, lines: &[String], mut room: usize) -> Vec<Strin
         if line.len() / tokenizer.longest() > room {
             break;
         }
-        let Some(left) = room.checked_sub(tokenizer.encode(line).len() + 1) else { break };
+        let Some(left) = room.checked_sub(tokenizer.encode(line).len() + 1) else {
+            break;
+        };
         room = left;
         first -= 1;
     }
@@ -130,7 +167,11 @@ fn message(conversation: &Conversation, task: Task<'_>, plan: &str) -> String {
         return single_question(&conversation.question);
     }
     let mut context = conversation.instructions.clone();
-    conversation.history.iter().chain(&conversation.facts).for_each(|line| append(&mut context, line));
+    conversation
+        .history
+        .iter()
+        .chain(&conversation.facts)
+        .for_each(|line| append(&mut context, line));
     append(&mut context, &functions(task));
     let closing = closing(task, !context.is_empty());
     if !plan.is_empty() {
@@ -139,11 +180,14 @@ fn message(conversation: &Conversation, task: Task<'_>, plan: &str) -> String {
     if !context.is_empty() {
         context = format!("Context:\n{context}\n\n");
     }
-    format!("{context}Question from the user: {}\n{closing}", conversation.question)
+    format!(
+        "{context}Question from the user: {}\n{closing}",
+        conversation.question
+    )
 }
 
-/// A question or remark without context. A question gets the suffix "Answer the question.": without it, the model is as
-/// likely to answer "What is the capital of France?" in French.
+/// A question or remark without context. A question gets the suffix "Answer the question.": without
+/// it, the model is as likely to answer "What is the capital of France?" in French.
 fn single_question(text: &str) -> String {
     match text.trim_end().ends_with('?') {
         true => format!("Question from the user: {text}\nAnswer the question."),
@@ -161,7 +205,11 @@ fn functions(task: Task<'_>) -> String {
     let mut text = "Functions:".to_owned();
     for function in functions {
         let described = function.description.lines().next().unwrap_or_default();
-        text += &format!("\n- {}: {}", function.name, truncated(described, MAX_DESCRIPTION));
+        text += &format!(
+            "\n- {}: {}",
+            function.name,
+            truncated(described, MAX_DESCRIPTION)
+        );
     }
     text
 }
@@ -173,15 +221,28 @@ fn closing(task: Task<'_>, has_context: bool) -> String {
         Task::Answer => "Answer the question.".to_owned(),
         Task::Json(None) => "Answer the question with a JSON object.".to_owned(),
         Task::Json(Some(schema)) => {
-            format!("Answer the question with JSON of this schema: {}", truncated(&schema.to_string(), MAX_SCHEMA))
+            format!(
+                "Answer the question with JSON of this schema: {}",
+                truncated(&schema.to_string(), MAX_SCHEMA)
+            )
         }
         Task::Plan => "Do not answer yet. Say in one sentence how to find the answer.".to_owned(),
-        Task::Decide(_) => "Is one of the functions needed to answer the question? Say Yes or No.".to_owned(),
-        Task::Choose(_) => "Say the name of the function that helps to answer the question.".to_owned(),
+        Task::Decide(_) => {
+            "Is one of the functions needed to answer the question? Say Yes or No.".to_owned()
+        }
+        Task::Choose(_) => {
+            "Say the name of the function that helps to answer the question.".to_owned()
+        }
         Task::Arguments(function) => {
-            let members = function.parameters.get("properties").unwrap_or(&Value::Null);
+            let members = function
+                .parameters
+                .get("properties")
+                .unwrap_or(&Value::Null);
             let members = truncated(&members.to_string(), MAX_SCHEMA).to_owned();
-            format!("Write the arguments of {} for this question as JSON. They are: {members}", function.name)
+            format!(
+                "Write the arguments of {} for this question as JSON. They are: {members}",
+                function.name
+            )
         }
     }
 }
@@ -197,7 +258,8 @@ const SYSTEM: &str = "You are a helpful AI assistant named SmolLM, trained by Hu
 /// Number of tokens reserved for the answer if parts of the request have to be left out.
 const MARGIN: usize = 256;
 
-/// Maximum length of a function's description in the prompt, in bytes: a small model does not follow longer ones.
+/// Maximum length of a function's description in the prompt, in bytes: a small model does not
+/// follow longer ones.
 const MAX_DESCRIPTION: usize = 300;
 
 /// Maximum length of a schema in the prompt, in bytes. The grammar enforces the complete schema.

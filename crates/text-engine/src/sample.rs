@@ -34,7 +34,12 @@ impl Sampler {
             Some(seed) => StdRng::seed_from_u64(seed.cast_unsigned() ^ salt.rotate_left(32)),
             None => StdRng::from_os_rng(),
         };
-        Self { sampling, counts: HashMap::new(), recent: VecDeque::new(), rng }
+        Self {
+            sampling,
+            counts: HashMap::new(),
+            recent: VecDeque::new(),
+            rng,
+        }
     }
 
     /// Draws the next token from the allowed ones. Returns `None` if there are none.
@@ -82,9 +87,14 @@ impl Sampler {
         }
     }
 
-    /// The nucleus size. The default of the model applies only if the request sets neither `top_p` nor `temperature`.
+    /// The nucleus size. The default of the model applies only if the request sets neither `top_p`
+    /// nor `temperature`.
     fn top_p(&self) -> f32 {
-        let default = if self.sampling.temperature.is_none() { DEFAULT_TOP_P } else { 1.0 };
+        let default = if self.sampling.temperature.is_none() {
+            DEFAULT_TOP_P
+        } else {
+            1.0
+        };
         self.sampling.top_p.unwrap_or(default) as f32
     }
 
@@ -92,19 +102,33 @@ impl Sampler {
         let presence = self.sampling.presence_penalty.unwrap_or(0.0) as f32;
         let frequency = self.sampling.frequency_penalty.unwrap_or(0.0) as f32;
         for (token, score) in odds.iter_mut() {
-            let Some(count) = self.counts.get(token) else { continue };
+            let Some(count) = self.counts.get(token) else {
+                continue;
+            };
             *score -= presence + frequency * *count as f32;
             if purpose == Purpose::Free && self.recent.contains(token) {
-                *score = if *score > 0.0 { *score / REPETITION_PENALTY } else { *score * REPETITION_PENALTY };
+                *score = if *score > 0.0 {
+                    *score / REPETITION_PENALTY
+                } else {
+                    *score * REPETITION_PENALTY
+                };
             }
         }
     }
 
-    fn draw_by_chance(&mut self, mut odds: Vec<(TokenId, f32)>, temperature: f32) -> Option<TokenId> {
+    fn draw_by_chance(
+        &mut self,
+        mut odds: Vec<(TokenId, f32)>,
+        temperature: f32,
+    ) -> Option<TokenId> {
         let best = likeliest(&odds)?.1;
         odds.retain(|(_, score)| *score >= best - NEGLIGIBLE * temperature);
         odds.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let top_k = self.sampling.top_k.and_then(|top| usize::try_from(top).ok()).filter(|top| *top > 0);
+        let top_k = self
+            .sampling
+            .top_k
+            .and_then(|top| usize::try_from(top).ok())
+            .filter(|top| *top > 0);
         odds.truncate(top_k.unwrap_or(usize::MAX));
         for (_, score) in &mut odds {
             *score = ((*score - best) / temperature).exp();
@@ -124,7 +148,9 @@ impl Sampler {
 
 /// The token with the highest score; the first one on a tie.
 fn likeliest(odds: &[(TokenId, f32)]) -> Option<(TokenId, f32)> {
-    odds.iter().copied().reduce(|best, next| if next.1 > best.1 { next } else { best })
+    odds.iter()
+        .copied()
+        .reduce(|best, next| if next.1 > best.1 { next } else { best })
 }
 
 /// The number of shares, greatest first, whose sum reaches `top_p` of the total: at least one.
@@ -157,24 +183,44 @@ mod tests {
     use super::*;
 
     fn sampler(sampling: Sampling) -> Sampler {
-        Sampler::new(Sampling { seed: Some(7), ..sampling }, 0)
+        Sampler::new(
+            Sampling {
+                seed: Some(7),
+                ..sampling
+            },
+            0,
+        )
     }
 
     fn drawn(sampling: Sampling, scores: &[f32]) -> Vec<TokenId> {
         let mut sampler = sampler(sampling);
-        (0..64).filter_map(|_| sampler.draw(scores, Purpose::Free, |_| true)).collect()
+        (0..64)
+            .filter_map(|_| sampler.draw(scores, Purpose::Free, |_| true))
+            .collect()
     }
 
     #[test]
     fn temperature_zero_takes_the_likeliest() {
-        let sampling = Sampling { temperature: Some(0.0), ..Sampling::default() };
-        assert_eq!(sampler(sampling).draw(&[0.1, 3.0, 2.0], Purpose::Free, |_| true), Some(1));
+        let sampling = Sampling {
+            temperature: Some(0.0),
+            ..Sampling::default()
+        };
+        assert_eq!(
+            sampler(sampling).draw(&[0.1, 3.0, 2.0], Purpose::Free, |_| true),
+            Some(1)
+        );
     }
 
     #[test]
     fn only_allowed_tokens_are_drawn() {
-        let mut sampler = sampler(Sampling { temperature: Some(2.0), ..Sampling::default() });
-        assert_eq!(sampler.draw(&[9.0, 1.0], Purpose::Grammar, |token| token == 1), Some(1));
+        let mut sampler = sampler(Sampling {
+            temperature: Some(2.0),
+            ..Sampling::default()
+        });
+        assert_eq!(
+            sampler.draw(&[9.0, 1.0], Purpose::Grammar, |token| token == 1),
+            Some(1)
+        );
         assert_eq!(sampler.draw(&[9.0, 1.0], Purpose::Grammar, |_| false), None);
     }
 
@@ -182,51 +228,98 @@ mod tests {
     #[test]
     fn e04_scores_that_are_no_numbers_still_give_a_token() {
         for temperature in [0.0, 1.0] {
-            let sampling = Sampling { temperature: Some(temperature), ..Sampling::default() };
+            let sampling = Sampling {
+                temperature: Some(temperature),
+                ..Sampling::default()
+            };
             let broken = [f32::NAN, f32::NEG_INFINITY, f32::INFINITY];
-            assert!(sampler(sampling).draw(&broken, Purpose::Free, |_| true).is_some());
+            assert!(
+                sampler(sampling)
+                    .draw(&broken, Purpose::Free, |_| true)
+                    .is_some()
+            );
         }
     }
 
     /// An empty nucleus holds the likeliest token.
     #[test]
     fn e04_an_empty_nucleus_holds_one() {
-        let sampling = Sampling { temperature: Some(1.0), top_p: Some(0.0), ..Sampling::default() };
+        let sampling = Sampling {
+            temperature: Some(1.0),
+            top_p: Some(0.0),
+            ..Sampling::default()
+        };
         assert!(drawn(sampling, &[1.0, 5.0, 4.0]).starts_with(&[1]));
     }
 
     #[test]
     fn one_of_the_top_one_is_the_likeliest() {
-        let sampling = Sampling { temperature: Some(2.0), top_k: Some(1), ..Sampling::default() };
-        assert!(drawn(sampling, &[1.0, 50.0, 4.0]).iter().all(|token| *token == 1));
+        let sampling = Sampling {
+            temperature: Some(2.0),
+            top_k: Some(1),
+            ..Sampling::default()
+        };
+        assert!(
+            drawn(sampling, &[1.0, 50.0, 4.0])
+                .iter()
+                .all(|token| *token == 1)
+        );
     }
 
     #[test]
     fn a_penalty_lets_another_token_win() {
-        let sampling = Sampling { temperature: Some(0.0), presence_penalty: Some(2.0), ..Sampling::default() };
+        let sampling = Sampling {
+            temperature: Some(0.0),
+            presence_penalty: Some(2.0),
+            ..Sampling::default()
+        };
         assert_eq!(drawn(sampling, &[1.0, 2.5, 0.0])[..2], [1, 0]);
     }
 
     /// A frequency penalty counts only the number of times that a token was drawn.
     #[test]
     fn a_penalty_grows_with_each_time_that_a_token_was_drawn() {
-        let sampling = Sampling { temperature: Some(0.0), frequency_penalty: Some(1.0), ..Sampling::default() };
+        let sampling = Sampling {
+            temperature: Some(0.0),
+            frequency_penalty: Some(1.0),
+            ..Sampling::default()
+        };
         let mut sampler = sampler(sampling);
-        // With a grammar there is no repetition penalty: 2.5 becomes 1.5 and then 0.5, below the other score of 1.
-        let drawn: Vec<_> = (0..3).filter_map(|_| sampler.draw(&[1.0, 2.5], Purpose::Grammar, |_| true)).collect();
+        // With a grammar there is no repetition penalty: 2.5 becomes 1.5 and then 0.5, below the
+        // other score of 1.
+        let drawn: Vec<_> = (0..3)
+            .filter_map(|_| sampler.draw(&[1.0, 2.5], Purpose::Grammar, |_| true))
+            .collect();
         assert_eq!(drawn, [1, 1, 0]);
     }
 
     /// The default nucleus of the model applies only to requests without sampling parameters.
     #[test]
     fn a_nucleus_is_only_by_default() {
-        let top_p = |temperature, top_p| sampler(Sampling { temperature, top_p, ..Sampling::default() }).top_p();
-        assert_eq!((top_p(None, None), top_p(Some(0.2), None), top_p(None, Some(0.5))), (0.9, 1.0, 0.5));
+        let top_p = |temperature, top_p| {
+            sampler(Sampling {
+                temperature,
+                top_p,
+                ..Sampling::default()
+            })
+            .top_p()
+        };
+        assert_eq!(
+            (
+                top_p(None, None),
+                top_p(Some(0.2), None),
+                top_p(None, Some(0.5))
+            ),
+            (0.9, 1.0, 0.5)
+        );
     }
 
     #[test]
     fn a_seed_repeats_itself() {
-        let sampling = Sampling { temperature: Some(1.0), ..Sampling::default() };
+        let sampling = Sampling {
+            temperature: Some(1.0),
+            ..Sampling::default()
+        };
         let scores = [1.0, 1.1, 0.9, 1.0];
         assert_eq!(drawn(sampling.clone(), &scores), drawn(sampling, &scores));
     }

@@ -1,4 +1,5 @@
-//! The model with its key/value cache. A prefix that two consecutive prompts share is computed only once.
+//! The model with its key/value cache. A prefix that two consecutive prompts share is computed only
+//! once.
 
 use engine::EngineError;
 use toktrie::TokenId;
@@ -14,18 +15,28 @@ pub(crate) struct Session<'m> {
 
 impl<'m> Session<'m> {
     pub(crate) fn new(model: &'m Model) -> Self {
-        Self { model, cache: model.cache(), tokens: Vec::new() }
+        Self {
+            model,
+            cache: model.cache(),
+            tokens: Vec::new(),
+        }
     }
 
     /// Starts over with a prompt and returns the scores of the token after it.
     ///
-    /// `check` is called before each chunk of the prompt and can stop the computation with an error.
+    /// `check` is called before each chunk of the prompt and can stop the computation with an
+    /// error.
     pub(crate) fn begin<E: From<EngineError>>(
         &mut self,
         prompt: &[TokenId],
         mut check: impl FnMut() -> Result<(), E>,
     ) -> Result<Vec<f32>, E> {
-        let shared = self.tokens.iter().zip(prompt).take_while(|(old, new)| old == new).count();
+        let shared = self
+            .tokens
+            .iter()
+            .zip(prompt)
+            .take_while(|(old, new)| old == new)
+            .count();
         // The last token always runs, because its scores are needed.
         let known = shared.min(prompt.len().saturating_sub(1));
         self.cache.truncate(known).map_err(|why| failed(&why))?;
@@ -40,7 +51,10 @@ impl<'m> Session<'m> {
 
     /// Runs more tokens and returns the scores of the token after them.
     pub(crate) fn run(&mut self, tokens: &[TokenId]) -> Result<Vec<f32>, EngineError> {
-        let scores = self.model.forward(tokens, &mut self.cache).map_err(|why| failed(&why))?;
+        let scores = self
+            .model
+            .forward(tokens, &mut self.cache)
+            .map_err(|why| failed(&why))?;
         self.tokens.extend_from_slice(tokens);
         Ok(scores)
     }
@@ -57,7 +71,10 @@ impl<'m> Session<'m> {
 }
 
 fn failed(why: &candle_core::Error) -> EngineError {
-    EngineError::Internal(format!("model forward pass failed: {}", why.to_string().lines().next().unwrap_or_default()))
+    EngineError::Internal(format!(
+        "model forward pass failed: {}",
+        why.to_string().lines().next().unwrap_or_default()
+    ))
 }
 
 /// Number of prompt tokens that run at once. A cancellation or timeout is noticed between chunks.

@@ -22,8 +22,16 @@ pub(crate) struct FilterOutput {
 
 impl StopFilter {
     pub(crate) fn new(stops: &[String]) -> Self {
-        let stops = stops.iter().filter(|stop| !stop.is_empty()).cloned().collect();
-        Self { stops, partial: Vec::new(), held: String::new() }
+        let stops = stops
+            .iter()
+            .filter(|stop| !stop.is_empty())
+            .cloned()
+            .collect();
+        Self {
+            stops,
+            partial: Vec::new(),
+            held: String::new(),
+        }
     }
 
     /// Adds bytes of the answer and returns the text that they complete.
@@ -32,32 +40,47 @@ impl StopFilter {
         complete_characters(&mut self.partial, &mut self.held);
         if let Some((start, stop)) = self.first_stop() {
             self.held.truncate(start);
-            return FilterOutput { text: std::mem::take(&mut self.held), stopped: Some(stop) };
+            return FilterOutput {
+                text: std::mem::take(&mut self.held),
+                stopped: Some(stop),
+            };
         }
         let held = self.held.split_off(self.held.len() - self.undecided());
-        FilterOutput { text: std::mem::replace(&mut self.held, held), stopped: None }
+        FilterOutput {
+            text: std::mem::replace(&mut self.held, held),
+            stopped: None,
+        }
     }
 
-    /// Returns the text that was held back, at the end of the answer. An incomplete character is discarded.
+    /// Returns the text that was held back, at the end of the answer. An incomplete character is
+    /// discarded.
     pub(crate) fn finish(self) -> String {
         self.held
     }
 
     /// The stop sequence that is complete first, and its position.
     fn first_stop(&self) -> Option<(usize, String)> {
-        let found = self.stops.iter().filter_map(|stop| Some((self.held.find(stop.as_str())?, stop)));
+        let found = self
+            .stops
+            .iter()
+            .filter_map(|stop| Some((self.held.find(stop.as_str())?, stop)));
         let (start, stop) = found.min_by_key(|(start, stop)| (start + stop.len(), *start))?;
         Some((start, stop.clone()))
     }
 
     /// The length of the longest suffix of the held text that is a prefix of a stop sequence.
     fn undecided(&self) -> usize {
-        let longest = |stop: &String| (1..stop.len()).rev().find(|length| ends_with_start(stop, *length, &self.held));
+        let longest = |stop: &String| {
+            (1..stop.len())
+                .rev()
+                .find(|length| ends_with_start(stop, *length, &self.held))
+        };
         self.stops.iter().filter_map(longest).max().unwrap_or(0)
     }
 }
 
-/// Returns true if `text` ends with the first `length` bytes of `stop` and these are complete characters.
+/// Returns true if `text` ends with the first `length` bytes of `stop` and these are complete
+/// characters.
 fn ends_with_start(stop: &str, length: usize, text: &str) -> bool {
     stop.is_char_boundary(length) && text.ends_with(&stop[..length])
 }
@@ -74,7 +97,9 @@ fn complete_characters(bytes: &mut Vec<u8>, text: &mut String) {
             Err(error) => {
                 let (valid, after) = rest.split_at(error.valid_up_to());
                 text.push_str(std::str::from_utf8(valid).unwrap_or_default());
-                let Some(wrong) = error.error_len() else { break after.len() };
+                let Some(wrong) = error.error_len() else {
+                    break after.len();
+                };
                 text.push(char::REPLACEMENT_CHARACTER);
                 rest = &after[wrong..];
             }
@@ -105,9 +130,13 @@ mod tests {
 
     /// The same, computed by checking each prefix of the complete text.
     fn naive(text: &str, stops: &[String]) -> (String, Option<String>) {
-        let ends = text.char_indices().map(|(at, letter)| at + letter.len_utf8());
+        let ends = text
+            .char_indices()
+            .map(|(at, letter)| at + letter.len_utf8());
         for end in ends {
-            let complete = stops.iter().filter(|stop| text[..end].ends_with(stop.as_str()));
+            let complete = stops
+                .iter()
+                .filter(|stop| text[..end].ends_with(stop.as_str()));
             if let Some(stop) = complete.max_by_key(|stop| stop.len()) {
                 return (text[..end - stop.len()].to_owned(), Some(stop.clone()));
             }
@@ -129,7 +158,13 @@ mod tests {
         assert_eq!(filter.push(b"the E").text, "the ");
         assert_eq!(filter.push(b"N").text, "");
         assert_eq!(filter.push(b"Z E").text, "ENZ ");
-        assert_eq!(filter.push(b"ND!"), FilterOutput { text: String::new(), stopped: Some("END".to_owned()) });
+        assert_eq!(
+            filter.push(b"ND!"),
+            FilterOutput {
+                text: String::new(),
+                stopped: Some("END".to_owned())
+            }
+        );
     }
 
     proptest! {

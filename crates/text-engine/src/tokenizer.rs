@@ -13,7 +13,8 @@ use toktrie::{TokRxInfo, TokTrie, TokenId, TokenizerEnv};
 use crate::gguf::Gguf;
 use crate::weights::LoadError;
 
-/// The vocabulary. Text never yields a control token: only [`Tokenizer::start`] and [`Tokenizer::end`] do.
+/// The vocabulary. Text never yields a control token: only [`Tokenizer::start`] and
+/// [`Tokenizer::end`] do.
 #[derive(Clone)]
 pub(crate) struct Tokenizer {
     parts: Arc<Parts>,
@@ -29,25 +30,40 @@ struct Parts {
 impl Tokenizer {
     pub(crate) fn load(file: &Gguf) -> Result<Self, LoadError> {
         let damaged = |why: String| file.damaged(format!("invalid vocabulary: {why}"));
-        let mut inner = tokenizers::Tokenizer::from_gguf(&file.content).map_err(|why| damaged(why.to_string()))?;
+        let mut inner = tokenizers::Tokenizer::from_gguf(&file.content)
+            .map_err(|why| damaged(why.to_string()))?;
         if let Some(pre) = pre_tokenizer(file) {
             inner.with_pre_tokenizer(Some(pre));
         }
         inner.set_encode_special_tokens(true);
         let words = words(file);
         let control = |name: &str| {
-            inner.token_to_id(name).ok_or_else(|| file.unsupported(format!("it has no ChatML token {name}")))
+            inner
+                .token_to_id(name)
+                .ok_or_else(|| file.unsupported(format!("it has no ChatML token {name}")))
         };
         let start = control("<|im_start|>")?;
         let end = control("<|im_end|>")?;
         let trie = TokTrie::from(&TokRxInfo::new(words.len() as u32, end), &words);
-        Ok(Self { parts: Arc::new(Parts { inner, trie, start, end }) })
+        Ok(Self {
+            parts: Arc::new(Parts {
+                inner,
+                trie,
+                start,
+                end,
+            }),
+        })
     }
 
     /// Encodes a text. Control tokens that are spelled out in it are encoded as plain text.
     pub(crate) fn encode(&self, text: &str) -> Vec<TokenId> {
-        // Encoding only fails if the vocabulary lacks a byte, which then cannot be represented at all.
-        self.parts.inner.encode_fast(text, false).map(|found| found.get_ids().to_vec()).unwrap_or_default()
+        // Encoding only fails if the vocabulary lacks a byte, which then cannot be represented at
+        // all.
+        self.parts
+            .inner
+            .encode_fast(text, false)
+            .map(|found| found.get_ids().to_vec())
+            .unwrap_or_default()
     }
 
     /// The bytes of a token, which may end inside a character. Empty for a control token.
@@ -60,7 +76,11 @@ impl Tokenizer {
 
     /// Decodes tokens, without incomplete characters.
     pub(crate) fn decode(&self, tokens: &[TokenId]) -> String {
-        let bytes: Vec<u8> = tokens.iter().flat_map(|token| self.bytes(*token)).copied().collect();
+        let bytes: Vec<u8> = tokens
+            .iter()
+            .flat_map(|token| self.bytes(*token))
+            .copied()
+            .collect();
         bytes.utf8_chunks().map(|chunk| chunk.valid()).collect()
     }
 
@@ -90,13 +110,16 @@ impl TokenizerEnv for Tokenizer {
     }
 
     fn tokenize_bytes(&self, bytes: &[u8]) -> Vec<TokenId> {
-        self.parts.trie.tokenize_with_greedy_fallback(bytes, |text| self.encode(text))
+        self.parts
+            .trie
+            .tokenize_with_greedy_fallback(bytes, |text| self.encode(text))
     }
 }
 
 /// The pre-tokenizer, where the loader of the vocabulary chooses a wrong one.
 ///
-/// The loader adds a space before each text, and does not know that SmolLM encodes each digit separately.
+/// The loader adds a space before each text, and does not know that SmolLM encodes each digit
+/// separately.
 fn pre_tokenizer(file: &Gguf) -> Option<PreTokenizerWrapper> {
     let words = ByteLevel::new(false, true, true);
     match file.text("tokenizer.ggml.pre").unwrap_or("gpt2") {
@@ -110,24 +133,37 @@ fn pre_tokenizer(file: &Gguf) -> Option<PreTokenizerWrapper> {
 fn words(file: &Gguf) -> Vec<Vec<u8>> {
     let bytes = byte_letters();
     let kinds = file.list("tokenizer.ggml.token_type");
-    let texts = file.list("tokenizer.ggml.tokens").iter().map(|text| text.to_string().map_or("", String::as_str));
+    let texts = file
+        .list("tokenizer.ggml.tokens")
+        .iter()
+        .map(|text| text.to_string().map_or("", String::as_str));
     let word = |(id, text): (usize, &str)| {
         let kind = kinds.get(id).and_then(|kind| kind.to_i32().ok());
         match kind {
-            Some(CONTROL | USER_DEFINED) => [&[TokTrie::SPECIAL_TOKEN_MARKER], text.as_bytes()].concat(),
-            _ => text.chars().filter_map(|letter| bytes.get(&letter)).copied().collect(),
+            Some(CONTROL | USER_DEFINED) => {
+                [&[TokTrie::SPECIAL_TOKEN_MARKER], text.as_bytes()].concat()
+            }
+            _ => text
+                .chars()
+                .filter_map(|letter| bytes.get(&letter))
+                .copied()
+                .collect(),
         }
     };
     texts.enumerate().map(word).collect()
 }
 
-/// The byte of each letter in a byte-level vocabulary: printable bytes are represented by themselves, others by letters
-/// from U+0100 on (`bytes_to_unicode` in the encoder of GPT-2).
+/// The byte of each letter in a byte-level vocabulary: printable bytes are represented by
+/// themselves, others by letters from U+0100 on (`bytes_to_unicode` in the encoder of GPT-2).
 fn byte_letters() -> HashMap<char, u8> {
     let printable = |byte: &u8| matches!(byte, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
     let (shown, hidden): (Vec<u8>, Vec<u8>) = (0..=u8::MAX).partition(printable);
     let moved = (0x100..).filter_map(char::from_u32);
-    shown.into_iter().map(|byte| (char::from(byte), byte)).chain(moved.zip(hidden)).collect()
+    shown
+        .into_iter()
+        .map(|byte| (char::from(byte), byte))
+        .chain(moved.zip(hidden))
+        .collect()
 }
 
 /// `llama_token_type` of a control token.
@@ -144,7 +180,10 @@ mod tests {
     fn each_byte_has_its_letter() {
         let letters = byte_letters();
         assert_eq!(letters.len(), 256);
-        assert_eq!((letters[&'A'], letters[&'Ġ'], letters[&'Ċ'], letters[&'ł']), (b'A', b' ', b'\n', 0xa0));
+        assert_eq!(
+            (letters[&'A'], letters[&'Ġ'], letters[&'Ċ'], letters[&'ł']),
+            (b'A', b' ', b'\n', 0xa0)
+        );
         assert_eq!(letters[&'\u{143}'], 0xad);
     }
 }

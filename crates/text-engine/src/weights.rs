@@ -16,7 +16,8 @@ pub const BYTES: u64 = 98_362_432;
 /// The SHA-256 of the default weights, in lower-case hexadecimal.
 pub const SHA256: &str = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53";
 
-/// The reason why the engine cannot be loaded. The message is one line with the file and the remedy.
+/// The reason why the engine cannot be loaded. The message is one line with the file and the
+/// remedy.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -62,11 +63,14 @@ pub fn default_path() -> PathBuf {
     named.map_or_else(|| cache().join(NAME), PathBuf::from)
 }
 
-/// The cache directory of the default weights: `$XDG_CACHE_HOME/sluicegate`, or `~/.cache/sluicegate`
-/// ([XDG Base Directory Specification](https://specifications.freedesktop.org/basedir-spec/latest/)).
+/// The cache directory of the default weights: `$XDG_CACHE_HOME/sluicegate`, or
+/// `~/.cache/sluicegate` ([XDG Base Directory
+/// Specification](https://specifications.freedesktop.org/basedir-spec/latest/)).
 #[must_use]
 pub fn cache() -> PathBuf {
-    let xdg = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let xdg = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute());
     let cache = xdg.unwrap_or_else(|| std::env::home_dir().unwrap_or_default().join(".cache"));
     cache.join("sluicegate")
 }
@@ -77,8 +81,14 @@ pub fn cache() -> PathBuf {
 /// If the file is missing or unreadable, or has another size or checksum.
 pub fn verify(path: &Path) -> Result<(), LoadError> {
     let mut file = open(path)?;
-    let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
-    let damaged = |reason| LoadError::Damaged { path: path.to_owned(), reason };
+    let unreadable = |source| LoadError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    let damaged = |reason| LoadError::Damaged {
+        path: path.to_owned(),
+        reason,
+    };
     let found = file.metadata().map_err(unreadable)?.len();
     if found != BYTES {
         return Err(damaged(format!("{found} bytes, of {BYTES} expected")));
@@ -93,8 +103,13 @@ pub fn verify(path: &Path) -> Result<(), LoadError> {
 /// Opens the file; the error distinguishes a missing file from an unreadable one.
 pub(crate) fn open(path: &Path) -> Result<File, LoadError> {
     File::open(path).map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => LoadError::Missing { path: path.to_owned() },
-        _ => LoadError::Unreadable { path: path.to_owned(), source },
+        io::ErrorKind::NotFound => LoadError::Missing {
+            path: path.to_owned(),
+        },
+        _ => LoadError::Unreadable {
+            path: path.to_owned(),
+            source,
+        },
     })
 }
 
@@ -107,7 +122,11 @@ fn sha256(file: &mut File) -> io::Result<String> {
             read => hasher.update(&block[..read]),
         }
     }
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hasher
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
 }
 
 #[cfg(test)]
@@ -116,15 +135,28 @@ mod tests {
 
     #[test]
     fn a_missing_file_is_reported_with_its_path_and_the_command() {
-        let text = verify(Path::new("/nowhere/model.gguf")).unwrap_err().to_string();
-        assert_eq!(text, "no model weights at /nowhere/model.gguf: run `cargo xtask fetch-model`");
+        let text = verify(Path::new("/nowhere/model.gguf"))
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            text,
+            "no model weights at /nowhere/model.gguf: run `cargo xtask fetch-model`"
+        );
     }
 
     /// A file that is not the model is reported as damaged.
     #[test]
     fn e01_another_file_is_damaged() {
-        let text = verify(Path::new(env!("CARGO_MANIFEST_PATH"))).unwrap_err().to_string();
-        assert!(text.contains("are damaged: ") && text.contains(" bytes, of 98362432 expected"), "{text}");
-        assert!(text.ends_with("; run `cargo xtask fetch-model` again"), "{text}");
+        let text = verify(Path::new(env!("CARGO_MANIFEST_PATH")))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            text.contains("are damaged: ") && text.contains(" bytes, of 98362432 expected"),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("; run `cargo xtask fetch-model` again"),
+            "{text}"
+        );
     }
 }

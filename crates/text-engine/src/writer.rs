@@ -51,7 +51,8 @@ pub(crate) struct Writer<'m> {
 }
 
 impl Writer<'_> {
-    /// Generates at most `cap` tokens after a prompt and passes the bytes of each token to the reader.
+    /// Generates at most `cap` tokens after a prompt and passes the bytes of each token to the
+    /// reader.
     pub(crate) fn write(
         &mut self,
         prompt: &[TokenId],
@@ -94,15 +95,24 @@ impl Writer<'_> {
 
     /// Runs a prompt and returns the scores of the token after it.
     pub(crate) fn begin(&mut self, prompt: &[TokenId]) -> Result<Vec<f32>, Halt> {
-        self.session.begin(prompt, || check_limits(&self.cancelled, self.deadline))
+        self.session
+            .begin(prompt, || check_limits(&self.cancelled, self.deadline))
     }
 
-    /// Returns the next tokens: one that was drawn, or several that the grammar leaves no choice about.
-    fn next(&mut self, scores: &[f32], constraint: Option<&mut Constraint>) -> Result<Vec<TokenId>, Halt> {
+    /// Returns the next tokens: one that was drawn, or several that the grammar leaves no choice
+    /// about.
+    fn next(
+        &mut self,
+        scores: &[f32],
+        constraint: Option<&mut Constraint>,
+    ) -> Result<Vec<TokenId>, Halt> {
         let tokenizer = self.tokenizer;
         let Some(constraint) = constraint else {
             let text = |token| token == tokenizer.end() || !tokenizer.is_control(token);
-            let token = self.sampler.draw(scores, Purpose::Free, text).ok_or_else(no_token)?;
+            let token = self
+                .sampler
+                .draw(scores, Purpose::Free, text)
+                .ok_or_else(no_token)?;
             return Ok(vec![token]);
         };
         let forced = constraint.forced();
@@ -112,7 +122,10 @@ impl Writer<'_> {
         }
         let allowed = constraint.allowed()?;
         let is_allowed = |token| allowed.is_allowed(token);
-        let token = self.sampler.draw(scores, Purpose::Grammar, is_allowed).ok_or_else(no_token)?;
+        let token = self
+            .sampler
+            .draw(scores, Purpose::Grammar, is_allowed)
+            .ok_or_else(no_token)?;
         constraint.take(token)?;
         Ok(vec![token])
     }
@@ -135,7 +148,10 @@ fn no_token() -> EngineError {
 }
 
 /// Reads the clock; the only place in this crate that does.
-#[allow(clippy::disallowed_methods, reason = "the timeout of a generation needs the clock")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the timeout of a generation needs the clock"
+)]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }

@@ -1,10 +1,10 @@
 //! Envelopes that carry the reasoning signatures of a Messages upstream through a Responses client.
 //!
-//! A Messages model verifies earlier reasoning by a signature, or emits redacted reasoning that only it can decrypt
-//! (<https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking>). A Responses client has one field for
-//! such data, `encrypted_content`, and returns it unchanged. The signature is therefore sent in that field, together
-//! with the reasoning that it signs, as `sg1.<base64url>.<HMAC>`; the HMAC distinguishes the gateway's envelopes from
-//! forged ones.
+//! A Messages model verifies earlier reasoning by a signature, or emits redacted reasoning that
+//! only it can decrypt (<https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking>).
+//! A Responses client has one field for such data, `encrypted_content`, and returns it unchanged.
+//! The signature is therefore sent in that field, together with the reasoning that it signs, as
+//! `sg1.<base64url>.<HMAC>`; the HMAC distinguishes the gateway's envelopes from forged ones.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -49,9 +49,10 @@ impl Envelope {
     /// Returns the envelopes authenticated with `secret`. Each upstream has its own secret.
     #[must_use]
     pub fn new(secret: &[u8]) -> Self {
-        // HMAC accepts keys of any length, so this never fails; the fallback only avoids an `unwrap`.
-        let mac =
-            Hmac::new_from_slice(secret).unwrap_or_else(|_| Hmac::new(&hmac::digest::Key::<Hmac<Sha256>>::default()));
+        // HMAC accepts keys of any length, so this never fails; the fallback only avoids an
+        // `unwrap`.
+        let mac = Hmac::new_from_slice(secret)
+            .unwrap_or_else(|_| Hmac::new(&hmac::digest::Key::<Hmac<Sha256>>::default()));
         Self { mac }
     }
 
@@ -60,7 +61,12 @@ impl Envelope {
     pub fn seal(&self, sealed: &Sealed) -> String {
         // Serializing strings cannot fail.
         let content = URL_SAFE_NO_PAD.encode(serde_json::to_vec(sealed).unwrap_or_default());
-        let code = self.mac.clone().chain_update(&content).finalize().into_bytes();
+        let code = self
+            .mac
+            .clone()
+            .chain_update(&content)
+            .finalize()
+            .into_bytes();
         format!("{PREFIX}{content}.{}", URL_SAFE_NO_PAD.encode(code))
     }
 
@@ -69,23 +75,35 @@ impl Envelope {
     pub fn open(&self, envelope: &str) -> Option<Sealed> {
         let (content, code) = envelope.strip_prefix(PREFIX)?.split_once('.')?;
         let code = URL_SAFE_NO_PAD.decode(code).ok()?;
-        self.mac.clone().chain_update(content).verify_slice(&code).ok()?;
+        self.mac
+            .clone()
+            .chain_update(content)
+            .verify_slice(&code)
+            .ok()?;
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(content).ok()?).ok()
     }
 
-    /// Opens every envelope in a request. Signatures that are not envelopes of this secret are removed.
+    /// Opens every envelope in a request. Signatures that are not envelopes of this secret are
+    /// removed.
     pub fn unseal(&self, request: &mut TextRequest) {
         let parts = request.turns.iter_mut().filter_map(|turn| match turn {
             Turn::Assistant(parts) => Some(parts),
             _ => None,
         });
         for part in parts.flatten() {
-            let AssistantPart::Reasoning { text, signature } = part else { continue };
+            let AssistantPart::Reasoning { text, signature } = part else {
+                continue;
+            };
             match signature.take().and_then(|envelope| self.open(&envelope)) {
-                Some(Sealed::Thinking { signature: opened, text: reasoning }) => {
+                Some(Sealed::Thinking {
+                    signature: opened,
+                    text: reasoning,
+                }) => {
                     (*text, *signature) = (reasoning, Some(opened));
                 }
-                Some(Sealed::RedactedThinking { data }) => *part = AssistantPart::RedactedReasoning(data),
+                Some(Sealed::RedactedThinking { data }) => {
+                    *part = AssistantPart::RedactedReasoning(data);
+                }
                 None => *signature = None,
             }
         }
@@ -94,7 +112,10 @@ impl Envelope {
     /// Returns a sealer for the signatures of one answer.
     #[must_use]
     pub fn sealer(&self) -> Sealer {
-        Sealer { envelope: self.clone(), reasoning: String::new() }
+        Sealer {
+            envelope: self.clone(),
+            reasoning: String::new(),
+        }
     }
 }
 
@@ -116,7 +137,9 @@ impl Sealer {
             }
             TextEvent::ReasoningSignature(signature) => {
                 let text = std::mem::take(&mut self.reasoning);
-                TextEvent::ReasoningSignature(self.envelope.seal(&Sealed::Thinking { signature, text }))
+                TextEvent::ReasoningSignature(
+                    self.envelope.seal(&Sealed::Thinking { signature, text }),
+                )
             }
             TextEvent::RedactedReasoning(data) => {
                 TextEvent::RedactedReasoning(self.envelope.seal(&Sealed::RedactedThinking { data }))
@@ -139,13 +162,21 @@ mod tests {
     use super::*;
 
     fn thinking(text: &str, signature: &str) -> Sealed {
-        Sealed::Thinking { signature: signature.to_owned(), text: text.to_owned() }
+        Sealed::Thinking {
+            signature: signature.to_owned(),
+            text: text.to_owned(),
+        }
     }
 
     #[test]
     fn what_was_sealed_is_opened_by_who_sealed_it_alone() {
         let (ours, theirs) = (Envelope::new(b"ours"), Envelope::new(b"theirs"));
-        for content in [thinking("Hm.", "seal/+="), Sealed::RedactedThinking { data: "dGhl/+=".to_owned() }] {
+        for content in [
+            thinking("Hm.", "seal/+="),
+            Sealed::RedactedThinking {
+                data: "dGhl/+=".to_owned(),
+            },
+        ] {
             let sealed = ours.seal(&content);
             assert!(is_envelope(&sealed));
             assert_eq!(ours.open(&sealed), Some(content));
@@ -162,7 +193,10 @@ mod tests {
             forged[at] = if forged[at] == b'A' { b'B' } else { b'A' };
             let forged = String::from_utf8(forged).unwrap();
             // The last character of the HMAC has unused padding bits.
-            assert!(envelope.open(&forged).is_none() || at + 1 == sealed.len(), "{at}");
+            assert!(
+                envelope.open(&forged).is_none() || at + 1 == sealed.len(),
+                "{at}"
+            );
         }
         for nonsense in ["", "sg1.", "sg1..", "sg1.a.b", "gAAAA"] {
             assert_eq!(envelope.open(nonsense), None, "{nonsense}");
@@ -175,21 +209,36 @@ mod tests {
         let mut sealer = envelope.sealer();
         let _ = sealer.event(TextEvent::Reasoning("Let me ".to_owned()));
         let _ = sealer.event(TextEvent::Reasoning("see.".to_owned()));
-        let TextEvent::ReasoningSignature(sealed) = sealer.event(TextEvent::ReasoningSignature("S".to_owned())) else {
+        let TextEvent::ReasoningSignature(sealed) =
+            sealer.event(TextEvent::ReasoningSignature("S".to_owned()))
+        else {
             panic!("a signature stays a signature")
         };
-        let TextEvent::RedactedReasoning(hidden) = sealer.event(TextEvent::RedactedReasoning("D".to_owned())) else {
+        let TextEvent::RedactedReasoning(hidden) =
+            sealer.event(TextEvent::RedactedReasoning("D".to_owned()))
+        else {
             panic!("redacted reasoning stays redacted")
         };
         let reasoning = |signature: &str| AssistantPart::Reasoning {
             text: "A summary.".to_owned(),
             signature: Some(signature.to_owned()),
         };
-        let turns = vec![Turn::Assistant([&*sealed, "sg1.made.up", &hidden].map(reasoning).into())];
-        let mut request = TextRequest { turns, ..TextRequest::default() };
+        let turns = vec![Turn::Assistant(
+            [&*sealed, "sg1.made.up", &hidden].map(reasoning).into(),
+        )];
+        let mut request = TextRequest {
+            turns,
+            ..TextRequest::default()
+        };
         envelope.unseal(&mut request);
-        let whole = AssistantPart::Reasoning { text: "Let me see.".to_owned(), signature: Some("S".to_owned()) };
-        let bare = AssistantPart::Reasoning { text: "A summary.".to_owned(), signature: None };
+        let whole = AssistantPart::Reasoning {
+            text: "Let me see.".to_owned(),
+            signature: Some("S".to_owned()),
+        };
+        let bare = AssistantPart::Reasoning {
+            text: "A summary.".to_owned(),
+            signature: None,
+        };
         let hidden = AssistantPart::RedactedReasoning("D".to_owned());
         assert_eq!(request.turns, [Turn::Assistant(vec![whole, bare, hidden])]);
     }

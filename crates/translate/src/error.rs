@@ -5,44 +5,70 @@ use std::fmt::Display;
 use engine::{EngineError, Rejection};
 use wire::{ApiError, ErrorKind, StreamCode};
 
-/// Returns the error that the client receives. The cause of a failure that is not the caller's fault is only logged.
+/// Returns the error that the client receives. The cause of a failure that is not the caller's
+/// fault is only logged.
 #[must_use]
 pub fn api_error(error: &EngineError) -> ApiError {
     match error {
         EngineError::ContextLength { .. } => {
             let sentence = format!("The prompt is too long: {error}.");
-            ApiError::new(ErrorKind::InvalidRequest, "context_length_exceeded", sentence)
+            ApiError::new(
+                ErrorKind::InvalidRequest,
+                "context_length_exceeded",
+                sentence,
+            )
         }
         EngineError::Unsupported { param, reason } => {
             let error = ApiError::new(ErrorKind::InvalidRequest, "invalid_value", reason);
-            ApiError { param: param.clone(), ..error }
+            ApiError {
+                param: param.clone(),
+                ..error
+            }
         }
-        EngineError::Rejected { why, param, message } => {
+        EngineError::Rejected {
+            why,
+            param,
+            message,
+        } => {
             let (kind, code) = rejected(*why);
-            ApiError { param: param.clone(), ..ApiError::new(kind, code, message) }
+            ApiError {
+                param: param.clone(),
+                ..ApiError::new(kind, code, message)
+            }
         }
         EngineError::RateLimited { retry_after } => {
             let seconds = retry_after_secs(*retry_after, 1);
-            let sentence = format!("The model takes no more requests just now; try again in {seconds}s.");
-            ApiError::new(ErrorKind::RateLimit, "rate_limit_exceeded", sentence).with_retry_after(seconds)
+            let sentence =
+                format!("The model takes no more requests just now; try again in {seconds}s.");
+            ApiError::new(ErrorKind::RateLimit, "rate_limit_exceeded", sentence)
+                .with_retry_after(seconds)
         }
         EngineError::Overloaded { retry_after } => {
             let sentence = "The model is overloaded just now.";
             let seconds = retry_after_secs(*retry_after, 2);
-            ApiError::new(ErrorKind::Overloaded, "service_unavailable", sentence).with_retry_after(seconds)
+            ApiError::new(ErrorKind::Overloaded, "service_unavailable", sentence)
+                .with_retry_after(seconds)
         }
-        EngineError::Named(code) => ApiError { code_in_stream: Some(*code), ..named(*code) },
+        EngineError::Named(code) => ApiError {
+            code_in_stream: Some(*code),
+            ..named(*code)
+        },
         EngineError::Busy => ApiError::concurrency_limit(),
         EngineError::Unavailable(_) => {
             let sentence = "The model is not available just now.";
-            ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence).with_retry_after(2)
+            ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence)
+                .with_retry_after(2)
         }
-        EngineError::Timeout(_) => {
-            ApiError::new(ErrorKind::UpstreamTimeout, "upstream_timeout", "The upstream did not answer in time.")
-        }
-        EngineError::Upstream(_) | EngineError::Truncated(_) => {
-            ApiError::new(ErrorKind::Upstream, "upstream_error", "The upstream returned an invalid reply.")
-        }
+        EngineError::Timeout(_) => ApiError::new(
+            ErrorKind::UpstreamTimeout,
+            "upstream_timeout",
+            "The upstream did not answer in time.",
+        ),
+        EngineError::Upstream(_) | EngineError::Truncated(_) => ApiError::new(
+            ErrorKind::Upstream,
+            "upstream_error",
+            "The upstream returned an invalid reply.",
+        ),
         _ => ApiError::server_error(),
     }
 }
@@ -59,7 +85,9 @@ fn rejected(why: Rejection) -> (ErrorKind, &'static str) {
 /// The error for a stream code, when it is reported before a stream has started.
 fn named(code: StreamCode) -> ApiError {
     match code {
-        StreamCode::InvalidPrompt => ApiError::new(ErrorKind::InvalidRequest, "invalid_value", PROMPT_REFUSED),
+        StreamCode::InvalidPrompt => {
+            ApiError::new(ErrorKind::InvalidRequest, "invalid_value", PROMPT_REFUSED)
+        }
         StreamCode::ServerIsOverloaded | StreamCode::SlowDown => {
             api_error(&EngineError::Overloaded { retry_after: None })
         }
@@ -69,20 +97,25 @@ fn named(code: StreamCode) -> ApiError {
     }
 }
 
-/// Returns the `Retry-After` of the response in seconds, capped: some clients stop retrying when it is long.
+/// Returns the `Retry-After` of the response in seconds, capped: some clients stop retrying when it
+/// is long.
 fn retry_after_secs(advised: Option<u32>, default: u32) -> u32 {
     advised.unwrap_or(default).clamp(1, MAX_RETRY_AFTER)
 }
 
-/// Returns the error that a client receives within a stream. Clients know only a few codes there, so other codes become
-/// `server_error`; messages of an upstream are replaced by the gateway's.
+/// Returns the error that a client receives within a stream. Clients know only a few codes there,
+/// so other codes become `server_error`; messages of an upstream are replaced by the gateway's.
 #[must_use]
 pub fn in_stream(error: &ApiError) -> ApiError {
     if let Some(code) = error.code_in_stream {
         let sentence = match code {
             StreamCode::InvalidPrompt => PROMPT_REFUSED,
-            StreamCode::InsufficientQuota | StreamCode::UsageNotIncluded => "The quota of the model is used up.",
-            StreamCode::ServerIsOverloaded | StreamCode::SlowDown => "The model is overloaded just now.",
+            StreamCode::InsufficientQuota | StreamCode::UsageNotIncluded => {
+                "The quota of the model is used up."
+            }
+            StreamCode::ServerIsOverloaded | StreamCode::SlowDown => {
+                "The model is overloaded just now."
+            }
         };
         return ApiError::new(error.kind, code.as_str(), sentence);
     }

@@ -1,8 +1,9 @@
 //! Maps each field of a client's request to its translation for an upstream of another protocol.
 //!
-//! One table serves the code, the page `LEDGER.md` and the tests. A request to an upstream of the same protocol is not
-//! translated and is not in the table. Fields that are dropped because of their value rather than their name are
-//! reported by [`encode::request`](crate::outbound::encode::request).
+//! One table serves the code, the page `LEDGER.md` and the tests. A request to an upstream of the
+//! same protocol is not translated and is not in the table. Fields that are dropped because of
+//! their value rather than their name are reported by
+//! [`encode::request`](crate::outbound::encode::request).
 
 mod chat;
 mod messages;
@@ -36,8 +37,8 @@ pub enum Disposition {
 pub enum When {
     /// Any value.
     Given,
-    /// One of these keywords. The keyword of an object is its `type`, else its `role`, else empty; that of a number or
-    /// a boolean is its text; that of an empty array or object is `[]` or `{}`.
+    /// One of these keywords. The keyword of an object is its `type`, else its `role`, else empty;
+    /// that of a number or a boolean is its text; that of an empty array or object is `[]` or `{}`.
     Is(&'static [&'static str]),
     /// Any value except these keywords, which are equivalent to leaving the field out.
     Unless(&'static [&'static str]),
@@ -50,7 +51,8 @@ pub enum When {
 pub struct Row {
     /// The client's protocol.
     pub client: Protocol,
-    /// The path of the field, such as `tools[].strict`. Nested fields are treated alike unless they have rows.
+    /// The path of the field, such as `tools[].strict`. Nested fields are treated alike unless they
+    /// have rows.
     pub field: &'static str,
     /// The values that the row applies to. Of several rows for a field the first match counts.
     pub when: When,
@@ -61,20 +63,28 @@ pub struct Row {
 impl Row {
     /// Returns the disposition of the field for `upstream`.
     ///
-    /// For the client's own protocol it applies to a request that is decoded and encoded again instead of being
-    /// relayed: apart from a few, a field without a counterpart in either other protocol is not in the neutral form.
+    /// For the client's own protocol it applies to a request that is decoded and encoded again
+    /// instead of being relayed: apart from a few, a field without a counterpart in either other
+    /// protocol is not in the neutral form.
     #[must_use]
     pub fn disposition(&self, upstream: Protocol) -> Disposition {
-        let listed = self.dispositions.iter().find(|(protocol, _)| *protocol == upstream);
+        let listed = self
+            .dispositions
+            .iter()
+            .find(|(protocol, _)| *protocol == upstream);
         listed.map_or_else(|| self.same_protocol(), |(_, disposition)| *disposition)
     }
 
     fn same_protocol(&self) -> Disposition {
         let [(_, one), (_, other)] = self.dispositions;
         match (one, other) {
-            _ if SINGLE_PROTOCOL_FIELDS.contains(&(self.client, self.field)) => Disposition::Mapped("the same"),
+            _ if SINGLE_PROTOCOL_FIELDS.contains(&(self.client, self.field)) => {
+                Disposition::Mapped("the same")
+            }
             (Disposition::Refused, Disposition::Refused) => Disposition::Refused,
-            (Disposition::Mapped(_), _) | (_, Disposition::Mapped(_)) => Disposition::Mapped("the same"),
+            (Disposition::Mapped(_), _) | (_, Disposition::Mapped(_)) => {
+                Disposition::Mapped("the same")
+            }
             _ => Disposition::Dropped,
         }
     }
@@ -82,33 +92,59 @@ impl Row {
     fn matches(&self, value: &Value) -> bool {
         match self.when {
             When::Given => true,
-            When::Is(keywords) => keyword(value).is_some_and(|keyword| keywords.contains(&&*keyword)),
-            When::Unless(keywords) => !keyword(value).is_some_and(|keyword| keywords.contains(&&*keyword)),
-            When::Without(member) => value.as_object().is_some_and(|members| !has(members, member)),
+            When::Is(keywords) => {
+                keyword(value).is_some_and(|keyword| keywords.contains(&&*keyword))
+            }
+            When::Unless(keywords) => {
+                !keyword(value).is_some_and(|keyword| keywords.contains(&&*keyword))
+            }
+            When::Without(member) => value
+                .as_object()
+                .is_some_and(|members| !has(members, member)),
         }
     }
 
-    /// A row for any value, with the dispositions of the other protocols in the order of [`Protocol::ALL`].
-    const fn new(client: Protocol, field: &'static str, first: Disposition, second: Disposition) -> Self {
+    /// A row for any value, with the dispositions of the other protocols in the order of
+    /// [`Protocol::ALL`].
+    const fn new(
+        client: Protocol,
+        field: &'static str,
+        first: Disposition,
+        second: Disposition,
+    ) -> Self {
         use Protocol::{Chat, Messages, Responses};
         let (one, other) = match client {
             Responses => (Chat, Messages),
             Chat => (Responses, Messages),
             Messages => (Responses, Chat),
         };
-        Self { client, field, when: When::Given, dispositions: [(one, first), (other, second)] }
+        Self {
+            client,
+            field,
+            when: When::Given,
+            dispositions: [(one, first), (other, second)],
+        }
     }
 
     const fn is(self, keywords: &'static [&'static str]) -> Self {
-        Self { when: When::Is(keywords), ..self }
+        Self {
+            when: When::Is(keywords),
+            ..self
+        }
     }
 
     const fn unless(self, keywords: &'static [&'static str]) -> Self {
-        Self { when: When::Unless(keywords), ..self }
+        Self {
+            when: When::Unless(keywords),
+            ..self
+        }
     }
 
     const fn without(self, member: &'static str) -> Self {
-        Self { when: When::Without(member), ..self }
+        Self {
+            when: When::Without(member),
+            ..self
+        }
     }
 }
 
@@ -118,7 +154,8 @@ pub fn rows() -> &'static [Row] {
     &TABLE.rows
 }
 
-/// Returns true if fields nested in `field` have rows. In that case each of its known members has one.
+/// Returns true if fields nested in `field` have rows. In that case each of its known members has
+/// one.
 #[must_use]
 pub fn has_nested_rows(client: Protocol, field: &str) -> bool {
     TABLE.with_nested.contains(&(client, field))
@@ -130,8 +167,18 @@ pub fn has_nested_rows(client: Protocol, field: &str) -> bool {
 ///
 /// # Errors
 /// 400 `unsupported_value` for the first field that is refused.
-pub fn dropped_fields(client: Protocol, upstream: Protocol, request: &Value) -> Result<Vec<String>, ApiError> {
-    let mut walk = Walk { client, upstream, field: String::new(), dropped: Vec::new(), unknown: 0 };
+pub fn dropped_fields(
+    client: Protocol,
+    upstream: Protocol,
+    request: &Value,
+) -> Result<Vec<String>, ApiError> {
+    let mut walk = Walk {
+        client,
+        upstream,
+        field: String::new(),
+        dropped: Vec::new(),
+        unknown: 0,
+    };
     walk.children(request, &Path::ROOT)?;
     Ok(walk.dropped)
 }
@@ -167,9 +214,9 @@ impl Walk {
                 let mut entries = entries.iter().enumerate();
                 entries.try_for_each(|(i, entry)| walk.value(entry, &path.index(i)))
             }),
-            Value::Object(members) if self.has_nested_rows() => {
-                members.iter().try_for_each(|(name, member)| self.member(name, member, &path.key(name)))
-            }
+            Value::Object(members) if self.has_nested_rows() => members
+                .iter()
+                .try_for_each(|(name, member)| self.member(name, member, &path.key(name))),
             _ => Ok(()),
         }
     }
@@ -202,7 +249,11 @@ impl Walk {
 
     fn disposition(&self, value: &Value) -> Option<Disposition> {
         let rows = TABLE.by_field.get(&(self.client, self.field.as_str()))?;
-        Some(rows.iter().find(|row| row.matches(value))?.disposition(self.upstream))
+        Some(
+            rows.iter()
+                .find(|row| row.matches(value))?
+                .disposition(self.upstream),
+        )
     }
 
     fn has_nested_rows(&self) -> bool {
@@ -210,7 +261,10 @@ impl Walk {
     }
 
     fn is_known(&self) -> bool {
-        self.has_nested_rows() || TABLE.by_field.contains_key(&(self.client, self.field.as_str()))
+        self.has_nested_rows()
+            || TABLE
+                .by_field
+                .contains_key(&(self.client, self.field.as_str()))
     }
 
     /// Records that the field is dropped. Returns false if it was recorded before.
@@ -225,10 +279,17 @@ impl Walk {
 
 fn refusal(value: &Value, path: &Path<'_>) -> ApiError {
     // For an object, the unsupported part is its kind.
-    let kind = value.as_object().and_then(|members| TAGS.into_iter().find(|tag| members.contains_key(*tag)));
+    let kind = value
+        .as_object()
+        .and_then(|members| TAGS.into_iter().find(|tag| members.contains_key(*tag)));
     let param = kind.map_or_else(|| path.to_string(), |tag| path.key(tag).to_string());
     let sentence = format!("'{param}' as it was sent is not supported by this model.");
-    ApiError::new(ErrorKind::InvalidRequest, Code::UnsupportedValue.as_str(), sentence).with_param(param)
+    ApiError::new(
+        ErrorKind::InvalidRequest,
+        Code::UnsupportedValue.as_str(),
+        sentence,
+    )
+    .with_param(param)
 }
 
 /// Returns the keyword that rows match a value by; `None` for an array with entries.
@@ -254,7 +315,10 @@ fn has(members: &serde_json::Map<String, Value>, name: &str) -> bool {
 
 /// Returns true if `name` has the form of a field name.
 fn is_plain(name: &str) -> bool {
-    (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    (1..=MAX_NAME).contains(&name.len())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// The rows, with lookup indices.
@@ -270,16 +334,29 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut by_field = HashMap::<_, Vec<_>>::new();
     let mut with_nested = HashSet::new();
     for row in &rows {
-        by_field.entry((row.client, row.field)).or_default().push(*row);
-        let parents = row.field.match_indices(['.', '[']).map(|(end, _)| &row.field[..end]);
+        by_field
+            .entry((row.client, row.field))
+            .or_default()
+            .push(*row);
+        let parents = row
+            .field
+            .match_indices(['.', '['])
+            .map(|(end, _)| &row.field[..end]);
         with_nested.extend(parents.map(|parent| (row.client, parent)));
     }
-    Table { rows, by_field, with_nested }
+    Table {
+        rows,
+        by_field,
+        with_nested,
+    }
 });
 
 /// Fields of a single protocol that the neutral form can represent.
-const SINGLE_PROTOCOL_FIELDS: [(Protocol, &str); 3] =
-    [(Protocol::Chat, "seed"), (Protocol::Messages, "top_k"), (Protocol::Messages, "messages[].content[].signature")];
+const SINGLE_PROTOCOL_FIELDS: [(Protocol, &str); 3] = [
+    (Protocol::Chat, "seed"),
+    (Protocol::Messages, "top_k"),
+    (Protocol::Messages, "messages[].content[].signature"),
+];
 /// The members that hold the kind of an object.
 const TAGS: [&str; 2] = ["type", "role"];
 const MAX_NAME: usize = 64;

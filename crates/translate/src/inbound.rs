@@ -1,4 +1,5 @@
-//! The client side: decodes requests into the neutral form and encodes neutral events for the client.
+//! The client side: decodes requests into the neutral form and encodes neutral events for the
+//! client.
 
 /// Implements the methods of [`ClientProtocol`] that only call the encoder, the event or the fold.
 macro_rules! delegate_to_crate {
@@ -94,7 +95,8 @@ pub trait ClientProtocol: Sized {
         sse::comment("keep-alive", out);
     }
 
-    /// Adds an event to the fold. Returns false if it violates the grammar, which events of [`Self::Encoder`] never do.
+    /// Adds an event to the fold. Returns false if it violates the grammar, which events of
+    /// [`Self::Encoder`] never do.
     fn gather(fold: &mut Self::Fold, event: &Self::Event) -> bool;
 
     /// Returns the reply, if the events form a complete one.
@@ -103,7 +105,8 @@ pub trait ClientProtocol: Sized {
 
 /// One streamed answer in the client's protocol.
 ///
-/// A stream and a plain reply are made from the same events: a stream writes them out, a [`Reply`] folds them.
+/// A stream and a plain reply are made from the same events: a stream writes them out, a [`Reply`]
+/// folds them.
 pub struct Answer<D: ClientProtocol> {
     encoder: D::Encoder,
     scratch: Vec<D::Event>,
@@ -113,7 +116,10 @@ impl<D: ClientProtocol> Answer<D> {
     /// Creates the answer to `request`, before its first event.
     #[must_use]
     pub fn new(request: &D::Request, stamp: &Stamp) -> Self {
-        Self { encoder: D::encoder(request, stamp), scratch: Vec::new() }
+        Self {
+            encoder: D::encoder(request, stamp),
+            scratch: Vec::new(),
+        }
     }
 
     /// Writes the opening events of the stream.
@@ -140,7 +146,9 @@ impl<D: ClientProtocol> Answer<D> {
     }
 
     fn drain(&mut self, out: &mut Vec<u8>) {
-        self.scratch.drain(..).for_each(|event| D::write(&event, out));
+        self.scratch
+            .drain(..)
+            .for_each(|event| D::write(&event, out));
     }
 }
 
@@ -156,7 +164,12 @@ impl<D: ClientProtocol> Reply<D> {
     /// Creates the reply to `request`, before its first event.
     #[must_use]
     pub fn new(request: &D::Request, stamp: &Stamp) -> Self {
-        Self { encoder: D::encoder(request, stamp), scratch: Vec::new(), fold: D::Fold::default(), valid: true }
+        Self {
+            encoder: D::encoder(request, stamp),
+            scratch: Vec::new(),
+            fold: D::Fold::default(),
+            valid: true,
+        }
     }
 
     /// Adds one event; `now` is in Unix seconds.
@@ -170,6 +183,10 @@ impl<D: ClientProtocol> Reply<D> {
     /// Returns the reply, or `None` if the model has not finished.
     #[must_use]
     pub fn finish(self) -> Option<D::Reply> {
-        if self.valid { D::reply(self.fold) } else { None }
+        if self.valid {
+            D::reply(self.fold)
+        } else {
+            None
+        }
     }
 }

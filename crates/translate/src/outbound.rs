@@ -1,4 +1,5 @@
-//! The upstream side: encodes neutral requests in the upstream's protocol and parses its answers into neutral events.
+//! The upstream side: encodes neutral requests in the upstream's protocol and parses its answers
+//! into neutral events.
 
 pub mod encode;
 mod failure;

@@ -1,9 +1,11 @@
-//! Relays a stream between an upstream and a client of the same protocol, and validates it against the grammar.
+//! Relays a stream between an upstream and a client of the same protocol, and validates it against
+//! the grammar.
 //!
-//! Events are forwarded byte for byte, except for a closed list of edits: the model's name, the event's name where it
-//! contradicts the `type`, and the token breakdown in the usage of Chat Completions. A [`Guard`] buffers at most one
-//! incomplete event and forwards complete events only. It forwards a successful end only after the upstream sent one,
-//! and writes a failure at most once.
+//! Events are forwarded byte for byte, except for a closed list of edits: the model's name, the
+//! event's name where it contradicts the `type`, and the token breakdown in the usage of Chat
+//! Completions. A [`Guard`] buffers at most one incomplete event and forwards complete events only.
+//! It forwards a successful end only after the upstream sent one, and writes a failure at most
+//! once.
 //!
 //! Sans-IO: the caller passes bytes in and receives bytes.
 
@@ -32,8 +34,8 @@ use crate::outbound;
 pub trait RelayProtocol: Send {
     /// The largest accepted event, in bytes.
     const MAX_EVENT: usize = MAX_TEXT_EVENT;
-    /// True if events are named after their `type`, false if they are unnamed. Some clients dispatch on the name,
-    /// others on the `type`, so both have to agree.
+    /// True if events are named after their `type`, false if they are unnamed. Some clients
+    /// dispatch on the name, others on the `type`, so both have to agree.
     const NAMED: bool = true;
 
     /// Parses the data of the next event.
@@ -78,8 +80,16 @@ pub struct EventAction {
 
 impl EventAction {
     /// Forwards an event unchanged.
-    const FORWARD: Self = Self { forward: true, model: None, remove: None, end: None };
-    const DROP: Self = Self { forward: false, ..Self::FORWARD };
+    const FORWARD: Self = Self {
+        forward: true,
+        model: None,
+        remove: None,
+        end: None,
+    };
+    const DROP: Self = Self {
+        forward: false,
+        ..Self::FORWARD
+    };
 }
 
 /// The successful end of a stream or a reply.
@@ -105,17 +115,25 @@ impl<S: RelayProtocol> Guard<S> {
     /// Creates a guard that reports `model` as the model's name to the client.
     #[must_use]
     pub fn new(protocol: S, model: String) -> Self {
-        let limits = Limits { line: S::MAX_EVENT, event: S::MAX_EVENT };
+        let limits = Limits {
+            line: S::MAX_EVENT,
+            event: S::MAX_EVENT,
+        };
         let json = json_string(&model);
-        Self { decoder: Decoder::with_limits(limits), protocol, model: (model, json), ended: false }
+        Self {
+            decoder: Decoder::with_limits(limits),
+            protocol,
+            model: (model, json),
+            ended: false,
+        }
     }
 
-    /// Adds bytes from the upstream and appends the events that they complete to `out`. Bytes after the end are
-    /// discarded.
+    /// Adds bytes from the upstream and appends the events that they complete to `out`. Bytes after
+    /// the end are discarded.
     ///
     /// # Errors
-    /// When an event violates the grammar or reports a failure. `out` then holds the events before it, and the caller
-    /// reports the failure with [`Guard::fail`].
+    /// When an event violates the grammar or reports a failure. `out` then holds the events before
+    /// it, and the caller reports the failure with [`Guard::fail`].
     pub fn feed(&mut self, bytes: Bytes, out: &mut Vec<u8>) -> Result<Option<End>, EngineError> {
         if self.ended {
             return Ok(None);
@@ -177,7 +195,8 @@ pub fn reply<S: RelayProtocol>(body: &[u8], model: &str) -> Result<(Vec<u8>, End
     Ok((splice.to_vec(), end))
 }
 
-/// Returns the correct name of an event with a wrong one. The `type` decides; an event without a type keeps its name.
+/// Returns the correct name of an event with a wrong one. The `type` decides; an event without a
+/// type keeps its name.
 fn corrected_name(name: &str, data: &str, named: bool) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Kind {
@@ -188,15 +207,21 @@ fn corrected_name(name: &str, data: &str, named: bool) -> Option<String> {
         return (name != DEFAULT_NAME).then(String::new);
     }
     // Fast path: nearly every event starts with its type.
-    let rest = data.strip_prefix(r#"{"type":"#).map(|rest| rest.strip_prefix(' ').unwrap_or(rest));
+    let rest = data
+        .strip_prefix(r#"{"type":"#)
+        .map(|rest| rest.strip_prefix(' ').unwrap_or(rest));
     let rest = rest.and_then(|rest| rest.strip_prefix('"')?.strip_prefix(name));
     if rest.is_some_and(|rest| rest.starts_with('"')) {
         return None;
     }
-    serde_json::from_str::<Kind>(data).ok()?.kind.filter(|kind| kind != name)
+    serde_json::from_str::<Kind>(data)
+        .ok()?
+        .kind
+        .filter(|kind| kind != name)
 }
 
-/// Appends an event with its edits: the model's name, removed members, and a new event name if given.
+/// Appends an event with its edits: the model's name, removed members, and a new event name if
+/// given.
 fn write(
     event: &sse::Event<'_>,
     data: &str,
@@ -216,19 +241,25 @@ fn write(
         encode(&name, &splice, out);
     } else if splice.is_empty() {
         out.extend_from_slice(raw);
-    } else if let Some(line) = event.data_range().filter(|line| raw[line.clone()] == *data.as_bytes()) {
+    } else if let Some(line) = event
+        .data_range()
+        .filter(|line| raw[line.clone()] == *data.as_bytes())
+    {
         out.extend_from_slice(&raw[..line.start]);
         splice.write(out);
         out.extend_from_slice(&raw[line.end..]);
     } else {
-        // The data spans several lines, which JSON allows at its white space, or invalid UTF-8 was replaced.
+        // The data spans several lines, which JSON allows at its white space, or invalid UTF-8 was
+        // replaced.
         encode(&event.name(), &splice, out);
     }
 }
 
 /// Appends an event encoded from its name and data.
 fn encode(name: &str, splice: &Splice<'_>, out: &mut Vec<u8>) {
-    let name = EventName::new(name).ok().filter(|_| !matches!(name, "" | DEFAULT_NAME));
+    let name = EventName::new(name)
+        .ok()
+        .filter(|_| !matches!(name, "" | DEFAULT_NAME));
     sse::encode(name, &String::from_utf8_lossy(&splice.to_vec()), out);
 }
 
@@ -254,16 +285,21 @@ fn rename(splice: &mut Splice<'_>, path: &[&str], from: &str, to: &str) {
 }
 
 fn json_string(text: &str) -> Vec<u8> {
-    wire::Json::from(serde_json::Value::from(text)).text().as_bytes().to_vec()
+    wire::Json::from(serde_json::Value::from(text))
+        .text()
+        .as_bytes()
+        .to_vec()
 }
 
 fn malformed_reply(why: impl Display) -> EngineError {
     EngineError::Upstream(format!("malformed reply: {why}"))
 }
 
-/// The failure for a stream that violates the grammar of its protocol. The log message suggests a remedy to operators.
+/// The failure for a stream that violates the grammar of its protocol. The log message suggests a
+/// remedy to operators.
 fn grammar_error(offence: impl Display) -> EngineError {
-    let advice = "if this upstream always does so, set `repair = true` to parse and re-encode its streams";
+    let advice =
+        "if this upstream always does so, set `repair = true` to parse and re-encode its streams";
     malformed(format_args!("{offence}; {advice}"))
 }
 

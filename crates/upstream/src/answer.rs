@@ -1,5 +1,5 @@
-//! Decides by its first bytes whether a response is JSON or an event stream: servers do not always send the right
-//! content type.
+//! Decides by its first bytes whether a response is JSON or an event stream: servers do not always
+//! send the right content type.
 
 use std::time::Duration;
 
@@ -20,34 +20,47 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Reads as much of a response as is needed to classify it: all of a JSON document of at most `limit` bytes, or the
-    /// first chunk of a stream.
+    /// Reads as much of a response as is needed to classify it: all of a JSON document of at most
+    /// `limit` bytes, or the first chunk of a stream.
     ///
     /// # Errors
-    /// The error that an unsuccessful status stands for, and `Upstream` if the body is neither JSON nor an event
-    /// stream.
+    /// The error that an unsuccessful status stands for, and `Upstream` if the body is neither JSON
+    /// nor an event stream.
     pub async fn read(incoming: Incoming, limit: usize) -> Result<Self, EngineError> {
         let is_event_stream = incoming.is_event_stream;
         let mut body = successful_body(incoming).await?;
         let mut buffered = Vec::new();
         while let Some(chunk) = body.chunk().await? {
-            let first = buffered.iter().chain(&chunk).find(|byte| !byte.is_ascii_whitespace()).copied();
+            let first = buffered
+                .iter()
+                .chain(&chunk)
+                .find(|byte| !byte.is_ascii_whitespace())
+                .copied();
             match first {
                 // An event stream may start with blank lines.
-                None if buffered.len() < MAX_LEADING_WHITESPACE => buffered.extend_from_slice(&chunk),
+                None if buffered.len() < MAX_LEADING_WHITESPACE => {
+                    buffered.extend_from_slice(&chunk);
+                }
                 Some(b'{') => {
                     let first = join(buffered, chunk);
                     let rest = body.collect(limit.saturating_sub(first.len())).await?;
-                    return Ok(Self::Json(if rest.is_empty() { first } else { [first, rest].concat().into() }));
+                    return Ok(Self::Json(if rest.is_empty() {
+                        first
+                    } else {
+                        [first, rest].concat().into()
+                    }));
                 }
                 Some(_) if is_event_stream => return Ok(Self::Events(join(buffered, chunk), body)),
                 _ => break,
             }
         }
-        Err(EngineError::Upstream("response is neither JSON nor an event stream".to_owned()))
+        Err(EngineError::Upstream(
+            "response is neither JSON nor an event stream".to_owned(),
+        ))
     }
 
-    /// Limits a stream to `limit` bytes, for callers that buffer it: beyond that it fails with `Upstream`.
+    /// Limits a stream to `limit` bytes, for callers that buffer it: beyond that it fails with
+    /// `Upstream`.
     #[must_use]
     pub fn at_most(self, limit: usize) -> Self {
         match self {
@@ -63,10 +76,15 @@ impl Answer {
 /// Returns the body of a successful response.
 ///
 /// # Errors
-/// The error that any other status stands for. The status alone is enough to report it, so the timeout for its body is
-/// short, and a body that fails or is too large counts as empty.
+/// The error that any other status stands for. The status alone is enough to report it, so the
+/// timeout for its body is short, and a body that fails or is too large counts as empty.
 pub(crate) async fn successful_body(incoming: Incoming) -> Result<IncomingBody, EngineError> {
-    let Incoming { status, retry_after, body, .. } = incoming;
+    let Incoming {
+        status,
+        retry_after,
+        body,
+        ..
+    } = incoming;
     if status.is_success() {
         return Ok(body);
     }
@@ -80,12 +98,20 @@ pub(crate) async fn or_timeout<T>(
     idle_timeout: Duration,
     read: impl Future<Output = Result<T, EngineError>>,
 ) -> Result<T, EngineError> {
-    let timed_out = |_| Err(EngineError::Timeout("idle timeout while waiting for an event".to_owned()));
+    let timed_out = |_| {
+        Err(EngineError::Timeout(
+            "idle timeout while waiting for an event".to_owned(),
+        ))
+    };
     timeout(idle_timeout, read).await.unwrap_or_else(timed_out)
 }
 
 fn join(buffered: Vec<u8>, chunk: Bytes) -> Bytes {
-    if buffered.is_empty() { chunk } else { Bytes::from([&buffered[..], &chunk].concat()) }
+    if buffered.is_empty() {
+        chunk
+    } else {
+        Bytes::from([&buffered[..], &chunk].concat())
+    }
 }
 
 /// The maximum whitespace before the first significant byte, in bytes.

@@ -1,7 +1,8 @@
 //! The circuit breaker: a host that fails repeatedly gets no requests for some time.
 //!
-//! A state machine without a clock. Closed, it admits every request and counts consecutive failures. Open, it admits
-//! none. After the open time it is half-open: it admits one request as a probe, whose outcome closes or reopens it.
+//! A state machine without a clock. Closed, it admits every request and counts consecutive
+//! failures. Open, it admits none. After the open time it is half-open: it admits one request as a
+//! probe, whose outcome closes or reopens it.
 
 use std::time::{Duration, Instant};
 
@@ -39,7 +40,8 @@ pub(crate) struct Ticket {
 pub(crate) struct Breaker {
     options: Options,
     state: State,
-    /// Incremented with each change of state, so that requests admitted before a change do not count after it.
+    /// Incremented with each change of state, so that requests admitted before a change do not
+    /// count after it.
     era: u64,
 }
 
@@ -52,14 +54,21 @@ enum State {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { failures: 5, open: Duration::from_secs(10) }
+        Self {
+            failures: 5,
+            open: Duration::from_secs(10),
+        }
     }
 }
 
 impl Breaker {
     /// Creates a closed breaker.
     pub(crate) const fn new(options: Options) -> Self {
-        Self { options, state: State::Closed { failures: 0 }, era: 0 }
+        Self {
+            options,
+            state: State::Closed { failures: 0 },
+            era: 0,
+        }
     }
 
     /// Admits a request at `now`, or returns `None`.
@@ -76,7 +85,10 @@ impl Breaker {
             }
             State::Open { .. } | State::HalfOpen { probing: true } => return None,
         };
-        Some(Ticket { era: self.era, is_probe })
+        Some(Ticket {
+            era: self.era,
+            is_probe,
+        })
     }
 
     /// Records the outcome of an admitted request.
@@ -85,18 +97,30 @@ impl Breaker {
             return;
         }
         match (self.state, outcome) {
-            (State::Closed { failures }, Outcome::Failure) if failures + 1 >= self.options.failures => self.open(now),
-            (State::Closed { failures }, Outcome::Failure) => self.state = State::Closed { failures: failures + 1 },
+            (State::Closed { failures }, Outcome::Failure)
+                if failures + 1 >= self.options.failures =>
+            {
+                self.open(now);
+            }
+            (State::Closed { failures }, Outcome::Failure) => {
+                self.state = State::Closed {
+                    failures: failures + 1,
+                }
+            }
             (State::Closed { .. }, Outcome::Success) => self.state = State::Closed { failures: 0 },
             (State::HalfOpen { .. }, Outcome::Success) => self.enter(State::Closed { failures: 0 }),
             (State::HalfOpen { .. }, Outcome::Failure) => self.open(now),
-            (State::HalfOpen { .. }, Outcome::Unknown) => self.state = State::HalfOpen { probing: false },
+            (State::HalfOpen { .. }, Outcome::Unknown) => {
+                self.state = State::HalfOpen { probing: false }
+            }
             (State::Closed { .. }, Outcome::Unknown) | (State::Open { .. }, _) => {}
         }
     }
 
     fn open(&mut self, now: Instant) {
-        self.enter(State::Open { until: now + self.options.open });
+        self.enter(State::Open {
+            until: now + self.options.open,
+        });
     }
 
     fn enter(&mut self, state: State) {
@@ -112,7 +136,10 @@ mod tests {
 
     use super::*;
 
-    #[allow(clippy::disallowed_methods, reason = "the tests need some first instant")]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the tests need some first instant"
+    )]
     fn start() -> Instant {
         Instant::now()
     }
@@ -183,8 +210,9 @@ mod tests {
     }
 
     proptest! {
-        /// For any sequence of outcomes: once all tickets are settled it stays open no longer than its open time, it
-        /// does not open below the limit of failures, and half-open it has at most one request in flight.
+        /// For any sequence of outcomes: once all tickets are settled it stays open no longer than
+        /// its open time, it does not open below the limit of failures, and half-open it has at
+        /// most one request in flight.
         #[test]
         fn it_is_never_wedged(steps in vec((0..4u8, 0..6_000u64), 0..200)) {
             let mut now = start();

@@ -1,4 +1,5 @@
-//! The retry budget: retries are limited to a share of the requests, so that they cannot make an overload worse.
+//! The retry budget: retries are limited to a share of the requests, so that they cannot make an
+//! overload worse.
 
 /// A token bucket. Every request adds a tenth of a token, every retry takes one token.
 #[derive(Debug)]

@@ -61,28 +61,35 @@ impl Upstream {
         let hosts = origins.into_iter().map(host).collect();
         let budget = Mutex::new(Budget::new());
         let key = options.credential.map(|credential| credential.key);
-        Ok(Self { inner: Arc::new(Inner { key, hosts, budget }) })
+        Ok(Self {
+            inner: Arc::new(Inner { key, hosts, budget }),
+        })
     }
 
-    /// Redacts the upstream's API key in a text that comes from the upstream: servers may echo their request headers. A
-    /// prefix of the key at the end of the text is redacted too, because the text may have been truncated there.
+    /// Redacts the upstream's API key in a text that comes from the upstream: servers may echo
+    /// their request headers. A prefix of the key at the end of the text is redacted too, because
+    /// the text may have been truncated there.
     pub fn redact(&self, text: &mut String) {
         let Some(key) = &self.inner.key else { return };
         if text.contains(&**key) {
             *text = text.replace(&**key, REDACTED);
         }
-        if let Some(partial) = (MIN_REDACTED_LEN..key.len()).rev().find(|length| text.ends_with(&key[..*length])) {
+        if let Some(partial) = (MIN_REDACTED_LEN..key.len())
+            .rev()
+            .find(|length| text.ends_with(&key[..*length]))
+        {
             text.truncate(text.len() - partial);
             text.push_str(REDACTED);
         }
     }
 
-    /// Sends a request to the first host whose circuit breaker admits it. Resolves with the head of the response,
-    /// whatever its status. Dropping the future closes the connection.
+    /// Sends a request to the first host whose circuit breaker admits it. Resolves with the head of
+    /// the response, whatever its status. Dropping the future closes the connection.
     ///
-    /// The request is retried once if `may_retry` is set and a retry is safe: when the request did not reach the host,
-    /// or the status says that the host has failed or is overloaded. The retry goes to the other host, if there is one.
-    /// It needs time before `deadline`, a token of the retry budget, and a `Retry-After` of at most one second, if any.
+    /// The request is retried once if `may_retry` is set and a retry is safe: when the request did
+    /// not reach the host, or the status says that the host has failed or is overloaded. The retry
+    /// goes to the other host, if there is one. It needs time before `deadline`, a token of the
+    /// retry budget, and a `Retry-After` of at most one second, if any.
     ///
     /// # Errors
     /// When there is no readable response, at `deadline` at the latest.
@@ -94,9 +101,12 @@ impl Upstream {
     ) -> Result<Incoming, EngineError> {
         self.inner.budget(Budget::deposit);
         let first = self.inner.first(request, deadline).await;
-        let delay = first.delay().filter(|delay| may_retry && Instant::now() + *delay < deadline);
+        let delay = first
+            .delay()
+            .filter(|delay| may_retry && Instant::now() + *delay < deadline);
         let last = match delay {
-            // Boxed, because retries are rare: unboxed, the future of every request would be larger.
+            // Boxed, because retries are rare: unboxed, the future of every request would be
+            // larger.
             Some(delay) => Box::pin(self.inner.retry(first, request, deadline, delay)).await,
             None => first,
         };
@@ -107,19 +117,34 @@ impl Upstream {
 impl Inner {
     async fn first(&self, request: &Outgoing, deadline: Instant) -> Attempted {
         match self.admit(0..self.hosts.len()) {
-            Some((host, attempt)) => Attempted { outcome: exchange(attempt, request, deadline).await, host },
-            None => Attempted { outcome: Err(breaker_open()), host: 0 },
+            Some((host, attempt)) => Attempted {
+                outcome: exchange(attempt, request, deadline).await,
+                host,
+            },
+            None => Attempted {
+                outcome: Err(breaker_open()),
+                host: 0,
+            },
         }
     }
 
-    /// Retries once, if a circuit breaker and the budget allow it; otherwise returns the first result.
-    async fn retry(&self, first: Attempted, request: &Outgoing, deadline: Instant, delay: Duration) -> Attempted {
+    /// Retries once, if a circuit breaker and the budget allow it; otherwise returns the first
+    /// result.
+    async fn retry(
+        &self,
+        first: Attempted,
+        request: &Outgoing,
+        deadline: Instant,
+        delay: Duration,
+    ) -> Attempted {
         let count = self.hosts.len();
         let others = first.host + 1..first.host + count;
         // A host that timed out is not retried.
         let itself = (!first.timed_out()).then_some(first.host);
         let order = others.map(|at| at % count).chain(itself);
-        let Some((host, attempt)) = self.admit(order) else { return first };
+        let Some((host, attempt)) = self.admit(order) else {
+            return first;
+        };
         if !self.budget(Budget::withdraw) {
             return first;
         }
@@ -127,12 +152,17 @@ impl Inner {
             incoming.body.drain();
         }
         sleep(delay).await;
-        Attempted { outcome: exchange(attempt, request, deadline).await, host }
+        Attempted {
+            outcome: exchange(attempt, request, deadline).await,
+            host,
+        }
     }
 
     /// Returns an attempt against the first host of `order` whose circuit breaker admits one.
     fn admit(&self, order: impl IntoIterator<Item = usize>) -> Option<(usize, HostAttempt)> {
-        order.into_iter().find_map(|at| Some((at, HostAttempt::admit(&self.hosts[at])?)))
+        order
+            .into_iter()
+            .find_map(|at| Some((at, HostAttempt::admit(&self.hosts[at])?)))
     }
 
     fn budget<T>(&self, act: impl FnOnce(&mut Budget) -> T) -> T {
@@ -143,7 +173,13 @@ impl Inner {
 
 impl Attempted {
     fn timed_out(&self) -> bool {
-        matches!(&self.outcome, Err(Failure { error: EngineError::Timeout(_), .. }))
+        matches!(
+            &self.outcome,
+            Err(Failure {
+                error: EngineError::Timeout(_),
+                ..
+            })
+        )
     }
 
     /// The delay before a retry, or `None` if the attempt must not be retried.
@@ -162,7 +198,11 @@ impl Attempted {
 /// The failure of a request for which no host was tried, so that there is nothing to retry.
 fn breaker_open() -> Failure {
     let error = EngineError::Unavailable("circuit breaker open".to_owned());
-    Failure { error, may_retry: false, closed_silently: false }
+    Failure {
+        error,
+        may_retry: false,
+        closed_silently: false,
+    }
 }
 
 /// Response statuses after which a request is retried.

@@ -1,8 +1,8 @@
 //! A waker that coalesces wake-ups raised while its task is being polled.
 //!
-//! The two halves of a connection notify each other by waking the tasks that poll them. Here one task polls both
-//! halves: a wake-up during its own poll would schedule it again for nothing, and would make the runtime wake another
-//! worker thread to look for it.
+//! The two halves of a connection notify each other by waking the tasks that poll them. Here one
+//! task polls both halves: a wake-up during its own poll would schedule it again for nothing, and
+//! would make the runtime wake another worker thread to look for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,22 +25,33 @@ struct Inner {
 }
 
 impl CoalescingWaker {
-    /// Calls `poll` until it is ready, or until it was not woken during the call. Later wake-ups wake the task of `cx`.
-    /// When it is ready, a wake-up raised meanwhile is left to the next call, which the caller has to make.
-    pub fn poll<T>(&self, cx: &mut Context<'_>, mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
-        let Inner { task, polling, woken } = &*self.inner;
+    /// Calls `poll` until it is ready, or until it was not woken during the call. Later wake-ups
+    /// wake the task of `cx`. When it is ready, a wake-up raised meanwhile is left to the next
+    /// call, which the caller has to make.
+    pub fn poll<T>(
+        &self,
+        cx: &mut Context<'_>,
+        mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        let Inner {
+            task,
+            polling,
+            woken,
+        } = &*self.inner;
         task.register(cx.waker());
         for _ in 0..MAX_POLLS {
             woken.store(false, Ordering::SeqCst);
             polling.store(true, Ordering::SeqCst);
             let polled = poll(&mut Context::from_waker(&self.waker));
-            // In this order: a concurrent wake-up is either seen below, or sees that it has to wake the task.
+            // In this order: a concurrent wake-up is either seen below, or sees that it has to wake
+            // the task.
             polling.store(false, Ordering::SeqCst);
             if polled.is_ready() || !woken.load(Ordering::SeqCst) {
                 return polled;
             }
         }
-        // Woken in every poll, for example because the task's cooperative budget is used up: yield to other tasks.
+        // Woken in every poll, for example because the task's cooperative budget is used up: yield
+        // to other tasks.
         cx.waker().wake_by_ref();
         Poll::Pending
     }
@@ -49,7 +60,10 @@ impl CoalescingWaker {
 impl Default for CoalescingWaker {
     fn default() -> Self {
         let inner = Arc::<Inner>::default();
-        Self { waker: Waker::from(Arc::clone(&inner)), inner }
+        Self {
+            waker: Waker::from(Arc::clone(&inner)),
+            inner,
+        }
     }
 }
 
@@ -90,18 +104,21 @@ mod tests {
         }
     }
 
-    /// Polls a future that wakes itself in its first `wakes` polls. Returns its result, the number of polls, and how
-    /// often the task was woken.
+    /// Polls a future that wakes itself in its first `wakes` polls. Returns its result, the number
+    /// of polls, and how often the task was woken.
     fn polled(wakes: usize) -> (Poll<()>, usize, usize) {
         let (waker, task) = (CoalescingWaker::default(), Arc::<Task>::default());
         let mut polls = 0;
-        let polled = waker.poll(&mut Context::from_waker(&Waker::from(Arc::clone(&task))), |cx| {
-            polls += 1;
-            if polls <= wakes {
-                cx.waker().wake_by_ref();
-            }
-            Poll::Pending
-        });
+        let polled = waker.poll(
+            &mut Context::from_waker(&Waker::from(Arc::clone(&task))),
+            |cx| {
+                polls += 1;
+                if polls <= wakes {
+                    cx.waker().wake_by_ref();
+                }
+                Poll::Pending
+            },
+        );
         (polled, polls, task.wakes())
     }
 
@@ -118,7 +135,10 @@ mod tests {
 
     #[test]
     fn what_rings_later_wakes_the_task_that_polled_last() {
-        let (waker, [first, last]) = (CoalescingWaker::default(), [Arc::<Task>::default(), Arc::default()]);
+        let (waker, [first, last]) = (
+            CoalescingWaker::default(),
+            [Arc::<Task>::default(), Arc::default()],
+        );
         let mut kept = None;
         for task in [&first, &last] {
             let task_waker = Waker::from(Arc::clone(task));
@@ -135,6 +155,9 @@ mod tests {
     #[test]
     fn what_is_there_is_handed_out() {
         let waker = CoalescingWaker::default();
-        assert_eq!(waker.poll(&mut Context::from_waker(Waker::noop()), |_| Poll::Ready(7)), Poll::Ready(7));
+        assert_eq!(
+            waker.poll(&mut Context::from_waker(Waker::noop()), |_| Poll::Ready(7)),
+            Poll::Ready(7)
+        );
     }
 }

@@ -4,7 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use engine::EngineError;
-use net::{Connection, Dial, RESOLVE_TIMEOUT, Resolve, SystemResolver, Tcp, client_config, dial_any};
+use net::{
+    Connection, Dial, RESOLVE_TIMEOUT, Resolve, SystemResolver, Tcp, client_config, dial_any,
+};
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::{TlsConnector, TlsStream};
@@ -23,7 +25,10 @@ pub struct Network {
 
 impl Default for Network {
     fn default() -> Self {
-        Self { resolver: Arc::new(SystemResolver::per_name(MAX_THREADS)), dialer: Arc::new(Tcp) }
+        Self {
+            resolver: Arc::new(SystemResolver::per_name(MAX_THREADS)),
+            dialer: Arc::new(Tcp),
+        }
     }
 }
 
@@ -34,16 +39,26 @@ pub(crate) struct Connector {
 
 impl Connector {
     pub(crate) fn new(network: &Network, roots: RootCertStore) -> Self {
-        Self { network: network.clone(), tls: TlsConnector::from(Arc::new(client_config(roots))) }
+        Self {
+            network: network.clone(),
+            tls: TlsConnector::from(Arc::new(client_config(roots))),
+        }
     }
 
     /// Connects to `origin`, with TLS if its scheme is https, until `deadline` at the latest.
-    pub(crate) async fn connect(&self, origin: &Origin, deadline: Instant) -> Result<Box<dyn Connection>, Failure> {
+    pub(crate) async fn connect(
+        &self,
+        origin: &Origin,
+        deadline: Instant,
+    ) -> Result<Box<dyn Connection>, Failure> {
         let addresses = self.resolve(origin, deadline).await?;
         let dialed = timeout_at(deadline, dial_any(&*self.network.dialer, addresses)).await;
-        let connection =
-            dialed.map_err(|_| timed_out("connect timeout"))?.map_err(|error| failed("connect failed", &error))?;
-        let Some(name) = &origin.tls else { return Ok(connection) };
+        let connection = dialed
+            .map_err(|_| timed_out("connect timeout"))?
+            .map_err(|error| failed("connect failed", &error))?;
+        let Some(name) = &origin.tls else {
+            return Ok(connection);
+        };
         let secured = timeout_at(deadline, self.tls.connect(name.clone(), connection)).await;
         let connection = secured
             .map_err(|_| timed_out("TLS handshake timeout"))?
@@ -52,15 +67,22 @@ impl Connector {
     }
 
     /// Resolves the host of `origin`.
-    async fn resolve(&self, origin: &Origin, deadline: Instant) -> Result<Vec<SocketAddr>, Failure> {
+    async fn resolve(
+        &self,
+        origin: &Origin,
+        deadline: Instant,
+    ) -> Result<Vec<SocketAddr>, Failure> {
         if let Ok(address) = origin.host.parse::<IpAddr>() {
             return Ok(vec![(address, origin.port).into()]);
         }
         let deadline = deadline.min(Instant::now() + RESOLVE_TIMEOUT);
-        timeout_at(deadline, self.network.resolver.resolve(&origin.host, origin.port))
-            .await
-            .map_err(|_| timed_out("DNS lookup timeout"))?
-            .map_err(|error| failed("DNS lookup failed", &error))
+        timeout_at(
+            deadline,
+            self.network.resolver.resolve(&origin.host, origin.port),
+        )
+        .await
+        .map_err(|_| timed_out("DNS lookup timeout"))?
+        .map_err(|error| failed("DNS lookup failed", &error))
     }
 }
 

@@ -69,7 +69,9 @@ impl EventStream {
     /// When the stream fails with no event before the failure.
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), EngineError>> {
         while self.ready.is_empty() {
-            let Some(body) = &mut self.body else { return Poll::Ready(self.failure.take().map_or(Ok(()), Err)) };
+            let Some(body) = &mut self.body else {
+                return Poll::Ready(self.failure.take().map_or(Ok(()), Err));
+            };
             match ready!(body.poll_chunk(cx)) {
                 Ok(Some(chunk)) => self.feed(chunk),
                 Ok(None) => {

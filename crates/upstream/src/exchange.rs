@@ -1,9 +1,12 @@
-//! One exchange with a host: sends the request of an admitted attempt, and checks the head of the response.
+//! One exchange with a host: sends the request of an admitted attempt, and checks the head of the
+//! response.
 
 use std::time::{Duration, SystemTime};
 
 use engine::EngineError;
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING};
+use http::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING,
+};
 use http::{HeaderMap, Response};
 use tokio::time::Instant;
 
@@ -23,12 +26,19 @@ pub(crate) async fn exchange(
     deadline: Instant,
 ) -> Result<Incoming, Failure> {
     let exchanged = attempt.host.exchange(outgoing, deadline).await;
-    match exchanged.and_then(|(connection, response)| check(&response).map(|()| (connection, response))) {
+    match exchanged
+        .and_then(|(connection, response)| check(&response).map(|()| (connection, response)))
+    {
         Ok((connection, response)) => Ok(incoming(attempt, connection, response)),
         Err(failure) => {
-            // A caller's deadline that is shorter than the host's timeouts does not show that the host has failed.
+            // A caller's deadline that is shorter than the host's timeouts does not show that the
+            // host has failed.
             let is_past_deadline = Instant::now() >= deadline;
-            attempt.settle(if is_past_deadline { Outcome::Unknown } else { Outcome::Failure });
+            attempt.settle(if is_past_deadline {
+                Outcome::Unknown
+            } else {
+                Outcome::Failure
+            });
             Err(failure)
         }
     }
@@ -41,9 +51,12 @@ fn incoming(
 ) -> Incoming {
     let (head, body) = response.into_parts();
     attempt.settle_by_status(head.status);
-    // With both framings it is ambiguous where the next response starts: the connection is not reused.
+    // With both framings it is ambiguous where the next response starts: the connection is not
+    // reused.
     let framings = [CONTENT_LENGTH, TRANSFER_ENCODING];
-    let may_reuse = !framings.iter().all(|framing| head.headers.contains_key(framing));
+    let may_reuse = !framings
+        .iter()
+        .all(|framing| head.headers.contains_key(framing));
     let retry_delay = retry_delay(&head.headers);
     Incoming {
         status: head.status,
@@ -60,20 +73,31 @@ fn check(response: &Response<hyper::body::Incoming>) -> Result<(), Failure> {
     if response.status().is_informational() {
         return rejected(format!("unexpected status {}", response.status()));
     }
-    if response.headers().get_all(CONTENT_ENCODING).iter().any(|coding| coding != IDENTITY) {
+    if response
+        .headers()
+        .get_all(CONTENT_ENCODING)
+        .iter()
+        .any(|coding| coding != IDENTITY)
+    {
         return rejected("unsupported content encoding".to_owned());
     }
     Ok(())
 }
 
 fn is_event_stream(headers: &HeaderMap) -> bool {
-    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let value = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     let essence = value.split(';').next().unwrap_or_default().trim();
     essence.eq_ignore_ascii_case("text/event-stream")
 }
 
 fn retry_delay(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?;
-    #[allow(clippy::disallowed_methods, reason = "Retry-After may be a date of the wall clock")]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "Retry-After may be a date of the wall clock"
+    )]
     retry_after::parse(value, SystemTime::now())
 }

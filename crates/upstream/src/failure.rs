@@ -7,18 +7,27 @@ pub(crate) struct Failure {
     pub(crate) error: EngineError,
     /// True if a retry is safe: as far as is known, the host did not start the work.
     pub(crate) may_retry: bool,
-    /// True if the connection closed without a byte of a response, as an idle one does that the host has closed.
+    /// True if the connection closed without a byte of a response, as an idle one does that the
+    /// host has closed.
     pub(crate) closed_silently: bool,
 }
 
 impl Failure {
     /// A failure before any byte of the request reached a host.
     pub(crate) const fn unsent(error: EngineError) -> Self {
-        Self { error, may_retry: true, closed_silently: false }
+        Self {
+            error,
+            may_retry: true,
+            closed_silently: false,
+        }
     }
 
     /// A failure after the request was sent: the host may have worked on it.
     pub(crate) const fn unanswered(error: EngineError) -> Self {
-        Self { error, may_retry: false, closed_silently: false }
+        Self {
+            error,
+            may_retry: false,
+            closed_silently: false,
+        }
     }
 }

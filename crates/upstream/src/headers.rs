@@ -8,7 +8,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::outgoing::Outgoing;
 
-/// Returns the headers of every request to the host `authority`: the operator's, overridden by the gateway's own.
+/// Returns the headers of every request to the host `authority`: the operator's, overridden by the
+/// gateway's own.
 pub(crate) fn for_host(authority: HeaderValue, operator_headers: &HeaderMap) -> HeaderMap {
     let mut headers = operator_headers.clone();
     headers.insert(HOST, authority);
@@ -19,15 +20,19 @@ pub(crate) fn for_host(authority: HeaderValue, operator_headers: &HeaderMap) -> 
     headers
 }
 
-/// Returns the headers of one request: those of the host, and its own except for credentials and headers that only the
-/// gateway sets.
+/// Returns the headers of one request: those of the host, and its own except for credentials and
+/// headers that only the gateway sets.
 pub(crate) fn for_request(host_headers: &HeaderMap, outgoing: &Outgoing) -> HeaderMap {
     let mut headers = host_headers.clone();
     headers.insert(CONTENT_TYPE, outgoing.content_type.clone());
     if outgoing.accept_stream {
         headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
     }
-    for name in outgoing.headers.keys().filter(|name| !is_ours(name) && !CREDENTIALS.contains(name)) {
+    for name in outgoing
+        .headers
+        .keys()
+        .filter(|name| !is_ours(name) && !CREDENTIALS.contains(name))
+    {
         let mut values = outgoing.headers.get_all(name).iter().cloned();
         if let Some(first) = values.next() {
             headers.insert(name, first);
@@ -37,8 +42,8 @@ pub(crate) fn for_request(host_headers: &HeaderMap, outgoing: &Outgoing) -> Head
     headers
 }
 
-/// Returns true if only the gateway sets this header: it concerns the connection, the framing, or the content type of
-/// the request or of the response.
+/// Returns true if only the gateway sets this header: it concerns the connection, the framing, or
+/// the content type of the request or of the response.
 pub(crate) fn is_ours(name: &HeaderName) -> bool {
     OURS.contains(name)
 }

@@ -57,9 +57,10 @@ impl Host {
 
     /// Sends a request over an idle connection, or over a new one.
     ///
-    /// A host may close an idle connection just as a request is sent over it. If the connection closes soon after
-    /// sending, without a single byte of a response, that is what happened: the request is sent again, over a new
-    /// connection. If it closes later, the host may have worked on the request.
+    /// A host may close an idle connection just as a request is sent over it. If the connection
+    /// closes soon after sending, without a single byte of a response, that is what happened: the
+    /// request is sent again, over a new connection. If it closes later, the host may have worked
+    /// on the request.
     pub(crate) async fn exchange(
         &self,
         outgoing: &Outgoing,
@@ -67,11 +68,15 @@ impl Host {
     ) -> Result<(Http1Connection, Response<Incoming>), Failure> {
         if let Some(connection) = self.pool.take() {
             match self.send(connection, outgoing, deadline).await {
-                Err(Failure { closed_silently: true, .. }) => {}
+                Err(Failure {
+                    closed_silently: true,
+                    ..
+                }) => {}
                 sent => return sent,
             }
         }
-        // Boxed, because it is rare, and large because of TLS: unboxed, the future of every request would be larger.
+        // Boxed, because it is rare, and large because of TLS: unboxed, the future of every request
+        // would be larger.
         let connection = Box::pin(self.connect(deadline)).await?;
         self.send(connection, outgoing, deadline).await
     }
@@ -93,20 +98,27 @@ impl Host {
         let started = Instant::now();
         let deadline = deadline.min(started + self.head_timeout);
         let Ok(sent) = timeout_at(deadline, connection.send(request)).await else {
-            return Err(Failure::unanswered(EngineError::Timeout("response head timeout".to_owned())));
+            return Err(Failure::unanswered(EngineError::Timeout(
+                "response head timeout".to_owned(),
+            )));
         };
         match sent {
             Ok(response) => Ok((connection, response)),
             Err(ConnectionEnded { error, was_written }) => {
                 let error = EngineError::Upstream(describe(&error));
                 let was_stale = !connection.has_received() && started.elapsed() < STALE;
-                Err(Failure { error, may_retry: !was_written, closed_silently: !was_written || was_stale })
+                Err(Failure {
+                    error,
+                    may_retry: !was_written,
+                    closed_silently: !was_written || was_stale,
+                })
             }
         }
     }
 
     fn request(&self, outgoing: &Outgoing) -> Result<Request<RequestBody>, Failure> {
-        let invalid_target = |error: http::Error| Failure::unanswered(EngineError::Internal(error.to_string()));
+        let invalid_target =
+            |error: http::Error| Failure::unanswered(EngineError::Internal(error.to_string()));
         let mut request = Request::new(RequestBody::new(&outgoing.body));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.origin.target(outgoing.path).map_err(invalid_target)?;
@@ -115,5 +127,6 @@ impl Host {
     }
 }
 
-/// A request fails within this time if the connection it was sent over was already closed by the host.
+/// A request fails within this time if the connection it was sent over was already closed by the
+/// host.
 const STALE: Duration = Duration::from_secs(1);

@@ -7,7 +7,8 @@ use http::StatusCode;
 use crate::breaker::{Breaker, Outcome, Ticket};
 use crate::host::Host;
 
-/// One admitted attempt. Dropped before it was settled, it reports an unknown outcome to the circuit breaker.
+/// One admitted attempt. Dropped before it was settled, it reports an unknown outcome to the
+/// circuit breaker.
 pub(crate) struct HostAttempt {
     pub(crate) host: Arc<Host>,
     ticket: Option<Ticket>,
@@ -17,11 +18,14 @@ impl HostAttempt {
     /// Returns an attempt, if the circuit breaker of `host` admits one.
     pub(crate) fn admit(host: &Arc<Host>) -> Option<Self> {
         let ticket = host.breaker(Breaker::admit)?;
-        Some(Self { host: Arc::clone(host), ticket: Some(ticket) })
+        Some(Self {
+            host: Arc::clone(host),
+            ticket: Some(ticket),
+        })
     }
 
-    /// Settles the attempt if the status is decisive. A success is otherwise known only at the end of the body; a probe
-    /// does not wait for that, because it may be minutes away.
+    /// Settles the attempt if the status is decisive. A success is otherwise known only at the end
+    /// of the body; a probe does not wait for that, because it may be minutes away.
     pub(crate) fn settle_by_status(&mut self, status: StatusCode) {
         if status.is_server_error() {
             self.settle(Outcome::Failure);
@@ -36,7 +40,8 @@ impl HostAttempt {
     /// Reports the outcome to the circuit breaker, unless one was reported before.
     pub(crate) fn settle(&mut self, outcome: Outcome) {
         if let Some(ticket) = self.ticket.take() {
-            self.host.breaker(|breaker, now| breaker.settle(ticket, outcome, now));
+            self.host
+                .breaker(|breaker, now| breaker.settle(ticket, outcome, now));
         }
     }
 }

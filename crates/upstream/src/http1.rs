@@ -1,5 +1,5 @@
-//! One HTTP/1.1 connection. The caller that sends or reads drives it: there is no separate task, so dropping it closes
-//! it.
+//! One HTTP/1.1 connection. The caller that sends or reads drives it: there is no separate task, so
+//! dropping it closes it.
 
 use std::error::Error;
 use std::future::poll_fn;
@@ -39,20 +39,37 @@ pub(crate) struct ConnectionEnded {
 impl Http1Connection {
     pub(crate) async fn open(io: Box<dyn Connection>) -> hyper::Result<Self> {
         let received = Arc::default();
-        let io = CountingIo { io, received: Arc::clone(&received) };
+        let io = CountingIo {
+            io,
+            received: Arc::clone(&received),
+        };
         // hyper rejects more than 100 headers by default.
         let mut builder = http1::Builder::new();
         builder.max_header_size(MAX_HEAD).max_buf_size(MAX_HEAD);
         let (sender, connection) = builder.handshake(TokioIo::new(io)).await?;
-        Ok(Self { sender, connection: Some(Box::pin(connection)), waker: CoalescingWaker::default(), received })
+        Ok(Self {
+            sender,
+            connection: Some(Box::pin(connection)),
+            waker: CoalescingWaker::default(),
+            received,
+        })
     }
 
     /// Sends a request and returns the head of its response.
-    pub(crate) async fn send(&mut self, request: Request<RequestBody>) -> Result<Response<Incoming>, ConnectionEnded> {
+    pub(crate) async fn send(
+        &mut self,
+        request: Request<RequestBody>,
+    ) -> Result<Response<Incoming>, ConnectionEnded> {
         self.received.store(false, Ordering::Relaxed);
         let mut response = pin!(self.sender.try_send_request(request));
-        let Self { connection, waker, .. } = self;
-        let sent = poll_fn(|cx| waker.poll(cx, |cx| drive(connection, cx, |cx| response.as_mut().poll(cx))));
+        let Self {
+            connection, waker, ..
+        } = self;
+        let sent = poll_fn(|cx| {
+            waker.poll(cx, |cx| {
+                drive(connection, cx, |cx| response.as_mut().poll(cx))
+            })
+        });
         sent.await.map_err(|mut unsent| ConnectionEnded {
             was_written: unsent.take_message().is_none(),
             error: unsent.into_error(),
@@ -70,19 +87,24 @@ impl Http1Connection {
         cx: &mut Context<'_>,
         mut response: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        let Self { connection, waker, .. } = self;
+        let Self {
+            connection, waker, ..
+        } = self;
         waker.poll(cx, |cx| drive(connection, cx, &mut response))
     }
 
-    /// Returns true if another request can be sent: the last response was read to its end, no byte came after it, and
-    /// the host has not closed the connection.
+    /// Returns true if another request can be sent: the last response was read to its end, no byte
+    /// came after it, and the host has not closed the connection.
     pub(crate) fn is_idle(&mut self) -> bool {
-        let nothing = self.poll(&mut Context::from_waker(Waker::noop()), |_| Poll::<()>::Pending);
+        let nothing = self.poll(&mut Context::from_waker(Waker::noop()), |_| {
+            Poll::<()>::Pending
+        });
         nothing.is_pending() && self.connection.is_some() && self.sender.is_ready()
     }
 }
 
-/// Describes a connection error for logs, without any of the data that was sent over the connection.
+/// Describes a connection error for logs, without any of the data that was sent over the
+/// connection.
 pub(crate) fn describe(error: &hyper::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {source}"),
@@ -90,7 +112,8 @@ pub(crate) fn describe(error: &hyper::Error) -> String {
     }
 }
 
-/// Polls `response`; if it is pending, reads and writes on the connection and polls `response` once more.
+/// Polls `response`; if it is pending, reads and writes on the connection and polls `response` once
+/// more.
 fn drive<T>(
     connection: &mut Option<Http>,
     cx: &mut Context<'_>,
@@ -100,7 +123,10 @@ fn drive<T>(
     if polled.is_ready() {
         return polled;
     }
-    if connection.as_mut().is_some_and(|connection| connection.as_mut().poll(cx).is_ready()) {
+    if connection
+        .as_mut()
+        .is_some_and(|connection| connection.as_mut().poll(cx).is_ready())
+    {
         *connection = None;
     }
     response(cx)
@@ -113,7 +139,11 @@ struct CountingIo {
 }
 
 impl AsyncRead for CountingIo {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let read = Pin::new(&mut self.io).poll_read(cx, buf);
         if buf.filled().len() > before {
@@ -124,7 +154,11 @@ impl AsyncRead for CountingIo {
 }
 
 impl AsyncWrite for CountingIo {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.io).poll_write(cx, buf)
     }
 
@@ -175,7 +209,11 @@ mod tests {
     }
 
     impl AsyncRead for Script {
-        fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        fn poll_read(
+            self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+            buf: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
             match self.inbox.lock().unwrap().pop_front() {
                 Some(bytes) => {
                     buf.put_slice(bytes);
@@ -190,7 +228,11 @@ mod tests {
     }
 
     impl AsyncWrite for Script {
-        fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        fn poll_write(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            buf: &[u8],
+        ) -> Poll<io::Result<usize>> {
             let response = self.responses.pop_front();
             self.inbox.lock().unwrap().extend(response);
             Poll::Ready(Ok(buf.len()))
@@ -212,14 +254,22 @@ mod tests {
     }
 
     fn request() -> Request<RequestBody> {
-        Request::post("/").body(RequestBody::new(&Payload::from(Bytes::from_static(b"{}")))).unwrap()
+        Request::post("/")
+            .body(RequestBody::new(&Payload::from(Bytes::from_static(b"{}"))))
+            .unwrap()
     }
 
-    /// Sends a second request over a connection. The peer sends `before` ahead of it, and `after` once it was written.
-    /// Returns how it failed, and whether any byte was received.
-    async fn second(before: Option<&'static [u8]>, after: &'static [u8]) -> (ConnectionEnded, bool) {
+    /// Sends a second request over a connection. The peer sends `before` ahead of it, and `after`
+    /// once it was written. Returns how it failed, and whether any byte was received.
+    async fn second(
+        before: Option<&'static [u8]>,
+        after: &'static [u8],
+    ) -> (ConnectionEnded, bool) {
         let inbox = Inbox::default();
-        let script = Script { inbox: Arc::clone(&inbox), responses: VecDeque::from([RESPONSE, after]) };
+        let script = Script {
+            inbox: Arc::clone(&inbox),
+            responses: VecDeque::from([RESPONSE, after]),
+        };
         let mut connection = Http1Connection::open(Box::new(script)).await.unwrap();
         assert_eq!(connection.send(request()).await.ok().unwrap().status(), 200);
         assert!(connection.is_idle());

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A timeout for each wait for a chunk. Only time spent waiting counts: a slow reader is not the upstream's fault.
+/// A timeout for each wait for a chunk. Only time spent waiting counts: a slow reader is not the
+/// upstream's fault.
 ///
-/// The timer is not reset for every chunk: it checks the deadline when it fires, because chunks are frequent and
-/// timeouts are rare.
+/// The timer is not reset for every chunk: it checks the deadline when it fires, because chunks are
+/// frequent and timeouts are rare.
 pub(crate) struct IdleTimeout {
     limit: Duration,
     deadline: Option<Instant>,
@@ -18,7 +19,11 @@ pub(crate) struct IdleTimeout {
 
 impl IdleTimeout {
     pub(crate) fn new(limit: Duration) -> Self {
-        Self { limit, deadline: None, timer: None }
+        Self {
+            limit,
+            deadline: None,
+            timer: None,
+        }
     }
 
     /// Restarts the timeout: a chunk has arrived.
@@ -28,8 +33,12 @@ impl IdleTimeout {
 
     /// Ready once the timeout has expired.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + self.limit);
-        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        let deadline = *self
+            .deadline
+            .get_or_insert_with(|| Instant::now() + self.limit);
+        let timer = self
+            .timer
+            .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
         while timer.as_mut().poll(cx).is_ready() {
             if timer.deadline() >= deadline {
                 return Poll::Ready(());

@@ -1,4 +1,5 @@
-//! Complete replies with images. They can be many megabytes, so long ones are streamed without being buffered.
+//! Complete replies with images. They can be many megabytes, so long ones are streamed without
+//! being buffered.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -21,8 +22,8 @@ pub enum ImageReply {
     StreamingReply(StreamingReply),
 }
 
-/// A long reply that is being read. It fails when it is truncated, even if the framing of the body does not show it,
-/// when it has an `error` after its images, and when it ends without images.
+/// A long reply that is being read. It fails when it is truncated, even if the framing of the body
+/// does not show it, when it has an `error` after its images, and when it ends without images.
 #[derive(Debug)]
 pub struct StreamingReply {
     /// The chunks that were read to classify the reply, in reverse order.
@@ -35,8 +36,8 @@ pub struct StreamingReply {
 }
 
 impl ImageReply {
-    /// Reads as much of a response as is needed to know that it is a success: a long one up to its images, if these
-    /// start within the maximum size of an error body.
+    /// Reads as much of a response as is needed to know that it is a success: a long one up to its
+    /// images, if these start within the maximum size of an error body.
     ///
     /// # Errors
     /// The error that the status stands for, or the one in a reply with status 200.
@@ -48,7 +49,9 @@ impl ImageReply {
         let mut scanner = ImageScanner::default();
         let is_success = |scanner: &ImageScanner| scanner.has_images() && !scanner.has_error();
         // A reply that was received to its last byte is parsed as a whole, however long it is.
-        while read < MAX_SHORT_REPLY || length == Some(read) || (read < MAX_ERROR_BODY as u64 && !is_success(&scanner))
+        while read < MAX_SHORT_REPLY
+            || length == Some(read)
+            || (read < MAX_ERROR_BODY as u64 && !is_success(&scanner))
         {
             let Some(chunk) = body.chunk().await? else {
                 let reply = Bytes::from(buffered.concat());
@@ -60,10 +63,19 @@ impl ImageReply {
             buffered.push(chunk);
         }
         if scanner.has_error() {
-            return Err(EngineError::Upstream("long error in a reply with status 200".to_owned()));
+            return Err(EngineError::Upstream(
+                "long error in a reply with status 200".to_owned(),
+            ));
         }
-        if buffered.iter().flatten().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
-            return Err(EngineError::Upstream("image reply is not a JSON object".to_owned()));
+        if buffered
+            .iter()
+            .flatten()
+            .find(|byte| !byte.is_ascii_whitespace())
+            != Some(&b'{')
+        {
+            return Err(EngineError::Upstream(
+                "image reply is not a JSON object".to_owned(),
+            ));
         }
         buffered.reverse();
         let reply = StreamingReply {
@@ -81,7 +93,10 @@ impl Body for StreamingReply {
     type Data = Bytes;
     type Error = EngineError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, EngineError>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, EngineError>>> {
         let chunk = if let Some(chunk) = self.buffered.pop() {
             chunk
         } else if let Some(chunk) = ready!(self.body.poll_chunk(cx))? {
@@ -89,13 +104,19 @@ impl Body for StreamingReply {
         } else {
             return Poll::Ready(self.scanner.check(true).err().map(Err));
         };
-        self.remaining = self.remaining.map(|remaining| remaining.saturating_sub(chunk.len() as u64));
+        self.remaining = self
+            .remaining
+            .map(|remaining| remaining.saturating_sub(chunk.len() as u64));
         self.scanner.read(&chunk);
         if let Some(usage) = self.scanner.usage() {
             self.usage.get_or_init(|| usage);
         }
         // A faulty reply must not reach its last byte, or the client would take it for complete.
-        Poll::Ready(Some(self.scanner.check(self.is_end_stream()).map(|()| Frame::data(chunk))))
+        Poll::Ready(Some(
+            self.scanner
+                .check(self.is_end_stream())
+                .map(|()| Frame::data(chunk)),
+        ))
     }
 
     /// Returns true once all of a reply of known length was returned.

@@ -22,7 +22,8 @@ use crate::idle_timeout::IdleTimeout;
 pub struct Incoming {
     /// The status. Redirects are not followed.
     pub status: StatusCode,
-    /// True if the declared content type is `text/event-stream`. Servers do not always send the right one.
+    /// True if the declared content type is `text/event-stream`. Servers do not always send the
+    /// right one.
     pub is_event_stream: bool,
     /// `Retry-After` in seconds, clamped to 1 to 30.
     pub retry_after: Option<u32>,
@@ -34,8 +35,9 @@ pub struct Incoming {
 
 /// The body of a response, read as it is polled.
 ///
-/// It fails with `Timeout` when the next chunk does not arrive within the idle timeout, and with `Truncated` when it
-/// ends too early or has invalid framing. Dropped before its end, it closes the connection at once.
+/// It fails with `Timeout` when the next chunk does not arrive within the idle timeout, and with
+/// `Truncated` when it ends too early or has invalid framing. Dropped before its end, it closes the
+/// connection at once.
 pub struct IncomingBody {
     body: hyper::body::Incoming,
     /// `None` once the body has ended or failed.
@@ -56,7 +58,14 @@ impl IncomingBody {
     ) -> Self {
         let idle_timeout = IdleTimeout::new(attempt.host.idle_timeout);
         let connection = Some(connection);
-        let mut this = Self { body, connection, may_reuse, attempt, idle_timeout, remaining: usize::MAX };
+        let mut this = Self {
+            body,
+            connection,
+            may_reuse,
+            attempt,
+            idle_timeout,
+            remaining: usize::MAX,
+        };
         if this.body.is_end_stream() {
             this.finish();
         }
@@ -65,7 +74,10 @@ impl IncomingBody {
 
     /// Limits the body to `limit` bytes: beyond that it fails with `Upstream`.
     pub(crate) fn at_most(self, limit: usize) -> Self {
-        Self { remaining: limit, ..self }
+        Self {
+            remaining: limit,
+            ..self
+        }
     }
 
     /// Buffers the complete body.
@@ -85,7 +97,9 @@ impl IncomingBody {
             if length > limit {
                 return Err(too_large());
             }
-            let Some(chunk) = self.chunk().await? else { break };
+            let Some(chunk) = self.chunk().await? else {
+                break;
+            };
             if joined.is_empty() {
                 joined.reserve((announced as usize).max(length + chunk.len()));
                 joined.extend_from_slice(&first);
@@ -94,7 +108,11 @@ impl IncomingBody {
             length += chunk.len();
         }
         // A body of a single chunk is not copied.
-        Ok(if joined.is_empty() { first } else { joined.freeze() })
+        Ok(if joined.is_empty() {
+            first
+        } else {
+            joined.freeze()
+        })
     }
 
     /// The number of bytes that are left to be read, if the head has declared it.
@@ -110,8 +128,9 @@ impl IncomingBody {
         poll_fn(|cx| self.poll_chunk(cx)).await
     }
 
-    /// Discards the rest of a body of which everything relevant was read. If the end is near, it is read in the
-    /// background, so that the connection can be reused; otherwise the connection is closed.
+    /// Discards the rest of a body of which everything relevant was read. If the end is near, it is
+    /// read in the background, so that the connection can be reused; otherwise the connection is
+    /// closed.
     pub fn drain(mut self) {
         self.attempt.settle(Outcome::Success);
         let mut left = MAX_DRAIN;
@@ -140,13 +159,17 @@ impl IncomingBody {
     /// Polls for the next chunk, which is `None` at the end.
     pub fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, EngineError>> {
         loop {
-            let Some(connection) = &mut self.connection else { return Poll::Ready(Ok(None)) };
+            let Some(connection) = &mut self.connection else {
+                return Poll::Ready(Ok(None));
+            };
             let body = &mut self.body;
             match connection.poll(cx, |cx| Pin::new(&mut *body).poll_frame(cx)) {
                 Poll::Ready(Some(Ok(frame))) => {
                     self.idle_timeout.reset();
                     // Trailers are ignored.
-                    let Ok(chunk) = frame.into_data() else { continue };
+                    let Ok(chunk) = frame.into_data() else {
+                        continue;
+                    };
                     match self.remaining.checked_sub(chunk.len()) {
                         Some(remaining) => self.remaining = remaining,
                         None => {
@@ -159,7 +182,9 @@ impl IncomingBody {
                     }
                     return Poll::Ready(Ok(Some(chunk)));
                 }
-                Poll::Ready(Some(Err(error))) => return self.fail(EngineError::Truncated(describe(&error))),
+                Poll::Ready(Some(Err(error))) => {
+                    return self.fail(EngineError::Truncated(describe(&error)));
+                }
                 Poll::Ready(None) => {
                     self.finish();
                     return Poll::Ready(Ok(None));

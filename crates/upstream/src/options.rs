@@ -17,7 +17,8 @@ use crate::headers::{X_API_KEY, is_ours};
 /// The settings of an upstream. Its `Debug` shows no secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Options {
-    /// The URL that request paths are appended to: http or https, any host. Its query is kept after the path.
+    /// The URL that request paths are appended to: http or https, any host. Its query is kept after
+    /// the path.
     pub base_url: Url,
     /// The base URL of the fallback host, which is used when the first host fails.
     pub fallback_base_url: Option<Url>,
@@ -69,7 +70,9 @@ pub enum OptionsError {
     #[error("`headers` has `{0}`, which the gateway sets itself.")]
     Header(String),
     /// A key that is not a valid header value.
-    #[error("`api_key` is empty or has characters that a header cannot carry; visible ASCII characters are accepted.")]
+    #[error(
+        "`api_key` is empty or has characters that a header cannot carry; visible ASCII characters are accepted."
+    )]
     Credential,
     /// The problem of CA certificates that cannot be parsed.
     #[error("`roots` has {0}; certificates in PEM are accepted.")]
@@ -93,18 +96,31 @@ impl Options {
         }
     }
 
-    /// Validates all settings but the URLs and the CA certificates, which are validated when they are parsed.
+    /// Validates all settings but the URLs and the CA certificates, which are validated when they
+    /// are parsed.
     pub(crate) fn check(&self) -> Result<(), OptionsError> {
-        let times =
-            [("connect", self.connect), ("head", self.head), ("idle", self.idle), ("breaker.open", self.breaker.open)];
-        if let Some((field, found)) = times.into_iter().find(|(_, time)| time.is_zero() || *time > DAY) {
+        let times = [
+            ("connect", self.connect),
+            ("head", self.head),
+            ("idle", self.idle),
+            ("breaker.open", self.breaker.open),
+        ];
+        if let Some((field, found)) = times
+            .into_iter()
+            .find(|(_, time)| time.is_zero() || *time > DAY)
+        {
             return Err(OptionsError::Time(field, found));
         }
         if self.breaker.failures == 0 {
             return Err(OptionsError::Failures);
         }
-        let is_credential = |name: &HeaderName| self.credential.as_ref().is_some_and(|own| own.name == name);
-        match self.headers.keys().find(|name| is_ours(name) || is_credential(name)) {
+        let is_credential =
+            |name: &HeaderName| self.credential.as_ref().is_some_and(|own| own.name == name);
+        match self
+            .headers
+            .keys()
+            .find(|name| is_ours(name) || is_credential(name))
+        {
             Some(name) => Err(OptionsError::Header(name.to_string())),
             None => Ok(()),
         }
@@ -113,11 +129,16 @@ impl Options {
     /// Returns the trusted CAs: the public ones and those of the operator.
     pub(crate) fn trusted_roots(&self) -> Result<RootCertStore, OptionsError> {
         let mut store = net::public_roots();
-        let Some(pem) = &self.roots else { return Ok(store) };
+        let Some(pem) = &self.roots else {
+            return Ok(store);
+        };
         let public = store.len();
         for certificate in CertificateDer::pem_slice_iter(pem) {
-            let certificate = certificate.map_err(|_| OptionsError::Roots("PEM that cannot be read"))?;
-            store.add(certificate).map_err(|_| OptionsError::Roots("a certificate that cannot be read"))?;
+            let certificate =
+                certificate.map_err(|_| OptionsError::Roots("PEM that cannot be read"))?;
+            store
+                .add(certificate)
+                .map_err(|_| OptionsError::Roots("a certificate that cannot be read"))?;
         }
         if store.len() == public {
             return Err(OptionsError::Roots("no certificate"));
@@ -128,7 +149,9 @@ impl Options {
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options").field("host", &self.base_url.host_str()).finish_non_exhaustive()
+        f.debug_struct("Options")
+            .field("host", &self.base_url.host_str())
+            .finish_non_exhaustive()
     }
 }
 
@@ -155,7 +178,11 @@ impl Credential {
         }
         let mut value = HeaderValue::try_from(value).map_err(|_| OptionsError::Credential)?;
         value.set_sensitive(true);
-        Ok(Self { name, value, key: key.into() })
+        Ok(Self {
+            name,
+            value,
+            key: key.into(),
+        })
     }
 }
 

@@ -41,15 +41,23 @@ impl Origin {
             None => return Err(OptionsError::Host(field)),
         };
         let no_host = |_| OptionsError::Host(field);
-        let tls = is_tls.then(|| ServerName::try_from(host.clone())).transpose().map_err(no_host)?;
+        let tls = is_tls
+            .then(|| ServerName::try_from(host.clone()))
+            .transpose()
+            .map_err(no_host)?;
         Ok(Self {
-            port: url.port_or_known_default().ok_or(OptionsError::Host(field))?,
+            port: url
+                .port_or_known_default()
+                .ok_or(OptionsError::Host(field))?,
             tls,
             // As the URL writes it: with the port, unless it is the default of the scheme.
             authority: HeaderValue::try_from(&url[Position::BeforeHost..Position::AfterPort])
                 .map_err(|_| OptionsError::Host(field))?,
             path: url.path().trim_end_matches('/').to_owned(),
-            query: url.query().map(|query| format!("?{query}")).unwrap_or_default(),
+            query: url
+                .query()
+                .map(|query| format!("?{query}"))
+                .unwrap_or_default(),
             host,
         })
     }

@@ -63,7 +63,11 @@ pub(crate) struct RequestBody {
 
 impl RequestBody {
     pub(crate) fn new(payload: &Payload) -> Self {
-        Self { payload: payload.clone(), next: 0, remaining: payload.len() as u64 }
+        Self {
+            payload: payload.clone(),
+            next: 0,
+            remaining: payload.len() as u64,
+        }
     }
 }
 
@@ -71,8 +75,13 @@ impl Body for RequestBody {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let Some(chunk) = self.payload.0.get(self.next).cloned() else { return Poll::Ready(None) };
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let Some(chunk) = self.payload.0.get(self.next).cloned() else {
+            return Poll::Ready(None);
+        };
         self.next += 1;
         self.remaining -= chunk.len() as u64;
         Poll::Ready(Some(Ok(Frame::data(chunk))))

@@ -49,7 +49,10 @@ impl Pool {
         if connections.idle.len() == MAX_IDLE {
             connections.idle.pop_front();
         }
-        connections.idle.push_back(Idle { connection, since: Instant::now() });
+        connections.idle.push_back(Idle {
+            connection,
+            since: Instant::now(),
+        });
         if !connections.has_sweeper
             && let Ok(runtime) = Handle::try_current()
         {
@@ -61,19 +64,23 @@ impl Pool {
     /// Drops connections that are too old or closed. Returns true if any are left.
     fn evict_idle(&self) -> bool {
         let mut connections = self.connections();
-        connections.idle.retain_mut(|idle| idle.since.elapsed() < MAX_AGE && idle.connection.is_idle());
+        connections
+            .idle
+            .retain_mut(|idle| idle.since.elapsed() < MAX_AGE && idle.connection.is_idle());
         connections.has_sweeper = !connections.idle.is_empty();
         connections.has_sweeper
     }
 
     /// Locks the pool. A panic cannot leave it in an inconsistent state.
     fn connections(&self) -> MutexGuard<'_, HostConnections> {
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Evicts connections periodically: no task drives an idle connection, so nothing else notices that its host has closed
-/// it.
+/// Evicts connections periodically: no task drives an idle connection, so nothing else notices that
+/// its host has closed it.
 async fn sweep(pool: Weak<Pool>) {
     loop {
         sleep(SWEEP_INTERVAL).await;

@@ -50,6 +50,12 @@ impl<S: RelayProtocol> Relay<S> {
             guard.finish(&mut opening).map(Some)
         };
         let end = or_timeout(idle_timeout, read_opening).await?;
-        Ok(Self { guard, opening: Some(opening), end, body, idle_timeout })
+        Ok(Self {
+            guard,
+            opening: Some(opening),
+            end,
+            body,
+            idle_timeout,
+        })
     }
 }

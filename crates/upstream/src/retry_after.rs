@@ -2,8 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-/// Parses the value of a `Retry-After` header: seconds, with an optional decimal fraction, or a date, which is compared
-/// with `now`; a date in the past is a delay of zero. Returns `None` for anything else.
+/// Parses the value of a `Retry-After` header: seconds, with an optional decimal fraction, or a
+/// date, which is compared with `now`; a date in the past is a delay of zero. Returns `None` for
+/// anything else.
 pub(crate) fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim_matches([' ', '\t']);
     if value.starts_with(|first: char| first.is_ascii_digit()) {
@@ -13,18 +14,22 @@ pub(crate) fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     Some(date.duration_since(now).unwrap_or_default())
 }
 
-/// Converts a delay to the `Retry-After` that clients get: whole seconds, rounded up, at least 1 and at most 30.
+/// Converts a delay to the `Retry-After` that clients get: whole seconds, rounded up, at least 1
+/// and at most 30.
 ///
 /// Client libraries do not retry at all after a long delay.
 pub(crate) fn clamp(wait: Duration) -> u32 {
-    let whole = wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0));
+    let whole = wait
+        .as_secs()
+        .saturating_add(u64::from(wait.subsec_nanos() > 0));
     whole.clamp(1, 30) as u32
 }
 
 /// Parses digits with an optional decimal fraction: no sign, no exponent.
 fn seconds(value: &str) -> Option<Duration> {
     let (whole, fraction) = value.split_once('.').unwrap_or((value, "0"));
-    let are_digits = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let are_digits =
+        |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     if !are_digits(whole) || !are_digits(fraction) {
         return None;
     }
@@ -47,18 +52,40 @@ mod tests {
 
     #[test]
     fn seconds_and_fractions_of_them() {
-        for (value, millis) in [("0", 0), ("7", 7_000), (" 7\t", 7_000), ("1.5", 1_500), ("007", 7_000), ("0.001", 1)] {
-            assert_eq!(parse(value, at(0)), Some(Duration::from_millis(millis)), "{value}");
+        for (value, millis) in [
+            ("0", 0),
+            ("7", 7_000),
+            (" 7\t", 7_000),
+            ("1.5", 1_500),
+            ("007", 7_000),
+            ("0.001", 1),
+        ] {
+            assert_eq!(
+                parse(value, at(0)),
+                Some(Duration::from_millis(millis)),
+                "{value}"
+            );
         }
-        assert_eq!(parse("1000000000", at(0)), Some(Duration::from_secs(1_000_000_000)));
+        assert_eq!(
+            parse("1000000000", at(0)),
+            Some(Duration::from_secs(1_000_000_000))
+        );
         assert_eq!(parse(&"9".repeat(400), at(0)), Some(Duration::MAX));
     }
 
     #[test]
     fn dates_in_all_their_forms() {
-        for date in ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"] {
+        for date in [
+            "Sun, 06 Nov 1994 08:49:37 GMT",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994",
+        ] {
             assert_eq!(parse(date, at(12)), Some(Duration::from_secs(12)), "{date}");
-            assert_eq!(parse(date, at(0) + Duration::from_secs(1)), Some(Duration::ZERO), "{date}");
+            assert_eq!(
+                parse(date, at(0) + Duration::from_secs(1)),
+                Some(Duration::ZERO),
+                "{date}"
+            );
         }
     }
 
@@ -90,7 +117,14 @@ mod tests {
 
     #[test]
     fn what_is_told_is_within_bounds_and_whole() {
-        for (millis, seconds) in [(0, 1), (1, 1), (1_000, 1), (1_001, 2), (29_001, 30), (31_000, 30)] {
+        for (millis, seconds) in [
+            (0, 1),
+            (1, 1),
+            (1_000, 1),
+            (1_001, 2),
+            (29_001, 30),
+            (31_000, 30),
+        ] {
             assert_eq!(clamp(Duration::from_millis(millis)), seconds, "{millis}");
         }
         assert_eq!(clamp(Duration::MAX), 30);

@@ -2,23 +2,30 @@
 
 /// Returns the order of targets with these weights, as indices; it contains every target once.
 ///
-/// Without any weight, targets keep the order of the configuration. With at least one weight, each request draws an
-/// order from `random` (uniform over all values): the higher its weight, the earlier a target tends to be; a missing
-/// weight counts as 1. Targets of weight 0 are a last resort: they follow all others, in the order of the
-/// configuration.
+/// Without any weight, targets keep the order of the configuration. With at least one weight, each
+/// request draws an order from `random` (uniform over all values): the higher its weight, the
+/// earlier a target tends to be; a missing weight counts as 1. Targets of weight 0 are a last
+/// resort: they follow all others, in the order of the configuration.
 #[must_use]
 pub fn order(weights: &[Option<u32>], random: u64) -> Vec<usize> {
     if weights.iter().all(Option::is_none) {
         return (0..weights.len()).collect();
     }
-    let weighted = weights.iter().enumerate().map(|(index, weight)| (index, weight.unwrap_or(1)));
+    let weighted = weights
+        .iter()
+        .enumerate()
+        .map(|(index, weight)| (index, weight.unwrap_or(1)));
     let (mut drawn, last_resort): (Vec<_>, Vec<_>) = weighted.partition(|(_, weight)| *weight > 0);
     shuffle(&mut drawn, random);
-    drawn.into_iter().chain(last_resort).map(|(index, _)| index).collect()
+    drawn
+        .into_iter()
+        .chain(last_resort)
+        .map(|(index, _)| index)
+        .collect()
 }
 
-/// Shuffles by drawing without replacement: at each position, the probability of each remaining target is proportional
-/// to its weight.
+/// Shuffles by drawing without replacement: at each position, the probability of each remaining
+/// target is proportional to its weight.
 fn shuffle(targets: &mut [(usize, u32)], mut random: u64) {
     let mut total: u64 = targets.iter().map(|(_, weight)| u64::from(*weight)).sum();
     for position in 0..targets.len() {
@@ -31,7 +38,8 @@ fn shuffle(targets: &mut [(usize, u32)], mut random: u64) {
     }
 }
 
-/// Returns the index of the target that `random` selects, each with a probability proportional to its weight.
+/// Returns the index of the target that `random` selects, each with a probability proportional to
+/// its weight.
 fn draw(targets: &[(usize, u32)], total: u64, random: u64) -> usize {
     let mut point = ((u128::from(random) * u128::from(total)) >> 64) as u64;
     let is_drawn = |(_, weight): &(usize, u32)| {
@@ -77,14 +85,19 @@ mod tests {
     fn weights_are_shares() {
         let firsts = firsts(&[Some(7), None, Some(2)], 10_000);
         for (first, expected) in firsts.into_iter().zip([7_000, 1_000, 2_000]) {
-            assert!(u32::abs_diff(first, expected) < 200, "{first} for {expected}");
+            assert!(
+                u32::abs_diff(first, expected) < 200,
+                "{first} for {expected}"
+            );
         }
     }
 
     #[test]
     fn the_second_is_drawn_among_the_others() {
         let weights = [Some(98), Some(1), Some(1)];
-        let seconds = (0..10_000).map(|at| order(&weights, mix(at))).filter(|order| order[0] == 0 && order[1] == 1);
+        let seconds = (0..10_000)
+            .map(|at| order(&weights, mix(at)))
+            .filter(|order| order[0] == 0 && order[1] == 1);
         let seconds = seconds.count();
         assert!((4_600..5_200).contains(&seconds), "{seconds}");
     }

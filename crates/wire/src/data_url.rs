@@ -22,7 +22,8 @@ pub struct DataUrl<'a> {
 }
 
 crate::text_enum! {
-    /// An invalid or unsupported data URL. `Display` is a clause that follows a colon in an error message.
+    /// An invalid or unsupported data URL. `Display` is a clause that follows a colon in an error
+    /// message.
     #[non_exhaustive]
     pub enum DataUrlError {
         Scheme = "it does not begin with 'data:'",
@@ -82,22 +83,39 @@ impl<'a> DataUrl<'a> {
     }
 }
 
-/// Checks that `url` is a data URL of an image or an `https://` URL, and records a violation at `path` if not.
+/// Checks that `url` is a data URL of an image or an `https://` URL, and records a violation at
+/// `path` if not.
 ///
 /// It does not check whether an https URL may be fetched.
 pub fn check_image_url(path: &Path<'_>, url: &str, found: &mut Violations) {
     if !DataUrl::is_meant(url) {
-        let https = url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"));
+        let https = url
+            .get(..8)
+            .is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"));
         if !https || url.len() == 8 {
-            found
-                .invalid(path, format!("Invalid '{path}': expected a base64 Data URL of an image or an https:// URL."));
+            found.invalid(
+                path,
+                format!(
+                    "Invalid '{path}': expected a base64 Data URL of an image or an https:// URL."
+                ),
+            );
         }
         return;
     }
     match DataUrl::parse(url).and_then(|data| data.check().map(|()| data)) {
         Err(why) => found.invalid(path, format!("Invalid Data URL in '{path}': {why}.")),
-        Ok(data) if !IMAGE_TYPES.iter().any(|known| known.eq_ignore_ascii_case(data.media_type)) => {
-            found.invalid(path, format!("Invalid Data URL in '{path}': expected one of {}.", IMAGE_TYPES.join(", ")));
+        Ok(data)
+            if !IMAGE_TYPES
+                .iter()
+                .any(|known| known.eq_ignore_ascii_case(data.media_type)) =>
+        {
+            found.invalid(
+                path,
+                format!(
+                    "Invalid Data URL in '{path}': expected one of {}.",
+                    IMAGE_TYPES.join(", ")
+                ),
+            );
         }
         Ok(_) => {}
     }
@@ -130,14 +148,25 @@ mod tests {
         assert_eq!(wrong("d\u{e4}ta:x;base64,aGk="), DataUrlError::Scheme);
     }
 
-    /// Base64 with another alphabet, wrong padding or a wrong length is rejected by `check` and `decode` alike.
+    /// Base64 with another alphabet, wrong padding or a wrong length is rejected by `check` and
+    /// `decode` alike.
     #[test]
     fn i04_check_agrees_with_decode() {
         let long = "QUJD".repeat(3000);
         let early = format!("{}QQ=={}", "QUJD".repeat(1023), "QUJD".repeat(10));
-        for data in ["aGk=", "aGk", "aG k=", "aGk-", "====", "a", "AA==", "AB==", &long, &early] {
-            let url = DataUrl { media_type: "image/png", data };
-            assert_eq!(url.check().is_ok(), url.decode().is_ok(), "{}", &data[..data.len().min(20)]);
+        for data in [
+            "aGk=", "aGk", "aG k=", "aGk-", "====", "a", "AA==", "AB==", &long, &early,
+        ] {
+            let url = DataUrl {
+                media_type: "image/png",
+                data,
+            };
+            assert_eq!(
+                url.check().is_ok(),
+                url.decode().is_ok(),
+                "{}",
+                &data[..data.len().min(20)]
+            );
         }
     }
 }

@@ -8,7 +8,10 @@
 /// ```
 #[must_use]
 pub fn truncate_for_error(value: &str) -> &str {
-    value.char_indices().nth(MAX_CHARS).map_or(value, |(end, _)| &value[..end])
+    value
+        .char_indices()
+        .nth(MAX_CHARS)
+        .map_or(value, |(end, _)| &value[..end])
 }
 
 const MAX_CHARS: usize = 64;

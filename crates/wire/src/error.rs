@@ -83,16 +83,19 @@ impl ErrorKind {
             Self::Permission => "permission_error",
             Self::RequestTimeout => "timeout_error",
             Self::RateLimit => "rate_limit_error",
-            Self::Internal | Self::Upstream | Self::Unavailable | Self::Overloaded | Self::UpstreamTimeout => {
-                "server_error"
-            }
+            Self::Internal
+            | Self::Upstream
+            | Self::Unavailable
+            | Self::Overloaded
+            | Self::UpstreamTimeout => "server_error",
         }
     }
 }
 
 /// An error as reported to the client. Details of the cause are only logged.
 ///
-/// Each protocol renders it as an HTTP response body, or as a stream event once the response has started.
+/// Each protocol renders it as an HTTP response body, or as a stream event once the response has
+/// started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiError {
     /// The kind of error.
@@ -113,19 +116,32 @@ impl ApiError {
     /// Creates an error with a kind, a code and a message.
     #[must_use]
     pub fn new(kind: ErrorKind, code: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, code, code_in_stream: None, message: message.into(), param: None, retry_after: None }
+        Self {
+            kind,
+            code,
+            code_in_stream: None,
+            message: message.into(),
+            param: None,
+            retry_after: None,
+        }
     }
 
     /// Sets the path of the invalid field.
     #[must_use]
     pub fn with_param(self, param: impl Into<String>) -> Self {
-        Self { param: Some(param.into()), ..self }
+        Self {
+            param: Some(param.into()),
+            ..self
+        }
     }
 
     /// Sets the number of seconds to wait before a retry.
     #[must_use]
     pub fn with_retry_after(self, seconds: u32) -> Self {
-        Self { retry_after: Some(seconds), ..self }
+        Self {
+            retry_after: Some(seconds),
+            ..self
+        }
     }
 
     /// Creates the error for requests over the gateway's concurrency limit.
@@ -135,8 +151,8 @@ impl ApiError {
         Self::new(ErrorKind::RateLimit, "gateway_concurrency_limit", message).with_retry_after(1)
     }
 
-    /// Creates a generic server error. Within a started stream it also stands for upstream failures, since clients know
-    /// only this code there.
+    /// Creates a generic server error. Within a started stream it also stands for upstream
+    /// failures, since clients know only this code there.
     #[must_use]
     pub fn server_error() -> Self {
         let message = "The server had an error while processing the request.";

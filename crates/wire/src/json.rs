@@ -11,9 +11,9 @@ use serde_json::value::RawValue;
 /// A JSON object that preserves member order; used for unknown fields and unknown variants.
 pub type Object = serde_json::Map<String, serde_json::Value>;
 
-/// Any JSON value, kept as its original text, which preserves key order and number formatting. Only line breaks between
-/// tokens, with the indentation after them, are replaced by a space, so that the value can be written as the single-line
-/// data of a server-sent event.
+/// Any JSON value, kept as its original text, which preserves key order and number formatting. Only
+/// line breaks between tokens, with the indentation after them, are replaced by a space, so that
+/// the value can be written as the single-line data of a server-sent event.
 ///
 /// Like every type that holds a `RawValue`, it deserializes from `serde_json` only.
 #[derive(Clone, Debug, Serialize)]
@@ -23,7 +23,8 @@ pub struct Json(Box<RawValue>);
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(from)?;
-        // `RawValue` accepts text that is not a valid value: a lone surrogate, or a number that is out of range.
+        // `RawValue` accepts text that is not a valid value: a lone surrogate, or a number that is
+        // out of range.
         if needs_validation(raw.get()) {
             serde_json::from_str::<serde_json::Value>(raw.get()).map_err(D::Error::custom)?;
         }
@@ -91,18 +92,25 @@ impl JsonSchema for Json {
     }
 }
 
-/// Replaces every line break, and the indentation after it, by a space. Line breaks are escaped within strings, so these
-/// can only stand between tokens.
+/// Replaces every line break, and the indentation after it, by a space. Line breaks are escaped
+/// within strings, so these can only stand between tokens.
 fn on_one_line(raw: Box<RawValue>) -> Box<RawValue> {
     if !raw.get().bytes().any(|byte| matches!(byte, b'\r' | b'\n')) {
         return raw;
     }
-    let lines = raw.get().split(['\r', '\n']).map(|line| line.trim_start_matches([' ', '\t']));
-    let text = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let lines = raw
+        .get()
+        .split(['\r', '\n'])
+        .map(|line| line.trim_start_matches([' ', '\t']));
+    let text = lines
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
     RawValue::from_string(text).unwrap_or(raw)
 }
 
-/// Returns true if JSON text contains an escape, an exponent or a very long number (possibly inside a string).
+/// Returns true if JSON text contains an escape, an exponent or a very long number (possibly inside
+/// a string).
 ///
 /// Other raw text is always a valid value, so it need not be parsed.
 fn needs_validation(text: &str) -> bool {
@@ -123,7 +131,9 @@ const MAX_DIGITS: usize = 300;
 ///
 /// # Errors
 /// Returns an error if the value is neither null nor a `T`.
-pub fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+pub fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(
+    from: D,
+) -> Result<T, D::Error> {
     Option::deserialize(from).map(Option::unwrap_or_default)
 }
 
@@ -132,7 +142,11 @@ pub fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(from
 pub fn json_fault(error: &serde_json::Error) -> String {
     match error.classify() {
         Category::Data => {
-            format!("a member is missing or of the wrong type, at line {} column {}", error.line(), error.column())
+            format!(
+                "a member is missing or of the wrong type, at line {} column {}",
+                error.line(),
+                error.column()
+            )
         }
         // Syntax errors name only a position and the violated rule.
         _ => error.to_string(),
@@ -146,7 +160,10 @@ mod tests {
     #[test]
     fn a_fault_cites_nothing() {
         let fault = |text| json_fault(&serde_json::from_str::<Vec<u8>>(text).unwrap_err());
-        assert_eq!(fault(r#"["told"]"#), "a member is missing or of the wrong type, at line 1 column 7");
+        assert_eq!(
+            fault(r#"["told"]"#),
+            "a member is missing or of the wrong type, at line 1 column 7"
+        );
         assert_eq!(fault("[told"), "expected ident at line 1 column 3");
     }
 
@@ -169,11 +186,22 @@ mod tests {
     #[test]
     fn j03_j09_text_that_is_no_value_is_refused() {
         let long = "9".repeat(400);
-        for text in [r#"{"a":1e400}"#, "-1E400", r#"["\ud800"]"#, r#"{"\udc00\ud800":0}"#, &long, &format!("[{long}]")]
-        {
+        for text in [
+            r#"{"a":1e400}"#,
+            "-1E400",
+            r#"["\ud800"]"#,
+            r#"{"\udc00\ud800":0}"#,
+            &long,
+            &format!("[{long}]"),
+        ] {
             assert!(serde_json::from_str::<Json>(text).is_err(), "{text}");
         }
-        for text in [r#"{"a":1e300}"#, "1E-400", r#"["\ud83d\ude00", "1e400"]"#, &"9".repeat(300)] {
+        for text in [
+            r#"{"a":1e300}"#,
+            "1E-400",
+            r#"["\ud83d\ude00", "1e400"]"#,
+            &"9".repeat(300),
+        ] {
             assert!(serde_json::from_str::<Json>(text).is_ok(), "{text}");
         }
     }

@@ -1,4 +1,5 @@
-//! Deserialization of integers, including integral floats: `3`, and `3.0` from languages with a single number type.
+//! Deserialization of integers, including integral floats: `3`, and `3.0` from languages with a
+//! single number type.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -9,7 +10,8 @@ use serde_json::Number;
 /// For `#[serde(deserialize_with = "wire::integer")]`.
 ///
 /// # Errors
-/// Returns an error if the value is not a number, has a fractional part or does not fit into an `i64`.
+/// Returns an error if the value is not a number, has a fractional part or does not fit into an
+/// `i64`.
 pub fn integer<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
     to_integer(&Number::deserialize(from)?)
 }
@@ -21,11 +23,18 @@ pub fn integer<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
 /// # Errors
 /// Returns an error under the same conditions as [`integer`].
 pub fn integer_or_null<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
-    Option::<Number>::deserialize(from)?.as_ref().map(to_integer).transpose()
+    Option::<Number>::deserialize(from)?
+        .as_ref()
+        .map(to_integer)
+        .transpose()
 }
 
 fn to_integer<E: Error>(number: &Number) -> Result<i64, E> {
-    let integer = if number.is_f64() { number.as_f64().and_then(integral) } else { number.as_i64() };
+    let integer = if number.is_f64() {
+        number.as_f64().and_then(integral)
+    } else {
+        number.as_i64()
+    };
     integer.ok_or_else(|| E::custom(format_args!("expected an integer, but got {number}")))
 }
 
@@ -48,7 +57,9 @@ mod tests {
     }
 
     fn read(text: &str) -> Option<Option<i64>> {
-        serde_json::from_str::<Holder>(text).ok().map(|holder| holder.n)
+        serde_json::from_str::<Holder>(text)
+            .ok()
+            .map(|holder| holder.n)
     }
 
     /// Integral floats are accepted as integers; fractions and out-of-range numbers are rejected.
@@ -59,9 +70,13 @@ mod tests {
         assert_eq!(read(r#"{"n":-0}"#), Some(Some(0)));
         assert_eq!(read(r#"{"n":null}"#), Some(None));
         assert_eq!(read("{}"), Some(None));
-        for wrong in
-            [r#"{"n":1.5}"#, r#"{"n":"1"}"#, r#"{"n":true}"#, r#"{"n":1e300}"#, r#"{"n":18446744073709551615}"#]
-        {
+        for wrong in [
+            r#"{"n":1.5}"#,
+            r#"{"n":"1"}"#,
+            r#"{"n":true}"#,
+            r#"{"n":1e300}"#,
+            r#"{"n":18446744073709551615}"#,
+        ] {
             assert_eq!(read(wrong), None, "{wrong}");
         }
     }

@@ -1,4 +1,5 @@
-//! Forward-compatible wire types: open string enums, and unions of a string with a list or an object.
+//! Forward-compatible wire types: open string enums, and unions of a string with a list or an
+//! object.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 /// Declares an open string enum: known values plus an `Other` variant for unknown ones.
 ///
-/// The enum is a JSON string on the wire. Every string parses; validators reject unknown values with `is_known`.
+/// The enum is a JSON string on the wire. Every string parses; validators reject unknown values
+/// with `is_known`.
 ///
 /// ```
 /// sluicegate_wire::open_enum! {
@@ -94,11 +96,14 @@ macro_rules! open_enum {
     };
 }
 
-/// Deserializes a string into a type that implements `From<&str>`, borrowing from the input where possible.
+/// Deserializes a string into a type that implements `From<&str>`, borrowing from the input where
+/// possible.
 ///
 /// # Errors
 /// Returns an error if the value is not a string.
-pub fn read_word<'de, T: for<'a> From<&'a str>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+pub fn read_word<'de, T: for<'a> From<&'a str>, D: Deserializer<'de>>(
+    from: D,
+) -> Result<T, D::Error> {
     struct Word<T>(PhantomData<T>);
 
     impl<T: for<'a> From<&'a str>> Visitor<'_> for Word<T> {

@@ -4,8 +4,8 @@ use std::fmt;
 
 /// A path into a JSON document, such as `input[0].content[1].image_url`.
 ///
-/// A path is built on the stack while a document is walked, each step borrowing the previous one. It is formatted only
-/// when an error is reported.
+/// A path is built on the stack while a document is walked, each step borrowing the previous one.
+/// It is formatted only when an error is reported.
 ///
 /// ```
 /// use sluicegate_wire::Path;
@@ -29,18 +29,27 @@ enum Step<'a> {
 
 impl<'a> Path<'a> {
     /// The root of the document; formats as an empty string.
-    pub const ROOT: Path<'static> = Path { parent: None, step: Step::Root };
+    pub const ROOT: Path<'static> = Path {
+        parent: None,
+        step: Step::Root,
+    };
 
     /// Returns the path of the member `name` of the object at this path.
     #[must_use]
     pub fn key(&'a self, name: &'a str) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Key(name) }
+        Path {
+            parent: Some(self),
+            step: Step::Key(name),
+        }
     }
 
     /// Returns the path of the element at `position` of the array at this path.
     #[must_use]
     pub fn index(&'a self, position: usize) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Index(position) }
+        Path {
+            parent: Some(self),
+            step: Step::Index(position),
+        }
     }
 
     fn is_root(&self) -> bool {
@@ -55,7 +64,9 @@ impl fmt::Display for Path<'_> {
         }
         match self.step {
             Step::Root => Ok(()),
-            Step::Key(name) if self.parent.is_some_and(|parent| !parent.is_root()) => write!(f, ".{name}"),
+            Step::Key(name) if self.parent.is_some_and(|parent| !parent.is_root()) => {
+                write!(f, ".{name}")
+            }
             Step::Key(name) => f.write_str(name),
             Step::Index(position) => write!(f, "[{position}]"),
         }

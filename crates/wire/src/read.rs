@@ -8,22 +8,27 @@ use crate::{Code, Path, Problem, Shape, Violations};
 
 /// Maximum nesting depth of arrays and objects in a document.
 pub const MAX_DEPTH: usize = 64;
-/// Maximum number of values in a document. Each takes tens of bytes in memory, even if written in two.
+/// Maximum number of values in a document. Each takes tens of bytes in memory, even if written in
+/// two.
 pub const MAX_VALUES: usize = 1_000_000;
 
 /// Deserializes a JSON object into `T`.
 ///
 /// # Errors
-/// Returns every reason why the document is not a `T`, with paths: only the syntax error if it is not valid JSON,
-/// otherwise every missing member and every value of a wrong type. Rules about values within their type are left to the
-/// validators.
+/// Returns every reason why the document is not a `T`, with paths: only the syntax error if it is
+/// not valid JSON, otherwise every missing member and every value of a wrong type. Rules about
+/// values within their type are left to the validators.
 pub fn read<T: DeserializeOwned + JsonSchema>(document: &[u8]) -> Result<T, Violations> {
     let extent = Extent::of(document);
     if extent.depth > MAX_DEPTH {
-        return Err(refusal(format!("The request body nests arrays and objects more than {MAX_DEPTH} deep.")));
+        return Err(refusal(format!(
+            "The request body nests arrays and objects more than {MAX_DEPTH} deep."
+        )));
     }
     if extent.values > MAX_VALUES {
-        return Err(refusal(format!("The request body has more than {MAX_VALUES} values.")));
+        return Err(refusal(format!(
+            "The request body has more than {MAX_VALUES} values."
+        )));
     }
     // Validating UTF-8 once here saves validating each string.
     let read = match std::str::from_utf8(document) {
@@ -35,13 +40,23 @@ pub fn read<T: DeserializeOwned + JsonSchema>(document: &[u8]) -> Result<T, Viol
 
 #[cold]
 fn explain<T: JsonSchema>(document: &[u8], error: &serde_json::Error) -> Violations {
-    let at = |error: &serde_json::Error| format!("line {}, column {}", error.line(), error.column());
+    let at =
+        |error: &serde_json::Error| format!("line {}, column {}", error.line(), error.column());
     match serde_json::from_slice::<Value>(document) {
-        Err(error) => refusal(format!("The request body is not valid JSON ({}).", at(&error))),
-        Ok(value) if !value.is_object() => refusal("The request body must be a JSON object.".to_owned()),
+        Err(error) => refusal(format!(
+            "The request body is not valid JSON ({}).",
+            at(&error)
+        )),
+        Ok(value) if !value.is_object() => {
+            refusal("The request body must be a JSON object.".to_owned())
+        }
         Ok(value) => {
             let found = Shape::of::<T>().diagnose(&value);
-            if found.is_empty() { refusal(format!("The request body is not valid: {error}.")) } else { found }
+            if found.is_empty() {
+                refusal(format!("The request body is not valid: {error}."))
+            } else {
+                found
+            }
         }
     }
 }
@@ -58,7 +73,8 @@ pub fn depth(document: &[u8]) -> usize {
     Extent::of(document).depth
 }
 
-/// The depth and number of values of a document, measured from its punctuation before any value is built.
+/// The depth and number of values of a document, measured from its punctuation before any value is
+/// built.
 struct Extent {
     depth: usize,
     /// An upper bound: each value but the first follows a comma or an opening bracket.
@@ -87,7 +103,10 @@ impl Extent {
                 _ => {}
             }
         }
-        Self { depth: deepest, values }
+        Self {
+            depth: deepest,
+            values,
+        }
     }
 }
 
@@ -120,8 +139,13 @@ mod tests {
     }
 
     fn messages(document: &str) -> Vec<String> {
-        let found = read::<Request>(document.as_bytes()).map(|_| ()).unwrap_err();
-        found.iter().map(|v| format!("{} {v}", v.code().as_str())).collect()
+        let found = read::<Request>(document.as_bytes())
+            .map(|_| ())
+            .unwrap_err();
+        found
+            .iter()
+            .map(|v| format!("{} {v}", v.code().as_str()))
+            .collect()
     }
 
     /// Every missing member and every value of a wrong type is reported with its path.
@@ -150,31 +174,57 @@ mod tests {
     /// An integer out of range of its field is rejected as such.
     #[test]
     fn j03_an_integer_that_no_field_holds_is_not_called_a_decimal_number() {
-        for number in ["9223372036854775808", "18446744073709551616", "-18446744073709551616"] {
+        for number in [
+            "9223372036854775808",
+            "18446744073709551616",
+            "-18446744073709551616",
+        ] {
             let found = messages(&format!(r#"{{"model":"m","input":"","limit":{number}}}"#));
-            assert!(found[0].ends_with("expected an integer, but got an integer out of range instead."), "{found:?}");
+            assert!(
+                found[0].ends_with("expected an integer, but got an integer out of range instead."),
+                "{found:?}"
+            );
         }
     }
 
     #[test]
     fn what_is_not_an_object_is_reported_as_such() {
-        assert_eq!(messages("{"), ["invalid_json The request body is not valid JSON (line 1, column 1)."]);
-        assert_eq!(messages("[]"), ["invalid_json The request body must be a JSON object."]);
+        assert_eq!(
+            messages("{"),
+            ["invalid_json The request body is not valid JSON (line 1, column 1)."]
+        );
+        assert_eq!(
+            messages("[]"),
+            ["invalid_json The request body must be a JSON object."]
+        );
         assert_eq!(
             messages(r#"{"model":"a","model":"b","input":""}"#),
-            ["invalid_json The request body is not valid: duplicate field `model` at line 1 column 20.",]
+            [
+                "invalid_json The request body is not valid: duplicate field `model` at line 1 column 20.",
+            ]
         );
     }
 
     /// Deep nesting is rejected before any value is built.
     #[test]
     fn j02_deep_nesting_is_refused_before_anything_is_built() {
-        let deep = |n: usize| format!(r#"{{"model":"m","input":"","x":{}{}}}"#, "[".repeat(n), "]".repeat(n));
+        let deep = |n: usize| {
+            format!(
+                r#"{{"model":"m","input":"","x":{}{}}}"#,
+                "[".repeat(n),
+                "]".repeat(n)
+            )
+        };
         assert!(read::<Request>(deep(63).as_bytes()).is_ok());
         assert!(messages(&deep(64))[0].contains("more than 64 deep"));
         assert!(messages(&"[".repeat(1_000_000))[0].contains("more than 64 deep"));
         assert!(read::<Request>(br#"{"model":"[[[\"[","input":""}"#).is_ok());
-        assert!(read::<Request>(format!(r#"{{"model":"\"{}","input":""}}"#, "[".repeat(100)).as_bytes()).is_ok());
+        assert!(
+            read::<Request>(
+                format!(r#"{{"model":"\"{}","input":""}}"#, "[".repeat(100)).as_bytes()
+            )
+            .is_ok()
+        );
     }
 
     /// Documents nested up to the limit are read on a small stack; deeper ones are rejected.
@@ -183,26 +233,43 @@ mod tests {
         let work = || {
             for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
                 let deep = |n: usize| {
-                    format!(r#"{{"model":"m","input":"","x":{}1{}}}"#, open.repeat(n), close.repeat(n)).into_bytes()
+                    format!(
+                        r#"{{"model":"m","input":"","x":{}1{}}}"#,
+                        open.repeat(n),
+                        close.repeat(n)
+                    )
+                    .into_bytes()
                 };
-                let read_and_format = |n: usize| read::<Deep>(&deep(n)).map(|found| format!("{found:?}").len());
+                let read_and_format =
+                    |n: usize| read::<Deep>(&deep(n)).map(|found| format!("{found:?}").len());
                 assert!(read_and_format(63).is_ok());
                 for n in [64, 65, 128, 129, 1_000_000] {
                     assert!(read_and_format(n).is_err(), "{n}");
                 }
             }
         };
-        std::thread::Builder::new().stack_size(256 << 10).spawn(work).unwrap().join().unwrap();
+        std::thread::Builder::new()
+            .stack_size(256 << 10)
+            .spawn(work)
+            .unwrap()
+            .join()
+            .unwrap();
     }
 
-    /// Documents with too many values are rejected before any value is built, and the number of reported errors is
-    /// capped.
+    /// Documents with too many values are rejected before any value is built, and the number of
+    /// reported errors is capped.
     #[test]
     fn j08_values_are_counted_and_findings_are_few() {
-        let with = |value: &str, n: usize| format!(r#"{{"model":"m","input":[{}0]}}"#, format!("{value},").repeat(n));
+        let with = |value: &str, n: usize| {
+            format!(
+                r#"{{"model":"m","input":[{}0]}}"#,
+                format!("{value},").repeat(n)
+            )
+        };
         assert!(messages(&with("0", MAX_VALUES))[0].contains("more than 1000000 values"));
         assert!(messages(&with("[]", MAX_VALUES / 2))[0].contains("more than 1000000 values"));
-        // Four are counted besides the list: the document, its object, the list itself and the comma before it.
+        // Four are counted besides the list: the document, its object, the list itself and the
+        // comma before it.
         assert!(messages(&with("0", MAX_VALUES - 3))[0].contains("more than 1000000 values"));
         assert_eq!(messages(&with("0", MAX_VALUES - 4)).len(), 100);
         let text = format!(r#"{{"model":"{}","input":""}}"#, "[,".repeat(MAX_VALUES));

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 /// A set of edits to one JSON document, located by path and applied together.
 ///
-/// The document must have been accepted by a JSON parser. Edits whose path does not exist have no effect.
+/// The document must have been accepted by a JSON parser. Edits whose path does not exist have no
+/// effect.
 ///
 /// ```
 /// let document = br#"{"n": 1.50, "model" : "mine","metadata":{"a":1}}"#;
@@ -24,36 +25,52 @@ impl<'a> Splice<'a> {
     /// Creates an empty set of edits to `document`.
     #[must_use]
     pub fn new(document: &'a [u8]) -> Self {
-        Self { document, edits: Vec::new() }
+        Self {
+            document,
+            edits: Vec::new(),
+        }
     }
 
-    /// Replaces the value at `path`, a chain of member names, with the JSON text `value`. Returns true if it exists.
+    /// Replaces the value at `path`, a chain of member names, with the JSON text `value`. Returns
+    /// true if it exists.
     pub fn replace(&mut self, path: &[&str], value: &[u8]) -> bool {
-        let Some(range) = find(self.document, path) else { return false };
+        let Some(range) = find(self.document, path) else {
+            return false;
+        };
         self.edit(range, value.to_vec());
         true
     }
 
-    /// Sets the top-level member `name` to the JSON text `value`, adding it as the first member if absent.
+    /// Sets the top-level member `name` to the JSON text `value`, adding it as the first member if
+    /// absent.
     pub fn set(&mut self, name: &str, value: &[u8]) {
         if self.replace(&[name], value) {
             return;
         }
-        let Some(start) = enter(self.document, &[]) else { return };
-        let comma = Members::new(self.document, start).next().map_or("", |_| ",");
+        let Some(start) = enter(self.document, &[]) else {
+            return;
+        };
+        let comma = Members::new(self.document, start)
+            .next()
+            .map_or("", |_| ",");
         let name = serde_json::Value::from(name);
         let member = [format!("{name}:").as_bytes(), value, comma.as_bytes()].concat();
         self.edit(start..start, member);
     }
 
-    /// Removes the members with the given names from the object at `path`, each with its separating comma. Call it at
-    /// most once per object. Returns true if any member was found.
+    /// Removes the members with the given names from the object at `path`, each with its separating
+    /// comma. Call it at most once per object. Returns true if any member was found.
     pub fn remove(&mut self, path: &[&str], names: &[&str]) -> bool {
-        let Some(start) = enter(self.document, path) else { return false };
+        let Some(start) = enter(self.document, path) else {
+            return false;
+        };
         let mut found = false;
         let mut kept = false;
         for member in Members::new(self.document, start) {
-            if !names.iter().any(|name| is_name(&self.document[member.name.clone()], name)) {
+            if !names
+                .iter()
+                .any(|name| is_name(&self.document[member.name.clone()], name))
+            {
                 kept = true;
                 continue;
             }
@@ -95,16 +112,29 @@ impl<'a> Splice<'a> {
     /// Returns the edited document in pieces, so that large parts need not be copied.
     pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
         let starts = std::iter::once(0).chain(self.edits.iter().map(|(range, _)| range.end));
-        let ends = self.edits.iter().map(|(range, _)| range.start).chain([self.document.len()]);
-        let new = self.edits.iter().map(|(_, value)| Piece::New(value)).map(Some).chain([None]);
+        let ends = self
+            .edits
+            .iter()
+            .map(|(range, _)| range.start)
+            .chain([self.document.len()]);
+        let new = self
+            .edits
+            .iter()
+            .map(|(_, value)| Piece::New(value))
+            .map(Some)
+            .chain([None]);
         let kept = starts.zip(ends).map(|(start, end)| Piece::Kept(start..end));
-        kept.zip(new).flat_map(|(kept, new)| [Some(kept), new]).flatten()
+        kept.zip(new)
+            .flat_map(|(kept, new)| [Some(kept), new])
+            .flatten()
     }
 
     fn edit(&mut self, range: Range<usize>, value: Vec<u8>) {
         let overlaps = |other: &Range<usize>| other.start < range.end && range.start < other.end;
         if !self.edits.iter().any(|(other, _)| overlaps(other)) {
-            let at = self.edits.partition_point(|(other, _)| other.start < range.start);
+            let at = self
+                .edits
+                .partition_point(|(other, _)| other.start < range.start);
             self.edits.insert(at, (range, value));
         }
     }
@@ -124,12 +154,18 @@ fn find(document: &[u8], path: &[&str]) -> Option<Range<usize>> {
     let (last, object) = path.split_last()?;
     let start = enter(document, object)?;
     let matches = |member: &Member| is_name(&document[member.name.clone()], last);
-    Members::new(document, start).find(matches).map(|member| member.value)
+    Members::new(document, start)
+        .find(matches)
+        .map(|member| member.value)
 }
 
 /// Returns the position after the opening brace of the object at `path`.
 fn enter(document: &[u8], path: &[&str]) -> Option<usize> {
-    let at = if path.is_empty() { 0 } else { find(document, path)?.start };
+    let at = if path.is_empty() {
+        0
+    } else {
+        find(document, path)?.start
+    };
     Scanner { document, at }.object()
 }
 
@@ -152,7 +188,14 @@ struct Members<'a> {
 
 impl<'a> Members<'a> {
     fn new(document: &'a [u8], start: usize) -> Self {
-        Self { scanner: Scanner { document, at: start }, comma: None, ended: false }
+        Self {
+            scanner: Scanner {
+                document,
+                at: start,
+            },
+            comma: None,
+            ended: false,
+        }
     }
 
     fn member(&mut self) -> Option<Member> {
@@ -168,7 +211,12 @@ impl<'a> Members<'a> {
         };
         self.comma = Some(end);
         self.ended = next == end;
-        Some(Member { comma, name, value, next })
+        Some(Member {
+            comma,
+            name,
+            value,
+            next,
+        })
     }
 }
 
@@ -189,7 +237,8 @@ impl Iterator for Members<'_> {
 fn is_name(key: &[u8], name: &str) -> bool {
     let inner = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
     inner == name.as_bytes()
-        || memchr::memchr(b'\\', inner).is_some() && serde_json::from_slice::<String>(key).is_ok_and(|key| key == name)
+        || memchr::memchr(b'\\', inner).is_some()
+            && serde_json::from_slice::<String>(key).is_ok_and(|key| key == name)
 }
 
 /// A minimal tokenizer. It assumes valid JSON and returns `None` where the document is not.
@@ -208,7 +257,11 @@ impl Scanner<'_> {
     /// Returns the start of the next token.
     fn at_next(&self) -> usize {
         let rest = &self.document[self.at..];
-        self.at + rest.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(rest.len())
+        self.at
+            + rest
+                .iter()
+                .position(|byte| !byte.is_ascii_whitespace())
+                .unwrap_or(rest.len())
     }
 
     /// Consumes and returns the next byte that is not white space.
@@ -230,7 +283,8 @@ impl Scanner<'_> {
         Some(start..self.at)
     }
 
-    /// Skips the rest of a string after its opening quote. Uses memchr because base64 images are long strings.
+    /// Skips the rest of a string after its opening quote. Uses memchr because base64 images are
+    /// long strings.
     fn rest_of_string(&mut self) -> Option<()> {
         loop {
             let found = memchr::memchr2(b'"', b'\\', &self.document[self.at..])?;
@@ -252,7 +306,8 @@ impl Scanner<'_> {
             b'{' | b'[' => self.rest_of_nested()?,
             _ => {
                 let rest = &self.document[self.at..];
-                let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace();
+                let is_end =
+                    |byte: &u8| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace();
                 self.at += rest.iter().position(is_end)?;
             }
         }
@@ -325,7 +380,10 @@ mod tests {
 
     #[test]
     fn a_name_may_be_written_with_escapes() {
-        assert_eq!(replaced(r#"{"mod\u0065l":1}"#, &["model"], "2"), r#"{"mod\u0065l":2}"#);
+        assert_eq!(
+            replaced(r#"{"mod\u0065l":1}"#, &["model"], "2"),
+            r#"{"mod\u0065l":2}"#
+        );
     }
 
     #[test]
@@ -333,7 +391,10 @@ mod tests {
         assert_eq!(without(r#"{"a":1}"#, &["a"]), "{}");
         assert_eq!(without(r#"{ "a":1 , "b":2}"#, &["a"]), r#"{ "b":2}"#);
         assert_eq!(without(r#"{"a":1 , "b":2 }"#, &["b"]), r#"{"a":1  }"#);
-        assert_eq!(without(r#"{"a":1,"b":2,"c":3}"#, &["b"]), r#"{"a":1,"c":3}"#);
+        assert_eq!(
+            without(r#"{"a":1,"b":2,"c":3}"#, &["b"]),
+            r#"{"a":1,"c":3}"#
+        );
         assert_eq!(without(r#"{"a":1,"b":2,"c":3}"#, &["b", "c"]), r#"{"a":1}"#);
         assert_eq!(without(r#"{"a":1,"b":2,"c":3}"#, &["b", "a"]), r#"{"c":3}"#);
         assert_eq!(without(r#"{"a":1,"b":2,"c":3}"#, &["c", "a"]), r#"{"b":2}"#);
@@ -342,7 +403,18 @@ mod tests {
 
     #[test]
     fn what_is_no_json_is_left_alone() {
-        for document in ["", "{", "{\"a", "{\"a\\", "{\"a\"", "{\"a\":", "{\"a\":\"", "{\"a\":[", "[1]", "{\"a\":1"] {
+        for document in [
+            "",
+            "{",
+            "{\"a",
+            "{\"a\\",
+            "{\"a\"",
+            "{\"a\":",
+            "{\"a\":\"",
+            "{\"a\":[",
+            "[1]",
+            "{\"a\":1",
+        ] {
             assert_eq!(replaced(document, &["a"], "2"), document);
             assert_eq!(without(document, &["a"]), document);
         }

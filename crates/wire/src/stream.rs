@@ -17,8 +17,14 @@ pub struct EventError {
 ///
 /// # Errors
 /// Returns an error if the data is not the JSON of a `T`.
-pub fn read_event<T: DeserializeOwned>(protocol: &'static str, data: &str) -> Result<T, EventError> {
-    serde_json::from_str(data).map_err(|error| EventError { protocol, fault: json_fault(&error) })
+pub fn read_event<T: DeserializeOwned>(
+    protocol: &'static str,
+    data: &str,
+) -> Result<T, EventError> {
+    serde_json::from_str(data).map_err(|error| EventError {
+        protocol,
+        fault: json_fault(&error),
+    })
 }
 
 impl fmt::Display for EventError {
@@ -47,4 +53,7 @@ impl<O: fmt::Display, F: fmt::Display> fmt::Display for StreamError<O, F> {
     }
 }
 
-impl<O: fmt::Debug + fmt::Display, F: fmt::Debug + fmt::Display> std::error::Error for StreamError<O, F> {}
+impl<O: fmt::Debug + fmt::Display, F: fmt::Debug + fmt::Display> std::error::Error
+    for StreamError<O, F>
+{
+}

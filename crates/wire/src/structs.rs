@@ -2,11 +2,13 @@
 
 /// Declares structs of a JSON API that keep unrecognized fields.
 ///
-/// The structs are `#[non_exhaustive]`, because such APIs keep adding fields. Each has the usual derives and:
+/// The structs are `#[non_exhaustive]`, because such APIs keep adding fields. Each has the usual
+/// derives and:
 ///
 /// - the field `extra`, which keeps the fields that are not declared,
 /// - `skip_serializing_if` for each field whose type is written as `Option<…>`,
-/// - `new`, which takes all other fields and leaves out the optional ones. A struct without other fields has no `new`.
+/// - `new`, which takes all other fields and leaves out the optional ones. A struct without other
+///   fields has no `new`.
 ///
 /// ```
 /// sluicegate_wire::open_structs! {
@@ -33,8 +35,8 @@ macro_rules! open_structs {
 
 /// Declares structs of a JSON API that ignore unrecognized fields.
 ///
-/// Otherwise they are like those of [`open_structs!`](crate::open_structs). Only JSON objects are deserialized, as by
-/// [`objects!`](crate::objects).
+/// Otherwise they are like those of [`open_structs!`](crate::open_structs). Only JSON objects are
+/// deserialized, as by [`objects!`](crate::objects).
 #[macro_export]
 macro_rules! closed_structs {
     ($($(#[$meta:meta])* pub struct $name:ident { $($fields:tt)* })+) => {
@@ -42,7 +44,8 @@ macro_rules! closed_structs {
     };
 }
 
-/// Declares one struct. The first two rules move one field at a time to the lists of all, required and optional fields.
+/// Declares one struct. The first two rules move one field at a time to the lists of all, required
+/// and optional fields.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! wire_struct {

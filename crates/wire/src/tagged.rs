@@ -7,19 +7,21 @@ use std::marker::PhantomData;
 use schemars::{Schema, json_schema};
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, MapDeserializer};
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, IntoDeserializer, MapAccess, Visitor};
+use serde::de::{
+    DeserializeSeed, Deserializer, Error, IgnoredAny, IntoDeserializer, MapAccess, Visitor,
+};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// Declares an enum of objects distinguished by a tag member, with `Other` for unknown kinds.
 ///
-/// Unlike serde's internally tagged enums it preserves unknown kinds completely, parses in one pass if the tag comes
-/// first, supports raw JSON inside variants, and rejects a repeated tag. A known kind with an invalid field is an error
-/// and never falls back to `Other`.
+/// Unlike serde's internally tagged enums it preserves unknown kinds completely, parses in one pass
+/// if the tag comes first, supports raw JSON inside variants, and rejects a repeated tag. A known
+/// kind with an invalid field is an error and never falls back to `Other`.
 ///
-/// An optional `untagged` clause determines the kind of an object whose tag is absent or `null`. It is either a block
-/// that returns the kind, or a list of members of which the first one present determines the kind. With such a list, an
-/// object with none of them has the unknown kind `""`.
+/// An optional `untagged` clause determines the kind of an object whose tag is absent or `null`. It
+/// is either a block that returns the kind, or a list of members of which the first one present
+/// determines the kind. With such a list, an object with none of them has the unknown kind `""`.
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};
@@ -148,7 +150,9 @@ impl Entries<'_> {
     }
 
     fn remove(&mut self, name: &'static str) -> Result<Option<String>, serde_json::Error> {
-        let Some(at) = self.0.iter().position(|(key, _)| key == name) else { return Ok(None) };
+        let Some(at) = self.0.iter().position(|(key, _)| key == name) else {
+            return Ok(None);
+        };
         let (_, Text(value)) = self.0.remove(at);
         if self.has(name) {
             return Err(Error::duplicate_field(name));
@@ -158,7 +162,10 @@ impl Entries<'_> {
 
     fn read<T: Tagged>(mut self) -> Result<T, serde_json::Error> {
         let tag = self.remove(T::TAG)?;
-        let kind = tag.as_deref().or_else(|| T::untagged(&self)).ok_or_else(|| Error::missing_field(T::TAG))?;
+        let kind = tag
+            .as_deref()
+            .or_else(|| T::untagged(&self))
+            .ok_or_else(|| Error::missing_field(T::TAG))?;
         let mut members = Vec::with_capacity(self.0.len());
         for (key, Text(value)) in &self.0 {
             members.push((key.as_str(), serde_json::from_str::<&RawValue>(value)?));
@@ -170,7 +177,8 @@ impl Entries<'_> {
 /// Deserializes an object whose kind is determined by its tag member.
 ///
 /// # Errors
-/// Returns an error if the value is not an object, has no kind, repeats its tag, or does not match its kind.
+/// Returns an error if the value is not an object, has no kind, repeats its tag, or does not match
+/// its kind.
 pub fn read_tagged<'de, T: Tagged, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     from.deserialize_map(TaggedVisitor(PhantomData))
 }
@@ -180,7 +188,11 @@ pub fn read_tagged<'de, T: Tagged, D: Deserializer<'de>>(from: D) -> Result<T, D
 /// # Errors
 /// Returns an error if the members are not valid JSON.
 #[doc(hidden)]
-pub fn read_unknown<'de, D: Deserializer<'de>>(tag: &str, kind: &str, members: D) -> Result<crate::Object, D::Error> {
+pub fn read_unknown<'de, D: Deserializer<'de>>(
+    tag: &str,
+    kind: &str,
+    members: D,
+) -> Result<crate::Object, D::Error> {
     let mut object = crate::Object::deserialize(members)?;
     object.shift_insert(0, tag.to_owned(), Value::from(kind));
     Ok(object)
@@ -204,7 +216,10 @@ pub fn tagged_schema(
     let mut branches = untagged_schemas(tag, &kinds, markers);
     let branch = |(kind, mut schema): (&'static str, Schema)| {
         schema.insert("type".to_owned(), "object".into());
-        schema.insert("properties".to_owned(), serde_json::json!({ tag: { "const": kind } }));
+        schema.insert(
+            "properties".to_owned(),
+            serde_json::json!({ tag: { "const": kind } }),
+        );
         if !untagged.contains(&kind) {
             schema.insert("required".to_owned(), serde_json::json!([tag]));
         }
@@ -214,17 +229,23 @@ pub fn tagged_schema(
     json_schema!({ "anyOf": branches })
 }
 
-/// Builds the branches of objects without a tag: one for each marker member, and one for objects without any marker.
+/// Builds the branches of objects without a tag: one for each marker member, and one for objects
+/// without any marker.
 fn untagged_schemas(tag: &str, kinds: &[(&str, Schema)], markers: &[(&str, &str)]) -> Vec<Schema> {
     let without = |markers: &[(&str, &str)]| {
         let mut properties = serde_json::json!({ tag: { "const": null } });
-        markers.iter().for_each(|(marker, _)| properties[marker] = false.into());
+        markers
+            .iter()
+            .for_each(|(marker, _)| properties[marker] = false.into());
         properties
     };
     let mut branches = Vec::new();
     for (i, (marker, implied)) in markers.iter().enumerate() {
-        let mut schema =
-            kinds.iter().find(|(kind, _)| kind == implied).map(|(_, schema)| schema.clone()).unwrap_or_default();
+        let mut schema = kinds
+            .iter()
+            .find(|(kind, _)| kind == implied)
+            .map(|(_, schema)| schema.clone())
+            .unwrap_or_default();
         schema.insert("type".to_owned(), "object".into());
         schema.insert("properties".to_owned(), without(&markers[..i]));
         schema.insert("required".to_owned(), serde_json::json!([marker]));
@@ -250,9 +271,14 @@ impl<'de, T: Tagged> Visitor<'de> for TaggedVisitor<T> {
         match map.next_key::<Key<'de>>()? {
             Some(key) if key.0 == T::TAG => {
                 if let Some(kind) = map.next_value::<Option<Key<'de>>>()? {
-                    return T::read(&kind.0, MapAccessDeserializer::new(Rest { map, tag: T::TAG }));
+                    return T::read(
+                        &kind.0,
+                        MapAccessDeserializer::new(Rest { map, tag: T::TAG }),
+                    );
                 }
-                entries.0.push((T::TAG.to_owned(), Text(Cow::Borrowed("null"))));
+                entries
+                    .0
+                    .push((T::TAG.to_owned(), Text(Cow::Borrowed("null"))));
             }
             Some(key) => entries.0.push((key.0.into_owned(), map.next_value()?)),
             None => {}
@@ -273,7 +299,10 @@ struct Rest<A> {
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Rest<A> {
     type Error = A::Error;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, A::Error> {
         match self.map.next_key::<Key<'de>>()? {
             None => Ok(None),
             Some(key) if key.0 == self.tag => Err(Error::duplicate_field(self.tag)),
@@ -286,8 +315,8 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Rest<A> {
     }
 }
 
-/// The raw text of a value, borrowed from the input where possible. With nested objects, each level is kept until the
-/// enclosing one has been parsed, so copies would add up per level.
+/// The raw text of a value, borrowed from the input where possible. With nested objects, each level
+/// is kept until the enclosing one has been parsed, so copies would add up per level.
 #[derive(Debug)]
 struct Text<'de>(Cow<'de, str>);
 
@@ -319,9 +348,9 @@ impl<'de> Visitor<'de> for TextVisitor {
 
 /// The name by which `RawValue` requests raw text from `serde_json`.
 ///
-/// The public types are either `&RawValue`, which fails on a source that cannot lend, or `Box<RawValue>`, which always
-/// copies. The name is private to `serde_json`, so it is an optimization only: with a version that has another one, texts
-/// are copied.
+/// The public types are either `&RawValue`, which fails on a source that cannot lend, or
+/// `Box<RawValue>`, which always copies. The name is private to `serde_json`, so it is an
+/// optimization only: with a version that has another one, texts are copied.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 /// A string, borrowed from the input where possible.
@@ -371,10 +400,13 @@ mod tests {
 
     #[test]
     fn the_place_of_the_tag_does_not_matter() {
-        let first = read(r#"{"type":"call","name":"a","parameters":{"z":1.50,"a":1},"x":[1]}"#).unwrap();
-        let last = read(r#"{"name":"a","parameters":{"z":1.50,"a":1},"x":[1],"type":"call"}"#).unwrap();
+        let first =
+            read(r#"{"type":"call","name":"a","parameters":{"z":1.50,"a":1},"x":[1]}"#).unwrap();
+        let last =
+            read(r#"{"name":"a","parameters":{"z":1.50,"a":1},"x":[1],"type":"call"}"#).unwrap();
         let none = read(r#"{"name":"a","parameters":{"z":1.50,"a":1},"x":[1]}"#).unwrap();
-        let null = read(r#"{"type":null,"name":"a","parameters":{"z":1.50,"a":1},"x":[1]}"#).unwrap();
+        let null =
+            read(r#"{"type":null,"name":"a","parameters":{"z":1.50,"a":1},"x":[1]}"#).unwrap();
         assert_eq!(first, last);
         assert_eq!(first, none);
         assert_eq!(first, null);
@@ -386,30 +418,56 @@ mod tests {
         );
     }
 
-    /// Objects are read from borrowed and owned sources alike. A borrowed source is not copied to find the tag.
+    /// Objects are read from borrowed and owned sources alike. A borrowed source is not copied to
+    /// find the tag.
     #[test]
     fn every_source_of_json_is_read() {
         let text = r#"{"name":"a","parameters":{"z":1.50,"a":"\n"},"type":"call"}"#;
         let read = read(text).unwrap();
-        assert_eq!(serde_json::from_slice::<Item>(text.as_bytes()).unwrap(), read);
-        assert_eq!(serde_json::from_reader::<_, Item>(text.as_bytes()).unwrap(), read);
-        assert_eq!(serde_json::from_value::<Item>(serde_json::from_str(text).unwrap()).unwrap(), read);
+        assert_eq!(
+            serde_json::from_slice::<Item>(text.as_bytes()).unwrap(),
+            read
+        );
+        assert_eq!(
+            serde_json::from_reader::<_, Item>(text.as_bytes()).unwrap(),
+            read
+        );
+        assert_eq!(
+            serde_json::from_value::<Item>(serde_json::from_str(text).unwrap()).unwrap(),
+            read
+        );
         let Text(borrowed) = serde_json::from_str(r#" {"a": 1} "#).unwrap();
-        assert!(matches!(borrowed, Cow::Borrowed(r#"{"a": 1}"#)), "{borrowed:?}");
+        assert!(
+            matches!(borrowed, Cow::Borrowed(r#"{"a": 1}"#)),
+            "{borrowed:?}"
+        );
     }
 
     #[test]
     fn texts_are_copied_where_the_private_name_is_unknown() {
         let mut from = serde_json::Deserializer::from_str(r#" {"a": 1} "#);
-        let Text(copied) = from.deserialize_newtype_struct("another", TextVisitor).unwrap();
-        assert!(matches!(&copied, Cow::Owned(text) if text == r#"{"a": 1}"#), "{copied:?}");
+        let Text(copied) = from
+            .deserialize_newtype_struct("another", TextVisitor)
+            .unwrap();
+        assert!(
+            matches!(&copied, Cow::Owned(text) if text == r#"{"a": 1}"#),
+            "{copied:?}"
+        );
     }
 
     #[test]
     fn unknown_kinds_are_kept_whole() {
-        for text in [r#"{"type":"new","b":1,"a":{"c":null}}"#, r#"{"b":1,"type":"new"}"#] {
-            let Ok(Item::Other(members)) = read(text) else { panic!("{text}") };
-            assert_eq!(Value::Object(members), serde_json::from_str::<Value>(text).unwrap());
+        for text in [
+            r#"{"type":"new","b":1,"a":{"c":null}}"#,
+            r#"{"b":1,"type":"new"}"#,
+        ] {
+            let Ok(Item::Other(members)) = read(text) else {
+                panic!("{text}")
+            };
+            assert_eq!(
+                Value::Object(members),
+                serde_json::from_str::<Value>(text).unwrap()
+            );
         }
     }
 
@@ -423,11 +481,23 @@ mod tests {
             (r#"{"name":"a"}"#, ""),
             (r#"{"b":1}"#, ""),
             (r#"{"type":"new","name":1}"#, ""),
-            (r#"{"name":1}"#, "Invalid type for 'name': expected a string, but got an integer instead."),
+            (
+                r#"{"name":1}"#,
+                "Invalid type for 'name': expected a string, but got an integer instead.",
+            ),
             (r#"{"type":"call"}"#, "Missing required parameter: 'name'."),
-            (r#"{"type":1,"name":"a"}"#, "Invalid type for 'type': expected a string, but got an integer instead."),
+            (
+                r#"{"type":1,"name":"a"}"#,
+                "Invalid type for 'type': expected a string, but got an integer instead.",
+            ),
         ] {
-            assert_eq!(shape.diagnose(&serde_json::from_str(text).unwrap()).to_string(), expected, "{text}");
+            assert_eq!(
+                shape
+                    .diagnose(&serde_json::from_str(text).unwrap())
+                    .to_string(),
+                expected,
+                "{text}"
+            );
             assert_eq!(read(text).is_ok(), expected.is_empty(), "{text}");
         }
     }
@@ -443,7 +513,10 @@ mod tests {
             r#"{"type":null,"name":"a","type":"call"}"#,
             r#"{"name":"a","name":"b","type":"call"}"#,
         ] {
-            assert!(read(text).unwrap_err().contains("duplicate field"), "{text}");
+            assert!(
+                read(text).unwrap_err().contains("duplicate field"),
+                "{text}"
+            );
         }
         assert!(read("{}").unwrap_err().contains("missing field `type`"));
         assert!(read(r#"{"type":1}"#).is_err() && read("[]").is_err() && read("\"call\"").is_err());

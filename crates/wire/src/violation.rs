@@ -87,7 +87,11 @@ impl Problem {
         match self {
             Self::Missing => Code::MissingRequiredParameter,
             Self::Type { .. } => Code::InvalidType,
-            Self::Range { limit, found, integer: true } if found < limit => Code::IntegerBelowMinValue,
+            Self::Range {
+                limit,
+                found,
+                integer: true,
+            } if found < limit => Code::IntegerBelowMinValue,
             Self::Range { integer: true, .. } => Code::IntegerAboveMaxValue,
             Self::Range { .. } | Self::Word { .. } | Self::Name { .. } => Code::InvalidValue,
             Self::EmptyArray => Code::EmptyArray,
@@ -123,16 +127,33 @@ impl fmt::Display for Violation {
         match &self.problem {
             Problem::Missing => write!(f, "Missing required parameter: '{param}'."),
             Problem::Type { expected, found } => {
-                write!(f, "Invalid type for '{param}': expected {expected}, but got {found} instead.")
+                write!(
+                    f,
+                    "Invalid type for '{param}': expected {expected}, but got {found} instead."
+                )
             }
-            Problem::Range { limit, found, integer } => {
+            Problem::Range {
+                limit,
+                found,
+                integer,
+            } => {
                 let kind = if *integer { "integer" } else { "number" };
-                let (side, sign) = if found < limit { ("below minimum", ">=") } else { ("above maximum", "<=") };
+                let (side, sign) = if found < limit {
+                    ("below minimum", ">=")
+                } else {
+                    ("above maximum", "<=")
+                };
                 write!(f, "Invalid '{param}': {kind} {side} value. ")?;
-                write!(f, "Expected a value {sign} {limit}, but got {found} instead.")
+                write!(
+                    f,
+                    "Expected a value {sign} {limit}, but got {found} instead."
+                )
             }
             Problem::EmptyArray => {
-                write!(f, "Invalid '{param}': empty array. Expected an array with at least 1 entry, but got none.")
+                write!(
+                    f,
+                    "Invalid '{param}': empty array. Expected an array with at least 1 entry, but got none."
+                )
             }
             Problem::StringTooLong { maximum, found } => write!(
                 f,
@@ -145,7 +166,11 @@ impl fmt::Display for Violation {
                 )
             }
             Problem::Word { found, accepted } => {
-                write!(f, "Invalid value for '{param}': '{found}'. Supported values are: '{}'.", accepted.join("', '"))
+                write!(
+                    f,
+                    "Invalid value for '{param}': '{found}'. Supported values are: '{}'.",
+                    accepted.join("', '")
+                )
             }
             Problem::Name { maximum } => write!(
                 f,
@@ -156,7 +181,8 @@ impl fmt::Display for Violation {
     }
 }
 
-/// The validation errors of a request, in the order found: the first hundred in full, and the total number.
+/// The validation errors of a request, in the order found: the first hundred in full, and the total
+/// number.
 ///
 /// The cap bounds memory: a small document could otherwise produce an error for every few bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -171,7 +197,10 @@ impl Violations {
         if self.is_full() {
             self.more += 1;
         } else {
-            self.kept.push(Violation { param: path.to_string(), problem });
+            self.kept.push(Violation {
+                param: path.to_string(),
+                problem,
+            });
         }
     }
 
@@ -211,19 +240,58 @@ impl Violations {
     }
 
     /// Checks an integer against an inclusive range; `None` is accepted.
-    pub fn check_integer(&mut self, path: &Path<'_>, value: Option<i64>, minimum: i64, maximum: i64) {
-        self.check_range(path, value.map(|value| value as f64), minimum as f64, maximum as f64, true);
+    pub fn check_integer(
+        &mut self,
+        path: &Path<'_>,
+        value: Option<i64>,
+        minimum: i64,
+        maximum: i64,
+    ) {
+        self.check_range(
+            path,
+            value.map(|value| value as f64),
+            minimum as f64,
+            maximum as f64,
+            true,
+        );
     }
 
     /// Checks a number against an inclusive range; `None` is accepted.
-    pub fn check_number(&mut self, path: &Path<'_>, value: Option<f64>, minimum: f64, maximum: f64) {
+    pub fn check_number(
+        &mut self,
+        path: &Path<'_>,
+        value: Option<f64>,
+        minimum: f64,
+        maximum: f64,
+    ) {
         self.check_range(path, value, minimum, maximum, false);
     }
 
-    fn check_range(&mut self, path: &Path<'_>, value: Option<f64>, minimum: f64, maximum: f64, integer: bool) {
+    fn check_range(
+        &mut self,
+        path: &Path<'_>,
+        value: Option<f64>,
+        minimum: f64,
+        maximum: f64,
+        integer: bool,
+    ) {
         match value {
-            Some(found) if found < minimum => self.add(path, Problem::Range { limit: minimum, found, integer }),
-            Some(found) if found > maximum => self.add(path, Problem::Range { limit: maximum, found, integer }),
+            Some(found) if found < minimum => self.add(
+                path,
+                Problem::Range {
+                    limit: minimum,
+                    found,
+                    integer,
+                },
+            ),
+            Some(found) if found > maximum => self.add(
+                path,
+                Problem::Range {
+                    limit: maximum,
+                    found,
+                    integer,
+                },
+            ),
             _ => {}
         }
     }
@@ -246,7 +314,10 @@ impl Violations {
     /// Checks that a JSON Schema is an object; `None` is accepted.
     pub fn check_schema(&mut self, path: &Path<'_>, schema: Option<&Json>) {
         if schema.is_some_and(|schema| !schema.is_object()) {
-            self.invalid(path, format!("Invalid '{path}': expected a JSON Schema object."));
+            self.invalid(
+                path,
+                format!("Invalid '{path}': expected a JSON Schema object."),
+            );
         }
     }
 
@@ -278,7 +349,11 @@ impl Violations {
     /// # Errors
     /// Returns the violations if there are any.
     pub fn or<T>(self, value: T) -> Result<T, Self> {
-        if self.is_empty() { Ok(value) } else { Err(self) }
+        if self.is_empty() {
+            Ok(value)
+        } else {
+            Err(self)
+        }
     }
 
     /// Returns true if there are no violations.
@@ -304,11 +379,16 @@ impl Violations {
         self.kept.iter()
     }
 
-    /// Converts the list to one error. The first violation determines `code` and `param`; `format` words each one.
+    /// Converts the list to one error. The first violation determines `code` and `param`; `format`
+    /// words each one.
     #[must_use]
     pub fn into_error(self, format: impl Fn(&Violation) -> String) -> ApiError {
         let Some(first) = self.first() else {
-            return ApiError::new(ErrorKind::InvalidRequest, Code::InvalidValue.as_str(), "The request is not valid.");
+            return ApiError::new(
+                ErrorKind::InvalidRequest,
+                Code::InvalidValue.as_str(),
+                "The request is not valid.",
+            );
         };
         let messages: Vec<String> = self.iter().take(MAX_REPORTED).map(format).collect();
         let more = match self.len().saturating_sub(MAX_REPORTED) {
@@ -316,8 +396,16 @@ impl Violations {
             more if self.is_full() => format!(" (and at least {more} more)"),
             more => format!(" (and {more} more)"),
         };
-        let error = ApiError::new(ErrorKind::InvalidRequest, first.code().as_str(), messages.join(" ") + &more);
-        if first.param.is_empty() { error } else { error.with_param(first.param.clone()) }
+        let error = ApiError::new(
+            ErrorKind::InvalidRequest,
+            first.code().as_str(),
+            messages.join(" ") + &more,
+        );
+        if first.param.is_empty() {
+            error
+        } else {
+            error.with_param(first.param.clone())
+        }
     }
 }
 
@@ -336,7 +424,8 @@ impl fmt::Display for Violations {
 
 impl std::error::Error for Violations {}
 
-/// Maximum number of violations spelled out in an error message; the rest are counted, to keep it readable.
+/// Maximum number of violations spelled out in an error message; the rest are counted, to keep it
+/// readable.
 const MAX_REPORTED: usize = 8;
 const MAX_KEPT: usize = 100;
 
@@ -351,7 +440,10 @@ mod tests {
         found.check_integer(&path, Some(4), 0, 3);
         found.check_integer(&path, Some(-1), 0, 3);
         found.check_integer(&path, Some(3), 0, 3);
-        let messages: Vec<_> = found.iter().map(|v| (v.code().as_str(), v.to_string())).collect();
+        let messages: Vec<_> = found
+            .iter()
+            .map(|v| (v.code().as_str(), v.to_string()))
+            .collect();
         assert_eq!(
             messages,
             [
@@ -375,7 +467,10 @@ mod tests {
         found.missing(&Path::ROOT.key("model"));
         found.unknown_word(&Path::ROOT.key("truncation"), "x", &["auto", "disabled"]);
         let error = ApiError::from(found);
-        assert_eq!((error.code, error.param.as_deref()), ("missing_required_parameter", Some("model")));
+        assert_eq!(
+            (error.code, error.param.as_deref()),
+            ("missing_required_parameter", Some("model"))
+        );
         assert_eq!(
             error.message,
             "Missing required parameter: 'model'. Invalid value for 'truncation': 'x'. Supported values are: 'auto', 'disabled'."
@@ -404,7 +499,11 @@ mod tests {
         for i in 0..20 {
             found.missing(&list.index(i));
         }
-        assert!(ApiError::from(found).message.ends_with("'a[7]'. (and 12 more)"));
+        assert!(
+            ApiError::from(found)
+                .message
+                .ends_with("'a[7]'. (and 12 more)")
+        );
     }
 
     #[test]
@@ -416,9 +515,16 @@ mod tests {
         }
         assert!(!found.is_full());
         found.append(found.clone());
-        assert_eq!((found.len(), found.iter().count(), found.is_full()), (120, 100, true));
+        assert_eq!(
+            (found.len(), found.iter().count(), found.is_full()),
+            (120, 100, true)
+        );
         found.missing(&list);
         assert_eq!((found.len(), found.iter().count()), (121, 100));
-        assert!(ApiError::from(found).message.ends_with("'a[7]'. (and at least 113 more)"));
+        assert!(
+            ApiError::from(found)
+                .message
+                .ends_with("'a[7]'. (and at least 113 more)")
+        );
     }
 }

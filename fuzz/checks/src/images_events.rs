@@ -1,4 +1,5 @@
-//! Any lines as the events of an Images stream, of each operation, with and without a count of pictures.
+//! Any lines as the events of an Images stream, of each operation, with and without a count of
+//! pictures.
 
 use images::{Event, Fold, Grammar, Operation, StreamError};
 
@@ -7,7 +8,10 @@ use crate::leading_text;
 /// Checks one input; a panic is a finding.
 pub fn check(bytes: &[u8]) {
     let lines = leading_text(bytes);
-    let events: Vec<_> = lines.lines().filter_map(|line| Event::read(line).ok()).collect();
+    let events: Vec<_> = lines
+        .lines()
+        .filter_map(|line| Event::read(line).ok())
+        .collect();
     events.iter().for_each(is_written_the_same);
     for operation in [Operation::Generation, Operation::Edit] {
         for count in [None, Some(1), Some(2)] {
@@ -31,7 +35,11 @@ fn fold(operation: Operation, count: Option<u32>, events: &[Event]) {
     let (mut grammar, mut fold) = (Grammar::new(operation, count), Fold::new(operation, count));
     for event in events {
         let kept = grammar.push(event).is_ok();
-        assert_eq!(fold.push(event.clone()).is_ok(), kept, "the fold goes as far as the grammar");
+        assert_eq!(
+            fold.push(event.clone()).is_ok(),
+            kept,
+            "the fold goes as far as the grammar"
+        );
         if !kept {
             return;
         }
@@ -40,9 +48,16 @@ fn fold(operation: Operation, count: Option<u32>, events: &[Event]) {
     match fold.finish() {
         Ok(reply) => {
             assert!(is_whole && !reply.data.is_empty());
-            assert!(count.is_none_or(|count| reply.data.len() == count as usize), "all pictures are there");
+            assert!(
+                count.is_none_or(|count| reply.data.len() == count as usize),
+                "all pictures are there"
+            );
         }
-        Err(StreamError::Failed(_)) => assert!(is_whole && events.iter().any(|event| matches!(event, Event::Error(_)))),
-        Err(StreamError::Offence(_)) => assert!(!is_whole, "only what leaves the grammar is an offence"),
+        Err(StreamError::Failed(_)) => {
+            assert!(is_whole && events.iter().any(|event| matches!(event, Event::Error(_))));
+        }
+        Err(StreamError::Offence(_)) => {
+            assert!(!is_whole, "only what leaves the grammar is an offence");
+        }
     }
 }

@@ -20,7 +20,10 @@ pub fn check(parts: &[u8]) {
     }
     match form.finish() {
         Ok(edit) => is_the_same_in_json(edit),
-        Err(found) => assert!(!found.is_empty() && !found.to_string().is_empty(), "a refusal says why"),
+        Err(found) => assert!(
+            !found.is_empty() && !found.to_string().is_empty(),
+            "a refusal says why"
+        ),
     }
 }
 
@@ -29,7 +32,11 @@ fn is_the_same_in_json(edit: Edit) {
     let read = Edit::read(&written).expect("a form can be expressed in JSON");
     assert_eq!(read, edit, "nothing is lost");
     let rules = Rules::default();
-    assert_eq!(read.validate(&rules), edit.validate(&rules), "both are judged alike");
+    assert_eq!(
+        read.validate(&rules),
+        edit.validate(&rules),
+        "both are judged alike"
+    );
 }
 
 const NAMES: [&str; 20] = [

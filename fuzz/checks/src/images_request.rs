@@ -11,9 +11,18 @@ pub fn check(body: &[u8]) {
     let written = serde_json::to_vec(&edit).expect("a request has a JSON form");
     assert_eq!(Edit::read(&written).as_ref(), Ok(&edit), "nothing is lost");
     let generation = Generation::read(body).expect("an edit is a generation with more members");
-    assert_eq!((&generation.prompt, generation.n), (&edit.generation.prompt, edit.generation.n));
+    assert_eq!(
+        (&generation.prompt, generation.n),
+        (&edit.generation.prompt, edit.generation.n)
+    );
     if let Ok(valid) = edit.validate(&Rules::default()) {
-        assert!(valid.sources().next().is_some(), "an edit starts from a picture");
-        assert!(generation.validate(&Rules::default()).is_ok(), "and keeps the rules of a generation");
+        assert!(
+            valid.sources().next().is_some(),
+            "an edit starts from a picture"
+        );
+        assert!(
+            generation.validate(&Rules::default()).is_ok(),
+            "and keeps the rules of a generation"
+        );
     }
 }

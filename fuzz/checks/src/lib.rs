@@ -1,7 +1,8 @@
-//! The checks of the fuzz targets, one module per target: the input is any bytes, and a panic is a finding.
+//! The checks of the fuzz targets, one module per target: the input is any bytes, and a panic is a
+//! finding.
 //!
-//! They are separate from the targets, which need the fuzzer, so that an ordinary test (`tests/replay.rs`) can run
-//! them on the committed corpus with every assertion of a debug build.
+//! They are separate from the targets, which need the fuzzer, so that an ordinary test
+//! (`tests/replay.rs`) can run them on the committed corpus with every assertion of a debug build.
 
 pub mod auth_header;
 pub mod chat_events;

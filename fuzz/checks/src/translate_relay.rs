@@ -1,5 +1,5 @@
-//! Any bytes as the stream of an upstream of the client's own protocol: the relayed stream is within the grammar,
-//! ends once, and ends well only when the upstream's did.
+//! Any bytes as the stream of an upstream of the client's own protocol: the relayed stream is
+//! within the grammar, ends once, and ends well only when the upstream's did.
 
 use bytes::Bytes;
 use sse::Decoder;
@@ -19,14 +19,23 @@ macro_rules! check {
                 Err(offence) => assert!(is_unknown(&format!("{offence:?}")), "{offence:?}"),
             }
         }
-        assert!(grammar.is_ended() || events.is_empty(), "every stream has an end");
-        assert_eq!(failures, usize::from(!is_success && !events.is_empty()), "one end");
+        assert!(
+            grammar.is_ended() || events.is_empty(),
+            "every stream has an end"
+        );
+        assert_eq!(
+            failures,
+            usize::from(!is_success && !events.is_empty()),
+            "one end"
+        );
     }};
 }
 
 /// Checks one input; a panic is a finding.
 pub fn check(input: &[u8]) {
-    let Some((first, stream)) = input.split_first() else { return };
+    let Some((first, stream)) = input.split_first() else {
+        return;
+    };
     let (size, stream) = (usize::from(first >> 2) * 3 + 1, stream);
     match first % 4 {
         0 => check!(
@@ -35,7 +44,12 @@ pub fn check(input: &[u8]) {
             responses::Event::Failed(_) | responses::Event::Error(_),
             relayed(Responses::default(), stream, size)
         ),
-        1 => check!(chat, chat::Grammar::default(), chat::Event::Error(_), relayed(Chat::default(), stream, size)),
+        1 => check!(
+            chat,
+            chat::Grammar::default(),
+            chat::Event::Error(_),
+            relayed(Chat::default(), stream, size)
+        ),
         2 => check!(
             messages,
             messages::Grammar::default(),
@@ -51,10 +65,15 @@ pub fn check(input: &[u8]) {
     }
 }
 
-/// The client's stream for an upstream's that arrives in pieces of `size`, and whether it ended well.
+/// The client's stream for an upstream's that arrives in pieces of `size`, and whether it ended
+/// well.
 fn relayed<S: RelayProtocol>(protocol: S, stream: &[u8], size: usize) -> (Vec<u8>, bool) {
     let (mut guard, mut out) = (Guard::new(protocol, "m".to_owned()), Vec::new());
-    let fed = stream.chunks(size).find_map(|piece| guard.feed(Bytes::copy_from_slice(piece), &mut out).transpose());
+    let fed = stream.chunks(size).find_map(|piece| {
+        guard
+            .feed(Bytes::copy_from_slice(piece), &mut out)
+            .transpose()
+    });
     let ended = fed.unwrap_or_else(|| guard.finish(&mut out));
     if let Err(error) = &ended {
         guard.fail(&api_error(error), &mut out);

@@ -6,7 +6,8 @@ use translate::api_error;
 use translate::inbound::{Answer, Chat, ClientProtocol, Messages, Responses, Stamp};
 use translate::outbound::{Protocol, Reader};
 
-/// Asserts that the stream of a client is within its grammar and has one end, whatever the upstream sent.
+/// Asserts that the stream of a client is within its grammar and has one end, whatever the upstream
+/// sent.
 macro_rules! check_client {
     ($protocol:ident, $protocol_type:ident, $request:expr, $events:expr, $result:expr) => {{
         let mut grammar = $protocol::Grammar::default();
@@ -20,10 +21,16 @@ macro_rules! check_client {
 
 /// Checks one input; a panic is a finding.
 pub fn check(input: &[u8]) {
-    let Some((first, stream)) = input.split_first() else { return };
-    let protocol = [Protocol::Responses, Protocol::Chat, Protocol::Messages][usize::from(first % 3)];
+    let Some((first, stream)) = input.split_first() else {
+        return;
+    };
+    let protocol =
+        [Protocol::Responses, Protocol::Chat, Protocol::Messages][usize::from(first % 3)];
     let (events, result) = parse(protocol, stream);
-    let ends = events.iter().filter(|event| matches!(event, TextEvent::Finished { .. })).count();
+    let ends = events
+        .iter()
+        .filter(|event| matches!(event, TextEvent::Finished { .. }))
+        .count();
     assert_eq!(ends, usize::from(result.is_ok()), "one end, or a failure");
     check_client!(responses, Responses, &responses_request(), &events, &result);
     check_client!(chat, Chat, &chat_request(), &events, &result);
@@ -51,16 +58,32 @@ fn client_events<D: ClientProtocol>(
     events: &[TextEvent],
     result: &Result<(), EngineError>,
 ) -> Vec<String> {
-    let (mut answer, mut out) = (Answer::<D>::new(request, &Stamp { bits: 7, created_at: NOW }), Vec::new());
+    let (mut answer, mut out) = (
+        Answer::<D>::new(
+            request,
+            &Stamp {
+                bits: 7,
+                created_at: NOW,
+            },
+        ),
+        Vec::new(),
+    );
     answer.open(&mut out);
-    events.iter().for_each(|event| answer.event(event.clone(), NOW, &mut out));
+    events
+        .iter()
+        .for_each(|event| answer.event(event.clone(), NOW, &mut out));
     if let Err(error) = result {
         answer.fail(&api_error(error), &mut out);
     }
     let (mut decoder, mut data) = (Decoder::new(), Vec::new());
     decoder.feed(out.into());
     while let Some(event) = decoder.poll() {
-        data.push(event.expect("our own stream can be read").data().into_owned());
+        data.push(
+            event
+                .expect("our own stream can be read")
+                .data()
+                .into_owned(),
+        );
     }
     data
 }
@@ -68,19 +91,25 @@ fn client_events<D: ClientProtocol>(
 fn responses_request() -> responses::ValidRequest {
     let body = br#"{"model":"m","input":[{"role":"user","content":"Hi."}]}"#;
     let request = responses::Request::read(body).expect("a request");
-    request.validate(&responses::Rules::default()).expect("a valid one")
+    request
+        .validate(&responses::Rules::default())
+        .expect("a valid one")
 }
 
 fn chat_request() -> chat::ValidRequest {
     let body = br#"{"model":"m","messages":[{"role":"user","content":"Hi."}],"stream_options":{"include_usage":true}}"#;
     let request = chat::Request::read(body).expect("a request");
-    request.validate(&chat::Rules::default()).expect("a valid one")
+    request
+        .validate(&chat::Rules::default())
+        .expect("a valid one")
 }
 
 fn messages_request() -> messages::ValidRequest {
     let body = br#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi."}]}"#;
     let request = messages::Request::read(body).expect("a request");
-    request.validate(&messages::Rules::default()).expect("a valid one")
+    request
+        .validate(&messages::Rules::default())
+        .expect("a valid one")
 }
 
 const NOW: i64 = 1_789_000_000;

@@ -1,6 +1,7 @@
 //! Long soak tests of the gateway under load. Run by `cargo xtask soak`.
 //!
-//! Each cell starts its gateways in front of the scripted upstream, and checks its results against requirements.
+//! Each cell starts its gateways in front of the scripted upstream, and checks its results against
+//! requirements.
 
 #[path = "../client.rs"]
 #[allow(dead_code, reason = "the benches use the rest")]
@@ -65,8 +66,13 @@ struct Ground {
 const CELLS: [&str; 5] = ["streams", "readers", "overload", "restarts", "reloads"];
 
 fn main() -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    match runtime.map_err(to_message).and_then(|runtime| runtime.block_on(run(Arguments::parse()))) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    match runtime
+        .map_err(to_message)
+        .and_then(|runtime| runtime.block_on(run(Arguments::parse())))
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("soak: {error}");
@@ -81,7 +87,9 @@ async fn run(arguments: Arguments) -> Outcome {
         gateway: subject::beside(&own, "sluicegate"),
         upstream: Upstream::start().await.map_err(to_message)?,
         quick: arguments.quick,
-        cycles: arguments.cycles.unwrap_or(if arguments.quick { 10 } else { 200 }),
+        cycles: arguments
+            .cycles
+            .unwrap_or(if arguments.quick { 10 } else { 200 }),
     };
     let chosen = match &arguments.cells[..] {
         [] => CELLS.map(str::to_owned).to_vec(),
@@ -90,14 +98,22 @@ async fn run(arguments: Arguments) -> Outcome {
     let mut checks = Vec::new();
     for name in chosen {
         eprintln!("soaking: {name}");
-        checks.extend(cell(&name, &mut ground).await.map_err(|error| format!("{name}: {error}"))?);
+        checks.extend(
+            cell(&name, &mut ground)
+                .await
+                .map_err(|error| format!("{name}: {error}"))?,
+        );
     }
     println!("{}", table(&checks));
     if let Some(path) = arguments.write {
         std::fs::write(&path, page(&checks, arguments.quick))
             .map_err(|error| format!("{}: {error}", path.display()))?;
     }
-    match checks.iter().filter(|check| check.holds == Some(false)).count() {
+    match checks
+        .iter()
+        .filter(|check| check.holds == Some(false))
+        .count()
+    {
         0 => Ok(()),
         failed => Err(format!("{failed} requirements are violated")),
     }
@@ -110,7 +126,10 @@ async fn cell(name: &str, ground: &mut Ground) -> Outcome<Vec<Check>> {
         "overload" => overload::run(ground).await,
         "restarts" => restarts::run(ground).await,
         "reloads" => reloads::run(ground).await,
-        _ => Err(format!("there is nothing called so: choose of {}", CELLS.join(", "))),
+        _ => Err(format!(
+            "there is nothing called so: choose of {}",
+            CELLS.join(", ")
+        )),
     }
 }
 

@@ -19,17 +19,25 @@ impl<'a> Operator<'a> {
         Self { subject }
     }
 
-    /// The sum of a metric over its labels: of all lines that begin with `beginning` and contain `part`.
+    /// The sum of a metric over its labels: of all lines that begin with `beginning` and contain
+    /// `part`.
     pub(crate) async fn sum(&self, beginning: &str, part: &str) -> Outcome<f64> {
         let text = self.get("/metrics").await?;
-        let lines = text.lines().filter(|line| line.starts_with(beginning) && line.contains(part));
-        Ok(lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).fold(0.0, |sum, value| sum + value))
+        let lines = text
+            .lines()
+            .filter(|line| line.starts_with(beginning) && line.contains(part));
+        Ok(lines
+            .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+            .fold(0.0, |sum, value| sum + value))
     }
 
     /// The lines of a metric that are not zero, without its name.
     pub(crate) async fn lines(&self, name: &str) -> Outcome<String> {
         let text = self.get("/metrics").await?;
-        let lines = text.lines().filter_map(|line| line.strip_prefix(name)).filter(|line| !line.ends_with(" 0"));
+        let lines = text
+            .lines()
+            .filter_map(|line| line.strip_prefix(name))
+            .filter(|line| !line.ends_with(" 0"));
         Ok(lines.collect::<Vec<_>>().join(", "))
     }
 
@@ -56,7 +64,8 @@ impl<'a> Operator<'a> {
         timeout(within, reached).await.ok().transpose()
     }
 
-    /// Requests a page repeatedly until this is dropped or `span` has passed; returns the latencies, sorted.
+    /// Requests a page repeatedly until this is dropped or `span` has passed; returns the
+    /// latencies, sorted.
     pub(crate) async fn poll(&self, path: &str, span: Duration) -> Outcome<Vec<Duration>> {
         let started = Instant::now();
         let mut times = Vec::new();
@@ -71,7 +80,10 @@ impl<'a> Operator<'a> {
     }
 
     async fn get(&self, path: &str) -> Outcome<String> {
-        let admin = self.subject.admin.ok_or_else(|| "the gateway has no admin address".to_owned())?;
+        let admin = self
+            .subject
+            .admin
+            .ok_or_else(|| "the gateway has no admin address".to_owned())?;
         let request = format!("GET {path} HTTP/1.1\r\nhost: {admin}\r\nconnection: close\r\n\r\n");
         let asked = async {
             let mut connection = Connection::open(admin).await?;
@@ -80,7 +92,11 @@ impl<'a> Operator<'a> {
         };
         let answer = bounded(GRACE, asked).await?.map_err(to_message)?;
         let answer = String::from_utf8_lossy(&answer).into_owned();
-        if answer.starts_with("HTTP/1.1 200 ") { Ok(answer) } else { Err(format!("{path}: {answer}")) }
+        if answer.starts_with("HTTP/1.1 200 ") {
+            Ok(answer)
+        } else {
+            Err(format!("{path}: {answer}"))
+        }
     }
 }
 

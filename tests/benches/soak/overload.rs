@@ -35,28 +35,66 @@ pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
     let mut loads = Vec::new();
     let mut checks = Vec::new();
     for times in [1.0, 5.0, 20.0] {
-        let (served, live, metrics) =
-            tokio::join!(under(&gateway, times, span), operator.poll("/livez", span), operator.poll("/metrics", span));
+        let (served, live, metrics) = tokio::join!(
+            under(&gateway, times, span),
+            operator.poll("/livez", span),
+            operator.poll("/metrics", span)
+        );
         let (served, live, metrics) = (served?, live?, metrics?);
         let name = format!("overload {times}x");
         checks.push(Check::info(
             format!("{name}: answered and refused per second; p99"),
-            format!("{}, {}; {} ms", number(served.goodput), number(served.refused), number(served.p99)),
+            format!(
+                "{}, {}; {} ms",
+                number(served.goodput),
+                number(served.refused),
+                number(served.p99)
+            ),
         ));
-        checks.push(Check::is(format!("{name}: neither answered nor refused"), &served.lost, &0));
-        checks.push(Check::at_most(format!("{name}: /livez p99"), percentile(&live, 0.99) / 1e3, 50.0, "ms"));
-        checks
-            .push(Check::info(format!("{name}: /metrics p99"), format!("{:.1} ms", percentile(&metrics, 0.99) / 1e3)));
+        checks.push(Check::is(
+            format!("{name}: neither answered nor refused"),
+            &served.lost,
+            &0,
+        ));
+        checks.push(Check::at_most(
+            format!("{name}: /livez p99"),
+            percentile(&live, 0.99) / 1e3,
+            50.0,
+            "ms",
+        ));
+        checks.push(Check::info(
+            format!("{name}: /metrics p99"),
+            format!("{:.1} ms", percentile(&metrics, 0.99) / 1e3),
+        ));
         loads.push((times, served.goodput));
     }
-    let peak = loads.iter().map(|(_, goodput)| *goodput).fold(0.0, f64::max);
+    let peak = loads
+        .iter()
+        .map(|(_, goodput)| *goodput)
+        .fold(0.0, f64::max);
     for (times, goodput) in &loads[1..] {
-        checks.push(Check::at_least(format!("overload {times}x: goodput relative to peak"), goodput / peak, 0.9, ""));
+        checks.push(Check::at_least(
+            format!("overload {times}x: goodput relative to peak"),
+            goodput / peak,
+            0.9,
+            "",
+        ));
     }
-    checks.push(Check::info("overload: capacity", format!("{:.0} per second", capacity())));
+    checks.push(Check::info(
+        "overload: capacity",
+        format!("{:.0} per second", capacity()),
+    ));
     let recovered = recovery(&gateway, calm.p99).await?;
-    checks.push(Check::at_most("overload: time to recover", seconds(recovered), 5.0, "s"));
-    checks.push(Check::info("overload: memory added", format!("{:.1} MiB", (gateway.memory()? - memory) / MIB)));
+    checks.push(Check::at_most(
+        "overload: time to recover",
+        seconds(recovered),
+        5.0,
+        "s",
+    ));
+    checks.push(Check::info(
+        "overload: memory added",
+        format!("{:.1} MiB", (gateway.memory()? - memory) / MIB),
+    ));
     Ok(checks)
 }
 
@@ -64,9 +102,20 @@ pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
 async fn under(gateway: &Subject, times: f64, span: Duration) -> Outcome<Served> {
     let every = Duration::from_secs_f64(1.0 / (capacity() * times));
     let started = Instant::now();
-    let asked = open_loop(gateway, Question::Service, every, MissedTickBehavior::Burst, span).await?;
+    let asked = open_loop(
+        gateway,
+        Question::Service,
+        every,
+        MissedTickBehavior::Burst,
+        span,
+    )
+    .await?;
     let took = started.elapsed().as_secs_f64();
-    let of = |status: u16| asked.iter().filter(move |asked| asked.status.as_ref().is_ok_and(|found| *found == status));
+    let of = |status: u16| {
+        asked
+            .iter()
+            .filter(move |asked| asked.status.as_ref().is_ok_and(|found| *found == status))
+    };
     let mut times: Vec<_> = of(200).map(|asked: &Asked| asked.took).collect();
     times.sort_unstable();
     Ok(Served {

@@ -15,9 +15,14 @@ use crate::{Ground, Outcome, question, subject};
 
 pub(crate) async fn run(ground: &mut Ground) -> Outcome<Vec<Check>> {
     let count = if ground.quick { 50 } else { 1000 };
-    // First, so that the bare proxy and not the gateway waits for what the system does once for so many buffers.
+    // First, so that the bare proxy and not the gateway waits for what the system does once for so
+    // many buffers.
     let bare = behind_bare_proxy(ground, count).await?;
-    let limits = format!("{}write_stall = \"{} s\"\nsend_buffer = \"64KiB\"\n", subject::ROOM, STALL.as_secs());
+    let limits = format!(
+        "{}write_stall = \"{} s\"\nsend_buffer = \"64KiB\"\n",
+        subject::ROOM,
+        STALL.as_secs()
+    );
     let config = question::configuration(ground.upstream.address, &limits);
     let gateway = subject::gateway(&ground.gateway, &config)?;
     let operator = Operator::of(&gateway);
@@ -25,11 +30,19 @@ pub(crate) async fn run(ground: &mut Ground) -> Outcome<Vec<Check>> {
     while ground.upstream.left.try_recv().is_ok() {}
 
     let before = gateway.memory()?;
-    let (opened, peak, others) = tokio::join!(open(&gateway, count), peak(&gateway, STALL * 2), Others::ask(&gateway));
+    let (opened, peak, others) = tokio::join!(
+        open(&gateway, count),
+        peak(&gateway, STALL * 2),
+        Others::ask(&gateway)
+    );
     let (opened, peak, others) = (opened?, peak?, others?);
-    let ended = operator.await_sum(ENDED, "slow_reader", count as f64, STALL * 4).await?;
+    let ended = operator
+        .await_sum(ENDED, "slow_reader", count as f64, STALL * 4)
+        .await?;
     let told_so = operator.sum(ENDED, "slow_reader").await?;
-    let freed = operator.await_sum("sluicegate_in_flight ", "", 0.0, STALL).await?;
+    let freed = operator
+        .await_sum("sluicegate_in_flight ", "", 0.0, STALL)
+        .await?;
     let ends = operator.lines("sluicegate_streams_ended_total").await?;
     let mut left = 0;
     while ground.upstream.left.try_recv().is_ok() {
@@ -37,23 +50,67 @@ pub(crate) async fn run(ground: &mut Ground) -> Outcome<Vec<Check>> {
     }
     drop((opened, gateway));
     Ok(vec![
-        Check::info("readers: load", "250 events per second each, with a `send_buffer` of 64 KiB"),
-        Check::at_most(format!("readers: memory added by {count}"), (peak - before) / MIB, 200.0, "MiB"),
-        Check::info("readers: memory added by each", format!("{:.0} KiB", (peak - before) / 1024.0 / count as f64)),
+        Check::info(
+            "readers: load",
+            "250 events per second each, with a `send_buffer` of 64 KiB",
+        ),
+        Check::at_most(
+            format!("readers: memory added by {count}"),
+            (peak - before) / MIB,
+            200.0,
+            "MiB",
+        ),
+        Check::info(
+            "readers: memory added by each",
+            format!("{:.0} KiB", (peak - before) / 1024.0 / count as f64),
+        ),
         Check::info("readers: requests of other clients", others.all().count()),
         Check::is(
             "readers: requests of others not answered",
-            &others.all().filter(|asked| asked.answered().is_err()).count(),
+            &others
+                .all()
+                .filter(|asked| asked.answered().is_err())
+                .count(),
             &0,
         ),
-        Check::at_most("readers: latency of others, p99", p99(others.all()), 250.0, "ms"),
-        Check::info("readers: the same while they connect, p50, p99", told_times(&others.coming)),
-        Check::info("readers: that with a bare proxy instead", told_times(&bare.coming)),
-        Check::at_most("readers: p99 of others once buffers are full", p99(others.still.iter()), 50.0, "ms"),
-        Check::is("readers: streams with outcome `slow_reader`", &told_so, &(count as f64)),
+        Check::at_most(
+            "readers: latency of others, p99",
+            p99(others.all()),
+            250.0,
+            "ms",
+        ),
+        Check::info(
+            "readers: the same while they connect, p50, p99",
+            told_times(&others.coming),
+        ),
+        Check::info(
+            "readers: that with a bare proxy instead",
+            told_times(&bare.coming),
+        ),
+        Check::at_most(
+            "readers: p99 of others once buffers are full",
+            p99(others.still.iter()),
+            50.0,
+            "ms",
+        ),
+        Check::is(
+            "readers: streams with outcome `slow_reader`",
+            &told_so,
+            &(count as f64),
+        ),
         Check::info("readers: outcomes of all streams", ends),
-        Check::at_most("readers: last stream ended, after the load", seconds(ended), 4.0 * STALL.as_secs_f64(), "s"),
-        Check::at_most("readers: from then to free permits", seconds(freed), STALL.as_secs_f64(), "s"),
+        Check::at_most(
+            "readers: last stream ended, after the load",
+            seconds(ended),
+            4.0 * STALL.as_secs_f64(),
+            "s",
+        ),
+        Check::at_most(
+            "readers: from then to free permits",
+            seconds(freed),
+            STALL.as_secs_f64(),
+            "s",
+        ),
         Check::is("readers: upstream connections closed", &left, &count),
     ])
 }
@@ -63,7 +120,9 @@ async fn open(gateway: &Subject, count: usize) -> Outcome<Vec<Connection>> {
     let request = gateway.request(Question::Endless);
     let mut open = Vec::new();
     for _ in 0..count {
-        let mut connection = Connection::narrow(gateway.address).await.map_err(to_message)?;
+        let mut connection = Connection::narrow(gateway.address)
+            .await
+            .map_err(to_message)?;
         connection.ask_only(&request).await.map_err(to_message)?;
         open.push(connection);
     }
@@ -80,8 +139,19 @@ struct Others {
 
 impl Others {
     async fn ask(subject: &Subject) -> Outcome<Self> {
-        let ask = |span| open_loop(subject, Question::Small, EVERY, MissedTickBehavior::Burst, span);
-        Ok(Self { coming: ask(COMING).await?, still: ask(STALL * 2 - COMING).await? })
+        let ask = |span| {
+            open_loop(
+                subject,
+                Question::Small,
+                EVERY,
+                MissedTickBehavior::Burst,
+                span,
+            )
+        };
+        Ok(Self {
+            coming: ask(COMING).await?,
+            still: ask(STALL * 2 - COMING).await?,
+        })
     }
 
     fn all(&self) -> impl Iterator<Item = &Asked> {
@@ -89,9 +159,13 @@ impl Others {
     }
 }
 
-/// The same readers in front of a proxy that only moves bytes, to measure the effect of the machine.
+/// The same readers in front of a proxy that only moves bytes, to measure the effect of the
+/// machine.
 async fn behind_bare_proxy(ground: &Ground, count: usize) -> Outcome<Others> {
-    let bare = subject::bare(&subject::beside(&ground.gateway, "bare_proxy"), ground.upstream.address)?;
+    let bare = subject::bare(
+        &subject::beside(&ground.gateway, "bare_proxy"),
+        ground.upstream.address,
+    )?;
     let (opened, others) = tokio::join!(open(&bare, count), Others::ask(&bare));
     drop(opened?);
     others
@@ -99,7 +173,11 @@ async fn behind_bare_proxy(ground: &Ground, count: usize) -> Outcome<Others> {
 
 fn told_times(asked: &[Asked]) -> String {
     let times = sorted(asked.iter());
-    format!("{:.1}, {:.0} ms", percentile(&times, 0.5) / 1e3, percentile(&times, 0.99) / 1e3)
+    format!(
+        "{:.1}, {:.0} ms",
+        percentile(&times, 0.5) / 1e3,
+        percentile(&times, 0.99) / 1e3
+    )
 }
 
 /// In milliseconds.

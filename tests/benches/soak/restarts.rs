@@ -21,7 +21,8 @@ use crate::{Ground, Outcome, question, subject};
 struct Tally {
     /// Requests and streams that were answered completely.
     answered: usize,
-    /// Those that were not, though their first byte was sent while the gateway still accepted connections.
+    /// Those that were not, though their first byte was sent while the gateway still accepted
+    /// connections.
     lost: Vec<String>,
     /// Endless streams that got exactly one failure event and a proper end.
     failed_well: usize,
@@ -43,9 +44,22 @@ pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
     Ok(vec![
         Check::info("restarts: requests and streams answered", all.answered),
         Check::is("restarts: lost or truncated", &all.lost.len(), &0),
-        Check::is("restarts: endless streams with a failure event", &all.failed_well, &all.endless),
-        Check::is("restarts: exits in time with status 0", &all.ended_well, &ground.cycles),
-        Check::at_most("restarts: slowest exit", all.slowest.as_secs_f64(), most, "s"),
+        Check::is(
+            "restarts: endless streams with a failure event",
+            &all.failed_well,
+            &all.endless,
+        ),
+        Check::is(
+            "restarts: exits in time with status 0",
+            &all.ended_well,
+            &ground.cycles,
+        ),
+        Check::at_most(
+            "restarts: slowest exit",
+            all.slowest.as_secs_f64(),
+            most,
+            "s",
+        ),
     ])
 }
 
@@ -64,7 +78,12 @@ async fn cycle(ground: &Ground, all: &mut Tally) -> Outcome {
     let mut clients = JoinSet::new();
     for question in [Question::Small, Question::Chat] {
         for _ in 0..CLIENTS {
-            clients.spawn(ask_on(gateway.address, gateway.request(question), question, Arc::clone(&door)));
+            clients.spawn(ask_on(
+                gateway.address,
+                gateway.request(question),
+                question,
+                Arc::clone(&door),
+            ));
         }
     }
     let mut endless = JoinSet::new();
@@ -77,13 +96,16 @@ async fn cycle(ground: &Ground, all: &mut Tally) -> Outcome {
     let status = end(&mut gateway).await?;
     let took = told_so.elapsed();
     all.slowest = all.slowest.max(took);
-    all.ended_well += usize::from(status == Some(0) && took <= LAME_DUCK + DRAIN + Duration::from_secs(2));
+    all.ended_well +=
+        usize::from(status == Some(0) && took <= LAME_DUCK + DRAIN + Duration::from_secs(2));
     while let Some(joined) = bounded(GRACE, clients.join_next()).await? {
         let (answered, failures) = joined.map_err(to_message)?;
         all.answered += answered;
         let last = door.last_open();
         let lost = failures.into_iter().filter(|(sent, _)| *sent <= last);
-        all.lost.extend(lost.map(|(sent, why)| format!("{why}, {:?} after the signal", sent.duration_since(told_so))));
+        all.lost.extend(lost.map(|(sent, why)| {
+            format!("{why}, {:?} after the signal", sent.duration_since(told_so))
+        }));
     }
     while let Some(joined) = bounded(GRACE, endless.join_next()).await? {
         all.endless += 1;
@@ -92,8 +114,8 @@ async fn cycle(ground: &Ground, all: &mut Tally) -> Outcome {
     Ok(())
 }
 
-/// Sends requests until connections are refused; returns how many responses were complete, and when the requests of
-/// the others were sent.
+/// Sends requests until connections are refused; returns how many responses were complete, and when
+/// the requests of the others were sent.
 async fn ask_on(
     address: std::net::SocketAddr,
     request: Bytes,
@@ -102,7 +124,9 @@ async fn ask_on(
 ) -> (usize, Vec<(Instant, String)>) {
     let (mut answered, mut failures) = (0, Vec::new());
     while !door.closed.load(Ordering::Relaxed) {
-        let Ok(mut connection) = Connection::open(address).await else { break };
+        let Ok(mut connection) = Connection::open(address).await else {
+            break;
+        };
         loop {
             let sent = Instant::now();
             let asked = async {
@@ -136,7 +160,8 @@ async fn ask_on(
     (answered, failures)
 }
 
-/// Keeps a stream open to its end; returns true if that was one failure event, the end of the body and a FIN.
+/// Keeps a stream open to its end; returns true if that was one failure event, the end of the body
+/// and a FIN.
 async fn endure(address: std::net::SocketAddr, request: Bytes) -> bool {
     let ended = async {
         let mut connection = Connection::open(address).await?;
@@ -145,7 +170,9 @@ async fn endure(address: std::net::SocketAddr, request: Bytes) -> bool {
     };
     ended.await.is_ok_and(|rest: Vec<u8>| {
         let failures = memmem::find_iter(&rest, br#"data: {"error""#).count();
-        failures == 1 && rest.ends_with(b"\r\n0\r\n\r\n") && memmem::find(&rest, b"[DONE]").is_none()
+        failures == 1
+            && rest.ends_with(b"\r\n0\r\n\r\n")
+            && memmem::find(&rest, b"[DONE]").is_none()
     })
 }
 
@@ -171,7 +198,10 @@ struct Door {
 
 impl Door {
     fn watch(address: std::net::SocketAddr) -> Arc<Self> {
-        let door = Arc::new(Self { last_open: Mutex::new(Instant::now()), closed: AtomicBool::new(false) });
+        let door = Arc::new(Self {
+            last_open: Mutex::new(Instant::now()),
+            closed: AtomicBool::new(false),
+        });
         let watched = Arc::clone(&door);
         tokio::spawn(async move {
             loop {
@@ -179,7 +209,10 @@ impl Door {
                 if Connection::open(address).await.is_err() {
                     break;
                 }
-                *watched.last_open.lock().unwrap_or_else(PoisonError::into_inner) = before;
+                *watched
+                    .last_open
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner) = before;
                 sleep(Duration::from_millis(1)).await;
             }
             watched.closed.store(true, Ordering::Relaxed);
@@ -188,7 +221,10 @@ impl Door {
     }
 
     fn last_open(&self) -> Instant {
-        *self.last_open.lock().unwrap_or_else(PoisonError::into_inner)
+        *self
+            .last_open
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,4 +1,5 @@
-//! As many idle streams as there are file descriptors for: the memory of each, and that it does not grow.
+//! As many idle streams as there are file descriptors for: the memory of each, and that it does not
+//! grow.
 
 use std::fs;
 use std::time::Duration;
@@ -18,7 +19,9 @@ pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
     let operator = Operator::of(&gateway);
     // The memory that the first streams allocate belongs to the process, not to them.
     drop(open_streams(&gateway, 64).await?);
-    operator.await_sum("sluicegate_in_flight ", "", 0.0, BACK).await?;
+    operator
+        .await_sum("sluicegate_in_flight ", "", 0.0, BACK)
+        .await?;
     let before = gateway.memory()?;
     let open = open_streams(&gateway, count).await?;
     let first = gateway.memory()?;
@@ -26,14 +29,36 @@ pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
     let second = gateway.memory()?;
     let alive = operator.in_flight().await?;
     drop(open);
-    let back = operator.await_sum("sluicegate_in_flight ", "", 0.0, BACK).await?;
+    let back = operator
+        .await_sum("sluicegate_in_flight ", "", 0.0, BACK)
+        .await?;
     let each = |memory: f64| (memory - before) / 1024.0 / count as f64;
     Ok(vec![
         Check::is("streams: still open at the end", &alive, &(count as f64)),
-        Check::at_most("streams: memory per stream at first", each(first), 32.0, "KiB"),
-        Check::at_most("streams: memory per stream at the end", each(second), 32.0, "KiB"),
-        Check::at_most("streams: growth of the process's memory", (second - first) / first * 100.0, 3.0, "%"),
-        Check::at_most("streams: from disconnects to free permits", seconds(back), 10.0, "s"),
+        Check::at_most(
+            "streams: memory per stream at first",
+            each(first),
+            32.0,
+            "KiB",
+        ),
+        Check::at_most(
+            "streams: memory per stream at the end",
+            each(second),
+            32.0,
+            "KiB",
+        ),
+        Check::at_most(
+            "streams: growth of the process's memory",
+            (second - first) / first * 100.0,
+            3.0,
+            "%",
+        ),
+        Check::at_most(
+            "streams: from disconnects to free permits",
+            seconds(back),
+            10.0,
+            "s",
+        ),
     ])
 }
 
@@ -45,13 +70,16 @@ pub(crate) fn seconds(time: Option<Duration>) -> f64 {
 /// The number of files that this process, and those that it starts, may open.
 fn descriptors() -> Outcome<usize> {
     let limits = fs::read_to_string("/proc/self/limits").map_err(to_message)?;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"));
     let soft = line.and_then(|line| line.split_ascii_whitespace().next()?.parse().ok());
     // Anything but a number means unlimited.
     Ok(soft.unwrap_or(usize::MAX))
 }
 
-/// For everything but the streams, each of which has two descriptors: the client's and the upstream's.
+/// For everything but the streams, each of which has two descriptors: the client's and the
+/// upstream's.
 const SPARE: usize = 200;
 const SHORT: Duration = Duration::from_secs(3);
 /// Longer than two keep-alive intervals.

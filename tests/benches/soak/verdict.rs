@@ -15,35 +15,71 @@ impl Check {
     /// A value with an upper limit.
     pub(crate) fn at_most(what: impl Into<String>, found: f64, most: f64, unit: &str) -> Self {
         let owed = format!("≤ {most} {unit}");
-        Self { what: what.into(), found: format!("{} {unit}", number(found)), owed, holds: Some(found <= most) }
+        Self {
+            what: what.into(),
+            found: format!("{} {unit}", number(found)),
+            owed,
+            holds: Some(found <= most),
+        }
     }
 
     /// A value with a lower limit.
     pub(crate) fn at_least(what: impl Into<String>, found: f64, least: f64, unit: &str) -> Self {
         let owed = format!("≥ {least} {unit}");
-        Self { what: what.into(), found: format!("{} {unit}", number(found)), owed, holds: Some(found >= least) }
+        Self {
+            what: what.into(),
+            found: format!("{} {unit}", number(found)),
+            owed,
+            holds: Some(found >= least),
+        }
     }
 
     /// A value that must be equal to this one.
     pub(crate) fn is<T: PartialEq + Display>(what: impl Into<String>, found: &T, owed: &T) -> Self {
-        Self { what: what.into(), found: found.to_string(), owed: owed.to_string(), holds: Some(found == owed) }
+        Self {
+            what: what.into(),
+            found: found.to_string(),
+            owed: owed.to_string(),
+            holds: Some(found == owed),
+        }
     }
 
     /// A value without a requirement.
     pub(crate) fn info(what: impl Into<String>, found: impl Display) -> Self {
-        Self { what: what.into(), found: found.to_string(), owed: String::new(), holds: None }
+        Self {
+            what: what.into(),
+            found: found.to_string(),
+            owed: String::new(),
+            holds: None,
+        }
     }
 }
 
 /// The checks as a table that is legible in a terminal, too.
 pub(crate) fn table(checks: &[Check]) -> String {
-    let mut rows = vec![["".to_owned(), "measured".to_owned(), "required".to_owned(), "".to_owned()]];
+    let mut rows = vec![[
+        "".to_owned(),
+        "measured".to_owned(),
+        "required".to_owned(),
+        "".to_owned(),
+    ]];
     rows.extend(checks.iter().map(|check| {
-        let verdict = check.holds.map_or("", |holds| if holds { "holds" } else { "FAILS" });
-        [check.what.clone(), check.found.trim().to_owned(), check.owed.trim().to_owned(), verdict.to_owned()]
+        let verdict = check
+            .holds
+            .map_or("", |holds| if holds { "holds" } else { "FAILS" });
+        [
+            check.what.clone(),
+            check.found.trim().to_owned(),
+            check.owed.trim().to_owned(),
+            verdict.to_owned(),
+        ]
     }));
-    let widths: [usize; 4] =
-        std::array::from_fn(|at| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or_default());
+    let widths: [usize; 4] = std::array::from_fn(|at| {
+        rows.iter()
+            .map(|row| row[at].chars().count())
+            .max()
+            .unwrap_or_default()
+    });
     let mut out = String::new();
     for (place, row) in rows.iter().enumerate() {
         for (cell, width) in row.iter().zip(widths) {
@@ -62,7 +98,11 @@ pub(crate) fn table(checks: &[Check]) -> String {
 
 /// A number, rounded for people.
 pub(crate) fn number(value: f64) -> String {
-    if value.fract() == 0.0 || value.abs() >= 100.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+    if value.fract() == 0.0 || value.abs() >= 100.0 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.2}")
+    }
 }
 
 #[cfg(test)]
@@ -80,10 +120,16 @@ mod tests {
 
     #[test]
     fn every_line_of_the_table_is_as_long() {
-        let text = table(&[Check::at_most("streams", 31.25, 32.0, "KiB"), Check::info("β", 5)]);
+        let text = table(&[
+            Check::at_most("streams", 31.25, 32.0, "KiB"),
+            Check::info("β", 5),
+        ]);
         let widths: Vec<_> = text.lines().map(|line| line.chars().count()).collect();
         assert_eq!(widths.len(), 4);
         assert!(widths.iter().all(|width| *width == widths[0]), "{text}");
-        assert!(text.contains("| streams | 31.25 KiB | ≤ 32 KiB | holds |"), "{text}");
+        assert!(
+            text.contains("| streams | 31.25 KiB | ≤ 32 KiB | holds |"),
+            "{text}"
+        );
     }
 }

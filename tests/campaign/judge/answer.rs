@@ -17,7 +17,11 @@ pub(super) fn stream(case: &Case<'_>, response: &Response) -> Verdict {
     assert!(case.fault.stream, "a stream that was not requested");
     check_grammar(case.fault, response);
     let ours = read(case.fault, response);
-    assert!(!ours.has_more, "something comes after the end: {}", response.text());
+    assert!(
+        !ours.has_more,
+        "something comes after the end: {}",
+        response.text()
+    );
     match &ours.end {
         End::Missing => panic!("a stream without an end: {}", response.text()),
         End::Success => {
@@ -38,12 +42,18 @@ pub(super) fn reply(case: &Case<'_>, response: &Response) -> Verdict {
     assert!(!fault.stream, "a plain reply where a stream was requested");
     if !response.is_complete() {
         assert!(may_break_off(case), "a plain reply breaks off");
-        assert!(sent.body.starts_with(&response.body), "not how the upstream's reply begins");
+        assert!(
+            sent.body.starts_with(&response.body),
+            "not how the upstream's reply begins"
+        );
         return Verdict::BrokenOff;
     }
     if is_passed_unread(case, response) {
         // It is what the upstream wrote, whether a success or not.
-        assert!(sent.is_ok() && sent.is_whole && sent.body == response.body, "another reply");
+        assert!(
+            sent.is_ok() && sent.is_whole && sent.body == response.body,
+            "another reply"
+        );
         return Verdict::Reply;
     }
     reply::plain(fault.client, response);
@@ -52,7 +62,11 @@ pub(super) fn reply(case: &Case<'_>, response: &Response) -> Verdict {
         check_success(case, response, &ours);
     } else {
         // A changed word may be an unknown one, which is passed on.
-        assert!(matches!(fault.kind, Kind::Changed(..)), "a reply without success: {}", response.text());
+        assert!(
+            matches!(fault.kind, Kind::Changed(..)),
+            "a reply without success: {}",
+            response.text()
+        );
     }
     Verdict::Reply
 }
@@ -62,7 +76,8 @@ fn is_passed_unread(case: &Case<'_>, response: &Response) -> bool {
     case.fault.client == Protocol::Images && !case.fault.stream && response.body.len() > LONG
 }
 
-/// Returns true if a plain reply may be truncated, even before its head was sent: a long one is streamed through.
+/// Returns true if a plain reply may be truncated, even before its head was sent: a long one is
+/// streamed through.
 pub(super) fn may_break_off(Case { fault, sent, .. }: &Case<'_>) -> bool {
     let is_broken = !sent.is_whole || serde_json::from_slice::<Value>(&sent.body).is_err();
     fault.client == Protocol::Images && !fault.stream && sent.body.len() > LONG && is_broken
@@ -72,45 +87,91 @@ pub(super) fn may_break_off(Case { fault, sent, .. }: &Case<'_>) -> bool {
 pub(super) fn check_withheld(case: &Case<'_>, verdict: Verdict) {
     let kind = &case.fault.kind;
     if case.observed.client.stayed && kind.lets_through() && !case.may_be_late() {
-        assert!(case.theirs.end != End::Success, "a success is withheld: {verdict:?}");
+        assert!(
+            case.theirs.end != End::Success,
+            "a success is withheld: {verdict:?}"
+        );
         assert!(!kind.is_harmless(), "nothing went wrong: {verdict:?}");
     }
 }
 
 /// Parses a response as a client of its protocol does.
 fn read(fault: &Fault, response: &Response) -> Reading {
-    Reading::of(fault.client, &response.body, response.is_complete(), fault.pictures())
+    Reading::of(
+        fault.client,
+        &response.body,
+        response.is_complete(),
+        fault.pictures(),
+    )
 }
 
 /// Every event is within the grammar of its protocol, parsed with the types that the gateway sends.
 fn check_grammar(fault: &Fault, response: &Response) {
-    let is_stranger = |data: &String| matches!(responses::Event::read(data), Ok(responses::Event::Other(_)));
+    let is_stranger =
+        |data: &String| matches!(responses::Event::read(data), Ok(responses::Event::Other(_)));
     // Events that the protocol does not know are relayed, and the grammar has none.
-    if fault.client == Protocol::Responses && reply::events(&response.body).iter().any(is_stranger) {
+    if fault.client == Protocol::Responses && reply::events(&response.body).iter().any(is_stranger)
+    {
         assert!(response.is_complete(), "the body came to its end");
         return;
     }
     let _: StreamEnd<Value> = match fault.client {
-        Protocol::Images => reply::pictures(fault.drawing.operation(), fault.drawing.count, response),
+        Protocol::Images => {
+            reply::pictures(fault.drawing.operation(), fault.drawing.count, response)
+        }
         client => reply::stream(client, response),
     };
 }
 
 /// A client sees a success only if its upstream succeeded, and gets the complete reply.
 fn check_success(case: &Case<'_>, response: &Response, ours: &Reading) {
-    let Case { fault, sent, theirs, .. } = case;
-    let context = || format!("of: {} {}", sent.status, String::from_utf8_lossy(&sent.body));
-    assert_eq!(theirs.end, End::Success, "a false success: {}\n{}", response.text(), context());
+    let Case {
+        fault,
+        sent,
+        theirs,
+        ..
+    } = case;
+    let context = || {
+        format!(
+            "of: {} {}",
+            sent.status,
+            String::from_utf8_lossy(&sent.body)
+        )
+    };
+    assert_eq!(
+        theirs.end,
+        End::Success,
+        "a false success: {}\n{}",
+        response.text(),
+        context()
+    );
     check_model(fault, ours);
     if fault.client != Protocol::Images && !fault.kind.changes_bytes() {
-        assert!(!ours.models.is_empty(), "no model is named: {}", response.text());
+        assert!(
+            !ours.models.is_empty(),
+            "no model is named: {}",
+            response.text()
+        );
     }
     check_dropped(fault, response);
     if case.is_comparable() {
-        assert_eq!(ours.words, theirs.words, "the words of the answer\n{}", context());
-        assert_eq!(ours.is_cut, theirs.is_cut, "whether the limit on the output cut it");
+        assert_eq!(
+            ours.words,
+            theirs.words,
+            "the words of the answer\n{}",
+            context()
+        );
+        assert_eq!(
+            ours.is_cut, theirs.is_cut,
+            "whether the limit on the output cut it"
+        );
         // If the upstream reported no usage, a client gets none, or zeros.
-        assert_eq!(ours.usage.unwrap_or_default(), theirs.usage.unwrap_or_default(), "the usage\n{}", context());
+        assert_eq!(
+            ours.usage.unwrap_or_default(),
+            theirs.usage.unwrap_or_default(),
+            "the usage\n{}",
+            context()
+        );
         check_nonce(fault, ours);
     }
 }
@@ -120,32 +181,47 @@ fn check_begun(case: &Case<'_>, ours: &Reading) {
     check_model(case.fault, ours);
     if case.is_comparable() {
         let theirs = &case.theirs.words;
-        assert!(theirs.starts_with(&ours.words), "'{}' is not how '{theirs}' begins", ours.words);
+        assert!(
+            theirs.starts_with(&ours.words),
+            "'{}' is not how '{theirs}' begins",
+            ours.words
+        );
     }
 }
 
-/// A reply names the model that was requested, and never by its name at the upstream. If bytes were changed, one of
-/// them may be that of the member's name.
+/// A reply names the model that was requested, and never by its name at the upstream. If bytes were
+/// changed, one of them may be that of the member's name.
 fn check_model(fault: &Fault, ours: &Reading) {
     let asked = protocol_name(fault.upstream);
     let is_named = ours.models.iter().all(|model| model == asked);
-    assert!(is_named || fault.kind.changes_bytes(), "the model is {:?}, not {asked}", ours.models);
+    assert!(
+        is_named || fault.kind.changes_bytes(),
+        "the model is {:?}, not {asked}",
+        ours.models
+    );
 }
 
 /// The reply belongs to this request and to no other.
 fn check_nonce(fault: &Fault, ours: &Reading) {
     if fault.question == Question::Text && fault.client != Protocol::Images {
-        assert!(ours.words.contains(&fault.nonce()), "the answer to another request: {}", ours.words);
+        assert!(
+            ours.words.contains(&fault.nonce()),
+            "the answer to another request: {}",
+            ours.words
+        );
     }
 }
 
-/// A client is informed of what the upstream's protocol cannot express of its request. A stream whose head had to be
-/// sent before the upstream answered cannot report it.
+/// A client is informed of what the upstream's protocol cannot express of its request. A stream
+/// whose head had to be sent before the upstream answered cannot report it.
 fn check_dropped(fault: &Fault, response: &Response) {
     let found = response.header("x-sluicegate-dropped");
     let owed = dropped(fault.client, fault.upstream, fault.question);
     let left_early = fault.stream && fault.is_slow() && found.is_none();
-    assert!(found == owed || left_early, "dropped: {found:?}, not {owed:?}");
+    assert!(
+        found == owed || left_early,
+        "dropped: {found:?}, not {owed:?}"
+    );
 }
 
 /// The fields of a request that are dropped between two protocols.
@@ -154,7 +230,9 @@ fn dropped(client: Protocol, upstream: Protocol, question: Question) -> Option<&
     use Question::{ForcedTool, Images, ParallelTools, Reasoning, Schema, ToolResults};
     match (client, upstream, question) {
         (Responses, Messages, ParallelTools | ForcedTool | ToolResults) => Some("tools[].strict"),
-        (Chat, Messages, ParallelTools | ForcedTool | ToolResults) => Some("tools[].function.strict"),
+        (Chat, Messages, ParallelTools | ForcedTool | ToolResults) => {
+            Some("tools[].function.strict")
+        }
         (Responses, Messages, Images) => Some("input[].content[].detail"),
         (Chat, Messages, Images) => Some("messages[].content[].image_url.detail"),
         (Responses, Messages, Schema) => Some("text.format.name"),

@@ -34,7 +34,8 @@ pub(super) enum Reason {
 }
 
 impl Reason {
-    /// The status that reports it before a response has started, with the code in the body; in Messages the type.
+    /// The status that reports it before a response has started, with the code in the body; in
+    /// Messages the type.
     pub(super) fn refusal(self, client: Protocol) -> (u16, &'static str) {
         let (status, code, kind) = match self {
             Self::Invalid => (400, "invalid_value", "invalid_request_error"),
@@ -46,7 +47,14 @@ impl Reason {
             Self::Failed | Self::Truncated => (502, "upstream_error", "api_error"),
             Self::Late | Self::Expired => (504, "upstream_timeout", "timeout_error"),
         };
-        (status, if client == Protocol::Messages { kind } else { code })
+        (
+            status,
+            if client == Protocol::Messages {
+                kind
+            } else {
+                code
+            },
+        )
     }
 
     /// The code, or type, of the event that reports it within a stream.
@@ -59,7 +67,8 @@ impl Reason {
         }
     }
 
-    /// The code in metrics; for a stream that had started it differs where the gateway itself ends it.
+    /// The code in metrics; for a stream that had started it differs where the gateway itself ends
+    /// it.
     pub(super) fn code(self, has_begun: bool) -> &'static str {
         match self {
             Self::Expired | Self::Shutdown if has_begun => "server_error",
@@ -86,7 +95,9 @@ pub(super) fn reasons(case: &Case<'_>) -> Vec<Reason> {
     match case.fault.kind {
         Kind::Refused => vec![Reason::Failed],
         Kind::Unreachable => vec![Reason::Late],
-        Kind::Upload(..) if !case.observed.client.sent_whole => vec![Reason::Invalid, Reason::SlowRequest],
+        Kind::Upload(..) if !case.observed.client.sent_whole => {
+            vec![Reason::Invalid, Reason::SlowRequest]
+        }
         Kind::Shutdown(_) => vec![Reason::Shutdown],
         _ if case.may_be_late() => [of_answer(case), vec![Reason::Late, Reason::Expired]].concat(),
         _ => of_answer(case),
@@ -107,8 +118,8 @@ fn of_answer(case: &Case<'_>) -> Vec<Reason> {
     }
 }
 
-/// The meaning of an upstream's status for a client: a refused request is the client's fault, an unknown key or model
-/// is the operator's.
+/// The meaning of an upstream's status for a client: a refused request is the client's fault, an
+/// unknown key or model is the operator's.
 fn of_status(status: u16) -> Reason {
     match status {
         400 | 422 => Reason::Invalid,
@@ -139,30 +150,69 @@ pub(super) fn check_refusal(case: &Case<'_>, response: &Response) {
     assert!(response.is_complete(), "a refusal breaks off");
     let body: Value = serde_json::from_slice(&response.body).expect("a refusal is JSON");
     let error = &body["error"];
-    let member = if client == Protocol::Messages { "type" } else { "code" };
+    let member = if client == Protocol::Messages {
+        "type"
+    } else {
+        "code"
+    };
     let found = (response.status, error[member].as_str().unwrap_or_default());
     let reasons = reasons(case);
-    let owed: Vec<_> = reasons.iter().map(|reason| reason.refusal(client)).collect();
-    assert!(owed.contains(&found), "{found:?} is reported, and not one of {owed:?}, which are for {reasons:?}");
-    assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()), "no message: {body}");
+    let owed: Vec<_> = reasons
+        .iter()
+        .map(|reason| reason.refusal(client))
+        .collect();
+    assert!(
+        owed.contains(&found),
+        "{found:?} is reported, and not one of {owed:?}, which are for {reasons:?}"
+    );
+    assert!(
+        error["message"]
+            .as_str()
+            .is_some_and(|message| !message.is_empty()),
+        "no message: {body}"
+    );
     let is_of_messages = body["type"] == "error";
-    assert_eq!(is_of_messages, client == Protocol::Messages, "the error of another protocol: {body}");
+    assert_eq!(
+        is_of_messages,
+        client == Protocol::Messages,
+        "the error of another protocol: {body}"
+    );
     check_wait(response);
-    assert_eq!(response.header("x-sluicegate-dropped"), None, "something is dropped of no answer");
+    assert_eq!(
+        response.header("x-sluicegate-dropped"),
+        None,
+        "something is dropped of no answer"
+    );
 }
 
 /// Clients get a Retry-After where that helps, and never a long one.
 fn check_wait(response: &Response) {
-    let wait = response.header("retry-after").map(|wait| wait.parse::<u32>().expect("seconds"));
+    let wait = response
+        .header("retry-after")
+        .map(|wait| wait.parse::<u32>().expect("seconds"));
     let is_owed = matches!(response.status, 429 | 503 | 529);
-    assert_eq!(wait.is_some(), is_owed, "retry-after of status {}: {wait:?}", response.status);
-    assert!(wait.is_none_or(|wait| (1..=30).contains(&wait)), "retry-after: {wait:?}");
+    assert_eq!(
+        wait.is_some(),
+        is_owed,
+        "retry-after of status {}: {wait:?}",
+        response.status
+    );
+    assert!(
+        wait.is_none_or(|wait| (1..=30).contains(&wait)),
+        "retry-after: {wait:?}"
+    );
 }
 
 /// The event that ends a stream reports the reason, with a code that its clients know.
 pub(super) fn check_event(case: &Case<'_>, code: Option<&str>) {
     let reasons = reasons(case);
-    let owed: Vec<_> = reasons.iter().map(|reason| reason.event(case.fault.client)).collect();
+    let owed: Vec<_> = reasons
+        .iter()
+        .map(|reason| reason.event(case.fault.client))
+        .collect();
     let is_owed = code.is_some_and(|code| owed.contains(&code));
-    assert!(is_owed, "the stream fails with {code:?}, and not with one of {owed:?}, which are for {reasons:?}");
+    assert!(
+        is_owed,
+        "the stream fails with {code:?}, and not with one of {owed:?}, which are for {reasons:?}"
+    );
 }

@@ -7,46 +7,70 @@ use super::{End, Reading, Usage, failure, list, texts};
 
 /// Parses a plain reply.
 pub(super) fn read(protocol: Protocol, reply: &Value) -> Reading {
-    let mut reading = Reading { usage: Usage::of(&reply["usage"]), ..Reading::default() };
+    let mut reading = Reading {
+        usage: Usage::of(&reply["usage"]),
+        ..Reading::default()
+    };
     reading.name(&reply["model"]);
     let is_finished = match protocol {
         Protocol::Responses => response(reply, &mut reading),
         Protocol::Chat => completion(reply, &mut reading),
         Protocol::Messages => message(reply, &mut reading),
         Protocol::Images => {
-            reading.words = list(reply, "data").flat_map(|picture| texts(picture, &["b64_json"])).collect();
+            reading.words = list(reply, "data")
+                .flat_map(|picture| texts(picture, &["b64_json"]))
+                .collect();
             list(reply, "data").next().is_some()
         }
     };
-    let end = if is_finished { End::Success } else { End::Missing };
-    Reading { end: failure(reply).unwrap_or(end), ..reading }
+    let end = if is_finished {
+        End::Success
+    } else {
+        End::Missing
+    };
+    Reading {
+        end: failure(reply).unwrap_or(end),
+        ..reading
+    }
 }
 
 /// Parses a response object; returns true if it is finished.
 pub(super) fn response(response: &Value, reading: &mut Reading) -> bool {
     for item in list(response, "output") {
         match item["type"].as_str() {
-            Some("reasoning") => reading.words.extend(list(item, "summary").flat_map(|part| texts(part, &["text"]))),
+            Some("reasoning") => reading
+                .words
+                .extend(list(item, "summary").flat_map(|part| texts(part, &["text"]))),
             Some("function_call") => reading.words.extend(texts(item, &["arguments"])),
-            _ => reading.words.extend(list(item, "content").flat_map(|part| texts(part, &["text", "refusal"]))),
+            _ => reading
+                .words
+                .extend(list(item, "content").flat_map(|part| texts(part, &["text", "refusal"]))),
         }
     }
     note_incomplete(response, reading);
-    matches!(response["status"].as_str(), Some("completed" | "incomplete"))
+    matches!(
+        response["status"].as_str(),
+        Some("completed" | "incomplete")
+    )
 }
 
 /// Notes whether a response is complete.
 pub(super) fn note_incomplete(response: &Value, reading: &mut Reading) {
     reading.is_incomplete = response["status"] == "incomplete";
-    reading.is_cut = reading.is_incomplete && response["incomplete_details"]["reason"] == "max_output_tokens";
+    reading.is_cut =
+        reading.is_incomplete && response["incomplete_details"]["reason"] == "max_output_tokens";
 }
 
 fn completion(completion: &Value, reading: &mut Reading) -> bool {
     for choice in list(completion, "choices") {
         let message = &choice["message"];
         let calls = list(message, "tool_calls").map(|call| &call["function"]);
-        reading.words.extend(texts(message, &["reasoning_content", "content", "refusal"]));
-        reading.words.extend(calls.flat_map(|function| texts(function, &["arguments"])));
+        reading
+            .words
+            .extend(texts(message, &["reasoning_content", "content", "refusal"]));
+        reading
+            .words
+            .extend(calls.flat_map(|function| texts(function, &["arguments"])));
         reading.is_cut |= choice["finish_reason"] == "length";
     }
     reading.is_incomplete = reading.is_cut;

@@ -8,7 +8,12 @@ use super::{End, Reading, Usage, events, failure, json, list, texts};
 
 /// Parses a stream up to the first event that ends it.
 pub(super) fn read(protocol: Protocol, body: &[u8], is_whole: bool, pictures: u32) -> Reading {
-    let mut stream = Stream { protocol, pictures, is_finished: false, reading: Reading::default() };
+    let mut stream = Stream {
+        protocol,
+        pictures,
+        is_finished: false,
+        reading: Reading::default(),
+    };
     for data in events(body) {
         if stream.reading.end != End::Missing {
             stream.reading.has_more = true;
@@ -84,8 +89,12 @@ impl Stream {
             }
             let delta = &choice["delta"];
             let calls = list(delta, "tool_calls").map(|call| &call["function"]);
-            self.reading.words.extend(texts(delta, &["reasoning_content", "content", "refusal"]));
-            self.reading.words.extend(calls.flat_map(|function| texts(function, &["arguments"])));
+            self.reading
+                .words
+                .extend(texts(delta, &["reasoning_content", "content", "refusal"]));
+            self.reading
+                .words
+                .extend(calls.flat_map(|function| texts(function, &["arguments"])));
             self.note_cut(choice["finish_reason"] == "length");
             self.is_finished |= choice["finish_reason"].is_string();
         }
@@ -93,7 +102,10 @@ impl Stream {
 
     fn message(&mut self, event: &Value) {
         self.reading.name(&event["message"]["model"]);
-        self.reading.words.extend(texts(&event["delta"], &["thinking", "text", "partial_json"]));
+        self.reading.words.extend(texts(
+            &event["delta"],
+            &["thinking", "text", "partial_json"],
+        ));
         self.note_cut(event["delta"]["stop_reason"] == "max_tokens");
         for counts in [&event["message"]["usage"], &event["usage"]] {
             // Each count is the total so far; absent ones keep their value.
@@ -113,12 +125,18 @@ impl Stream {
 
     fn picture(&mut self, event: &Value) {
         self.reading.words.extend(texts(event, &["b64_json"]));
-        if !matches!(event["type"].as_str(), Some("image_generation.completed" | "image_edit.completed")) {
+        if !matches!(
+            event["type"].as_str(),
+            Some("image_generation.completed" | "image_edit.completed")
+        ) {
             return;
         }
         if let Some(usage) = Usage::of(&event["usage"]) {
             let sum = self.reading.usage.get_or_insert_default();
-            *sum = Usage { input: sum.input + usage.input, output: sum.output + usage.output };
+            *sum = Usage {
+                input: sum.input + usage.input,
+                output: sum.output + usage.output,
+            };
         }
         self.pictures = self.pictures.saturating_sub(1);
         if self.pictures == 0 {

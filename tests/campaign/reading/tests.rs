@@ -24,21 +24,75 @@ fn read(protocol: Protocol, name: &str) -> Reading {
 }
 
 /// The text of a successful response, whether it was truncated, and its tokens.
-type Content = (Protocol, &'static str, &'static str, bool, Option<(u64, u64)>);
+type Content = (
+    Protocol,
+    &'static str,
+    &'static str,
+    bool,
+    Option<(u64, u64)>,
+);
 
 #[test]
 fn a_success_is_read_to_its_end() {
     let contents: [Content; 16] = [
-        (Responses, "responses-stream-incomplete.sse", "Once upon a time there was", true, Some((11, 6))),
-        (Responses, "responses-stream-parallel-function-calls.sse", CALLS, false, Some((60, 41))),
-        (Responses, "responses-response-parallel-function-calls.json", CALLS, false, Some((60, 41))),
-        (Responses, "responses-response-reasoning.json", DIGITS, false, Some((21, 64))),
-        (Responses, "responses-response-refusal.json", "I can't help with that.", false, Some((19, 9))),
+        (
+            Responses,
+            "responses-stream-incomplete.sse",
+            "Once upon a time there was",
+            true,
+            Some((11, 6)),
+        ),
+        (
+            Responses,
+            "responses-stream-parallel-function-calls.sse",
+            CALLS,
+            false,
+            Some((60, 41)),
+        ),
+        (
+            Responses,
+            "responses-response-parallel-function-calls.json",
+            CALLS,
+            false,
+            Some((60, 41)),
+        ),
+        (
+            Responses,
+            "responses-response-reasoning.json",
+            DIGITS,
+            false,
+            Some((21, 64)),
+        ),
+        (
+            Responses,
+            "responses-response-refusal.json",
+            "I can't help with that.",
+            false,
+            Some((19, 9)),
+        ),
         (Chat, "chat-stream-usage.sse", "1 2 3", false, Some((11, 5))),
         (Chat, "chat-stream-length.sse", "Once upon a", true, None),
-        (Chat, "chat-response-length.json", "Once upon a", true, Some((12, 3))),
-        (Chat, "chat-response-reasoning.json", COMPARED, false, Some((20, 31))),
-        (Chat, "chat-response-tool-calls.json", r#"{"city":"Oslo"}{"city":"Rome"}"#, false, Some((48, 36))),
+        (
+            Chat,
+            "chat-response-length.json",
+            "Once upon a",
+            true,
+            Some((12, 3)),
+        ),
+        (
+            Chat,
+            "chat-response-reasoning.json",
+            COMPARED,
+            false,
+            Some((20, 31)),
+        ),
+        (
+            Chat,
+            "chat-response-tool-calls.json",
+            r#"{"city":"Oslo"}{"city":"Rome"}"#,
+            false,
+            Some((48, 36)),
+        ),
         (
             Messages,
             "messages-stream-tool-use.sse",
@@ -46,17 +100,55 @@ fn a_success_is_read_to_its_end() {
             false,
             Some((61, 44)),
         ),
-        (Messages, "messages-stream-thinking.sse", COMPARED, false, Some((22, 52))),
-        (Messages, "messages-response-thinking.json", COMPARED, false, Some((22, 52))),
-        (Messages, "messages-response-tool-use.json", r#"I'll check.{"city":"Oslo"}"#, false, Some((61, 44))),
-        (Messages, "messages-response-max-tokens.json", "Once upon a", true, Some((12, 3))),
-        (Messages, "messages-stream-max-tokens.sse", "Once upon a", true, Some((12, 3))),
+        (
+            Messages,
+            "messages-stream-thinking.sse",
+            COMPARED,
+            false,
+            Some((22, 52)),
+        ),
+        (
+            Messages,
+            "messages-response-thinking.json",
+            COMPARED,
+            false,
+            Some((22, 52)),
+        ),
+        (
+            Messages,
+            "messages-response-tool-use.json",
+            r#"I'll check.{"city":"Oslo"}"#,
+            false,
+            Some((61, 44)),
+        ),
+        (
+            Messages,
+            "messages-response-max-tokens.json",
+            "Once upon a",
+            true,
+            Some((12, 3)),
+        ),
+        (
+            Messages,
+            "messages-stream-max-tokens.sse",
+            "Once upon a",
+            true,
+            Some((12, 3)),
+        ),
     ];
     for (protocol, name, words, is_cut, usage) in contents {
         let reading = read(protocol, name);
         let usage = usage.map(|(input, output)| Usage { input, output });
-        assert_eq!((reading.end, reading.words.as_str()), (End::Success, words), "{name}");
-        assert_eq!((reading.is_cut, reading.usage, reading.has_more), (is_cut, usage, false), "{name}");
+        assert_eq!(
+            (reading.end, reading.words.as_str()),
+            (End::Success, words),
+            "{name}"
+        );
+        assert_eq!(
+            (reading.is_cut, reading.usage, reading.has_more),
+            (is_cut, usage, false),
+            "{name}"
+        );
         assert_eq!(reading.is_incomplete, is_cut, "{name}");
         let model = match protocol {
             Chat => "alt-flash",
@@ -64,7 +156,11 @@ fn a_success_is_read_to_its_end() {
             _ if name.contains("reasoning") => "alt-flash",
             _ => "model-5.5",
         };
-        assert_eq!(reading.models.into_iter().collect::<Vec<_>>(), [model], "{name}");
+        assert_eq!(
+            reading.models.into_iter().collect::<Vec<_>>(),
+            [model],
+            "{name}"
+        );
     }
 }
 
@@ -75,21 +171,48 @@ fn a_response_may_be_incomplete_for_any_reason() {
     let filtered = stream.replace("max_output_tokens\"}", "content_filter\"}");
     assert_ne!(filtered, stream);
     let reading = Reading::of(Responses, filtered.as_bytes(), true, 1);
-    assert_eq!((reading.end, reading.is_incomplete, reading.is_cut), (End::Success, true, false));
+    assert_eq!(
+        (reading.end, reading.is_incomplete, reading.is_cut),
+        (End::Success, true, false)
+    );
 }
 
 #[test]
 fn a_failure_has_its_code() {
     for (protocol, name, words, code) in [
-        (Responses, "responses-stream-failed-mid.sse", "Once ", "server_error"),
-        (Responses, "responses-response-failed.json", "", "server_error"),
+        (
+            Responses,
+            "responses-stream-failed-mid.sse",
+            "Once ",
+            "server_error",
+        ),
+        (
+            Responses,
+            "responses-response-failed.json",
+            "",
+            "server_error",
+        ),
         (Chat, "chat-stream-error.sse", "Hel", "server_error"),
-        (Messages, "messages-stream-error.sse", "Hel", "overloaded_error"),
-        (Images, "images-response-error-member.json", "", "image_generation_failed"),
+        (
+            Messages,
+            "messages-stream-error.sse",
+            "Hel",
+            "overloaded_error",
+        ),
+        (
+            Images,
+            "images-response-error-member.json",
+            "",
+            "image_generation_failed",
+        ),
     ] {
         let reading = read(protocol, name);
         let end = End::Failure(Some(code.to_owned()));
-        assert_eq!((reading.end, reading.words.as_str(), reading.has_more), (end, words, false), "{name}");
+        assert_eq!(
+            (reading.end, reading.words.as_str(), reading.has_more),
+            (end, words, false),
+            "{name}"
+        );
     }
 }
 
@@ -98,14 +221,33 @@ fn a_failure_has_its_code() {
 fn each_picture_has_its_end() {
     let two = recorded(Images, "images-stream-generate-two.sse");
     let read = |pictures| Reading::of(Images, &two, true, pictures);
-    assert_eq!((read(2).end, read(2).usage), (End::Success, Some(Usage { input: 12, output: 544 })));
-    assert_eq!((read(2).words.len(), read(2).events, read(2).has_more), (900, 3, false));
+    assert_eq!(
+        (read(2).end, read(2).usage),
+        (
+            End::Success,
+            Some(Usage {
+                input: 12,
+                output: 544
+            })
+        )
+    );
+    assert_eq!(
+        (read(2).words.len(), read(2).events, read(2).has_more),
+        (900, 3, false)
+    );
     assert_eq!((read(1).end, read(1).has_more), (End::Success, true));
     assert_eq!(read(3).end, End::Missing);
-    assert_eq!(self::read(Images, "images-response-two.json").usage, Some(Usage { input: 12, output: 544 }));
+    assert_eq!(
+        self::read(Images, "images-response-two.json").usage,
+        Some(Usage {
+            input: 12,
+            output: 544
+        })
+    );
 }
 
-/// A stream that is truncated before its terminal event is not a success; everything after that event is ignored.
+/// A stream that is truncated before its terminal event is not a success; everything after that
+/// event is ignored.
 #[test]
 fn half_a_stream_is_no_success() {
     for (protocol, name) in [
@@ -116,23 +258,38 @@ fn half_a_stream_is_no_success() {
     ] {
         let whole = recorded(protocol, name);
         for length in 0..whole.len() {
-            assert_eq!(Reading::of(protocol, &whole[..length], false, 1).end, End::Missing, "{length} bytes of {name}");
+            assert_eq!(
+                Reading::of(protocol, &whole[..length], false, 1).end,
+                End::Missing,
+                "{length} bytes of {name}"
+            );
         }
         let more = [&whole[..], b"data: {\"error\":{}}\n\n"].concat();
         let reading = Reading::of(protocol, &more, true, 1);
-        assert_eq!((reading.end, reading.has_more), (End::Success, true), "{name}");
+        assert_eq!(
+            (reading.end, reading.has_more),
+            (End::Success, true),
+            "{name}"
+        );
     }
 }
 
-/// A stream of Chat that is finished may lack its terminal event, if the body ends properly; any other may not.
+/// A stream of Chat that is finished may lack its terminal event, if the body ends properly; any
+/// other may not.
 #[test]
 fn a_finished_stream_of_chat_may_end() {
     let usage = recorded(Chat, "chat-stream-usage.sse");
     let finished = usage.strip_suffix(b"data: [DONE]\n\n").unwrap();
     let end = |stream: &[u8], is_whole| Reading::of(Chat, stream, is_whole, 1).end;
-    assert_eq!((end(finished, true), end(finished, false)), (End::Success, End::Missing));
+    assert_eq!(
+        (end(finished, true), end(finished, false)),
+        (End::Success, End::Missing)
+    );
     assert_eq!(end(b"data: [DONE]\n\n", true), End::Failure(None));
-    assert_eq!(Reading::of(Responses, b"data: [DONE]\n\n", true, 1).end, End::Failure(None));
+    assert_eq!(
+        Reading::of(Responses, b"data: [DONE]\n\n", true, 1).end,
+        End::Failure(None)
+    );
 }
 
 /// A number that is out of range is still valid JSON; a malformed one is not.
@@ -140,11 +297,28 @@ fn a_finished_stream_of_chat_may_end() {
 fn numbers_may_be_beyond_all_bounds() {
     let text = String::from_utf8(recorded(Chat, "chat-stream-usage.sse")).unwrap();
     let (before, after) = text.split_once("\"created\":").unwrap();
-    let end = |number: &str| Reading::of(Chat, format!("{before}\"created\":{number}{after}").as_bytes(), true, 1).end;
-    assert_eq!((end("1E99"), end("17E+89000019")), (End::Success, End::Success));
-    assert_eq!((end("1E9999-"), end("1E9999e")), (End::Failure(None), End::Failure(None)));
+    let end = |number: &str| {
+        Reading::of(
+            Chat,
+            format!("{before}\"created\":{number}{after}").as_bytes(),
+            true,
+            1,
+        )
+        .end
+    };
+    assert_eq!(
+        (end("1E99"), end("17E+89000019")),
+        (End::Success, End::Success)
+    );
+    assert_eq!(
+        (end("1E9999-"), end("1E9999e")),
+        (End::Failure(None), End::Failure(None))
+    );
     let kept = br#"{"a":"1E9 \" 2E9","b":1.5E-999,"c":true,"d":[2E9]}"#;
-    assert_eq!(without_exponents(kept), br#"{"a":"1E9 \" 2E9","b":1.5,"c":true,"d":[2]}"#);
+    assert_eq!(
+        without_exponents(kept),
+        br#"{"a":"1E9 \" 2E9","b":1.5,"c":true,"d":[2]}"#
+    );
 }
 
 /// A reply that lacks its finish reason or its last byte is not a success.
@@ -157,11 +331,22 @@ fn an_unfinished_reply_is_no_success() {
     ] {
         let text = String::from_utf8(recorded(protocol, name)).unwrap();
         let end = |text: &str, is_whole| Reading::of(protocol, text.as_bytes(), is_whole, 1).end;
-        assert_eq!((end(&text, true), end(&text, false)), (End::Success, End::Missing), "{name}");
-        assert_eq!(end(&text.replacen(finish, "null", 1), true), End::Missing, "{name}");
+        assert_eq!(
+            (end(&text, true), end(&text, false)),
+            (End::Success, End::Missing),
+            "{name}"
+        );
+        assert_eq!(
+            end(&text.replacen(finish, "null", 1), true),
+            End::Missing,
+            "{name}"
+        );
         assert_eq!(end("{}", true), End::Missing, "{name}");
     }
-    assert_eq!(Reading::of(Images, b"{\"data\":[]}", true, 1).end, End::Missing);
+    assert_eq!(
+        Reading::of(Images, b"{\"data\":[]}", true, 1).end,
+        End::Missing
+    );
 }
 
 const CALLS: &str = r#"Checking both cities.{"city":"Oslo"}{"city":"Rome"}"#;

@@ -10,7 +10,9 @@ use wire::ErrorKind;
 
 use super::{at_once, is_whole_or_fails};
 use crate::GATEWAY;
-use crate::fault_test::{FaultTest, HASTY, Lane, Outcome, PATIENT, lanes, plainly, streams, text_lanes};
+use crate::fault_test::{
+    FaultTest, HASTY, Lane, Outcome, PATIENT, lanes, plainly, streams, text_lanes,
+};
 
 /// A refused upstream connection is answered with 502.
 #[test]
@@ -24,7 +26,10 @@ fn u01_nobody_listens() {
 /// An upstream connection that cannot be established in time is answered with 504.
 #[test]
 fn u02_nobody_accepts() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let _entered = runtime.enter();
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
@@ -35,11 +40,13 @@ fn u02_nobody_accepts() {
     unreachable(address, Outcome::is_late);
 }
 
-/// An upstream that sends no complete response head within its timeout is answered with 504, and its connection is
-/// closed.
+/// An upstream that sends no complete response head within its timeout is answered with 504, and
+/// its connection is closed.
 #[test]
 fn u05_no_head() {
-    let cases = ["stall-head", "stall-in-head"].into_iter().flat_map(|name| [(name, true), (name, false)]);
+    let cases = ["stall-head", "stall-in-head"]
+        .into_iter()
+        .flat_map(|name| [(name, true), (name, false)]);
     at_once(cases, |(name, stream)| {
         let test = FaultTest::named(name, HASTY).each(&lanes(), stream, Outcome::is_late);
         test.all_closed();
@@ -47,14 +54,23 @@ fn u05_no_head() {
     });
 }
 
-/// A head timeout after the client's stream was opened by keep-alive comments ends the stream with a failure event.
+/// A head timeout after the client's stream was opened by keep-alive comments ends the stream with
+/// a failure event.
 #[test]
 fn u05_no_head_once_the_stream_is_open() {
     let scenario = scenario::named("stall-head").unwrap();
-    let test = FaultTest::playing(move |request| scenario.play(request), "keep_alive = \"50ms\"", HASTY);
+    let test = FaultTest::playing(
+        move |request| scenario.play(request),
+        "keep_alive = \"50ms\"",
+        HASTY,
+    );
     let test = test.each(&lanes(), true, |got| {
         got.fails();
-        assert!(got.response.text().contains(": keep-alive\n\n"), "{}", got.response.text());
+        assert!(
+            got.response.text().contains(": keep-alive\n\n"),
+            "{}",
+            got.response.text()
+        );
     });
     test.all_closed();
     test.end();
@@ -67,8 +83,8 @@ fn u05_a_late_answer_is_an_answer() {
     plainly("delay-250", Outcome::is_whole);
 }
 
-/// A stale idle connection that is closed or reset on reuse is replaced, and the request succeeds on a new
-/// connection.
+/// A stale idle connection that is closed or reset on reuse is replaced, and the request succeeds
+/// on a new connection.
 #[test]
 fn u06_a_connection_that_went_stale_is_replaced() {
     for name in ["close-on-reuse", "reset-on-reuse"] {
@@ -82,14 +98,19 @@ fn u06_a_connection_that_went_stale_is_replaced() {
     }
 }
 
-/// A new connection that is closed or reset before the response head is answered with 502, and the request is not
-/// sent again.
+/// A new connection that is closed or reset before the response head is answered with 502, and the
+/// request is not sent again.
 #[test]
 fn u06_a_new_connection_that_closes_is_a_bad_gateway() {
     for name in ["close-before-head", "reset-before-head"] {
         for stream in [true, false] {
-            let test = FaultTest::named(name, PATIENT).each(&lanes(), stream, Outcome::is_bad_gateway);
-            assert_eq!(test.simulator.requests().len(), lanes().len(), "{name}: what was sent is not sent again");
+            let test =
+                FaultTest::named(name, PATIENT).each(&lanes(), stream, Outcome::is_bad_gateway);
+            assert_eq!(
+                test.simulator.requests().len(),
+                lanes().len(),
+                "{name}: what was sent is not sent again"
+            );
             test.end();
         }
     }
@@ -115,12 +136,19 @@ fn u07_a_stall_within_the_stream() {
 /// A stall within an event or a plain reply is a timeout, and the upstream connection is closed.
 #[test]
 fn u07_a_stall_within_an_event() {
-    at_once([("stall-at-700", true), ("stall-at-50", false)], |(name, stream)| {
-        let check = if stream { Outcome::stalls } else { Outcome::is_late };
-        let test = FaultTest::named(name, HASTY).each(&lanes(), stream, check);
-        test.all_closed();
-        test.end();
-    });
+    at_once(
+        [("stall-at-700", true), ("stall-at-50", false)],
+        |(name, stream)| {
+            let check = if stream {
+                Outcome::stalls
+            } else {
+                Outcome::is_late
+            };
+            let test = FaultTest::named(name, HASTY).each(&lanes(), stream, check);
+            test.all_closed();
+            test.end();
+        },
+    );
 }
 
 /// A closed or reset upstream connection fails the response, after the events that arrived.
@@ -130,8 +158,12 @@ fn u08_the_connection_breaks() {
         streams(name, Outcome::fails_at_once_or_later);
     }
     let broken = |request: &Request| honest::answer(request).cut_after(3, Cut::Close);
-    let relayed: Vec<_> = text_lanes().into_iter().filter(|lane| lane.client == lane.upstream).collect();
-    let test = FaultTest::playing(broken, "", PATIENT).each(&relayed, true, |got| got.fails_after(3));
+    let relayed: Vec<_> = text_lanes()
+        .into_iter()
+        .filter(|lane| lane.client == lane.upstream)
+        .collect();
+    let test =
+        FaultTest::playing(broken, "", PATIENT).each(&relayed, true, |got| got.fails_after(3));
     test.streams_ended_as("upstream_truncated");
     test.end();
     // A reset may discard data that was received just before.
@@ -156,7 +188,8 @@ fn u09_the_stream_ends_without_its_end() {
     streams("eof-at-700", Outcome::fails_at_once_or_later);
 }
 
-/// A Chat stream that only lacks `[DONE]` is complete; streams of other protocols without their terminal event fail.
+/// A Chat stream that only lacks `[DONE]` is complete; streams of other protocols without their
+/// terminal event fail.
 #[test]
 fn u09_a_missing_done_is_no_loss() {
     streams("no-done", |got| match got.lane.upstream {
@@ -212,10 +245,17 @@ fn u12_an_error_under_200() {
     }
 }
 
-/// HTML pages, empty responses and other responses that are not of the protocol are answered with 502.
+/// HTML pages, empty responses and other responses that are not of the protocol are answered with
+/// 502.
 #[test]
 fn u13_what_middleboxes_say() {
-    for name in ["html-200", "html-502", "empty-200", "empty-204", "stream-as-text"] {
+    for name in [
+        "html-200",
+        "html-502",
+        "empty-200",
+        "empty-204",
+        "stream-as-text",
+    ] {
         if name != "stream-as-text" {
             plainly(name, Outcome::is_bad_gateway);
         }
@@ -227,12 +267,17 @@ fn u13_what_middleboxes_say() {
 #[test]
 fn u13_redirects_are_not_followed() {
     let test = FaultTest::named("redirect", PATIENT).each(&lanes(), true, Outcome::is_bad_gateway);
-    assert!(test.simulator.requests().iter().all(|request| !request.path.contains("redirected")));
+    assert!(
+        test.simulator
+            .requests()
+            .iter()
+            .all(|request| !request.path.contains("redirected"))
+    );
     test.end();
 }
 
-/// A failure event before any content is answered with an error status, or with a failure event if the stream has
-/// started.
+/// A failure event before any content is answered with an error status, or with a failure event if
+/// the stream has started.
 #[test]
 fn u14_a_failure_before_anything_is_said() {
     streams("failed-first", |got| match got.lane.upstream {
@@ -258,17 +303,23 @@ fn u14_a_failure_in_the_stream() {
         streams(name, Outcome::fails);
     }
     for name in ["responses-error-event", "responses-error-event-flat"] {
-        let responses: Vec<_> = text_lanes().into_iter().filter(|lane| lane.upstream == Protocol::Responses).collect();
+        let responses: Vec<_> = text_lanes()
+            .into_iter()
+            .filter(|lane| lane.upstream == Protocol::Responses)
+            .collect();
         let check = |got: &Outcome| match got.lane.client {
             Protocol::Responses => got.fails(),
             // When translated, nothing has been sent yet.
             _ => got.is_bad_gateway(),
         };
-        FaultTest::named(name, PATIENT).each(&responses, true, check).end();
+        FaultTest::named(name, PATIENT)
+            .each(&responses, true, check)
+            .end();
     }
 }
 
-/// Retry-After of an upstream is forwarded between 1 and 30 seconds, and an invalid value counts as 1 second.
+/// Retry-After of an upstream is forwarded between 1 and 30 seconds, and an invalid value counts as
+/// 1 second.
 #[test]
 fn u15_when_to_come_back() {
     let cases = [
@@ -285,15 +336,20 @@ fn u15_when_to_come_back() {
         for stream in [true, false] {
             let test = FaultTest::named(name, PATIENT).each(&lanes(), stream, |got| {
                 got.is_refused(ErrorKind::RateLimit, "rate_limit_exceeded");
-                assert_eq!(got.response.header("retry-after"), owed, "{name} {:?}", got.lane);
+                assert_eq!(
+                    got.response.header("retry-after"),
+                    owed,
+                    "{name} {:?}",
+                    got.lane
+                );
             });
             test.end();
         }
     }
 }
 
-/// A request that the upstream refuses as invalid or too large is refused with the same meaning in the client's
-/// protocol.
+/// A request that the upstream refuses as invalid or too large is refused with the same meaning in
+/// the client's protocol.
 #[test]
 fn u16_the_request_is_wrong() {
     let cases = [
@@ -306,7 +362,12 @@ fn u16_the_request_is_wrong() {
             got.is_refused(kind, code);
             // Messages has a specific error for requests that are too large.
             let is_told = got.lane.client != Protocol::Messages || name != "status-413";
-            assert_eq!(got.response.text().contains("Simulated refusal."), is_told, "{}", got.response.text());
+            assert_eq!(
+                got.response.text().contains("Simulated refusal."),
+                is_told,
+                "{}",
+                got.response.text()
+            );
         };
         streams(name, check);
         plainly(name, check);
@@ -318,9 +379,12 @@ fn u16_the_request_is_wrong() {
 fn p07_u16_the_operators_key_is_wrong() {
     for name in ["status-401", "status-403", "status-404"] {
         for stream in [true, false] {
-            let test = FaultTest::named(name, PATIENT).each(&lanes(), stream, Outcome::is_bad_gateway);
+            let test =
+                FaultTest::named(name, PATIENT).each(&lanes(), stream, Outcome::is_bad_gateway);
             // It is for the operator to mend.
-            let is_told = |line: &str| line.contains("upstream request failed") && line.contains(r#""level":"ERROR""#);
+            let is_told = |line: &str| {
+                line.contains("upstream request failed") && line.contains(r#""level":"ERROR""#)
+            };
             await_that("it is logged as an error, each time", || {
                 let log = test.gateway.log.lock().unwrap();
                 log.lines().filter(|line| is_told(line)).count() == lanes().len()
@@ -337,7 +401,11 @@ fn u17_a_server_that_failed_is_asked_once_more() {
         let test = FaultTest::named(name, PATIENT);
         for (place, lane) in lanes().into_iter().enumerate() {
             test.ask(lane, true).is_whole();
-            assert_eq!(test.simulator.requests().len(), 2 * (place + 1), "{name}: one retry");
+            assert_eq!(
+                test.simulator.requests().len(),
+                2 * (place + 1),
+                "{name}: one retry"
+            );
         }
         test.end();
     }
@@ -354,15 +422,30 @@ fn u17_it_is_asked_once_more_alone() {
     ];
     for (name, kind, code) in cases {
         let test = FaultTest::named(name, PATIENT);
-        for (asked, protocol) in TEXT_PROTOCOLS.into_iter().chain([Protocol::Images]).enumerate() {
-            let lane = Lane { client: protocol, upstream: protocol };
+        for (asked, protocol) in TEXT_PROTOCOLS
+            .into_iter()
+            .chain([Protocol::Images])
+            .enumerate()
+        {
+            let lane = Lane {
+                client: protocol,
+                upstream: protocol,
+            };
             let got = test.ask(lane, true);
-            assert_eq!(got.response.header("x-should-retry"), Some("true"), "{name}");
+            assert_eq!(
+                got.response.header("x-should-retry"),
+                Some("true"),
+                "{name}"
+            );
             if code == "service_unavailable" {
                 assert_eq!(got.response.header("retry-after"), Some("2"), "{name}");
             }
             got.is_refused(kind, code);
-            assert_eq!(test.simulator.requests().len(), 2 * (asked + 1), "{name}: one retry");
+            assert_eq!(
+                test.simulator.requests().len(),
+                2 * (asked + 1),
+                "{name}: one retry"
+            );
         }
         test.end();
     }
@@ -387,7 +470,8 @@ fn u18_unusual_heads() {
     }
 }
 
-/// A stream is complete at its terminal event, even if the upstream leaves the connection open, which is closed then.
+/// A stream is complete at its terminal event, even if the upstream leaves the connection open,
+/// which is closed then.
 #[test]
 fn u20_the_end_is_the_end() {
     // The connection stays open, and nothing waits for its end.
@@ -401,7 +485,11 @@ fn u20_the_end_is_the_end() {
 fn u21_a_drip_may_go_on_until_the_deadline() {
     streams("drip-20", Outcome::is_whole);
     let scenario = scenario::named("drip-400").unwrap();
-    let test = FaultTest::playing(move |request| scenario.play(request), "request_timeout = \"1s\"", PATIENT);
+    let test = FaultTest::playing(
+        move |request| scenario.play(request),
+        "request_timeout = \"1s\"",
+        PATIENT,
+    );
     let test = test.each(&text_lanes(), true, Outcome::stalls);
     test.all_closed();
     test.end();
@@ -411,15 +499,21 @@ fn u21_a_drip_may_go_on_until_the_deadline() {
 #[test]
 fn u21_a_plain_reply_has_a_deadline_too() {
     let play = |request: &Request| honest::answer(request).cut_at(20, Cut::Hold);
-    let test = FaultTest::playing(play, "request_timeout = \"1s\"", PATIENT).each(&lanes(), false, Outcome::is_late);
+    let test = FaultTest::playing(play, "request_timeout = \"1s\"", PATIENT).each(
+        &lanes(),
+        false,
+        Outcome::is_late,
+    );
     test.all_closed();
     test.end();
 }
 
-/// Each client gets the response to its own request, even while other clients disconnect in the middle of theirs.
+/// Each client gets the response to its own request, even while other clients disconnect in the
+/// middle of theirs.
 #[test]
 fn u22_an_answer_goes_to_who_asked() {
-    // Every other client disconnects, each at a different position of the reply; the others get complete replies.
+    // Every other client disconnects, each at a different position of the reply; the others get
+    // complete replies.
     let test = FaultTest::playing(honest::answer, "", PATIENT);
     for turn in 0..60 {
         for lane in text_lanes() {
@@ -441,14 +535,28 @@ fn unreachable(address: SocketAddr, check: impl Fn(&Outcome) + Sync) {
         let mut plan = Config::new("");
         for lane in lanes().iter().filter(|lane| lane.client == lane.upstream) {
             let name = protocol_name(lane.upstream);
-            plan = plan.upstream(name, lane.upstream, &base_url, "connect_timeout = \"500ms\"");
-            plan = plan.model(name, lane.upstream, &format!(r#"[{{ upstream = "{name}" }}]"#));
+            plan = plan.upstream(
+                name,
+                lane.upstream,
+                &base_url,
+                "connect_timeout = \"500ms\"",
+            );
+            plan = plan.model(
+                name,
+                lane.upstream,
+                &format!(r#"[{{ upstream = "{name}" }}]"#),
+            );
         }
-        FaultTest::of(plan.start(GATEWAY), Simulator::honest().unwrap()).each(&lanes(), stream, &check).end();
+        FaultTest::of(plan.start(GATEWAY), Simulator::honest().unwrap())
+            .each(&lanes(), stream, &check)
+            .end();
     });
 }
 
-#[allow(clippy::disallowed_methods, reason = "a queue of the test's own is filled, on loopback")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a queue of the test's own is filled, on loopback"
+)]
 fn dial(address: SocketAddr) -> Option<TcpStream> {
     TcpStream::connect_timeout(&address, Duration::from_millis(200)).ok()
 }

@@ -11,7 +11,11 @@ use crate::fault_test::{FaultTest, PATIENT, assert_closed, lanes, request, text_
 /// The upstream connection is closed when the client disconnects before the response head.
 #[test]
 fn c01_gone_before_the_head() {
-    for (stream, how) in [(true, Shutdown::Both), (false, Shutdown::Both), (true, Shutdown::Write)] {
+    for (stream, how) in [
+        (true, Shutdown::Both),
+        (false, Shutdown::Both),
+        (true, Shutdown::Write),
+    ] {
         let test = FaultTest::named("stall-head", PATIENT);
         for (number, lane) in lanes().into_iter().enumerate() {
             let connection = test.open(lane, stream);
@@ -19,8 +23,13 @@ fn c01_gone_before_the_head() {
             connection.disconnect(how);
             assert_closed(&test.simulator, number);
         }
-        let gone = || test.gateway.sum_of("sluicegate_requests_total{", "status=\"499\"");
-        await_that("they are counted as gone", || gone() == lanes().len() as f64);
+        let gone = || {
+            test.gateway
+                .sum_of("sluicegate_requests_total{", "status=\"499\"")
+        };
+        await_that("they are counted as gone", || {
+            gone() == lanes().len() as f64
+        });
         test.end();
     }
 }
@@ -52,7 +61,10 @@ fn c01_gone_in_the_middle() {
                 assert_closed(&test.simulator, number);
             }
             test.streams_ended_as("client_gone");
-            assert_eq!(test.gateway.sum("sluicegate_streams_ended_total{"), lanes().len() as f64);
+            assert_eq!(
+                test.gateway.sum("sluicegate_streams_ended_total{"),
+                lanes().len() as f64
+            );
             test.end();
         }
     }
@@ -61,7 +73,11 @@ fn c01_gone_in_the_middle() {
 /// The upstream connection is closed when the client disconnects while a plain reply is received.
 #[test]
 fn c01_gone_while_a_whole_reply_comes() {
-    let test = FaultTest::playing(|request| honest::answer(request).cut_at(20, Cut::Hold), "", PATIENT);
+    let test = FaultTest::playing(
+        |request| honest::answer(request).cut_at(20, Cut::Hold),
+        "",
+        PATIENT,
+    );
     for (number, lane) in lanes().into_iter().enumerate() {
         let connection = test.open(lane, false);
         test.await_requests(number + 1);
@@ -83,10 +99,15 @@ fn c01_reset_with_bytes_unread() {
         drop(connection);
         assert_closed(&test.simulator, number);
     }
-    // An event that is repeated forever has the same sequence number each time, so that the relay of Responses may
-    // end earlier.
-    let gone = || test.gateway.sum_of("sluicegate_streams_ended_total{", "outcome=\"client_gone\"");
-    await_that("they are gone", || gone() >= (text_lanes().len() - 1) as f64);
+    // An event that is repeated forever has the same sequence number each time, so that the relay
+    // of Responses may end earlier.
+    let gone = || {
+        test.gateway
+            .sum_of("sluicegate_streams_ended_total{", "outcome=\"client_gone\"")
+    };
+    await_that("they are gone", || {
+        gone() >= (text_lanes().len() - 1) as f64
+    });
     test.end();
 }
 
@@ -100,7 +121,10 @@ fn c01_gone_after_the_end() {
         connection.disconnect(Shutdown::Both);
     }
     test.gateway.await_quiet();
-    assert_eq!(test.gateway.sum("sluicegate_streams_ended_total{"), lanes().len() as f64);
+    assert_eq!(
+        test.gateway.sum("sluicegate_streams_ended_total{"),
+        lanes().len() as f64
+    );
     test.end();
 }
 
@@ -117,14 +141,23 @@ fn c02_half_closed_clients_are_gone() {
     test.end();
 }
 
-/// A client that does not read is reset after the write timeout, and its upstream connection is closed.
+/// A client that does not read is reset after the write timeout, and its upstream connection is
+/// closed.
 #[test]
 fn c03_u19_a_client_that_does_not_read_is_given_up() {
     let scenario = scenario::named("endless-deltas").unwrap();
     let limits = "write_stall = \"500ms\"\nsend_buffer = \"64KiB\"";
     let test = FaultTest::playing(move |request| scenario.play(request), limits, PATIENT);
-    let of = |outcome: &str| test.gateway.sum_of("sluicegate_streams_ended_total{", &format!("outcome=\"{outcome}\""));
-    let mut open: Vec<_> = text_lanes().into_iter().map(|lane| (lane, test.open(lane, true))).collect();
+    let of = |outcome: &str| {
+        test.gateway.sum_of(
+            "sluicegate_streams_ended_total{",
+            &format!("outcome=\"{outcome}\""),
+        )
+    };
+    let mut open: Vec<_> = text_lanes()
+        .into_iter()
+        .map(|lane| (lane, test.open(lane, true)))
+        .collect();
     for (lane, connection) in &mut open {
         assert_eq!(connection.head().unwrap().status, 200, "{lane:?}");
     }
@@ -132,17 +165,26 @@ fn c03_u19_a_client_that_does_not_read_is_given_up() {
     test.await_requests(open.len());
     test.all_closed();
     let all = open.len() as f64;
-    await_that("the streams have ended", || test.gateway.sum("sluicegate_streams_ended_total{") == all);
-    // An event that is repeated forever has the same sequence number each time, at which the relay of Responses ends.
-    open.retain(|(lane, _)| (lane.client, lane.upstream) != (Protocol::Responses, Protocol::Responses));
+    await_that("the streams have ended", || {
+        test.gateway.sum("sluicegate_streams_ended_total{") == all
+    });
+    // An event that is repeated forever has the same sequence number each time, at which the relay
+    // of Responses ends.
+    open.retain(|(lane, _)| {
+        (lane.client, lane.upstream) != (Protocol::Responses, Protocol::Responses)
+    });
     assert_eq!((of("slow_reader"), open.len()), (all - 1.0, 8));
     for (lane, mut connection) in open {
-        assert!(connection.rest().1 == End::Reset, "{lane:?}: the system does not keep the rest for it");
+        assert!(
+            connection.rest().1 == End::Reset,
+            "{lane:?}: the system does not keep the rest for it"
+        );
     }
     test.end();
 }
 
-/// When many clients disconnect at once, all upstream connections are closed and all permits are returned.
+/// When many clients disconnect at once, all upstream connections are closed and all permits are
+/// returned.
 #[test]
 fn c04_many_clients_vanish_at_once() {
     let test = FaultTest::named("endless-deltas", PATIENT);
@@ -161,11 +203,14 @@ fn c04_many_clients_vanish_at_once() {
             assert_eq!(testkit::Request::get("/livez").send(admin).status, 200);
         }
     });
-    await_that("all upstreams are let go", || test.simulator.open_connections() == 0);
+    await_that("all upstreams are let go", || {
+        test.simulator.open_connections() == 0
+    });
     test.end();
 }
 
-/// A client that disconnects during its upload releases the memory of its body, and no upstream request is sent.
+/// A client that disconnects during its upload releases the memory of its body, and no upstream
+/// request is sent.
 #[test]
 fn c05_gone_in_the_upload() {
     let limits = "json_body = \"1MiB\"\nedit_body = \"1MiB\"\nbody_memory = \"1MiB\"";
@@ -177,12 +222,17 @@ fn c05_gone_in_the_upload() {
         connection.send(&bytes[..bytes.len() - 5]);
         connection.disconnect(Shutdown::Both);
         await_that("there is room again", || {
-            let response = request(lane, false, &"x".repeat(900 << 10)).send(test.gateway.address());
+            let response =
+                request(lane, false, &"x".repeat(900 << 10)).send(test.gateway.address());
             assert!([200, 503].contains(&response.status), "{}", response.text());
             response.status == 200
         });
     }
-    assert_eq!(test.simulator.requests().len(), 3, "no upstream request was sent for disconnected clients");
+    assert_eq!(
+        test.simulator.requests().len(),
+        3,
+        "no upstream request was sent for disconnected clients"
+    );
 }
 
 /// A client that disconnects at the very end of its stream has exactly one outcome.
@@ -200,7 +250,9 @@ fn c06_gone_at_the_very_end() {
     }
     test.gateway.await_quiet();
     let sent = test.sent.load(Ordering::Relaxed) as f64;
-    await_that("each stream has ended", || test.gateway.sum("sluicegate_streams_ended_total{") >= sent);
+    await_that("each stream has ended", || {
+        test.gateway.sum("sluicegate_streams_ended_total{") >= sent
+    });
     assert_eq!(test.gateway.sum("sluicegate_streams_ended_total{"), sent);
     test.end();
 }

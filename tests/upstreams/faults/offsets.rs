@@ -1,4 +1,5 @@
-//! U8 at all offsets: a valid stream is reset after each of its bytes, or after every fourth of them.
+//! U8 at all offsets: a valid stream is reset after each of its bytes, or after every fourth of
+//! them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +18,8 @@ fn u08_a_reset_behind_every_fourth_byte() {
     resets((first()..).step_by(APART));
 }
 
-/// The same for all bytes, which takes a minute of CPU time: `cargo xtask ci --tier long --only cuts` runs it.
+/// The same for all bytes, which takes a minute of CPU time: `cargo xtask ci --tier long --only
+/// cuts` runs it.
 #[test]
 #[ignore = "the long tier runs it: `cargo xtask ci --tier long --only cuts`"]
 fn a_reset_behind_each_byte() {
@@ -33,15 +35,25 @@ fn first() -> usize {
 /// Resets streams of each protocol after so many of their bytes.
 fn resets(behind: impl Iterator<Item = usize> + Clone + Send) {
     // To clients of the same protocol, and in turn to those of the others.
-    let others = |upstream| TEXT_PROTOCOLS.into_iter().filter(|client| *client != upstream).collect();
+    let others = |upstream| {
+        TEXT_PROTOCOLS
+            .into_iter()
+            .filter(|client| *client != upstream)
+            .collect()
+    };
     let relayed = PROTOCOLS.map(|upstream| Street::new("relayed", upstream, vec![upstream]));
-    let translated = TEXT_PROTOCOLS.map(|upstream| Street::new("translated", upstream, others(upstream)));
+    let translated =
+        TEXT_PROTOCOLS.map(|upstream| Street::new("translated", upstream, others(upstream)));
     let streets: Vec<_> = relayed.into_iter().chain(translated).collect();
     let mut plan = Config::new("");
     for street in &streets {
         let name = &street.name;
         plan = plan.upstream(name, street.upstream, &street.simulator.base_url(), "");
-        plan = plan.model(name, street.upstream, &format!(r#"[{{ upstream = "{name}", model = "m" }}]"#));
+        plan = plan.model(
+            name,
+            street.upstream,
+            &format!(r#"[{{ upstream = "{name}", model = "m" }}]"#),
+        );
     }
     let gateway = plan.start(GATEWAY);
     std::thread::scope(|scope| {
@@ -81,8 +93,22 @@ impl Street {
         let state = Arc::<State>::default();
         let shared = Arc::clone(&state);
         let simulator = Simulator::start(move |request| shared.play(request)).unwrap();
-        let whole = honest_text(Lane { client: clients[0], upstream }, true, ASKED);
-        Self { name: format!("{name}-{}", protocol_name(upstream)), upstream, clients, simulator, state, whole }
+        let whole = honest_text(
+            Lane {
+                client: clients[0],
+                upstream,
+            },
+            true,
+            ASKED,
+        );
+        Self {
+            name: format!("{name}-{}", protocol_name(upstream)),
+            upstream,
+            clients,
+            simulator,
+            state,
+            whole,
+        }
     }
 
     /// Resets the stream at each of these offsets, up to its length.
@@ -113,7 +139,10 @@ impl Street {
 
     fn ask(&self, connection: &mut Connection, client: Protocol) -> Outcome {
         connection.send(requests::request(client, &ask(client, &self.name, ASKED, true)).bytes());
-        let lane = Lane { client, upstream: self.upstream };
+        let lane = Lane {
+            client,
+            upstream: self.upstream,
+        };
         Outcome::new(lane, connection.response(), self.whole.clone())
     }
 }

@@ -19,7 +19,15 @@ fn s01_pieces_do_not_matter() {
 /// All line endings, a byte order mark, comments, unknown fields and multi-line data are parsed.
 #[test]
 fn s02_every_form_of_an_event_is_read() {
-    for name in ["sse-crlf", "sse-cr", "sse-bom", "sse-comments", "sse-fields", "sse-no-space", "sse-multi-line"] {
+    for name in [
+        "sse-crlf",
+        "sse-cr",
+        "sse-bom",
+        "sse-comments",
+        "sse-fields",
+        "sse-no-space",
+        "sse-multi-line",
+    ] {
         streams(name, Outcome::is_whole);
     }
 }
@@ -37,7 +45,8 @@ fn s03_an_event_without_its_blank_line_is_none() {
 /// An endless line is answered with 502, and the upstream connection is closed.
 #[test]
 fn s04_a_line_without_end_is_given_up() {
-    let test = FaultTest::named("endless-line", PATIENT).each(&lanes(), true, Outcome::is_bad_gateway);
+    let test =
+        FaultTest::named("endless-line", PATIENT).each(&lanes(), true, Outcome::is_bad_gateway);
     test.all_closed();
     test.end();
 }
@@ -72,7 +81,11 @@ fn s06_unknown_events_are_no_harm() {
         let Lane { client, upstream } = got.lane;
         if client == upstream && client != Protocol::Chat {
             // It is relayed unchanged, and is outside of the grammar.
-            assert!(got.response.text().contains("\"note\":\"unknown\""), "{}", got.response.text());
+            assert!(
+                got.response.text().contains("\"note\":\"unknown\""),
+                "{}",
+                got.response.text()
+            );
         }
         if (client, upstream) != (Protocol::Responses, Protocol::Responses) {
             got.is_whole();
@@ -85,8 +98,13 @@ fn s06_unknown_events_are_no_harm() {
 fn s06_common_dialects_of_chat_are_read() {
     for name in ["vllm", "filtered"] {
         let test = FaultTest::named(name, "repair = true");
-        let chat: Vec<_> = lanes().into_iter().filter(|lane| lane.upstream == Protocol::Chat).collect();
-        test.each(&chat, true, Outcome::is_whole).each(&chat, false, Outcome::is_whole).end();
+        let chat: Vec<_> = lanes()
+            .into_iter()
+            .filter(|lane| lane.upstream == Protocol::Chat)
+            .collect();
+        test.each(&chat, true, Outcome::is_whole)
+            .each(&chat, false, Outcome::is_whole)
+            .end();
     }
 }
 
@@ -104,20 +122,26 @@ fn s07_a_delta_after_the_finish_is_not_told_as_success() {
     // The stream continues after the event that completes the reply; its end is still to come.
     streams("delta-after-finish", |got| match got.lane {
         // All three previews were relayed, and then the first one again.
-        Lane { upstream: Protocol::Images, .. } => got.fails_after(3),
+        Lane {
+            upstream: Protocol::Images,
+            ..
+        } => got.fails_after(3),
         Lane { client, upstream } if client == upstream => got.fails(),
         // When translated, the reply is what was sent up to its finish.
         _ => got.is_whole(),
     });
 }
 
-/// Missing usage is accepted, and repeated usage is a failure only where the grammar of the relayed protocol forbids
-/// it.
+/// Missing usage is accepted, and repeated usage is a failure only where the grammar of the relayed
+/// protocol forbids it.
 #[test]
 fn s08_usage_is_relayed_as_it_is() {
     streams("usage-missing", Outcome::is_whole);
     streams("usage-twice", |got| match got.lane {
-        Lane { client: Protocol::Chat, upstream: Protocol::Chat } => got.fails(),
+        Lane {
+            client: Protocol::Chat,
+            upstream: Protocol::Chat,
+        } => got.fails(),
         _ => got.is_whole(),
     });
 }
@@ -131,7 +155,8 @@ fn s09_a_stream_without_events_is_a_bad_gateway() {
 /// Comments do not count as events: endless comments end with a timeout, 504.
 #[test]
 fn s10_comments_are_no_events() {
-    let test = FaultTest::named("endless-comments-10", HASTY).each(&lanes(), true, Outcome::is_late);
+    let test =
+        FaultTest::named("endless-comments-10", HASTY).each(&lanes(), true, Outcome::is_late);
     test.all_closed();
     test.end();
 }
@@ -139,7 +164,8 @@ fn s10_comments_are_no_events() {
 /// Events without data do not count as events: an endless number of them ends with a timeout, 504.
 #[test]
 fn s10_events_without_data_are_none() {
-    let test = FaultTest::named("endless-empty-data-10", HASTY).each(&lanes(), true, Outcome::is_late);
+    let test =
+        FaultTest::named("endless-empty-data-10", HASTY).each(&lanes(), true, Outcome::is_late);
     test.all_closed();
     test.end();
 }
@@ -153,8 +179,7 @@ fn s11_what_is_no_utf8_is_a_failure() {
 /// Text that looks like event stream framing stays within its event.
 #[test]
 fn s12_a_text_cannot_break_out_of_its_event() {
-    let text =
-        "\n\ndata: [DONE]\n\nevent: response.completed\r\ndata: {}\r\r \u{2028}\u{0085} : x\n\nid: 1\nretry: 1\n\n";
+    let text = "\n\ndata: [DONE]\n\nevent: response.completed\r\ndata: {}\r\r \u{2028}\u{0085} : x\n\nid: 1\nretry: 1\n\n";
     let test = FaultTest::playing(simulator::honest::answer, "", PATIENT);
     for lane in text_lanes() {
         test.ask_with(lane, true, text).is_whole();
@@ -186,11 +211,23 @@ fn s14_a_compressed_answer_is_a_bad_gateway() {
 fn s15_a_huge_index_takes_no_memory() {
     streams("huge-index", |got| match got.lane {
         // The index of a preview is only used for the order: the next one is out of order.
-        Lane { upstream: Protocol::Images, .. } => got.fails_after(1),
+        Lane {
+            upstream: Protocol::Images,
+            ..
+        } => got.fails_after(1),
         // When relayed, the events before the first delta have been sent.
-        Lane { client: Protocol::Responses, upstream: Protocol::Responses } => got.fails_after(4),
-        Lane { client: Protocol::Chat, upstream: Protocol::Chat } => got.fails_after(1),
-        Lane { client: Protocol::Messages, upstream: Protocol::Messages } => got.fails_after(3),
+        Lane {
+            client: Protocol::Responses,
+            upstream: Protocol::Responses,
+        } => got.fails_after(4),
+        Lane {
+            client: Protocol::Chat,
+            upstream: Protocol::Chat,
+        } => got.fails_after(1),
+        Lane {
+            client: Protocol::Messages,
+            upstream: Protocol::Messages,
+        } => got.fails_after(3),
         // When translated, nothing has been sent yet.
         _ => got.is_bad_gateway(),
     });
@@ -198,9 +235,18 @@ fn s15_a_huge_index_takes_no_memory() {
 
 #[test]
 fn every_fault_leaves_exactly_one_end() {
-    // In every scenario a stream ends once and by its grammar, or there is an error of the closed list.
-    let ends = |name: &str| WITHOUT_END.iter().all(|beginning| !name.starts_with(beginning));
-    let names: Vec<_> = scenario::all().iter().map(scenario::Scenario::name).filter(|name| ends(name)).collect();
+    // In every scenario a stream ends once and by its grammar, or there is an error of the closed
+    // list.
+    let ends = |name: &str| {
+        WITHOUT_END
+            .iter()
+            .all(|beginning| !name.starts_with(beginning))
+    };
+    let names: Vec<_> = scenario::all()
+        .iter()
+        .map(scenario::Scenario::name)
+        .filter(|name| ends(name))
+        .collect();
     at_once(names.chunks(names.len().div_ceil(4)), |names| {
         for name in names {
             streams(name, |got| ends_once(name, got));
@@ -209,11 +255,24 @@ fn every_fault_leaves_exactly_one_end() {
 }
 
 fn ends_once(name: &str, got: &Outcome) {
-    let foreign = Lane { client: Protocol::Responses, upstream: Protocol::Responses };
+    let foreign = Lane {
+        client: Protocol::Responses,
+        upstream: Protocol::Responses,
+    };
     if name == "unknown-event" && got.lane == foreign {
-        assert_eq!(got.response.text().matches("event: response.completed\n").count(), 1);
+        assert_eq!(
+            got.response
+                .text()
+                .matches("event: response.completed\n")
+                .count(),
+            1
+        );
     } else if got.response.status == 200 {
-        assert!(got.is_stream(), "{name} {}", protocol_name(got.lane.upstream));
+        assert!(
+            got.is_stream(),
+            "{name} {}",
+            protocol_name(got.lane.upstream)
+        );
         let _: End<_> = reply::stream(got.lane.client, &got.response);
     } else {
         got.is_listed_error();

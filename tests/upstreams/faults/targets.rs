@@ -11,18 +11,35 @@ use super::at_once;
 use crate::GATEWAY;
 use crate::fault_test::{FaultTest, HASTY, Lane, PATIENT, assert_closed};
 
-const RELAY: Lane = Lane { client: Protocol::Chat, upstream: Protocol::Chat };
-const ACROSS: Lane = Lane { client: Protocol::Messages, upstream: Protocol::Chat };
+const RELAY: Lane = Lane {
+    client: Protocol::Chat,
+    upstream: Protocol::Chat,
+};
+const ACROSS: Lane = Lane {
+    client: Protocol::Messages,
+    upstream: Protocol::Chat,
+};
 
 #[test]
 fn targets_are_asked_in_order() {
     for lane in [RELAY, ACROSS] {
         for stream in [true, false] {
-            for fault in ["close-before-head", "status-500", "status-401", "status-429", "html-200", "gzip"] {
+            for fault in [
+                "close-before-head",
+                "status-500",
+                "status-401",
+                "status-429",
+                "html-200",
+                "gzip",
+            ] {
                 let (first, second) = (play(fault), Simulator::honest().unwrap());
                 let test = two(&first, second, "", PATIENT);
                 test.ask(lane, stream).is_whole();
-                assert_eq!(test.simulator.requests().len(), 1, "{fault}: the second got a request");
+                assert_eq!(
+                    test.simulator.requests().len(),
+                    1,
+                    "{fault}: the second got a request"
+                );
                 assert!(!first.requests().is_empty());
                 test.end();
             }
@@ -36,7 +53,11 @@ fn a_wrong_request_is_not_tried_elsewhere() {
         let (first, second) = (play(fault), Simulator::honest().unwrap());
         let test = two(&first, second, "", PATIENT);
         let got = test.ask(RELAY, true);
-        assert!(matches!(got.response.status, 400 | 413), "{}", got.response.text());
+        assert!(
+            matches!(got.response.status, 400 | 413),
+            "{}",
+            got.response.text()
+        );
         assert_eq!(test.simulator.requests().len(), 0, "{fault}");
         test.end();
     }
@@ -45,15 +66,21 @@ fn a_wrong_request_is_not_tried_elsewhere() {
 #[test]
 fn what_one_protocol_has_no_words_for_goes_to_the_next_target() {
     let (first, second) = (Simulator::honest().unwrap(), Simulator::honest().unwrap());
-    let targets = r#"[{ upstream = "messages" }, { upstream = "responses" }, { upstream = "chat" }]"#;
+    let targets =
+        r#"[{ upstream = "messages" }, { upstream = "responses" }, { upstream = "chat" }]"#;
     let gateway = Config::new("")
         .upstream("messages", Protocol::Messages, &first.base_url(), "")
         .upstream("responses", Protocol::Responses, &first.base_url(), "")
         .upstream("chat", Protocol::Chat, &second.base_url(), "")
         .model("chat", Protocol::Chat, targets)
-        .model("told", Protocol::Chat, r#"[{ upstream = "messages" }, { upstream = "chat" }]"#)
+        .model(
+            "told",
+            Protocol::Chat,
+            r#"[{ upstream = "messages" }, { upstream = "chat" }]"#,
+        )
         .start(GATEWAY);
-    // A call of a custom tool cannot be expressed in the neutral event model, log probabilities cannot in Messages.
+    // A call of a custom tool cannot be expressed in the neutral event model, log probabilities
+    // cannot in Messages.
     let call = json!({"id": "c", "type": "custom", "custom": {"name": "f", "input": "x"}});
     let called = json!([
         {"role": "user", "content": "Hello."},
@@ -61,20 +88,31 @@ fn what_one_protocol_has_no_words_for_goes_to_the_next_target() {
         {"role": "tool", "tool_call_id": "c", "content": "y"},
     ]);
     let plain = json!([{"role": "user", "content": "Hello."}]);
-    for body in
-        [json!({"model": "chat", "messages": called}), json!({"model": "told", "messages": plain, "logprobs": true})]
-    {
+    for body in [
+        json!({"model": "chat", "messages": called}),
+        json!({"model": "told", "messages": plain, "logprobs": true}),
+    ] {
         let response = gateway.ask(Protocol::Chat, &body);
         assert_eq!(response.status, 200, "{}", response.text());
     }
     assert_eq!((first.requests().len(), second.requests().len()), (0, 2));
-    assert_eq!(gateway.sum("sluicegate_upstream_failures_total"), 0.0, "no upstream request failed");
+    assert_eq!(
+        gateway.sum("sluicegate_upstream_failures_total"),
+        0.0,
+        "no upstream request failed"
+    );
 }
 
 #[test]
 fn a_stream_that_fails_before_its_first_event_is_tried_elsewhere() {
     for lane in [RELAY, ACROSS] {
-        for fault in ["failed-first", "limited-first", "empty-stream", "reset-at-10", "error-for-stream"] {
+        for fault in [
+            "failed-first",
+            "limited-first",
+            "empty-stream",
+            "reset-at-10",
+            "error-for-stream",
+        ] {
             let (first, second) = (play(fault), Simulator::honest().unwrap());
             let test = two(&first, second, "", PATIENT);
             test.ask(lane, true).is_whole();
@@ -114,7 +152,11 @@ fn keep_alives_do_not_end_the_failover() {
         let test = two(&first, second, "keep_alive = \"50ms\"", HASTY);
         let got = test.ask(lane, true);
         got.is_whole();
-        assert!(got.response.text().starts_with(": keep-alive\n\n"), "{}", got.response.text());
+        assert!(
+            got.response.text().starts_with(": keep-alive\n\n"),
+            "{}",
+            got.response.text()
+        );
         assert_eq!(test.simulator.requests().len(), 1);
         assert_closed(&first, 0);
         test.end();
@@ -124,10 +166,19 @@ fn keep_alives_do_not_end_the_failover() {
 #[test]
 fn all_fail_after_keep_alives_and_one_failure_is_told() {
     at_once([RELAY, ACROSS], |lane| {
-        let test = two(&play("stall-head"), play("stall-head"), "keep_alive = \"50ms\"", HASTY);
+        let test = two(
+            &play("stall-head"),
+            play("stall-head"),
+            "keep_alive = \"50ms\"",
+            HASTY,
+        );
         let got = test.ask(lane, true);
         got.fails();
-        assert!(got.response.text().starts_with(": keep-alive\n\n"), "{}", got.response.text());
+        assert!(
+            got.response.text().starts_with(": keep-alive\n\n"),
+            "{}",
+            got.response.text()
+        );
         test.all_closed();
         test.end();
     });
@@ -142,7 +193,10 @@ fn weights_share_the_requests() {
         { upstream = "chat", model = "never", weight = 0 },
     ]"#;
     let plan = Config::new("").upstream("chat", Protocol::Chat, &simulator.base_url(), "");
-    let test = FaultTest::of(plan.model("chat", Protocol::Chat, targets).start(GATEWAY), simulator);
+    let test = FaultTest::of(
+        plan.model("chat", Protocol::Chat, targets).start(GATEWAY),
+        simulator,
+    );
     for _ in 0..200 {
         test.ask(RELAY, false).is_whole();
     }
@@ -151,7 +205,10 @@ fn weights_share_the_requests() {
         *counts.entry(request.model()).or_default() += 1;
     }
     // A fair draw is outside of these bounds once in many millions of runs.
-    assert!(counts["often"] > 140 && counts.get("seldom").is_some_and(|count| *count > 0), "{counts:?}");
+    assert!(
+        counts["often"] > 140 && counts.get("seldom").is_some_and(|count| *count > 0),
+        "{counts:?}"
+    );
     assert_eq!(counts.get("never"), None, "{counts:?}");
     test.end();
 }
@@ -165,7 +222,11 @@ fn the_fallback_url_is_asked_when_the_first_fails() {
             test.ask(lane, true).is_whole();
             test.ask(lane, false).is_whole();
         }
-        assert_eq!((first.requests().len(), test.simulator.requests().len()), (4, 4), "{fault}");
+        assert_eq!(
+            (first.requests().len(), test.simulator.requests().len()),
+            (4, 4),
+            "{fault}"
+        );
         test.end();
     }
 }
@@ -175,13 +236,20 @@ fn a_retry_waits_as_it_is_told_but_not_for_long() {
     // A delay of a second is waited for, a longer one is passed on to the client.
     let answer = |seconds: u32| {
         move |request: &Request| match request.number {
-            0 => scenario::named(&format!("status-503-retry-{seconds}")).unwrap().play(request),
+            0 => scenario::named(&format!("status-503-retry-{seconds}"))
+                .unwrap()
+                .play(request),
             _ => honest::answer(request),
         }
     };
     let test = FaultTest::playing(answer(1), "", PATIENT);
     test.ask(RELAY, true).is_whole();
-    let times: Vec<_> = test.simulator.requests().iter().map(|request| request.at).collect();
+    let times: Vec<_> = test
+        .simulator
+        .requests()
+        .iter()
+        .map(|request| request.at)
+        .collect();
     assert!((times[1] - times[0]).as_millis() >= 1_000);
     test.end();
     let test = FaultTest::playing(answer(20), "", PATIENT);
@@ -204,7 +272,11 @@ fn an_upstream_that_fails_again_and_again_is_left_alone() {
         got.is_refused(ErrorKind::Unavailable, "service_unavailable");
         assert_eq!(got.response.header("retry-after"), Some("2"));
     }
-    assert_eq!(test.simulator.requests().len(), before, "no request is sent to it");
+    assert_eq!(
+        test.simulator.requests().len(),
+        before,
+        "no request is sent to it"
+    );
     test.end();
 }
 
@@ -215,13 +287,17 @@ fn one_that_is_left_alone_does_not_hold_up_the_next() {
     for _ in 0..8 {
         test.ask(RELAY, true).is_whole();
     }
-    assert_eq!((first.requests().len(), test.simulator.requests().len()), (5, 8));
+    assert_eq!(
+        (first.requests().len(), test.simulator.requests().len()),
+        (5, 8)
+    );
     test.end();
 }
 
 #[test]
 fn a_client_that_leaves_ends_the_search() {
-    // The client disconnects during the request to the first target: no request is sent to the second.
+    // The client disconnects during the request to the first target: no request is sent to the
+    // second.
     let first = play("stall-head");
     let test = two(&first, Simulator::honest().unwrap(), "", PATIENT);
     let connection = test.open(RELAY, true);
@@ -239,8 +315,17 @@ fn each_target_is_asked_for_its_own_name_of_the_model() {
     let test = two(&first, second, "", PATIENT);
     let got = test.ask(RELAY, false);
     let reply: Value = serde_json::from_str(got.response.text()).unwrap();
-    assert_eq!(reply["model"], "chat", "the client sees the name that it used");
-    assert_eq!((first.requests()[0].model(), test.simulator.requests()[0].model()), ("one".into(), "two".into()));
+    assert_eq!(
+        reply["model"], "chat",
+        "the client sees the name that it used"
+    );
+    assert_eq!(
+        (
+            first.requests()[0].model(),
+            test.simulator.requests()[0].model()
+        ),
+        ("one".into(), "two".into())
+    );
     test.end();
 }
 
@@ -266,7 +351,11 @@ fn fallback(first: &Simulator) -> FaultTest {
     let settings = format!("fallback_base_url = \"{}\"", second.base_url());
     let gateway: Gateway = Config::new("")
         .upstream("chat", Protocol::Chat, &first.base_url(), &settings)
-        .model("chat", Protocol::Chat, r#"[{ upstream = "chat", model = "m" }]"#)
+        .model(
+            "chat",
+            Protocol::Chat,
+            r#"[{ upstream = "chat", model = "m" }]"#,
+        )
         .start(GATEWAY);
     FaultTest::of(gateway, second)
 }

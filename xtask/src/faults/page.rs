@@ -25,8 +25,11 @@ impl Faults {
         let count = |proof| rows.iter().filter(|row| self.proof(**row) == proof).count();
         let shown = count(Proof::Caught);
         let missed = count(Proof::Missed);
-        let missed =
-            if missed == 0 { String::new() } else { format!(", and {missed} have one that they did not catch") };
+        let missed = if missed == 0 {
+            String::new()
+        } else {
+            format!(", and {missed} have one that they did not catch")
+        };
         format!(
             "\nOf {} rows with tests {shown} are shown by a mutation that they caught; {} have none yet{missed}.\n",
             rows.len(),
@@ -34,10 +37,17 @@ impl Faults {
         )
     }
 
-    /// A row of a table. If there are several tests, their names and their expectations are in the same order.
+    /// A row of a table. If there are several tests, their names and their expectations are in the
+    /// same order.
     fn line(&self, row: Row, fault: &str) -> String {
-        let expected: Vec<_> = self.showing(row).map(|shown| shown.expected.as_str()).collect();
-        let tests: Vec<_> = self.showing(row).map(|shown| code(&shown.to_string())).collect();
+        let expected: Vec<_> = self
+            .showing(row)
+            .map(|shown| shown.expected.as_str())
+            .collect();
+        let tests: Vec<_> = self
+            .showing(row)
+            .map(|shown| code(&shown.to_string()))
+            .collect();
         let passes = match self.proof(row) {
             Proof::Caught => "passes",
             Proof::Untried => "passes; no mutation yet",
@@ -49,7 +59,13 @@ impl Faults {
             (false, None) => passes.to_owned(),
             (false, Some(why)) => format!("{passes}; the rest does not apply: {why}"),
         };
-        markdown::row([&row.to_string(), fault, &expected.join("<br>"), &tests.join("<br>"), &result])
+        markdown::row([
+            &row.to_string(),
+            fault,
+            &expected.join("<br>"),
+            &tests.join("<br>"),
+            &result,
+        ])
     }
 }
 
@@ -74,12 +90,28 @@ mod tests {
     #[test]
     fn a_line_says_what_is_known_of_its_row() {
         let text = "/// Either | or.\n#[test]\nfn h01_one() {}\n#[test]\nfn h01_two() {}\n#[test]\nfn h02_three() {}\n";
-        let reasons = [("H2", "Not over\nHTTP/2."), ("H3", "None.")].map(|(row, why)| (row.to_owned(), why.to_owned()));
-        let trial =
-            |row: &str, test: &str| Trial { rows: vec![row.into()], is_tried: true, caught_by: vec![test.into()] };
+        let reasons = [("H2", "Not over\nHTTP/2."), ("H3", "None.")]
+            .map(|(row, why)| (row.to_owned(), why.to_owned()));
+        let trial = |row: &str, test: &str| Trial {
+            rows: vec![row.into()],
+            is_tried: true,
+            caught_by: vec![test.into()],
+        };
         let trials = vec![trial("H1", "a::h01_two"), trial("H2", "a::h01_two")];
-        let faults = Faults { shown: rows::tests("a.rs", text), reasons: reasons.into(), trials };
-        let line = |number| faults.line(Row { section: 'H', number }, "A fault");
+        let faults = Faults {
+            shown: rows::tests("a.rs", text),
+            reasons: reasons.into(),
+            trials,
+        };
+        let line = |number| {
+            faults.line(
+                Row {
+                    section: 'H',
+                    number,
+                },
+                "A fault",
+            )
+        };
         assert_eq!(
             [line(1), line(2), line(3), line(4)],
             [
@@ -94,8 +126,21 @@ mod tests {
             "\nOf 2 rows with tests 1 are shown by a mutation that they caught; 0 have none yet, and 1 have one that they \
              did not catch.\n"
         );
-        let untried = Faults { trials: Vec::new(), ..faults };
-        assert!(untried.line(Row { section: 'H', number: 1 }, "A fault").ends_with(" | passes; no mutation yet |\n"));
+        let untried = Faults {
+            trials: Vec::new(),
+            ..faults
+        };
+        assert!(
+            untried
+                .line(
+                    Row {
+                        section: 'H',
+                        number: 1
+                    },
+                    "A fault"
+                )
+                .ends_with(" | passes; no mutation yet |\n")
+        );
     }
 
     #[test]

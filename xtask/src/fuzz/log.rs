@@ -32,11 +32,18 @@ impl Log {
     fn text(&self, targets: &[String]) -> String {
         let mut text = OPENING.to_owned();
         for target in targets {
-            let Stats { seconds, executions, coverage, corpus, findings } =
-                self.0.get(target).copied().unwrap_or_default();
+            let Stats {
+                seconds,
+                executions,
+                coverage,
+                corpus,
+                findings,
+            } = self.0.get(target).copied().unwrap_or_default();
             let minutes = format!("{:.1}", seconds as f64 / 60.0);
             let counts = [executions, coverage, corpus, findings].map(|count| count.to_string());
-            text += &row([target, &minutes, &counts[0], &counts[1], &counts[2], &counts[3]]);
+            text += &row([
+                target, &minutes, &counts[0], &counts[1], &counts[2], &counts[3],
+            ]);
         }
         text
     }
@@ -53,7 +60,12 @@ impl Log {
             };
             Ok((target, stats))
         };
-        Ok(Self(markdown::rows(text)?.into_iter().map(entry).collect::<Outcome<_>>()?))
+        Ok(Self(
+            markdown::rows(text)?
+                .into_iter()
+                .map(entry)
+                .collect::<Outcome<_>>()?,
+        ))
     }
 }
 
@@ -75,15 +87,35 @@ mod tests {
 
     #[test]
     fn runs_add_up_and_are_read_back() {
-        let stats = Stats { seconds: 90, executions: 1000, coverage: 120, corpus: 14, findings: 1 };
+        let stats = Stats {
+            seconds: 90,
+            executions: 1000,
+            coverage: 120,
+            corpus: 14,
+            findings: 1,
+        };
         let mut log = Log::default();
         log.add("sse", stats);
         let targets = ["auth".to_owned(), "sse".to_owned()];
         let text = log.text(&targets);
-        assert!(text.ends_with("| auth | 0.0 | 0 | 0 | 0 | 0 |\n| sse | 1.5 | 1000 | 120 | 14 | 1 |\n"), "{text}");
+        assert!(
+            text.ends_with("| auth | 0.0 | 0 | 0 | 0 | 0 |\n| sse | 1.5 | 1000 | 120 | 14 | 1 |\n"),
+            "{text}"
+        );
         let mut read = Log::parse(&text).unwrap();
         assert_eq!(read.0["sse"], log.0["sse"]);
-        read.add("sse", Stats { coverage: 130, corpus: 13, findings: 0, ..stats });
-        assert!(read.text(&targets).ends_with("| sse | 3.0 | 2000 | 130 | 13 | 1 |\n"));
+        read.add(
+            "sse",
+            Stats {
+                coverage: 130,
+                corpus: 13,
+                findings: 0,
+                ..stats
+            },
+        );
+        assert!(
+            read.text(&targets)
+                .ends_with("| sse | 3.0 | 2000 | 130 | 13 | 1 |\n")
+        );
     }
 }

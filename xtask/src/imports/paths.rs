@@ -38,27 +38,43 @@ impl Paths {
     fn walk(&mut self, mut tokens: &[TokenTree]) {
         while let Some((first, rest)) = tokens.split_first() {
             tokens = match first {
-                TokenTree::Ident(word) if word == "use" && !rest.first().is_some_and(|next| is_punct(next, '<')) => {
-                    let end = rest.iter().position(|token| is_punct(token, ';')).unwrap_or(rest.len());
+                TokenTree::Ident(word)
+                    if word == "use" && !rest.first().is_some_and(|next| is_punct(next, '<')) =>
+                {
+                    let end = rest
+                        .iter()
+                        .position(|token| is_punct(token, ';'))
+                        .unwrap_or(rest.len());
                     self.import(&rest[..end], &[]);
                     &rest[end..]
                 }
                 // The path of `pub(in crate::a)` is no import.
-                TokenTree::Ident(word) if word == "pub" && matches!(rest.first(), Some(TokenTree::Group(_))) => {
+                TokenTree::Ident(word)
+                    if word == "pub" && matches!(rest.first(), Some(TokenTree::Group(_))) =>
+                {
                     &rest[1..]
                 }
                 TokenTree::Ident(word) => {
                     let (names, rest) = names(tokens);
                     if names.len() > 1 {
-                        self.inline.push(Path { names, line: word.span().start().line });
+                        self.inline.push(Path {
+                            names,
+                            line: word.span().start().line,
+                        });
                     }
                     rest
                 }
-                // The rest of a path with generic arguments, and a path in a macro: it is resolved by who uses that.
+                // The rest of a path with generic arguments, and a path in a macro: it is resolved
+                // by who uses that.
                 TokenTree::Punct(punct) if matches!(punct.as_char(), ':' | '$') => {
-                    let is_path = punct.as_char() == '$' || rest.first().is_some_and(|next| is_punct(next, ':'));
+                    let is_path = punct.as_char() == '$'
+                        || rest.first().is_some_and(|next| is_punct(next, ':'));
                     let start = usize::from(punct.as_char() == ':');
-                    if is_path { names(&rest[start..]).1 } else { rest }
+                    if is_path {
+                        names(&rest[start..]).1
+                    } else {
+                        rest
+                    }
                 }
                 TokenTree::Group(group) => {
                     self.walk(&trees(group.stream()));
@@ -79,11 +95,15 @@ impl Paths {
         let mut tokens = tree.iter();
         while let Some(token) = tokens.next() {
             match token {
-                TokenTree::Ident(word) if word == "as" => name = tokens.next().map(ToString::to_string),
+                TokenTree::Ident(word) if word == "as" => {
+                    name = tokens.next().map(ToString::to_string);
+                }
                 TokenTree::Ident(word) => names.push(word.to_string()),
                 TokenTree::Group(group) => {
                     let inner = trees(group.stream());
-                    inner.split(|token| is_punct(token, ',')).for_each(|tree| self.import(tree, &names));
+                    inner
+                        .split(|token| is_punct(token, ','))
+                        .for_each(|tree| self.import(tree, &names));
                     return;
                 }
                 token if is_punct(token, '*') => name = Some("*".to_owned()),
@@ -93,7 +113,13 @@ impl Paths {
         // `a::{self}` is `a`.
         names.pop_if(|last| !prefix.is_empty() && last == "self");
         let name = name.or_else(|| names.last().cloned()).unwrap_or_default();
-        self.imported.push(Imported { path: Path { names, line: tree[0].span().start().line }, name });
+        self.imported.push(Imported {
+            path: Path {
+                names,
+                line: tree[0].span().start().line,
+            },
+            name,
+        });
     }
 }
 
@@ -106,7 +132,9 @@ fn names(tokens: &[TokenTree]) -> (Vec<String>, &[TokenTree]) {
         rest = after;
         match after {
             [one, two, next @ ..]
-                if is_punct(one, ':') && is_punct(two, ':') && matches!(next.first(), Some(TokenTree::Ident(_))) =>
+                if is_punct(one, ':')
+                    && is_punct(two, ':')
+                    && matches!(next.first(), Some(TokenTree::Ident(_))) =>
             {
                 rest = next;
             }
@@ -125,7 +153,10 @@ mod tests {
         let Paths { imported, inline } = Paths::of(&Source::parse(text).unwrap().tokens);
         let shown = |path: Path| format!("{} {}", path.line, path.names.join("::"));
         (
-            imported.into_iter().map(|Imported { path, name }| format!("{} = {name}", shown(path))).collect(),
+            imported
+                .into_iter()
+                .map(|Imported { path, name }| format!("{} = {name}", shown(path)))
+                .collect(),
             inline.into_iter().map(shown).collect(),
         )
     }
@@ -133,8 +164,16 @@ mod tests {
     #[test]
     fn every_tree_of_a_use_declaration_is_read() {
         let text = "use crate::a;\npub(in crate::x) use super::{\n    b::{self, C as D},\n    e::*,\n};\nuse ::f::g;";
-        let expected = ["1 crate::a = a", "3 super::b = b", "3 super::b::C = D", "4 super::e = *"];
-        assert_eq!(paths(text), (expected.map(str::to_owned).to_vec(), Vec::new()));
+        let expected = [
+            "1 crate::a = a",
+            "3 super::b = b",
+            "3 super::b::C = D",
+            "4 super::e = *",
+        ];
+        assert_eq!(
+            paths(text),
+            (expected.map(str::to_owned).to_vec(), Vec::new())
+        );
     }
 
     #[test]
@@ -149,6 +188,9 @@ fn f(a: crate::a::A<super::b::B>) -> impl Iterator<Item = u8> + use<> {
 macro_rules! m { () => { $crate::e::f() }; }
 ";
         let expected = ["3 crate::a::A", "3 super::b::B", "5 c::d", "5 u8::from"];
-        assert_eq!(paths(text), (Vec::new(), expected.map(str::to_owned).to_vec()));
+        assert_eq!(
+            paths(text),
+            (Vec::new(), expected.map(str::to_owned).to_vec())
+        );
     }
 }

@@ -22,7 +22,13 @@ impl Page {
     pub(super) fn parse(text: &str) -> Outcome<Self> {
         let row = |[part, result, commit, date, minutes]: [String; 5]| {
             let commit = commit.trim_matches('`').to_owned();
-            Row { part, result, commit, date, minutes }
+            Row {
+                part,
+                result,
+                commit,
+                date,
+                minutes,
+            }
         };
         Ok(Self(markdown::rows(text)?.into_iter().map(row).collect()))
     }
@@ -39,10 +45,22 @@ impl Page {
 
     /// The page with its rows in the order of `parts`; other rows are dropped.
     pub(super) fn text(&self, parts: &[&str]) -> String {
-        let line = |Row { part, result, commit, date, minutes }: &Row| {
-            markdown::row([part, result, &code(commit), date, minutes])
-        };
-        format!("{OPENING}{}", parts.iter().filter_map(|part| self.row(part)).map(line).collect::<String>())
+        let line =
+            |Row {
+                 part,
+                 result,
+                 commit,
+                 date,
+                 minutes,
+             }: &Row| { markdown::row([part, result, &code(commit), date, minutes]) };
+        format!(
+            "{OPENING}{}",
+            parts
+                .iter()
+                .filter_map(|part| self.row(part))
+                .map(line)
+                .collect::<String>()
+        )
     }
 }
 
@@ -63,15 +81,24 @@ mod tests {
 
     fn row(part: &str, result: &str) -> Row {
         let [commit, date, minutes] = ["0123456789ab", "2026-01-31", "1.5"].map(str::to_owned);
-        Row { part: part.to_owned(), result: result.to_owned(), commit, date, minutes }
+        Row {
+            part: part.to_owned(),
+            result: result.to_owned(),
+            commit,
+            date,
+            minutes,
+        }
     }
 
     #[test]
     fn a_page_is_read_as_it_is_written() {
         let mut page = Page::default();
-        for (part, result) in
-            [("soak", "FAILED: a"), ("fuzz", "passed"), ("soak", "passed, 3 of 3"), ("gone", "passed")]
-        {
+        for (part, result) in [
+            ("soak", "FAILED: a"),
+            ("fuzz", "passed"),
+            ("soak", "passed, 3 of 3"),
+            ("gone", "passed"),
+        ] {
             page.put(row(part, result));
         }
         let text = page.text(&["fuzz", "soak", "node"]);
@@ -85,6 +112,10 @@ mod tests {
 
     #[test]
     fn a_broken_row_is_an_error() {
-        assert!(Page::parse(&format!("{OPENING}| fuzz | passed |\n")).unwrap_err().contains("5 cells"));
+        assert!(
+            Page::parse(&format!("{OPENING}| fuzz | passed |\n"))
+                .unwrap_err()
+                .contains("5 cells")
+        );
     }
 }

@@ -4,7 +4,10 @@ use std::ffi::OsString;
 
 use crate::outcome::Outcome;
 use crate::tools::DENY;
-use crate::{advisories, bench, campaign, clients, deps, interop, mutate, process, schemathesis, suite, workspace};
+use crate::{
+    advisories, bench, campaign, clients, deps, interop, mutate, process, schemathesis, suite,
+    workspace,
+};
 
 /// A part of the long tier.
 pub(super) struct Part {
@@ -32,7 +35,12 @@ pub(super) const PARTS: [Part; 14] = [
         about: "cargo-deny: licences, bans and sources of all targets",
         area: &["Cargo.lock", "deny.toml"],
         most: 10,
-        run: || passed(process::echoed(DENY.command()?.args(["--locked", "check", "licenses", "bans", "sources"]))),
+        run: || {
+            passed(process::echoed(
+                DENY.command()?
+                    .args(["--locked", "check", "licenses", "bans", "sources"]),
+            ))
+        },
     },
     Part {
         name: "advisories",
@@ -44,7 +52,12 @@ pub(super) const PARTS: [Part; 14] = [
     Part {
         name: "chained",
         about: "the replies of the embedded model through two gateways in a row",
-        area: &["crates", "tests/chained", "tests/black_box", "tests/testkit"],
+        area: &[
+            "crates",
+            "tests/chained",
+            "tests/black_box",
+            "tests/testkit",
+        ],
         most: MANY,
         run: || passed(suite::chained()),
     },
@@ -120,7 +133,8 @@ pub(super) const PARTS: [Part; 14] = [
     },
 ];
 
-/// For each of these parts, a function that runs a share of it, which takes a few minutes and follows from the seed.
+/// For each of these parts, a function that runs a share of it, which takes a few minutes and
+/// follows from the seed.
 pub(super) const SHARES: [(&str, Share); 4] = [
     ("python", |_| clients::python_previous(&[])),
     ("chained", |_| suite::chained()),
@@ -138,18 +152,44 @@ fn passed(outcome: Outcome) -> Outcome<String> {
 /// Tests and documents the crates that are published separately.
 fn alone() -> Outcome {
     for package in deps::published()? {
-        process::echoed(workspace::cargo("test").args(["--locked", "--quiet", "--package", &package]))?;
-        process::echoed(workspace::cargo("doc").args(["--locked", "--quiet", "--no-deps", "--package", &package]))?;
+        process::echoed(workspace::cargo("test").args([
+            "--locked",
+            "--quiet",
+            "--package",
+            &package,
+        ]))?;
+        process::echoed(workspace::cargo("doc").args([
+            "--locked",
+            "--quiet",
+            "--no-deps",
+            "--package",
+            &package,
+        ]))?;
     }
     Ok(())
 }
 
 fn every_cut() -> Outcome {
     let mut test = workspace::cargo("test");
-    test.args(["--locked", "--release", "--package", "sluicegate-sse", "--", "--ignored", "--nocapture"]);
+    test.args([
+        "--locked",
+        "--release",
+        "--package",
+        "sluicegate-sse",
+        "--",
+        "--ignored",
+        "--nocapture",
+    ]);
     process::echoed(&mut test)?;
     let mut test = workspace::cargo("test");
-    test.args(["--locked", "--package", "sluicegate-server", "--no-default-features", "--test", "upstreams"]);
+    test.args([
+        "--locked",
+        "--package",
+        "sluicegate-server",
+        "--no-default-features",
+        "--test",
+        "upstreams",
+    ]);
     process::echoed(test.args(["--", "--ignored", "a_reset_behind_each_byte"]))
 }
 

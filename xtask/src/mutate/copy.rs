@@ -10,7 +10,8 @@ use super::list::{self, Mutation};
 use crate::outcome::{At as _, Outcome};
 use crate::workspace;
 
-/// The copy of the work tree at the time when it was opened: later edits have no effect on any trial.
+/// The copy of the work tree at the time when it was opened: later edits have no effect on any
+/// trial.
 pub(super) struct Copy {
     folder: PathBuf,
     files: BTreeSet<String>,
@@ -21,12 +22,15 @@ pub(super) struct Copy {
 }
 
 impl Copy {
-    /// Makes the copy in `target/mutate` identical to the work tree. Unchanged files keep their modification time, so
-    /// that cargo rebuilds little.
+    /// Makes the copy in `target/mutate` identical to the work tree. Unchanged files keep their
+    /// modification time, so that cargo rebuilds little.
     pub(super) fn open() -> Outcome<Self> {
         let root = workspace::root();
         let folder = workspace::target()?.join("mutate");
-        let files = workspace::files()?.into_iter().filter(|name| root.join(name).is_file()).collect();
+        let files = workspace::files()?
+            .into_iter()
+            .filter(|name| root.join(name).is_file())
+            .collect();
         Self::of(&root, folder, files)
     }
 
@@ -43,7 +47,12 @@ impl Copy {
             }
         }
         let stamp = list::hex(&hash.finalize());
-        let mut copy = Self { folder, files, stamp, mutated: None };
+        let mut copy = Self {
+            folder,
+            files,
+            stamp,
+            mutated: None,
+        };
         copy.restore()?;
         Ok(copy)
     }
@@ -57,7 +66,9 @@ impl Copy {
         self.restore()?;
         let path = self.folder.join(TREE).join(&mutation.file);
         let text = fs::read_to_string(&path).at(&mutation.file)?;
-        let changed = mutation.applied(&text).map_err(|error| format!("mutation {}: {error}", mutation.name))?;
+        let changed = mutation
+            .applied(&text)
+            .map_err(|error| format!("mutation {}: {error}", mutation.name))?;
         fs::write(&path, changed).at(&mutation.file)?;
         self.mutated = Some((path, text));
         Ok(())
@@ -75,15 +86,22 @@ impl Copy {
     /// A cargo command in the copy.
     pub(super) fn cargo(&self, subcommand: &str) -> std::process::Command {
         let mut command = workspace::cargo(subcommand);
-        command.current_dir(self.folder.join(TREE)).env("CARGO_TARGET_DIR", self.folder.join("target"));
+        command
+            .current_dir(self.folder.join(TREE))
+            .env("CARGO_TARGET_DIR", self.folder.join("target"));
         // The time to compile and link a small change is what matters.
-        command.envs([("CARGO_PROFILE_DEV_DEBUG", "none"), ("CARGO_INCREMENTAL", "1")]);
+        command.envs([
+            ("CARGO_PROFILE_DEV_DEBUG", "none"),
+            ("CARGO_INCREMENTAL", "1"),
+        ]);
         command
     }
 
     /// The folder of a trial's build as long as the sources are in this state.
     pub(super) fn kept(&self, name: &str) -> PathBuf {
-        self.folder.join("kept").join(format!("{name}-{}", self.stamp))
+        self.folder
+            .join("kept")
+            .join(format!("{name}-{}", self.stamp))
     }
 
     /// The file in which the output of a trial is kept for people.
@@ -98,7 +116,10 @@ fn prune(folder: &Path, root: &Path, files: &BTreeSet<String>) -> io::Result<()>
         let path = entry?.path();
         if path.is_dir() {
             prune(&path, root, files)?;
-        } else if !path.strip_prefix(root).is_ok_and(|name| files.contains(&*name.to_string_lossy())) {
+        } else if !path
+            .strip_prefix(root)
+            .is_ok_and(|name| files.contains(&*name.to_string_lossy()))
+        {
             fs::remove_file(path)?;
         }
     }
@@ -143,7 +164,8 @@ mod tests {
         }
     }
 
-    /// Each trial has its own mutation and no other, and no files that were edited or left behind meanwhile.
+    /// Each trial has its own mutation and no other, and no files that were edited or left behind
+    /// meanwhile.
     #[test]
     fn a_trial_is_of_the_tree_as_it_was_with_one_mutation() {
         let root = std::env::temp_dir().join(format!("xtask-copy-{}", std::process::id()));
@@ -163,7 +185,11 @@ mod tests {
         assert!(!copied.with_file_name("left").exists());
         copy.restore().unwrap();
         assert_eq!(there(), "if one { two }");
-        assert!(copy.mutate(&mutation("edited")).unwrap_err().contains("occurs 0 times in a/b.rs"));
+        assert!(
+            copy.mutate(&mutation("edited"))
+                .unwrap_err()
+                .contains("occurs 0 times in a/b.rs")
+        );
         fs::remove_dir_all(root).unwrap();
     }
 }

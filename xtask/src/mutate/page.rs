@@ -38,15 +38,30 @@ impl Page {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(format!("{PAGE}: {error}")),
         };
-        Ok(Self { results: current(results(&text).at(PAGE)?, all), commit: workspace::commit()? })
+        Ok(Self {
+            results: current(results(&text).at(PAGE)?, all),
+            commit: workspace::commit()?,
+        })
     }
 
     /// Records the result of a mutation.
     pub(super) fn note(&mut self, mutation: &Mutation, finding: &Finding) {
-        let caught_by =
-            if finding.verdict.is_caught() { shortened(&finding.by, mutation.rows.len()) } else { Vec::new() };
-        let (result, mark, commit) = (finding.verdict.to_string(), mutation.mark(), self.commit.clone());
-        let tried = Tried { result, mark, commit, caught_by };
+        let caught_by = if finding.verdict.is_caught() {
+            shortened(&finding.by, mutation.rows.len())
+        } else {
+            Vec::new()
+        };
+        let (result, mark, commit) = (
+            finding.verdict.to_string(),
+            mutation.mark(),
+            self.commit.clone(),
+        );
+        let tried = Tried {
+            result,
+            mark,
+            commit,
+            caught_by,
+        };
         self.results.insert(mutation.name.clone(), tried);
     }
 
@@ -65,43 +80,92 @@ impl Page {
 
     /// The first few tests that caught a mutation.
     pub(super) fn caught_by(&self, mutation: &Mutation) -> Vec<String> {
-        self.results.get(&mutation.name).map_or(Vec::new(), |tried| tried.caught_by.clone())
+        self.results
+            .get(&mutation.name)
+            .map_or(Vec::new(), |tried| tried.caught_by.clone())
     }
 
     fn text(&self, all: &[Mutation]) -> String {
         let is = |mutation: &&Mutation, begins: &str| self.result(mutation).starts_with(begins);
         let caught = all.iter().filter(|mutation| is(mutation, "caught")).count();
         let tried = self.results.len();
-        let mut text = format!("{OPENING}{tried} of {} tried; {}\n\n{HEAD}", all.len(), share(caught, tried));
+        let mut text = format!(
+            "{OPENING}{tried} of {} tried; {}\n\n{HEAD}",
+            all.len(),
+            share(caught, tried)
+        );
         for mutation in all {
-            let Mutation { name, rows, file, why, survives, .. } = mutation;
+            let Mutation {
+                name,
+                rows,
+                file,
+                why,
+                survives,
+                ..
+            } = mutation;
             let result = self.result(mutation);
-            let reason = survives.as_ref().filter(|_| result.starts_with("survived")).map(|why| format!(": {why}"));
+            let reason = survives
+                .as_ref()
+                .filter(|_| result.starts_with("survived"))
+                .map(|why| format!(": {why}"));
             let tried = self.results.get(name);
-            let [mark, commit] = tried.map_or_else(Default::default, |tried| [code(&tried.mark), code(&tried.commit)]);
-            let by: Vec<_> = self.caught_by(mutation).iter().map(|test| code(test)).collect();
+            let [mark, commit] = tried.map_or_else(Default::default, |tried| {
+                [code(&tried.mark), code(&tried.commit)]
+            });
+            let by: Vec<_> = self
+                .caught_by(mutation)
+                .iter()
+                .map(|test| code(test))
+                .collect();
             let result = format!("{result}{}", reason.unwrap_or_default());
-            text += &row([&code(name), &rows.join(" "), why, &code(file), &mark, &commit, &result, &by.join(" ")]);
+            text += &row([
+                &code(name),
+                &rows.join(" "),
+                why,
+                &code(file),
+                &mark,
+                &commit,
+                &result,
+                &by.join(" "),
+            ]);
         }
         text
     }
 
     fn result(&self, mutation: &Mutation) -> &str {
-        self.results.get(&mutation.name).map_or("not tried", |tried| &tried.result)
+        self.results
+            .get(&mutation.name)
+            .map_or("not tried", |tried| &tried.result)
     }
 }
 
 /// A summary of a run, for the terminal.
 pub(super) fn summary(findings: &Findings) -> String {
     let width = findings.keys().map(String::len).max().unwrap_or(0);
-    let lines = findings.iter().map(|(name, finding)| format!("{name:width$}  {}\n", finding.verdict));
-    let tried: Vec<_> = findings.values().filter(|finding| finding.verdict != Verdict::Unbuilt).collect();
-    let caught = tried.iter().filter(|finding| finding.verdict.is_caught()).count();
-    format!("\n{}\n{}\n", lines.collect::<String>(), share(caught, tried.len()))
+    let lines = findings
+        .iter()
+        .map(|(name, finding)| format!("{name:width$}  {}\n", finding.verdict));
+    let tried: Vec<_> = findings
+        .values()
+        .filter(|finding| finding.verdict != Verdict::Unbuilt)
+        .collect();
+    let caught = tried
+        .iter()
+        .filter(|finding| finding.verdict.is_caught())
+        .count();
+    format!(
+        "\n{}\n{}\n",
+        lines.collect::<String>(),
+        share(caught, tried.len())
+    )
 }
 
 fn share(caught: usize, tried: usize) -> String {
-    let percent = if tried == 0 { 0.0 } else { 100.0 * caught as f64 / tried as f64 };
+    let percent = if tried == 0 {
+        0.0
+    } else {
+        100.0 * caught as f64 / tried as f64
+    };
     format!("{caught} of {tried} caught: {percent:.1} %.")
 }
 
@@ -116,14 +180,25 @@ fn results(page: &str) -> Outcome<Results> {
     let tried = |[name, _, _, _, mark, commit, result, by]: [String; 8]| {
         let result = result.split(": ").next().unwrap_or_default().to_owned();
         let caught_by = by.split_whitespace().map(plain).collect();
-        (plain(&name), Tried { result, mark: plain(&mark), commit: plain(&commit), caught_by })
+        (
+            plain(&name),
+            Tried {
+                result,
+                mark: plain(&mark),
+                commit: plain(&commit),
+                caught_by,
+            },
+        )
     };
     Ok(markdown::rows(page)?.into_iter().map(tried).collect())
 }
 
 /// The results of mutations that are in the list as they were tried.
 fn current(mut results: Results, all: &[Mutation]) -> Results {
-    let marks: BTreeMap<_, _> = all.iter().map(|mutation| (&mutation.name, mutation.mark())).collect();
+    let marks: BTreeMap<_, _> = all
+        .iter()
+        .map(|mutation| (&mutation.name, mutation.mark()))
+        .collect();
     results.retain(|name, tried| marks.get(name).is_some_and(|now| *now == tried.mark));
     results
 }
@@ -138,8 +213,7 @@ a catch, since that is noticed. The mark is a hash of the change and of the test
 changed later counts as not tried. The commit is the one on which it was tried.
 
 ";
-const HEAD: &str =
-    "| mutation | rows | guard | file | mark | commit | result | caught by |\n|---|---|---|---|---|---|---|---|\n";
+const HEAD: &str = "| mutation | rows | guard | file | mark | commit | result | caught by |\n|---|---|---|---|---|---|---|---|\n";
 const PAGE: &str = "tests/MUTATIONS.md";
 /// The number of tests that are named beside those of the mutation's rows.
 const A_FEW: usize = 2;
@@ -153,7 +227,11 @@ mod tests {
         let find = text("a");
         let replace = text("b");
         let survives = (name == "three").then(|| text("It is told: by none | one."));
-        let rows = if name == "two" { vec![text("H1"), text("C3")] } else { Vec::new() };
+        let rows = if name == "two" {
+            vec![text("H1"), text("C3")]
+        } else {
+            Vec::new()
+        };
         Mutation {
             name: text(name),
             file: text("a.rs"),
@@ -168,10 +246,19 @@ mod tests {
     }
 
     fn page(old: &[(&str, Verdict, &[&str])]) -> Page {
-        let mut page = Page { results: Results::new(), commit: "0123456789ab".to_owned() };
+        let mut page = Page {
+            results: Results::new(),
+            commit: "0123456789ab".to_owned(),
+        };
         for (name, verdict, by) in old {
             let by = by.iter().map(ToString::to_string).collect();
-            page.note(&mutation(name), &Finding { verdict: *verdict, by });
+            page.note(
+                &mutation(name),
+                &Finding {
+                    verdict: *verdict,
+                    by,
+                },
+            );
         }
         page
     }
@@ -184,10 +271,18 @@ mod tests {
             ("two", Verdict::Hung, &["a::h01_b", "c03_d"]),
             ("three", Verdict::Survived, &[]),
         ]);
-        let mut page =
-            Page { results: current(results(&old.text(&all)).unwrap(), &all), commit: "ba9876543210".to_owned() };
+        let mut page = Page {
+            results: current(results(&old.text(&all)).unwrap(), &all),
+            commit: "ba9876543210".to_owned(),
+        };
         let by = ["a", "b", "c"].map(String::from).into();
-        page.note(&all[0], &Finding { verdict: Verdict::Caught, by });
+        page.note(
+            &all[0],
+            &Finding {
+                verdict: Verdict::Caught,
+                by,
+            },
+        );
         let marks = all.each_ref().map(Mutation::mark);
         assert_eq!(
             page.text(&all).strip_prefix(OPENING).unwrap(),
@@ -208,7 +303,13 @@ mod tests {
     fn a_mutation_that_is_another_now_is_not_tried() {
         let old = page(&[("one", Verdict::Caught, &[]), ("two", Verdict::Caught, &[])]);
         let old = old.text(&["one", "two"].map(mutation));
-        let all = [Mutation { replace: "c".into(), ..mutation("one") }, mutation("two")];
+        let all = [
+            Mutation {
+                replace: "c".into(),
+                ..mutation("one")
+            },
+            mutation("two"),
+        ];
         let left = current(results(&old).unwrap(), &all);
         assert_eq!(left.keys().collect::<Vec<_>>(), ["two"]);
     }

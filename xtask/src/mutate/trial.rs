@@ -83,11 +83,15 @@ pub(super) struct Finding {
 
 impl Finding {
     fn unbuilt() -> Self {
-        Self { verdict: Verdict::Unbuilt, by: Vec::new() }
+        Self {
+            verdict: Verdict::Unbuilt,
+            by: Vec::new(),
+        }
     }
 }
 
-/// The tests that caught a fault: those that failed, or in a run that did not end those that ran for over a minute.
+/// The tests that caught a fault: those that failed, or in a run that did not end those that ran
+/// for over a minute.
 fn catching(status: Option<ExitStatus>, results: &TestResults) -> BTreeSet<&String> {
     let running = results.running.iter().filter(|_| status.is_none());
     results.failed.iter().chain(running).collect()
@@ -111,10 +115,15 @@ struct Unchanged {
 
 impl Trials {
     pub(super) fn new(copy: Copy, jobs: Option<u16>) -> Self {
-        Self { copy, jobs, unchanged: BTreeMap::new() }
+        Self {
+            copy,
+            jobs,
+            unchanged: BTreeMap::new(),
+        }
     }
 
-    /// Builds what a trial needs, and keeps it for when it is run. Returns a finding if it does not build.
+    /// Builds what a trial needs, and keeps it for when it is run. Returns a finding if it does not
+    /// build.
     pub(super) fn build(&mut self, mutation: &Mutation) -> Outcome<Option<Finding>> {
         self.built(mutation, State::Unchanged)?;
         let built = self.built(mutation, State::Mutated)?;
@@ -123,10 +132,13 @@ impl Trials {
 
     /// Returns true if everything that a trial needs is built.
     pub(super) fn is_built(&self, mutation: &Mutation) -> bool {
-        [State::Unchanged, State::Mutated].iter().all(|state| Built::open(&self.folder(mutation, *state)).is_some())
+        [State::Unchanged, State::Mutated]
+            .iter()
+            .all(|state| Built::open(&self.folder(mutation, *state)).is_some())
     }
 
-    /// Runs the tests of some mutations without a mutation: all at once, since each change needs a build.
+    /// Runs the tests of some mutations without a mutation: all at once, since each change needs a
+    /// build.
     pub(super) fn prepare(&mut self, mutations: &[&Mutation]) -> Outcome {
         for mutation in mutations {
             if !self.unchanged.contains_key(&mutation.tests) {
@@ -139,25 +151,39 @@ impl Trials {
 
     /// # Errors
     ///
-    /// If the tests do not pass without the mutation, or there are none, in all or of a row: then there can be no
-    /// verdict.
+    /// If the tests do not pass without the mutation, or there are none, in all or of a row: then
+    /// there can be no verdict.
     pub(super) fn run(&mut self, mutation: &Mutation) -> Outcome<Finding> {
-        let Mutation { name, tests, rows, .. } = mutation;
+        let Mutation {
+            name, tests, rows, ..
+        } = mutation;
         let unchanged = self.unchanged.get(tests).cloned();
-        let unchanged = unchanged.ok_or_else(|| format!("{name}: its tests were not run without the mutation"))??;
-        if let Some(row) = rows.iter().find(|row| !unchanged.passed.iter().any(|test| rows::is_of(test, row))) {
+        let unchanged = unchanged
+            .ok_or_else(|| format!("{name}: its tests were not run without the mutation"))??;
+        if let Some(row) = rows
+            .iter()
+            .find(|row| !unchanged.passed.iter().any(|test| rows::is_of(test, row)))
+        {
             return Err(format!("{name}: `cargo test {tests}` has no test of {row}"));
         }
         let Some(built) = self.built(mutation, State::Mutated)? else {
             return Ok(Finding::unbuilt());
         };
         let log = self.copy.log(name);
-        let status = test(&built, mutation, &log, unchanged.took * TIMES_USUAL + AT_LEAST)?;
+        let status = test(
+            &built,
+            mutation,
+            &log,
+            unchanged.took * TIMES_USUAL + AT_LEAST,
+        )?;
         built.discard()?;
         let results = TestResults::of(&read(&log));
         let mut by: Vec<_> = catching(status, &results).into_iter().cloned().collect();
         by.sort_by_key(|test| !rows.iter().any(|row| rows::is_of(test, row)));
-        Ok(Finding { verdict: Verdict::of(mutation, status, &results), by })
+        Ok(Finding {
+            verdict: Verdict::of(mutation, status, &results),
+            by,
+        })
     }
 
     /// Runs the tests without a mutation.
@@ -165,7 +191,8 @@ impl Trials {
         let log = self.copy.log("unchanged");
         if let Some(built) = self.built(mutation, State::Unchanged)? {
             let started = now();
-            let passes = test(&built, mutation, &log, UNCHANGED)?.is_some_and(|status| status.success());
+            let passes =
+                test(&built, mutation, &log, UNCHANGED)?.is_some_and(|status| status.success());
             let took = started.elapsed();
             let passed = TestResults::of(&read(&log)).passed;
             if passes && !passed.is_empty() {
@@ -176,10 +203,13 @@ impl Trials {
         fs::rename(&log, &kept).at(&log)?;
         let tests = &mutation.tests;
         let log = kept.display();
-        Err(format!("`cargo test {tests}` fails, or runs no tests, without a mutation: see {log}"))
+        Err(format!(
+            "`cargo test {tests}` fails, or runs no tests, without a mutation: see {log}"
+        ))
     }
 
-    /// The programs of a mutation's tests, built now unless they are kept; `None` if they do not build.
+    /// The programs of a mutation's tests, built now unless they are kept; `None` if they do not
+    /// build.
     fn built(&mut self, mutation: &Mutation, state: State) -> Outcome<Option<Built>> {
         let args = mutation.arguments().0;
         let folder = self.folder(mutation, state);
@@ -188,11 +218,25 @@ impl Trials {
         }
         let log = match state {
             State::Unchanged => self.copy.restore().map(|()| self.copy.log("unchanged"))?,
-            State::Mutated => self.copy.mutate(mutation).map(|()| self.copy.log(&mutation.name))?,
+            State::Mutated => self
+                .copy
+                .mutate(mutation)
+                .map(|()| self.copy.log(&mutation.name))?,
         };
         let mut command = self.copy.cargo("test");
-        command.args(["--locked", "--no-run", "--message-format", "json-render-diagnostics"]).args(args);
-        command.args(self.jobs.iter().flat_map(|jobs| ["--jobs".to_owned(), jobs.to_string()]));
+        command
+            .args([
+                "--locked",
+                "--no-run",
+                "--message-format",
+                "json-render-diagnostics",
+            ])
+            .args(args);
+        command.args(
+            self.jobs
+                .iter()
+                .flat_map(|jobs| ["--jobs".to_owned(), jobs.to_string()]),
+        );
         match run(&mut command, &create(&log)?, BUILD)? {
             Some(status) if status.success() => Built::keep(folder, &read(&log)).map(Some),
             _ => Ok(None),
@@ -216,7 +260,12 @@ enum State {
 }
 
 /// The exit status of a mutation's tests; `None` if they do not end within `limit`.
-fn test(built: &Built, mutation: &Mutation, log: &Path, limit: Duration) -> Outcome<Option<ExitStatus>> {
+fn test(
+    built: &Built,
+    mutation: &Mutation,
+    log: &Path,
+    limit: Duration,
+) -> Outcome<Option<ExitStatus>> {
     let log = create(log)?;
     let started = now();
     let mut last = None;
@@ -234,19 +283,31 @@ fn create(log: &Path) -> Outcome<File> {
 }
 
 fn read(log: &Path) -> String {
-    fs::read(log).map_or_else(|_| String::new(), |text| String::from_utf8_lossy(&text).into_owned())
+    fs::read(log).map_or_else(
+        |_| String::new(),
+        |text| String::from_utf8_lossy(&text).into_owned(),
+    )
 }
 
 /// Runs a command for at most `limit`, with its output in a file.
 fn run(command: &mut Command, log: &File, limit: Duration) -> Outcome<Option<ExitStatus>> {
-    let output = || log.try_clone().map_err(|error| format!("the log of a trial: {error}"));
-    command.stdin(Stdio::null()).stdout(output()?).stderr(output()?);
+    let output = || {
+        log.try_clone()
+            .map_err(|error| format!("the log of a trial: {error}"))
+    };
+    command
+        .stdin(Stdio::null())
+        .stdout(output()?)
+        .stderr(output()?);
     // A separate process group, so that processes started by the tests can be ended with them.
     let child = command.process_group(0).spawn();
     let mut child = child.map_err(|error| process::not_started(command, &error))?;
     let started = now();
     while started.elapsed() < limit {
-        match child.try_wait().map_err(|error| format!("cargo cannot be waited for: {error}"))? {
+        match child
+            .try_wait()
+            .map_err(|error| format!("cargo cannot be waited for: {error}"))?
+        {
             Some(status) => return Ok(Some(status)),
             None => thread::sleep(PAUSE),
         }
@@ -258,15 +319,18 @@ fn run(command: &mut Command, log: &File, limit: Duration) -> Outcome<Option<Exi
 /// Ends a process and all of its group.
 fn end(child: &mut Child) -> Outcome {
     process::run(Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]))?;
-    child.wait().map_err(|error| format!("cargo cannot be waited for: {error}"))?;
+    child
+        .wait()
+        .map_err(|error| format!("cargo cannot be waited for: {error}"))?;
     Ok(())
 }
 
 /// For a clean build on a slow machine.
 const BUILD: Duration = Duration::from_mins(60);
 const UNCHANGED: Duration = Duration::from_mins(10);
-/// The factor by which tests may take longer than usual, since a failing one may have to wait for something that
-/// never happens. It amounts to more than the minute after which libtest names a test that has not ended.
+/// The factor by which tests may take longer than usual, since a failing one may have to wait for
+/// something that never happens. It amounts to more than the minute after which libtest names a
+/// test that has not ended.
 const TIMES_USUAL: u32 = 3;
 const AT_LEAST: Duration = Duration::from_secs(62);
 const PAUSE: Duration = Duration::from_millis(50);
@@ -294,8 +358,16 @@ mod tests {
     #[test]
     fn only_what_the_list_does_not_expect_is_wrong() {
         let wrong = |verdict: Verdict, survives| verdict.wrong(&mutation(survives)).is_some();
-        assert!(!wrong(Verdict::Caught, false) && !wrong(Verdict::Hung, false) && !wrong(Verdict::Survived, true));
-        assert!(wrong(Verdict::Survived, false) && wrong(Verdict::Caught, true) && wrong(Verdict::Unbuilt, true));
+        assert!(
+            !wrong(Verdict::Caught, false)
+                && !wrong(Verdict::Hung, false)
+                && !wrong(Verdict::Survived, true)
+        );
+        assert!(
+            wrong(Verdict::Survived, false)
+                && wrong(Verdict::Caught, true)
+                && wrong(Verdict::Unbuilt, true)
+        );
         assert!(wrong(Verdict::Elsewhere, false) && wrong(Verdict::Elsewhere, true));
     }
 
@@ -303,13 +375,23 @@ mod tests {
     fn a_mutation_of_rows_is_caught_by_a_test_of_each() {
         let of = |rows: &[&str], status: Option<i32>, log: &str| {
             let rows = rows.iter().map(ToString::to_string).collect();
-            Verdict::of(&Mutation { rows, ..mutation(false) }, status.map(ExitStatus::from_raw), &TestResults::of(log))
+            Verdict::of(
+                &Mutation {
+                    rows,
+                    ..mutation(false)
+                },
+                status.map(ExitStatus::from_raw),
+                &TestResults::of(log),
+            )
         };
         let failed = "test a::c03_u19_one ... FAILED\ntest a::h01_two ... ok\n";
         assert_eq!(of(&[], Some(1), failed), Verdict::Caught);
         assert_eq!(of(&["U19"], Some(1), failed), Verdict::Caught);
         assert_eq!(of(&["U19", "H1"], Some(1), failed), Verdict::Elsewhere);
-        assert_eq!(of(&["H1"], Some(0), "test a::h01_two ... ok\n"), Verdict::Survived);
+        assert_eq!(
+            of(&["H1"], Some(0), "test a::h01_two ... ok\n"),
+            Verdict::Survived
+        );
         let hung = "test a::h01_two has been running for over 60 seconds\n";
         assert_eq!(of(&["H1"], None, hung), Verdict::Hung);
         assert_eq!(of(&["H1"], Some(1), hung), Verdict::Elsewhere);
@@ -321,10 +403,21 @@ mod tests {
     fn what_does_not_end_is_ended_with_all_that_it_started() {
         let log = std::env::temp_dir().join(format!("xtask-trial-{}.log", std::process::id()));
         let file = create(&log).unwrap();
-        let ended = run(Command::new("sh").args(["-c", "sleep 60 & sleep 60"]), &file, Duration::from_millis(100));
+        let ended = run(
+            Command::new("sh").args(["-c", "sleep 60 & sleep 60"]),
+            &file,
+            Duration::from_millis(100),
+        );
         assert_eq!(ended, Ok(None));
-        let ended = run(Command::new("sh").args(["-c", "echo said; exit 3"]), &file, Duration::from_secs(60));
-        assert_eq!(ended.map(|status| status.and_then(|status| status.code())), Ok(Some(3)));
+        let ended = run(
+            Command::new("sh").args(["-c", "echo said; exit 3"]),
+            &file,
+            Duration::from_secs(60),
+        );
+        assert_eq!(
+            ended.map(|status| status.and_then(|status| status.code())),
+            Ok(Some(3))
+        );
         assert_eq!(fs::read_to_string(&log).unwrap(), "said\n");
         fs::remove_file(log).unwrap();
     }

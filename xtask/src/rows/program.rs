@@ -5,18 +5,31 @@ use std::collections::BTreeMap;
 use super::{Shown, Tests};
 
 impl Tests {
-    /// The arguments that run the tests of `rows` in one program. If several programs have some, it is the one with the
-    /// shortest build: that of the package with the changed source file `near` comes first, and one with the embedded
-    /// model last.
+    /// The arguments that run the tests of `rows` in one program. If several programs have some, it
+    /// is the one with the shortest build: that of the package with the changed source file `near`
+    /// comes first, and one with the embedded model last.
     pub(crate) fn arguments(&self, rows: &[String], near: &str) -> Option<String> {
         let mut programs = BTreeMap::<String, Vec<&Shown>>::new();
-        for shown in self.0.iter().filter(|shown| rows.iter().any(|row| shown.shows(row))) {
-            programs.entry(program(&shown.file)?).or_default().push(shown);
+        for shown in self
+            .0
+            .iter()
+            .filter(|shown| rows.iter().any(|row| shown.shows(row)))
+        {
+            programs
+                .entry(program(&shown.file)?)
+                .or_default()
+                .push(shown);
         }
-        let is_whole = |tests: &[&Shown]| rows.iter().all(|row| tests.iter().any(|shown| shown.shows(row)));
-        let is_near = |tests: &[&Shown]| package(&tests[0].file).is_some_and(|own| package(near) == Some(own));
+        let is_whole = |tests: &[&Shown]| {
+            rows.iter()
+                .all(|row| tests.iter().any(|shown| shown.shows(row)))
+        };
+        let is_near = |tests: &[&Shown]| {
+            package(&tests[0].file).is_some_and(|own| package(near) == Some(own))
+        };
         let whole = programs.iter().filter(|(_, tests)| is_whole(tests));
-        let (program, tests) = whole.min_by_key(|(program, tests)| (!is_near(tests), program.ends_with(EMBEDDED)))?;
+        let (program, tests) =
+            whole.min_by_key(|(program, tests)| (!is_near(tests), program.ends_with(EMBEDDED)))?;
         let names: Vec<_> = tests.iter().map(|shown| shown.name.as_str()).collect();
         Some(format!("{program} -- {}", names.join(" ")))
     }
@@ -26,12 +39,17 @@ impl Tests {
 fn program(file: &str) -> Option<String> {
     match *file.split('/').collect::<Vec<_>>() {
         ["tests", EMBEDDED, ..] => Some(format!("-p sluicegate-server --test {EMBEDDED}")),
-        ["tests", name, ..] => Some(format!("-p sluicegate-server --no-default-features --test {name}")),
-        ["crates", "server", "src", ..] => Some("-p sluicegate-server --no-default-features --lib".to_owned()),
-        ["crates", package, "src", ..] => Some(format!("-p sluicegate-{package} --lib")),
-        ["crates", package, "tests", name, ..] => {
-            Some(format!("-p sluicegate-{package} --test {}", name.trim_end_matches(".rs")))
+        ["tests", name, ..] => Some(format!(
+            "-p sluicegate-server --no-default-features --test {name}"
+        )),
+        ["crates", "server", "src", ..] => {
+            Some("-p sluicegate-server --no-default-features --lib".to_owned())
         }
+        ["crates", package, "src", ..] => Some(format!("-p sluicegate-{package} --lib")),
+        ["crates", package, "tests", name, ..] => Some(format!(
+            "-p sluicegate-{package} --test {}",
+            name.trim_end_matches(".rs")
+        )),
         _ => None,
     }
 }
@@ -49,7 +67,9 @@ mod tests {
     use crate::rows::scan;
 
     fn tests(tests: &[(&str, &str)]) -> Tests {
-        let shown = |(file, name): &(&str, &str)| scan::tests(file, &format!("#[test]\nfn {name}() {{}}\n"));
+        let shown = |(file, name): &(&str, &str)| {
+            scan::tests(file, &format!("#[test]\nfn {name}() {{}}\n"))
+        };
         Tests(tests.iter().flat_map(shown).collect())
     }
 
@@ -60,18 +80,37 @@ mod tests {
     #[test]
     fn every_place_of_tests_has_its_program() {
         let programs = [
-            ("tests/faults/bounds.rs", "-p sluicegate-server --no-default-features --test faults"),
-            ("tests/black_box/auth.rs", "-p sluicegate-server --test black_box"),
-            ("crates/server/src/limit/interleavings.rs", "-p sluicegate-server --no-default-features --lib"),
+            (
+                "tests/faults/bounds.rs",
+                "-p sluicegate-server --no-default-features --test faults",
+            ),
+            (
+                "tests/black_box/auth.rs",
+                "-p sluicegate-server --test black_box",
+            ),
+            (
+                "crates/server/src/limit/interleavings.rs",
+                "-p sluicegate-server --no-default-features --lib",
+            ),
             ("crates/wire/src/read.rs", "-p sluicegate-wire --lib"),
-            ("crates/fetch/tests/it/limits.rs", "-p sluicegate-fetch --test it"),
-            ("crates/picture/tests/memory.rs", "-p sluicegate-picture --test memory"),
+            (
+                "crates/fetch/tests/it/limits.rs",
+                "-p sluicegate-fetch --test it",
+            ),
+            (
+                "crates/picture/tests/memory.rs",
+                "-p sluicegate-picture --test memory",
+            ),
         ];
         for (file, expected) in programs {
-            let arguments = tests(&[(file, "h01_one")]).arguments(&rows(&["H1"]), "crates/sse/src/lib.rs");
+            let arguments =
+                tests(&[(file, "h01_one")]).arguments(&rows(&["H1"]), "crates/sse/src/lib.rs");
             assert_eq!(arguments, Some(format!("{expected} -- h01_one")), "{file}");
         }
-        assert_eq!(tests(&[("xtask/src/a.rs", "h01_one")]).arguments(&rows(&["H1"]), ""), None);
+        assert_eq!(
+            tests(&[("xtask/src/a.rs", "h01_one")]).arguments(&rows(&["H1"]), ""),
+            None
+        );
     }
 
     #[test]
@@ -84,7 +123,10 @@ mod tests {
         ]);
         let upstreams = "-p sluicegate-server --no-default-features --test upstreams";
         let arguments = |of: &[&str], near| tests.arguments(&rows(of), near);
-        assert_eq!(arguments(&["S1"], "crates/sse/src/a.rs").unwrap(), "-p sluicegate-sse --test it -- s01_one");
+        assert_eq!(
+            arguments(&["S1"], "crates/sse/src/a.rs").unwrap(),
+            "-p sluicegate-sse --test it -- s01_one"
+        );
         assert_eq!(
             arguments(&["S1", "S2"], "crates/sse/src/a.rs").unwrap(),
             format!("{upstreams} -- s01_two s02_three")

@@ -39,11 +39,18 @@ pub(crate) fn tests(file: &str, text: &str) -> Vec<Shown> {
             continue;
         }
         let above = std::mem::take(&mut above);
-        let Some(name) = function(line).filter(|_| above.is_test) else { continue };
+        let Some(name) = function(line).filter(|_| above.is_test) else {
+            continue;
+        };
         let (rows, title) = Row::leading(name);
         if !rows.is_empty() {
             let expected = above.sentence().unwrap_or_else(|| in_words(title));
-            found.push(Shown { rows, file: file.into(), name: name.into(), expected });
+            found.push(Shown {
+                rows,
+                file: file.into(),
+                name: name.into(),
+                expected,
+            });
         }
     }
     found
@@ -63,17 +70,25 @@ impl Above {
     fn take(&mut self, line: &str) -> bool {
         if self.open > 0 || line.starts_with("#[") {
             self.is_test |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
-            self.open = (self.open + line.matches('[').count()).saturating_sub(line.matches(']').count());
+            self.open =
+                (self.open + line.matches('[').count()).saturating_sub(line.matches(']').count());
             return true;
         }
-        let Some(doc) = line.strip_prefix("///") else { return false };
+        let Some(doc) = line.strip_prefix("///") else {
+            return false;
+        };
         self.doc.push(doc.trim().to_owned());
         true
     }
 
     /// The first sentence of the documentation.
     fn sentence(&self) -> Option<String> {
-        let paragraph: Vec<_> = self.doc.iter().map(String::as_str).take_while(|line| !line.is_empty()).collect();
+        let paragraph: Vec<_> = self
+            .doc
+            .iter()
+            .map(String::as_str)
+            .take_while(|line| !line.is_empty())
+            .collect();
         let paragraph = paragraph.join(" ");
         let end = paragraph.find(". ").map_or(paragraph.len(), |at| at + 1);
         (end > 0).then(|| paragraph[..end].to_owned())
@@ -84,7 +99,9 @@ impl Above {
 fn function(line: &str) -> Option<&str> {
     let line = line.strip_prefix("pub ").unwrap_or(line);
     let line = line.strip_prefix("async ").unwrap_or(line);
-    line.strip_prefix("fn ")?.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next()
+    line.strip_prefix("fn ")?
+        .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+        .next()
 }
 
 /// Turns `half_closed_clients_are_gone` into a sentence.
@@ -103,7 +120,13 @@ mod tests {
         let mut found = tests("a.rs", text);
         assert_eq!(found.len(), 1, "{text}");
         let Shown { rows, expected, .. } = found.remove(0);
-        (rows.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "), expected)
+        (
+            rows.iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(" "),
+            expected,
+        )
     }
 
     #[test]
@@ -115,7 +138,13 @@ mod tests {
     #[test]
     fn a_name_alone_is_read_as_one() {
         let text = "#[test]\nfn c03_u19_a_client_that_does_not_read_is_given_up() {";
-        assert_eq!(one(text), ("C3 U19".into(), "A client that does not read is given up.".into()));
+        assert_eq!(
+            one(text),
+            (
+                "C3 U19".into(),
+                "A client that does not read is given up.".into()
+            )
+        );
     }
 
     #[test]

@@ -26,14 +26,27 @@ pub(crate) struct Module {
 /// Reads each library and program of a package.
 pub(crate) fn of(package: &Package) -> Outcome<Vec<Modules>> {
     let root = workspace::root();
-    let targets = package.targets.iter().filter(|target| target.is_lib() || target.is_bin());
-    let files = targets.map(|target| target.src_path.strip_prefix(&root).unwrap_or(&target.src_path));
-    files.map(|file| read(file.as_std_path(), &|file| workspace::read(file))).collect()
+    let targets = package
+        .targets
+        .iter()
+        .filter(|target| target.is_lib() || target.is_bin());
+    let files = targets.map(|target| {
+        target
+            .src_path
+            .strip_prefix(&root)
+            .unwrap_or(&target.src_path)
+    });
+    files
+        .map(|file| read(file.as_std_path(), &|file| workspace::read(file)))
+        .collect()
 }
 
 /// Reads the crate with this root file.
 pub(crate) fn read(root: &Path, read: &dyn Fn(&Path) -> Outcome<String>) -> Outcome<Modules> {
-    let mut reader = Reader { read, all: Modules::new() };
+    let mut reader = Reader {
+        read,
+        all: Modules::new(),
+    };
     reader.file(ModulePath::new(), root, &folder_of(root))?;
     Ok(reader.all)
 }
@@ -51,7 +64,13 @@ impl Reader<'_> {
         self.module(path, file, folder, &source.tokens)
     }
 
-    fn module(&mut self, path: ModulePath, file: &Path, folder: &Path, mut tokens: &[TokenTree]) -> Outcome {
+    fn module(
+        &mut self,
+        path: ModulePath,
+        file: &Path,
+        folder: &Path,
+        mut tokens: &[TokenTree],
+    ) -> Outcome {
         let mut own = Vec::new();
         let mut named = None;
         loop {
@@ -61,9 +80,20 @@ impl Reader<'_> {
                     own.extend_from_slice(&tokens[..2]);
                     rest
                 }
-                [TokenTree::Ident(word), TokenTree::Ident(name), body, rest @ ..] if word == "mod" => {
+                [
+                    TokenTree::Ident(word),
+                    TokenTree::Ident(name),
+                    body,
+                    rest @ ..,
+                ] if word == "mod" => {
                     let path = path.iter().cloned().chain([name.to_string()]).collect();
-                    self.child(path, file, &folder.join(name.to_string()), body, named.take())?;
+                    self.child(
+                        path,
+                        file,
+                        &folder.join(name.to_string()),
+                        body,
+                        named.take(),
+                    )?;
                     rest
                 }
                 [token, rest @ ..] => {
@@ -76,12 +106,18 @@ impl Reader<'_> {
                 [] => break,
             };
         }
-        self.all.insert(path, Module { file: file.to_owned(), tokens: own });
+        self.all.insert(
+            path,
+            Module {
+                file: file.to_owned(),
+                tokens: own,
+            },
+        );
         Ok(())
     }
 
-    /// Reads a module that is declared in `file`; the files of its own children are in `folder`, unless an attribute
-    /// has `named` its file. Its `body` is its content, or a semicolon.
+    /// Reads a module that is declared in `file`; the files of its own children are in `folder`,
+    /// unless an attribute has `named` its file. Its `body` is its content, or a semicolon.
     fn child(
         &mut self,
         path: ModulePath,
@@ -107,14 +143,15 @@ fn folder_of(file: &Path) -> PathBuf {
 
 /// A path without `..` after a folder.
 fn normalized(path: &Path) -> PathBuf {
-    path.components().fold(PathBuf::new(), |mut path, component| {
-        if component == Component::ParentDir && path.file_name().is_some() {
-            path.pop();
-        } else {
-            path.push(component);
-        }
-        path
-    })
+    path.components()
+        .fold(PathBuf::new(), |mut path, component| {
+            if component == Component::ParentDir && path.file_name().is_some() {
+                path.pop();
+            } else {
+                path.push(component);
+            }
+            path
+        })
 }
 
 /// The file that an attribute such as `path = "a.rs"` names.
@@ -134,7 +171,10 @@ mod tests {
     #[test]
     fn modules_have_the_files_that_the_compiler_looks_for() {
         let files = BTreeMap::from([
-            ("src/lib.rs", "mod a; mod b { pub mod c; } #[path = \"../other/d.rs\"] mod d; #[cfg(test)] mod tests;"),
+            (
+                "src/lib.rs",
+                "mod a; mod b { pub mod c; } #[path = \"../other/d.rs\"] mod d; #[cfg(test)] mod tests;",
+            ),
             ("src/a.rs", "mod inner;"),
             ("src/a/inner.rs", "fn f() {}"),
             ("src/b/c.rs", ""),
@@ -143,11 +183,14 @@ mod tests {
         ]);
         let text_of = |file: &Path| {
             let text = files.get(&*file.to_string_lossy());
-            text.map(ToString::to_string).ok_or_else(|| format!("{} is missing", file.display()))
+            text.map(ToString::to_string)
+                .ok_or_else(|| format!("{} is missing", file.display()))
         };
         let modules = read(Path::new("src/lib.rs"), &text_of).unwrap();
-        let places: Vec<_> =
-            modules.iter().map(|(path, module)| format!("{} {}", path.join("::"), module.file.display())).collect();
+        let places: Vec<_> = modules
+            .iter()
+            .map(|(path, module)| format!("{} {}", path.join("::"), module.file.display()))
+            .collect();
         assert_eq!(
             places,
             [
@@ -160,6 +203,9 @@ mod tests {
                 "d::e other/e.rs",
             ]
         );
-        assert_eq!(read(Path::new("src/main.rs"), &text_of).err().unwrap(), "src/main.rs is missing");
+        assert_eq!(
+            read(Path::new("src/main.rs"), &text_of).err().unwrap(),
+            "src/main.rs is missing"
+        );
     }
 }

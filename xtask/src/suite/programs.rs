@@ -19,7 +19,8 @@ pub(crate) struct Program {
 
 /// Builds every test program of the workspace and of xtask.
 ///
-/// xtask has a separate build, so that its dependencies enable no feature for the tests of the product.
+/// xtask has a separate build, so that its dependencies enable no feature for the tests of the
+/// product.
 pub(crate) fn build() -> Outcome<Vec<Program>> {
     needs::compiler()?;
     let mut programs = built(&["--workspace", "--exclude", "xtask", "--bins", "--tests"])?;
@@ -30,16 +31,23 @@ pub(crate) fn build() -> Outcome<Vec<Program>> {
 
 /// Builds the gateway with its release features.
 ///
-/// The tests run it from the target folder, where the build of the tests has left one with the features that tests
-/// enable.
+/// The tests run it from the target folder, where the build of the tests has left one with the
+/// features that tests enable.
 pub(crate) fn product() -> Outcome {
     needs::compiler()?;
-    process::run(workspace::cargo("build").args(["--locked", "--package", "sluicegate-server", "--bins"]))
+    process::run(workspace::cargo("build").args([
+        "--locked",
+        "--package",
+        "sluicegate-server",
+        "--bins",
+    ]))
 }
 
 fn built(packages: &[&str]) -> Outcome<Vec<Program>> {
     let mut build = workspace::cargo("build");
-    build.args(["--locked", "--message-format", "json-render-diagnostics"]).args(packages);
+    build
+        .args(["--locked", "--message-format", "json-render-diagnostics"])
+        .args(packages);
     parse(&process::output(&mut build)?)
 }
 
@@ -47,12 +55,25 @@ fn built(packages: &[&str]) -> Outcome<Vec<Program>> {
 fn parse(messages: &str) -> Outcome<Vec<Program>> {
     let mut programs = Vec::new();
     for message in Message::parse_stream(messages.as_bytes()) {
-        let message = message.map_err(|error| format!("a message of cargo cannot be read: {error}"))?;
-        let Message::CompilerArtifact(artifact) = message else { continue };
-        let Some(executable) = artifact.executable.filter(|_| artifact.profile.test) else { continue };
-        let folder = artifact.manifest_path.parent().map(PathBuf::from).unwrap_or_default();
+        let message =
+            message.map_err(|error| format!("a message of cargo cannot be read: {error}"))?;
+        let Message::CompilerArtifact(artifact) = message else {
+            continue;
+        };
+        let Some(executable) = artifact.executable.filter(|_| artifact.profile.test) else {
+            continue;
+        };
+        let folder = artifact
+            .manifest_path
+            .parent()
+            .map(PathBuf::from)
+            .unwrap_or_default();
         let root = within_workspace(artifact.target.src_path.as_std_path())?;
-        programs.push(Program { root, folder, executable: executable.into() });
+        programs.push(Program {
+            root,
+            folder,
+            executable: executable.into(),
+        });
     }
     Ok(programs)
 }
@@ -62,7 +83,11 @@ fn within_workspace(path: &Path) -> Outcome<String> {
     let real = |path: &Path| path.canonicalize().at(path);
     let root = real(&workspace::root())?;
     let path = real(path)?;
-    Ok(path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().into_owned())
+    Ok(path
+        .strip_prefix(&root)
+        .unwrap_or(&path)
+        .to_string_lossy()
+        .into_owned())
 }
 
 #[cfg(test)]

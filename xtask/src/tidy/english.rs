@@ -8,22 +8,34 @@ use crate::language::{self, Measure};
 pub(super) fn problems(name: &str, text: &str) -> Vec<String> {
     let questions = language::openings(text).filter(|(_, word)| QUESTIONS.contains(word));
     let problem = |(number, word)| {
-        format!("{name}:{number}: documentation begins with {word:?}; begin with the item or its action")
+        format!(
+            "{name}:{number}: documentation begins with {word:?}; begin with the item or its action"
+        )
     };
     questions.map(problem).collect()
 }
 
-/// The crates in which too many words are of the dialect, or too much documentation begins with an unclear
-/// word.
+/// The crates in which too many words are of the dialect, or too much documentation begins with an
+/// unclear word.
 pub(super) fn excesses(measures: &BTreeMap<String, Measure>) -> Vec<String> {
     let mut found = Vec::new();
     for (name, measure) in measures {
         for (what, rate, limit) in [
-            ("dialect words in 1,000 lines", measure.dialect_rate(), DIALECT),
-            ("% of documentation begins with an unclear word", measure.unclear_rate(), UNCLEAR),
+            (
+                "dialect words in 1,000 lines",
+                measure.dialect_rate(),
+                DIALECT,
+            ),
+            (
+                "% of documentation begins with an unclear word",
+                measure.unclear_rate(),
+                UNCLEAR,
+            ),
         ] {
             if rate > limit {
-                found.push(format!("{name}: {rate:.1} {what}, {limit:.1} are allowed: see `cargo xtask language`"));
+                found.push(format!(
+                    "{name}: {rate:.1} {what}, {limit:.1} are allowed: see `cargo xtask language`"
+                ));
             }
         }
     }
@@ -51,17 +63,30 @@ mod tests {
             ]
         );
         assert_eq!(
-            problems("crates/sse/src/lib.rs", "/// However it is done.\n// What is it?\n"),
+            problems(
+                "crates/sse/src/lib.rs",
+                "/// However it is done.\n// What is it?\n"
+            ),
             Vec::<String>::new()
         );
     }
 
     #[test]
     fn a_crate_over_a_limit_is_reported() {
-        let measure = |dialect, unclear| Measure { lines: 1000, docs: 100, dialect, unclear, ..Measure::default() };
+        let measure = |dialect, unclear| Measure {
+            lines: 1000,
+            docs: 100,
+            dialect,
+            unclear,
+            ..Measure::default()
+        };
         let measures = [("sse", measure(3, 2)), ("wire", measure(4, 3))];
         assert_eq!(
-            excesses(&measures.map(|(name, measure)| (name.to_owned(), measure)).into()),
+            excesses(
+                &measures
+                    .map(|(name, measure)| (name.to_owned(), measure))
+                    .into()
+            ),
             [
                 "wire: 4.0 dialect words in 1,000 lines, 3.0 are allowed: see `cargo xtask language`",
                 "wire: 3.0 % of documentation begins with an unclear word, 2.0 are allowed: see `cargo xtask language`",

@@ -7,7 +7,8 @@ use sluicegate_auth::{Credentials, Denied, Key};
 /// Generates header values, most of them nearly valid.
 fn header() -> impl Strategy<Value = Vec<u8>> {
     let scheme = prop_oneof!["(?i)bearer", "[Bb]asic", "\\PC{0,8}"];
-    let nearly = (scheme, "[ \t]{0,3}", "[!-~]{0,40}", "[ \t]{0,2}").prop_map(|(a, b, c, d)| (a + &b + &c + &d).into());
+    let nearly = (scheme, "[ \t]{0,3}", "[!-~]{0,40}", "[ \t]{0,2}")
+        .prop_map(|(a, b, c, d)| (a + &b + &c + &d).into());
     prop_oneof![3 => nearly, 1 => vec(any::<u8>(), 0..64)]
 }
 
@@ -21,7 +22,11 @@ fn reference(header: &[u8]) -> Option<&str> {
 }
 
 fn exposed(credentials: Result<Credentials, Denied>) -> Vec<String> {
-    credentials.iter().flat_map(Credentials::keys).map(|key| key.expose().to_owned()).collect()
+    credentials
+        .iter()
+        .flat_map(Credentials::keys)
+        .map(|key| key.expose().to_owned())
+        .collect()
 }
 
 proptest! {

@@ -58,7 +58,8 @@ proptest! {
     fn a12_debug_never_contains_the_secret(text in "[!-~]{1,80}") {
         let key = Key::parse(&text).unwrap();
         for output in [format!("{key:?}"), format!("{:?}", credentials(&text)), format!("{:?}", ring(&key))] {
-            // Short texts may occur in the surrounding output by chance; check the part beyond the sixth that is shown.
+            // Short texts may occur in the surrounding output by chance; check the part beyond the
+            // sixth that is shown.
             let hidden = &text[(text.len() / 6).min(7)..];
             prop_assert!(hidden.len() < 4 || !output.contains(hidden), "{}", output);
         }

@@ -9,36 +9,78 @@ fn pretty(body: &impl Serialize) -> String {
 }
 
 /// Returns the ids of a page of the built-in models, and the page's `has_more`.
-fn page(limit: Option<i64>, after: Option<&str>, before: Option<&str>) -> Result<(Vec<String>, bool), Violations> {
-    let page = Page { limit, after_id: after.map(str::to_owned), before_id: before.map(str::to_owned) };
+fn page(
+    limit: Option<i64>,
+    after: Option<&str>,
+    before: Option<&str>,
+) -> Result<(Vec<String>, bool), Violations> {
+    let page = Page {
+        limit,
+        after_id: after.map(str::to_owned),
+        before_id: before.map(str::to_owned),
+    };
     let list = Catalog::builtin().list(&page, |_| true)?;
     let ids: Vec<_> = list.data.into_iter().map(|entry| entry.id).collect();
-    assert_eq!((list.first_id.as_ref(), list.last_id.as_ref()), (ids.first(), ids.last()));
+    assert_eq!(
+        (list.first_id.as_ref(), list.last_id.as_ref()),
+        (ids.first(), ids.last())
+    );
     Ok((ids, list.has_more))
 }
 
 #[test]
 fn the_whole_list_is_the_fixture() {
     let list = Catalog::builtin().list(&Page::default(), |_| true).unwrap();
-    assert_eq!(pretty(&list), include_str!("fixtures/models-list.json").trim_end());
+    assert_eq!(
+        pretty(&list),
+        include_str!("fixtures/models-list.json").trim_end()
+    );
 }
 
 #[test]
 fn one_model_is_the_fixture() {
     let catalog = Catalog::builtin();
     let entry = catalog.retrieve("alt-flash", |_| true).unwrap();
-    assert_eq!(pretty(&entry), include_str!("fixtures/models-retrieve.json").trim_end());
-    assert_eq!(catalog.retrieve("alt-flash", |_| false).unwrap_err().code, "model_not_found");
-    assert_eq!(catalog.retrieve("nope", |_| true).unwrap_err().kind.status(), 404);
+    assert_eq!(
+        pretty(&entry),
+        include_str!("fixtures/models-retrieve.json").trim_end()
+    );
+    assert_eq!(
+        catalog.retrieve("alt-flash", |_| false).unwrap_err().code,
+        "model_not_found"
+    );
+    assert_eq!(
+        catalog
+            .retrieve("nope", |_| true)
+            .unwrap_err()
+            .kind
+            .status(),
+        404
+    );
 }
 
 #[test]
 fn what_a_key_may_not_use_is_not_listed() {
     let catalog = Catalog::builtin();
-    let list = catalog.list(&Page::default(), |model| model.family == Family::Messages).unwrap();
-    assert_eq!(list.data.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>(), ["msg-sonnet-5"]);
-    let hidden = Page { after_id: Some("alt-flash".to_owned()), ..Page::default() };
-    assert!(catalog.list(&hidden, |model| model.id != "alt-flash").is_err());
+    let list = catalog
+        .list(&Page::default(), |model| model.family == Family::Messages)
+        .unwrap();
+    assert_eq!(
+        list.data
+            .iter()
+            .map(|entry| entry.id.as_str())
+            .collect::<Vec<_>>(),
+        ["msg-sonnet-5"]
+    );
+    let hidden = Page {
+        after_id: Some("alt-flash".to_owned()),
+        ..Page::default()
+    };
+    assert!(
+        catalog
+            .list(&hidden, |model| model.id != "alt-flash")
+            .is_err()
+    );
     let nothing = catalog.list(&Page::default(), |_| false).unwrap();
     let empty = r#"{"object":"list","data":[],"has_more":false,"first_id":null,"last_id":null}"#;
     assert_eq!(serde_json::to_string(&nothing).unwrap(), empty);
@@ -74,15 +116,35 @@ fn pages_meet_without_gap_or_overlap() {
 #[test]
 fn both_cursors_bound_the_page() {
     let between = page(Some(2), Some("model-5.6-terra"), Some("msg-sonnet-5")).unwrap();
-    assert_eq!(between, (vec!["model-5.6-sol".to_owned(), "model-5.6-luna".to_owned()], true));
-    assert_eq!(page(None, Some("msg-sonnet-5"), Some("model-5.5")).unwrap(), (vec![], false));
-    assert_eq!(page(None, Some("model-image-2"), None).unwrap(), (vec![], false));
+    assert_eq!(
+        between,
+        (
+            vec!["model-5.6-sol".to_owned(), "model-5.6-luna".to_owned()],
+            true
+        )
+    );
+    assert_eq!(
+        page(None, Some("msg-sonnet-5"), Some("model-5.5")).unwrap(),
+        (vec![], false)
+    );
+    assert_eq!(
+        page(None, Some("model-image-2"), None).unwrap(),
+        (vec![], false)
+    );
 }
 
 #[test]
 fn what_is_no_page_is_refused_by_name() {
-    let violations = |found: Violations| found.iter().map(|v| (v.param.clone(), v.code().as_str())).collect::<Vec<_>>();
-    assert_eq!(violations(page(Some(0), None, None).unwrap_err()), [("limit".to_owned(), "integer_below_min_value")]);
+    let violations = |found: Violations| {
+        found
+            .iter()
+            .map(|v| (v.param.clone(), v.code().as_str()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        violations(page(Some(0), None, None).unwrap_err()),
+        [("limit".to_owned(), "integer_below_min_value")]
+    );
     let found = page(Some(1001), Some("nope"), Some("nope")).unwrap_err();
     assert_eq!(
         violations(found),
@@ -102,11 +164,26 @@ fn the_newest_comes_first_and_those_of_one_age_keep_their_order() {
         model.created = created;
         model
     };
-    let catalog = Catalog::new(vec![model("a", 1), model("b", 2), model("c", 1), model("d", -1)]).unwrap();
+    let catalog = Catalog::new(vec![
+        model("a", 1),
+        model("b", 2),
+        model("c", 1),
+        model("d", -1),
+    ])
+    .unwrap();
     let list = catalog.list(&Page::default(), |_| true).unwrap();
-    let entries: Vec<_> = list.data.iter().map(|entry| format!("{} {}", entry.id, entry.created_at)).collect();
+    let entries: Vec<_> = list
+        .data
+        .iter()
+        .map(|entry| format!("{} {}", entry.id, entry.created_at))
+        .collect();
     assert_eq!(
         entries,
-        ["b 1970-01-01T00:00:02Z", "a 1970-01-01T00:00:01Z", "c 1970-01-01T00:00:01Z", "d 1969-12-31T23:59:59Z"]
+        [
+            "b 1970-01-01T00:00:02Z",
+            "a 1970-01-01T00:00:01Z",
+            "c 1970-01-01T00:00:01Z",
+            "d 1969-12-31T23:59:59Z"
+        ]
     );
 }

@@ -28,14 +28,23 @@ fn the_built_in_models_are_those_of_the_spec() {
             "model-image-2 images /v1/images/generations",
         ]
     );
-    assert_eq!(Catalog::new(catalog.iter().cloned().collect()), Ok(catalog), "the built-in catalog is valid");
+    assert_eq!(
+        Catalog::new(catalog.iter().cloned().collect()),
+        Ok(catalog),
+        "the built-in catalog is valid"
+    );
 }
 
 #[test]
 fn alt_flash_alone_takes_strings_and_thinks() {
     for model in &Catalog::builtin() {
         let expected = model.id == "alt-flash";
-        assert_eq!(model.responses_rules().string_input, expected, "{}", model.id);
+        assert_eq!(
+            model.responses_rules().string_input,
+            expected,
+            "{}",
+            model.id
+        );
         assert_eq!(model.reasoning, expected, "{}", model.id);
         assert_eq!(model.chat_rules(), chat::Rules::default());
         assert_eq!(model.messages_rules(), messages::Rules::default());
@@ -44,7 +53,11 @@ fn alt_flash_alone_takes_strings_and_thinks() {
 
 #[test]
 fn the_default_image_model_is_served() {
-    assert!(Catalog::builtin().serves(DEFAULT_IMAGE_MODEL, Protocol::ImagesGenerations).is_ok());
+    assert!(
+        Catalog::builtin()
+            .serves(DEFAULT_IMAGE_MODEL, Protocol::ImagesGenerations)
+            .is_ok()
+    );
 }
 
 #[test]
@@ -56,13 +69,27 @@ fn an_unknown_model_and_one_that_is_served_elsewhere_are_told_apart() {
         (error.kind.status(), error.code, error.message)
     };
     let sentence = "The model 'nope' does not exist or this key has no access to it.".to_owned();
-    assert_eq!(error("nope", Protocol::Responses), (404, "model_not_found", sentence));
-    assert_eq!(error("nope", Protocol::Messages), (404, "model_not_found", "model: nope".to_owned()));
+    assert_eq!(
+        error("nope", Protocol::Responses),
+        (404, "model_not_found", sentence)
+    );
+    assert_eq!(
+        error("nope", Protocol::Messages),
+        (404, "model_not_found", "model: nope".to_owned())
+    );
     assert!(error(&"x".repeat(10_000), Protocol::Chat).2.len() < 200);
-    let sentence = "The model 'model-image-2' is not served here; send it to POST /v1/images/generations.".to_owned();
-    assert_eq!(error("model-image-2", Protocol::ImagesEdits), (400, "model_not_supported", sentence));
+    let sentence =
+        "The model 'model-image-2' is not served here; send it to POST /v1/images/generations."
+            .to_owned();
+    assert_eq!(
+        error("model-image-2", Protocol::ImagesEdits),
+        (400, "model_not_supported", sentence)
+    );
     let sentence = "model: alt-flash is not served here; send it to POST /v1/responses or POST /v1/chat/completions";
-    assert_eq!(error("alt-flash", Protocol::Messages), (400, "model_not_supported", sentence.to_owned()));
+    assert_eq!(
+        error("alt-flash", Protocol::Messages),
+        (400, "model_not_supported", sentence.to_owned())
+    );
     assert!(catalog.serves("alt-flash", Protocol::Chat).is_ok());
     assert!(catalog.find("Alt-Flash").is_none());
 }
@@ -75,7 +102,11 @@ fn everything_wrong_with_a_catalog_is_told_at_once() {
     let mut twin = Model::new("a", Family::Messages, []);
     twin.display_name = "Another".to_owned();
     let models = vec![
-        Model::new("a", Family::Text, [Protocol::Messages, Protocol::ImagesEdits]),
+        Model::new(
+            "a",
+            Family::Text,
+            [Protocol::Messages, Protocol::ImagesEdits],
+        ),
         twin,
         old,
         Model::new("", Family::Text, Protocol::ALL),
@@ -98,21 +129,53 @@ fn everything_wrong_with_a_catalog_is_told_at_once() {
 
 #[test]
 fn a_configured_model_needs_three_settings() {
-    let read = |settings: Value| serde_json::from_value::<Model>(settings).map_err(|error| error.to_string());
+    let read = |settings: Value| {
+        serde_json::from_value::<Model>(settings).map_err(|error| error.to_string())
+    };
     let least = json!({"id": "my-model-7", "family": "text", "protocols": ["chat", "responses"]});
     let model = read(least.clone()).unwrap();
-    assert_eq!(model, Model::new("my-model-7", Family::Text, [Protocol::Responses, Protocol::Chat]));
-    assert_eq!((model.display_name.as_str(), model.owned_by.as_str()), ("My Model 7", "sluicegate"));
+    assert_eq!(
+        model,
+        Model::new(
+            "my-model-7",
+            Family::Text,
+            [Protocol::Responses, Protocol::Chat]
+        )
+    );
+    assert_eq!(
+        (model.display_name.as_str(), model.owned_by.as_str()),
+        ("My Model 7", "sluicegate")
+    );
 
     let with = |name: &str, value: Value| {
         let mut settings = least.clone();
         settings[name] = value;
         read(settings)
     };
-    assert!(with("string_input", json!(true)).unwrap().responses_rules().string_input);
-    assert_eq!(with("display_name", json!("Mine")).unwrap().display_name, "Mine");
+    assert!(
+        with("string_input", json!(true))
+            .unwrap()
+            .responses_rules()
+            .string_input
+    );
+    assert_eq!(
+        with("display_name", json!("Mine")).unwrap().display_name,
+        "Mine"
+    );
     assert_eq!(with("created", json!(7)).unwrap().created, 7);
-    assert!(with("family", json!("video")).unwrap_err().contains("expected one of `text`, `messages`, `images`"));
-    assert!(with("protocols", json!(["images_generations", "fax"])).unwrap_err().contains("`fax`"));
-    assert!(with("colour", json!("red")).unwrap_err().contains("unknown field `colour`"));
+    assert!(
+        with("family", json!("video"))
+            .unwrap_err()
+            .contains("expected one of `text`, `messages`, `images`")
+    );
+    assert!(
+        with("protocols", json!(["images_generations", "fax"]))
+            .unwrap_err()
+            .contains("`fax`")
+    );
+    assert!(
+        with("colour", json!("red"))
+            .unwrap_err()
+            .contains("unknown field `colour`")
+    );
 }

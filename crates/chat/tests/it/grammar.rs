@@ -23,7 +23,10 @@ fn text(index: u32) -> Value {
 }
 
 fn call(index: u32, function: Value) -> Value {
-    piece(0, json!({"tool_calls": [{"index": index, "function": function}]}))
+    piece(
+        0,
+        json!({"tool_calls": [{"index": index, "function": function}]}),
+    )
 }
 
 fn open(index: u32) -> Value {
@@ -47,36 +50,63 @@ fn done() -> Value {
 }
 
 fn events(stream: &[Value]) -> Vec<Event> {
-    let data = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    stream.iter().map(|value| Event::read(&data(value)).unwrap()).collect()
+    let data = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
+    stream
+        .iter()
+        .map(|value| Event::read(&data(value)).unwrap())
+        .collect()
 }
 
 /// Returns the first violation of a stream, its end included.
 fn offence(stream: &[Value]) -> Option<Offence> {
     let mut grammar = Grammar::default();
-    let pushed = events(stream).iter().try_for_each(|event| grammar.push(event));
+    let pushed = events(stream)
+        .iter()
+        .try_for_each(|event| grammar.push(event));
     pushed.and_then(|()| grammar.finish()).err()
 }
 
 #[test]
 fn order_is_kept() {
-    assert_eq!(offence(&[first(0), text(0), last(0), usage(), done()]), None);
-    assert_eq!(offence(&[first(0), first(1), text(0), last(1), last(0), done()]), None);
+    assert_eq!(
+        offence(&[first(0), text(0), last(0), usage(), done()]),
+        None
+    );
+    assert_eq!(
+        offence(&[first(0), first(1), text(0), last(1), last(0), done()]),
+        None
+    );
     assert_eq!(offence(&[]), Some(Offence::Truncated));
     assert_eq!(offence(&[text(0)]), Some(Offence::Opening));
     assert_eq!(offence(&[first(1)]), Some(Offence::Opening));
     assert_eq!(offence(&[first(0), first(0)]), Some(Offence::RepeatedRole));
-    assert_eq!(offence(&[first(0), last(0), text(0)]), Some(Offence::AfterFinish));
+    assert_eq!(
+        offence(&[first(0), last(0), text(0)]),
+        Some(Offence::AfterFinish)
+    );
     assert_eq!(offence(&[first(0), last(0)]), Some(Offence::Truncated));
-    assert_eq!(offence(&[first(0), last(0), done(), done()]), Some(Offence::AfterEnd));
-    assert_eq!(offence(&[first(0), last(0), done(), text(0)]), Some(Offence::AfterEnd));
+    assert_eq!(
+        offence(&[first(0), last(0), done(), done()]),
+        Some(Offence::AfterEnd)
+    );
+    assert_eq!(
+        offence(&[first(0), last(0), done(), text(0)]),
+        Some(Offence::AfterEnd)
+    );
 }
 
 #[test]
 fn only_a_finished_answer_is_done() {
     assert_eq!(offence(&[done()]), Some(Offence::Unfinished));
     assert_eq!(offence(&[first(0), done()]), Some(Offence::Unfinished));
-    assert_eq!(offence(&[first(0), first(1), last(0), done()]), Some(Offence::Unfinished));
+    assert_eq!(
+        offence(&[first(0), first(1), last(0), done()]),
+        Some(Offence::Unfinished)
+    );
     for (stream, may_end) in [
         (vec![], false),
         (vec![first(0)], false),
@@ -85,39 +115,72 @@ fn only_a_finished_answer_is_done() {
         (vec![first(0), last(0), done()], false),
     ] {
         let mut grammar = Grammar::default();
-        events(&stream).iter().for_each(|event| grammar.push(event).unwrap());
+        events(&stream)
+            .iter()
+            .for_each(|event| grammar.push(event).unwrap());
         assert_eq!(grammar.may_end(), may_end, "{stream:?}");
     }
 }
 
 #[test]
 fn every_chunk_is_of_the_same_completion() {
-    for (member, value) in [("id", json!("chatcmpl-2")), ("created", json!(2)), ("model", json!("n"))] {
+    for (member, value) in [
+        ("id", json!("chatcmpl-2")),
+        ("created", json!(2)),
+        ("model", json!("n")),
+    ] {
         let mut other = text(0);
         other[member] = value;
-        assert_eq!(offence(&[first(0), other]), Some(Offence::Identity), "{member}");
+        assert_eq!(
+            offence(&[first(0), other]),
+            Some(Offence::Identity),
+            "{member}"
+        );
     }
 }
 
 #[test]
 fn usage_comes_once_and_last() {
     assert_eq!(offence(&[first(0), usage()]), Some(Offence::Usage));
-    assert_eq!(offence(&[first(0), last(0), usage(), usage()]), Some(Offence::Usage));
+    assert_eq!(
+        offence(&[first(0), last(0), usage(), usage()]),
+        Some(Offence::Usage)
+    );
     let mut none = usage();
     none["usage"] = Value::Null;
-    assert_eq!(offence(&[first(0), last(0), none.clone(), usage(), done()]), None);
+    assert_eq!(
+        offence(&[first(0), last(0), none.clone(), usage(), done()]),
+        None
+    );
     assert_eq!(offence(&[first(0), none]), Some(Offence::Usage));
-    assert_eq!(offence(&[first(0), last(0), usage(), first(1)]), Some(Offence::AfterFinish));
+    assert_eq!(
+        offence(&[first(0), last(0), usage(), first(1)]),
+        Some(Offence::AfterFinish)
+    );
 }
 
 #[test]
 fn calls_open_in_order() {
     let arguments = |index| call(index, json!({"arguments": "{}"}));
-    assert_eq!(offence(&[first(0), open(0), arguments(0), open(1), arguments(1), last(0), done()]), None);
+    assert_eq!(
+        offence(&[
+            first(0),
+            open(0),
+            arguments(0),
+            open(1),
+            arguments(1),
+            last(0),
+            done()
+        ]),
+        None
+    );
     assert_eq!(offence(&[first(0), open(1)]), Some(Offence::Call));
     assert_eq!(offence(&[first(0), open(0), open(0)]), Some(Offence::Call));
     assert_eq!(offence(&[first(0), arguments(0)]), Some(Offence::Call));
-    assert_eq!(offence(&[first(0), open(0), arguments(1)]), Some(Offence::Call));
+    assert_eq!(
+        offence(&[first(0), open(0), arguments(1)]),
+        Some(Offence::Call)
+    );
 }
 
 #[test]
@@ -133,5 +196,8 @@ fn a_failure_ends_the_stream_and_is_no_completion() {
     let failed = [first(0), text(0), failure.clone()];
     assert_eq!(offence(&failed), None);
     assert!(fold(&events(&failed)).is_err());
-    assert_eq!(offence(&[first(0), failure, text(0)]), Some(Offence::AfterEnd));
+    assert_eq!(
+        offence(&[first(0), failure, text(0)]),
+        Some(Offence::AfterEnd)
+    );
 }

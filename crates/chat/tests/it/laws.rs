@@ -42,7 +42,14 @@ fn encode(steps: &[Step], encoder: &mut Encoder, out: &mut Vec<Event>) {
 }
 
 fn encoder() -> Encoder {
-    Encoder::new(Head { id: "chatcmpl-1".into(), created: 1_789_000_000, model: "m".into() }, true)
+    Encoder::new(
+        Head {
+            id: "chatcmpl-1".into(),
+            created: 1_789_000_000,
+            model: "m".into(),
+        },
+        true,
+    )
 }
 
 /// Merges the steps: text, reasoning, refusal, and calls with their arguments.
@@ -130,5 +137,8 @@ proptest! {
 }
 
 fn requests() -> Vec<Value> {
-    strategies::documents(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures"), "-request-")
+    strategies::documents(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures"),
+        "-request-",
+    )
 }

@@ -1,6 +1,9 @@
 //! Tests of the protocol against its fixtures, and laws that hold for any input.
 
-#![allow(clippy::unwrap_used, reason = "test helpers panic at the point of failure")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "test helpers panic at the point of failure"
+)]
 
 mod fixtures;
 mod grammar;
@@ -9,7 +12,8 @@ mod rules;
 
 use sluicegate_chat::{Completion, Event, Fold, StreamError};
 
-/// Parses the events of a stream, and checks that the result does not depend on the chunk boundaries.
+/// Parses the events of a stream, and checks that the result does not depend on the chunk
+/// boundaries.
 fn events(stream: &str) -> Vec<Event> {
     let events = decode(stream, usize::MAX);
     assert_eq!(events, decode(stream, 1));

@@ -4,13 +4,15 @@ use serde_json::{Value, json};
 use sluicegate_chat::{Request, Rules};
 use wire::ApiError;
 
-/// Returns the code, param and message of the violation by a valid request with `change` merged into it.
+/// Returns the code, param and message of the violation by a valid request with `change` merged
+/// into it.
 fn refusal(change: Value) -> (&'static str, String, String) {
     let mut body = json!({"model": "alt-flash", "messages": [{"role": "user", "content": "Hi."}]});
     for (name, value) in change.as_object().unwrap() {
         body[name] = value.clone();
     }
-    let found = Request::read(body.to_string().as_bytes()).and_then(|request| request.validate(&Rules::default()));
+    let found = Request::read(body.to_string().as_bytes())
+        .and_then(|request| request.validate(&Rules::default()));
     let error = ApiError::from(found.unwrap_err());
     (error.code, error.param.unwrap_or_default(), error.message)
 }
@@ -25,17 +27,33 @@ fn refused(change: Value, code: &str, param: &str) {
 fn fields_out_of_range_are_refused_by_name() {
     refused(json!({"model": ""}), "invalid_value", "model");
     refused(json!({"messages": []}), "empty_array", "messages");
-    refused(json!({"max_tokens": 0}), "integer_below_min_value", "max_tokens");
+    refused(
+        json!({"max_tokens": 0}),
+        "integer_below_min_value",
+        "max_tokens",
+    );
     refused(json!({"max_tokens": 1e300}), "invalid_type", "max_tokens");
-    refused(json!({"max_tokens": 3, "max_completion_tokens": 4}), "invalid_value", "max_completion_tokens");
+    refused(
+        json!({"max_tokens": 3, "max_completion_tokens": 4}),
+        "invalid_value",
+        "max_completion_tokens",
+    );
     refused(json!({"temperature": 2.5}), "invalid_value", "temperature");
     refused(json!({"top_p": -0.1}), "invalid_value", "top_p");
     refused(json!({"top_logprobs": 3}), "invalid_value", "top_logprobs");
-    refused(json!({"stop": ["a", "b", "c", "d", "e"]}), "array_above_max_length", "stop");
+    refused(
+        json!({"stop": ["a", "b", "c", "d", "e"]}),
+        "array_above_max_length",
+        "stop",
+    );
     refused(json!({"stop": []}), "empty_array", "stop");
     refused(json!({"n": 2}), "unsupported_value", "n");
     refused(json!({"n": 129}), "integer_above_max_value", "n");
-    refused(json!({"reasoning_effort": "huge"}), "invalid_value", "reasoning_effort");
+    refused(
+        json!({"reasoning_effort": "huge"}),
+        "invalid_value",
+        "reasoning_effort",
+    );
     refused(json!({"stream": "true"}), "invalid_type", "stream");
     let tools = vec![json!({"type": "function", "function": {"name": "f"}}); 129];
     refused(json!({"tools": tools}), "array_above_max_length", "tools");
@@ -44,41 +62,112 @@ fn fields_out_of_range_are_refused_by_name() {
 #[test]
 fn messages_are_held_to_their_roles() {
     let messages = |message: Value| json!({ "messages": [message] });
-    refused(messages(json!({"role": "king", "content": ""})), "invalid_value", "messages[0].role");
-    refused(messages(json!({"content": ""})), "missing_required_parameter", "messages[0].role");
-    refused(messages(json!({"role": "user"})), "missing_required_parameter", "messages[0].content");
-    refused(messages(json!({"role": "assistant"})), "missing_required_parameter", "messages[0].content");
+    refused(
+        messages(json!({"role": "king", "content": ""})),
+        "invalid_value",
+        "messages[0].role",
+    );
+    refused(
+        messages(json!({"content": ""})),
+        "missing_required_parameter",
+        "messages[0].role",
+    );
+    refused(
+        messages(json!({"role": "user"})),
+        "missing_required_parameter",
+        "messages[0].content",
+    );
+    refused(
+        messages(json!({"role": "assistant"})),
+        "missing_required_parameter",
+        "messages[0].content",
+    );
     refused(
         messages(json!({"role": "tool", "content": "4"})),
         "missing_required_parameter",
         "messages[0].tool_call_id",
     );
     let part = |part: Value| messages(json!({"role": "user", "content": [part]}));
-    refused(part(json!({"type": "smell"})), "invalid_value", "messages[0].content[0].type");
-    refused(part(json!({"type": "text"})), "missing_required_parameter", "messages[0].content[0].text");
+    refused(
+        part(json!({"type": "smell"})),
+        "invalid_value",
+        "messages[0].content[0].type",
+    );
+    refused(
+        part(json!({"type": "text"})),
+        "missing_required_parameter",
+        "messages[0].content[0].text",
+    );
     let image = |url: &str| part(json!({"type": "image_url", "image_url": {"url": url}}));
-    for url in
-        ["http://a.example/x.png", "data:image/png;base64,", "data:image/png;base64,?", "data:text/plain;base64,aGk="]
-    {
-        refused(image(url), "invalid_value", "messages[0].content[0].image_url.url");
+    for url in [
+        "http://a.example/x.png",
+        "data:image/png;base64,",
+        "data:image/png;base64,?",
+        "data:text/plain;base64,aGk=",
+    ] {
+        refused(
+            image(url),
+            "invalid_value",
+            "messages[0].content[0].image_url.url",
+        );
     }
     let file = part(json!({"type": "file", "file": {"file_id": "f"}}));
-    refused(file, "unsupported_parameter", "messages[0].content[0].file.file_id");
+    refused(
+        file,
+        "unsupported_parameter",
+        "messages[0].content[0].file.file_id",
+    );
 }
 
 #[test]
 fn tools_and_formats_are_held_to_their_shapes() {
     let named = |name: &str| json!({"type": "function", "function": {"name": name}});
-    refused(json!({"tools": [named("a b")]}), "invalid_value", "tools[0].function.name");
-    refused(json!({"tools": [{"type": "web"}]}), "invalid_value", "tools[0].type");
-    refused(json!({"tools": [named("a")], "tool_choice": named("b")}), "invalid_value", "tool_choice");
-    refused(json!({"tool_choice": "perhaps"}), "invalid_value", "tool_choice");
-    refused(json!({"tool_choice": "required"}), "invalid_value", "tool_choice");
-    refused(json!({"response_format": {"type": "xml"}}), "invalid_value", "response_format.type");
+    refused(
+        json!({"tools": [named("a b")]}),
+        "invalid_value",
+        "tools[0].function.name",
+    );
+    refused(
+        json!({"tools": [{"type": "web"}]}),
+        "invalid_value",
+        "tools[0].type",
+    );
+    refused(
+        json!({"tools": [named("a")], "tool_choice": named("b")}),
+        "invalid_value",
+        "tool_choice",
+    );
+    refused(
+        json!({"tool_choice": "perhaps"}),
+        "invalid_value",
+        "tool_choice",
+    );
+    refused(
+        json!({"tool_choice": "required"}),
+        "invalid_value",
+        "tool_choice",
+    );
+    refused(
+        json!({"response_format": {"type": "xml"}}),
+        "invalid_value",
+        "response_format.type",
+    );
     let schema = json!({"type": "json_schema", "json_schema": {"name": "", "schema": {}}});
-    refused(json!({ "response_format": schema }), "invalid_value", "response_format.json_schema.name");
-    refused(json!({"functions": []}), "unsupported_parameter", "functions");
-    refused(json!({"modalities": ["text", "audio"]}), "unsupported_parameter", "modalities");
+    refused(
+        json!({ "response_format": schema }),
+        "invalid_value",
+        "response_format.json_schema.name",
+    );
+    refused(
+        json!({"functions": []}),
+        "unsupported_parameter",
+        "functions",
+    );
+    refused(
+        json!({"modalities": ["text", "audio"]}),
+        "unsupported_parameter",
+        "modalities",
+    );
 }
 
 #[test]

@@ -19,11 +19,18 @@ async fn fetch_body(body: &[u8]) -> Result<Format, FetchError> {
 
 #[tokio::test]
 async fn a_picture_comes_back_as_it_was_sent() {
-    for (body, format) in [(png(7, 5), Format::Png), (jpeg(7, 5), Format::Jpeg), (webp(7, 5), Format::Webp)] {
+    for (body, format) in [
+        (png(7, 5), Format::Png),
+        (jpeg(7, 5), Format::Jpeg),
+        (webp(7, 5), Format::Webp),
+    ] {
         let world = World::new();
         world.reply("ok.example/a", Reply::Bytes(response("200 OK", &[], &body)));
         let picture = world.fetch(URL).await.unwrap();
-        assert_eq!((picture.head.format, picture.head.width, picture.head.height), (format, 7, 5));
+        assert_eq!(
+            (picture.head.format, picture.head.width, picture.head.height),
+            (format, 7, 5)
+        );
         assert_eq!(picture.bytes, body);
     }
 }
@@ -31,8 +38,14 @@ async fn a_picture_comes_back_as_it_was_sent() {
 #[tokio::test]
 async fn exactly_these_headers_are_sent() {
     let world = World::new();
-    world.reply("ok.example/a?b=c%20d", Reply::Bytes(response("200 OK", &[], &png(1, 1))));
-    world.fetch("https://OK.example.:443/a?b=c%20d").await.unwrap();
+    world.reply(
+        "ok.example/a?b=c%20d",
+        Reply::Bytes(response("200 OK", &[], &png(1, 1))),
+    );
+    world
+        .fetch("https://OK.example.:443/a?b=c%20d")
+        .await
+        .unwrap();
     let request = concat!(
         "GET /a?b=c%20d HTTP/1.1\r\n",
         "host: ok.example\r\n",
@@ -48,10 +61,19 @@ async fn exactly_these_headers_are_sent() {
 /// The format of an image is detected by its first bytes, not by its media type.
 #[tokio::test]
 async fn f08_the_first_bytes_decide_and_not_the_media_type() {
-    let headers = [("Content-Type", "text/html"), ("Content-Encoding", "identity")];
-    assert_eq!(fetch(response("200 OK", &headers, &png(1, 1))).await, Ok(Format::Png));
+    let headers = [
+        ("Content-Type", "text/html"),
+        ("Content-Encoding", "identity"),
+    ];
+    assert_eq!(
+        fetch(response("200 OK", &headers, &png(1, 1))).await,
+        Ok(Format::Png)
+    );
     let headers = [("Content-Type", "image/png")];
-    assert_eq!(fetch(response("200 OK", &headers, b"<!doctype html>")).await, Err(FetchError::Kind));
+    assert_eq!(
+        fetch(response("200 OK", &headers, b"<!doctype html>")).await,
+        Err(FetchError::Kind)
+    );
 }
 
 /// Pages, SVG, JSON and polyglots are rejected.
@@ -70,21 +92,45 @@ async fn f08_what_is_no_picture_is_refused() {
         b"\x89PNG\r\n\x1a\n",
     ];
     for body in bodies {
-        assert_eq!(fetch_body(body).await, Err(FetchError::Kind), "{}", body.escape_ascii());
+        assert_eq!(
+            fetch_body(body).await,
+            Err(FetchError::Kind),
+            "{}",
+            body.escape_ascii()
+        );
     }
-    assert_eq!(fetch_body(&png(50_000, 50_000)).await, Err(FetchError::Kind));
+    assert_eq!(
+        fetch_body(&png(50_000, 50_000)).await,
+        Err(FetchError::Kind)
+    );
     assert_eq!(fetch_body(&png(0, 1)).await, Err(FetchError::Kind));
 }
 
 #[tokio::test]
 async fn only_200_is_an_answer() {
-    for (status, code) in
-        [("201 Created", 201), ("206 Partial", 206), ("300 Many", 300), ("404 No", 404), ("500 Oh", 500)]
-    {
-        assert_eq!(fetch(response(status, &[], &png(1, 1))).await, Err(FetchError::Status(code)));
+    for (status, code) in [
+        ("201 Created", 201),
+        ("206 Partial", 206),
+        ("300 Many", 300),
+        ("404 No", 404),
+        ("500 Oh", 500),
+    ] {
+        assert_eq!(
+            fetch(response(status, &[], &png(1, 1))).await,
+            Err(FetchError::Status(code))
+        );
     }
-    assert_eq!(fetch(b"HTTP/1.1 304 Not Modified\r\n\r\n".to_vec()).await, Err(FetchError::Status(304)));
-    assert_eq!(fetch(b"HTTP/1.1 101 Other\r\nUpgrade: a\r\n\r\n".to_vec()).await.unwrap_err().reason(), "status");
+    assert_eq!(
+        fetch(b"HTTP/1.1 304 Not Modified\r\n\r\n".to_vec()).await,
+        Err(FetchError::Status(304))
+    );
+    assert_eq!(
+        fetch(b"HTTP/1.1 101 Other\r\nUpgrade: a\r\n\r\n".to_vec())
+            .await
+            .unwrap_err()
+            .reason(),
+        "status"
+    );
 }
 
 /// A body with a content encoding is rejected.
@@ -94,23 +140,46 @@ async fn f07_a_packed_body_is_refused() {
         let encoded = response("200 OK", &[("Content-Encoding", coding)], &png(1, 1));
         assert_eq!(fetch(encoded).await, Err(FetchError::Encoding), "{coding}");
     }
-    let twice = response("200 OK", &[("Content-Encoding", "identity"), ("Content-Encoding", "gzip")], &png(1, 1));
+    let twice = response(
+        "200 OK",
+        &[
+            ("Content-Encoding", "identity"),
+            ("Content-Encoding", "gzip"),
+        ],
+        &png(1, 1),
+    );
     assert_eq!(fetch(twice).await, Err(FetchError::Encoding));
 }
 
 #[tokio::test]
 async fn what_is_no_http_is_refused() {
-    for bytes in [&b""[..], b"SSH-2.0-OpenSSH_9.6\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"] {
-        assert_eq!(fetch(bytes.to_vec()).await.unwrap_err().reason(), "unreachable", "{}", bytes.escape_ascii());
+    for bytes in [
+        &b""[..],
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+    ] {
+        assert_eq!(
+            fetch(bytes.to_vec()).await.unwrap_err().reason(),
+            "unreachable",
+            "{}",
+            bytes.escape_ascii()
+        );
     }
 }
 
 /// A certificate that is expired, untrusted or of another name fails before a request is sent.
 #[tokio::test]
 async fn f06_a_host_must_show_that_it_is_the_one_of_the_url() {
-    for certificate in [Certificate::OfAnotherName, Certificate::Expired, Certificate::OfAnotherCa] {
+    for certificate in [
+        Certificate::OfAnotherName,
+        Certificate::Expired,
+        Certificate::OfAnotherCa,
+    ] {
         let world = World::with(certificate);
-        world.reply("ok.example/a", Reply::Bytes(response("200 OK", &[], &png(1, 1))));
+        world.reply(
+            "ok.example/a",
+            Reply::Bytes(response("200 OK", &[], &png(1, 1))),
+        );
         assert_eq!(world.fetch(URL).await, Err(FetchError::Tls));
         assert!(world.take_requests().is_empty());
     }
@@ -120,23 +189,38 @@ async fn f06_a_host_must_show_that_it_is_the_one_of_the_url() {
 #[tokio::test]
 async fn f06_the_certificate_is_held_against_the_name_of_the_url() {
     let world = World::new();
-    world.reply("another.example/a", Reply::Bytes(response("200 OK", &[], &png(1, 1))));
-    assert_eq!(world.fetch("https://another.example/a").await, Err(FetchError::Tls));
+    world.reply(
+        "another.example/a",
+        Reply::Bytes(response("200 OK", &[], &png(1, 1))),
+    );
+    assert_eq!(
+        world.fetch("https://another.example/a").await,
+        Err(FetchError::Tls)
+    );
     assert!(world.take_requests().is_empty());
 }
 
 #[tokio::test]
 async fn the_roots_of_the_web_do_not_vouch_for_a_made_up_host() {
     let world = World::new();
-    world.reply("ok.example/a", Reply::Bytes(response("200 OK", &[], &png(1, 1))));
-    assert_eq!(world.fetcher_with(Options::default()).fetch(URL).await, Err(FetchError::Tls));
+    world.reply(
+        "ok.example/a",
+        Reply::Bytes(response("200 OK", &[], &png(1, 1))),
+    );
+    assert_eq!(
+        world.fetcher_with(Options::default()).fetch(URL).await,
+        Err(FetchError::Tls)
+    );
 }
 
 /// The peer must have the address that was validated.
 #[tokio::test]
 async fn f04_the_other_end_must_be_who_was_dialled() {
     let world = World::new();
-    world.reply("ok.example/a", Reply::Bytes(response("200 OK", &[], &png(1, 1))));
+    world.reply(
+        "ok.example/a",
+        Reply::Bytes(response("200 OK", &[], &png(1, 1))),
+    );
     world.peer("10.0.0.1:443");
     assert_eq!(world.fetch(URL).await.unwrap_err().reason(), "address");
     assert!(world.take_requests().is_empty());
@@ -147,7 +231,10 @@ async fn f04_the_other_end_must_be_who_was_dialled() {
 async fn f09_a_client_cannot_tell_network_causes_apart() {
     let world = World::new();
     world.name("private.ok.example", &[&["10.0.0.1:443".parse().unwrap()]]);
-    world.name("closed.ok.example", &[&["93.184.215.15:443".parse().unwrap()]]);
+    world.name(
+        "closed.ok.example",
+        &[&["93.184.215.15:443".parse().unwrap()]],
+    );
     world.name("empty.ok.example", &[&[]]);
     world.reply("ok.example/moved", redirect(302, "https://10.0.0.1/"));
     let mut messages = Vec::new();

@@ -1,4 +1,5 @@
-//! Every rejected range, in every notation, by URL, DNS and redirect: only public addresses are ever dialed.
+//! Every rejected range, in every notation, by URL, DNS and redirect: only public addresses are
+//! ever dialed.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -34,20 +35,29 @@ async fn f02_f04_no_answer_of_the_dns_reaches_a_refused_address() {
 #[test]
 fn there_are_more_than_five_thousand_cases() {
     let (literals, answers) = (literals().len(), answers().len());
-    assert!(2 * literals + 5 * answers > 5_000, "2 x {literals} + 5 x {answers}");
+    assert!(
+        2 * literals + 5 * answers > 5_000,
+        "2 x {literals} + 5 x {answers}"
+    );
 }
 
 #[tokio::test]
 async fn a_public_address_is_dialled_in_each_of_its_forms() {
     let world = World::new();
-    world.reply("ok.example/", Reply::Bytes(response("200 OK", &[], &png(1, 1))));
+    world.reply(
+        "ok.example/",
+        Reply::Bytes(response("200 OK", &[], &png(1, 1))),
+    );
     for (form, dialed) in [
         ("93.184.215.14", PUBLIC),
         ("::ffff:93.184.215.14", PUBLIC),
         ("64:ff9b::93.184.215.14", PUBLIC_NAT64),
         ("2606:4700::1111", PUBLIC_V6),
     ] {
-        world.name("ok.example", &[&[SocketAddr::new(form.parse().unwrap(), 443)]]);
+        world.name(
+            "ok.example",
+            &[&[SocketAddr::new(form.parse().unwrap(), 443)]],
+        );
         world.fetch("https://ok.example/").await.unwrap();
         assert_eq!(world.take_dialed(), [dialed.parse().unwrap()], "{form}");
     }
@@ -65,18 +75,27 @@ impl Check {
         let world = World::new();
         // A URL that is parsed as this name, with an address hidden in it, gets no image.
         world.name("ok.example", &[&[public()]]);
-        Self { fetcher: world.fetcher(), world, cases: 0 }
+        Self {
+            fetcher: world.fetcher(),
+            world,
+            cases: 0,
+        }
     }
 
     /// A URL from a client.
     async fn literal(&mut self, text: &str) {
-        self.assert_rejected(&format!("https://{text}"), 0, text).await;
-        assert!(self.world.take_lookups().is_empty(), "{text}: rejected before the DNS lookup");
+        self.assert_rejected(&format!("https://{text}"), 0, text)
+            .await;
+        assert!(
+            self.world.take_lookups().is_empty(),
+            "{text}: rejected before the DNS lookup"
+        );
     }
 
     /// A redirect of a public host to a URL.
     async fn redirected_to_literal(&mut self, text: &str) {
-        self.world.reply("r.ok.example/", redirect(302, &format!("https://{text}")));
+        self.world
+            .reply("r.ok.example/", redirect(302, &format!("https://{text}")));
         self.assert_rejected("https://r.ok.example/", 1, text).await;
         assert_eq!(self.world.take_lookups(), ["r.ok.example"], "{text}");
     }
@@ -84,25 +103,36 @@ impl Check {
     /// A name with these addresses.
     async fn answer(&mut self, addresses: &[SocketAddr]) {
         self.world.name("a.ok.example", &[addresses]);
-        self.assert_rejected("https://a.ok.example/", 0, &format!("{addresses:?}")).await;
+        self.assert_rejected("https://a.ok.example/", 0, &format!("{addresses:?}"))
+            .await;
         assert_eq!(self.world.take_lookups(), ["a.ok.example"], "{addresses:?}");
     }
 
     /// A redirect of a public host to a name with this address.
     async fn redirected_to_answer(&mut self, address: SocketAddr) {
         self.world.name("a.ok.example", &[&[address]]);
-        self.world.reply("r.ok.example/", redirect(302, "https://a.ok.example/"));
-        self.assert_rejected("https://r.ok.example/", 1, &address.to_string()).await;
-        assert_eq!(self.world.take_lookups(), ["r.ok.example", "a.ok.example"], "{address}");
+        self.world
+            .reply("r.ok.example/", redirect(302, "https://a.ok.example/"));
+        self.assert_rejected("https://r.ok.example/", 1, &address.to_string())
+            .await;
+        assert_eq!(
+            self.world.take_lookups(),
+            ["r.ok.example", "a.ok.example"],
+            "{address}"
+        );
     }
 
-    /// DNS rebinding: a name that is public at the first lookup and not at the second. The second lookup is that of a
-    /// redirect to the same name, and is validated like the first.
+    /// DNS rebinding: a name that is public at the first lookup and not at the second. The second
+    /// lookup is that of a redirect to the same name, and is validated like the first.
     async fn rebound(&mut self, address: SocketAddr) {
         self.world.name("b.ok.example", &[&[public()], &[address]]);
         self.world.reply("b.ok.example/", redirect(307, "/again"));
-        self.world.reply("b.ok.example/again", Reply::Bytes(response("200 OK", &[], &png(1, 1))));
-        self.assert_rejected("https://b.ok.example/", 1, &address.to_string()).await;
+        self.world.reply(
+            "b.ok.example/again",
+            Reply::Bytes(response("200 OK", &[], &png(1, 1))),
+        );
+        self.assert_rejected("https://b.ok.example/", 1, &address.to_string())
+            .await;
         assert_eq!(self.world.take_lookups(), ["b.ok.example"; 2], "{address}");
     }
 
@@ -110,26 +140,40 @@ impl Check {
     async fn assert_rejected(&mut self, url: &str, dials: usize, case: &str) {
         self.cases += 1;
         let error = self.fetcher.fetch(url).await.map(|_| ()).unwrap_err();
-        assert!(["url", "address", "redirect"].contains(&error.reason()), "{case}: {error}");
+        assert!(
+            ["url", "address", "redirect"].contains(&error.reason()),
+            "{case}: {error}"
+        );
         assert_eq!(self.world.take_dialed(), vec![public(); dials], "{case}");
     }
 }
 
 /// Texts to follow `https://`.
 fn literals() -> Vec<String> {
-    let v4 = V4.iter().flat_map(|range| sample_v4(range)).flat_map(spellings_v4);
-    let v6 = V6.iter().flat_map(|range| sample_v6(range)).flat_map(spellings_v6);
+    let v4 = V4
+        .iter()
+        .flat_map(|range| sample_v4(range))
+        .flat_map(spellings_v4);
+    let v6 = V6
+        .iter()
+        .flat_map(|range| sample_v6(range))
+        .flat_map(spellings_v6);
     v4.chain(v6).collect()
 }
 
 /// Addresses that a lookup may return.
 fn answers() -> Vec<SocketAddr> {
-    let v4 = V4.iter().flat_map(|range| sample_v4(range)).flat_map(|address| {
-        let wrapped = wrappings(address).into_iter().map(IpAddr::V6);
-        std::iter::once(IpAddr::V4(address)).chain(wrapped)
-    });
+    let v4 = V4
+        .iter()
+        .flat_map(|range| sample_v4(range))
+        .flat_map(|address| {
+            let wrapped = wrappings(address).into_iter().map(IpAddr::V6);
+            std::iter::once(IpAddr::V4(address)).chain(wrapped)
+        });
     let v6 = V6.iter().flat_map(|range| sample_v6(range)).map(IpAddr::V6);
-    v4.chain(v6).map(|address| SocketAddr::new(address, 443)).collect()
+    v4.chain(v6)
+        .map(|address| SocketAddr::new(address, 443))
+        .collect()
 }
 
 /// The first, the middle and the last address of a range.
@@ -137,7 +181,9 @@ fn sample_v4(range: &str) -> Vec<Ipv4Addr> {
     let (network, prefix) = range.split_once('/').unwrap();
     let first = network.parse::<Ipv4Addr>().unwrap().to_bits();
     let size = (1_u64 << (32 - prefix.parse::<u32>().unwrap())) - 1;
-    let mut sample: Vec<_> = [0, size / 2, size].map(|step| Ipv4Addr::from_bits(first + step as u32)).into();
+    let mut sample: Vec<_> = [0, size / 2, size]
+        .map(|step| Ipv4Addr::from_bits(first + step as u32))
+        .into();
     sample.dedup();
     sample
 }
@@ -146,7 +192,9 @@ fn sample_v6(range: &str) -> Vec<Ipv6Addr> {
     let (network, prefix) = range.split_once('/').unwrap();
     let first = network.parse::<Ipv6Addr>().unwrap().to_bits();
     let size = u128::MAX.checked_shr(prefix.parse().unwrap()).unwrap_or(0);
-    let mut sample: Vec<_> = [0, size / 2, size].map(|step| Ipv6Addr::from_bits(first + step)).into();
+    let mut sample: Vec<_> = [0, size / 2, size]
+        .map(|step| Ipv6Addr::from_bits(first + step))
+        .into();
     sample.dedup();
     sample
 }
@@ -209,7 +257,12 @@ fn spellings_v4(address: Ipv4Addr) -> Vec<String> {
         format!("{address}\t"),
         format!("ok.example#@{address}"),
     ];
-    hosts.into_iter().chain(bracketed).chain(more).map(|host| host + "/latest").collect()
+    hosts
+        .into_iter()
+        .chain(bracketed)
+        .chain(more)
+        .map(|host| host + "/latest")
+        .collect()
 }
 
 fn spellings_v6(address: Ipv6Addr) -> Vec<String> {
@@ -230,16 +283,29 @@ fn spellings_v6(address: Ipv6Addr) -> Vec<String> {
 }
 
 fn full(address: Ipv6Addr) -> String {
-    address.segments().map(|segment| format!("{segment:04x}")).join(":")
+    address
+        .segments()
+        .map(|segment| format!("{segment:04x}"))
+        .join(":")
 }
 
 fn percent(text: &str, which: impl Fn(char) -> bool) -> String {
-    let encode = |c: char| if which(c) { format!("%{:02x}", u32::from(c)) } else { c.to_string() };
+    let encode = |c: char| {
+        if which(c) {
+            format!("%{:02x}", u32::from(c))
+        } else {
+            c.to_string()
+        }
+    };
     text.chars().map(encode).collect()
 }
 
 fn shifted(text: &str, digit: impl Fn(u32) -> u32) -> String {
-    let shift = |c: char| c.to_digit(10).and_then(|value| char::from_u32(digit(value))).unwrap_or(c);
+    let shift = |c: char| {
+        c.to_digit(10)
+            .and_then(|value| char::from_u32(digit(value)))
+            .unwrap_or(c)
+    };
     text.chars().map(shift).collect()
 }
 

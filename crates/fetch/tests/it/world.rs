@@ -1,5 +1,5 @@
-//! An in-memory network: scripted DNS, a dialer that records addresses, and https hosts with certificates of a test
-//! CA.
+//! An in-memory network: scripted DNS, a dialer that records addresses, and https hosts with
+//! certificates of a test CA.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use sluicegate_fetch::{
-    BoxFuture, Connection, Dial, FetchError, Fetcher, Options, Picture, Resolve, RootCertStore, WithPeer,
+    BoxFuture, Connection, Dial, FetchError, Fetcher, Options, Picture, Resolve, RootCertStore,
+    WithPeer,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::sync::Notify;
@@ -47,7 +48,8 @@ pub(crate) enum Certificate {
     OfAnotherCa,
 }
 
-/// The network. It responds by the host and path of the request, and records lookups, dials and requests.
+/// The network. It responds by the host and path of the request, and records lookups, dials and
+/// requests.
 #[derive(Clone)]
 pub(crate) struct World {
     shared: Arc<Shared>,
@@ -79,7 +81,14 @@ impl World {
 
     pub(crate) fn with(certificate: Certificate) -> Self {
         let (acceptor, roots) = tls(certificate);
-        Self { shared: Arc::new(Shared { state: Mutex::default(), acceptor, roots, closed: Notify::new() }) }
+        Self {
+            shared: Arc::new(Shared {
+                state: Mutex::default(),
+                acceptor,
+                roots,
+                closed: Notify::new(),
+            }),
+        }
     }
 
     /// Sets the results of consecutive lookups of a name; the last one repeats.
@@ -103,7 +112,10 @@ impl World {
     }
 
     pub(crate) fn options(&self) -> Options {
-        Options { roots: self.shared.roots.clone(), ..Options::default() }
+        Options {
+            roots: self.shared.roots.clone(),
+            ..Options::default()
+        }
     }
 
     pub(crate) fn fetcher(&self) -> Fetcher {
@@ -142,7 +154,12 @@ impl World {
     /// Serves one request.
     async fn serve(&self, stream: DuplexStream) -> io::Result<()> {
         let mut stream = self.shared.acceptor.accept(stream).await?;
-        let sni = stream.get_ref().1.server_name().unwrap_or_default().to_owned();
+        let sni = stream
+            .get_ref()
+            .1
+            .server_name()
+            .unwrap_or_default()
+            .to_owned();
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             head.push(stream.read_u8().await?);
@@ -184,7 +201,11 @@ impl Resolve for World {
         let found = self.state(|state| {
             state.lookups.push(host.to_owned());
             let lookups = state.names.get_mut(host)?;
-            if lookups.len() > 1 { lookups.pop_front() } else { lookups.front().cloned() }
+            if lookups.len() > 1 {
+                lookups.pop_front()
+            } else {
+                lookups.front().cloned()
+            }
         });
         Box::pin(async move { found.ok_or_else(|| io::ErrorKind::NotFound.into()) })
     }
@@ -225,7 +246,11 @@ pub(crate) fn response(status: &str, headers: &[(&str, &str)], body: &[u8]) -> V
 }
 
 pub(crate) fn redirect(status: u16, location: &str) -> Reply {
-    Reply::Bytes(response(&format!("{status} Elsewhere"), &[("Location", location)], b""))
+    Reply::Bytes(response(
+        &format!("{status} Elsewhere"),
+        &[("Location", location)],
+        b"",
+    ))
 }
 
 /// The start of a PNG, up to its header, which is all that is read.
@@ -283,7 +308,10 @@ impl Ca {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
         let certificate = params.self_signed(&key).unwrap().der().clone();
-        Self { issuer: Issuer::new(params, key), certificate }
+        Self {
+            issuer: Issuer::new(params, key),
+            certificate,
+        }
     }
 
     fn certificate(&self, kind: Certificate) -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
@@ -297,6 +325,9 @@ impl Ca {
         }
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap().der().clone();
-        (certificate, PrivateKeyDer::Pkcs8(key.serialize_der().into()))
+        (
+            certificate,
+            PrivateKeyDer::Pkcs8(key.serialize_der().into()),
+        )
     }
 }

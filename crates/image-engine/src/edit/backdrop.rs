@@ -15,7 +15,11 @@ pub(crate) fn cut(canvas: &mut RgbaImage, window: Option<Window>) {
         (None, Some(window)) => return clear(canvas, window),
         (None, None) => find(canvas),
     };
-    for (pixel, _) in canvas.pixels_mut().zip(behind).filter(|(_, behind)| *behind) {
+    for (pixel, _) in canvas
+        .pixels_mut()
+        .zip(behind)
+        .filter(|(_, behind)| *behind)
+    {
         *pixel = CLEAR;
     }
 }
@@ -33,27 +37,36 @@ pub(crate) fn lay_on(canvas: &mut RgbaImage, colour: Colour) {
     for pixel in canvas.pixels_mut().filter(|pixel| pixel[3] < u8::MAX) {
         let alpha = u16::from(pixel[3]);
         for (channel, colour) in pixel.0.iter_mut().zip(colour.rgb) {
-            *channel = ((u16::from(*channel) * alpha + u16::from(colour) * (255 - alpha) + 127) / 255) as u8;
+            *channel = ((u16::from(*channel) * alpha + u16::from(colour) * (255 - alpha) + 127)
+                / 255) as u8;
         }
         pixel[3] = u8::MAX;
     }
 }
 
-/// The pixels of the background: an even one, else a smooth one, else all that is far from the middle.
+/// The pixels of the background: an even one, else a smooth one, else all that is far from the
+/// middle.
 pub(crate) fn find(canvas: &RgbaImage) -> Vec<bool> {
-    region(canvas).or_else(|| smooth(canvas)).unwrap_or_else(|| far(canvas))
+    region(canvas)
+        .or_else(|| smooth(canvas))
+        .unwrap_or_else(|| far(canvas))
 }
 
-/// The pixels that small steps of colour connect with the edge. None where they are very few or nearly all.
+/// The pixels that small steps of colour connect with the edge. None where they are very few or
+/// nearly all.
 fn smooth(canvas: &RgbaImage) -> Option<Vec<bool>> {
-    let is_near =
-        |here: &Rgba<u8>, next: &Rgba<u8>| (0..4).all(|channel| here[channel].abs_diff(next[channel]) <= SMALL_STEP);
+    let is_near = |here: &Rgba<u8>, next: &Rgba<u8>| {
+        (0..4).all(|channel| here[channel].abs_diff(next[channel]) <= SMALL_STEP)
+    };
     let behind = flood(canvas, |_| true, is_near);
     let count = behind.iter().filter(|behind| **behind).count();
-    (behind.len() / 10..behind.len() * 49 / 50).contains(&count).then_some(behind)
+    (behind.len() / 10..behind.len() * 49 / 50)
+        .contains(&count)
+        .then_some(behind)
 }
 
-/// The pixels that are reached from the edge: the first ones by `starts`, and every next one by `joins`.
+/// The pixels that are reached from the edge: the first ones by `starts`, and every next one by
+/// `joins`.
 fn flood(
     canvas: &RgbaImage,
     starts: impl Fn(&Rgba<u8>) -> bool,
@@ -70,8 +83,16 @@ fn flood(
         }
     }
     while let Some((x, y)) = open.pop_front() {
-        let around = [(x.wrapping_sub(1), y), (x + 1, y), (x, y.wrapping_sub(1)), (x, y + 1)];
-        for (next_x, next_y) in around.into_iter().filter(|(x, y)| *x < width && *y < height) {
+        let around = [
+            (x.wrapping_sub(1), y),
+            (x + 1, y),
+            (x, y.wrapping_sub(1)),
+            (x, y + 1),
+        ];
+        for (next_x, next_y) in around
+            .into_iter()
+            .filter(|(x, y)| *x < width && *y < height)
+        {
             let at = (next_y * width + next_x) as usize;
             if !reached[at] && joins(canvas.get_pixel(x, y), canvas.get_pixel(next_x, next_y)) {
                 reached[at] = true;
@@ -86,13 +107,21 @@ fn flood(
 fn far(canvas: &RgbaImage) -> Vec<bool> {
     let across = |at: u32, side: u32| (at as f32 + 0.5) / side as f32 - 0.5;
     let away = |x: u32, y: u32| across(x, canvas.width()).hypot(across(y, canvas.height()));
-    canvas.enumerate_pixels().map(|(x, y, _)| away(x, y) > 0.42).collect()
+    canvas
+        .enumerate_pixels()
+        .map(|(x, y, _)| away(x, y) > 0.42)
+        .collect()
 }
 
-/// The pixels of an even background. None where the edge has no even colour, or where nothing would be left.
+/// The pixels of an even background. None where the edge has no even colour, or where nothing would
+/// be left.
 pub(crate) fn region(canvas: &RgbaImage) -> Option<Vec<bool>> {
     let colour = edge_colour(canvas)?;
-    let behind = flood(canvas, |pixel| is_like(pixel, colour), |_, next| is_like(next, colour));
+    let behind = flood(
+        canvas,
+        |pixel| is_like(pixel, colour),
+        |_, next| is_like(next, colour),
+    );
     let count = behind.iter().filter(|behind| **behind).count();
     (count > 0 && count < behind.len()).then_some(behind)
 }
@@ -102,8 +131,16 @@ fn edge_colour(canvas: &RgbaImage) -> Option<Rgba<u8>> {
     let pixels: Vec<Rgba<u8>> = edge(canvas).map(|(x, y)| *canvas.get_pixel(x, y)).collect();
     // A few candidates do: the colour sought has more than half of the edge.
     let step = (pixels.len() / CANDIDATES).max(1);
-    let like = |colour: &Rgba<u8>| pixels.iter().filter(|pixel| is_like(pixel, *colour)).count();
-    let best = pixels.iter().step_by(step).max_by_key(|colour| like(colour))?;
+    let like = |colour: &Rgba<u8>| {
+        pixels
+            .iter()
+            .filter(|pixel| is_like(pixel, *colour))
+            .count()
+    };
+    let best = pixels
+        .iter()
+        .step_by(step)
+        .max_by_key(|colour| like(colour))?;
     (like(best) * 5 >= pixels.len() * 3).then_some(*best)
 }
 

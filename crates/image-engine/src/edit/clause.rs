@@ -9,9 +9,13 @@ use crate::prompt::{Token, contains, tokens};
 /// One change of a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
-    /// Gives another colour to the colours near `from` where it is known, to those of the subject where a thing is
-    /// named, else to all.
-    Recolour { from: Option<Colour>, to: Colour, thing: bool },
+    /// Gives another colour to the colours near `from` where it is known, to those of the subject
+    /// where a thing is named, else to all.
+    Recolour {
+        from: Option<Colour>,
+        to: Colour,
+        thing: bool,
+    },
     /// Moves all colours a little.
     Shift,
     /// Changes the whole picture alike.
@@ -28,7 +32,8 @@ pub(crate) enum Step {
     Add(String),
     /// Draws a scene in place of the picture.
     Fill(String),
-    /// Removes something, and lets its surroundings grow over it: the area of the mask, a colour, or the foreground.
+    /// Removes something, and lets its surroundings grow over it: the area of the mask, a colour,
+    /// or the foreground.
     Erase { colour: Option<Colour> },
     /// Changes nothing.
     Keep,
@@ -36,18 +41,21 @@ pub(crate) enum Step {
 
 #[derive(Debug)]
 pub(super) struct Word {
-    /// In lowercase; [`QUOTE`] for anything in quotes, which is text to be seen, never an instruction.
+    /// In lowercase; [`QUOTE`] for anything in quotes, which is text to be seen, never an
+    /// instruction.
     pub(super) text: String,
     /// The place in the prompt.
     at: Range<usize>,
 }
 
-/// The words of each clause: they are separated by marks, and where "and" or "then" continues with a verb.
+/// The words of each clause: they are separated by marks, and where "and" or "then" continues with
+/// a verb.
 pub(super) fn clauses(prompt: &str) -> Vec<Vec<Word>> {
     let tokens = tokens(prompt);
     let mut clauses = vec![Vec::new()];
     for (i, (token, at)) in tokens.iter().enumerate() {
-        let continues = matches!(tokens.get(i + 1), Some((Token::Word(next), _)) if contains(VERBS, next));
+        let continues =
+            matches!(tokens.get(i + 1), Some((Token::Word(next), _)) if contains(VERBS, next));
         let text = match token {
             Token::Word(word) if !(contains("and, then, but", word) && continues) => word.as_str(),
             Token::Quote(_) => QUOTE,
@@ -56,7 +64,12 @@ pub(super) fn clauses(prompt: &str) -> Vec<Vec<Word>> {
                 continue;
             }
         };
-        clauses.last_mut().into_iter().for_each(|clause| clause.push(Word { text: text.to_owned(), at: at.clone() }));
+        clauses.last_mut().into_iter().for_each(|clause| {
+            clause.push(Word {
+                text: text.to_owned(),
+                at: at.clone(),
+            });
+        });
     }
     clauses.retain(|clause| !clause.is_empty());
     clauses
@@ -69,7 +82,13 @@ pub(super) fn find(words: &[&str], phrase: &str) -> Option<Vec<usize>> {
         for part in phrase.split(' ') {
             let from = found.last().map_or(first, |last| last + 1);
             let reach = if found.is_empty() { 1 } else { LARGEST_GAP + 1 };
-            found.push(from + words.iter().skip(from).take(reach).position(|word| *word == part)?);
+            found.push(
+                from + words
+                    .iter()
+                    .skip(from)
+                    .take(reach)
+                    .position(|word| *word == part)?,
+            );
         }
         Some(found)
     };
@@ -85,7 +104,8 @@ pub(super) struct Clause<'a> {
 impl Clause<'_> {
     /// The steps that it asks for; none where it was not understood.
     pub(super) fn steps(&self) -> Vec<Step> {
-        if self.has("keep, leave, return, same") && self.has("is, unchanged, unmodified, identical") {
+        if self.has("keep, leave, return, same") && self.has("is, unchanged, unmodified, identical")
+        {
             return vec![Step::Keep];
         }
         if let Some(step) = self.backdrop().or_else(|| self.frame()) {
@@ -99,7 +119,10 @@ impl Clause<'_> {
         if !filters.is_empty() {
             return filters;
         }
-        let step = self.erase().or_else(|| self.change()).or_else(|| self.replace());
+        let step = self
+            .erase()
+            .or_else(|| self.change())
+            .or_else(|| self.replace());
         step.or_else(|| self.add()).into_iter().collect()
     }
 
@@ -108,30 +131,47 @@ impl Clause<'_> {
         if self.has(REMOVE) || self.has("transparent, without") {
             return Some(Step::CutBackdrop);
         }
-        let verb = self.position(MAKE).or_else(|| self.position(REPLACE)).or_else(|| self.position(ADD));
-        let asked = verb.or_else(|| self.position("with, on, against, before").filter(|word| *word < at))?;
+        let verb = self
+            .position(MAKE)
+            .or_else(|| self.position(REPLACE))
+            .or_else(|| self.position(ADD));
+        let asked = verb.or_else(|| {
+            self.position("with, on, against, before")
+                .filter(|word| *word < at)
+        })?;
         let with = self.position_after(at, "with, by, to, into");
         let start = with.unwrap_or(asked);
         let behind = &self.words[start + 1..];
         let colour = behind.iter().find_map(Word::colour);
-        let is_plain = behind.iter().all(|word| contains(FILLERS, &word.text) || word.colour().is_some());
+        let is_plain = behind
+            .iter()
+            .all(|word| contains(FILLERS, &word.text) || word.colour().is_some());
         match colour {
             Some(colour) if is_plain => Some(Step::BackdropColour(colour)),
-            colour => (with.is_some() || colour.is_some()).then(|| Step::Backdrop(self.after(start))),
+            colour => {
+                (with.is_some() || colour.is_some()).then(|| Step::Backdrop(self.after(start)))
+            }
         }
     }
 
     fn frame(&self) -> Option<Step> {
         self.position("frame, border")?;
-        self.position(ADD).or_else(|| self.position(MAKE)).or_else(|| self.position("with"))?;
-        Some(Step::Frame(self.colours().last().copied().unwrap_or(Colour::hex(0))))
+        self.position(ADD)
+            .or_else(|| self.position(MAKE))
+            .or_else(|| self.position("with"))?;
+        Some(Step::Frame(
+            self.colours().last().copied().unwrap_or(Colour::hex(0)),
+        ))
     }
 
     /// The filters of a table that the clause names; a word serves one of them only.
     fn filters(&self, table: &[(Filter, &str)]) -> Vec<Step> {
         let mut left: Vec<&str> = self.words.iter().map(|word| word.text.as_str()).collect();
         let mut steps = Vec::new();
-        for (filter, phrase) in table.iter().flat_map(|(filter, all)| all.split(", ").map(move |one| (filter, one))) {
+        for (filter, phrase) in table
+            .iter()
+            .flat_map(|(filter, all)| all.split(", ").map(move |one| (filter, one)))
+        {
             if let Some(used) = find(&left, phrase) {
                 used.into_iter().for_each(|at| left[at] = "");
                 steps.push(Step::Filter(*filter));
@@ -144,29 +184,48 @@ impl Clause<'_> {
     fn erase(&self) -> Option<Step> {
         let verb = self.position(REMOVE)?;
         let first = self.position(ADD).is_none_or(|adds| verb < adds);
-        first.then(|| Step::Erase { colour: self.colours().first().copied() })
+        first.then(|| Step::Erase {
+            colour: self.colours().first().copied(),
+        })
     }
 
-    /// "Make the red car blue", "turn the lawn into a lake". "Paint a boat" adds one, "paint the boat" changes it.
+    /// "Make the red car blue", "turn the lawn into a lake". "Paint a boat" adds one, "paint the
+    /// boat" changes it.
     fn change(&self) -> Option<Step> {
         let verb = self.position(MAKE)?;
         let next = self.words.get(verb + 1);
-        if self.words[verb].text == "paint" && next.is_some_and(|next| contains(ARTICLES, &next.text)) {
+        if self.words[verb].text == "paint"
+            && next.is_some_and(|next| contains(ARTICLES, &next.text))
+        {
             return None;
         }
         let colours = self.colours();
-        let Some(to) = colours.last().copied() else { return Some(self.scene(self.position("into, to")?)) };
+        let Some(to) = colours.last().copied() else {
+            return Some(self.scene(self.position("into, to")?));
+        };
         let from = colours.first().copied().filter(|from| *from != to);
-        let is_known =
-            |word: &Word| [MAKE, FILLERS, ALL].iter().any(|list| contains(list, &word.text)) || word.colour().is_some();
-        Some(Step::Recolour { from, to, thing: !self.words.iter().all(is_known) })
+        let is_known = |word: &Word| {
+            [MAKE, FILLERS, ALL]
+                .iter()
+                .any(|list| contains(list, &word.text))
+                || word.colour().is_some()
+        };
+        Some(Step::Recolour {
+            from,
+            to,
+            thing: !self.words.iter().all(is_known),
+        })
     }
 
     /// "Replace the car with a boat", "fill the gap with grass".
     fn replace(&self) -> Option<Step> {
         let verb = self.position(REPLACE)?;
         if let [from, to] = self.colours()[..] {
-            return Some(Step::Recolour { from: Some(from), to, thing: false });
+            return Some(Step::Recolour {
+                from: Some(from),
+                to,
+                thing: false,
+            });
         }
         Some(self.scene(self.position_after(verb, "with, by, for").unwrap_or(verb)))
     }
@@ -174,7 +233,9 @@ impl Clause<'_> {
     /// "Add a red sail to the boat".
     fn add(&self) -> Option<Step> {
         let verb = self.position(ADD);
-        let mut start = verb.map(|verb| verb + 1).or_else(|| self.position(QUOTE).map(|_| 0))?;
+        let mut start = verb
+            .map(|verb| verb + 1)
+            .or_else(|| self.position(QUOTE).map(|_| 0))?;
         if verb.is_some_and(|verb| self.words[verb].text == "give") {
             // The receiver is there already.
             start = self.position_after(start, ARTICLES).unwrap_or(start);
@@ -182,18 +243,28 @@ impl Clause<'_> {
         let rest = &self.words[start..];
         let end = to_the_receiver(rest).unwrap_or(rest.len());
         let last = rest[..end].last()?;
-        Some(Step::Add(self.prompt[rest[0].at.start..last.at.end].to_owned()))
+        Some(Step::Add(
+            self.prompt[rest[0].at.start..last.at.end].to_owned(),
+        ))
     }
 
     fn scene(&self, before: usize) -> Step {
         let scene = self.after(before);
-        if self.masked { Step::Fill(scene) } else { Step::Add(scene) }
+        if self.masked {
+            Step::Fill(scene)
+        } else {
+            Step::Add(scene)
+        }
     }
 
     /// The text after a word, up to the end of the clause.
     fn after(&self, word: usize) -> String {
         let end = self.words.last().map_or(0, |word| word.at.end);
-        self.prompt.get(self.words[word].at.end..end).unwrap_or_default().trim().to_owned()
+        self.prompt
+            .get(self.words[word].at.end..end)
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
     }
 
     fn colours(&self) -> Vec<Colour> {
@@ -209,7 +280,11 @@ impl Clause<'_> {
     }
 
     fn position_after(&self, start: usize, list: &str) -> Option<usize> {
-        let found = self.words.get(start..)?.iter().position(|word| contains(list, &word.text));
+        let found = self
+            .words
+            .get(start..)?
+            .iter()
+            .position(|word| contains(list, &word.text));
         found.map(|found| start + found)
     }
 }
@@ -220,10 +295,15 @@ impl Word {
     }
 }
 
-/// The place where the receiver of something added begins: it is there already. "To the left" is a place.
+/// The place where the receiver of something added begins: it is there already. "To the left" is a
+/// place.
 fn to_the_receiver(words: &[Word]) -> Option<usize> {
-    let to = words.windows(2).position(|pair| pair[0].text == "to" && pair[1].text == "the")?;
-    let place = words.get(to + 2).is_some_and(|word| contains(PLACES, &word.text));
+    let to = words
+        .windows(2)
+        .position(|pair| pair[0].text == "to" && pair[1].text == "the")?;
+    let place = words
+        .get(to + 2)
+        .is_some_and(|word| contains(PLACES, &word.text));
     (to > 0 && !place).then_some(to)
 }
 
@@ -236,7 +316,8 @@ const VERBS: &str = "then, add, put, place, insert, draw, write, include, give, 
     recolour, recolor, paint, dye, tint, convert, set, replace, fill, swap, remove, blur, sharpen, rotate, flip, \
     mirror, invert, brighten, darken, increase, reduce, pixelate, keep";
 const ADD: &str = "add, put, place, insert, draw, write, include, give, paint, hang, show";
-const MAKE: &str = "make, turn, change, colour, color, recolour, recolor, paint, dye, tint, convert, set";
+const MAKE: &str =
+    "make, turn, change, colour, color, recolour, recolor, paint, dye, tint, convert, set";
 const REMOVE: &str = "remove, delete, erase, drop, cut";
 const REPLACE: &str = "replace, fill, swap, exchange, substitute";
 /// Words that make "sunset" a light and not a thing.
@@ -244,7 +325,8 @@ const TONE: &str = "tint, tone, filter, effect, look, mood, light";
 const ARTICLES: &str = "a, an, some, one, two, three, four, five";
 const PLACES: &str = "left, right, top, bottom, upper, lower, centre, center, middle, side";
 /// Words beside a colour that add nothing to it.
-const FILLERS: &str = "a, an, the, plain, solid, colour, color, background, backdrop, it, in, on, against, with";
+const FILLERS: &str =
+    "a, an, the, plain, solid, colour, color, background, backdrop, it, in, on, against, with";
 /// Words beside a colour that mean the whole picture.
 const ALL: &str = "everything, all, whole, picture, image, photo, this, to, colours, colors, of";
 
@@ -253,13 +335,22 @@ mod tests {
     use super::*;
 
     fn read(prompt: &str) -> Vec<String> {
-        let text = |clause: Vec<Word>| clause.into_iter().map(|word| word.text).collect::<Vec<_>>().join(" ");
+        let text = |clause: Vec<Word>| {
+            clause
+                .into_iter()
+                .map(|word| word.text)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         clauses(prompt).into_iter().map(text).collect()
     }
 
     #[test]
     fn clauses_end_at_marks_and_before_verbs() {
-        assert_eq!(read("Make it black and white, then add a frame"), ["make it black and white", "add a frame"]);
+        assert_eq!(
+            read("Make it black and white, then add a frame"),
+            ["make it black and white", "add a frame"]
+        );
         assert_eq!(
             read("Don't blur. Make it RED and add 'A, and add B' there"),
             ["don't blur", "make it red", "add \" there"]
@@ -272,7 +363,10 @@ mod tests {
         let prompt = "Füge “Öl, bitte” → 'n ice\u{301} d'accord 'x";
         for word in clauses(prompt).into_iter().flatten() {
             let found = &prompt[word.at.clone()];
-            assert!(word.text == QUOTE || found.to_lowercase() == word.text, "{word:?} {found}");
+            assert!(
+                word.text == QUOTE || found.to_lowercase() == word.text,
+                "{word:?} {found}"
+            );
         }
     }
 }

@@ -10,11 +10,17 @@ pub(crate) fn erase(canvas: &mut RgbaImage, colour: Option<Colour>, marked: Opti
     let width = canvas.width() as usize;
     let coloured = || {
         let colour = colour?;
-        let gone: Vec<bool> = canvas.pixels().map(|pixel| Colour::from(pixel).nearness(colour) > 0.2).collect();
+        let gone: Vec<bool> = canvas
+            .pixels()
+            .map(|pixel| Colour::from(pixel).nearness(colour) > 0.2)
+            .collect();
         gone.contains(&true).then(|| widened(&gone, width))
     };
     let gone = marked.or_else(coloured).unwrap_or_else(|| {
-        let before: Vec<bool> = backdrop::find(canvas).iter().map(|behind| !behind).collect();
+        let before: Vec<bool> = backdrop::find(canvas)
+            .iter()
+            .map(|behind| !behind)
+            .collect();
         widened(&before, width)
     });
     grow(canvas, &gone);
@@ -25,13 +31,15 @@ fn widened(gone: &[bool], width: usize) -> Vec<bool> {
     let near = |at: usize| {
         let x = at % width;
         let beside = (x > 0 && gone[at - 1]) || (x + 1 < width && gone[at + 1]);
-        let over = (at >= width && gone[at - width]) || (at + width < gone.len() && gone[at + width]);
+        let over =
+            (at >= width && gone[at - width]) || (at + width < gone.len() && gone[at + width]);
         gone[at] || beside || over
     };
     (0..gone.len()).map(near).collect()
 }
 
-/// Gives removed pixels the colours of the nearest ones left in their row and column, the nearer the more.
+/// Gives removed pixels the colours of the nearest ones left in their row and column, the nearer
+/// the more.
 fn grow(canvas: &mut RgbaImage, gone: &[bool]) {
     let (width, height) = canvas.dimensions();
     let is_gone = |x: u32, y: u32| gone[(y * width + x) as usize];
@@ -52,7 +60,10 @@ fn grow(canvas: &mut RgbaImage, gone: &[bool]) {
             if below[column].is_some_and(|below| below <= y) {
                 below[column] = (y..height).find(|y| !is_gone(x, *y));
             }
-            let beside = [left, right].into_iter().flatten().map(|at| (canvas.get_pixel(at, y), x.abs_diff(at)));
+            let beside = [left, right]
+                .into_iter()
+                .flatten()
+                .map(|at| (canvas.get_pixel(at, y), x.abs_diff(at)));
             let over = [above[column], below[column]].into_iter().flatten();
             let over = over.map(|at| (canvas.get_pixel(x, at), y.abs_diff(at)));
             let mixed = mean(beside.chain(over));
@@ -68,9 +79,15 @@ fn mean<'a>(pixels: impl Iterator<Item = (&'a Rgba<u8>, u32)>) -> Rgba<u8> {
     for (pixel, away) in pixels {
         let weight = 1.0 / away.max(1) as f32;
         all += weight;
-        sum.iter_mut().zip(pixel.0).for_each(|(sum, channel)| *sum += f32::from(channel) * weight);
+        sum.iter_mut()
+            .zip(pixel.0)
+            .for_each(|(sum, channel)| *sum += f32::from(channel) * weight);
     }
-    if all == 0.0 { MIDDLE } else { Rgba(sum.map(|sum| (sum / all).round() as u8)) }
+    if all == 0.0 {
+        MIDDLE
+    } else {
+        Rgba(sum.map(|sum| (sum / all).round() as u8))
+    }
 }
 
 /// The colour where no pixel is left.

@@ -1,5 +1,5 @@
-//! Changes of a whole picture, and the phrases that ask for them. Strengths are relative to the picture's size, so that
-//! a small preview looks like the large picture.
+//! Changes of a whole picture, and the phrases that ask for them. Strengths are relative to the
+//! picture's size, so that a small preview looks like the large picture.
 
 use image::{Pixel, Rgba, RgbaImage, imageops};
 
@@ -33,22 +33,34 @@ pub(crate) enum Filter {
 
 /// Phrases that always mean a filter. A longer one is listed before its parts.
 pub(super) const EFFECTS: &[(Filter, &str)] = &[
-    (Filter::Grey, "black and white, grayscale, greyscale, monochrome, desaturate, remove colour, remove color"),
+    (
+        Filter::Grey,
+        "black and white, grayscale, greyscale, monochrome, desaturate, remove colour, remove color",
+    ),
     (Filter::Sepia, "sepia"),
     (Filter::Invert, "invert, negative"),
     (Filter::Blur, "blur, blurry, blurred, soften"),
     (Filter::Sharpen, "sharpen, sharper"),
-    (Filter::LessContrast, "less contrast, reduce contrast, lower contrast, decrease contrast"),
+    (
+        Filter::LessContrast,
+        "less contrast, reduce contrast, lower contrast, decrease contrast",
+    ),
     (Filter::MoreContrast, "contrast"),
     (Filter::Brighter, "brighten, brighter, brightness, lighter"),
     (Filter::Darker, "darken, darker"),
     (Filter::Muted, "less saturated, muted"),
-    (Filter::Vivid, "saturate, saturated, saturation, vivid, vibrant"),
+    (
+        Filter::Vivid,
+        "saturate, saturated, saturation, vivid, vibrant",
+    ),
     (Filter::Pixelate, "pixelate, pixelated, mosaic"),
     (Filter::FlipDown, "flip vertically"),
     (Filter::HalfTurn, "upside down, rotate 180, turn 180"),
     (Filter::FlipAcross, "flip, mirror"),
-    (Filter::QuarterLeft, "rotate 270, rotate left, rotate anticlockwise, rotate counterclockwise"),
+    (
+        Filter::QuarterLeft,
+        "rotate 270, rotate left, rotate anticlockwise, rotate counterclockwise",
+    ),
     (Filter::QuarterLeft, "rotate counter clockwise, turn 270"),
     (Filter::QuarterRight, "rotate, turn 90"),
     (Filter::Vignette, "vignette"),
@@ -86,7 +98,8 @@ fn tone(filter: Filter, pixel: &mut Rgba<u8>) {
     let tinted = |red: f32, green: f32, blue: f32| [light * red, light * green, light * blue];
     let channels = colour.rgb.map(f32::from);
     let [red, green, blue] = channels;
-    let about = |centre: f32, factor: f32| channels.map(|channel| centre + (channel - centre) * factor);
+    let about =
+        |centre: f32, factor: f32| channels.map(|channel| centre + (channel - centre) * factor);
     let new = match filter {
         Filter::Grey => [light; 3],
         Filter::Sepia => tinted(1.07, 0.87, 0.63),
@@ -105,8 +118,8 @@ fn tone(filter: Filter, pixel: &mut Rgba<u8>) {
     pixel.0[..3].copy_from_slice(&new.map(byte));
 }
 
-/// Applies three box filters to lines and columns, which approximate a Gaussian without another canvas. `reach` is a
-/// share of the shorter side.
+/// Applies three box filters to lines and columns, which approximate a Gaussian without another
+/// canvas. `reach` is a share of the shorter side.
 fn blur(canvas: &mut RgbaImage, reach: f32) {
     let (width, height) = canvas.dimensions();
     let radius = ((width.min(height) as f32 * reach) as usize).max(1);
@@ -115,40 +128,62 @@ fn blur(canvas: &mut RgbaImage, reach: f32) {
         for y in 0..height {
             lines[0].clear();
             lines[0].extend((0..width).map(|x| canvas.get_pixel(x, y).0));
-            smooth(&lines[0], radius, |x, pixel| canvas.put_pixel(x as u32, y, Rgba(pixel)));
+            smooth(&lines[0], radius, |x, pixel| {
+                canvas.put_pixel(x as u32, y, Rgba(pixel));
+            });
         }
         for first in (0..width).step_by(COLUMNS as usize) {
             let columns = first..width.min(first + COLUMNS);
             lines.iter_mut().for_each(Vec::clear);
             for y in 0..height {
-                columns.clone().zip(&mut lines).for_each(|(x, line)| line.push(canvas.get_pixel(x, y).0));
+                columns
+                    .clone()
+                    .zip(&mut lines)
+                    .for_each(|(x, line)| line.push(canvas.get_pixel(x, y).0));
             }
             for (x, line) in columns.zip(&lines) {
-                smooth(line, radius, |y, pixel| canvas.put_pixel(x, y as u32, Rgba(pixel)));
+                smooth(line, radius, |y, pixel| {
+                    canvas.put_pixel(x, y as u32, Rgba(pixel));
+                });
             }
         }
     }
 }
 
-/// The mean around each pixel of a line, its edges repeated; colours count as much as they are seen.
+/// The mean around each pixel of a line, its edges repeated; colours count as much as they are
+/// seen.
 fn smooth(line: &[[u8; 4]], radius: usize, mut put: impl FnMut(usize, [u8; 4])) {
     let weighted = |at: isize| {
-        let [red, green, blue, alpha] = line[at.clamp(0, line.len() as isize - 1) as usize].map(i64::from);
+        let [red, green, blue, alpha] =
+            line[at.clamp(0, line.len() as isize - 1) as usize].map(i64::from);
         [red * alpha, green * alpha, blue * alpha, alpha]
     };
     let count = 2 * radius as i64 + 1;
     let radius = radius as isize;
     let mut sum = [0_i64; 4];
     for at in -radius..=radius {
-        sum.iter_mut().zip(weighted(at)).for_each(|(sum, channel)| *sum += channel);
+        sum.iter_mut()
+            .zip(weighted(at))
+            .for_each(|(sum, channel)| *sum += channel);
     }
     for at in 0..line.len() {
         let alpha = sum[3].max(1);
         let colour = |channel: usize| ((sum[channel] + alpha / 2) / alpha) as u8;
-        put(at, [colour(0), colour(1), colour(2), ((sum[3] + count / 2) / count) as u8]);
+        put(
+            at,
+            [
+                colour(0),
+                colour(1),
+                colour(2),
+                ((sum[3] + count / 2) / count) as u8,
+            ],
+        );
         let new = weighted(at as isize + radius + 1);
         let old = weighted(at as isize - radius);
-        sum.iter_mut().zip(new).zip(old).for_each(|((sum, new), old)| *sum += new - old);
+        sum.iter_mut()
+            .zip(new)
+            .zip(old)
+            .for_each(|((sum, new), old)| *sum += new - old);
     }
 }
 

@@ -29,7 +29,14 @@ pub(crate) enum Roles {
 impl Plan {
     pub(crate) fn read(prompt: &str, references: usize, masked: bool) -> Self {
         let clauses = clauses(prompt);
-        let steps = clauses.iter().flat_map(|words| Clause { prompt, words, masked }.steps());
+        let steps = clauses.iter().flat_map(|words| {
+            Clause {
+                prompt,
+                words,
+                masked,
+            }
+            .steps()
+        });
         let mut steps: Vec<Step> = steps.take(MOST_STEPS).collect();
         if references > 1 {
             // The thing to be added or put behind is the other picture.
@@ -37,13 +44,26 @@ impl Plan {
         } else if steps.is_empty() {
             steps.push(unclear(prompt, masked));
         }
-        let words: Vec<&str> = clauses.iter().flatten().map(|word| word.text.as_str()).collect();
-        Self { roles: Roles::read(&words), place: place::position(&words), steps }
+        let words: Vec<&str> = clauses
+            .iter()
+            .flatten()
+            .map(|word| word.text.as_str())
+            .collect();
+        Self {
+            roles: Roles::read(&words),
+            place: place::position(&words),
+            steps,
+        }
     }
 
     /// Tests whether width and height are swapped in the end.
     pub(crate) fn turns(&self) -> bool {
-        let turns = |step: &&Step| matches!(step, Step::Filter(Filter::QuarterRight | Filter::QuarterLeft));
+        let turns = |step: &&Step| {
+            matches!(
+                step,
+                Step::Filter(Filter::QuarterRight | Filter::QuarterLeft)
+            )
+        };
         self.steps.iter().filter(turns).count() % 2 == 1
     }
 
@@ -61,7 +81,10 @@ impl Plan {
 
     /// Tests whether a part of the picture is transparent in the end.
     pub(crate) fn clears(&self) -> bool {
-        let cut = self.steps.iter().rposition(|step| *step == Step::CutBackdrop);
+        let cut = self
+            .steps
+            .iter()
+            .rposition(|step| *step == Step::CutBackdrop);
         cut.is_some_and(|cut| !self.steps[cut..].iter().any(is_behind))
     }
 }
@@ -83,23 +106,37 @@ fn unclear(prompt: &str, masked: bool) -> Step {
 
 impl Roles {
     fn read(words: &[&str]) -> Self {
-        let ordinals = words.iter().enumerate().filter_map(|(at, word)| Some((at, ordinal(word)?)));
+        let ordinals = words
+            .iter()
+            .enumerate()
+            .filter_map(|(at, word)| Some((at, ordinal(word)?)));
         let named: Vec<(usize, usize)> = ordinals.collect();
         let position = |list: &str| words.iter().position(|word| contains(list, word));
-        if SIDE_BY_SIDE.iter().any(|phrase| find(words, phrase).is_some()) {
+        if SIDE_BY_SIDE
+            .iter()
+            .any(|phrase| find(words, phrase).is_some())
+        {
             return Self::SideBySide;
         }
         if let Some(at) = position("style, colours, colors, palette, look") {
             let next = named.iter().find(|(named, _)| *named > at);
-            return Self::Style { from: next.map_or(1, |(_, which)| *which) };
+            return Self::Style {
+                from: next.map_or(1, |(_, which)| *which),
+            };
         }
-        if position("background, backdrop").is_some() && position("replace, use, change, swap, as").is_some() {
-            return Self::Before { object: named.last().map_or(0, |(_, which)| 1 - which) };
+        if position("background, backdrop").is_some()
+            && position("replace, use, change, swap, as").is_some()
+        {
+            return Self::Before {
+                object: named.last().map_or(0, |(_, which)| 1 - which),
+            };
         }
         let below = named_after(words, &named, "on, onto, over, background, backdrop");
         let below = below.or_else(|| named_after(words, &named, "into, in, to, scene"));
         let alone = if let [(_, only)] = named[..] { only } else { 1 };
-        Self::Place { object: below.map_or(alone, |below| 1 - below) }
+        Self::Place {
+            object: below.map_or(alone, |below| 1 - below),
+        }
     }
 }
 
@@ -107,7 +144,12 @@ impl Roles {
 fn named_after(words: &[&str], named: &[(usize, usize)], list: &str) -> Option<usize> {
     let starts = std::iter::once(0).chain(named.iter().map(|(at, _)| at + 1));
     let mut named = named.iter().zip(starts);
-    named.find_map(|((at, which), start)| words[start..*at].iter().any(|word| contains(list, word)).then_some(*which))
+    named.find_map(|((at, which), start)| {
+        words[start..*at]
+            .iter()
+            .any(|word| contains(list, word))
+            .then_some(*which)
+    })
 }
 
 fn ordinal(word: &str) -> Option<usize> {
@@ -120,7 +162,12 @@ fn ordinal(word: &str) -> Option<usize> {
 
 /// The most steps, each of which is work over all pixels: a prompt has room for thousands.
 const MOST_STEPS: usize = 8;
-const SIDE_BY_SIDE: [&str; 4] = ["side by side", "next to each other", "collage", "beside each other"];
+const SIDE_BY_SIDE: [&str; 4] = [
+    "side by side",
+    "next to each other",
+    "collage",
+    "beside each other",
+];
 
 #[cfg(test)]
 mod tests {
@@ -140,7 +187,11 @@ mod tests {
         assert_eq!(
             steps("Make the car blue, then blur it and add a red sun in the sky."),
             [
-                Step::Recolour { from: None, to: named("blue"), thing: true },
+                Step::Recolour {
+                    from: None,
+                    to: named("blue"),
+                    thing: true
+                },
                 Step::Filter(Filter::Blur),
                 Step::Add("a red sun in the sky".to_owned()),
             ]
@@ -152,32 +203,89 @@ mod tests {
         let (red, blue) = (named("red"), named("blue"));
         let filter = |filter| vec![Step::Filter(filter)];
         for (prompt, wanted) in [
-            ("make the red car blue", vec![Step::Recolour { from: Some(red), to: blue, thing: true }]),
-            ("turn it blue", vec![Step::Recolour { from: None, to: blue, thing: false }]),
-            ("replace red with blue", vec![Step::Recolour { from: Some(red), to: blue, thing: false }]),
-            ("paint the boat red", vec![Step::Recolour { from: None, to: red, thing: true }]),
+            (
+                "make the red car blue",
+                vec![Step::Recolour {
+                    from: Some(red),
+                    to: blue,
+                    thing: true,
+                }],
+            ),
+            (
+                "turn it blue",
+                vec![Step::Recolour {
+                    from: None,
+                    to: blue,
+                    thing: false,
+                }],
+            ),
+            (
+                "replace red with blue",
+                vec![Step::Recolour {
+                    from: Some(red),
+                    to: blue,
+                    thing: false,
+                }],
+            ),
+            (
+                "paint the boat red",
+                vec![Step::Recolour {
+                    from: None,
+                    to: red,
+                    thing: true,
+                }],
+            ),
             ("paint a red boat", vec![Step::Add("a red boat".to_owned())]),
             ("make it black and white", filter(Filter::Grey)),
             ("Reduce the contrast", filter(Filter::LessContrast)),
             ("turn day into night", filter(Filter::Night)),
-            ("rotate it 90° counter-clockwise", filter(Filter::QuarterLeft)),
+            (
+                "rotate it 90° counter-clockwise",
+                filter(Filter::QuarterLeft),
+            ),
             ("turn it by 180 degrees", filter(Filter::HalfTurn)),
             ("add a sunset tint", filter(Filter::Sunset)),
             ("add a sunset", vec![Step::Add("a sunset".to_owned())]),
-            ("add a red sail to the boat", vec![Step::Add("a red sail".to_owned())]),
-            ("add a tree to the left", vec![Step::Add("a tree to the left".to_owned())]),
-            ("give the man a red hat", vec![Step::Add("a red hat".to_owned())]),
+            (
+                "add a red sail to the boat",
+                vec![Step::Add("a red sail".to_owned())],
+            ),
+            (
+                "add a tree to the left",
+                vec![Step::Add("a tree to the left".to_owned())],
+            ),
+            (
+                "give the man a red hat",
+                vec![Step::Add("a red hat".to_owned())],
+            ),
             (
                 "the same with the word 'Blur it, Now'",
-                vec![Step::Add("the same with the word 'Blur it, Now'".to_owned())],
+                vec![Step::Add(
+                    "the same with the word 'Blur it, Now'".to_owned(),
+                )],
             ),
-            ("remove the red ball", vec![Step::Erase { colour: Some(red) }]),
-            ("add a drop of water", vec![Step::Add("a drop of water".to_owned())]),
+            (
+                "remove the red ball",
+                vec![Step::Erase { colour: Some(red) }],
+            ),
+            (
+                "add a drop of water",
+                vec![Step::Add("a drop of water".to_owned())],
+            ),
             ("remove the background", vec![Step::CutBackdrop]),
-            ("Put it on a blue background", vec![Step::BackdropColour(blue)]),
+            (
+                "Put it on a blue background",
+                vec![Step::BackdropColour(blue)],
+            ),
             ("with a blue background", vec![Step::BackdropColour(blue)]),
-            ("change the background to a red house", vec![Step::Backdrop("a red house".to_owned())]),
-            ("put a sun in the background", vec![Step::Add("a sun in the background".to_owned())]),
+            (
+                "change the background to a red house",
+                vec![Step::Backdrop("a red house".to_owned())],
+            ),
+            (
+                "put a sun in the background",
+                vec![Step::Add("a sun in the background".to_owned())],
+            ),
             ("add a blue border", vec![Step::Frame(blue)]),
             ("leave it as it is", vec![Step::Keep]),
             ("hm", vec![Step::Shift]),
@@ -193,7 +301,11 @@ mod tests {
             ("turn this into a lake", "a lake"),
             ("a red ball on the beach", "a red ball on the beach"),
         ] {
-            assert_eq!(Plan::read(prompt, 1, true).steps, [Step::Fill(wanted.to_owned())], "{prompt}");
+            assert_eq!(
+                Plan::read(prompt, 1, true).steps,
+                [Step::Fill(wanted.to_owned())],
+                "{prompt}"
+            );
         }
     }
 
@@ -201,15 +313,33 @@ mod tests {
     fn two_pictures_have_roles() {
         for (prompt, wanted) in [
             ("combine both", Roles::Place { object: 1 }),
-            ("place the second image onto the first", Roles::Place { object: 1 }),
+            (
+                "place the second image onto the first",
+                Roles::Place { object: 1 },
+            ),
             ("put the first on the second", Roles::Place { object: 0 }),
-            ("put the object in the first image on the background of the second", Roles::Place { object: 0 }),
-            ("put the object in the second image on the first", Roles::Place { object: 1 }),
+            (
+                "put the object in the first image on the background of the second",
+                Roles::Place { object: 0 },
+            ),
+            (
+                "put the object in the second image on the first",
+                Roles::Place { object: 1 },
+            ),
             ("insert the first", Roles::Place { object: 0 }),
-            ("replace the background of the first image with the second", Roles::Before { object: 0 }),
-            ("use the second image as the background", Roles::Before { object: 0 }),
+            (
+                "replace the background of the first image with the second",
+                Roles::Before { object: 0 },
+            ),
+            (
+                "use the second image as the background",
+                Roles::Before { object: 0 },
+            ),
             ("use the style of the second", Roles::Style { from: 1 }),
-            ("the second in the colours of the first", Roles::Style { from: 0 }),
+            (
+                "the second in the colours of the first",
+                Roles::Style { from: 0 },
+            ),
             ("show them side by side", Roles::SideBySide),
         ] {
             assert_eq!(Plan::read(prompt, 2, false).roles, wanted, "{prompt}");
@@ -225,7 +355,14 @@ mod tests {
     #[test]
     fn only_what_ends_up_unseen_clears() {
         assert!(Plan::read("remove the background and make it blue", 1, false).clears());
-        assert!(!Plan::read("remove the background and make the background blue", 1, false).clears());
+        assert!(
+            !Plan::read(
+                "remove the background and make the background blue",
+                1,
+                false
+            )
+            .clears()
+        );
         assert!(!Plan::read("make it blue", 1, false).clears());
     }
 }

@@ -5,12 +5,14 @@ use image::{Rgba, RgbaImage};
 use super::backdrop;
 use crate::colour::{Colour, byte};
 
-/// Moves colours towards `to`: those near to `from`, or all that a mask opens, or else all colourful ones
-/// that are not the picture's even background.
+/// Moves colours towards `to`: those near to `from`, or all that a mask opens, or else all
+/// colourful ones that are not the picture's even background.
 pub(crate) fn towards(canvas: &mut RgbaImage, from: Option<Colour>, to: Colour, masked: bool) {
     let near = |pixel: &Rgba<u8>| from.map_or(1.0, |from| Colour::from(pixel).nearness(from));
     if from.is_some() && canvas.pixels().any(|pixel| near(pixel) > 0.5) {
-        return canvas.pixels_mut().for_each(|pixel| mix(pixel, to, near(pixel)));
+        return canvas
+            .pixels_mut()
+            .for_each(|pixel| mix(pixel, to, near(pixel)));
     }
     if masked {
         return canvas.pixels_mut().for_each(|pixel| mix(pixel, to, 1.0));
@@ -18,29 +20,49 @@ pub(crate) fn towards(canvas: &mut RgbaImage, from: Option<Colour>, to: Colour, 
     let behind = backdrop::region(canvas);
     let is_behind = |at: usize| behind.as_ref().is_some_and(|behind| behind[at]);
     let colourfulness = |pixel: &Rgba<u8>| Colour::from(pixel).colourfulness();
-    let colourful = canvas.pixels().enumerate().any(|(at, pixel)| !is_behind(at) && colourfulness(pixel) > 0.5);
-    for (_, pixel) in canvas.pixels_mut().enumerate().filter(|(at, _)| !is_behind(*at)) {
+    let colourful = canvas
+        .pixels()
+        .enumerate()
+        .any(|(at, pixel)| !is_behind(at) && colourfulness(pixel) > 0.5);
+    for (_, pixel) in canvas
+        .pixels_mut()
+        .enumerate()
+        .filter(|(at, _)| !is_behind(*at))
+    {
         let share = if colourful { colourfulness(pixel) } else { 1.0 };
         mix(pixel, to, share);
     }
 }
 
-/// The colour of the subject: the one that most of the picture has, where pixels at the edges count against it. None
-/// where there are greys only, or no subject.
+/// The colour of the subject: the one that most of the picture has, where pixels at the edges count
+/// against it. None where there are greys only, or no subject.
 pub(crate) fn subject(canvas: &RgbaImage) -> Option<Colour> {
     let (width, height) = canvas.dimensions();
     let is_edge = |at: u32, side: u32| at < side / EDGE || at >= side - side / EDGE;
     let mut bins = [([0_u64; 3], 0_u64, 0_i64); 12];
     for (x, y, pixel) in canvas.enumerate_pixels() {
         let colour = Colour::from(pixel);
-        let Some(hue) = colour.hue().filter(|_| colour.colourfulness() > 0.5) else { continue };
+        let Some(hue) = colour.hue().filter(|_| colour.colourfulness() > 0.5) else {
+            continue;
+        };
         let (sums, count, score) = &mut bins[(hue / 30.0) as usize % 12];
-        sums.iter_mut().zip(colour.rgb).for_each(|(sum, channel)| *sum += u64::from(channel));
+        sums.iter_mut()
+            .zip(colour.rgb)
+            .for_each(|(sum, channel)| *sum += u64::from(channel));
         *count += 1;
-        *score += if is_edge(x, width) || is_edge(y, height) { AGAINST } else { 1 };
+        *score += if is_edge(x, width) || is_edge(y, height) {
+            AGAINST
+        } else {
+            1
+        };
     }
-    let (sums, count, _) = bins.into_iter().max_by_key(|(.., score)| *score).filter(|(.., score)| *score > 0)?;
-    Some(Colour { rgb: sums.map(|sum| (sum / count) as u8) })
+    let (sums, count, _) = bins
+        .into_iter()
+        .max_by_key(|(.., score)| *score)
+        .filter(|(.., score)| *score > 0)?;
+    Some(Colour {
+        rgb: sums.map(|sum| (sum / count) as u8),
+    })
 }
 
 /// Moves all colours a little, another way for every seed.

@@ -1,10 +1,11 @@
-//! Reads a prompt from left to right: the words that qualify a noun are collected until the noun comes.
+//! Reads a prompt from left to right: the words that qualify a noun are collected until the noun
+//! comes.
 
 mod position;
 
 use super::lexicon::{
-    DETERMINERS, GARMENTS, PARTS, POSITIONS, Position, RELATIONS, Relation, SCALES, STYLES, contains, count, meaning,
-    singular,
+    DETERMINERS, GARMENTS, PARTS, POSITIONS, Position, RELATIONS, Relation, SCALES, STYLES,
+    contains, count, meaning, singular,
 };
 use super::resolve::resolve;
 use super::token::{Token, tokens};
@@ -16,7 +17,10 @@ impl Prompt {
     /// Reads a prompt of any content and length.
     pub(crate) fn read(prompt: &str) -> Self {
         let tokens: Vec<Token> = tokens(prompt).into_iter().map(|(token, _)| token).collect();
-        let mut reader = Reader { tokens: &tokens, ..Reader::default() };
+        let mut reader = Reader {
+            tokens: &tokens,
+            ..Reader::default()
+        };
         reader.result.mood = mood(prompt);
         while reader.at < tokens.len() {
             reader.step();
@@ -79,7 +83,11 @@ impl Reader<'_> {
                 self.pending = Pending::default();
             }
             Token::Word(word) => {
-                let pair = self.tokens.get(self.at + 1).and_then(Token::word).map(|next| format!("{word} {next}"));
+                let pair = self
+                    .tokens
+                    .get(self.at + 1)
+                    .and_then(Token::word)
+                    .map(|next| format!("{word} {next}"));
                 if pair.is_some_and(|pair| self.phrase(&pair)) {
                     self.at += 1;
                 } else if !(self.grammar(word) || self.quality(word) || self.noun(word)) {
@@ -125,7 +133,10 @@ impl Reader<'_> {
         }
         match word {
             "no" | "without" | "not" | "never" | "excluding" => {
-                self.pending = Pending { not: true, ..Pending::default() }
+                self.pending = Pending {
+                    not: true,
+                    ..Pending::default()
+                }
             }
             "but" | "only" | "with" => self.close_phrase(),
             "or" | "nor" | "any" => {}
@@ -146,7 +157,9 @@ impl Reader<'_> {
             self.pending.shade = Some(found);
         } else if let Some(found) = self.colour(word) {
             let shade = self.pending.shade.take();
-            self.pending.colours.push(shade.map_or(found, |shade| shade(found)));
+            self.pending
+                .colours
+                .push(shade.map_or(found, |shade| shade(found)));
         } else if let Some(found) = count(word) {
             self.end_phrase();
             self.pending.count = Some(found);
@@ -162,16 +175,21 @@ impl Reader<'_> {
 
     /// Applies a word that sets the style of the whole picture.
     fn style(&mut self, word: &str) -> bool {
-        meaning(STYLES, word).map(|set| set(&mut self.result.style)).is_some()
+        meaning(STYLES, word)
+            .map(|set| set(&mut self.result.style))
+            .is_some()
     }
 
     /// Words for the colours and the format of the picture, and for its backdrop.
     fn manner(&mut self, word: &str) -> bool {
         match word {
-            "different" | "various" | "colourful" | "colorful" | "multicoloured" | "multicolored" | "assorted" => {
+            "different" | "various" | "colourful" | "colorful" | "multicoloured"
+            | "multicolored" | "assorted" => {
                 self.pending.varied = true;
             }
-            "colours" | "colors" | "coloured" | "colored" | "colour" | "color" => self.colours_of_last(),
+            "colours" | "colors" | "coloured" | "colored" | "colour" | "color" => {
+                self.colours_of_last();
+            }
             "transparent" => self.result.cut_out |= !self.pending.not && self.is_of_background(),
             "isolated" | "cutout" | "alpha" | "sticker" => self.isolated |= !self.pending.not,
             "background" | "backdrop" => self.backdrop(),
@@ -194,7 +212,11 @@ impl Reader<'_> {
             self.subject(found, plural);
         } else if let Some((found, _)) = singular(word, drawing::scenery) {
             self.scenery(found);
-        } else if singular(word, |noun| (contains(PARTS, noun) || contains(GARMENTS, noun)).then_some(())).is_some() {
+        } else if singular(word, |noun| {
+            (contains(PARTS, noun) || contains(GARMENTS, noun)).then_some(())
+        })
+        .is_some()
+        {
             self.part(word);
         } else {
             return false;
@@ -213,16 +235,24 @@ impl Reader<'_> {
             self.pending.relation = None;
         } else {
             self.place(found);
-            self.pending = Pending { not: self.pending.not, ..Pending::default() };
+            self.pending = Pending {
+                not: self.pending.not,
+                ..Pending::default()
+            };
         }
     }
 
     /// A colour, unless the word is a noun here: an orange.
     fn colour(&self, word: &str) -> Option<Colour> {
         let alone = self.next_word(1).is_none_or(|next| {
-            meaning(RELATIONS, next).is_some() || matches!(next, "and" | "with" | "next" | "that" | "is" | "sitting")
+            meaning(RELATIONS, next).is_some()
+                || matches!(next, "and" | "with" | "next" | "that" | "is" | "sitting")
         });
-        if word == "orange" && alone && self.pending.colours.is_empty() && self.pending.count.is_some() {
+        if word == "orange"
+            && alone
+            && self.pending.colours.is_empty()
+            && self.pending.count.is_some()
+        {
             return None;
         }
         Colour::from_css(word).or_else(|| colour::named(word))
@@ -240,7 +270,10 @@ impl Reader<'_> {
             self.result.absent.push(thing);
             return;
         }
-        if let Some(holder) = self.last_subject().filter(|last| pending.of && last.thing.is("holds")) {
+        if let Some(holder) = self
+            .last_subject()
+            .filter(|last| pending.of && last.thing.is("holds"))
+        {
             holder.contents.get_or_insert(thing);
             return;
         }
@@ -252,7 +285,10 @@ impl Reader<'_> {
         self.last = Last::Subject(index);
         self.result.subjects.push(Subject {
             thing,
-            count: pending.count.filter(|count| !plural || *count > 1).unwrap_or(made_up),
+            count: pending
+                .count
+                .filter(|count| !plural || *count > 1)
+                .unwrap_or(made_up),
             counted: pending.count.is_some(),
             colours: pending.colours,
             varied: pending.varied,
@@ -264,7 +300,9 @@ impl Reader<'_> {
         });
         if let Some((relation, from)) = pending.relation {
             // "A over B" places A.
-            self.result.subjects[from].relation.get_or_insert((relation, index));
+            self.result.subjects[from]
+                .relation
+                .get_or_insert((relation, index));
         }
     }
 
@@ -273,19 +311,29 @@ impl Reader<'_> {
             return;
         }
         self.last = Last::Place(self.result.places.len());
-        self.result.places.push((place, self.pending.colours.first().copied()));
+        self.result
+            .places
+            .push((place, self.pending.colours.first().copied()));
         self.pending.colours.clear();
     }
 
     fn last_subject(&mut self) -> Option<&mut Subject> {
-        if let Last::Subject(of) = self.last { self.result.subjects.get_mut(of) } else { None }
+        if let Last::Subject(of) = self.last {
+            self.result.subjects.get_mut(of)
+        } else {
+            None
+        }
     }
 
     fn part(&mut self, word: &str) {
         let colour = self.pending.colours.first().copied();
-        let Some(subject) = self.last_subject() else { return };
+        let Some(subject) = self.last_subject() else {
+            return;
+        };
         if contains(GARMENTS, word) {
-            subject.colours.extend(colour.filter(|_| subject.colours.is_empty()));
+            subject
+                .colours
+                .extend(colour.filter(|_| subject.colours.is_empty()));
         } else {
             subject.accent = subject.accent.or(colour);
         }
@@ -320,10 +368,16 @@ impl Reader<'_> {
 
     /// Tests whether "transparent" qualifies the background, and not a glass.
     fn is_of_background(&self) -> bool {
-        let before = self.tokens[..self.at].iter().rev().take(2).filter_map(Token::word);
+        let before = self.tokens[..self.at]
+            .iter()
+            .rev()
+            .take(2)
+            .filter_map(Token::word);
         let after = self.next_word(1);
         after.is_none_or(|word| matches!(word, "background" | "backdrop" | "png" | "bg"))
-            || before.into_iter().any(|word| matches!(word, "background" | "backdrop"))
+            || before
+                .into_iter()
+                .any(|word| matches!(word, "background" | "backdrop"))
     }
 
     fn size(&mut self, scale: f32) {
@@ -344,7 +398,8 @@ impl Reader<'_> {
 
     fn pause(&mut self) {
         let next = self.next_word(1);
-        let adjectives = next.is_some_and(|next| colour::shade(next).is_some() || colour::named(next).is_some());
+        let adjectives =
+            next.is_some_and(|next| colour::shade(next).is_some() || colour::named(next).is_some());
         if self.pending.not {
             self.pending.not = next.is_none_or(|next| !matches!(next, "a" | "an" | "the" | "with"));
         } else if !adjectives {
@@ -354,15 +409,29 @@ impl Reader<'_> {
 
     /// Ends a noun phrase, and keeps the words that bind it to the next.
     fn close_phrase(&mut self) {
-        let Pending { relation, position, of, on, .. } = self.pending;
+        let Pending {
+            relation,
+            position,
+            of,
+            on,
+            ..
+        } = self.pending;
         self.end_phrase();
-        self.pending = Pending { relation, position, of, on, ..Pending::default() };
+        self.pending = Pending {
+            relation,
+            position,
+            of,
+            on,
+            ..Pending::default()
+        };
     }
 
     /// Gives the colours that no noun took to the thing that was named last.
     fn end_phrase(&mut self) {
         let colours = std::mem::take(&mut self.pending.colours);
-        let Some(first) = colours.first().copied() else { return };
+        let Some(first) = colours.first().copied() else {
+            return;
+        };
         match self.last {
             _ if self.pending.not => {}
             _ if self.pending.on => self.result.plain = self.result.plain.or(Some(first)),
@@ -371,7 +440,9 @@ impl Reader<'_> {
             }
             Last::Lettering(of) => self.result.letterings[of].colour = Some(first),
             Last::Backdrop => self.result.plain = Some(first),
-            Last::Place(of) if self.result.places[of].1.is_none() => self.result.places[of].1 = Some(first),
+            Last::Place(of) if self.result.places[of].1.is_none() => {
+                self.result.places[of].1 = Some(first);
+            }
             _ => self.result.palette.extend(colours.into_iter().take(8)),
         }
     }
@@ -383,5 +454,7 @@ impl Reader<'_> {
 
 /// FNV-1a: small, and the same on every machine.
 fn mood(prompt: &str) -> u64 {
-    prompt.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    prompt.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }

@@ -11,17 +11,26 @@ pub(super) fn resolve(prompt: &mut Prompt) {
         prompt.light = drawing::named("night");
     }
     let starry = prompt.light.is_some_and(|light| light.name == "night") || prompt.has("sky");
-    let is_field = |subject: &Subject| subject.thing.name == "star" && !subject.counted && subject.count > 1;
+    let is_field =
+        |subject: &Subject| subject.thing.name == "star" && !subject.counted && subject.count > 1;
     if starry && prompt.subjects.iter().any(is_field) {
         drop_subjects(prompt, is_field);
         prompt.weather.extend(drawing::named("starry"));
     }
     // Something is on a table: then the table is the place.
-    let on_table = |(relation, to): (Relation, usize)| relation == Relation::On && is_table(&prompt.subjects[to]);
-    if prompt.subjects.iter().any(|subject| subject.relation.is_some_and(on_table)) {
+    let on_table = |(relation, to): (Relation, usize)| {
+        relation == Relation::On && is_table(&prompt.subjects[to])
+    };
+    if prompt
+        .subjects
+        .iter()
+        .any(|subject| subject.relation.is_some_and(on_table))
+    {
         let table = prompt.subjects.iter().find(|subject| is_table(subject));
         let colour = table.and_then(|table| table.colours.first().copied());
-        prompt.places.extend(drawing::named("tabletop").map(|place| (place, colour)));
+        prompt
+            .places
+            .extend(drawing::named("tabletop").map(|place| (place, colour)));
         drop_subjects(prompt, is_table);
     }
     bound(prompt);

@@ -20,11 +20,16 @@ pub(crate) enum Token {
 
 impl Token {
     pub(super) fn word(&self) -> Option<&str> {
-        if let Self::Word(word) = self { Some(word) } else { None }
+        if let Self::Word(word) = self {
+            Some(word)
+        } else {
+            None
+        }
     }
 }
 
-/// The tokens of a prompt with their places in it. Work and result are bounded whatever the prompt is.
+/// The tokens of a prompt with their places in it. Work and result are bounded whatever the prompt
+/// is.
 pub(crate) fn tokens(prompt: &str) -> Vec<(Token, Range<usize>)> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -34,7 +39,10 @@ pub(crate) fn tokens(prompt: &str) -> Vec<(Token, Range<usize>)> {
         let (token, length) = match (quotation(first, before, rest), word_length(rest)) {
             (Some((quoted, length)), _) => (Some(Token::Quote(legible(quoted))), length),
             (None, 0) => (mark(first), first.len_utf8()),
-            (None, length) => (Some(Token::Word(rest[..length].to_lowercase().replace('’', "'"))), length),
+            (None, length) => (
+                Some(Token::Word(rest[..length].to_lowercase().replace('’', "'"))),
+                length,
+            ),
         };
         tokens.extend(token.map(|token| (token, at..at + length)));
         at += length;
@@ -57,19 +65,31 @@ fn quotation(first: char, before: char, rest: &str) -> Option<(&str, usize)> {
     let inside = &rest[first.len_utf8()..];
     let ends = |(at, found): &(usize, char)| {
         let after = inside[at + found.len_utf8()..].chars().next();
-        let closes = *found == close || (first == '„' && *found == '“') || (first == '“' && *found == '"');
+        let closes =
+            *found == close || (first == '„' && *found == '“') || (first == '“' && *found == '"');
         closes && !(matches!(found, '\'' | '’') && after.is_some_and(char::is_alphanumeric))
     };
-    let (end, mark) = inside.char_indices().take(LONGEST_LETTERING * 2).find(ends)?;
+    let (end, mark) = inside
+        .char_indices()
+        .take(LONGEST_LETTERING * 2)
+        .find(ends)?;
     let quoted = inside[..end].trim();
     (!quoted.is_empty()).then_some((quoted, first.len_utf8() + end + mark.len_utf8()))
 }
 
-/// The text without characters that cannot be drawn or put into XML, with single blanks, and cut to a length.
+/// The text without characters that cannot be drawn or put into XML, with single blanks, and cut to
+/// a length.
 fn legible(text: &str) -> String {
-    let clean: String = text.chars().map(|found| if found.is_control() { ' ' } else { found }).collect();
+    let clean: String = text
+        .chars()
+        .map(|found| if found.is_control() { ' ' } else { found })
+        .collect();
     let one_line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
-    one_line.chars().filter(|found| !is_forbidden(*found)).take(LONGEST_LETTERING).collect()
+    one_line
+        .chars()
+        .filter(|found| !is_forbidden(*found))
+        .take(LONGEST_LETTERING)
+        .collect()
 }
 
 /// Tests for a character that XML forbids, or that turns the direction of writing.
@@ -80,11 +100,14 @@ const fn is_forbidden(found: char) -> bool {
 fn word_length(rest: &str) -> usize {
     let ends = |(at, found): &(usize, char)| {
         let after = rest[at + found.len_utf8()..].chars().next();
-        let inner = matches!(found, '\'' | '’') && *at > 0 && after.is_some_and(char::is_alphanumeric);
+        let inner =
+            matches!(found, '\'' | '’') && *at > 0 && after.is_some_and(char::is_alphanumeric);
         let sign = *found == '#' && *at == 0;
         !(found.is_alphanumeric() || inner || sign)
     };
-    rest.char_indices().find(ends).map_or(rest.len(), |(at, _)| at)
+    rest.char_indices()
+        .find(ends)
+        .map_or(rest.len(), |(at, _)| at)
 }
 
 const fn mark(found: char) -> Option<Token> {
@@ -100,15 +123,27 @@ mod tests {
     use super::*;
 
     fn quotes(prompt: &str) -> Vec<String> {
-        let quote = |token| if let (Token::Quote(text), _) = token { Some(text) } else { None };
+        let quote = |token| {
+            if let (Token::Quote(text), _) = token {
+                Some(text)
+            } else {
+                None
+            }
+        };
         tokens(prompt).into_iter().filter_map(quote).collect()
     }
 
     #[test]
     fn quotations_of_every_kind_are_found() {
-        for prompt in
-            ["say \"HI ho\"", "say “HI ho”", "say „HI ho“", "say «HI ho»", "say 'HI ho'", "say ‘HI ho’", "say `HI ho`"]
-        {
+        for prompt in [
+            "say \"HI ho\"",
+            "say “HI ho”",
+            "say „HI ho“",
+            "say «HI ho»",
+            "say 'HI ho'",
+            "say ‘HI ho’",
+            "say `HI ho`",
+        ] {
             assert_eq!(quotes(prompt), ["HI ho"], "{prompt}");
         }
     }

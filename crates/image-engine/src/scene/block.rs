@@ -24,14 +24,28 @@ pub(super) struct Part {
 
 impl Block {
     pub(super) fn of(subject: usize, ordinal: u32, width: f32, height: f32) -> Self {
-        Self { width, height, parts: vec![Part { subject, ordinal, x: 0.0, y: 0.0, height, grounded: true }] }
+        Self {
+            width,
+            height,
+            parts: vec![Part {
+                subject,
+                ordinal,
+                x: 0.0,
+                y: 0.0,
+                height,
+                grounded: true,
+            }],
+        }
     }
 
     /// Blocks side by side.
     pub(super) fn row(blocks: Vec<Self>) -> Self {
         let gap = blocks.iter().map(|block| block.width).fold(0.0, f32::max) * 0.14;
         let width = blocks.iter().map(|block| block.width + gap).sum::<f32>() - gap;
-        let mut row = Self { width: width.max(0.0), ..Self::default() };
+        let mut row = Self {
+            width: width.max(0.0),
+            ..Self::default()
+        };
         let mut left = -row.width / 2.0;
         for block in blocks {
             row.height = row.height.max(block.height);
@@ -42,7 +56,8 @@ impl Block {
         row
     }
 
-    /// This block with another that has this relation to it. Others stand at the fraction `surface` of its height.
+    /// This block with another that has this relation to it. Others stand at the fraction `surface`
+    /// of its height.
     pub(super) fn join(self, other: Self, relation: Relation, surface: f32) -> Self {
         let Self { width, height, .. } = self;
         match relation {
@@ -60,7 +75,10 @@ impl Block {
                 let lift = (height - inner.height) / 2.0;
                 self.stack(inner, lift)
             }
-            Relation::Behind => other.lifted().moved(width * 0.34, -height * 0.16).under(self),
+            Relation::Behind => other
+                .lifted()
+                .moved(width * 0.34, -height * 0.16)
+                .under(self),
             Relation::Before => self.under(other.moved(-width * 0.3, height * 0.08)),
         }
     }
@@ -93,7 +111,10 @@ impl Block {
     /// This block with the foot of another so high above its own.
     fn stack(self, other: Self, lift: f32) -> Self {
         let height = self.height.max(lift + other.height);
-        Self { height, ..self.under(other.moved(0.0, -lift)) }
+        Self {
+            height,
+            ..self.under(other.moved(0.0, -lift))
+        }
     }
 
     /// Both in one, the other drawn later.

@@ -8,7 +8,8 @@ use engine::Quality;
 use crate::colour::Colour;
 use crate::prompt::Style;
 
-/// The text stops growing here: what is drawn last is then missing. No sensible scene comes to this length.
+/// The text stops growing here: what is drawn last is then missing. No sensible scene comes to this
+/// length.
 const LONGEST_SVG: usize = 400_000;
 
 /// The paint of a shape.
@@ -18,7 +19,8 @@ pub(super) enum Fill {
     Lit(Colour),
     /// Lit from the upper left, as a ball is.
     Round(Colour),
-    /// A gradient element with its attributes, and its stops at even distances with their opacities.
+    /// A gradient element with its attributes, and its stops at even distances with their
+    /// opacities.
     Gradient(String, Vec<(Colour, f32)>),
 }
 
@@ -81,7 +83,10 @@ impl Canvas {
         let _ = write!(self.body, "<{shape} fill=\"{paint}\"{opacity}");
         if self.style.outline && !fill.fades() {
             let width = OUTLINE / self.scale;
-            let _ = write!(self.body, " stroke=\"{INK}\" stroke-width=\"{width:.2}\" stroke-linejoin=\"round\"");
+            let _ = write!(
+                self.body,
+                " stroke=\"{INK}\" stroke-width=\"{width:.2}\" stroke-linejoin=\"round\""
+            );
         }
         self.body.push_str("/>");
     }
@@ -122,7 +127,14 @@ impl Canvas {
     }
 
     /// Writes text that is escaped for XML, centered at a point of its baseline.
-    pub(super) fn text(&mut self, escaped: &str, (x, y): (f32, f32), size: f32, colour: Colour, weight: f32) {
+    pub(super) fn text(
+        &mut self,
+        escaped: &str,
+        (x, y): (f32, f32),
+        size: f32,
+        colour: Colour,
+        weight: f32,
+    ) {
         if self.is_full() {
             return;
         }
@@ -136,17 +148,26 @@ impl Canvas {
 
     /// The finished document of a canvas `width` by `height` units.
     pub(super) fn finish(self, width: f32, height: f32) -> String {
-        let crisp = if self.style.pixels { " shape-rendering=\"crispEdges\"" } else { "" };
+        let crisp = if self.style.pixels {
+            " shape-rendering=\"crispEdges\""
+        } else {
+            ""
+        };
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.3} {height:.3}\" preserveAspectRatio=\"none\"{crisp}><defs>{}</defs>{}</svg>",
             self.definitions, self.body
         )
     }
 
-    /// The opacity of fills or strokes as an attribute: that of an element would cost a layer of its own.
+    /// The opacity of fills or strokes as an attribute: that of an element would cost a layer of
+    /// its own.
     fn opacity_of(&self, paint: &str) -> String {
         let opacity = self.opacity * if self.style.watercolour { 0.86 } else { 1.0 };
-        if opacity < 0.999 { format!(" {paint}-opacity=\"{opacity:.3}\"") } else { String::new() }
+        if opacity < 0.999 {
+            format!(" {paint}-opacity=\"{opacity:.3}\"")
+        } else {
+            String::new()
+        }
     }
 
     fn is_full(&self) -> bool {
@@ -165,8 +186,8 @@ impl Canvas {
         }
     }
 
-    /// A gradient of a colour from its light side to its dark one: the finer the picture, the more steps, at last with
-    /// the light that the ground reflects.
+    /// A gradient of a colour from its light side to its dark one: the finer the picture, the more
+    /// steps, at last with the light that the ground reflects.
     fn shaded(&mut self, kind: &str, colour: Colour, (light, dark): (f32, f32)) -> String {
         let steps: &[f32] = match self.detail {
             Quality::Low | Quality::Medium => &[-1.0, 0.0, 1.0],
@@ -188,10 +209,16 @@ impl Canvas {
         for (i, (colour, opacity)) in stops.iter().enumerate() {
             let at = i as f32 / (stops.len() - 1).max(1) as f32;
             let colour = self.hex(*colour);
-            let _ = write!(inner, "<stop offset=\"{at:.2}\" stop-color=\"{colour}\" stop-opacity=\"{opacity:.2}\"/>");
+            let _ = write!(
+                inner,
+                "<stop offset=\"{at:.2}\" stop-color=\"{colour}\" stop-opacity=\"{opacity:.2}\"/>"
+            );
         }
         let next = self.gradients.len();
-        let id = *self.gradients.entry(format!("{kind}{inner}")).or_insert(next);
+        let id = *self
+            .gradients
+            .entry(format!("{kind}{inner}"))
+            .or_insert(next);
         if id == next {
             let name = kind.split(' ').next().unwrap_or(kind);
             let _ = write!(self.definitions, "<{kind} id=\"g{id}\">{inner}</{name}>");
@@ -200,16 +227,30 @@ impl Canvas {
     }
 
     fn hex(&self, colour: Colour) -> String {
-        let tinted = self.tints.iter().fold(colour, |colour, (tint, part)| colour.mix(*tint, *part));
-        let thinned = if self.style.watercolour { tinted.lighter(0.18) } else { tinted };
-        let [r, g, b] = if self.style.grey { thinned.grey() } else { thinned }.rgb;
+        let tinted = self
+            .tints
+            .iter()
+            .fold(colour, |colour, (tint, part)| colour.mix(*tint, *part));
+        let thinned = if self.style.watercolour {
+            tinted.lighter(0.18)
+        } else {
+            tinted
+        };
+        let [r, g, b] = if self.style.grey {
+            thinned.grey()
+        } else {
+            thinned
+        }
+        .rgb;
         format!("#{r:02x}{g:02x}{b:02x}")
     }
 }
 
 /// The height of one unit after a transform.
 fn scale_of(transform: &str) -> f32 {
-    let inside = transform.split_once("scale(").and_then(|(_, rest)| rest.split_once(')'));
+    let inside = transform
+        .split_once("scale(")
+        .and_then(|(_, rest)| rest.split_once(')'));
     let scale = inside.and_then(|(numbers, _)| numbers.split(' ').next_back()?.parse::<f32>().ok());
     scale.map_or(1.0, |scale| scale.abs().max(1e-3))
 }

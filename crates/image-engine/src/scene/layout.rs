@@ -29,9 +29,15 @@ pub(super) struct Figure {
 /// Places all subjects, the far ones first.
 pub(super) fn place(prompt: &Prompt, view: &View) -> Vec<Figure> {
     let mut blocks = blocks(prompt, view);
-    let mut placer = Placer { prompt, view, random: Random::new(view.seed, "layout"), figures: Vec::new() };
+    let mut placer = Placer {
+        prompt,
+        view,
+        random: Random::new(view.seed, "layout"),
+        figures: Vec::new(),
+    };
     for zone in [Zone::Sky, Zone::Water, Zone::Ground, Zone::Free] {
-        let (here, rest): (Vec<_>, Vec<_>) = blocks.into_iter().partition(|placed| placed.zone == zone);
+        let (here, rest): (Vec<_>, Vec<_>) =
+            blocks.into_iter().partition(|placed| placed.zone == zone);
         blocks = rest;
         for (area, group) in regions(view.zone_area(zone), zone, here) {
             placer.spread(zone, area, group);
@@ -57,7 +63,11 @@ fn blocks(prompt: &Prompt, view: &View) -> Vec<Placed> {
         let others = std::mem::take(&mut joined[i]);
         let partner = partner(prompt, subject, view);
         if partner.is_none() && others.is_empty() {
-            placed.extend(singles.into_iter().map(|block| Placed { block, zone, position }));
+            placed.extend(singles.into_iter().map(|block| Placed {
+                block,
+                zone,
+                position,
+            }));
             continue;
         }
         let surface = subject.thing.surface;
@@ -65,22 +75,34 @@ fn blocks(prompt: &Prompt, view: &View) -> Vec<Placed> {
         let block = others.into_iter().fold(Block::row(singles), join);
         match partner {
             Some((relation, to)) => joined[to].push((relation, block)),
-            None => placed.push(Placed { block, zone, position }),
+            None => placed.push(Placed {
+                block,
+                zone,
+                position,
+            }),
         }
     }
     placed
 }
 
-/// The blocks of a subject's things. In a scene a house is larger than a cat; alone each fills the picture.
+/// The blocks of a subject's things. In a scene a house is larger than a cat; alone each fills the
+/// picture.
 fn singles(i: usize, subject: &Subject, view: &View) -> Vec<Block> {
     let height = subject.thing.height;
-    let softened = if view.backdrop == Backdrop::Outdoors { height } else { height.powf(0.6) * 12.0 };
+    let softened = if view.backdrop == Backdrop::Outdoors {
+        height
+    } else {
+        height.powf(0.6) * 12.0
+    };
     let height = softened * subject.scale;
     let width = height * subject.thing.aspect;
-    (0..subject.count).map(|ordinal| Block::of(i, ordinal, width, height)).collect()
+    (0..subject.count)
+        .map(|ordinal| Block::of(i, ordinal, width, height))
+        .collect()
 }
 
-/// The later subject to whose block this one belongs. Something that flies is above the land anyway.
+/// The later subject to whose block this one belongs. Something that flies is above the land
+/// anyway.
 fn partner(prompt: &Prompt, subject: &Subject, view: &View) -> Option<(Relation, usize)> {
     let own = view.zone(subject.thing);
     subject.relation.filter(|(relation, to)| {
@@ -118,7 +140,12 @@ fn part(area: Area, across: Option<i8>, down: Option<i8>) -> Area {
     };
     let (left, right) = third(area.left, area.right, across);
     let (top, bottom) = third(area.top, area.bottom, down);
-    Area { left, top, right, bottom }
+    Area {
+        left,
+        top,
+        right,
+        bottom,
+    }
 }
 
 struct Placer<'a> {
@@ -137,7 +164,11 @@ impl Placer<'_> {
         let per_row = group.len().div_ceil(rows);
         let mut group = group.into_iter();
         for row in 0..rows {
-            let blocks: Vec<Block> = group.by_ref().take(per_row).map(|placed| placed.block.scaled(scale)).collect();
+            let blocks: Vec<Block> = group
+                .by_ref()
+                .take(per_row)
+                .map(|placed| placed.block.scaled(scale))
+                .collect();
             self.row(zone, strip(zone, area, row, rows), blocks);
         }
     }
@@ -160,7 +191,9 @@ impl Placer<'_> {
             left += block.width + gap;
             let spare = (strip.height() - block.height).max(0.0);
             let y = match zone {
-                Zone::Ground | Zone::Water => strip.bottom + self.random.jitter(self.view.height * 0.012),
+                Zone::Ground | Zone::Water => {
+                    strip.bottom + self.random.jitter(self.view.height * 0.012)
+                }
                 Zone::Sky => strip.top + block.height + spare * self.random.range(0.05, 0.75),
                 Zone::Free => strip.bottom - spare * (0.5 + self.random.jitter(0.16)),
             };
@@ -173,27 +206,47 @@ impl Placer<'_> {
 
     /// The thing of a part of a block whose foot is at `x` and `y`.
     fn figure(&mut self, part: &Part, (x, y): (f32, f32), zone: Zone) -> Figure {
-        let Self { prompt, view, random, .. } = self;
+        let Self {
+            prompt,
+            view,
+            random,
+            ..
+        } = self;
         let subject = &prompt.subjects[part.subject];
         let thing = subject.thing;
         let ordinal = part.ordinal as usize;
         // Another thing is inside of it, whose colour is to stand out.
-        let frames = prompt.subjects.iter().any(|other| other.relation == Some((Relation::Inside, part.subject)));
+        let frames = prompt
+            .subjects
+            .iter()
+            .any(|other| other.relation == Some((Relation::Inside, part.subject)));
         let stands_on_paper = matches!(view.backdrop, Backdrop::Paper(_)) && thing.is("stands");
         let seed = random.seed();
         let start = random.range(0.0, 360.0);
         let main = match subject.colours.as_slice() {
             [] if frames => prompt.colours().next().unwrap_or(thing.main).lighter(0.74),
             [] if subject.varied => Colour::hsl(VARIED[ordinal % VARIED.len()], 0.74, 0.55),
-            [] => thing.main.turned(random.jitter(if thing.is("any-colour") { start / 2.0 } else { 7.0 })),
+            [] => thing.main.turned(random.jitter(if thing.is("any-colour") {
+                start / 2.0
+            } else {
+                7.0
+            })),
             named => named[ordinal % named.len()],
         };
         Figure {
             thing,
             at: (x + part.x, y + part.y),
             height: part.height,
-            facing: if thing.is("mirrors") && random.chance(0.4) { -1.0 } else { 1.0 },
-            turn: if thing.is("sways") { random.jitter(5.0) } else { 0.0 },
+            facing: if thing.is("mirrors") && random.chance(0.4) {
+                -1.0
+            } else {
+                1.0
+            },
+            turn: if thing.is("sways") {
+                random.jitter(5.0)
+            } else {
+                0.0
+            },
             main,
             accent: subject.accent.unwrap_or(thing.accent),
             coloured: !subject.colours.is_empty(),
@@ -211,13 +264,22 @@ fn rows(group: &[Placed], zone: Zone, area: Area, largest: f32) -> (usize, f32) 
         Zone::Ground | Zone::Water => (group.len().div_ceil(4), 0.22),
         Zone::Sky | Zone::Free => (group.len(), 1.14),
     };
-    let tallest = group.iter().map(|placed| placed.block.height).fold(1.0, f32::max);
+    let tallest = group
+        .iter()
+        .map(|placed| placed.block.height)
+        .fold(1.0, f32::max);
     for rows in 1..=most.clamp(1, 12) {
         let strips: Vec<_> = group.chunks(group.len().div_ceil(rows).max(1)).collect();
-        let width = |row: &[Placed]| row.iter().map(|placed| placed.block.width * 1.12).sum::<f32>();
+        let width = |row: &[Placed]| {
+            row.iter()
+                .map(|placed| placed.block.width * 1.12)
+                .sum::<f32>()
+        };
         let widest = strips.iter().map(|row| width(row)).fold(1.0, f32::max);
         let high = tallest * (1.0 + spacing * (strips.len() as f32 - 1.0));
-        let scale = (area.width() / widest).min(area.height() / high).min(largest);
+        let scale = (area.width() / widest)
+            .min(area.height() / high)
+            .min(largest);
         if scale > best.1 * 1.3 {
             best = (strips.len(), scale);
         }
@@ -230,7 +292,9 @@ fn largest(view: &View, zone: Zone, things: usize) -> f32 {
     match zone {
         Zone::Free if view.backdrop == Backdrop::Clear => 8.0,
         Zone::Free => 4.6,
-        Zone::Ground if matches!(view.backdrop, Backdrop::Place(place) if place.name == "tabletop") => 2.4,
+        Zone::Ground if matches!(view.backdrop, Backdrop::Place(place) if place.name == "tabletop") => {
+            2.4
+        }
         Zone::Ground if view.backdrop != Backdrop::Outdoors => 1.8,
         _ => match things {
             1 => 1.5,
@@ -243,11 +307,18 @@ fn largest(view: &View, zone: Zone, things: usize) -> f32 {
 fn strip(zone: Zone, area: Area, row: usize, rows: usize) -> Area {
     if matches!(zone, Zone::Ground | Zone::Water) {
         let forward = (row as f32 - (rows as f32 - 1.0)) * area.height() * 0.09;
-        return Area { bottom: area.bottom + forward, ..area };
+        return Area {
+            bottom: area.bottom + forward,
+            ..area
+        };
     }
     let each = area.height() / rows as f32;
     let top = area.top + each * row as f32;
-    Area { top, bottom: top + each, ..area }
+    Area {
+        top,
+        bottom: top + each,
+        ..area
+    }
 }
 
 /// Hues that are easily distinguished.

@@ -1,4 +1,5 @@
-//! Seeded choice. Every layer has its own sequence, so that more detail in one moves nothing in another.
+//! Seeded choice. Every layer has its own sequence, so that more detail in one moves nothing in
+//! another.
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -8,9 +9,13 @@ pub(super) struct Random(StdRng);
 
 impl Random {
     pub(super) fn new(seed: u64, layer: &str) -> Self {
-        let mixed = layer.bytes().fold(seed ^ 0x9e37_79b9_7f4a_7c15, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3).rotate_left(17)
-        });
+        let mixed = layer
+            .bytes()
+            .fold(seed ^ 0x9e37_79b9_7f4a_7c15, |hash, byte| {
+                (hash ^ u64::from(byte))
+                    .wrapping_mul(0x0100_0000_01b3)
+                    .rotate_left(17)
+            });
         Self(StdRng::seed_from_u64(mixed))
     }
 

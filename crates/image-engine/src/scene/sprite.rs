@@ -1,4 +1,5 @@
-//! Draws one drawing: its elements in the colours, and with the variations, that one occurrence of it has.
+//! Draws one drawing: its elements in the colours, and with the variations, that one occurrence of
+//! it has.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -22,19 +23,39 @@ pub(super) struct Sprite<'a> {
 
 impl<'a> Sprite<'a> {
     /// An occurrence with the colours that are known; all others follow from the drawing.
-    pub(super) fn new(drawing: &'a Drawing, known: &[(&str, Colour)], contents: Option<Thing>, seed: u64) -> Self {
+    pub(super) fn new(
+        drawing: &'a Drawing,
+        known: &[(&str, Colour)],
+        contents: Option<Thing>,
+        seed: u64,
+    ) -> Self {
         let mut random = Random::new(seed, drawing.name);
-        let mut colours = Palette(known.iter().map(|(name, colour)| ((*name).to_owned(), *colour)).collect());
+        let mut colours = Palette(
+            known
+                .iter()
+                .map(|(name, colour)| ((*name).to_owned(), *colour))
+                .collect(),
+        );
         for attribute in drawing.root().attributes() {
             if let Some(name) = attribute.name().strip_prefix("data-choose-") {
                 let values: Vec<&str> = attribute.value().split(' ').collect();
                 colours.declare(name, values[random.below(values.len())]);
             }
         }
-        for (name, value) in drawing.root().attribute("style").into_iter().flat_map(declarations) {
+        for (name, value) in drawing
+            .root()
+            .attribute("style")
+            .into_iter()
+            .flat_map(declarations)
+        {
             colours.declare(name, value);
         }
-        Self { drawing, colours, contents, random }
+        Self {
+            drawing,
+            colours,
+            contents,
+            random,
+        }
     }
 
     /// Draws all of it on the unit field of the drawing.
@@ -50,9 +71,13 @@ impl<'a> Sprite<'a> {
 
     /// Draws an element, if it belongs to this occurrence and to pictures of this detail.
     pub(super) fn element(&mut self, canvas: &mut Canvas, node: Node<'_, '_>) {
-        let left_out = node.attribute("data-chance").is_some_and(|part| !self.random.chance(number(part)));
+        let left_out = node
+            .attribute("data-chance")
+            .is_some_and(|part| !self.random.chance(number(part)));
         let transform = self.transform(node);
-        let too_fine = node.attribute("data-detail").is_some_and(|least| canvas.detail < quality(least));
+        let too_fine = node
+            .attribute("data-detail")
+            .is_some_and(|least| canvas.detail < quality(least));
         if left_out || too_fine || matches!(node.tag_name().name(), "title" | "desc" | "defs") {
             return;
         }
@@ -84,7 +109,8 @@ impl<'a> Sprite<'a> {
         }
         match node.attribute("transform") {
             Some(own) if transform.is_empty() => own.to_owned(),
-            // The place, with which the attribute begins, comes first, so that things sway where they are.
+            // The place, with which the attribute begins, comes first, so that things sway where
+            // they are.
             Some(own) => own.replacen(')', &format!(") {transform}"), 1),
             None => transform,
         }
@@ -97,7 +123,8 @@ impl<'a> Sprite<'a> {
         }
     }
 
-    /// Draws what a `use` element refers to: the contents, another drawing, or an element of this one.
+    /// Draws what a `use` element refers to: the contents, another drawing, or an element of this
+    /// one.
     fn link(&mut self, canvas: &mut Canvas, node: Node<'_, '_>) {
         let target = node.attribute("href").unwrap_or_default();
         if let Some(thing) = self.contents.filter(|_| target == "#contents") {
@@ -105,16 +132,24 @@ impl<'a> Sprite<'a> {
             let known = [("main", main), ("accent", thing.accent)];
             Sprite::new(thing, &known, None, self.random.seed()).draw(canvas);
         } else if let Some(other) = target.strip_suffix(".svg").and_then(drawing::named) {
-            let main = node.attribute("fill").map(|fill| ("main", self.colours.read(fill)));
+            let main = node
+                .attribute("fill")
+                .map(|fill| ("main", self.colours.read(fill)));
             Sprite::new(other, main.as_slice(), None, self.random.seed()).draw(canvas);
-        } else if let Some(element) = target.strip_prefix('#').and_then(|id| self.drawing.element(id)) {
+        } else if let Some(element) = target
+            .strip_prefix('#')
+            .and_then(|id| self.drawing.element(id))
+        {
             self.element(canvas, element);
         }
     }
 
     fn shape(&mut self, canvas: &mut Canvas, node: Node<'_, '_>) {
         let mut shape = node.tag_name().name().to_owned();
-        for attribute in node.attributes().filter(|attribute| GEOMETRY.contains(&attribute.name())) {
+        for attribute in node
+            .attributes()
+            .filter(|attribute| GEOMETRY.contains(&attribute.name()))
+        {
             let _ = write!(shape, " {}=\"{}\"", attribute.name(), attribute.value());
         }
         if let Some(stroke) = node.attribute("stroke") {
@@ -142,14 +177,26 @@ impl<'a> Sprite<'a> {
 
     fn gradient(&self, gradient: Node<'_, '_>) -> Fill {
         let mut kind = gradient.tag_name().name().to_owned();
-        for attribute in gradient.attributes().filter(|attribute| attribute.name() != "id") {
+        for attribute in gradient
+            .attributes()
+            .filter(|attribute| attribute.name() != "id")
+        {
             let _ = write!(kind, " {}=\"{}\"", attribute.name(), attribute.value());
         }
         let stop = |stop: Node<'_, '_>| {
-            let colour = self.colours.read(stop.attribute("stop-color").unwrap_or_default());
+            let colour = self
+                .colours
+                .read(stop.attribute("stop-color").unwrap_or_default());
             (colour, stop.attribute("stop-opacity").map_or(1.0, number))
         };
-        Fill::Gradient(kind, gradient.children().filter(Node::is_element).map(stop).collect())
+        Fill::Gradient(
+            kind,
+            gradient
+                .children()
+                .filter(Node::is_element)
+                .map(stop)
+                .collect(),
+        )
     }
 }
 
@@ -177,11 +224,17 @@ impl Palette {
         if let Some(mix) = inside(css, "color-mix(in srgb, ") {
             let (one, other) = mix.split_once(", ")?;
             let (other, part) = other.rsplit_once(' ')?;
-            return Some(self.evaluate(one)?.mix(self.evaluate(other)?, number(part.trim_end_matches('%')) / 100.0));
+            return Some(self.evaluate(one)?.mix(
+                self.evaluate(other)?,
+                number(part.trim_end_matches('%')) / 100.0,
+            ));
         }
         if let Some(turned) = inside(css, "hsl(from ") {
             let (from, degrees) = turned.split_once(" calc(h + ")?;
-            return Some(self.evaluate(from)?.turned(number(degrees.trim_end_matches(") s l"))));
+            return Some(
+                self.evaluate(from)?
+                    .turned(number(degrees.trim_end_matches(") s l"))),
+            );
         }
         Colour::from_css(css)
     }
@@ -210,4 +263,6 @@ fn quality(name: &str) -> Quality {
 }
 
 /// The attributes of a shape that are handed on as they are.
-const GEOMETRY: [&str; 11] = ["d", "points", "x", "y", "width", "height", "rx", "ry", "cx", "cy", "r"];
+const GEOMETRY: [&str; 11] = [
+    "d", "points", "x", "y", "width", "height", "rx", "ry", "cx", "cy", "r",
+];

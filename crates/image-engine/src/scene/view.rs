@@ -1,4 +1,5 @@
-//! The geometry and the light of a picture: its backdrop, its horizon, and the areas for things and words.
+//! The geometry and the light of a picture: its backdrop, its horizon, and the areas for things and
+//! words.
 
 use engine::{Background, ImageTraits};
 
@@ -79,18 +80,28 @@ pub(super) struct View {
 
 impl View {
     pub(super) fn new(prompt: &Prompt, traits: ImageTraits, seed: u64) -> Self {
-        let [width, height] = [traits.size.width, traits.size.height].map(|side| side.max(1) as f32);
+        let [width, height] =
+            [traits.size.width, traits.size.height].map(|side| side.max(1) as f32);
         let unit = 1000.0 / width.min(height);
         let width = width * unit;
         let height = height * unit;
         let mut random = Random::new(seed, "stage");
         let backdrop = backdrop(prompt, traits.background, &mut random);
-        let swims = !prompt.has_horizon() && prompt.subjects.iter().any(|subject| subject.thing.is("swims"));
+        let swims = !prompt.has_horizon()
+            && prompt
+                .subjects
+                .iter()
+                .any(|subject| subject.thing.is("swims"));
         let water = swims || prompt.places.iter().any(|(place, _)| place.is("water"));
         let ground = ground(prompt, water);
         let horizon = height * (if water { 0.5 } else { 0.6 } + random.jitter(0.03));
-        let horizon = if prompt.from_above { -OUT_OF_SIGHT } else { horizon };
-        let ground_top = match ground.and_then(|ground| ground.fact("data-top").parse::<f32>().ok()) {
+        let horizon = if prompt.from_above {
+            -OUT_OF_SIGHT
+        } else {
+            horizon
+        };
+        let ground_top = match ground.and_then(|ground| ground.fact("data-top").parse::<f32>().ok())
+        {
             _ if prompt.from_above && water => height + OUT_OF_SIGHT,
             Some(top) => height * top,
             None if water => height * (0.76 + random.jitter(0.02)),
@@ -99,7 +110,20 @@ impl View {
         let light = prompt.light.or_else(|| named("day"));
         let gloomy = prompt.weather.iter().any(|weather| weather.is("gloomy"));
         let (whole, words) = areas(prompt, width, height);
-        Self { width, height, backdrop, light, gloomy, water, ground, seed, horizon, ground_top, whole, words }
+        Self {
+            width,
+            height,
+            backdrop,
+            light,
+            gloomy,
+            water,
+            ground,
+            seed,
+            horizon,
+            ground_top,
+            whole,
+            words,
+        }
     }
 
     /// Tests for a floor on which shadows fall.
@@ -121,7 +145,9 @@ impl View {
 
     /// A colour of the time of day.
     pub(super) fn light_colour(&self, name: &str) -> Colour {
-        self.light.and_then(|light| light.colour(name)).unwrap_or(Colour::WHITE)
+        self.light
+            .and_then(|light| light.colour(name))
+            .unwrap_or(Colour::WHITE)
     }
 
     /// The tint that the light gives to things, with its share.
@@ -131,17 +157,41 @@ impl View {
             Backdrop::Place(place) => place,
             _ => return None,
         };
-        Some((source.colour("tint")?, source.fact("data-tint").parse().ok()?))
+        Some((
+            source.colour("tint")?,
+            source.fact("data-tint").parse().ok()?,
+        ))
     }
 
     /// The part of the picture that a layer of scenery names.
     pub(super) fn area(&self, name: &str) -> Area {
-        let all = Area { left: 0.0, top: 0.0, right: self.width, bottom: self.height };
+        let all = Area {
+            left: 0.0,
+            top: 0.0,
+            right: self.width,
+            bottom: self.height,
+        };
         match name {
-            "sky" if self.backdrop != Backdrop::Air => Area { bottom: self.horizon, ..all },
-            "skyline" => Area { bottom: if self.water { self.horizon } else { self.ground_top }, ..all },
-            "water" => Area { top: self.horizon, ..all },
-            "ground" => Area { top: self.ground_top, ..all },
+            "sky" if self.backdrop != Backdrop::Air => Area {
+                bottom: self.horizon,
+                ..all
+            },
+            "skyline" => Area {
+                bottom: if self.water {
+                    self.horizon
+                } else {
+                    self.ground_top
+                },
+                ..all
+            },
+            "water" => Area {
+                top: self.horizon,
+                ..all
+            },
+            "ground" => Area {
+                top: self.ground_top,
+                ..all
+            },
             _ => all,
         }
     }
@@ -166,14 +216,30 @@ impl View {
                 Area { bottom, ..whole }
             }
             Zone::Water => {
-                let bottom = if self.ground.is_some() { self.ground_top } else { self.height * 0.9 };
-                Area { top: self.horizon * 0.7, bottom: bottom - self.height * 0.05, ..whole }
+                let bottom = if self.ground.is_some() {
+                    self.ground_top
+                } else {
+                    self.height * 0.9
+                };
+                Area {
+                    top: self.horizon * 0.7,
+                    bottom: bottom - self.height * 0.05,
+                    ..whole
+                }
             }
-            Zone::Ground if self.is_indoors() => Area { bottom: self.height * 0.86, ..whole },
+            Zone::Ground if self.is_indoors() => Area {
+                bottom: self.height * 0.86,
+                ..whole
+            },
             Zone::Ground => {
-                let named = self.ground.and_then(|ground| ground.fact("data-feet").parse::<f32>().ok());
+                let named = self
+                    .ground
+                    .and_then(|ground| ground.fact("data-feet").parse::<f32>().ok());
                 let feet = named.unwrap_or(if self.water { 0.5 } else { 0.56 });
-                Area { bottom: self.ground_top + (self.height - self.ground_top) * feet, ..whole }
+                Area {
+                    bottom: self.ground_top + (self.height - self.ground_top) * feet,
+                    ..whole
+                }
             }
         }
     }
@@ -182,11 +248,19 @@ impl View {
     pub(super) fn lettering(&self, prompt: &Prompt, i: usize) -> Area {
         let (top, bottom) = self.words;
         let each = (bottom - top) / prompt.letterings.len().max(1) as f32;
-        let across = prompt.letterings[i].position.and_then(|position| position.across).map_or(0.0, f32::from);
+        let across = prompt.letterings[i]
+            .position
+            .and_then(|position| position.across)
+            .map_or(0.0, f32::from);
         let half = if across == 0.0 { 0.42 } else { 0.21 } * self.width;
         let x = self.width * (0.5 + 0.24 * across);
         let y = top + each * (i as f32 + 0.5);
-        Area { left: x - half, right: x + half, top: y - each * 0.46, bottom: y + each * 0.46 }
+        Area {
+            left: x - half,
+            right: x + half,
+            top: y - each * 0.46,
+            bottom: y + each * 0.46,
+        }
     }
 
     /// About the colour on which words are seen.
@@ -206,15 +280,37 @@ impl View {
 fn areas(prompt: &Prompt, width: f32, height: f32) -> (Area, (f32, f32)) {
     let [left, right] = [MARGIN, 1.0 - MARGIN].map(|part| part * width);
     let [top, bottom] = [MARGIN, 1.0 - MARGIN].map(|part| part * height);
-    let whole = Area { left, top, right, bottom };
+    let whole = Area {
+        left,
+        top,
+        right,
+        bottom,
+    };
     let on_sign = usize::from(prompt.shows("sign"));
-    let low = prompt.letterings.iter().any(|text| text.position.and_then(|position| position.down) == Some(1));
-    if prompt.letterings.len() <= on_sign || (prompt.subjects.is_empty() && prompt.places.is_empty()) {
+    let low = prompt
+        .letterings
+        .iter()
+        .any(|text| text.position.and_then(|position| position.down) == Some(1));
+    if prompt.letterings.len() <= on_sign
+        || (prompt.subjects.is_empty() && prompt.places.is_empty())
+    {
         (whole, (height * 0.14, height * 0.86))
     } else if low {
-        (Area { bottom: height * 0.72, ..whole }, (height * 0.73, height * 0.95))
+        (
+            Area {
+                bottom: height * 0.72,
+                ..whole
+            },
+            (height * 0.73, height * 0.95),
+        )
     } else {
-        (Area { top: height * 0.3, ..whole }, (height * 0.05, height * 0.29))
+        (
+            Area {
+                top: height * 0.3,
+                ..whole
+            },
+            (height * 0.05, height * 0.29),
+        )
     }
 }
 
@@ -227,7 +323,9 @@ fn backdrop(prompt: &Prompt, background: Background, random: &mut Random) -> Bac
         return Backdrop::Plain(colour);
     }
     let open = prompt.has_horizon();
-    let filling = ["space", "underwater", "tabletop", "room"].into_iter().find_map(|name| prompt.place(name));
+    let filling = ["space", "underwater", "tabletop", "room"]
+        .into_iter()
+        .find_map(|name| prompt.place(name));
     let lit = prompt.light.is_some() || !prompt.weather.is_empty();
     match filling.filter(|place| !(open && place.name == "space")) {
         Some(place) => Backdrop::Place(place),
@@ -235,14 +333,21 @@ fn backdrop(prompt: &Prompt, background: Background, random: &mut Random) -> Bac
         None if prompt.style.logo || prompt.style.outline => Backdrop::Plain(Colour::WHITE),
         None if prompt.has("sky") && stands(prompt) => Backdrop::Outdoors,
         None if prompt.has("sky") => Backdrop::Air,
-        None if prompt.subjects.is_empty() && !lit && prompt.letterings.is_empty() => Backdrop::Abstract,
+        None if prompt.subjects.is_empty() && !lit && prompt.letterings.is_empty() => {
+            Backdrop::Abstract
+        }
         None => implied(prompt, lit, random),
     }
 }
 
 /// The surroundings in which things of this kind are usually found.
 fn implied(prompt: &Prompt, lit: bool, random: &mut Random) -> Backdrop {
-    let any = |setting: &str| prompt.subjects.iter().any(|subject| subject.thing.fact("data-setting") == setting);
+    let any = |setting: &str| {
+        prompt
+            .subjects
+            .iter()
+            .any(|subject| subject.thing.fact("data-setting") == setting)
+    };
     let place = |name| named(name).filter(|_| any(name)).map(Backdrop::Place);
     if let Some(found) = place("space").or_else(|| place("underwater").filter(|_| !lit)) {
         return found;
@@ -252,7 +357,10 @@ fn implied(prompt: &Prompt, lit: bool, random: &mut Random) -> Backdrop {
         () if outdoors => Backdrop::Outdoors,
         () if any("air") || lit => Backdrop::Air,
         () => {
-            let opposite = prompt.colours().next().map(|colour| colour.to_hsl().0 + 180.0);
+            let opposite = prompt
+                .colours()
+                .next()
+                .map(|colour| colour.to_hsl().0 + 180.0);
             let hue = opposite.unwrap_or_else(|| random.range(0.0, 360.0));
             Backdrop::Paper(Colour::hsl(hue + random.jitter(25.0), 0.42, 0.92))
         }
@@ -260,16 +368,30 @@ fn implied(prompt: &Prompt, lit: bool, random: &mut Random) -> Backdrop {
 }
 
 fn stands(prompt: &Prompt) -> bool {
-    prompt.subjects.iter().any(|subject| !subject.thing.is("flies"))
+    prompt
+        .subjects
+        .iter()
+        .any(|subject| !subject.thing.is("flies"))
 }
 
-/// The near ground: the first of the grounds that the prompt names, or the one that suits its subjects.
+/// The near ground: the first of the grounds that the prompt names, or the one that suits its
+/// subjects.
 fn ground(prompt: &Prompt, water: bool) -> Option<Place> {
-    let named_grounds = ["cliff", "snow", "street", "beach", "desert", "hills", "field"];
-    if let Some(ground) = named_grounds.into_iter().find_map(|name| prompt.place(name)) {
+    let named_grounds = [
+        "cliff", "snow", "street", "beach", "desert", "hills", "field",
+    ];
+    if let Some(ground) = named_grounds
+        .into_iter()
+        .find_map(|name| prompt.place(name))
+    {
         return Some(ground);
     }
-    let brought = |setting: &str| prompt.subjects.iter().any(|subject| subject.thing.fact("data-setting") == setting);
+    let brought = |setting: &str| {
+        prompt
+            .subjects
+            .iter()
+            .any(|subject| subject.thing.fact("data-setting") == setting)
+    };
     let walks = |thing: Thing| !thing.is("flies") && !thing.is("swims");
     named(match () {
         () if brought("snow") => "snow",

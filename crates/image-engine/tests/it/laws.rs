@@ -11,11 +11,12 @@ fn picture(width: u32, height: u32) -> impl Strategy<Value = RgbaImage> {
 }
 
 fn pair() -> impl Strategy<Value = (RgbaImage, RgbaImage)> {
-    let soft =
-        (16_u32..40, 16_u32..40).prop_flat_map(|(width, height)| (picture(width, height), picture(width, height)));
+    let soft = (16_u32..40, 16_u32..40)
+        .prop_flat_map(|(width, height)| (picture(width, height), picture(width, height)));
     soft.prop_map(|(reference, mut mask)| {
         // Most masks are of two values only.
-        mask.pixels_mut().for_each(|pixel| pixel[3] = [0, 0, pixel[3], 255, 255][usize::from(pixel[3] % 5)]);
+        mask.pixels_mut()
+            .for_each(|pixel| pixel[3] = [0, 0, pixel[3], 255, 255][usize::from(pixel[3] % 5)]);
         (reference, mask)
     })
 }

@@ -13,8 +13,8 @@ use std::io::Cursor;
 
 use bytes::Bytes;
 use engine::{
-    EngineError, ImageEdit, ImageEngine, ImageEvent, ImageFormat, ImageRequest, ImageTraits, ImageUsage, Pixels,
-    Quality, Size,
+    EngineError, ImageEdit, ImageEngine, ImageEvent, ImageFormat, ImageRequest, ImageTraits,
+    ImageUsage, Pixels, Quality, Size,
 };
 use futures_util::StreamExt;
 use image::{DynamicImage, Rgba, RgbaImage};
@@ -55,13 +55,25 @@ fn request(prompt: &str) -> ImageRequest {
 /// An edit at the size of the first reference.
 fn edit(prompt: &str, references: &[&RgbaImage], mask: Option<&RgbaImage>) -> ImageRequest {
     let references = references.iter().map(|picture| png(picture)).collect();
-    let edit = Some(ImageEdit { references, mask: mask.map(png) });
-    ImageRequest { size: Size::Auto, edit, ..request(prompt) }
+    let edit = Some(ImageEdit {
+        references,
+        mask: mask.map(png),
+    });
+    ImageRequest {
+        size: Size::Auto,
+        edit,
+        ..request(prompt)
+    }
 }
 
 async fn make_on(engine: &EmbeddedImageEngine, request: ImageRequest) -> Result<Made, EngineError> {
     let mut making = engine.start(request).await?;
-    let mut made = Made { traits: making.traits, previews: vec![], pictures: vec![], usage: vec![] };
+    let mut made = Made {
+        traits: making.traits,
+        previews: vec![],
+        pictures: vec![],
+        usage: vec![],
+    };
     while let Some(event) = making.events.next().await {
         match event? {
             ImageEvent::Preview(preview) => made.previews.push(preview),
@@ -76,7 +88,9 @@ async fn make_on(engine: &EmbeddedImageEngine, request: ImageRequest) -> Result<
 }
 
 async fn make(request: ImageRequest) -> Made {
-    make_on(&EmbeddedImageEngine::new(Options::default()), request).await.unwrap()
+    make_on(&EmbeddedImageEngine::new(Options::default()), request)
+        .await
+        .unwrap()
 }
 
 /// The one picture of an edit.
@@ -89,7 +103,10 @@ fn read(file: &[u8]) -> DynamicImage {
 }
 
 fn png(picture: &RgbaImage) -> Bytes {
-    file(&DynamicImage::from(picture.clone()), image::ImageFormat::Png)
+    file(
+        &DynamicImage::from(picture.clone()),
+        image::ImageFormat::Png,
+    )
 }
 
 fn file(picture: &DynamicImage, format: image::ImageFormat) -> Bytes {
@@ -102,18 +119,31 @@ fn file(picture: &DynamicImage, format: image::ImageFormat) -> Bytes {
 fn square(side: u32, colour: [u8; 3], behind: [u8; 3]) -> RgbaImage {
     let inside = |at: u32| (side / 4..side - side / 4).contains(&at);
     let pixel = |[red, green, blue]: [u8; 3]| Rgba([red, green, blue, 255]);
-    RgbaImage::from_fn(side, side, |x, y| pixel(if inside(x) && inside(y) { colour } else { behind }))
+    RgbaImage::from_fn(side, side, |x, y| {
+        pixel(if inside(x) && inside(y) {
+            colour
+        } else {
+            behind
+        })
+    })
 }
 
 /// Transparent to the left of the middle, opaque to its right.
 fn left_mask(width: u32, height: u32) -> RgbaImage {
-    RgbaImage::from_fn(width, height, |x, _| Rgba([0, 0, 0, if x < width / 2 { 0 } else { 255 }]))
+    RgbaImage::from_fn(width, height, |x, _| {
+        Rgba([0, 0, 0, if x < width / 2 { 0 } else { 255 }])
+    })
 }
 
 /// The mean distance of two pictures' channels.
 fn distance(one: &RgbaImage, other: &RgbaImage) -> f64 {
     assert_eq!(one.dimensions(), other.dimensions());
-    let sum: u64 = one.as_raw().iter().zip(other.as_raw()).map(|(one, other)| u64::from(one.abs_diff(*other))).sum();
+    let sum: u64 = one
+        .as_raw()
+        .iter()
+        .zip(other.as_raw())
+        .map(|(one, other)| u64::from(one.abs_diff(*other)))
+        .sum();
     sum as f64 / one.as_raw().len() as f64
 }
 

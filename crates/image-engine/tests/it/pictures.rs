@@ -11,32 +11,79 @@ async fn every_format_is_what_the_traits_say() {
         (ImageFormat::Jpeg, image::ImageFormat::Jpeg),
         (ImageFormat::Webp, image::ImageFormat::WebP),
     ] {
-        for background in [None, Some(Background::Opaque), Some(Background::Transparent)] {
-            let made = make(ImageRequest { format, background, ..request("a red circle") }).await;
+        for background in [
+            None,
+            Some(Background::Opaque),
+            Some(Background::Transparent),
+        ] {
+            let made = make(ImageRequest {
+                format,
+                background,
+                ..request("a red circle")
+            })
+            .await;
             let clear = background == Some(Background::Transparent) && format != ImageFormat::Jpeg;
-            let told = if clear { Background::Transparent } else { Background::Opaque };
+            let told = if clear {
+                Background::Transparent
+            } else {
+                Background::Opaque
+            };
             assert_eq!((made.traits.format, made.traits.background), (format, told));
             assert_eq!(made.traits.size, Pixels::new(96, 80));
             assert_eq!(image::guess_format(&made.pictures[0]).unwrap(), wanted);
             let picture = read(&made.pictures[0]);
             assert_eq!((picture.width(), picture.height()), (96, 80));
-            assert_eq!(picture.color().has_alpha(), clear, "{format:?} {background:?}");
-            assert_eq!(made.picture(0).pixels().any(|pixel| pixel[3] == 0), clear, "{format:?} {background:?}");
+            assert_eq!(
+                picture.color().has_alpha(),
+                clear,
+                "{format:?} {background:?}"
+            );
+            assert_eq!(
+                made.picture(0).pixels().any(|pixel| pixel[3] == 0),
+                clear,
+                "{format:?} {background:?}"
+            );
         }
     }
 }
 
 #[tokio::test]
 async fn what_is_not_said_is_decided_and_told() {
-    let made = make(ImageRequest { quality: None, size: Size::Auto, ..request("a red circle") }).await;
-    assert_eq!((made.traits.quality, made.traits.background), (Quality::Medium, Background::Opaque));
+    let made = make(ImageRequest {
+        quality: None,
+        size: Size::Auto,
+        ..request("a red circle")
+    })
+    .await;
+    assert_eq!(
+        (made.traits.quality, made.traits.background),
+        (Quality::Medium, Background::Opaque)
+    );
     let picture = made.picture(0);
-    assert_eq!(made.traits.size, Pixels::new(picture.width(), picture.height()));
+    assert_eq!(
+        made.traits.size,
+        Pixels::new(picture.width(), picture.height())
+    );
     let clear = "a red circle on a transparent background";
-    for (format, told) in [(ImageFormat::Png, Background::Transparent), (ImageFormat::Jpeg, Background::Opaque)] {
-        assert_eq!(make(ImageRequest { format, ..request(clear) }).await.traits.background, told);
+    for (format, told) in [
+        (ImageFormat::Png, Background::Transparent),
+        (ImageFormat::Jpeg, Background::Opaque),
+    ] {
+        assert_eq!(
+            make(ImageRequest {
+                format,
+                ..request(clear)
+            })
+            .await
+            .traits
+            .background,
+            told
+        );
     }
-    let opaque = ImageRequest { background: Some(Background::Opaque), ..request(clear) };
+    let opaque = ImageRequest {
+        background: Some(Background::Opaque),
+        ..request(clear)
+    };
     assert_eq!(make(opaque).await.traits.background, Background::Opaque);
 }
 
@@ -44,7 +91,11 @@ async fn what_is_not_said_is_decided_and_told() {
 async fn compression_changes_the_bytes() {
     for (format, worse, better) in [(ImageFormat::Jpeg, 0, 100), (ImageFormat::Webp, 50, 90)] {
         let length = async |compression| {
-            let request = ImageRequest { format, compression: Some(compression), ..request("a red circle") };
+            let request = ImageRequest {
+                format,
+                compression: Some(compression),
+                ..request("a red circle")
+            };
             make(request).await.pictures[0].len()
         };
         assert!(length(worse).await < length(better).await, "{format:?}");
@@ -53,20 +104,55 @@ async fn compression_changes_the_bytes() {
 
 #[tokio::test]
 async fn each_picture_has_its_own_seed_and_the_same_seed_the_same_picture() {
-    let seeded = async |seed, count| make(ImageRequest { seed, count, ..request("a red circle") }).await;
+    let seeded = async |seed, count| {
+        make(ImageRequest {
+            seed,
+            count,
+            ..request("a red circle")
+        })
+        .await
+    };
     let three = seeded(Some(i64::MAX), 3).await;
     assert_eq!(three.pictures.len(), 3);
-    assert_eq!(three.pictures[1..], seeded(Some(i64::MIN), 2).await.pictures);
+    assert_eq!(
+        three.pictures[1..],
+        seeded(Some(i64::MIN), 2).await.pictures
+    );
     for (one, other) in [(0, 1), (0, 2), (1, 2)] {
-        assert!(distance(&three.picture(one), &three.picture(other)) > 1.0, "{one} and {other} look alike");
+        assert!(
+            distance(&three.picture(one), &three.picture(other)) > 1.0,
+            "{one} and {other} look alike"
+        );
     }
-    assert_ne!(seeded(None, 1).await.pictures, seeded(None, 1).await.pictures, "chance");
+    assert_ne!(
+        seeded(None, 1).await.pictures,
+        seeded(None, 1).await.pictures,
+        "chance"
+    );
 }
 
 #[tokio::test]
 async fn the_input_is_counted_with_the_first_picture_alone() {
-    let made = make(ImageRequest { count: 2, previews: 1, ..request("a red circle") }).await;
+    let made = make(ImageRequest {
+        count: 2,
+        previews: 1,
+        ..request("a red circle")
+    })
+    .await;
     let output_image = (272_u64 * 96 * 80).div_ceil(1024 * 1024) + 100;
-    assert_eq!(made.usage[0], ImageUsage { input_text: 3, input_image: 0, output_image });
-    assert_eq!(made.usage[1], ImageUsage { output_image, ..ImageUsage::default() });
+    assert_eq!(
+        made.usage[0],
+        ImageUsage {
+            input_text: 3,
+            input_image: 0,
+            output_image
+        }
+    );
+    assert_eq!(
+        made.usage[1],
+        ImageUsage {
+            output_image,
+            ..ImageUsage::default()
+        }
+    );
 }

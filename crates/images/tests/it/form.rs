@@ -15,7 +15,9 @@ const GIF: &[u8] = b"GIF89a\x05\0\x07\0\0\0";
 
 /// Parses a form from a request body.
 fn read(body: &'static [u8]) -> Edit {
-    let chunks = body.chunks(100).map(|chunk| Ok::<_, Infallible>(Bytes::from_static(chunk)));
+    let chunks = body
+        .chunks(100)
+        .map(|chunk| Ok::<_, Infallible>(Bytes::from_static(chunk)));
     let mut multipart = Multipart::new(stream::iter(chunks), "sgboundary7f2a");
     let mut form = Form::default();
     while let Some(field) = multipart.next_field().now_or_never().unwrap().unwrap() {
@@ -38,26 +40,43 @@ fn json_form(body: Value) -> Edit {
 /// Builds a form from settings and files.
 fn form(settings: &[(&str, &str)], files: &[(&str, &'static [u8])]) -> Result<Edit, Violations> {
     let mut form = Form::default();
-    settings.iter().for_each(|(name, value)| form.text(name, value));
-    files.iter().for_each(|(name, file)| form.picture(name, Bytes::from_static(file)));
+    settings
+        .iter()
+        .for_each(|(name, value)| form.text(name, value));
+    files
+        .iter()
+        .for_each(|(name, file)| form.picture(name, Bytes::from_static(file)));
     form.finish()
 }
 
 /// Returns the code and the field of every violation of a form.
 fn violations(settings: &[(&str, &str)], files: &[(&str, &'static [u8])]) -> Vec<(String, String)> {
     let found = form(settings, files).unwrap_err();
-    found.iter().map(|found| (found.code().as_str().to_owned(), found.param.clone())).collect()
+    found
+        .iter()
+        .map(|found| (found.code().as_str().to_owned(), found.param.clone()))
+        .collect()
 }
 
 #[track_caller]
-fn assert_refused(settings: &[(&str, &str)], files: &[(&str, &'static [u8])], code: &str, param: &str) {
-    assert_eq!(violations(settings, files), [(code.to_owned(), param.to_owned())]);
+fn assert_refused(
+    settings: &[(&str, &str)],
+    files: &[(&str, &'static [u8])],
+    code: &str,
+    param: &str,
+) {
+    assert_eq!(
+        violations(settings, files),
+        [(code.to_owned(), param.to_owned())]
+    );
 }
 
 #[test]
 fn forms_of_clients_are_the_same_requests_as_in_json() {
-    let two: Value = serde_json::from_str(include_str!("fixtures/images-edit-request-json.json")).unwrap();
-    let masked: Value = serde_json::from_str(include_str!("fixtures/images-edit-request-json-mask.json")).unwrap();
+    let two: Value =
+        serde_json::from_str(include_str!("fixtures/images-edit-request-json.json")).unwrap();
+    let masked: Value =
+        serde_json::from_str(include_str!("fixtures/images-edit-request-json-mask.json")).unwrap();
     assert_eq!(
         read(include_bytes!("fixtures/images-edit-request-one.multipart")),
         json_form(json!({
@@ -66,7 +85,9 @@ fn forms_of_clients_are_the_same_requests_as_in_json() {
         }))
     );
     assert_eq!(
-        read(include_bytes!("fixtures/images-edit-request-two-mask.multipart")),
+        read(include_bytes!(
+            "fixtures/images-edit-request-two-mask.multipart"
+        )),
         json_form(json!({
             "prompt": "Put the first on the second \u{2014} caf\u{e9}", "output_compression": 50,
             "images": two["images"], "mask": masked["mask"],
@@ -80,23 +101,61 @@ fn names_in_a_written_form_stay_in_their_heads() {
     let edit = json_form(json!({"prompt": "x", "images": [], "a\"; b=\"c\r\nd: e\r\n\r\nf": 1}));
     let form = sluicegate_images::write_form(&edit.generation, &[], None, "sg").concat();
     let form = String::from_utf8(form).unwrap();
-    let heads: Vec<_> = form.lines().filter(|line| line.starts_with("Content-Disposition")).collect();
-    assert!(heads.iter().any(|head| head.ends_with("name=\"a_; b=_c__d: e____f\"")), "{form}");
+    let heads: Vec<_> = form
+        .lines()
+        .filter(|line| line.starts_with("Content-Disposition"))
+        .collect();
+    assert!(
+        heads
+            .iter()
+            .any(|head| head.ends_with("name=\"a_; b=_c__d: e____f\"")),
+        "{form}"
+    );
     assert_eq!(heads.len(), 2, "{form}");
 }
 
 /// Parts are recognized by their names; unrecognized ones are ignored.
 #[test]
 fn m06_parts_are_known_by_their_names() {
-    for name in ["prompt", "n", "stream", "seed", "user", "input_fidelity", "moderation"] {
-        assert_eq!((part(name, false), part(name, true)), (PartKind::Text, PartKind::Ignored), "{name}");
+    for name in [
+        "prompt",
+        "n",
+        "stream",
+        "seed",
+        "user",
+        "input_fidelity",
+        "moderation",
+    ] {
+        assert_eq!(
+            (part(name, false), part(name, true)),
+            (PartKind::Text, PartKind::Ignored),
+            "{name}"
+        );
     }
     for name in ["image", "image[]", "image[0]", "image[12]", "mask"] {
-        assert_eq!((part(name, false), part(name, true)), (PartKind::Picture, PartKind::Picture), "{name}");
+        assert_eq!(
+            (part(name, false), part(name, true)),
+            (PartKind::Picture, PartKind::Picture),
+            "{name}"
+        );
     }
-    for name in ["", "images", "image[", "image]", "image[x]", "image[-1]", "image[0", "mask[]", "svg[model]", "Prompt"]
-    {
-        assert_eq!((part(name, false), part(name, true)), (PartKind::Ignored, PartKind::Ignored), "{name}");
+    for name in [
+        "",
+        "images",
+        "image[",
+        "image]",
+        "image[x]",
+        "image[-1]",
+        "image[0",
+        "mask[]",
+        "svg[model]",
+        "Prompt",
+    ] {
+        assert_eq!(
+            (part(name, false), part(name, true)),
+            (PartKind::Ignored, PartKind::Ignored),
+            "{name}"
+        );
     }
 }
 
@@ -112,15 +171,40 @@ fn settings_are_read_from_text() {
     assert_eq!(edit("user", "1").generation.extra["user"], "1");
     assert_eq!(edit("model", "1").generation.model.as_deref(), Some("1"));
     for name in ["n", "stream", "model", "user", "output_compression"] {
-        assert_eq!(edit(name, ""), form(&[("prompt", "x")], &[("image", PNG)]).unwrap(), "an empty text is none");
+        assert_eq!(
+            edit(name, ""),
+            form(&[("prompt", "x")], &[("image", PNG)]).unwrap(),
+            "an empty text is none"
+        );
     }
-    assert_eq!(edit("svg[model]", "x"), edit("n", ""), "what is not known is ignored");
+    assert_eq!(
+        edit("svg[model]", "x"),
+        edit("n", ""),
+        "what is not known is ignored"
+    );
 }
 
 #[test]
 fn settings_that_are_none_are_refused() {
-    let refused = |name, value, code| assert_refused(&[("prompt", "x"), (name, value)], &[("image", PNG)], code, name);
-    for number in ["two", "1.5", "0x1", "+1", "1,0", "\"1\"", "true", "null", "99999999999999999999"] {
+    let refused = |name, value, code| {
+        assert_refused(
+            &[("prompt", "x"), (name, value)],
+            &[("image", PNG)],
+            code,
+            name,
+        );
+    };
+    for number in [
+        "two",
+        "1.5",
+        "0x1",
+        "+1",
+        "1,0",
+        "\"1\"",
+        "true",
+        "null",
+        "99999999999999999999",
+    ] {
         refused("n", number, "invalid_type");
     }
     for boolean in ["yes", "True", "2", "1.0", "null"] {
@@ -129,10 +213,21 @@ fn settings_that_are_none_are_refused() {
     refused("prompt", "y", "invalid_value");
     for (first, second) in [("1", "1"), ("1", "x")] {
         let settings = [("prompt", "x"), ("seed", first), ("seed", second)];
-        assert!(violations(&settings, &[("image", PNG)]).contains(&("invalid_value".into(), "seed".into())));
+        assert!(
+            violations(&settings, &[("image", PNG)])
+                .contains(&("invalid_value".into(), "seed".into()))
+        );
     }
     let ranged = form(&[("prompt", "x"), ("n", "11")], &[("image", PNG)]).unwrap();
-    assert_eq!(ranged.validate(&Rules::default()).unwrap_err().first().unwrap().param, "n");
+    assert_eq!(
+        ranged
+            .validate(&Rules::default())
+            .unwrap_err()
+            .first()
+            .unwrap()
+            .param,
+        "n"
+    );
 }
 
 #[test]
@@ -147,19 +242,61 @@ fn what_is_not_there_is_missed() {
 #[test]
 fn files_are_what_their_bytes_are() {
     let prompt = [("prompt", "x")];
-    let edit = form(&prompt, &[("image[1]", JPEG), ("mask", PNG), ("image", PNG), ("image[]", JPEG)]).unwrap();
-    let types: Vec<_> = edit.sources().map(|source| source.media_type().unwrap()).collect();
-    assert_eq!(types, ["image/jpeg", "image/png", "image/jpeg"], "in the order in which they came");
+    let edit = form(
+        &prompt,
+        &[
+            ("image[1]", JPEG),
+            ("mask", PNG),
+            ("image", PNG),
+            ("image[]", JPEG),
+        ],
+    )
+    .unwrap();
+    let types: Vec<_> = edit
+        .sources()
+        .map(|source| source.media_type().unwrap())
+        .collect();
+    assert_eq!(
+        types,
+        ["image/jpeg", "image/png", "image/jpeg"],
+        "in the order in which they came"
+    );
     assert_eq!(edit.mask_source().unwrap().media_type(), Some("image/png"));
     for file in [GIF, b"", b"<svg/>", b"\x89PN", b"https://a.example/x.png"] {
-        assert_refused(&prompt, &[("image", PNG), ("image[]", file)], "invalid_value", "image");
+        assert_refused(
+            &prompt,
+            &[("image", PNG), ("image[]", file)],
+            "invalid_value",
+            "image",
+        );
     }
     for file in [JPEG, GIF, b""] {
-        assert_refused(&prompt, &[("image", PNG), ("mask", file)], "invalid_value", "mask");
+        assert_refused(
+            &prompt,
+            &[("image", PNG), ("mask", file)],
+            "invalid_value",
+            "mask",
+        );
     }
-    assert_refused(&prompt, &[("image", PNG), ("mask", PNG), ("mask", PNG)], "invalid_value", "mask");
-    assert_refused(&prompt, &[("image[]", PNG); 17], "array_above_max_length", "image");
-    assert_eq!(form(&prompt, &[("image[]", PNG); 16]).unwrap().sources().count(), 16);
+    assert_refused(
+        &prompt,
+        &[("image", PNG), ("mask", PNG), ("mask", PNG)],
+        "invalid_value",
+        "mask",
+    );
+    assert_refused(
+        &prompt,
+        &[("image[]", PNG); 17],
+        "array_above_max_length",
+        "image",
+    );
+    assert_eq!(
+        form(&prompt, &[("image[]", PNG); 16])
+            .unwrap()
+            .sources()
+            .count(),
+        16
+    );
 }
 
 #[test]
@@ -171,7 +308,9 @@ fn refusals_name_what_is_accepted() {
          Invalid 'mask': expected a PNG file, but got JPEG instead."
     );
     assert_eq!(
-        form(&[("prompt", "x")], &[("image", b"?")]).unwrap_err().to_string(),
+        form(&[("prompt", "x")], &[("image", b"?")])
+            .unwrap_err()
+            .to_string(),
         "Invalid 'image': expected a PNG, JPEG or WebP file, but its bytes begin like none of these."
     );
 }
@@ -179,7 +318,10 @@ fn refusals_name_what_is_accepted() {
 /// All violations of a form are reported at once.
 #[test]
 fn m06_every_fault_is_told_at_once() {
-    let found = violations(&[("n", "two"), ("stream", "perhaps")], &[("image", GIF), ("mask", JPEG)]);
+    let found = violations(
+        &[("n", "two"), ("stream", "perhaps")],
+        &[("image", GIF), ("mask", JPEG)],
+    );
     let params: Vec<_> = found.iter().map(|(_, param)| param.as_str()).collect();
     assert_eq!(params, ["prompt", "n", "stream", "image", "mask"]);
 }
@@ -190,5 +332,8 @@ fn i09_debug_shows_neither_prompt_nor_pictures() {
     let mut form = Form::default();
     form.text("prompt", "secret");
     form.picture("image", Bytes::from_static(PNG));
-    assert_eq!(format!("{form:?}"), r#"Form(settings ["prompt"], 1 images, 0 masks)"#);
+    assert_eq!(
+        format!("{form:?}"),
+        r#"Form(settings ["prompt"], 1 images, 0 masks)"#
+    );
 }

@@ -8,8 +8,8 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use sluicegate_images::{
-    Background, Edit, Encoder, Event, Form, Generation, Grammar, Operation, OutputFormat, Quality, Rules, Settled,
-    Source, TokensDetails, Usage,
+    Background, Edit, Encoder, Event, Form, Generation, Grammar, Operation, OutputFormat, Quality,
+    Rules, Settled, Source, TokensDetails, Usage,
 };
 use wire::{ApiError, DataUrl, Shape};
 
@@ -46,7 +46,9 @@ fn encode(operation: Operation, steps: &[Step]) -> Vec<Event> {
     };
     let (mut encoder, mut out) = (Some(Encoder::new(operation, settled)), Vec::new());
     let _: ControlFlow<()> = steps.iter().try_for_each(|step| {
-        let Some(open) = &mut encoder else { return ControlFlow::Break(()) };
+        let Some(open) = &mut encoder else {
+            return ControlFlow::Break(());
+        };
         out.push(match step {
             Step::Preview(file) => open.preview(file, 1),
             Step::Completed(file, tokens) => open.completed(file, "id".into(), usage(*tokens), 2),
@@ -76,27 +78,51 @@ fn sum(steps: &[Step]) -> (Vec<String>, u64) {
 /// Generates a setting of a form, as text and as its JSON value.
 fn settings() -> impl Strategy<Value = Map<String, Value>> {
     let words = || "[a-z0-9x\u{e9} ]{1,8}".prop_map(Value::from);
-    let known = |words: &'static [&'static str]| proptest::sample::select(words).prop_map(Value::from);
+    let known =
+        |words: &'static [&'static str]| proptest::sample::select(words).prop_map(Value::from);
     let word = (
-        proptest::sample::select(vec!["model", "size", "quality", "background", "output_format", "user", "moderation"]),
-        prop_oneof![words(), known(&["low", "1024x1024", "auto", "png", "jpeg", "transparent"])],
+        proptest::sample::select(vec![
+            "model",
+            "size",
+            "quality",
+            "background",
+            "output_format",
+            "user",
+            "moderation",
+        ]),
+        prop_oneof![
+            words(),
+            known(&["low", "1024x1024", "auto", "png", "jpeg", "transparent"])
+        ],
     );
     let integer = (
         proptest::sample::select(vec!["n", "output_compression", "partial_images", "seed"]),
-        prop_oneof![any::<i64>().prop_map(Value::from), (-1_i64..12).prop_map(Value::from), Just(json!(1.5))],
+        prop_oneof![
+            any::<i64>().prop_map(Value::from),
+            (-1_i64..12).prop_map(Value::from),
+            Just(json!(1.5))
+        ],
     );
     let boolean = (Just("stream"), any::<bool>().prop_map(Value::from));
     let setting = prop_oneof![word, integer, boolean].boxed();
     (words(), vec(setting, 0..8)).prop_map(|(prompt, settings)| {
-        let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value));
+        let settings = settings
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value));
         settings.chain([("prompt".to_owned(), prompt)]).collect()
     })
 }
 
 fn files() -> impl Strategy<Value = Vec<Vec<u8>>> {
-    let kinds: [&[u8]; 3] =
-        [b"\x89PNG\r\n\x1a\n\0\0\0\r", b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01", b"RIFF\x04\0\0\0WEBPVP8 "];
-    let file = (proptest::sample::select(kinds.to_vec()), vec(any::<u8>(), 0..30));
+    let kinds: [&[u8]; 3] = [
+        b"\x89PNG\r\n\x1a\n\0\0\0\r",
+        b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01",
+        b"RIFF\x04\0\0\0WEBPVP8 ",
+    ];
+    let file = (
+        proptest::sample::select(kinds.to_vec()),
+        vec(any::<u8>(), 0..30),
+    );
     vec(file.prop_map(|(kind, rest)| [kind, &rest].concat()), 1..=16)
 }
 
@@ -221,5 +247,8 @@ proptest! {
 }
 
 fn requests() -> Vec<Value> {
-    strategies::documents(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures"), "-request")
+    strategies::documents(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures"),
+        "-request",
+    )
 }

@@ -1,6 +1,10 @@
-//! Tests of the protocol against its fixtures, its rules and its grammar, and laws that hold for any input.
+//! Tests of the protocol against its fixtures, its rules and its grammar, and laws that hold for
+//! any input.
 
-#![allow(clippy::unwrap_used, reason = "test helpers panic at the point of failure")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "test helpers panic at the point of failure"
+)]
 
 mod fixtures;
 mod form;
@@ -10,7 +14,8 @@ mod rules;
 
 use sluicegate_images::{Event, Fold, Operation, Response, StreamError};
 
-/// Parses the events of a stream, and checks that the result does not depend on the chunk boundaries.
+/// Parses the events of a stream, and checks that the result does not depend on the chunk
+/// boundaries.
 fn events(stream: &str) -> Vec<Event> {
     let events = decode(stream, usize::MAX);
     assert_eq!(events, decode(stream, 7));
@@ -33,9 +38,15 @@ fn decode(stream: &str, size: usize) -> Vec<Event> {
 }
 
 /// Folds the events of a stream.
-fn fold(operation: Operation, count: Option<u32>, events: &[Event]) -> Result<Response, StreamError> {
+fn fold(
+    operation: Operation,
+    count: Option<u32>,
+    events: &[Event],
+) -> Result<Response, StreamError> {
     let mut fold = Fold::new(operation, count);
-    events.iter().try_for_each(|event| fold.push(event.clone()))?;
+    events
+        .iter()
+        .try_for_each(|event| fold.push(event.clone()))?;
     fold.finish()
 }
 

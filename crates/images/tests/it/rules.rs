@@ -8,25 +8,39 @@ const PNG: &str = "data:image/png;base64,iVBORw0KGgoAAAAN";
 
 fn first_violation(found: Violations) -> (String, String, String) {
     let error = ApiError::from(found);
-    (error.code.to_owned(), error.param.unwrap_or_default(), error.message)
+    (
+        error.code.to_owned(),
+        error.param.unwrap_or_default(),
+        error.message,
+    )
 }
 
 fn generation(change: Value) -> Result<(), (String, String, String)> {
     let mut body = json!({"prompt": "A boat"});
-    body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+    body.as_object_mut()
+        .unwrap()
+        .extend(change.as_object().unwrap().clone());
     let read = Generation::read(body.to_string().as_bytes()).map_err(first_violation)?;
-    read.validate(&Rules::default()).map(drop).map_err(first_violation)
+    read.validate(&Rules::default())
+        .map(drop)
+        .map_err(first_violation)
 }
 
 fn edit(body: Value) -> Result<(), (String, String, String)> {
     let read = Edit::read(body.to_string().as_bytes()).map_err(first_violation)?;
-    read.validate(&Rules::default()).map(drop).map_err(first_violation)
+    read.validate(&Rules::default())
+        .map(drop)
+        .map_err(first_violation)
 }
 
 #[track_caller]
 fn assert_refused(found: Result<(), (String, String, String)>, code: &str, param: &str) {
     let (found_code, found_param, message) = found.unwrap_err();
-    assert_eq!((found_code.as_str(), found_param.as_str()), (code, param), "{message}");
+    assert_eq!(
+        (found_code.as_str(), found_param.as_str()),
+        (code, param),
+        "{message}"
+    );
 }
 
 #[test]
@@ -34,28 +48,68 @@ fn settings_have_their_ranges_and_words() {
     for (change, code, param) in [
         (json!({"prompt": ""}), "invalid_value", "prompt"),
         (json!({"prompt": null}), "invalid_type", "prompt"),
-        (json!({"prompt": "x".repeat(32_001)}), "string_above_max_length", "prompt"),
+        (
+            json!({"prompt": "x".repeat(32_001)}),
+            "string_above_max_length",
+            "prompt",
+        ),
         (json!({"n": 0}), "integer_below_min_value", "n"),
         (json!({"n": 11}), "integer_above_max_value", "n"),
         (json!({"n": "1"}), "invalid_type", "n"),
         (json!({"n": 1.5}), "invalid_type", "n"),
-        (json!({"output_compression": -1}), "integer_below_min_value", "output_compression"),
-        (json!({"partial_images": 4, "stream": false}), "integer_above_max_value", "partial_images"),
-        (json!({"output_format": "svg"}), "unsupported_value", "output_format"),
+        (
+            json!({"output_compression": -1}),
+            "integer_below_min_value",
+            "output_compression",
+        ),
+        (
+            json!({"partial_images": 4, "stream": false}),
+            "integer_above_max_value",
+            "partial_images",
+        ),
+        (
+            json!({"output_format": "svg"}),
+            "unsupported_value",
+            "output_format",
+        ),
         (json!({"seed": "1"}), "invalid_type", "seed"),
         (json!({"size": "1x10"}), "invalid_value", "size"),
-        (json!({"partial_images": -1}), "integer_below_min_value", "partial_images"),
-        (json!({"partial_images": 4}), "integer_above_max_value", "partial_images"),
-        (json!({"output_compression": 101}), "integer_above_max_value", "output_compression"),
+        (
+            json!({"partial_images": -1}),
+            "integer_below_min_value",
+            "partial_images",
+        ),
+        (
+            json!({"partial_images": 4}),
+            "integer_above_max_value",
+            "partial_images",
+        ),
+        (
+            json!({"output_compression": 101}),
+            "integer_above_max_value",
+            "output_compression",
+        ),
         (json!({"size": "big"}), "invalid_value", "size"),
         (json!({"size": "0x10"}), "invalid_value", "size"),
         (json!({"size": "1024X1024"}), "invalid_value", "size"),
         (json!({"size": "100000x10"}), "invalid_value", "size"),
         (json!({"quality": "best"}), "invalid_value", "quality"),
         (json!({"background": "blue"}), "invalid_value", "background"),
-        (json!({"background": "transparent", "output_format": "jpeg"}), "invalid_value", "background"),
-        (json!({"output_format": "gif"}), "unsupported_value", "output_format"),
-        (json!({"response_format": "url"}), "unsupported_value", "response_format"),
+        (
+            json!({"background": "transparent", "output_format": "jpeg"}),
+            "invalid_value",
+            "background",
+        ),
+        (
+            json!({"output_format": "gif"}),
+            "unsupported_value",
+            "output_format",
+        ),
+        (
+            json!({"response_format": "url"}),
+            "unsupported_value",
+            "response_format",
+        ),
         (json!({"model": ""}), "invalid_value", "model"),
         (json!({"stream": "true"}), "invalid_type", "stream"),
     ] {
@@ -76,37 +130,101 @@ fn settings_have_their_ranges_and_words() {
 fn an_edit_starts_from_pictures() {
     let with = |images: Value| edit(json!({"prompt": "x", "images": images}));
     for (found, code, param) in [
-        (edit(json!({"prompt": "x"})), "missing_required_parameter", "images"),
+        (
+            edit(json!({"prompt": "x"})),
+            "missing_required_parameter",
+            "images",
+        ),
         (with(json!([])), "missing_required_parameter", "images"),
-        (edit(json!({"images": [{"image_url": PNG}]})), "missing_required_parameter", "prompt"),
-        (with(json!([{}])), "missing_required_parameter", "images[0].image_url"),
-        (with(json!([{"image_url": PNG}, {"file_id": "f"}])), "unsupported_parameter", "images[1].file_id"),
-        (with(json!([{"image_url": "http://a.example/x.png"}])), "invalid_value", "images[0].image_url"),
-        (with(json!([{"image_url": "data:image/gif;base64,R0lGOA=="}])), "invalid_value", "images[0].image_url"),
-        (with(json!([{"image_url": "data:image/png;base64,?"}])), "invalid_value", "images[0].image_url"),
-        (with(json!([{"image_url": "data:image/png;base64,"}])), "invalid_value", "images[0].image_url"),
-        (with(json!([{"image_url": "data:;base64,aGk="}])), "invalid_value", "images[0].image_url"),
-        (with(json!([{"image_url": "boat.png"}])), "invalid_value", "images[0].image_url"),
-        (with(json!([{"image_url": 1}])), "invalid_type", "images[0].image_url"),
-        (with(json!(vec![json!({"image_url": PNG}); 17])), "array_above_max_length", "images"),
+        (
+            edit(json!({"images": [{"image_url": PNG}]})),
+            "missing_required_parameter",
+            "prompt",
+        ),
+        (
+            with(json!([{}])),
+            "missing_required_parameter",
+            "images[0].image_url",
+        ),
+        (
+            with(json!([{"image_url": PNG}, {"file_id": "f"}])),
+            "unsupported_parameter",
+            "images[1].file_id",
+        ),
+        (
+            with(json!([{"image_url": "http://a.example/x.png"}])),
+            "invalid_value",
+            "images[0].image_url",
+        ),
+        (
+            with(json!([{"image_url": "data:image/gif;base64,R0lGOA=="}])),
+            "invalid_value",
+            "images[0].image_url",
+        ),
+        (
+            with(json!([{"image_url": "data:image/png;base64,?"}])),
+            "invalid_value",
+            "images[0].image_url",
+        ),
+        (
+            with(json!([{"image_url": "data:image/png;base64,"}])),
+            "invalid_value",
+            "images[0].image_url",
+        ),
+        (
+            with(json!([{"image_url": "data:;base64,aGk="}])),
+            "invalid_value",
+            "images[0].image_url",
+        ),
+        (
+            with(json!([{"image_url": "boat.png"}])),
+            "invalid_value",
+            "images[0].image_url",
+        ),
+        (
+            with(json!([{"image_url": 1}])),
+            "invalid_type",
+            "images[0].image_url",
+        ),
+        (
+            with(json!(vec![json!({"image_url": PNG}); 17])),
+            "array_above_max_length",
+            "images",
+        ),
         (with(json!({"image_url": PNG})), "invalid_type", "images"),
-        (edit(json!({"prompt": "x", "image": "ftp://a.example"})), "invalid_value", "image"),
+        (
+            edit(json!({"prompt": "x", "image": "ftp://a.example"})),
+            "invalid_value",
+            "image",
+        ),
     ] {
         assert_refused(found, code, param);
     }
     assert_eq!(edit(json!({"prompt": "x", "image": PNG})), Ok(()));
-    assert_eq!(with(json!([{"image_url": PNG}, {"image_url": "https://a.example/x.png"}])), Ok(()));
+    assert_eq!(
+        with(json!([{"image_url": PNG}, {"image_url": "https://a.example/x.png"}])),
+        Ok(())
+    );
 }
 
 /// A mask that is not a PNG is rejected with 400.
 #[test]
 fn i06_a_mask_is_a_png_within_the_request() {
-    let with = |mask: Value| edit(json!({"prompt": "x", "images": [{"image_url": PNG}], "mask": mask}));
+    let with =
+        |mask: Value| edit(json!({"prompt": "x", "images": [{"image_url": PNG}], "mask": mask}));
     for url in [PNG, "data:IMAGE/PNG;base64,iVBORw0KGgoAAAAN"] {
         assert_eq!(with(json!({ "image_url": url })), Ok(()));
     }
-    assert_refused(with(json!({"file_id": "f"})), "unsupported_parameter", "mask.file_id");
-    assert_refused(with(json!({})), "missing_required_parameter", "mask.image_url");
+    assert_refused(
+        with(json!({"file_id": "f"})),
+        "unsupported_parameter",
+        "mask.file_id",
+    );
+    assert_refused(
+        with(json!({})),
+        "missing_required_parameter",
+        "mask.image_url",
+    );
     for url in [
         "https://a.example/mask.png",
         "data:image/jpeg;base64,/9j/",
@@ -123,7 +241,11 @@ fn i06_a_mask_is_a_png_within_the_request() {
 /// Violations by invalid images have the same wording in every field.
 #[test]
 fn i05_a_picture_is_told_in_the_same_words_wherever_it_is() {
-    let message = |url: &str| edit(json!({"prompt": "x", "images": [{"image_url": url}]})).unwrap_err().2;
+    let message = |url: &str| {
+        edit(json!({"prompt": "x", "images": [{"image_url": url}]}))
+            .unwrap_err()
+            .2
+    };
     assert_eq!(
         message("data:image/gif;base64,R0lGOA=="),
         "Invalid Data URL in 'images[0].image_url': expected one of image/png, image/jpeg, image/webp."
@@ -140,12 +262,24 @@ fn i05_a_picture_is_told_in_the_same_words_wherever_it_is() {
 
 #[test]
 fn the_alias_is_read_when_there_is_no_list() {
-    let both = json!({"prompt": "x", "image": "https://a.example/b.png", "images": [{"image_url": PNG}]});
+    let both =
+        json!({"prompt": "x", "image": "https://a.example/b.png", "images": [{"image_url": PNG}]});
     let both = Edit::read(both.to_string().as_bytes()).unwrap();
-    assert_eq!(both.sources().map(|source| source.media_type()).collect::<Vec<_>>(), [Some("image/png")]);
-    assert_eq!(both.clone().into_sources().1, both.sources().cloned().collect::<Vec<_>>());
+    assert_eq!(
+        both.sources()
+            .map(|source| source.media_type())
+            .collect::<Vec<_>>(),
+        [Some("image/png")]
+    );
+    assert_eq!(
+        both.clone().into_sources().1,
+        both.sources().cloned().collect::<Vec<_>>()
+    );
     let alias = Edit::read(json!({"prompt": "x", "image": PNG}).to_string().as_bytes()).unwrap();
-    assert_eq!(alias.clone().into_sources().1, alias.sources().cloned().collect::<Vec<_>>());
+    assert_eq!(
+        alias.clone().into_sources().1,
+        alias.sources().cloned().collect::<Vec<_>>()
+    );
     assert_eq!(alias.sources().count(), 1);
 }
 
@@ -155,22 +289,29 @@ fn a_model_may_take_less() {
     (rules.max_count, rules.max_references) = (1, 2);
     let refusal = |body: Value| {
         let edit = Edit::read(body.to_string().as_bytes()).unwrap();
-        edit.validate(&rules).map(drop).map_err(|found| ApiError::from(found).message)
+        edit.validate(&rules)
+            .map(drop)
+            .map_err(|found| ApiError::from(found).message)
     };
-    let body =
-        |n: u32, images: usize| json!({"prompt": "x", "n": n, "images": vec![json!({"image_url": PNG}); images]});
+    let body = |n: u32, images: usize| json!({"prompt": "x", "n": n, "images": vec![json!({"image_url": PNG}); images]});
     assert_eq!(refusal(body(1, 2)), Ok(()));
-    let message = "Invalid 'n': integer above maximum value. Expected a value <= 1, but got 2 instead.";
+    let message =
+        "Invalid 'n': integer above maximum value. Expected a value <= 1, but got 2 instead.";
     assert_eq!(refusal(body(2, 2)), Err(message.to_owned()));
-    let message = "Invalid 'images': array too long. Expected at most 2 entries, but got 3 instead.";
+    let message =
+        "Invalid 'images': array too long. Expected at most 2 entries, but got 3 instead.";
     assert_eq!(refusal(body(1, 3)), Err(message.to_owned()));
 }
 
 /// The debug output of a request contains no image data.
 #[test]
 fn i09_debug_shows_no_picture() {
-    let edit = |url: &str| Edit::read(json!({"prompt": "x", "image": url}).to_string().as_bytes()).unwrap();
+    let edit = |url: &str| {
+        Edit::read(json!({"prompt": "x", "image": url}).to_string().as_bytes()).unwrap()
+    };
     assert!(format!("{:?}", edit(PNG)).contains("Inline(image/png, 12 bytes)"));
-    assert!(format!("{:?}", edit("data:image/png;base64,c2VjcmV0?")).contains("Url(data:, 31 bytes)"));
+    assert!(
+        format!("{:?}", edit("data:image/png;base64,c2VjcmV0?")).contains("Url(data:, 31 bytes)")
+    );
     assert!(format!("{:?}", edit("https://a.example/x.png")).contains("https://a.example/x.png"));
 }

@@ -78,8 +78,8 @@ impl Prefix {
         self.next != Next::Object
     }
 
-    /// Returns the text to which one more field and a brace are appended to complete the object; `None` if it is
-    /// complete.
+    /// Returns the text to which one more field and a brace are appended to complete the object;
+    /// `None` if it is complete.
     pub(super) fn closing(&self) -> Option<String> {
         if self.next == Next::Nothing {
             return None;
@@ -108,9 +108,12 @@ impl Prefix {
             Next::Hex(role, left) => "0".repeat(left.into()) + end(role),
             Next::Word(rest) => rest.to_owned(),
             Next::Digit(_) | Next::Exponent => "0".to_owned(),
-            Next::FirstKey | Next::Key | Next::FirstValue | Next::Number(_) | Next::Comma | Next::Nothing => {
-                String::new()
-            }
+            Next::FirstKey
+            | Next::Key
+            | Next::FirstValue
+            | Next::Number(_)
+            | Next::Comma
+            | Next::Nothing => String::new(),
         }
     }
 
@@ -121,9 +124,13 @@ impl Prefix {
             (Next::Text(role), b'\\') => Some(Next::Escape(role)),
             (Next::Text(_), b' '..) => Some(self.next),
             (Next::Escape(role), b'u') => Some(Next::Hex(role, 4)),
-            (Next::Escape(role), b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Some(Next::Text(role)),
+            (Next::Escape(role), b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                Some(Next::Text(role))
+            }
             (Next::Hex(role, 1), _) if byte.is_ascii_hexdigit() => Some(Next::Text(role)),
-            (Next::Hex(role, left), _) if byte.is_ascii_hexdigit() => Some(Next::Hex(role, left - 1)),
+            (Next::Hex(role, left), _) if byte.is_ascii_hexdigit() => {
+                Some(Next::Hex(role, left - 1))
+            }
             _ => None,
         }
     }
@@ -187,7 +194,11 @@ impl Prefix {
 
     fn end(&mut self, byte: u8) -> Option<Next> {
         self.open.pop_if(|end| *end == byte)?;
-        Some(if self.open.is_empty() { Next::Nothing } else { Next::Comma })
+        Some(if self.open.is_empty() {
+            Next::Nothing
+        } else {
+            Next::Comma
+        })
     }
 }
 
@@ -195,7 +206,9 @@ fn after_number(number: Number, byte: u8) -> Option<Next> {
     match (number, byte) {
         (Number::Zero | Number::Integer, b'.') => Some(Next::Digit(Number::Fraction)),
         (Number::Zero | Number::Integer | Number::Fraction, b'e' | b'E') => Some(Next::Exponent),
-        (Number::Integer | Number::Fraction | Number::Exponent, b'0'..=b'9') => Some(Next::Number(number)),
+        (Number::Integer | Number::Fraction | Number::Exponent, b'0'..=b'9') => {
+            Some(Next::Number(number))
+        }
         _ => None,
     }
 }
@@ -211,11 +224,15 @@ mod tests {
 
     use super::*;
 
-    /// Returns how many bytes of the text are a valid prefix of an object, and that prefix completed.
+    /// Returns how many bytes of the text are a valid prefix of an object, and that prefix
+    /// completed.
     fn ended(text: &str) -> (usize, String) {
         let mut prefix = Prefix::default();
         let taken = text.bytes().take_while(|byte| prefix.take(*byte)).count();
-        let rest = prefix.closing().map(|closing| closing + "\"_raw\":1}").unwrap_or_default();
+        let rest = prefix
+            .closing()
+            .map(|closing| closing + "\"_raw\":1}")
+            .unwrap_or_default();
         (taken, text[..taken].to_owned() + &rest)
     }
 
@@ -247,7 +264,11 @@ mod tests {
             "{} x",
             "{\"a\":\u{e9}",
         ] {
-            assert_eq!(ended(text).0, text.char_indices().next_back().map_or(0, |(at, _)| at), "{text}");
+            assert_eq!(
+                ended(text).0,
+                text.char_indices().next_back().map_or(0, |(at, _)| at),
+                "{text}"
+            );
         }
     }
 

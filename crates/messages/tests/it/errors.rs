@@ -1,41 +1,85 @@
 //! Errors in the format and wording of this protocol.
 
 use serde_json::{Value, json};
-use sluicegate_messages::{ErrorBody, Event, Request, Rules, StreamFailure, error_type, refusal, status};
+use sluicegate_messages::{
+    ErrorBody, Event, Request, Rules, StreamFailure, error_type, refusal, status,
+};
 use wire::{ApiError, ErrorKind};
 
-/// Each row of the error table names a kind of failure, from which its status and body follow: in the vendor's wording
-/// for failures that the vendor reports too, whatever ours is.
+/// Each row of the error table names a kind of failure, from which its status and body follow: in
+/// the vendor's wording for failures that the vendor reports too, whatever ours is.
 #[test]
 fn every_sort_of_failure_has_its_status_and_body() {
     let user = json!([{"role": "user", "content": "Hi."}]);
     let error = |kind, code, ours| ApiError::new(kind, code, ours);
     let failures = [
-        ("missing max_tokens", refused(json!({"model": "m", "messages": user}))),
-        ("empty messages", refused(json!({"model": "m", "max_tokens": 1, "messages": []}))),
-        ("unknown key", error(ErrorKind::Authentication, "invalid_api_key", "ours")),
-        ("text key on /v1/messages", error(ErrorKind::Permission, "insufficient_permissions", "ours")),
-        ("unknown model", error(ErrorKind::NotFound, "model_not_found", "model: nope")),
-        ("body over the limit", error(ErrorKind::TooLarge, "request_too_large", "ours")),
-        ("over the concurrency limit", error(ErrorKind::RateLimit, "gateway_concurrency_limit", "ours")),
-        ("internal error", error(ErrorKind::Internal, "server_error", "ours")),
+        (
+            "missing max_tokens",
+            refused(json!({"model": "m", "messages": user})),
+        ),
+        (
+            "empty messages",
+            refused(json!({"model": "m", "max_tokens": 1, "messages": []})),
+        ),
+        (
+            "unknown key",
+            error(ErrorKind::Authentication, "invalid_api_key", "ours"),
+        ),
+        (
+            "text key on /v1/messages",
+            error(ErrorKind::Permission, "insufficient_permissions", "ours"),
+        ),
+        (
+            "unknown model",
+            error(ErrorKind::NotFound, "model_not_found", "model: nope"),
+        ),
+        (
+            "body over the limit",
+            error(ErrorKind::TooLarge, "request_too_large", "ours"),
+        ),
+        (
+            "over the concurrency limit",
+            error(ErrorKind::RateLimit, "gateway_concurrency_limit", "ours"),
+        ),
+        (
+            "internal error",
+            error(ErrorKind::Internal, "server_error", "ours"),
+        ),
         (
             "upstream timeout",
-            error(ErrorKind::UpstreamTimeout, "upstream_timeout", "The upstream did not answer in time."),
+            error(
+                ErrorKind::UpstreamTimeout,
+                "upstream_timeout",
+                "The upstream did not answer in time.",
+            ),
         ),
-        ("upstream overloaded", error(ErrorKind::Overloaded, "service_unavailable", "ours")),
+        (
+            "upstream overloaded",
+            error(ErrorKind::Overloaded, "service_unavailable", "ours"),
+        ),
     ];
-    let cases: Vec<Value> = serde_json::from_str(include_str!("fixtures/errors-messages-style.json")).unwrap();
-    assert!(failures.iter().map(|(when, _)| *when).eq(cases.iter().map(|case| case["when"].as_str().unwrap())));
+    let cases: Vec<Value> =
+        serde_json::from_str(include_str!("fixtures/errors-messages-style.json")).unwrap();
+    assert!(
+        failures
+            .iter()
+            .map(|(when, _)| *when)
+            .eq(cases.iter().map(|case| case["when"].as_str().unwrap()))
+    );
     for ((when, error), case) in failures.iter().zip(cases) {
         assert_eq!(Value::from(status(error.kind)), case["status"], "{when}");
         let body = ErrorBody::new(error, "req_<id>");
         assert_eq!(serde_json::to_value(&body).unwrap(), case["body"], "{when}");
-        assert_eq!(serde_json::from_value::<ErrorBody>(case["body"].clone()).unwrap(), body, "{when}");
+        assert_eq!(
+            serde_json::from_value::<ErrorBody>(case["body"].clone()).unwrap(),
+            body,
+            "{when}"
+        );
     }
 }
 
-/// Statuses without a row in the error table. Only overload has a status of its own in this protocol.
+/// Statuses without a row in the error table. Only overload has a status of its own in this
+/// protocol.
 #[test]
 fn kinds_without_a_row_have_the_status_of_http() {
     for (kind, owed) in [
@@ -51,12 +95,20 @@ fn kinds_without_a_row_have_the_status_of_http() {
     }
 }
 
-/// "Overloaded" is only for servers that are overloaded: an unreachable or stopping server keeps our wording.
+/// "Overloaded" is only for servers that are overloaded: an unreachable or stopping server keeps
+/// our wording.
 #[test]
 fn an_unavailable_server_keeps_our_sentence() {
-    let error = ApiError::new(ErrorKind::Unavailable, "service_unavailable", "The service is shutting down.");
+    let error = ApiError::new(
+        ErrorKind::Unavailable,
+        "service_unavailable",
+        "The service is shutting down.",
+    );
     let owed = json!({"type": "overloaded_error", "message": "The service is shutting down."});
-    assert_eq!(serde_json::to_value(ErrorBody::new(&error, "req_1").error).unwrap(), owed);
+    assert_eq!(
+        serde_json::to_value(ErrorBody::new(&error, "req_1").error).unwrap(),
+        owed
+    );
 }
 
 #[test]
@@ -81,7 +133,10 @@ fn only_the_concurrency_limit_shows_its_code() {
         r#"{"type":"error","error":{"type":"rate_limit_error","message":"Too many parallel requests; reduce parallelism and retry.","details":{"error_code":"gateway_concurrency_limit"}}}"#
     );
     let fault = Event::Error(StreamFailure::new((&ApiError::server_error()).into()));
-    assert_eq!(fault.data(), r#"{"type":"error","error":{"type":"api_error","message":"Internal server error"}}"#);
+    assert_eq!(
+        fault.data(),
+        r#"{"type":"error","error":{"type":"api_error","message":"Internal server error"}}"#
+    );
 }
 
 #[test]
@@ -95,15 +150,27 @@ fn violations_are_reported_in_the_words_of_this_protocol() {
         "messages: at least one message is required"
     );
     let user = json!([{"role": "user", "content": "Hi."}]);
-    assert_eq!(error_message(json!({"model": "m", "messages": user})), "max_tokens: Field required");
+    assert_eq!(
+        error_message(json!({"model": "m", "messages": user})),
+        "max_tokens: Field required"
+    );
     let with = |name: &str, value: Value| {
         let mut body = json!({"model": "m", "max_tokens": 1, "messages": user});
         body[name] = value;
         error_message(body)
     };
-    assert_eq!(with("max_tokens", json!("1")), "max_tokens: expected an integer, but got a string");
-    assert_eq!(with("max_tokens", json!(0)), "max_tokens: expected at least 1, but got 0");
-    assert_eq!(with("temperature", json!(1.5)), "temperature: expected at most 1, but got 1.5");
+    assert_eq!(
+        with("max_tokens", json!("1")),
+        "max_tokens: expected an integer, but got a string"
+    );
+    assert_eq!(
+        with("max_tokens", json!(0)),
+        "max_tokens: expected at least 1, but got 0"
+    );
+    assert_eq!(
+        with("temperature", json!(1.5)),
+        "temperature: expected at most 1, but got 1.5"
+    );
     assert_eq!(
         with("messages", json!([{"role": "king", "content": ""}])),
         "messages[0].role: expected one of 'user', 'assistant', 'system', but got 'king'"
@@ -112,14 +179,20 @@ fn violations_are_reported_in_the_words_of_this_protocol() {
         with("tools", json!([{"name": "a b", "input_schema": {}}])),
         "tools[0].name: expected 1 to 128 characters of a-z, A-Z, 0-9, underscore and hyphen"
     );
-    assert_eq!(with("messages", json!(7)), "messages: expected an array of objects, but got an integer");
+    assert_eq!(
+        with("messages", json!(7)),
+        "messages: expected an array of objects, but got an integer"
+    );
 }
 
 #[test]
 fn a_body_that_is_not_json_is_reported_as_such() {
     let error = refusal(Request::read(b"{").unwrap_err());
     assert_eq!((error.code, error.kind.status()), ("invalid_json", 400));
-    assert_eq!(error.message, "The request body is not valid JSON (line 1, column 1).");
+    assert_eq!(
+        error.message,
+        "The request body is not valid JSON (line 1, column 1)."
+    );
 }
 
 /// Returns the error message for a body.
@@ -129,6 +202,7 @@ fn error_message(body: Value) -> String {
 
 /// Returns the error for a body.
 fn refused(body: Value) -> ApiError {
-    let found = Request::read(body.to_string().as_bytes()).and_then(|request| request.validate(&Rules::default()));
+    let found = Request::read(body.to_string().as_bytes())
+        .and_then(|request| request.validate(&Rules::default()));
     refusal(found.unwrap_err())
 }

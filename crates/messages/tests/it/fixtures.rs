@@ -1,7 +1,9 @@
 //! Parses every fixture, checks that nothing is lost, and compares its meaning with a snapshot.
 
 use serde_json::Value;
-use sluicegate_messages::{Block, BlockDelta, Delta, Encoder, Event, Head, Message, Request, Rules, TokenCount, Usage};
+use sluicegate_messages::{
+    Block, BlockDelta, Delta, Encoder, Event, Head, Message, Request, Rules, TokenCount, Usage,
+};
 use wire::{ApiError, ErrorKind};
 
 use crate::{events, fold, text};
@@ -10,16 +12,31 @@ use crate::{events, fold, text};
 fn requests_are_valid_and_nothing_is_lost() {
     insta::glob!("fixtures/messages-request-*.json", |path| {
         let body = std::fs::read(path).unwrap();
-        let request = Request::read(&body).unwrap().validate(&Rules::default()).unwrap().into_inner();
-        assert_eq!(serde_json::to_value(&request).unwrap(), with_types(serde_json::from_slice(&body).unwrap()));
+        let request = Request::read(&body)
+            .unwrap()
+            .validate(&Rules::default())
+            .unwrap()
+            .into_inner();
+        assert_eq!(
+            serde_json::to_value(&request).unwrap(),
+            with_types(serde_json::from_slice(&body).unwrap())
+        );
         insta::assert_debug_snapshot!(request);
     });
 }
 
 /// A tool without a type is a custom tool, and is written with its type.
 fn with_types(mut request: Value) -> Value {
-    for tool in request.get_mut("tools").and_then(Value::as_array_mut).into_iter().flatten() {
-        tool.as_object_mut().unwrap().entry("type").or_insert("custom".into());
+    for tool in request
+        .get_mut("tools")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
+        tool.as_object_mut()
+            .unwrap()
+            .entry("type")
+            .or_insert("custom".into());
     }
     request
 }
@@ -30,12 +47,18 @@ fn a_count_needs_no_cap() {
     let request = Request::read(body).unwrap();
     assert!(request.clone().validate(&Rules::default()).is_err());
     let request = request.validate_for_count().unwrap().into_inner();
-    assert_eq!(serde_json::to_value(&request).unwrap(), serde_json::from_slice::<Value>(body).unwrap());
+    assert_eq!(
+        serde_json::to_value(&request).unwrap(),
+        serde_json::from_slice::<Value>(body).unwrap()
+    );
 
     let reply = include_str!("fixtures/messages-count-tokens-response.json");
     let count = TokenCount::new(10);
     assert_eq!(serde_json::from_str::<TokenCount>(reply).unwrap(), count);
-    assert_eq!(serde_json::to_value(&count).unwrap(), serde_json::from_str::<Value>(reply).unwrap());
+    assert_eq!(
+        serde_json::to_value(&count).unwrap(),
+        serde_json::from_str::<Value>(reply).unwrap()
+    );
 }
 
 #[test]
@@ -43,7 +66,10 @@ fn replies_are_read_and_nothing_is_lost() {
     insta::glob!("fixtures/messages-response-*.json", |path| {
         let body = std::fs::read(path).unwrap();
         let reply: Message = serde_json::from_slice(&body).unwrap();
-        assert_eq!(serde_json::to_value(&reply).unwrap(), serde_json::from_slice::<Value>(&body).unwrap());
+        assert_eq!(
+            serde_json::to_value(&reply).unwrap(),
+            serde_json::from_slice::<Value>(&body).unwrap()
+        );
         insta::assert_debug_snapshot!(reply);
     });
 }
@@ -69,9 +95,15 @@ fn pretty(reply: &Message) -> String {
 fn a_stream_amounts_to_the_reply_that_was_not_streamed() {
     for name in ["text", "max-tokens", "thinking"] {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures");
-        let stream = std::fs::read_to_string(format!("{folder}/messages-stream-{name}.sse")).unwrap();
-        let reply = std::fs::read_to_string(format!("{folder}/messages-response-{name}.json")).unwrap();
-        assert_eq!(fold(&events(&stream)).unwrap(), serde_json::from_str(&reply).unwrap(), "{name}");
+        let stream =
+            std::fs::read_to_string(format!("{folder}/messages-stream-{name}.sse")).unwrap();
+        let reply =
+            std::fs::read_to_string(format!("{folder}/messages-response-{name}.json")).unwrap();
+        assert_eq!(
+            fold(&events(&stream)).unwrap(),
+            serde_json::from_str(&reply).unwrap(),
+            "{name}"
+        );
     }
 }
 
@@ -87,8 +119,13 @@ fn our_encoder_writes_the_same_bytes() {
 
 /// Re-encodes the content of the events with our encoder.
 fn reencoded(events: &[Event]) -> Vec<Event> {
-    let Event::MessageStart(start) = &events[0] else { panic!("a stream begins with message_start") };
-    let head = Head { id: start.message.id.clone(), model: start.message.model.clone() };
+    let Event::MessageStart(start) = &events[0] else {
+        panic!("a stream begins with message_start")
+    };
+    let head = Head {
+        id: start.message.id.clone(),
+        model: start.message.model.clone(),
+    };
     let mut encoder = Encoder::new(head, Some(start.message.usage.input_tokens));
     let mut out = Vec::new();
     encoder.open(&mut out);
@@ -119,7 +156,11 @@ fn encode(event: &Event, encoder: &mut Encoder, out: &mut Vec<Event>) {
             encoder.finish(reason, end.delta.stop_sequence.clone(), Some(usage), out);
         }
         Event::Error(_) => {
-            let error = ApiError::new(ErrorKind::Overloaded, "server_is_overloaded", "The upstream is overloaded.");
+            let error = ApiError::new(
+                ErrorKind::Overloaded,
+                "server_is_overloaded",
+                "The upstream is overloaded.",
+            );
             encoder.fail(&error, out);
         }
         _ => {}

@@ -56,7 +56,13 @@ fn encode(steps: &[Step], encoder: &mut Encoder, out: &mut Vec<Event>) {
 }
 
 fn encoder() -> Encoder {
-    Encoder::new(Head { id: "msg_1".into(), model: "m".into() }, Some(3))
+    Encoder::new(
+        Head {
+            id: "msg_1".into(),
+            model: "m".into(),
+        },
+        Some(3),
+    )
 }
 
 /// A block, accumulated independently of the encoder.
@@ -77,8 +83,13 @@ fn sum(steps: &[Step]) -> Vec<ExpectedBlock> {
             (Step::Arguments(text), Some(ExpectedBlock::Call(_, all))) => all.push_str(text),
             (Step::Arguments(_), _) => {}
             (Step::Call(name), _) => blocks.push(ExpectedBlock::Call(name.clone(), String::new())),
-            (Step::Text(text) | Step::Reasoning(text) | Step::Signature(text) | Step::Refusal(text), _)
-                if text.is_empty() => {}
+            (
+                Step::Text(text)
+                | Step::Reasoning(text)
+                | Step::Signature(text)
+                | Step::Refusal(text),
+                _,
+            ) if text.is_empty() => {}
             (Step::Text(text), Some(ExpectedBlock::Text(all)))
             | (Step::Refusal(text), Some(ExpectedBlock::Refusal(all))) => {
                 all.push_str(text);
@@ -90,16 +101,21 @@ fn sum(steps: &[Step]) -> Vec<ExpectedBlock> {
             (Step::Text(text), _) => blocks.push(ExpectedBlock::Text(text.clone())),
             (Step::Refusal(text), _) => blocks.push(ExpectedBlock::Refusal(text.clone())),
             (Step::Reasoning(text), _) => blocks.push(ExpectedBlock::Thinking(text.clone(), None)),
-            (Step::Signature(text), _) => blocks.push(ExpectedBlock::Thinking(String::new(), Some(text.clone()))),
+            (Step::Signature(text), _) => {
+                blocks.push(ExpectedBlock::Thinking(String::new(), Some(text.clone())));
+            }
         }
     }
     blocks
 }
 
-/// Returns the content of a message with these blocks. `truncated` is true if the model was truncated in the last one.
+/// Returns the content of a message with these blocks. `truncated` is true if the model was
+/// truncated in the last one.
 fn blocks(expected: &[ExpectedBlock], truncated: bool) -> Value {
     let json = |block: &ExpectedBlock| match block {
-        ExpectedBlock::Text(text) | ExpectedBlock::Refusal(text) => json!({"type": "text", "text": text}),
+        ExpectedBlock::Text(text) | ExpectedBlock::Refusal(text) => {
+            json!({"type": "text", "text": text})
+        }
         ExpectedBlock::Thinking(text, signature) => {
             json!({"type": "thinking", "thinking": text, "signature": signature.clone().unwrap_or_default()})
         }
@@ -108,7 +124,8 @@ fn blocks(expected: &[ExpectedBlock], truncated: bool) -> Value {
         }
     };
     let mut blocks: Vec<Value> = expected.iter().map(json).collect();
-    if let (true, Some(ExpectedBlock::Call(_, text)), Some(last)) = (truncated, expected.last(), blocks.last_mut())
+    if let (true, Some(ExpectedBlock::Call(_, text)), Some(last)) =
+        (truncated, expected.last(), blocks.last_mut())
         && !text.trim().is_empty()
         && serde_json::from_str::<Object>(text).is_err()
     {
@@ -122,13 +139,17 @@ fn input(text: &str) -> Value {
     if text.trim().is_empty() {
         return json!({});
     }
-    match serde_json::Deserializer::from_str(text).into_iter::<Object>().next() {
+    match serde_json::Deserializer::from_str(text)
+        .into_iter::<Object>()
+        .next()
+    {
         Some(Ok(input)) => input.into(),
         _ => json!({ "_raw": text }),
     }
 }
 
-/// Returns the content of a message. Inputs with `_raw` are reduced to it: their other fields are unspecified.
+/// Returns the content of a message. Inputs with `_raw` are reduced to it: their other fields are
+/// unspecified.
 fn content(message: &Message) -> Value {
     let mut content = serde_json::to_value(&message.content).unwrap();
     for block in content.as_array_mut().unwrap() {
@@ -239,7 +260,10 @@ fn pieces(arguments: &[&str]) -> Vec<String> {
 
 fn piece_of(event: Event) -> Option<String> {
     match event {
-        Event::BlockDelta(BlockDelta { delta: Delta::InputJson(delta), .. }) => Some(delta.partial_json),
+        Event::BlockDelta(BlockDelta {
+            delta: Delta::InputJson(delta),
+            ..
+        }) => Some(delta.partial_json),
         _ => None,
     }
 }
@@ -251,7 +275,10 @@ fn arguments_are_emitted_as_they_arrive() {
     for piece in ["{\"ci", "ty\":", " \"Os", "lo\"}"] {
         out.clear();
         encoder.arguments(piece, &mut out);
-        assert_eq!(out.drain(..).map(piece_of).collect::<Vec<_>>(), [Some(piece.to_owned())]);
+        assert_eq!(
+            out.drain(..).map(piece_of).collect::<Vec<_>>(),
+            [Some(piece.to_owned())]
+        );
     }
     assert_eq!(pieces(&["", "  ", "\n"]), [""; 0]);
     assert_eq!(pieces(&[" ", "", "{", "}"]), [" {", "}"]);
@@ -260,12 +287,23 @@ fn arguments_are_emitted_as_they_arrive() {
 #[test]
 fn arguments_that_are_no_object_become_one() {
     assert_eq!(pieces(&["[1", "]"]), [r#"{"_raw":"[1]"}"#]);
-    assert_eq!(pieces(&["{\"a\":1, b", "c\""]), [r#"{"a":1, "#, r#""_raw":"{\"a\":1, bc\""}"#]);
-    assert_eq!(pieces(&["{\"a\":\"x"]), [r#"{"a":"x"#, r#"","_raw":"{\"a\":\"x"}"#]);
-    assert_eq!(pieces(&["{}", "}", " {}"]), ["{}"], "text after a complete object is discarded");
+    assert_eq!(
+        pieces(&["{\"a\":1, b", "c\""]),
+        [r#"{"a":1, "#, r#""_raw":"{\"a\":1, bc\""}"#]
+    );
+    assert_eq!(
+        pieces(&["{\"a\":\"x"]),
+        [r#"{"a":"x"#, r#"","_raw":"{\"a\":\"x"}"#]
+    );
+    assert_eq!(
+        pieces(&["{}", "}", " {}"]),
+        ["{}"],
+        "text after a complete object is discarded"
+    );
 }
 
-/// A lone surrogate and a number out of range are JSON by its grammar, but have no value: the stream is complete.
+/// A lone surrogate and a number out of range are JSON by its grammar, but have no value: the
+/// stream is complete.
 #[test]
 fn arguments_that_are_no_value_are_kept_as_they_were_written() {
     for written in [r#"{"a":"\ud83d"}"#, r#"{"a":1e400}"#] {
@@ -275,7 +313,11 @@ fn arguments_that_are_no_value_are_kept_as_they_were_written() {
             encoder.arguments(&written[..at], &mut out);
             encoder.arguments(&written[at..], &mut out);
             encoder.finish(StopReason::ToolUse, None, None, &mut out);
-            assert_eq!(content(&fold(&out).unwrap())[0]["input"], json!({ "_raw": written }), "split at {at}");
+            assert_eq!(
+                content(&fold(&out).unwrap())[0]["input"],
+                json!({ "_raw": written }),
+                "split at {at}"
+            );
         }
     }
 }
@@ -283,7 +325,12 @@ fn arguments_that_are_no_value_are_kept_as_they_were_written() {
 #[test]
 fn a_stop_sequence_is_reported_when_it_is_the_reason() {
     let (mut encoder, mut out) = (encoder(), Vec::new());
-    encoder.finish(StopReason::StopSequence, Some("END".to_owned()), None, &mut out);
+    encoder.finish(
+        StopReason::StopSequence,
+        Some("END".to_owned()),
+        None,
+        &mut out,
+    );
     assert_eq!(fold(&out).unwrap().stop_sequence.as_deref(), Some("END"));
 }
 
@@ -292,10 +339,16 @@ fn reasoning_without_a_signature_is_written_with_an_empty_one() {
     let (mut encoder, mut out) = (encoder(), Vec::new());
     encoder.reasoning("Hm.", &mut out);
     encoder.text("Ha.", &mut out);
-    let signatures = out.iter().filter(|event| event.data().contains(r#"{"type":"signature_delta","signature":""}"#));
+    let signatures = out.iter().filter(|event| {
+        event
+            .data()
+            .contains(r#"{"type":"signature_delta","signature":""}"#)
+    });
     assert_eq!(signatures.count(), 1);
     encoder.finish(StopReason::EndTurn, None, None, &mut out);
-    assert!(matches!(&fold(&out).unwrap().content[0], Block::Thinking(block) if block.signature.is_empty()));
+    assert!(
+        matches!(&fold(&out).unwrap().content[0], Block::Thinking(block) if block.signature.is_empty())
+    );
 }
 
 fn requests() -> Vec<Value> {

@@ -1,6 +1,9 @@
 //! Tests of the protocol against its fixtures, and laws that hold for any input.
 
-#![allow(clippy::unwrap_used, reason = "test helpers panic at the point of failure")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "test helpers panic at the point of failure"
+)]
 
 mod errors;
 mod fixtures;
@@ -12,7 +15,9 @@ use sluicegate_messages::{Event, Fold, Message, StreamError};
 
 /// Parses the events of a stream.
 fn events(stream: &str) -> Vec<Event> {
-    let data = stream.split("\n\n").filter_map(|block| block.split_once("\ndata: "));
+    let data = stream
+        .split("\n\n")
+        .filter_map(|block| block.split_once("\ndata: "));
     data.map(|(_, data)| Event::read(data).unwrap()).collect()
 }
 

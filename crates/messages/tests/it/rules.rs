@@ -15,17 +15,28 @@ fn request(change: Value) -> Value {
 #[track_caller]
 fn refused(change: Value, code: &str, param: &str) {
     let body = request(change).to_string();
-    let found = Request::read(body.as_bytes()).and_then(|request| request.validate(&Rules::default()));
+    let found =
+        Request::read(body.as_bytes()).and_then(|request| request.validate(&Rules::default()));
     let error = refusal(found.unwrap_err());
-    assert_eq!((error.code, error.param.as_deref().unwrap_or_default()), (code, param), "{}", error.message);
+    assert_eq!(
+        (error.code, error.param.as_deref().unwrap_or_default()),
+        (code, param),
+        "{}",
+        error.message
+    );
     let problem = error.message.strip_prefix(&format!("{param}: ")).unwrap();
-    assert!(!problem.contains(&format!("{param}:")) && !problem.ends_with('.'), "{}", error.message);
+    assert!(
+        !problem.contains(&format!("{param}:")) && !problem.ends_with('.'),
+        "{}",
+        error.message
+    );
 }
 
 #[track_caller]
 fn accepted(change: Value) {
     let body = request(change).to_string();
-    let request = Request::read(body.as_bytes()).and_then(|request| request.validate(&Rules::default()));
+    let request =
+        Request::read(body.as_bytes()).and_then(|request| request.validate(&Rules::default()));
     assert!(request.is_ok(), "{:?}", request.err());
 }
 
@@ -34,38 +45,76 @@ fn fields_out_of_range_are_refused_by_name() {
     refused(json!({"model": ""}), "invalid_value", "model");
     refused(json!({"model": null}), "invalid_type", "model");
     refused(json!({"messages": []}), "empty_array", "messages");
-    refused(json!({"max_tokens": null}), "missing_required_parameter", "max_tokens");
-    refused(json!({"max_tokens": 0}), "integer_below_min_value", "max_tokens");
+    refused(
+        json!({"max_tokens": null}),
+        "missing_required_parameter",
+        "max_tokens",
+    );
+    refused(
+        json!({"max_tokens": 0}),
+        "integer_below_min_value",
+        "max_tokens",
+    );
     refused(json!({"max_tokens": true}), "invalid_type", "max_tokens");
     refused(json!({"temperature": 1.1}), "invalid_value", "temperature");
     refused(json!({"top_p": -0.1}), "invalid_value", "top_p");
     refused(json!({"top_k": -1}), "integer_below_min_value", "top_k");
-    refused(json!({"stop_sequences": "END"}), "invalid_type", "stop_sequences");
+    refused(
+        json!({"stop_sequences": "END"}),
+        "invalid_type",
+        "stop_sequences",
+    );
     refused(json!({"stream": "true"}), "invalid_type", "stream");
-    refused(json!({"thinking": {"type": "enabled"}}), "missing_required_parameter", "thinking.budget_tokens");
+    refused(
+        json!({"thinking": {"type": "enabled"}}),
+        "missing_required_parameter",
+        "thinking.budget_tokens",
+    );
     refused(
         json!({"thinking": {"type": "enabled", "budget_tokens": 1023}}),
         "integer_below_min_value",
         "thinking.budget_tokens",
     );
-    refused(json!({"thinking": {"type": "hard"}}), "invalid_value", "thinking.type");
-    refused(json!({"thinking": {"type": "adaptive", "display": "all"}}), "invalid_value", "thinking.display");
-    refused(json!({"output_config": {"effort": "huge"}}), "invalid_value", "output_config.effort");
-    refused(json!({"output_config": {"format": {"type": "xml"}}}), "invalid_value", "output_config.format.type");
+    refused(
+        json!({"thinking": {"type": "hard"}}),
+        "invalid_value",
+        "thinking.type",
+    );
+    refused(
+        json!({"thinking": {"type": "adaptive", "display": "all"}}),
+        "invalid_value",
+        "thinking.display",
+    );
+    refused(
+        json!({"output_config": {"effort": "huge"}}),
+        "invalid_value",
+        "output_config.effort",
+    );
+    refused(
+        json!({"output_config": {"format": {"type": "xml"}}}),
+        "invalid_value",
+        "output_config.format.type",
+    );
     refused(
         json!({"output_config": {"format": {"type": "json_schema", "schema": []}}}),
         "invalid_value",
         "output_config.format.schema",
     );
-    accepted(json!({"max_tokens": 64.0, "thinking": {"type": "enabled", "budget_tokens": 2048.0}, "stream": null}));
-    accepted(json!({"output_config": {"effort": "xhigh"}, "service_tier": "auto", "metadata": {"user_id": null}}));
+    accepted(
+        json!({"max_tokens": 64.0, "thinking": {"type": "enabled", "budget_tokens": 2048.0}, "stream": null}),
+    );
+    accepted(
+        json!({"output_config": {"effort": "xhigh"}, "service_tier": "auto", "metadata": {"user_id": null}}),
+    );
 }
 
 #[test]
 fn a_model_may_bend_the_least_cap() {
     let mut rules = Rules::default();
     rules.cache_warming = true;
-    let read = |cap: i64| Request::read(request(json!({ "max_tokens": cap })).to_string().as_bytes()).unwrap();
+    let read = |cap: i64| {
+        Request::read(request(json!({ "max_tokens": cap })).to_string().as_bytes()).unwrap()
+    };
     assert!(read(0).validate(&rules).is_ok());
     assert!(read(-1).validate(&rules).is_err());
 }
@@ -73,33 +122,88 @@ fn a_model_may_bend_the_least_cap() {
 #[test]
 fn messages_are_held_to_their_roles() {
     let messages = |message: Value| json!({ "messages": [message] });
-    refused(messages(json!({"role": "tool", "content": ""})), "invalid_value", "messages[0].role");
-    refused(messages(json!({"content": ""})), "missing_required_parameter", "messages[0].role");
-    refused(messages(json!({"role": "user"})), "missing_required_parameter", "messages[0].content");
+    refused(
+        messages(json!({"role": "tool", "content": ""})),
+        "invalid_value",
+        "messages[0].role",
+    );
+    refused(
+        messages(json!({"content": ""})),
+        "missing_required_parameter",
+        "messages[0].role",
+    );
+    refused(
+        messages(json!({"role": "user"})),
+        "missing_required_parameter",
+        "messages[0].content",
+    );
     accepted(messages(json!({"role": "system", "content": "Be brief."})));
 
     let block = |role: &str, block: Value| messages(json!({"role": role, "content": [block]}));
     let call = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}});
     let result = json!({"type": "tool_result", "tool_use_id": "toolu_1"});
-    let image = json!({"type": "image", "source": {"type": "url", "url": "https://a.example/x.png"}});
-    refused(block("user", json!({"type": "smell"})), "invalid_value", "messages[0].content[0].type");
-    refused(block("user", call.clone()), "invalid_value", "messages[0].content[0].type");
-    refused(block("assistant", result.clone()), "invalid_value", "messages[0].content[0].type");
-    refused(block("assistant", image.clone()), "invalid_value", "messages[0].content[0].type");
-    refused(block("system", image.clone()), "invalid_value", "messages[0].content[0].type");
-    refused(block("user", json!({"type": "text"})), "missing_required_parameter", "messages[0].content[0].text");
+    let image =
+        json!({"type": "image", "source": {"type": "url", "url": "https://a.example/x.png"}});
+    refused(
+        block("user", json!({"type": "smell"})),
+        "invalid_value",
+        "messages[0].content[0].type",
+    );
+    refused(
+        block("user", call.clone()),
+        "invalid_value",
+        "messages[0].content[0].type",
+    );
+    refused(
+        block("assistant", result.clone()),
+        "invalid_value",
+        "messages[0].content[0].type",
+    );
+    refused(
+        block("assistant", image.clone()),
+        "invalid_value",
+        "messages[0].content[0].type",
+    );
+    refused(
+        block("system", image.clone()),
+        "invalid_value",
+        "messages[0].content[0].type",
+    );
+    refused(
+        block("user", json!({"type": "text"})),
+        "missing_required_parameter",
+        "messages[0].content[0].text",
+    );
     let broken = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": "{}"});
-    refused(block("assistant", broken), "invalid_value", "messages[0].content[0].input");
+    refused(
+        block("assistant", broken),
+        "invalid_value",
+        "messages[0].content[0].input",
+    );
     accepted(block("assistant", call));
     accepted(block("user", result.clone()));
-    accepted(block("user", json!({"type": "web_search_tool_result", "tool_use_id": "t", "content": []})));
-    accepted(block("assistant", json!({"type": "server_tool_use", "id": "t", "name": "f", "input": {}})));
+    accepted(block(
+        "user",
+        json!({"type": "web_search_tool_result", "tool_use_id": "t", "content": []}),
+    ));
+    accepted(block(
+        "assistant",
+        json!({"type": "server_tool_use", "id": "t", "name": "f", "input": {}}),
+    ));
 
     let late = json!({"role": "user", "content": [{"type": "text", "text": "And?"}, result]});
     refused(messages(late), "invalid_value", "messages[0].content[1]");
     let nested = json!({"type": "tool_result", "tool_use_id": "t", "content": [image, {"type": "thinking"}]});
-    refused(block("user", nested), "missing_required_parameter", "messages[0].content[0].content[1].thinking");
-    refused(json!({"system": [{"type": "smell"}]}), "invalid_value", "system[0].type");
+    refused(
+        block("user", nested),
+        "missing_required_parameter",
+        "messages[0].content[0].content[1].thinking",
+    );
+    refused(
+        json!({"system": [{"type": "smell"}]}),
+        "invalid_value",
+        "system[0].type",
+    );
 }
 
 #[test]
@@ -108,47 +212,121 @@ fn pictures_and_documents_are_held_to_their_sources() {
     let place = |member: &str| format!("messages[0].content[0].source.{member}");
     let data = |media_type: &str, data: &str| json!({"type": "base64", "media_type": media_type, "data": data});
     for text in ["", "aGk", "a?=="] {
-        refused(block("image", data("image/png", text)), "invalid_value", &place("data"));
+        refused(
+            block("image", data("image/png", text)),
+            "invalid_value",
+            &place("data"),
+        );
     }
-    refused(block("image", data("image/bmp", "aGk=")), "invalid_value", &place("media_type"));
-    refused(block("document", data("image/png", "aGk=")), "invalid_value", &place("media_type"));
-    for url in ["http://a.example/x.png", "https://", "data:image/png;base64,aGk=", ""] {
-        refused(block("image", json!({"type": "url", "url": url})), "invalid_value", &place("url"));
+    refused(
+        block("image", data("image/bmp", "aGk=")),
+        "invalid_value",
+        &place("media_type"),
+    );
+    refused(
+        block("document", data("image/png", "aGk=")),
+        "invalid_value",
+        &place("media_type"),
+    );
+    for url in [
+        "http://a.example/x.png",
+        "https://",
+        "data:image/png;base64,aGk=",
+        "",
+    ] {
+        refused(
+            block("image", json!({"type": "url", "url": url})),
+            "invalid_value",
+            &place("url"),
+        );
     }
     for kind in ["image", "document"] {
         let file = json!({"type": "file", "file_id": "f"});
         refused(block(kind, file), "unsupported_parameter", &place("type"));
-        refused(block(kind, json!({"type": "ftp"})), "invalid_value", &place("type"));
+        refused(
+            block(kind, json!({"type": "ftp"})),
+            "invalid_value",
+            &place("type"),
+        );
     }
-    refused(block("image", json!({"type": "content", "content": "x"})), "invalid_value", &place("type"));
+    refused(
+        block("image", json!({"type": "content", "content": "x"})),
+        "invalid_value",
+        &place("type"),
+    );
     accepted(block("image", data("image/webp", "aGk=")));
     accepted(block("document", data("application/pdf", "aGk=")));
-    accepted(block("document", json!({"type": "text", "media_type": "text/plain", "data": "x"})));
-    accepted(block("document", json!({"type": "content", "content": [{"type": "text", "text": "x"}]})));
+    accepted(block(
+        "document",
+        json!({"type": "text", "media_type": "text/plain", "data": "x"}),
+    ));
+    accepted(block(
+        "document",
+        json!({"type": "content", "content": [{"type": "text", "text": "x"}]}),
+    ));
 }
 
 #[test]
 fn tools_and_choices_are_held_to_their_shapes() {
     let named = |name: &str| json!({"name": name, "input_schema": {"type": "object"}});
     let chosen = |choice: Value| json!({"tools": [named("f")], "tool_choice": choice});
-    refused(json!({"tools": [named("a b")]}), "invalid_value", "tools[0].name");
-    refused(json!({"tools": [named(&"a".repeat(129))]}), "invalid_value", "tools[0].name");
-    refused(json!({"tools": [{"name": "f"}]}), "missing_required_parameter", "tools[0].input_schema");
-    refused(json!({"tools": [{"name": "f", "input_schema": true}]}), "invalid_value", "tools[0].input_schema");
-    refused(chosen(json!({"type": "tool", "name": "g"})), "invalid_value", "tool_choice.name");
-    refused(chosen(json!({"type": "required"})), "invalid_value", "tool_choice.type");
+    refused(
+        json!({"tools": [named("a b")]}),
+        "invalid_value",
+        "tools[0].name",
+    );
+    refused(
+        json!({"tools": [named(&"a".repeat(129))]}),
+        "invalid_value",
+        "tools[0].name",
+    );
+    refused(
+        json!({"tools": [{"name": "f"}]}),
+        "missing_required_parameter",
+        "tools[0].input_schema",
+    );
+    refused(
+        json!({"tools": [{"name": "f", "input_schema": true}]}),
+        "invalid_value",
+        "tools[0].input_schema",
+    );
+    refused(
+        chosen(json!({"type": "tool", "name": "g"})),
+        "invalid_value",
+        "tool_choice.name",
+    );
+    refused(
+        chosen(json!({"type": "required"})),
+        "invalid_value",
+        "tool_choice.type",
+    );
     refused(chosen(json!("auto")), "invalid_type", "tool_choice");
-    refused(json!({"tool_choice": {"type": "any"}}), "invalid_value", "tool_choice");
+    refused(
+        json!({"tool_choice": {"type": "any"}}),
+        "invalid_value",
+        "tool_choice",
+    );
     accepted(json!({"tools": [{"type": "custom", "name": "f", "input_schema": {}}]}));
     accepted(json!({"tools": [{"type": null, "name": "f", "input_schema": {}}]}));
     let server = json!({"type": "web_search_20250305", "name": "web_search"});
     accepted(json!({"tools": [server], "tool_choice": {"type": "tool", "name": "web_search"}}));
-    accepted(chosen(json!({"type": "none", "disable_parallel_tool_use": null})));
+    accepted(chosen(
+        json!({"type": "none", "disable_parallel_tool_use": null}),
+    ));
 }
 
 #[test]
 fn a_count_is_held_to_the_rules_of_its_prompt_alone() {
-    let read = |change: Value| Request::read(request(change).to_string().as_bytes()).unwrap().validate_for_count();
+    let read = |change: Value| {
+        Request::read(request(change).to_string().as_bytes())
+            .unwrap()
+            .validate_for_count()
+    };
     assert!(read(json!({"max_tokens": 0, "temperature": 7})).is_ok());
-    assert_eq!(read(json!({"model": "", "messages": []})).unwrap_err().len(), 2);
+    assert_eq!(
+        read(json!({"model": "", "messages": []}))
+            .unwrap_err()
+            .len(),
+        2
+    );
 }

@@ -6,7 +6,8 @@ use crate::request::{Format, PlainFormat, ReasoningOptions, Request, TextOptions
 use crate::response::{Response, free_choice, one, parallel_by_default, standard_tier};
 use crate::status::Status;
 
-/// The fields that a response repeats from its request, and the request's options that affect the stream.
+/// The fields that a response repeats from its request, and the request's options that affect the
+/// stream.
 #[derive(Clone, Debug)]
 pub struct Echo {
     /// The initial response, without the fields of `Head`.
@@ -25,7 +26,10 @@ impl Echo {
     pub fn of(request: &Request) -> Self {
         Self {
             blank: blank(request),
-            offers_tools: request.tools.as_ref().is_some_and(|tools| !tools.is_empty()),
+            offers_tools: request
+                .tools
+                .as_ref()
+                .is_some_and(|tools| !tools.is_empty()),
             pad_deltas: request.includes_obfuscation(),
             include_encrypted: request.includes(Request::ENCRYPTED_REASONING),
         }
@@ -56,7 +60,9 @@ fn blank(request: &Request) -> Response {
         metadata: request.metadata.clone().unwrap_or_default(),
         model: String::new(),
         output: Vec::new(),
-        parallel_tool_calls: request.parallel_tool_calls.unwrap_or_else(parallel_by_default),
+        parallel_tool_calls: request
+            .parallel_tool_calls
+            .unwrap_or_else(parallel_by_default),
         presence_penalty: request.presence_penalty.unwrap_or_default(),
         previous_response_id: None,
         prompt_cache_key: request.prompt_cache_key.clone(),
@@ -78,12 +84,20 @@ fn blank(request: &Request) -> Response {
 }
 
 fn reasoning(options: Option<&ReasoningOptions>) -> ReasoningOptions {
-    let Some(options) = options else { return ReasoningOptions::default() };
-    ReasoningOptions { summary: options.summary().cloned(), generate_summary: None, ..options.clone() }
+    let Some(options) = options else {
+        return ReasoningOptions::default();
+    };
+    ReasoningOptions {
+        summary: options.summary().cloned(),
+        generate_summary: None,
+        ..options.clone()
+    }
 }
 
 fn text(options: Option<&TextOptions>) -> TextOptions {
     let mut options = options.cloned().unwrap_or_default();
-    options.format.get_or_insert_with(|| Format::Text(PlainFormat::default()));
+    options
+        .format
+        .get_or_insert_with(|| Format::Text(PlainFormat::default()));
     options
 }

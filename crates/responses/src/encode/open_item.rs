@@ -22,9 +22,10 @@ impl OpenItem {
     /// Returns true if a message part of that kind is open.
     pub(super) fn is_in_part(&self, kind: &str) -> bool {
         match &self.item {
-            OutputItem::Message(message) if self.in_part => {
-                message.content.last().is_some_and(|part| part.kind() == kind)
-            }
+            OutputItem::Message(message) if self.in_part => message
+                .content
+                .last()
+                .is_some_and(|part| part.kind() == kind),
             _ => false,
         }
     }

@@ -1,8 +1,8 @@
 //! Builds the events that belong to one position of the stream.
 
 use crate::event::{
-    ArgumentsDelta, ArgumentsDone, Event, ItemEvent, PartEvent, RefusalDelta, RefusalDone, SummaryPartEvent,
-    SummaryTextDelta, SummaryTextDone, TextDelta, TextDone,
+    ArgumentsDelta, ArgumentsDone, Event, ItemEvent, PartEvent, RefusalDelta, RefusalDone,
+    SummaryPartEvent, SummaryTextDelta, SummaryTextDone, TextDelta, TextDone,
 };
 use crate::request::ReasoningPart;
 use crate::response::{OutputItem, OutputPart};
@@ -34,18 +34,28 @@ impl Place {
 
     pub(super) fn text_delta(self, delta: &str) -> Event {
         let obfuscation = self.padding(delta);
-        let new = |number, item, output, part, text| TextDelta::new(number, item, output, part, text, Vec::new());
-        Event::OutputTextDelta(TextDelta { obfuscation, ..self.of_part(new, delta.to_owned()) })
+        let new = |number, item, output, part, text| {
+            TextDelta::new(number, item, output, part, text, Vec::new())
+        };
+        Event::OutputTextDelta(TextDelta {
+            obfuscation,
+            ..self.of_part(new, delta.to_owned())
+        })
     }
 
     pub(super) fn text_done(self, text: &str) -> Event {
-        let new = |number, item, output, part, text| TextDone::new(number, item, output, part, text, Vec::new());
+        let new = |number, item, output, part, text| {
+            TextDone::new(number, item, output, part, text, Vec::new())
+        };
         Event::OutputTextDone(self.of_part(new, text.to_owned()))
     }
 
     pub(super) fn refusal_delta(self, delta: &str) -> Event {
         let obfuscation = self.padding(delta);
-        Event::RefusalDelta(RefusalDelta { obfuscation, ..self.of_part(RefusalDelta::new, delta.to_owned()) })
+        Event::RefusalDelta(RefusalDelta {
+            obfuscation,
+            ..self.of_part(RefusalDelta::new, delta.to_owned())
+        })
     }
 
     pub(super) fn refusal_done(self, refusal: &str) -> Event {
@@ -55,7 +65,10 @@ impl Place {
     pub(super) fn summary_delta(self, delta: &str) -> Event {
         let obfuscation = self.padding(delta);
         let event = self.of_part(SummaryTextDelta::new, delta.to_owned());
-        Event::SummaryTextDelta(SummaryTextDelta { obfuscation, ..event })
+        Event::SummaryTextDelta(SummaryTextDelta {
+            obfuscation,
+            ..event
+        })
     }
 
     pub(super) fn summary_done(self, text: &str) -> Event {
@@ -64,18 +77,40 @@ impl Place {
 
     pub(super) fn arguments_delta(self, delta: &str) -> Event {
         let obfuscation = self.padding(delta);
-        let event = ArgumentsDelta::new(self.sequence_number, self.item_id, self.output_index, delta.to_owned());
-        Event::ArgumentsDelta(ArgumentsDelta { obfuscation, ..event })
+        let event = ArgumentsDelta::new(
+            self.sequence_number,
+            self.item_id,
+            self.output_index,
+            delta.to_owned(),
+        );
+        Event::ArgumentsDelta(ArgumentsDelta {
+            obfuscation,
+            ..event
+        })
     }
 
     pub(super) fn arguments_done(self, name: String, arguments: String) -> Event {
-        let event = ArgumentsDone::new(self.sequence_number, self.item_id, self.output_index, arguments);
-        Event::ArgumentsDone(ArgumentsDone { name: Some(name), ..event })
+        let event = ArgumentsDone::new(
+            self.sequence_number,
+            self.item_id,
+            self.output_index,
+            arguments,
+        );
+        Event::ArgumentsDone(ArgumentsDone {
+            name: Some(name),
+            ..event
+        })
     }
 
     /// Builds an event of the last part from its position and its content.
     fn of_part<T, E>(self, new: impl FnOnce(u64, String, u32, u32, T) -> E, content: T) -> E {
-        new(self.sequence_number, self.item_id, self.output_index, self.part_index, content)
+        new(
+            self.sequence_number,
+            self.item_id,
+            self.output_index,
+            self.part_index,
+            content,
+        )
     }
 
     /// Returns the padding that rounds a delta up to whole blocks.

@@ -100,7 +100,8 @@ wire::open_structs! {
         pub summary: Vec<ReasoningPart>,
         /// The reasoning text. Accepted from upstreams, never emitted by the encoder.
         pub content: Option<Vec<ReasoningPart>>,
-        /// Encrypted, opaque reasoning content. Sent back in a later turn, it restores the reasoning for the model.
+        /// Encrypted, opaque reasoning content. Sent back in a later turn, it restores the
+        /// reasoning for the model.
         pub encrypted_content: Option<String>,
     }
 }

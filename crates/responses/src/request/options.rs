@@ -16,7 +16,11 @@ wire::open_structs! {
 
 impl Default for TextOptions {
     fn default() -> Self {
-        Self { format: Some(Format::Text(PlainFormat::default())), verbosity: None, extra: Object::new() }
+        Self {
+            format: Some(Format::Text(PlainFormat::default())),
+            verbosity: None,
+            extra: Object::new(),
+        }
     }
 }
 
@@ -63,8 +67,8 @@ wire::open_enum! {
     }
 }
 
-/// Controls the model's reasoning. `effort` and `summary` are always serialized, as null if absent: responses must have
-/// both.
+/// Controls the model's reasoning. `effort` and `summary` are always serialized, as null if absent:
+/// responses must have both.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ReasoningOptions {

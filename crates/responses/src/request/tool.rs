@@ -15,8 +15,8 @@ wire::tagged! {
 
 /// A function that the model may call.
 ///
-/// The Chat Completions form, with all fields nested in `function`, is accepted too. All fields are always serialized,
-/// as null if absent: responses must have them.
+/// The Chat Completions form, with all fields nested in `function`, is accepted too. All fields are
+/// always serialized, as null if absent: responses must have them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "FunctionToolForm")]
 #[non_exhaustive]
@@ -38,7 +38,13 @@ impl FunctionTool {
     /// Creates a tool that has only a name.
     #[must_use]
     pub fn new(name: String) -> Self {
-        Self { name, description: None, parameters: None, strict: None, extra: Object::new() }
+        Self {
+            name,
+            description: None,
+            parameters: None,
+            strict: None,
+            extra: Object::new(),
+        }
     }
 }
 
@@ -72,9 +78,22 @@ impl TryFrom<FunctionToolForm> for FunctionTool {
     type Error = &'static str;
 
     fn try_from(form: FunctionToolForm) -> Result<Self, Self::Error> {
-        let FunctionToolForm { name, description, parameters, strict, function, mut extra } = form;
+        let FunctionToolForm {
+            name,
+            description,
+            parameters,
+            strict,
+            function,
+            mut extra,
+        } = form;
         match (name, function) {
-            (Some(name), _) => Ok(Self { name, description, parameters, strict, extra }),
+            (Some(name), _) => Ok(Self {
+                name,
+                description,
+                parameters,
+                strict,
+                extra,
+            }),
             (None, Some(function)) => {
                 extra.extend(function.extra);
                 Ok(Self {
@@ -137,12 +156,19 @@ impl TryFrom<FunctionChoiceForm> for FunctionChoice {
     type Error = &'static str;
 
     fn try_from(form: FunctionChoiceForm) -> Result<Self, Self::Error> {
-        let FunctionChoiceForm { name, function, mut extra } = form;
+        let FunctionChoiceForm {
+            name,
+            function,
+            mut extra,
+        } = form;
         match (name, function) {
             (Some(name), _) => Ok(Self { name, extra }),
             (None, Some(function)) => {
                 extra.extend(function.extra);
-                Ok(Self { name: function.name, extra })
+                Ok(Self {
+                    name: function.name,
+                    extra,
+                })
             }
             (None, None) => Err("missing field `name`"),
         }

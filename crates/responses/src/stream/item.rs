@@ -37,7 +37,10 @@ impl OpenItem {
             OutputItem::FunctionCall(_) => Text::Open,
             _ => Text::None,
         };
-        Ok(Self { item: item.clone(), text })
+        Ok(Self {
+            item: item.clone(),
+            text,
+        })
     }
 
     pub(super) fn id(&self) -> &str {
@@ -51,10 +54,14 @@ impl OpenItem {
             Event::ContentPartDone(event) => return self.finish_part(event),
             Event::SummaryPartAdded(event) => return self.add_summary(event),
             Event::SummaryPartDone(event) => return self.finish_summary(event),
-            Event::OutputTextDelta(event) => self.output_text(event.content_index)?.push_str(&event.delta),
+            Event::OutputTextDelta(event) => self
+                .output_text(event.content_index)?
+                .push_str(&event.delta),
             Event::RefusalDelta(event) => self.refusal(event.content_index)?.push_str(&event.delta),
             Event::ArgumentsDelta(event) => self.arguments()?.push_str(&event.delta),
-            Event::SummaryTextDelta(event) => self.summary(event.summary_index)?.push_str(&event.delta),
+            Event::SummaryTextDelta(event) => {
+                self.summary(event.summary_index)?.push_str(&event.delta);
+            }
             Event::OutputTextAnnotationAdded(event) => drop(self.output_text(event.content_index)?),
             Event::OutputTextDone(event) => {
                 self.complete_text(&event.text, |item| item.output_text(event.content_index))?;
@@ -95,8 +102,11 @@ impl OpenItem {
     }
 
     fn add_part(&mut self, event: &PartEvent) -> Result<(), Offence> {
-        let OutputItem::Message(message) = &mut self.item else { return Err(Offence::Part) };
-        let follows = self.text == Text::None && event.content_index as usize == message.content.len();
+        let OutputItem::Message(message) = &mut self.item else {
+            return Err(Offence::Part);
+        };
+        let follows =
+            self.text == Text::None && event.content_index as usize == message.content.len();
         if !follows || text_of(&event.part) != Some("") {
             return Err(Offence::Part);
         }
@@ -106,9 +116,16 @@ impl OpenItem {
     }
 
     fn finish_part(&mut self, event: &PartEvent) -> Result<(), Offence> {
-        let OutputItem::Message(message) = &self.item else { return Err(Offence::Part) };
-        let last = message.content.last().filter(|_| event.content_index as usize + 1 == message.content.len());
-        let last = last.filter(|_| self.text == Text::Complete).ok_or(Offence::Part)?;
+        let OutputItem::Message(message) = &self.item else {
+            return Err(Offence::Part);
+        };
+        let last = message
+            .content
+            .last()
+            .filter(|_| event.content_index as usize + 1 == message.content.len());
+        let last = last
+            .filter(|_| self.text == Text::Complete)
+            .ok_or(Offence::Part)?;
         if !same_part(last, &event.part) {
             return Err(Offence::Text);
         }
@@ -117,8 +134,11 @@ impl OpenItem {
     }
 
     fn add_summary(&mut self, event: &SummaryPartEvent) -> Result<(), Offence> {
-        let OutputItem::Reasoning(reasoning) = &mut self.item else { return Err(Offence::Part) };
-        let follows = self.text == Text::None && event.summary_index as usize == reasoning.summary.len();
+        let OutputItem::Reasoning(reasoning) = &mut self.item else {
+            return Err(Offence::Part);
+        };
+        let follows =
+            self.text == Text::None && event.summary_index as usize == reasoning.summary.len();
         if !follows || summary_of(&event.part) != Some("") {
             return Err(Offence::Part);
         }
@@ -128,9 +148,16 @@ impl OpenItem {
     }
 
     fn finish_summary(&mut self, event: &SummaryPartEvent) -> Result<(), Offence> {
-        let OutputItem::Reasoning(reasoning) = &self.item else { return Err(Offence::Part) };
-        let last = reasoning.summary.last().filter(|_| event.summary_index as usize + 1 == reasoning.summary.len());
-        let last = last.filter(|_| self.text == Text::Complete).ok_or(Offence::Part)?;
+        let OutputItem::Reasoning(reasoning) = &self.item else {
+            return Err(Offence::Part);
+        };
+        let last = reasoning
+            .summary
+            .last()
+            .filter(|_| event.summary_index as usize + 1 == reasoning.summary.len());
+        let last = last
+            .filter(|_| self.text == Text::Complete)
+            .ok_or(Offence::Part)?;
         if summary_of(last) != summary_of(&event.part) {
             return Err(Offence::Text);
         }
@@ -155,14 +182,22 @@ impl OpenItem {
     }
 
     fn open_part(&mut self, index: u32) -> Result<&mut OutputPart, Offence> {
-        let OutputItem::Message(message) = &mut self.item else { return Err(Offence::Stray) };
+        let OutputItem::Message(message) = &mut self.item else {
+            return Err(Offence::Stray);
+        };
         let is_last = self.text == Text::Open && index as usize + 1 == message.content.len();
-        message.content.last_mut().filter(|_| is_last).ok_or(Offence::Stray)
+        message
+            .content
+            .last_mut()
+            .filter(|_| is_last)
+            .ok_or(Offence::Stray)
     }
 
     /// The text of the open part of a reasoning summary.
     fn summary(&mut self, index: u32) -> Result<&mut String, Offence> {
-        let OutputItem::Reasoning(reasoning) = &mut self.item else { return Err(Offence::Stray) };
+        let OutputItem::Reasoning(reasoning) = &mut self.item else {
+            return Err(Offence::Stray);
+        };
         let is_last = self.text == Text::Open && index as usize + 1 == reasoning.summary.len();
         match reasoning.summary.last_mut().filter(|_| is_last) {
             Some(ReasoningPart::Summary(part)) => Ok(&mut part.text),
@@ -227,18 +262,23 @@ pub(super) fn same_identity(one: &OutputItem, other: &OutputItem) -> bool {
     same_call && one.id() == other.id() && one.kind() == other.kind()
 }
 
-/// Returns true if two items of the same identity have the same content. Annotations, phase and encrypted content are
-/// not compared.
+/// Returns true if two items of the same identity have the same content. Annotations, phase and
+/// encrypted content are not compared.
 pub(super) fn same_content(one: &OutputItem, other: &OutputItem) -> bool {
     match (one, other) {
         (OutputItem::Message(one), OutputItem::Message(other)) => {
             let parts = one.content.iter().zip(&other.content);
-            one.content.len() == other.content.len() && parts.into_iter().all(|(one, other)| same_part(one, other))
+            one.content.len() == other.content.len()
+                && parts.into_iter().all(|(one, other)| same_part(one, other))
         }
-        (OutputItem::FunctionCall(one), OutputItem::FunctionCall(other)) => one.arguments == other.arguments,
-        (OutputItem::Reasoning(one), OutputItem::Reasoning(other)) => {
-            one.summary.iter().map(summary_of).eq(other.summary.iter().map(summary_of))
+        (OutputItem::FunctionCall(one), OutputItem::FunctionCall(other)) => {
+            one.arguments == other.arguments
         }
+        (OutputItem::Reasoning(one), OutputItem::Reasoning(other)) => one
+            .summary
+            .iter()
+            .map(summary_of)
+            .eq(other.summary.iter().map(summary_of)),
         _ => true,
     }
 }

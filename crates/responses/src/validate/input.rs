@@ -5,13 +5,26 @@ use std::collections::HashSet;
 use wire::{Code, DataUrl, Object, Path, Problem, TextOr, Violations, check_image_url};
 
 use super::Rules;
-use crate::request::{FilePart, FunctionCallOutput, ImagePart, Item, Message, Part, ReasoningPart, Role};
+use crate::request::{
+    FilePart, FunctionCallOutput, ImagePart, Item, Message, Part, ReasoningPart, Role,
+};
 
-pub(super) fn check_input(input: &TextOr<Item>, rules: &Rules, path: &Path<'_>, found: &mut Violations) {
+pub(super) fn check_input(
+    input: &TextOr<Item>,
+    rules: &Rules,
+    path: &Path<'_>,
+    found: &mut Violations,
+) {
     match input {
         TextOr::Text(_) if rules.string_input => {}
         TextOr::Text(_) => {
-            found.add(path, Problem::Type { expected: "an array of objects".to_owned(), found: "a string" });
+            found.add(
+                path,
+                Problem::Type {
+                    expected: "an array of objects".to_owned(),
+                    found: "a string",
+                },
+            );
         }
         TextOr::List(items) if items.is_empty() => found.add(path, Problem::EmptyArray),
         TextOr::List(items) => check_items(items, path, found),
@@ -26,7 +39,9 @@ fn check_items(items: &[Item], path: &Path<'_>, found: &mut Violations) {
             Item::Message(message) => check_message(message, &path, found),
             Item::FunctionCall(call) => check_call_id(&call.call_id, &path.key("call_id"), found),
             Item::FunctionCallOutput(output) => check_output(output, &calls, &path, found),
-            Item::Reasoning(reasoning) => check_summary(&reasoning.summary, &path.key("summary"), found),
+            Item::Reasoning(reasoning) => {
+                check_summary(&reasoning.summary, &path.key("summary"), found);
+            }
             Item::CustomToolCall(_) | Item::CustomToolCallOutput(_) => {}
             Item::ItemReference(_) => refuse_reference(&path, found),
             Item::Other(members) => check_other(item.kind(), members, &path, found),
@@ -35,7 +50,8 @@ fn check_items(items: &[Item], path: &Path<'_>, found: &mut Violations) {
     }
 }
 
-/// Returns the call id of an item. The results of some hosted tools refer to it just as those of functions do.
+/// Returns the call id of an item. The results of some hosted tools refer to it just as those of
+/// functions do.
 fn call_id(item: &Item) -> Option<&str> {
     match item {
         Item::FunctionCall(call) => Some(&call.call_id),
@@ -46,7 +62,13 @@ fn call_id(item: &Item) -> Option<&str> {
 
 fn check_message(message: &Message, path: &Path<'_>, found: &mut Violations) {
     let accepted: &[&str] = match message.role {
-        Role::User => &["input_text", "input_image", "input_file", "input_audio", "text"],
+        Role::User => &[
+            "input_text",
+            "input_image",
+            "input_file",
+            "input_audio",
+            "text",
+        ],
         Role::System | Role::Developer => &["input_text", "text"],
         Role::Assistant => &["output_text", "refusal", "text"],
         Role::Other(ref word) => return found.unknown_word(&path.key("role"), word, Role::KNOWN),
@@ -56,15 +78,26 @@ fn check_message(message: &Message, path: &Path<'_>, found: &mut Violations) {
 
 fn check_call_id(id: &str, path: &Path<'_>, found: &mut Violations) {
     if id.is_empty() {
-        found.invalid(path, format!("Invalid '{path}': expected the id of a call, but got an empty string."));
+        found.invalid(
+            path,
+            format!("Invalid '{path}': expected the id of a call, but got an empty string."),
+        );
     }
     found.check_text(path, id, MAX_CALL_ID);
 }
 
-fn check_output(output: &FunctionCallOutput, calls: &HashSet<&str>, path: &Path<'_>, found: &mut Violations) {
+fn check_output(
+    output: &FunctionCallOutput,
+    calls: &HashSet<&str>,
+    path: &Path<'_>,
+    found: &mut Violations,
+) {
     let call_id = path.key("call_id");
     if !calls.contains(output.call_id.as_str()) {
-        found.invalid(&call_id, format!("No tool call found for '{call_id}': send the function_call item before it."));
+        found.invalid(
+            &call_id,
+            format!("No tool call found for '{call_id}': send the function_call item before it."),
+        );
     }
     let accepted = ["input_text", "input_image", "input_file", "text"];
     check_parts(&output.output, &accepted, &path.key("output"), found);
@@ -83,7 +116,10 @@ fn check_other(kind: &str, members: &Object, path: &Path<'_>, found: &mut Violat
         "" if members.len() == 2 && members.contains_key("id") => refuse_reference(path, found),
         "" => found.add(
             path,
-            Problem::Type { expected: "an item with a 'type' or a 'role'".to_owned(), found: "an object without them" },
+            Problem::Type {
+                expected: "an item with a 'type' or a 'role'".to_owned(),
+                found: "an object without them",
+            },
         ),
         kind if !is_hosted_item(kind) => found.unknown_word(&path.key("type"), kind, Item::KNOWN),
         _ => {}
@@ -120,7 +156,11 @@ fn check_image(part: &ImagePart, path: &Path<'_>, found: &mut Violations) {
         (Some(address), None) => check_image_url(&url, address, found),
         (None, None) => found.missing(&url),
     }
-    found.check_word(&path.key("detail"), part.detail.as_deref(), &["auto", "low", "high", "original"]);
+    found.check_word(
+        &path.key("detail"),
+        part.detail.as_deref(),
+        &["auto", "low", "high", "original"],
+    );
 }
 
 fn check_file(part: &FilePart, path: &Path<'_>, found: &mut Violations) {
@@ -135,7 +175,10 @@ fn check_file(part: &FilePart, path: &Path<'_>, found: &mut Violations) {
         }
         (None, Some(url)) if !url.starts_with("https://") => {
             let path = path.key("file_url");
-            found.invalid(&path, format!("Invalid '{path}': expected an https:// URL."));
+            found.invalid(
+                &path,
+                format!("Invalid '{path}': expected an https:// URL."),
+            );
         }
         _ => {}
     }
@@ -149,7 +192,10 @@ fn refuse_file_id(path: &Path<'_>, instead: &str, found: &mut Violations) {
 
 /// Returns true for items of hosted tools. Whether they are supported is for the target to decide.
 fn is_hosted_item(kind: &str) -> bool {
-    HOSTED_ITEMS.contains(&kind) || HOSTED_ITEM_FAMILIES.iter().any(|family| kind.starts_with(family))
+    HOSTED_ITEMS.contains(&kind)
+        || HOSTED_ITEM_FAMILIES
+            .iter()
+            .any(|family| kind.starts_with(family))
 }
 
 const MAX_CALL_ID: usize = 64;

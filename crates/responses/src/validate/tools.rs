@@ -30,7 +30,10 @@ pub(super) fn check_tools(request: &Request, found: &mut Violations) {
 fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found: &mut Violations) {
     match choice {
         ToolChoice::Word(ToolMode::Required) if tools.is_empty() => {
-            found.invalid(path, "'tool_choice' is 'required', but there are no 'tools'.");
+            found.invalid(
+                path,
+                "'tool_choice' is 'required', but there are no 'tools'.",
+            );
         }
         ToolChoice::Word(word) => found.check_word(path, Some(word.as_str()), ToolMode::KNOWN),
         ToolChoice::Object(choice) => check_choice(choice, &functions(tools), path, found),
@@ -45,12 +48,20 @@ fn functions(tools: &[Tool]) -> HashSet<&str> {
     functions.collect()
 }
 
-fn check_choice(choice: &ToolChoiceObject, offered: &HashSet<&str>, path: &Path<'_>, found: &mut Violations) {
+fn check_choice(
+    choice: &ToolChoiceObject,
+    offered: &HashSet<&str>,
+    path: &Path<'_>,
+    found: &mut Violations,
+) {
     match choice {
         ToolChoiceObject::Function(choice) => {
             if !offered.contains(choice.name.as_str()) {
                 // Wherever the name is nested, clients look for the top-level field.
-                found.invalid(&Path::ROOT.key("tool_choice"), "'tool_choice' names a function that is not in 'tools'.");
+                found.invalid(
+                    &Path::ROOT.key("tool_choice"),
+                    "'tool_choice' names a function that is not in 'tools'.",
+                );
             }
         }
         ToolChoiceObject::AllowedTools(choice) => {
@@ -62,13 +73,18 @@ fn check_choice(choice: &ToolChoiceObject, offered: &HashSet<&str>, path: &Path<
             }
         }
         ToolChoiceObject::Other(_) if is_hosted_tool(choice.kind()) => {}
-        ToolChoiceObject::Other(_) => found.unknown_word(&path.key("type"), choice.kind(), ToolChoiceObject::KNOWN),
+        ToolChoiceObject::Other(_) => {
+            found.unknown_word(&path.key("type"), choice.kind(), ToolChoiceObject::KNOWN);
+        }
     }
 }
 
 /// Returns true for hosted tools. Whether one is supported is for the target to decide.
 fn is_hosted_tool(kind: &str) -> bool {
-    HOSTED_TOOLS.contains(&kind) || HOSTED_TOOL_FAMILIES.iter().any(|family| kind.starts_with(family))
+    HOSTED_TOOLS.contains(&kind)
+        || HOSTED_TOOL_FAMILIES
+            .iter()
+            .any(|family| kind.starts_with(family))
 }
 
 fn known_tools() -> Vec<&'static str> {

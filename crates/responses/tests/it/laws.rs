@@ -4,8 +4,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sluicegate_responses::{
-    Echo, Encoder, Event, Finish, Grammar, Head, IncompleteReason, Offence, OutputItem, Phase, Request, Response,
-    Status, StreamError, Usage,
+    Echo, Encoder, Event, Finish, Grammar, Head, IncompleteReason, Offence, OutputItem, Phase,
+    Request, Response, Status, StreamError, Usage,
 };
 use wire::{ApiError, Shape};
 
@@ -63,7 +63,14 @@ fn encoder(traits: RequestTraits) -> Encoder {
         "include": if traits.include_encrypted { json!([Request::ENCRYPTED_REASONING]) } else { json!(null) },
     });
     let echo = Echo::of(&Request::read(request.to_string().as_bytes()).unwrap());
-    Encoder::new(Head { id: "resp_1".into(), created_at: 1_789_000_000, model: "m".into() }, echo)
+    Encoder::new(
+        Head {
+            id: "resp_1".into(),
+            created_at: 1_789_000_000,
+            model: "m".into(),
+        },
+        echo,
+    )
 }
 
 fn encode(steps: &[Step], encoder: &mut Encoder, out: &mut Vec<Event>) {
@@ -86,14 +93,21 @@ fn sum(steps: &[Step], traits: RequestTraits) -> Vec<ExpectedItem> {
     let mut sum = Sum::default();
     for (i, step) in steps.iter().enumerate() {
         match step {
-            Step::Text(text) | Step::Refusal(text) | Step::Reasoning(text) | Step::Seal(text) if text.is_empty() => {}
+            Step::Text(text) | Step::Refusal(text) | Step::Reasoning(text) | Step::Seal(text)
+                if text.is_empty() => {}
             Step::Open => {}
             Step::Text(text) => sum.text(false, text),
             Step::Refusal(text) => sum.text(true, text),
             Step::Reasoning(text) => sum.reasoning(text),
             Step::EndPart => sum.in_part = false,
-            Step::Seal(content) => sum.encrypted(Some(content).filter(|_| traits.include_encrypted)),
-            Step::Call(name) => sum.push(ExpectedItem::Call(format!("call_{i}"), name.clone(), String::new())),
+            Step::Seal(content) => {
+                sum.encrypted(Some(content).filter(|_| traits.include_encrypted));
+            }
+            Step::Call(name) => sum.push(ExpectedItem::Call(
+                format!("call_{i}"),
+                name.clone(),
+                String::new(),
+            )),
             Step::Arguments(text) => {
                 if let Some(ExpectedItem::Call(.., all)) = sum.open() {
                     all.push_str(text);
@@ -127,8 +141,13 @@ impl Sum {
             self.push(ExpectedItem::Message(Vec::new()));
         }
         let continues = self.in_part;
-        let Some(ExpectedItem::Message(parts)) = self.items.last_mut() else { unreachable!("a message is open") };
-        match parts.last_mut().filter(|(is_refusal, _)| continues && *is_refusal == refuses) {
+        let Some(ExpectedItem::Message(parts)) = self.items.last_mut() else {
+            unreachable!("a message is open")
+        };
+        match parts
+            .last_mut()
+            .filter(|(is_refusal, _)| continues && *is_refusal == refuses)
+        {
             Some((_, all)) => all.push_str(text),
             None => parts.push((refuses, text.to_owned())),
         }
@@ -140,7 +159,9 @@ impl Sum {
             self.push(ExpectedItem::Reasoning(Vec::new(), None));
         }
         let continues = self.in_part;
-        let Some(ExpectedItem::Reasoning(parts, _)) = self.items.last_mut() else { unreachable!("reasoning is open") };
+        let Some(ExpectedItem::Reasoning(parts, _)) = self.items.last_mut() else {
+            unreachable!("reasoning is open")
+        };
         match parts.last_mut().filter(|_| continues) {
             Some(all) => all.push_str(text),
             None => parts.push(text.to_owned()),
@@ -185,7 +206,9 @@ fn output(items: &[ExpectedItem]) -> Value {
             json!({"type": "message", "role": "assistant", "content": parts.iter().map(part).collect::<Value>()})
         }
         ExpectedItem::Reasoning(parts, encrypted) => {
-            let parts = parts.iter().map(|text| json!({"type": "summary_text", "text": text}));
+            let parts = parts
+                .iter()
+                .map(|text| json!({"type": "summary_text", "text": text}));
             let mut item = json!({"type": "reasoning", "summary": parts.collect::<Value>()});
             if let Some(content) = encrypted {
                 item["encrypted_content"] = content.as_str().into();
@@ -227,27 +250,50 @@ fn content(response: &Response) -> Value {
     output
 }
 
-/// Checks the invariants across events: sequence numbers without gaps, one terminal event, stable ids.
+/// Checks the invariants across events: sequence numbers without gaps, one terminal event, stable
+/// ids.
 fn check_identities(stream: &[Event]) {
-    let numbers: Vec<_> = stream.iter().map(|event| event.sequence_number().unwrap()).collect();
+    let numbers: Vec<_> = stream
+        .iter()
+        .map(|event| event.sequence_number().unwrap())
+        .collect();
     assert_eq!(numbers, (0..stream.len() as u64).collect::<Vec<_>>());
     assert_eq!(stream.iter().filter(|event| event.is_terminal()).count(), 1);
     assert!(stream.last().unwrap().is_terminal());
 
-    let stream: Vec<Value> = stream.iter().map(|event| serde_json::to_value(event).unwrap()).collect();
-    let of = |kind: &str| stream.iter().filter(|event| event["type"] == kind).collect::<Vec<_>>();
+    let stream: Vec<Value> = stream
+        .iter()
+        .map(|event| serde_json::to_value(event).unwrap())
+        .collect();
+    let of = |kind: &str| {
+        stream
+            .iter()
+            .filter(|event| event["type"] == kind)
+            .collect::<Vec<_>>()
+    };
     let added = of("response.output_item.added");
     for (i, event) in added.iter().enumerate() {
         assert_eq!(event["output_index"], i);
         let id = &event["item"]["id"];
-        assert_eq!(added.iter().filter(|other| other["item"]["id"] == *id).count(), 1, "{id} is the id of one item");
+        assert_eq!(
+            added
+                .iter()
+                .filter(|other| other["item"]["id"] == *id)
+                .count(),
+            1,
+            "{id} is the id of one item"
+        );
     }
     for event in stream.iter().filter(|event| event.get("item_id").is_some()) {
         let index = event["output_index"].as_u64().unwrap() as usize;
         assert_eq!(event["item_id"], added[index]["item"]["id"], "{event}");
     }
     let output = &stream.last().unwrap()["response"]["output"];
-    assert_eq!(output.as_array().unwrap().len(), added.len(), "every added item is in the response");
+    assert_eq!(
+        output.as_array().unwrap().len(),
+        added.len(),
+        "every added item is in the response"
+    );
     for (item, event) in output.as_array().unwrap().iter().zip(&added) {
         for name in ["id", "type", "call_id"] {
             assert_eq!(item.get(name), event["item"].get(name));
@@ -256,13 +302,19 @@ fn check_identities(stream: &[Event]) {
 }
 
 fn statuses(response: &Response) -> Vec<Option<Status>> {
-    response.output.iter().map(|item| item.status().cloned()).collect()
+    response
+        .output
+        .iter()
+        .map(|item| item.status().cloned())
+        .collect()
 }
 
 /// Returns the response of the terminal event, whatever its status.
 fn last_response(stream: &[Event]) -> Response {
     match stream.last() {
-        Some(Event::Completed(event) | Event::Incomplete(event) | Event::Failed(event)) => (*event.response).clone(),
+        Some(Event::Completed(event) | Event::Incomplete(event) | Event::Failed(event)) => {
+            (*event.response).clone()
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -417,15 +469,29 @@ proptest! {
 
 /// Returns the phases of the messages when added, and in the final response.
 fn phases(steps: &[Step], tools: bool) -> (Vec<Option<Phase>>, Vec<Option<Phase>>) {
-    let (mut encoder, mut out) =
-        (encoder(RequestTraits { tools, padding: false, include_encrypted: false }), Vec::new());
+    let (mut encoder, mut out) = (
+        encoder(RequestTraits {
+            tools,
+            padding: false,
+            include_encrypted: false,
+        }),
+        Vec::new(),
+    );
     encode(steps, &mut encoder, &mut out);
     encoder.finish(Finish::Completed, None, 0, &mut out);
     let added = out.iter().filter_map(|event| match event {
         Event::OutputItemAdded(event) => phase(&event.item),
         _ => None,
     });
-    (added.collect(), fold(&out).unwrap().output.iter().filter_map(phase).collect())
+    (
+        added.collect(),
+        fold(&out)
+            .unwrap()
+            .output
+            .iter()
+            .filter_map(phase)
+            .collect(),
+    )
 }
 
 fn phase(item: &OutputItem) -> Option<Option<Phase>> {
@@ -438,10 +504,24 @@ fn phase(item: &OutputItem) -> Option<Option<Phase>> {
 #[test]
 fn a_message_before_a_call_is_commentary_and_the_last_one_the_answer() {
     let (commentary, answer) = (Some(Phase::Commentary), Some(Phase::FinalAnswer));
-    let three = [Step::Text("Hm.".into()), Step::Call("f".into()), Step::Text("Ha.".into())];
-    assert_eq!(phases(&three, true), (vec![None, None], vec![commentary, answer.clone()]));
-    let reasoning_between = [Step::Text("Hm.".into()), Step::Reasoning("So.".into()), Step::Call("f".into())];
-    assert_eq!(phases(&reasoning_between, true), (vec![None], vec![Some(Phase::Commentary)]));
+    let three = [
+        Step::Text("Hm.".into()),
+        Step::Call("f".into()),
+        Step::Text("Ha.".into()),
+    ];
+    assert_eq!(
+        phases(&three, true),
+        (vec![None, None], vec![commentary, answer.clone()])
+    );
+    let reasoning_between = [
+        Step::Text("Hm.".into()),
+        Step::Reasoning("So.".into()),
+        Step::Call("f".into()),
+    ];
+    assert_eq!(
+        phases(&reasoning_between, true),
+        (vec![None], vec![Some(Phase::Commentary)])
+    );
     let one = [Step::Text("Ha.".into())];
     assert_eq!(phases(&one, true), (vec![None], vec![answer.clone()]));
     assert_eq!(phases(&one, false), (vec![answer.clone()], vec![answer]));
@@ -450,5 +530,7 @@ fn a_message_before_a_call_is_commentary_and_the_last_one_the_answer() {
 fn fixtures(kind: &str) -> Vec<Value> {
     let documents = strategies::documents(FIXTURES, kind).into_iter();
     // Some fixtures wrap the request together with the expected result.
-    documents.map(|document| document.get("request").cloned().unwrap_or(document)).collect()
+    documents
+        .map(|document| document.get("request").cloned().unwrap_or(document))
+        .collect()
 }

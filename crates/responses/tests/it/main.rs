@@ -1,6 +1,9 @@
 //! Tests of the protocol against its fixtures, and laws that hold for any input.
 
-#![allow(clippy::unwrap_used, reason = "test helpers panic at the point of failure")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "test helpers panic at the point of failure"
+)]
 
 mod fixtures;
 mod grammar;
@@ -26,7 +29,11 @@ fn decode<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Event>, Result
         while let Some(event) = decoder.poll() {
             let event = event.unwrap();
             events.push(Event::read(&event.data()).unwrap());
-            assert_eq!(event.name(), events.last().unwrap().kind(), "the name is the type");
+            assert_eq!(
+                event.name(),
+                events.last().unwrap().kind(),
+                "the name is the type"
+            );
         }
     }
     (events, decoder.finish())

@@ -17,13 +17,22 @@ use crate::refusal::Refusal;
 /// The events of one answer, pulled one at a time.
 pub(crate) type EngineEvents<S> = Pin<Box<dyn Stream<Item = Result<S, EngineError>> + Send>>;
 
-/// Polls for the next event of an answer that has not ended. A stream without a terminal event is a failure.
-pub(crate) fn poll_event<S>(events: &mut EngineEvents<S>, cx: &mut Context<'_>) -> Poll<Result<S, EngineError>> {
-    let unterminated = || Err(EngineError::Internal("stream ended without a terminal event".to_owned()));
+/// Polls for the next event of an answer that has not ended. A stream without a terminal event is a
+/// failure.
+pub(crate) fn poll_event<S>(
+    events: &mut EngineEvents<S>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<S, EngineError>> {
+    let unterminated = || {
+        Err(EngineError::Internal(
+            "stream ended without a terminal event".to_owned(),
+        ))
+    };
     Poll::Ready(ready!(events.as_mut().poll_next(cx)).unwrap_or_else(unterminated))
 }
 
-/// Passes each event to `take` until it returns how the answer ended. `idle_timeout` bounds the wait for each event.
+/// Passes each event to `take` until it returns how the answer ended. `idle_timeout` bounds the
+/// wait for each event.
 pub(crate) async fn fold<S>(
     mut events: EngineEvents<S>,
     idle_timeout: Option<Duration>,
@@ -33,7 +42,9 @@ pub(crate) async fn fold<S>(
         let event = poll_fn(|cx| poll_event(&mut events, cx));
         let event = match idle_timeout {
             None => event.await,
-            Some(idle_timeout) => timeout(idle_timeout, event).await.unwrap_or_else(|_| Err(timed_out())),
+            Some(idle_timeout) => timeout(idle_timeout, event)
+                .await
+                .unwrap_or_else(|_| Err(timed_out())),
         };
         if let Some(ending) = take(event?) {
             return Ok(ending);

@@ -11,7 +11,8 @@ use crate::attempt::Started;
 use crate::refusal::Refusal;
 
 /// A pending attempt, which resolves once a target has started to answer.
-pub(crate) type Attempt<E> = Pin<Box<dyn Future<Output = Result<Started<StartedStream<E>>, Refusal>> + Send>>;
+pub(crate) type Attempt<E> =
+    Pin<Box<dyn Future<Output = Result<Started<StartedStream<E>>, Refusal>> + Send>>;
 
 /// Creates the stream of an answer that has started, with the encoder of the client's protocol.
 pub(crate) type StartedStream<E> = Box<dyn FnOnce(E) -> Box<dyn AnswerStream> + Send>;
@@ -22,7 +23,8 @@ pub(crate) fn started<E>(stream: impl AnswerStream + 'static) -> StartedStream<E
     Box::new(|_| stream)
 }
 
-/// A stream that waits for an attempt. It writes nothing but keep-alives and the failure of the attempt.
+/// A stream that waits for an attempt. It writes nothing but keep-alives and the failure of the
+/// attempt.
 pub(crate) struct PendingAnswer<E> {
     attempt: Attempt<E>,
     /// `Some` until the attempt has resolved.
@@ -34,13 +36,25 @@ pub(crate) struct PendingAnswer<E> {
 pub(crate) type WriteFailure<E> = fn(&mut E, &ApiError, &mut Vec<u8>);
 
 impl<E: Send + 'static> PendingAnswer<E> {
-    pub(crate) fn boxed(attempt: Attempt<E>, encoder: E, write_failure: WriteFailure<E>) -> Box<dyn AnswerStream> {
-        Box::new(Self { attempt, encoder: Some(encoder), write_failure })
+    pub(crate) fn boxed(
+        attempt: Attempt<E>,
+        encoder: E,
+        write_failure: WriteFailure<E>,
+    ) -> Box<dyn AnswerStream> {
+        Box::new(Self {
+            attempt,
+            encoder: Some(encoder),
+            write_failure,
+        })
     }
 }
 
 impl<E: Send> AnswerStream for PendingAnswer<E> {
-    fn poll_write(&mut self, cx: &mut Context<'_>, _: &mut Vec<u8>) -> Poll<Result<Progress, StreamFailure>> {
+    fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        _: &mut Vec<u8>,
+    ) -> Poll<Result<Progress, StreamFailure>> {
         let start = ready!(self.attempt.as_mut().poll(cx))?.answer;
         let resolved_twice = || EngineError::Internal("an attempt has resolved twice".to_owned());
         let encoder = self.encoder.take().ok_or_else(resolved_twice)?;

@@ -1,5 +1,5 @@
-//! Relays the stream of an upstream that uses the client's protocol. The guard forwards the events unchanged once it
-//! has accepted them.
+//! Relays the stream of an upstream that uses the client's protocol. The guard forwards the events
+//! unchanged once it has accepted them.
 
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -11,7 +11,11 @@ use wire::ApiError;
 use super::{AnswerStream, Progress, StreamFailure};
 
 impl<P: RelayProtocol + Unpin> AnswerStream for Relay<P> {
-    fn poll_write(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<Progress, StreamFailure>> {
+    fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<Progress, StreamFailure>> {
         let before = out.len();
         let end = if let Some(mut opening) = self.opening.take() {
             out.append(&mut opening);

@@ -11,8 +11,8 @@ use http_body_util::BodyExt;
 
 use super::Body;
 
-/// A buffered body. Its frames are small, so that the bytes that the client has not read yet are still held here and
-/// not in the socket's buffers.
+/// A buffered body. Its frames are small, so that the bytes that the client has not read yet are
+/// still held here and not in the socket's buffers.
 pub(crate) struct Buffered {
     first: Bytes,
     more: VecDeque<Bytes>,
@@ -20,14 +20,20 @@ pub(crate) struct Buffered {
 
 impl From<Bytes> for Buffered {
     fn from(bytes: Bytes) -> Self {
-        Self { first: bytes, more: VecDeque::new() }
+        Self {
+            first: bytes,
+            more: VecDeque::new(),
+        }
     }
 }
 
 /// A body of these bytes, in order, without joining them.
 impl From<Vec<Bytes>> for Buffered {
     fn from(pieces: Vec<Bytes>) -> Self {
-        Self { first: Bytes::new(), more: pieces.into() }
+        Self {
+            first: Bytes::new(),
+            more: pieces.into(),
+        }
     }
 }
 
@@ -50,9 +56,14 @@ impl HttpBody for Buffered {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         while self.first.is_empty() {
-            let Some(next) = self.more.pop_front() else { return Poll::Ready(None) };
+            let Some(next) = self.more.pop_front() else {
+                return Poll::Ready(None);
+            };
             self.first = next;
         }
         let length = self.first.len().min(MAX_FRAME);

@@ -12,16 +12,22 @@ use super::{Aborted, Body};
 use crate::outcome::Outcome;
 use crate::record::Record;
 
-/// Attaches the record of a request, and the permit that it holds, to the response body: the record ends when the last
-/// byte has been handed to the socket. The body is aborted at the deadline and at the end of a shutdown.
+/// Attaches the record of a request, and the permit that it holds, to the response body: the record
+/// ends when the last byte has been handed to the socket. The body is aborted at the deadline and
+/// at the end of a shutdown.
 pub(crate) fn delivered(
     body: Body,
     record: Record,
     deadline: Instant,
     abort: impl Future<Output = ()> + Send + 'static,
 ) -> Body {
-    Delivered { body, record: Some(record), deadline: Box::pin(sleep_until(deadline)), abort: Box::pin(abort) }
-        .boxed_unsync()
+    Delivered {
+        body,
+        record: Some(record),
+        deadline: Box::pin(sleep_until(deadline)),
+        abort: Box::pin(abort),
+    }
+    .boxed_unsync()
 }
 
 struct Delivered {
@@ -34,12 +40,20 @@ struct Delivered {
 
 impl Delivered {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
-        let aborted = |outcome, cause: &str| Poll::Ready(Some(Err(Aborted { outcome, cause: cause.to_owned() })));
+        let aborted = |outcome, cause: &str| {
+            Poll::Ready(Some(Err(Aborted {
+                outcome,
+                cause: cause.to_owned(),
+            })))
+        };
         if self.abort.as_mut().poll(cx).is_ready() {
             return aborted(Outcome::Shutdown, "shutdown before the response was sent");
         }
         if self.deadline.as_mut().poll(cx).is_ready() {
-            return aborted(Outcome::Timeout, "request timeout before the response was sent");
+            return aborted(
+                Outcome::Timeout,
+                "request timeout before the response was sent",
+            );
         }
         Pin::new(&mut self.body).poll_frame(cx)
     }
@@ -49,13 +63,17 @@ impl HttpBody for Delivered {
     type Data = Bytes;
     type Error = Aborted;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
         let frame = ready!(self.poll_next(cx));
         let is_last = !matches!(frame, Some(Ok(_))) || self.body.is_end_stream();
         if is_last && let Some(mut record) = self.record.take() {
             match &frame {
                 Some(Err(aborted)) => {
-                    // The client notices by the closed connection; the status and bytes sent so far stay correct.
+                    // The client notices by the closed connection; the status and bytes sent so far
+                    // stay correct.
                     record.outcome = Some(aborted.outcome);
                     record.cause = Some(aborted.cause.clone());
                 }
@@ -108,40 +126,71 @@ mod tests {
 
     impl Harness {
         fn new() -> Self {
-            let (limiter, lifecycle, metrics) = (Limiter::new(1, 1), Lifecycle::new(), Arc::new(Metrics::new()));
+            let (limiter, lifecycle, metrics) = (
+                Limiter::new(1, 1),
+                Lifecycle::new(),
+                Arc::new(Metrics::new()),
+            );
             let mut record = Record::new(Arc::clone(&metrics), Arc::default(), "req_1".to_owned());
             record.permit = limiter.take("key");
             record.stream = true;
             record.end(Outcome::Incomplete);
-            let body = Buffered::from(vec![Bytes::from(vec![1; MAX_FRAME + 1]), Bytes::new(), vec![2; 9].into()]);
+            let body = Buffered::from(vec![
+                Bytes::from(vec![1; MAX_FRAME + 1]),
+                Bytes::new(),
+                vec![2; 9].into(),
+            ]);
             assert!(!body.is_short());
-            let body = delivered(body.into_body(), record, Instant::now() + SPAN, lifecycle.aborting());
-            Self { limiter, lifecycle, metrics, body }
+            let body = delivered(
+                body.into_body(),
+                record,
+                Instant::now() + SPAN,
+                lifecycle.aborting(),
+            );
+            Self {
+                limiter,
+                lifecycle,
+                metrics,
+                body,
+            }
         }
 
         /// Returns the length of the next frame.
         async fn next(&mut self) -> Option<Result<usize, Outcome>> {
             let frame = poll_fn(|cx| Pin::new(&mut self.body).poll_frame(cx)).await?;
-            Some(frame.map(|frame| frame.into_data().unwrap().len()).map_err(|aborted| aborted.outcome))
+            Some(
+                frame
+                    .map(|frame| frame.into_data().unwrap().len())
+                    .map_err(|aborted| aborted.outcome),
+            )
         }
 
         /// Returns the recorded outcome, and the number of permits in use.
         fn recorded(&self) -> (Option<String>, usize) {
             let text = self.metrics.render(0, Duration::ZERO);
-            let line = text.lines().find_map(|line| line.strip_prefix("sluicegate_streams_ended_total{"));
+            let line = text
+                .lines()
+                .find_map(|line| line.strip_prefix("sluicegate_streams_ended_total{"));
             let outcome = line.map(|line| line.split('"').nth(3).unwrap().to_owned());
             (outcome, self.limiter.taken())
         }
     }
 
-    /// A plain response holds its permit until its last byte, and its outcome is the one that the engine reported.
+    /// A plain response holds its permit until its last byte, and its outcome is the one that the
+    /// engine reported.
     #[tokio::test(start_paused = true)]
     async fn c06_a_plain_reply_ends_with_its_last_byte() {
         let mut harness = Harness::new();
         for length in [MAX_FRAME, 1] {
-            assert_eq!((harness.next().await, harness.recorded()), (Some(Ok(length)), (None, 1)));
+            assert_eq!(
+                (harness.next().await, harness.recorded()),
+                (Some(Ok(length)), (None, 1))
+            );
         }
-        assert_eq!((harness.next().await, harness.recorded()), (Some(Ok(9)), (Some("incomplete".to_owned()), 0)));
+        assert_eq!(
+            (harness.next().await, harness.recorded()),
+            (Some(Ok(9)), (Some("incomplete".to_owned()), 0))
+        );
         assert!(harness.body.is_end_stream() && harness.next().await.is_none());
     }
 
@@ -154,10 +203,14 @@ mod tests {
         assert_eq!(harness.recorded(), (Some("client_gone".to_owned()), 0));
     }
 
-    /// A plain response that is still being sent at the end of a shutdown, or at its deadline, is aborted.
+    /// A plain response that is still being sent at the end of a shutdown, or at its deadline, is
+    /// aborted.
     #[tokio::test(start_paused = true)]
     async fn d03_a_plain_reply_breaks_off_at_the_cut_and_at_its_deadline() {
-        for (outcome, label) in [(Outcome::Shutdown, "shutdown"), (Outcome::Timeout, "timeout")] {
+        for (outcome, label) in [
+            (Outcome::Shutdown, "shutdown"),
+            (Outcome::Timeout, "timeout"),
+        ] {
             let mut harness = Harness::new();
             assert_eq!(harness.next().await, Some(Ok(MAX_FRAME)));
             match outcome {

@@ -11,9 +11,9 @@
 //!               failure event ──► ended, with the outcome of the failure
 //! ```
 //!
-//! It pulls the answer only as fast as the client reads. It owns the record and the permit, so both end with it: when
-//! the last byte has been taken, or when the client disconnects and hyper drops the body. Whatever happens to the
-//! engine, the client gets exactly one terminal event.
+//! It pulls the answer only as fast as the client reads. It owns the record and the permit, so both
+//! end with it: when the last byte has been taken, or when the client disconnects and hyper drops
+//! the body. Whatever happens to the engine, the client gets exactly one terminal event.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -47,11 +47,11 @@ pin_project! {
         // When something was last written to the client, and when the source last made progress.
         last_write: Instant,
         last_event: Instant,
-        // True if a frame was handed out since the source was last polled, or it was not polled yet: the time that the
-        // client took to read does not count as idle time of the source.
+        // True if a frame was handed out since the source was last polled, or it was not polled
+        // yet: the time that the client took to read does not count as idle time of the source.
         was_taken: bool,
-        // Fires when a keep-alive or the idle timeout may be due. It is not reset for each event, because events are
-        // frequent: only when it fires, or when the idle timeout changes.
+        // Fires when a keep-alive or the idle timeout may be due. It is not reset for each event,
+        // because events are frequent: only when it fires, or when the idle timeout changes.
         #[pin]
         timer: Sleep,
         #[pin]
@@ -64,8 +64,8 @@ pin_project! {
 }
 
 impl Events {
-    /// Creates the body of an answer, which fails with a timeout at `deadline`. A silent stream gets a keep-alive after
-    /// each interval of this length.
+    /// Creates the body of an answer, which fails with a timeout at `deadline`. A silent stream
+    /// gets a keep-alive after each interval of this length.
     pub(crate) fn new(
         stream: Box<dyn AnswerStream>,
         keep_alive: Duration,
@@ -74,7 +74,9 @@ impl Events {
         record: Record,
     ) -> Self {
         let now = Instant::now();
-        let first = stream.idle_timeout().map_or(keep_alive, |idle_timeout| idle_timeout.min(keep_alive));
+        let first = stream
+            .idle_timeout()
+            .map_or(keep_alive, |idle_timeout| idle_timeout.min(keep_alive));
         Self {
             stream: Some(stream),
             buffer: Vec::new(),
@@ -97,7 +99,10 @@ impl Body for Events {
     type Data = Bytes;
     type Error = Aborted;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
         loop {
             let this = self.as_mut().project();
             if !this.buffer.is_empty() {
@@ -130,10 +135,16 @@ impl Body for Events {
 }
 
 impl Events {
-    /// Returns the next frame of a long event. A slow client may still be reading it at the deadline or at the end of a
-    /// shutdown; a failure event cannot be written inside of another event, so the body is aborted then.
-    fn next_frame_in_time(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Result<Frame<Bytes>, Aborted> {
-        let Some(outcome) = self.as_mut().expired(cx) else { return Ok(self.next_frame()) };
+    /// Returns the next frame of a long event. A slow client may still be reading it at the
+    /// deadline or at the end of a shutdown; a failure event cannot be written inside of another
+    /// event, so the body is aborted then.
+    fn next_frame_in_time(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Result<Frame<Bytes>, Aborted> {
+        let Some(outcome) = self.as_mut().expired(cx) else {
+            return Ok(self.next_frame());
+        };
         let cause = "timeout or shutdown before an event was sent completely".to_owned();
         let this = self.project();
         this.stream.take();
@@ -176,27 +187,38 @@ impl Events {
         polled.unwrap_or_else(|_| {
             self.as_mut().project().record.metrics.panicked();
             let cause = Some("panic in the response stream".to_owned());
-            self.fail(StreamFailure { error: ApiError::server_error(), cause, outcome: Outcome::Internal });
+            self.fail(StreamFailure {
+                error: ApiError::server_error(),
+                cause,
+                outcome: Outcome::Internal,
+            });
             Poll::Ready(())
         })
     }
 
-    /// Waits for the abort, the deadline, the timer or the next event, and writes the effect to the buffer.
+    /// Waits for the abort, the deadline, the timer or the next event, and writes the effect to the
+    /// buffer.
     fn poll_next_step(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         if let Some(outcome) = self.as_mut().expired(cx) {
-            self.fail(StreamFailure { error: ApiError::server_error(), cause: None, outcome });
+            self.fail(StreamFailure {
+                error: ApiError::server_error(),
+                cause: None,
+                outcome,
+            });
             return Poll::Ready(());
         }
         let mut this = self.as_mut().project();
-        let Some(stream) = this.stream else { return Poll::Ready(()) };
+        let Some(stream) = this.stream else {
+            return Poll::Ready(());
+        };
         if std::mem::take(this.was_taken) {
             let now = Instant::now();
             *this.last_event += now - *this.last_write;
             *this.last_write = now;
         }
         if this.timer.as_mut().poll(cx).is_ready() {
-            // The timer comes before the stream, so that the idle timeout also ends a source that is always ready with
-            // bytes and never with an event.
+            // The timer comes before the stream, so that the idle timeout also ends a source that
+            // is always ready with bytes and never with an event.
             self.on_timer();
             return Poll::Ready(());
         }
@@ -207,12 +229,16 @@ impl Events {
         Poll::Ready(())
     }
 
-    /// Fails the stream if its source has exceeded the idle timeout, and writes a keep-alive if one is due.
+    /// Fails the stream if its source has exceeded the idle timeout, and writes a keep-alive if one
+    /// is due.
     fn on_timer(mut self: Pin<&mut Self>) {
         let this = self.as_mut().project();
         let now = Instant::now();
         let Some(stream) = this.stream else { return };
-        if stream.idle_timeout().is_some_and(|idle_timeout| *this.last_event + idle_timeout <= now) {
+        if stream
+            .idle_timeout()
+            .is_some_and(|idle_timeout| *this.last_event + idle_timeout <= now)
+        {
             return self.fail(timed_out().into());
         }
         if *this.last_write + *this.keep_alive <= now {
@@ -226,9 +252,14 @@ impl Events {
     fn reset_timer(self: Pin<&mut Self>) {
         let mut this = self.project();
         let keep_alive = *this.last_write + *this.keep_alive;
-        let idle_timeout = this.stream.as_ref().and_then(|stream| stream.idle_timeout());
+        let idle_timeout = this
+            .stream
+            .as_ref()
+            .and_then(|stream| stream.idle_timeout());
         let idle = idle_timeout.map(|idle_timeout| *this.last_event + idle_timeout);
-        this.timer.as_mut().reset(idle.map_or(keep_alive, |at| at.min(keep_alive)));
+        this.timer
+            .as_mut()
+            .reset(idle.map_or(keep_alive, |at| at.min(keep_alive)));
     }
 
     /// Notes what was written, and when.
@@ -266,7 +297,8 @@ impl Events {
     }
 }
 
-/// The work after which the task yields: a thread forwards this many bytes in some tens of microseconds.
+/// The work after which the task yields: a thread forwards this many bytes in some tens of
+/// microseconds.
 const MAX_WORK: usize = 8 << 10;
 /// The work that a step counts for, in addition to its bytes.
 const STEP_COST: usize = 512;

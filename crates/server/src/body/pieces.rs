@@ -4,8 +4,8 @@ use bytes::{Bytes, BytesMut};
 
 /// The chunks received so far.
 ///
-/// Joining takes twice the memory for a moment and never more, because no buffer grows by doubling. A single chunk is
-/// not copied.
+/// Joining takes twice the memory for a moment and never more, because no buffer grows by doubling.
+/// A single chunk is not copied.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     chunks: Vec<Bytes>,
@@ -63,7 +63,14 @@ mod tests {
 
     #[test]
     fn pieces_of_any_size_are_joined_in_order() {
-        for sizes in [&[][..], &[3], &[1, LARGE, 2, 2, BLOCK + 1, 1], &[LARGE - 1; 20], &[1; 3000], &[0, 0, 5]] {
+        for sizes in [
+            &[][..],
+            &[3],
+            &[1, LARGE, 2, 2, BLOCK + 1, 1],
+            &[LARGE - 1; 20],
+            &[1; 3000],
+            &[0, 0, 5],
+        ] {
             let mut pieces = Pieces::default();
             let mut expected = Vec::new();
             for (i, size) in sizes.iter().enumerate() {

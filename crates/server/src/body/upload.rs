@@ -42,7 +42,8 @@ pub(crate) struct Incoming<B> {
     body: Pin<Box<B>>,
     left: usize,
     idle: Duration,
-    /// The time by which the next chunk must arrive to keep the minimum rate; each chunk extends it.
+    /// The time by which the next chunk must arrive to keep the minimum rate; each chunk extends
+    /// it.
     due: Instant,
     /// The minimum rate, in bytes per second.
     rate: u64,
@@ -66,7 +67,9 @@ impl Share {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let missing = (held.bytes + bytes).div_ceil(BLOCK) - held.bytes.div_ceil(BLOCK);
         let blocks = u32::try_from(missing).map_err(|_| Refusal::too_large())?;
-        let more = Arc::clone(&budget.0).try_acquire_many_owned(blocks).map_err(|_| Refusal::overloaded())?;
+        let more = Arc::clone(&budget.0)
+            .try_acquire_many_owned(blocks)
+            .map_err(|_| Refusal::overloaded())?;
         held.bytes += bytes;
         match &mut held.permit {
             Some(permit) => permit.merge(more),
@@ -101,15 +104,22 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
         }
     }
 
-    /// Reads the next chunk; `None` at the end. Returns 413 over the limit, 408 on a timeout, 503 if the budget is
-    /// exhausted, and 400 if the body is truncated.
+    /// Reads the next chunk; `None` at the end. Returns 413 over the limit, 408 on a timeout, 503
+    /// if the budget is exhausted, and 400 if the body is truncated.
     pub(crate) async fn next_chunk(&mut self) -> Result<Option<Bytes>, Refusal> {
         loop {
             let until = self.deadline.min(self.due).min(Instant::now() + self.idle);
-            let frame = timeout_at(until, self.body.frame()).await.map_err(|_| Refusal::slow_upload())?;
+            let frame = timeout_at(until, self.body.frame())
+                .await
+                .map_err(|_| Refusal::slow_upload())?;
             let Some(frame) = frame else { return Ok(None) };
-            let Ok(chunk) = frame.map_err(|error| body_error(&error))?.into_data() else { continue };
-            self.left = self.left.checked_sub(chunk.len()).ok_or_else(Refusal::too_large)?;
+            let Ok(chunk) = frame.map_err(|error| body_error(&error))?.into_data() else {
+                continue;
+            };
+            self.left = self
+                .left
+                .checked_sub(chunk.len())
+                .ok_or_else(Refusal::too_large)?;
             self.share.grow(chunk.len(), &self.budget)?;
             self.due += Duration::from_secs_f64(chunk.len() as f64 / self.rate as f64);
             return Ok(Some(chunk));
@@ -122,11 +132,15 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
         while let Some(chunk) = self.next_chunk().await? {
             pieces.push(chunk);
         }
-        Ok(Upload { bytes: pieces.join(), share: self.share })
+        Ok(Upload {
+            bytes: pieces.join(),
+            share: self.share,
+        })
     }
 }
 
-/// Returns the refusal for a body that failed: the client has disconnected, or its HTTP is malformed.
+/// Returns the refusal for a body that failed: the client has disconnected, or its HTTP is
+/// malformed.
 fn body_error(error: &dyn Error) -> Refusal {
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -140,8 +154,13 @@ fn body_error(error: &dyn Error) -> Refusal {
 
 /// Returns true if the connection failed, rather than the bytes received over it being malformed.
 fn is_connection_error(error: &io::Error) -> bool {
-    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, TimedOut, UnexpectedEof};
-    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | TimedOut | UnexpectedEof)
+    use io::ErrorKind::{
+        BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, TimedOut, UnexpectedEof,
+    };
+    matches!(
+        error.kind(),
+        BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | TimedOut | UnexpectedEof
+    )
 }
 
 /// The unit of the budget, in bytes.
@@ -168,9 +187,14 @@ mod tests {
         type Data = Bytes;
         type Error = Infallible;
 
-        fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
             match (self.0.is_empty(), self.1) {
-                (false, _) => Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(self.0.remove(0)))))),
+                (false, _) => {
+                    Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(self.0.remove(0))))))
+                }
                 (true, false) => Poll::Ready(None),
                 (true, true) => Poll::Pending,
             }
@@ -182,34 +206,60 @@ mod tests {
         limit: usize,
         budget: &Budget,
     ) -> Result<Bytes, &'static str> {
-        let limits = Limits { body_idle: Duration::from_secs(1), ..Limits::default() };
+        let limits = Limits {
+            body_idle: Duration::from_secs(1),
+            ..Limits::default()
+        };
         let upload = Incoming::new(body, limit, &limits, budget).collect().await;
-        upload.map(|upload| upload.bytes).map_err(|refusal| refusal.error.code)
+        upload
+            .map(|upload| upload.bytes)
+            .map_err(|refusal| refusal.error.code)
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_limit_is_exact_and_pieces_are_joined_in_order() {
         let budget = Budget::new(1 << 20);
-        assert_eq!(code(Script(vec![b"ab", b"", b"c", b"de"], false), 5, &budget).await, Ok(Bytes::from("abcde")));
-        assert_eq!(code(Script(vec![b"ab", b"cd", b"ef"], false), 5, &budget).await, Err("request_too_large"));
-        assert_eq!(code(Full::new(Bytes::from_static(b"abcdef")), 5, &budget).await, Err("request_too_large"));
+        assert_eq!(
+            code(Script(vec![b"ab", b"", b"c", b"de"], false), 5, &budget).await,
+            Ok(Bytes::from("abcde"))
+        );
+        assert_eq!(
+            code(Script(vec![b"ab", b"cd", b"ef"], false), 5, &budget).await,
+            Err("request_too_large")
+        );
+        assert_eq!(
+            code(Full::new(Bytes::from_static(b"abcdef")), 5, &budget).await,
+            Err("request_too_large")
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_stalls_is_given_up() {
         let budget = Budget::new(1 << 20);
         let started = Instant::now();
-        assert_eq!(code(Script(vec![b"ab"], true), 5, &budget).await, Err("request_timeout"));
+        assert_eq!(
+            code(Script(vec![b"ab"], true), 5, &budget).await,
+            Err("request_timeout")
+        );
         assert_eq!(started.elapsed(), Duration::from_secs(1));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_has_its_time_however_steadily_it_comes() {
         let budget = Budget::new(1 << 20);
-        let limits = Limits { body_rate: ByteSize::b(1), body_timeout: Duration::from_secs(50), ..Limits::default() };
+        let limits = Limits {
+            body_rate: ByteSize::b(1),
+            body_timeout: Duration::from_secs(50),
+            ..Limits::default()
+        };
         let started = Instant::now();
-        let late = Incoming::new(slow(100), 100, &limits, &budget).collect().await;
-        assert_eq!((late.unwrap_err().error.code, started.elapsed().as_secs()), ("request_timeout", 50));
+        let late = Incoming::new(slow(100), 100, &limits, &budget)
+            .collect()
+            .await;
+        assert_eq!(
+            (late.unwrap_err().error.code, started.elapsed().as_secs()),
+            ("request_timeout", 50)
+        );
     }
 
     /// Returns a body of single bytes, one per second.
@@ -223,11 +273,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_keeps_its_pace_or_is_given_up() {
         let budget = Budget::new(1 << 20);
-        let limits = |rate| Limits { body_rate: ByteSize::b(rate), body_timeout: LONG, ..Limits::default() };
-        let at_pace = Incoming::new(slow(100), 100, &limits(1), &budget).collect().await;
+        let limits = |rate| Limits {
+            body_rate: ByteSize::b(rate),
+            body_timeout: LONG,
+            ..Limits::default()
+        };
+        let at_pace = Incoming::new(slow(100), 100, &limits(1), &budget)
+            .collect()
+            .await;
         assert_eq!(at_pace.unwrap().bytes.len(), 100);
         let started = Instant::now();
-        let behind = Incoming::new(slow(100), 100, &limits(2), &budget).collect().await;
+        let behind = Incoming::new(slow(100), 100, &limits(2), &budget)
+            .collect()
+            .await;
         assert_eq!(behind.unwrap_err().error.code, "request_timeout");
         // Ten seconds of grace, and half a second for each byte received.
         assert_eq!(started.elapsed().as_secs(), 19);
@@ -237,8 +295,14 @@ mod tests {
     async fn memory_goes_back_to_the_budget() {
         let budget = Budget::new(2048);
         let limits = Limits::default();
-        let held = Incoming::new(Script(vec![&[0; 2000]], false), 4096, &limits, &budget).collect().await.unwrap();
-        assert_eq!(code(Script(vec![b"a"], false), 5, &budget).await, Err("service_unavailable"));
+        let held = Incoming::new(Script(vec![&[0; 2000]], false), 4096, &limits, &budget)
+            .collect()
+            .await
+            .unwrap();
+        assert_eq!(
+            code(Script(vec![b"a"], false), 5, &budget).await,
+            Err("service_unavailable")
+        );
         drop(held);
         assert!(code(Script(vec![b"a"], false), 5, &budget).await.is_ok());
     }
@@ -259,6 +323,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn small_pieces_take_no_more_of_the_budget_than_they_are() {
         let budget = Budget::new(1024);
-        assert!(code(Script(vec![b"a"; 1000], false), 2000, &budget).await.is_ok());
+        assert!(
+            code(Script(vec![b"a"; 1000], false), 2000, &budget)
+                .await
+                .is_ok()
+        );
     }
 }

@@ -11,7 +11,12 @@ use super::{bytes, duration};
 wire::read_objects!(Fetch);
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(remote = "Self", default, deny_unknown_fields, rename_all = "snake_case")]
+#[serde(
+    remote = "Self",
+    default,
+    deny_unknown_fields,
+    rename_all = "snake_case"
+)]
 pub(crate) struct Fetch {
     /// The URLs that are fetched.
     mode: Mode,
@@ -50,8 +55,8 @@ impl Default for Fetch {
 }
 
 impl Fetch {
-    /// Converts it to the options of the fetcher. `listeners` are the gateway's own addresses, which are never fetched
-    /// from.
+    /// Converts it to the options of the fetcher. `listeners` are the gateway's own addresses,
+    /// which are never fetched from.
     pub(crate) fn options(&self, listeners: &[SocketAddr], picture: ByteSize) -> ::fetch::Options {
         let hosts = self.hosts.iter().map(|host| host.to_ascii_lowercase());
         ::fetch::Options {
@@ -76,9 +81,14 @@ impl Fetch {
         if self.mode != Mode::AllowList && !self.hosts.is_empty() {
             problems.push("fetch.hosts: only allowed with mode \"allow_list\"".to_owned());
         }
-        for (name, value) in [("fetch.at_once", self.at_once), ("fetch.at_once_per_key", self.at_once_per_key)] {
+        for (name, value) in [
+            ("fetch.at_once", self.at_once),
+            ("fetch.at_once_per_key", self.at_once_per_key),
+        ] {
             if value == 0 {
-                problems.push(format!("{name}: must be more than 0; to fetch nothing, set fetch.mode to \"off\""));
+                problems.push(format!(
+                    "{name}: must be more than 0; to fetch nothing, set fetch.mode to \"off\""
+                ));
             }
         }
         problems

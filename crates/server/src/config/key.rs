@@ -24,17 +24,34 @@ impl Key {
     pub(super) fn entry(&self) -> Result<Entry, Vec<String>> {
         let mut problems = Vec::new();
         let mut note = |problem: String| problems.push(problem);
-        let hash = self.hash.parse::<KeyHash>().map_err(|error| note(format!("hash: {error}"))).ok();
-        let scopes =
-            self.scopes.iter().map(|scope| scope.parse::<Scope>().map_err(|error| note(format!("scopes: {error}"))));
-        let scopes: Scopes = scopes.filter_map(Result::ok).fold(Scopes::default(), |all, one| all.union(one.into()));
+        let hash = self
+            .hash
+            .parse::<KeyHash>()
+            .map_err(|error| note(format!("hash: {error}")))
+            .ok();
+        let scopes = self.scopes.iter().map(|scope| {
+            scope
+                .parse::<Scope>()
+                .map_err(|error| note(format!("scopes: {error}")))
+        });
+        let scopes: Scopes = scopes
+            .filter_map(Result::ok)
+            .fold(Scopes::default(), |all, one| all.union(one.into()));
         let models = self.models.as_ref().map(|models| {
-            let patterns =
-                models.iter().map(|model| model.parse::<Pattern>().map_err(|error| note(format!("models: {error}"))));
+            let patterns = models.iter().map(|model| {
+                model
+                    .parse::<Pattern>()
+                    .map_err(|error| note(format!("models: {error}")))
+            });
             patterns.filter_map(Result::ok).collect()
         });
-        let expires = self.expires.as_deref().and_then(|text| expiry(text).map_err(&mut note).ok());
-        let Some(hash) = hash.filter(|_| problems.is_empty()) else { return Err(problems) };
+        let expires = self
+            .expires
+            .as_deref()
+            .and_then(|text| expiry(text).map_err(&mut note).ok());
+        let Some(hash) = hash.filter(|_| problems.is_empty()) else {
+            return Err(problems);
+        };
         let mut entry = Entry::new(self.name.clone(), hash, scopes);
         entry.models = models;
         entry.expires = expires;
@@ -42,12 +59,16 @@ impl Key {
     }
 }
 
-/// Parses an expiry to the Unix second from which the key is refused: the end of a day in UTC, or a point in time.
+/// Parses an expiry to the Unix second from which the key is refused: the end of a day in UTC, or a
+/// point in time.
 fn expiry(text: &str) -> Result<i64, String> {
     if let Ok(at) = text.parse::<Timestamp>() {
         return Ok(at.as_second());
     }
-    let next_day = text.parse::<Date>().and_then(Date::tomorrow).and_then(|day| day.to_zoned(TimeZone::UTC));
+    let next_day = text
+        .parse::<Date>()
+        .and_then(Date::tomorrow)
+        .and_then(|day| day.to_zoned(TimeZone::UTC));
     next_day.map(|day| day.timestamp().as_second()).map_err(|_| {
         format!("expires: '{text}' is neither a date such as 2027-01-31 nor a time such as 2027-01-31T12:00:00Z")
     })

@@ -57,8 +57,8 @@ pub(crate) struct Limits {
     /// The write timeout: a client that reads nothing for this long is disconnected. Default 30 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) write_stall: Duration,
-    /// The send buffer of client sockets; Linux doubles it for its own bookkeeping. Absent: the system sizes it
-    /// automatically, which is faster over long distances.
+    /// The send buffer of client sockets; Linux doubles it for its own bookkeeping. Absent: the
+    /// system sizes it automatically, which is faster over long distances.
     pub(crate) send_buffer: Option<ByteSize>,
     /// The time for which the gateway keeps accepting after SIGTERM. Default 5 s.
     #[serde(deserialize_with = "duration")]
@@ -115,7 +115,10 @@ impl Limits {
             ("limits.body_rate", self.body_rate.as_u64() == 0),
             ("limits.request_timeout", self.request_timeout.is_zero()),
             ("limits.keep_alive", self.keep_alive.is_zero()),
-            ("limits.send_buffer", self.send_buffer.is_some_and(|size| size.as_u64() == 0)),
+            (
+                "limits.send_buffer",
+                self.send_buffer.is_some_and(|size| size.as_u64() == 0),
+            ),
         ];
         let mut problems: Vec<_> = zero
             .iter()
@@ -123,7 +126,10 @@ impl Limits {
             .map(|(name, _)| format!("{name}: must be more than 0"))
             .collect();
         if self.body_memory < self.json_body.max(self.edit_body) {
-            problems.push("limits.body_memory: must be at least limits.json_body and limits.edit_body".to_owned());
+            problems.push(
+                "limits.body_memory: must be at least limits.json_body and limits.edit_body"
+                    .to_owned(),
+            );
         }
         problems
     }

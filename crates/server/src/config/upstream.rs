@@ -30,16 +30,18 @@ pub(crate) struct Upstream {
     auth: Option<Auth>,
     /// A PEM file of certificates to trust besides the public ones.
     ca_file: Option<PathBuf>,
-    /// True if its streams violate the protocol's event grammar, so that they are parsed and re-encoded even for
-    /// clients of the same protocol.
+    /// True if its streams violate the protocol's event grammar, so that they are parsed and
+    /// re-encoded even for clients of the same protocol.
     #[serde(default)]
     pub(crate) repair: bool,
     #[serde(default)]
     pub(crate) edits: EditForm,
-    /// The output limit that is sent if the protocol requires one and the client set none. Default 4096.
+    /// The output limit that is sent if the protocol requires one and the client set none. Default
+    /// 4096.
     #[serde(default = "max_tokens")]
     pub(crate) max_tokens: u64,
-    /// True if it accepts `temperature`, `top_p` and `top_k`; some Messages servers do not. Default true.
+    /// True if it accepts `temperature`, `top_p` and `top_k`; some Messages servers do not. Default
+    /// true.
     #[serde(default = "yes")]
     pub(crate) sampling: bool,
     /// The timeout for connecting, including DNS and TLS. Default 5 s.
@@ -101,8 +103,8 @@ pub(crate) struct Target {
     pub(crate) model: Option<String>,
     /// An embedded engine, instead of an upstream.
     pub(crate) engine: Option<EngineName>,
-    /// The relative frequency with which it is tried first. If no target of the model has a weight, they are tried in
-    /// order.
+    /// The relative frequency with which it is tried first. If no target of the model has a weight,
+    /// they are tried in order.
     pub(crate) weight: Option<u32>,
 }
 
@@ -128,15 +130,27 @@ impl Protocol {
 }
 
 impl Upstream {
-    /// Converts it to the options of the upstream client, with its key, or returns all its problems.
+    /// Converts it to the options of the upstream client, with its key, or returns all its
+    /// problems.
     pub(crate) fn options(&self) -> Result<Options, Vec<String>> {
         let mut problems = Vec::new();
         let base = noted(Some(url("base_url", &self.base_url)), &mut problems);
-        let fallback = self.fallback_base_url.as_ref().map(|text| url("fallback_base_url", text));
+        let fallback = self
+            .fallback_base_url
+            .as_ref()
+            .map(|text| url("fallback_base_url", text));
         let fallback = noted(fallback, &mut problems);
-        let credential = noted(self.api_key.as_ref().map(|secret| self.credential(secret)), &mut problems);
-        let roots = noted(self.ca_file.as_ref().map(|path| read("ca_file", path)), &mut problems);
-        let Some(base) = base.filter(|_| problems.is_empty()) else { return Err(problems) };
+        let credential = noted(
+            self.api_key.as_ref().map(|secret| self.credential(secret)),
+            &mut problems,
+        );
+        let roots = noted(
+            self.ca_file.as_ref().map(|path| read("ca_file", path)),
+            &mut problems,
+        );
+        let Some(base) = base.filter(|_| problems.is_empty()) else {
+            return Err(problems);
+        };
         let mut options = Options::new(base);
         options.fallback_base_url = fallback;
         options.credential = credential;
@@ -148,11 +162,15 @@ impl Upstream {
         Ok(options)
     }
 
-    /// The secret from which the keys of signature envelopes are derived. Gateways that share the upstream's key can
-    /// open each other's envelopes, also after a restart.
+    /// The secret from which the keys of signature envelopes are derived. Gateways that share the
+    /// upstream's key can open each other's envelopes, also after a restart.
     pub(crate) fn secret(&self) -> Vec<u8> {
         let key = self.api_key.as_ref().and_then(|secret| secret.read().ok());
-        format!("sluicegate envelope\n{}", key.as_ref().unwrap_or(&self.name)).into_bytes()
+        format!(
+            "sluicegate envelope\n{}",
+            key.as_ref().unwrap_or(&self.name)
+        )
+        .into_bytes()
     }
 
     /// Describes its URLs and the source of its key.
@@ -165,7 +183,11 @@ impl Upstream {
             }
             Some(Secret::File(path)) => format!("key from {}", path.display()),
         };
-        let fallback = self.fallback_base_url.as_ref().map(|url| format!(", then {url}")).unwrap_or_default();
+        let fallback = self
+            .fallback_base_url
+            .as_ref()
+            .map(|url| format!(", then {url}"))
+            .unwrap_or_default();
         format!("{}{fallback}, {key}", self.base_url)
     }
 
@@ -187,11 +209,15 @@ impl Upstream {
         credential.map_err(|error| error.to_string())
     }
 
-    /// The default headers. Messages requires a version with every request; a client's own version replaces it.
+    /// The default headers. Messages requires a version with every request; a client's own version
+    /// replaces it.
     fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if self.protocol == Protocol::Messages {
-            headers.insert(HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01"));
+            headers.insert(
+                HeaderName::from_static("anthropic-version"),
+                HeaderValue::from_static("2023-06-01"),
+            );
         }
         headers
     }
@@ -200,12 +226,10 @@ impl Upstream {
 impl Secret {
     fn read(&self) -> Result<String, String> {
         let found = match self {
-            Self::Env(name) => {
-                std::env::var(name).map_err(|_| format!("api_key: the environment has no variable '{name}'"))
-            }
-            Self::File(path) => {
-                std::fs::read_to_string(path).map_err(|error| format!("api_key: {}: {error}", path.display()))
-            }
+            Self::Env(name) => std::env::var(name)
+                .map_err(|_| format!("api_key: the environment has no variable '{name}'")),
+            Self::File(path) => std::fs::read_to_string(path)
+                .map_err(|error| format!("api_key: {}: {error}", path.display())),
         };
         Ok(found?.trim().to_owned())
     }
@@ -217,7 +241,8 @@ fn noted<T>(found: Option<Result<T, String>>, problems: &mut Vec<String>) -> Opt
 }
 
 fn url(name: &str, text: &str) -> Result<Url, String> {
-    Url::parse(text).map_err(|error| format!("{name}: '{text}' is not a URL such as https://host/v1: {error}"))
+    Url::parse(text)
+        .map_err(|error| format!("{name}: '{text}' is not a URL such as https://host/v1: {error}"))
 }
 
 fn read(name: &str, path: &Path) -> Result<Vec<u8>, String> {

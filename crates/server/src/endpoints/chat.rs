@@ -1,4 +1,5 @@
-//! `POST /v1/chat/completions`: [chat completions](https://platform.openai.com/docs/api-reference/chat/create).
+//! `POST /v1/chat/completions`: [chat
+//! completions](https://platform.openai.com/docs/api-reference/chat/create).
 
 use catalog::{Model, Protocol};
 use chat::{Request, Rules, ValidRequest};

@@ -1,4 +1,5 @@
-//! `POST /v1/messages/count_tokens`: [token counting](https://docs.anthropic.com/en/api/messages-count-tokens).
+//! `POST /v1/messages/count_tokens`: [token
+//! counting](https://docs.anthropic.com/en/api/messages-count-tokens).
 
 use bytes::Bytes;
 use catalog::Protocol;
@@ -20,44 +21,74 @@ use crate::state::{Caller, ServerState};
 use crate::targets::{Backend, Target, UpstreamTarget};
 use crate::{attempt, image_urls, outgoing};
 
-/// Counts the tokens of a prompt on the targets that would answer it, so that the count matches the usage of the
-/// answer.
+/// Counts the tokens of a prompt on the targets that would answer it, so that the count matches the
+/// usage of the answer.
 pub(crate) async fn answer(
     caller: Caller<'_>,
     request: http::Request<impl ClientBody>,
 ) -> Result<Response<ReplyBody>, Refusal> {
-    let Caller { state, policy, key, record, deadline } = caller;
+    let Caller {
+        state,
+        policy,
+        key,
+        record,
+        deadline,
+    } = caller;
     let headers = outgoing::forwarded(request.headers(), Messages::FORWARDED);
     let upload = json_body(request, state.limits.json_body, state).await?;
-    let valid = Request::read(&upload.bytes).and_then(Request::validate_for_count).map_err(refusal)?;
-    let model = policy.catalog.serves(&valid.model, Protocol::Messages)?.id.clone();
+    let valid = Request::read(&upload.bytes)
+        .and_then(Request::validate_for_count)
+        .map_err(refusal)?;
+    let model = policy
+        .catalog
+        .serves(&valid.model, Protocol::Messages)?
+        .id
+        .clone();
     if !key.may_use(&model) {
         return Err(Refusal::model(&model));
     }
     image_urls::check_all(state, |visit| valid.addresses(visit))?;
     record.model = Some(model.clone());
-    record.permit = Some(state.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?);
+    record.permit = Some(
+        state
+            .limiter
+            .take(&key.name)
+            .ok_or_else(ApiError::concurrency_limit)?,
+    );
     let mut last = None;
     for target in policy.routes.select(&model) {
         match &target.backend {
             Backend::Embedded => {
                 let counted = embedded(valid.clone(), &key.name, state, &upload.share);
-                match timeout_at(deadline, counted).await.map_err(|_| Refusal::timeout())? {
+                match timeout_at(deadline, counted)
+                    .await
+                    .map_err(|_| Refusal::timeout())?
+                {
                     Ok(reply) => return Ok(reply),
-                    Err(TargetFailure { refusal, may_fall_back: true }) => last = Some(*refusal),
+                    Err(TargetFailure {
+                        refusal,
+                        may_fall_back: true,
+                    }) => last = Some(*refusal),
                     Err(TargetFailure { refusal, .. }) => return Err(*refusal),
                 }
             }
             Backend::Upstream(server) if server.translation(Protocol::Messages).is_none() => {
                 let outgoing = outgoing(&upload.bytes, &headers, &model, &target);
-                let counted = timeout_at(deadline, counted(server, &outgoing, deadline, last.is_none())).await;
+                let counted = timeout_at(
+                    deadline,
+                    counted(server, &outgoing, deadline, last.is_none()),
+                )
+                .await;
                 let failure = match counted.map_err(|_| Refusal::timeout())? {
                     Ok(body) => return Ok(json_bytes(body)),
                     Err(failure) => failure.without_key(&server.upstream),
                 };
                 attempt::report_failure(state, &target, &failure.refusal);
                 match failure {
-                    TargetFailure { refusal, may_fall_back: true } => last = Some(*refusal),
+                    TargetFailure {
+                        refusal,
+                        may_fall_back: true,
+                    } => last = Some(*refusal),
                     TargetFailure { refusal, .. } => return Err(*refusal),
                 }
             }
@@ -74,9 +105,14 @@ async fn embedded(
     state: &ServerState,
     share: &Share,
 ) -> Result<Response<ReplyBody>, TargetFailure> {
-    let engine = state.text_engine.as_ref().ok_or_else(|| TargetFailure::fall_back(Refusal::no_engine()))?;
+    let engine = state
+        .text_engine
+        .as_ref()
+        .ok_or_else(|| TargetFailure::fall_back(Refusal::no_engine()))?;
     let mut inbound = Messages::count(valid).map_err(TargetFailure::fall_back)?;
-    image_urls::inline(&mut inbound.request, key, state, share).await.map_err(TargetFailure::fatal)?;
+    image_urls::inline(&mut inbound.request, key, state, share)
+        .await
+        .map_err(TargetFailure::fatal)?;
     let counted = engine.count_tokens(inbound.request).await;
     let input_tokens = counted.map_err(TargetFailure::fall_back)?;
     json(&TokenCount::new(input_tokens)).map_err(TargetFailure::fatal)
@@ -86,7 +122,12 @@ async fn embedded(
 fn outgoing(body: &Bytes, headers: &HeaderMap, model: &str, target: &Target) -> Outgoing {
     let mut splice = Splice::new(body);
     outgoing::replace_model(&mut splice, model, target.model.as_deref().unwrap_or(model));
-    outgoing::json("/messages/count_tokens", headers.clone(), outgoing::edited_chunks(&splice, body), false)
+    outgoing::json(
+        "/messages/count_tokens",
+        headers.clone(),
+        outgoing::edited_chunks(&splice, body),
+        false,
+    )
 }
 
 /// Requests the count from an upstream, and returns its reply unchanged.
@@ -96,7 +137,11 @@ async fn counted(
     deadline: Instant,
     first: bool,
 ) -> Result<Bytes, TargetFailure> {
-    let invalid = |why: &str| TargetFailure::of(engine::EngineError::Upstream(format!("invalid token count: {why}")));
+    let invalid = |why: &str| {
+        TargetFailure::of(engine::EngineError::Upstream(format!(
+            "invalid token count: {why}"
+        )))
+    };
     match outgoing::send(server, outgoing, deadline, first).await? {
         Answer::Json(body) => match serde_json::from_slice::<TokenCount>(&body) {
             Ok(_) => Ok(body),
@@ -107,6 +152,7 @@ async fn counted(
 }
 
 fn not_countable(model: &str) -> Refusal {
-    let sentence = format!("The tokens of a prompt for the model '{model}' cannot be counted ahead.");
+    let sentence =
+        format!("The tokens of a prompt for the model '{model}' cannot be counted ahead.");
     ApiError::new(ErrorKind::NotFound, "not_found", sentence).into()
 }

@@ -33,30 +33,53 @@ pub(crate) async fn edit(
         let parsed = read::edit(request, &caller).await?;
         answer(caller, parsed).await
     };
-    response.await.map_err(|refusal| if is_form { with_part_name(refusal) } else { refusal })
+    response.await.map_err(|refusal| {
+        if is_form {
+            with_part_name(refusal)
+        } else {
+            refusal
+        }
+    })
 }
 
-/// Renames the refused field from its JSON name to that of the form's part: `images[0].image_url` was sent as `image`.
+/// Renames the refused field from its JSON name to that of the form's part: `images[0].image_url`
+/// was sent as `image`.
 fn with_part_name(mut refusal: Refusal) -> Refusal {
-    if refusal.error.param.as_deref().is_some_and(|param| param.starts_with("images")) {
+    if refusal
+        .error
+        .param
+        .as_deref()
+        .is_some_and(|param| param.starts_with("images"))
+    {
         refusal.error.param = Some("image".to_owned());
     }
     refusal
 }
 
-/// Answers a parsed request: looks up the model, takes a permit, tries the targets in order, and streams or folds the
-/// answer.
+/// Answers a parsed request: looks up the model, takes a permit, tries the targets in order, and
+/// streams or folds the answer.
 async fn answer(caller: Caller<'_>, parsed: ParsedRequest) -> Result<Response<ReplyBody>, Refusal> {
-    caller.policy.catalog.serves(&parsed.model, read::protocol(parsed.operation))?;
+    caller
+        .policy
+        .catalog
+        .serves(&parsed.model, read::protocol(parsed.operation))?;
     if !caller.key.may_use(&parsed.model) {
         return Err(Refusal::model(&parsed.model));
     }
     let streams = parsed.generation.streams();
     caller.record.model = Some(parsed.model.clone());
     caller.record.stream = streams;
-    let permit = caller.state.limiter.take(&caller.key.name).ok_or_else(ApiError::concurrency_limit)?;
+    let permit = caller
+        .state
+        .limiter
+        .take(&caller.key.name)
+        .ok_or_else(ApiError::concurrency_limit)?;
     caller.record.permit = Some(permit);
-    if streams { streaming::answer(parsed, &caller).await } else { unary::answer(parsed, caller).await }
+    if streams {
+        streaming::answer(parsed, &caller).await
+    } else {
+        unary::answer(parsed, caller).await
+    }
 }
 
 #[cfg(test)]

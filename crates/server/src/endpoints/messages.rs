@@ -25,7 +25,9 @@ impl TextEndpoint for Messages {
     }
 
     fn validate(request: Request, model: Option<&Model>) -> Result<ValidRequest, ApiError> {
-        request.validate(&model.map_or_else(Rules::default, Model::messages_rules)).map_err(refusal)
+        request
+            .validate(&model.map_or_else(Rules::default, Model::messages_rules))
+            .map_err(refusal)
     }
 
     fn image_urls(request: &ValidRequest, visit: &mut dyn FnMut(&Path<'_>, &str)) {

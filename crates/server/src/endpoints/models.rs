@@ -13,17 +13,25 @@ use crate::state::Caller;
 /// Lists the models that the key may use.
 pub(crate) fn list(caller: &Caller<'_>, query: &str) -> Result<Response<ReplyBody>, Refusal> {
     let page = page(query)?;
-    let list = caller.policy.catalog.list(&page, |model| may_see(caller, model));
+    let list = caller
+        .policy
+        .catalog
+        .list(&page, |model| may_see(caller, model));
     json(&list.map_err(ApiError::from)?)
 }
 
 /// Returns one model that the key may use.
 pub(crate) fn retrieve(caller: &Caller<'_>, id: &str) -> Result<Response<ReplyBody>, Refusal> {
-    json(&caller.policy.catalog.retrieve(id, |model| may_see(caller, model))?)
+    json(
+        &caller
+            .policy
+            .catalog
+            .retrieve(id, |model| may_see(caller, model))?,
+    )
 }
 
-/// Returns true if the key's model patterns match. Its scopes do not matter here, because clients request the list with
-/// any of their keys.
+/// Returns true if the key's model patterns match. Its scopes do not matter here, because clients
+/// request the list with any of their keys.
 fn may_see(caller: &Caller<'_>, model: &Model) -> bool {
     caller.key.may_use(&model.id)
 }
@@ -44,6 +52,12 @@ fn page(query: &str) -> Result<Page, ApiError> {
 
 fn not_a_number(found: &str) -> ApiError {
     let found: String = found.chars().take(32).collect();
-    let sentence = format!("Invalid type for 'limit': expected an integer, but got '{found}' instead.");
-    ApiError::new(ErrorKind::InvalidRequest, Code::InvalidType.as_str(), sentence).with_param("limit")
+    let sentence =
+        format!("Invalid type for 'limit': expected an integer, but got '{found}' instead.");
+    ApiError::new(
+        ErrorKind::InvalidRequest,
+        Code::InvalidType.as_str(),
+        sentence,
+    )
+    .with_param("limit")
 }

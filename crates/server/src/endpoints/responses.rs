@@ -1,4 +1,5 @@
-//! `POST /v1/responses`: [responses](https://platform.openai.com/docs/api-reference/responses/create).
+//! `POST /v1/responses`:
+//! [responses](https://platform.openai.com/docs/api-reference/responses/create).
 
 use catalog::{Model, Protocol};
 use responses::{Request, Rules, ValidRequest};
@@ -39,8 +40,8 @@ impl TextEndpoint for Responses {
     }
 }
 
-/// Returns the rules for an unknown model. They are lenient, so that the client gets the error about the model and not
-/// one about a field that another model would refuse.
+/// Returns the rules for an unknown model. They are lenient, so that the client gets the error
+/// about the model and not one about a field that another model would refuse.
 fn lenient() -> Rules {
     let mut rules = Rules::default();
     rules.string_input = true;

@@ -1,4 +1,5 @@
-//! The handler that the three text endpoints share; they differ in how a request is read and validated.
+//! The handler that the three text endpoints share; they differ in how a request is read and
+//! validated.
 
 mod dispatch;
 pub(crate) mod streaming;
@@ -29,15 +30,18 @@ use crate::state::Caller;
 use crate::targets::UpstreamTarget;
 
 /// A text endpoint: the reading, validating and relaying of its requests.
-pub(crate) trait TextEndpoint: ClientProtocol<Request: Send + Sync> + Send + Sync + 'static {
+pub(crate) trait TextEndpoint:
+    ClientProtocol<Request: Send + Sync> + Send + Sync + 'static
+{
     /// The endpoint's protocol in the catalog.
     const PROTOCOL: Protocol;
     /// The same protocol among those of upstreams.
     const UPSTREAM_PROTOCOL: translate::outbound::Protocol;
-    /// True if a streaming request over the concurrency limit gets a failure event; otherwise it gets a 429.
+    /// True if a streaming request over the concurrency limit gets a failure event; otherwise it
+    /// gets a 429.
     const LIMIT_IN_STREAM: bool = false;
-    /// True if the signatures of reasoning blocks are passed to clients in envelopes, which clients send back unchanged
-    /// (see [`translate::envelope`]).
+    /// True if the signatures of reasoning blocks are passed to clients in envelopes, which clients
+    /// send back unchanged (see [`translate::envelope`]).
     const USES_ENVELOPES: bool = false;
     /// The headers of a client that are forwarded to an upstream of the same protocol.
     const FORWARDED: &'static [&'static str] = &[];
@@ -52,7 +56,8 @@ pub(crate) trait TextEndpoint: ClientProtocol<Request: Send + Sync> + Send + Syn
     fn model_and_stream(request: &Self::Unchecked) -> (&str, bool);
 
     /// Validates a request by the rules of its model.
-    fn validate(request: Self::Unchecked, model: Option<&Model>) -> Result<Self::Request, ApiError>;
+    fn validate(request: Self::Unchecked, model: Option<&Model>)
+    -> Result<Self::Request, ApiError>;
 
     /// Visits every image URL of a request, with its path in the document.
     fn image_urls(request: &Self::Request, visit: &mut dyn FnMut(&Path<'_>, &str));
@@ -63,7 +68,8 @@ pub(crate) trait TextEndpoint: ClientProtocol<Request: Send + Sync> + Send + Syn
 
 /// A validated request, and everything needed to send it to a target.
 pub(crate) struct ParsedRequest<D: TextEndpoint> {
-    /// `Some` until converted to a `TextRequest`. Boxed, because it is large and moved from one future to the next.
+    /// `Some` until converted to a `TextRequest`. Boxed, because it is large and moved from one
+    /// future to the next.
     valid: Option<Box<D::Request>>,
     upload: Upload,
     /// The id of the model in the client's request.
@@ -74,13 +80,15 @@ pub(crate) struct ParsedRequest<D: TextEndpoint> {
     streams: bool,
 }
 
-/// Answers a request: reads and validates it, takes a permit, tries the targets in order, and streams or folds the
-/// answer.
+/// Answers a request: reads and validates it, takes a permit, tries the targets in order, and
+/// streams or folds the answer.
 pub(crate) async fn answer<D: TextEndpoint>(
     caller: Caller<'_>,
     request: Request<impl ClientBody>,
 ) -> Result<Response<ReplyBody>, Refusal> {
-    let Caller { state, policy, key, .. } = caller;
+    let Caller {
+        state, policy, key, ..
+    } = caller;
     let headers = outgoing::forwarded(request.headers(), D::FORWARDED);
     let upload = json_body(request, state.limits.json_body, state).await?;
     let unchecked = D::read(&upload.bytes)?;
@@ -95,13 +103,23 @@ pub(crate) async fn answer<D: TextEndpoint>(
     image_urls::check_all(state, |visit| D::image_urls(&valid, visit))?;
     caller.record.model = Some(id.clone());
     caller.record.stream = streams;
-    let stamp = Stamp { bits: clock::random_bits(), created_at: clock::unix_seconds() };
+    let stamp = Stamp {
+        bits: clock::random_bits(),
+        created_at: clock::unix_seconds(),
+    };
     let Some(permit) = state.limiter.take(&key.name) else {
         return over_the_limit::<D>(streams, &valid, &stamp, caller.record);
     };
     caller.record.permit = Some(permit);
     let dispatch = |valid| {
-        let parsed = ParsedRequest { valid: Some(valid), upload, model: id, reasons_by_default, headers, streams };
+        let parsed = ParsedRequest {
+            valid: Some(valid),
+            upload,
+            model: id,
+            reasons_by_default,
+            headers,
+            streams,
+        };
         TextDispatch::new(parsed, &caller)
     };
     if streams {
@@ -130,12 +148,19 @@ fn over_the_limit<D: TextEndpoint>(
     Answer::<D>::new(valid, stamp).fail(&error, &mut bytes);
     // Like every stream, the response has no length.
     let frames = futures_util::stream::iter([Ok(Frame::data(Bytes::from(bytes)))]);
-    Ok(reply::event_stream(ReplyBody::Forwarded(StreamBody::new(frames).boxed_unsync())))
+    Ok(reply::event_stream(ReplyBody::Forwarded(
+        StreamBody::new(frames).boxed_unsync(),
+    )))
 }
 
 fn ending(event: &TextEvent) -> Option<End> {
-    let TextEvent::Finished { stop, usage } = event else { return None };
-    Some(End { incomplete: matches!(stop, Stop::MaxTokens | Stop::ContextFull), usage: *usage })
+    let TextEvent::Finished { stop, usage } = event else {
+        return None;
+    };
+    Some(End {
+        incomplete: matches!(stop, Stop::MaxTokens | Stop::ContextFull),
+        usage: *usage,
+    })
 }
 
 #[cfg(test)]
@@ -144,7 +169,11 @@ mod tests {
 
     #[test]
     fn answers_that_a_limit_cut_are_incomplete() {
-        let is_incomplete = |stop| ending(&TextEvent::Finished { stop, usage: None }).unwrap().incomplete;
+        let is_incomplete = |stop| {
+            ending(&TextEvent::Finished { stop, usage: None })
+                .unwrap()
+                .incomplete
+        };
         assert!(is_incomplete(Stop::MaxTokens));
         assert!(is_incomplete(Stop::ContextFull));
         assert!(!is_incomplete(Stop::End));

@@ -12,8 +12,8 @@ use tokio::task::JoinHandle;
 
 use crate::test_gateway::{Engine, FIRST, Reply, SECOND, TestGateway};
 
-/// At most `fetch.at_once` images are fetched at once for all keys together; one more is refused with 429, and once the
-/// fetches have ended the same number is possible again.
+/// At most `fetch.at_once` images are fetched at once for all keys together; one more is refused
+/// with 429, and once the fetches have ended the same number is possible again.
 #[tokio::test]
 async fn f11_the_limit_of_fetches_is_exact_on_every_road() {
     let mut harness = Harness::new("at_once = 3\nat_once_per_key = 3");
@@ -30,8 +30,8 @@ async fn f11_the_limit_of_fetches_is_exact_on_every_road() {
     }
 }
 
-/// At most `fetch.at_once_per_key` images are fetched at once for one key; one more is refused with 429, while another
-/// key still has its full limit.
+/// At most `fetch.at_once_per_key` images are fetched at once for one key; one more is refused with
+/// 429, while another key still has its full limit.
 #[tokio::test]
 async fn f11_the_limit_of_fetches_of_a_key_is_exact_on_every_road() {
     let mut harness = Harness::new("at_once = 8\nat_once_per_key = 2");
@@ -57,8 +57,17 @@ fn endpoints() -> [(&'static str, Value); 6] {
     let image = json!({"type": "image", "source": {"type": "url", "url": URL}});
     let edit = |model: &str| json!({"model": model, "prompt": "x", "images": [{"image_url": URL}]});
     [
-        ("/v1/responses", text("input", json!({"type": "input_image", "image_url": URL}))),
-        ("/v1/chat/completions", text("messages", json!({"type": "image_url", "image_url": {"url": URL}}))),
+        (
+            "/v1/responses",
+            text("input", json!({"type": "input_image", "image_url": URL})),
+        ),
+        (
+            "/v1/chat/completions",
+            text(
+                "messages",
+                json!({"type": "image_url", "image_url": {"url": URL}}),
+            ),
+        ),
         ("/v1/messages", text("messages", image.clone())),
         ("/v1/messages/count_tokens", count(text("messages", image))),
         ("/v1/images/edits", edit("pictures")),
@@ -83,11 +92,14 @@ impl Harness {
     fn new(limits: &str) -> Self {
         let (sender, hosts) = unbounded_channel();
         let network = Arc::new(Network(sender));
-        let gateway =
-            TestGateway::changed(Engine::default(), &format!("[fetch]\n{limits}\n{UPSTREAM}"), |gateway, config| {
+        let gateway = TestGateway::changed(
+            Engine::default(),
+            &format!("[fetch]\n{limits}\n{UPSTREAM}"),
+            |gateway, config| {
                 let options = config.fetch.options(&[], config.limits.picture);
                 gateway.fetcher = Fetcher::with(options, Arc::<Network>::clone(&network), network);
-            });
+            },
+        );
         Self { gateway, hosts }
     }
 
@@ -107,9 +119,17 @@ impl Harness {
             reply = self.gateway.post(key, path, body) => reply,
         };
         let is_messages = path.starts_with("/v1/messages");
-        let (field, code) =
-            if is_messages { ("type", "rate_limit_error") } else { ("code", "gateway_concurrency_limit") };
-        assert_eq!((reply.status, &reply.json()["error"][field]), (429, &json!(code)), "{path}: {}", reply.body);
+        let (field, code) = if is_messages {
+            ("type", "rate_limit_error")
+        } else {
+            ("code", "gateway_concurrency_limit")
+        };
+        assert_eq!(
+            (reply.status, &reply.json()["error"][field]),
+            (429, &json!(code)),
+            "{path}: {}",
+            reply.body
+        );
     }
 
     /// Closes the connections of these fetches, which fails their requests.
@@ -140,7 +160,8 @@ impl Dial for Network {
 }
 
 const URL: &str = "https://pictures.example/a.png";
-/// An upstream that accepts edits only as forms, so that the gateway fetches the images for it. It is never reached.
+/// An upstream that accepts edits only as forms, so that the gateway fetches the images for it. It
+/// is never reached.
 const UPSTREAM: &str = r#"
 [[upstreams]]
 name = "forms"

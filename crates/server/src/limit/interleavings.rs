@@ -1,4 +1,5 @@
-//! Tests the permits in every interleaving of threads with loom, which compiles the same file with its own locks.
+//! Tests the permits in every interleaving of threads with loom, which compiles the same file with
+//! its own locks.
 
 #[path = "permits.rs"]
 #[allow(clippy::duplicate_mod, reason = "on other locks it is another module")]
@@ -27,8 +28,8 @@ enum End {
     Finished,
 }
 
-/// In any interleaving of taking, cancelling and finishing, there are never more permits taken than the limits allow,
-/// and in the end all are released.
+/// In any interleaving of taking, cancelling and finishing, there are never more permits taken than
+/// the limits allow, and in the end all are released.
 #[test]
 fn o04_permits_are_never_above_the_limit_and_all_come_back() {
     // The limit per key is below the total, the same, and above it.
@@ -47,8 +48,8 @@ fn o04_a_key_with_several_permits_never_has_more() {
     explore(Limits { all: 4, of_key: 2 }, &["a", "a", "a", "a"]);
 }
 
-/// Runs one request for each of these keys concurrently, in every interleaving; for more than three, only those with
-/// few preemptions.
+/// Runs one request for each of these keys concurrently, in every interleaving; for more than
+/// three, only those with few preemptions.
 fn explore(limits: Limits, keys: &'static [&'static str]) {
     let mut model = Builder::new();
     model.preemption_bound = (keys.len() > 3).then_some(2);
@@ -67,14 +68,32 @@ fn explore(limits: Limits, keys: &'static [&'static str]) {
             let theirs = threads.into_iter().map(|thread| thread.join().unwrap());
             let kept: Vec<_> = theirs.chain([mine]).flatten().collect();
             if (0..keys.len()).all(|index| end(index) == End::Finished) {
-                let of = |key| keys.iter().filter(|other| **other == key).count().min(limits.of_key);
-                assert_eq!(kept.len(), limits.all.min(of("a") + of("b")), "no request is refused needlessly");
+                let of = |key| {
+                    keys.iter()
+                        .filter(|other| **other == key)
+                        .count()
+                        .min(limits.of_key)
+                };
+                assert_eq!(
+                    kept.len(),
+                    limits.all.min(of("a") + of("b")),
+                    "no request is refused needlessly"
+                );
             }
-            kept.into_iter().for_each(|(permit, key)| held.end(permit, key));
-            assert_eq!((limiter.taken(), limiter.keys()), (0, 0), "all are released");
+            kept.into_iter()
+                .for_each(|(permit, key)| held.end(permit, key));
+            assert_eq!(
+                (limiter.taken(), limiter.keys()),
+                (0, 0),
+                "all are released"
+            );
             let most = limits.all.min(limits.of_key);
             let again: Vec<_> = (0..=most).map(|_| limiter.take("a")).collect();
-            assert_eq!(again.iter().flatten().count(), most, "and can be taken again");
+            assert_eq!(
+                again.iter().flatten().count(),
+                most,
+                "and can be taken again"
+            );
         });
     }
 }
@@ -94,7 +113,12 @@ fn o04_the_last_permit_goes_to_one() {
 }
 
 /// Runs one request. Returns its permit if it ends elsewhere.
-fn request(limiter: &Limiter, held: &Held, key: &'static str, end: End) -> Option<(Permit, &'static str)> {
+fn request(
+    limiter: &Limiter,
+    held: &Held,
+    key: &'static str,
+    end: End,
+) -> Option<(Permit, &'static str)> {
     let permit = limiter.take(key)?;
     held.note(key);
     match end {
@@ -113,8 +137,9 @@ struct Limits {
     of_key: usize,
 }
 
-/// The permits that the test knows to be taken, for the key `a` and in total. A permit is noted after it was taken and
-/// removed before it is released, so that the noted number never exceeds the taken one.
+/// The permits that the test knows to be taken, for the key `a` and in total. A permit is noted
+/// after it was taken and removed before it is released, so that the noted number never exceeds the
+/// taken one.
 struct Held {
     limits: Limits,
     of_a: AtomicUsize,
@@ -123,23 +148,43 @@ struct Held {
 
 impl Held {
     fn new(limits: Limits) -> Self {
-        Self { limits, of_a: AtomicUsize::new(0), all: AtomicUsize::new(0) }
+        Self {
+            limits,
+            of_a: AtomicUsize::new(0),
+            all: AtomicUsize::new(0),
+        }
     }
 
     fn note(&self, key: &str) {
-        let of_a = self.of_a.fetch_add(usize::from(key == "a"), Ordering::SeqCst) + usize::from(key == "a");
+        let of_a = self
+            .of_a
+            .fetch_add(usize::from(key == "a"), Ordering::SeqCst)
+            + usize::from(key == "a");
         let all = self.all.fetch_add(1, Ordering::SeqCst) + 1;
         let Limits { all: most, of_key } = self.limits;
-        assert!(all <= most && of_a <= of_key, "{all} taken, {of_a} of them by one key");
+        assert!(
+            all <= most && of_a <= of_key,
+            "{all} taken, {of_a} of them by one key"
+        );
     }
 
     fn end(&self, permit: Permit, key: &str) {
-        self.of_a.fetch_sub(usize::from(key == "a"), Ordering::SeqCst);
+        self.of_a
+            .fetch_sub(usize::from(key == "a"), Ordering::SeqCst);
         self.all.fetch_sub(1, Ordering::SeqCst);
         drop(permit);
     }
 }
 
 /// The ends of the requests by index: all the same, or alternating.
-const ENDS: [fn(usize) -> End; 3] =
-    [|_| End::Cancelled, |_| End::Finished, |index| if index % 2 == 0 { End::Cancelled } else { End::Finished }];
+const ENDS: [fn(usize) -> End; 3] = [
+    |_| End::Cancelled,
+    |_| End::Finished,
+    |index| {
+        if index % 2 == 0 {
+            End::Cancelled
+        } else {
+            End::Finished
+        }
+    },
+];

@@ -19,8 +19,8 @@ pub(crate) struct Permit {
     key: String,
 }
 
-/// The number of taken permits. Both counts change under one lock, so that a refused request is never counted, not even
-/// for a moment.
+/// The number of taken permits. Both counts change under one lock, so that a refused request is
+/// never counted, not even for a moment.
 #[derive(Debug, Default)]
 struct Out {
     all: usize,
@@ -31,7 +31,11 @@ struct Out {
 impl Limiter {
     /// Creates a limiter for `size` requests in total and `per_key` for each key.
     pub(crate) fn new(size: usize, per_key: usize) -> Self {
-        Self { out: Arc::new(Mutex::new(Out::default())), size, per_key }
+        Self {
+            out: Arc::new(Mutex::new(Out::default())),
+            size,
+            per_key,
+        }
     }
 
     /// Takes a permit for this key, if one is free.
@@ -43,7 +47,10 @@ impl Limiter {
         }
         out.all += 1;
         out.of_keys.insert(key.to_owned(), of_key + 1);
-        Some(Permit { out: Arc::clone(&self.out), key: key.to_owned() })
+        Some(Permit {
+            out: Arc::clone(&self.out),
+            key: key.to_owned(),
+        })
     }
 
     pub(crate) fn taken(&self) -> usize {

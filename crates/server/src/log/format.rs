@@ -8,13 +8,21 @@ use serde::Serialize;
 use tracing::Event;
 use tracing::field::{Field, Visit};
 
-/// Formats an event as a JSON object with a line feed: timestamp, level, log name, and the fields of the event.
+/// Formats an event as a JSON object with a line feed: timestamp, level, log name, and the fields
+/// of the event.
 pub(super) fn of(event: &Event<'_>, at: Timestamp) -> Vec<u8> {
-    let mut line = Line { bytes: Vec::with_capacity(USUAL_LEN), text: String::new() };
+    let mut line = Line {
+        bytes: Vec::with_capacity(USUAL_LEN),
+        text: String::new(),
+    };
     let metadata = event.metadata();
     line.bytes.push(b'{');
     // Writing to memory cannot fail.
-    let _ = write!(line.bytes, r#""timestamp":"{at:.6}","level":"{}","log":"#, metadata.level());
+    let _ = write!(
+        line.bytes,
+        r#""timestamp":"{at:.6}","level":"{}","log":"#,
+        metadata.level()
+    );
     line.value(metadata.target());
     event.record(&mut line);
     line.bytes.extend_from_slice(b"}\n");
@@ -89,7 +97,10 @@ mod tests {
 
     impl<S: Subscriber> Layer<S> for Kept {
         fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-            self.0.lock().unwrap().extend(of(event, "2027-01-31T08:09:10.123456789Z".parse().unwrap()));
+            self.0
+                .lock()
+                .unwrap()
+                .extend(of(event, "2027-01-31T08:09:10.123456789Z".parse().unwrap()));
         }
     }
 
@@ -97,20 +108,23 @@ mod tests {
     #[test]
     fn p04_an_event_is_one_line_of_json_with_its_fields_in_order() {
         let kept = Kept::default();
-        tracing::subscriber::with_default(tracing_subscriber::registry().with(kept.clone()), || {
-            let absent: Option<&str> = None;
-            tracing::info!(
-                target: "access",
-                id = "a\"b\nc",
-                absent,
-                status = 200_u16,
-                took_ms = 1.25,
-                stream = true,
-                ?absent,
-                "count {}",
-                1
-            );
-        });
+        tracing::subscriber::with_default(
+            tracing_subscriber::registry().with(kept.clone()),
+            || {
+                let absent: Option<&str> = None;
+                tracing::info!(
+                    target: "access",
+                    id = "a\"b\nc",
+                    absent,
+                    status = 200_u16,
+                    took_ms = 1.25,
+                    stream = true,
+                    ?absent,
+                    "count {}",
+                    1
+                );
+            },
+        );
         let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
         assert_eq!(
             text,

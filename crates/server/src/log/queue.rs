@@ -1,7 +1,8 @@
 //! The bounded queue between the code that logs and the thread that writes.
 //!
-//! The thread writes all queued lines at once and then lets more of them accumulate: waking it for each line would cost
-//! a busy gateway more than the lines do. Lines that exceed the queue are dropped and counted rather than waited for.
+//! The thread writes all queued lines at once and then lets more of them accumulate: waking it for
+//! each line would cost a busy gateway more than the lines do. Lines that exceed the queue are
+//! dropped and counted rather than waited for.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,8 +58,8 @@ impl Queue {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Waits for lines and moves them into `lines`, which must be empty. Returns the number of lines that were dropped
-    /// after them, or `None` at the end.
+    /// Waits for lines and moves them into `lines`, which must be empty. Returns the number of
+    /// lines that were dropped after them, or `None` at the end.
     fn take(&self, lines: &mut Vec<u8>) -> Option<u64> {
         let mut state = self.state();
         while state.lines.is_empty() {
@@ -66,7 +67,10 @@ impl Queue {
                 return None;
             }
             state.is_waiting = true;
-            state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .wake
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
         std::mem::swap(&mut state.lines, lines);
         Some(std::mem::take(&mut state.dropped))
@@ -86,7 +90,9 @@ impl Queue {
     /// Waits for more lines to accumulate, unless the queue is closed.
     fn accumulate(&self) {
         let state = self.state();
-        let waited = self.wake.wait_timeout_while(state, ACCUMULATE, |state| !state.closed);
+        let waited = self
+            .wake
+            .wait_timeout_while(state, ACCUMULATE, |state| !state.closed);
         drop(waited);
     }
 
@@ -98,14 +104,19 @@ impl Queue {
 
 impl Writer {
     /// Starts a thread that writes to `out`.
-    pub(super) fn start(queue: Arc<Queue>, mut out: impl Write + Send + 'static) -> io::Result<Self> {
+    pub(super) fn start(
+        queue: Arc<Queue>,
+        mut out: impl Write + Send + 'static,
+    ) -> io::Result<Self> {
         let (sender, done) = channel();
         let lines = Arc::clone(&queue);
-        thread::Builder::new().name("log".to_owned()).spawn(move || {
-            write(&lines, &mut out);
-            // The receiver is gone if the flush timed out.
-            let _ = sender.send(());
-        })?;
+        thread::Builder::new()
+            .name("log".to_owned())
+            .spawn(move || {
+                write(&lines, &mut out);
+                // The receiver is gone if the flush timed out.
+                let _ = sender.send(());
+            })?;
         Ok(Self { queue, done })
     }
 }
@@ -124,12 +135,17 @@ fn write(queue: &Queue, out: &mut impl Write) {
             let at = clock::timestamp();
             let fields = r#""level":"WARN","log":"log","message":"log lines were dropped""#;
             // Writing to memory cannot fail.
-            let _ = writeln!(lines, r#"{{"timestamp":"{at:.6}",{fields},"count":{dropped}}}"#);
+            let _ = writeln!(
+                lines,
+                r#"{{"timestamp":"{at:.6}",{fields},"count":{dropped}}}"#
+            );
         }
         // Requests must not fail because the log cannot be written.
         if out.write_all(&lines).and_then(|()| out.flush()).is_err() {
             let count = memchr_iter(b'\n', &lines).count();
-            queue.lost.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
+            queue
+                .lost
+                .fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
         }
         lines.clear();
         lines.shrink_to(KEPT_CAPACITY);
@@ -171,7 +187,10 @@ mod tests {
         let lines: Vec<_> = (0..1000).map(|n| format!("{n}\n")).collect();
         lines.iter().for_each(|line| queue.push(line.as_bytes()));
         drop(writer);
-        assert_eq!(String::from_utf8(written.0.lock().unwrap().clone()).unwrap(), lines.concat());
+        assert_eq!(
+            String::from_utf8(written.0.lock().unwrap().clone()).unwrap(),
+            lines.concat()
+        );
     }
 
     /// Lines that exceed the queue are dropped and counted.

@@ -1,4 +1,5 @@
-//! Example requests for the OpenAPI document. Each succeeds against a gateway without a configuration.
+//! Example requests for the OpenAPI document. Each succeeds against a gateway without a
+//! configuration.
 
 use serde_json::{Value, json};
 
@@ -11,7 +12,11 @@ pub(super) fn responses() -> Value {
         "tools": [{ "type": "function", "name": "get_weather", "parameters": weather() }],
         "tool_choice": "required",
     });
-    named([("plain", plain.clone()), ("streamed", streamed(plain)), ("tool", tool)])
+    named([
+        ("plain", plain.clone()),
+        ("streamed", streamed(plain)),
+        ("tool", tool),
+    ])
 }
 
 pub(super) fn chat() -> Value {
@@ -39,12 +44,19 @@ pub(super) fn messages() -> Value {
         "tools": [{ "name": "get_weather", "input_schema": weather() }],
         "tool_choice": { "type": "any" },
     });
-    named([("plain", plain.clone()), ("streamed", streamed(plain)), ("tool", tool)])
+    named([
+        ("plain", plain.clone()),
+        ("streamed", streamed(plain)),
+        ("tool", tool),
+    ])
 }
 
 pub(super) fn count_tokens() -> Value {
     let messages = json!([{ "role": "user", "content": "Say hello." }]);
-    named([("plain", json!({ "model": "msg-sonnet-5", "messages": messages }))])
+    named([(
+        "plain",
+        json!({ "model": "msg-sonnet-5", "messages": messages }),
+    )])
 }
 
 pub(super) fn image_generations() -> Value {
@@ -69,7 +81,10 @@ pub(super) fn image_edits() -> Value {
 }
 
 fn named<const N: usize>(examples: [(&str, Value); N]) -> Value {
-    examples.into_iter().map(|(name, example)| (name, json!({ "value": example }))).collect()
+    examples
+        .into_iter()
+        .map(|(name, example)| (name, json!({ "value": example })))
+        .collect()
 }
 
 fn streamed(mut request: Value) -> Value {

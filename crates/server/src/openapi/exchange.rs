@@ -35,7 +35,9 @@ impl Exchange {
             "properties": { "data": data },
             "required": ["data"],
         });
-        exchange.with_events(schemas.named("ChatServerSentEvent", event)).with_examples(examples::chat())
+        exchange
+            .with_events(schemas.named("ChatServerSentEvent", event))
+            .with_examples(examples::chat())
     }
 
     pub(super) fn messages(schemas: &mut Schemas) -> Self {
@@ -61,24 +63,33 @@ impl Exchange {
         let mut exchange = Self::new::<images::Edit, images::Response>(schemas, "Images")
             .with_events(named_events::<images::Event>(schemas, "Images"))
             .with_examples(examples::image_edits());
-        exchange.request.insert("multipart/form-data".to_owned(), form::image_edits(schemas));
+        exchange
+            .request
+            .insert("multipart/form-data".to_owned(), form::image_edits(schemas));
         exchange
     }
 
     /// JSON in both directions.
     fn new<Q: JsonSchema, R: JsonSchema>(schemas: &mut Schemas, prefix: &str) -> Self {
         let request = json(&schemas.read::<Q>(prefix));
-        Self { request, ..Self::reply::<R>(schemas, prefix) }
+        Self {
+            request,
+            ..Self::reply::<R>(schemas, prefix)
+        }
     }
 
     /// A reply as JSON to a request without a body.
     pub(super) fn reply<R: JsonSchema>(schemas: &mut Schemas, prefix: &str) -> Self {
-        Self { request: Map::new(), reply: json(&schemas.written::<R>(prefix)) }
+        Self {
+            request: Map::new(),
+            reply: json(&schemas.written::<R>(prefix)),
+        }
     }
 
     /// Adds the response of a streaming request: a stream of these events.
     fn with_events(mut self, event: Value) -> Self {
-        self.reply.insert("text/event-stream".to_owned(), json!({ "schema": event }));
+        self.reply
+            .insert("text/event-stream".to_owned(), json!({ "schema": event }));
         self
     }
 
@@ -93,10 +104,12 @@ fn json(schema: &Value) -> Map<String, Value> {
     Map::from_iter([(JSON.to_owned(), json!({ "schema": schema }))])
 }
 
-/// Adds the schema of a server-sent event whose name is the `type` of its data, and returns a reference to it.
+/// Adds the schema of a server-sent event whose name is the `type` of its data, and returns a
+/// reference to it.
 ///
-/// OpenAPI 3.1 does not define what the schema of a stream describes. Here it describes one event as an object of its
-/// fields, like `itemSchema` in [OpenAPI 3.2](https://spec.openapis.org/oas/v3.2.0.html) (§4.14.4).
+/// OpenAPI 3.1 does not define what the schema of a stream describes. Here it describes one event
+/// as an object of its fields, like `itemSchema` in [OpenAPI
+/// 3.2](https://spec.openapis.org/oas/v3.2.0.html) (§4.14.4).
 fn named_events<E: JsonSchema>(schemas: &mut Schemas, prefix: &str) -> Value {
     let mut data = content(&schemas.written::<E>(prefix));
     data["type"] = "string".into();

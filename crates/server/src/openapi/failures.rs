@@ -26,9 +26,11 @@ pub(super) const OF_ENGINES: [ErrorKind; 9] = [
     ErrorKind::UpstreamTimeout,
 ];
 
-/// Returns the response of a failure. `error` is the schema of its body, `allow` the method that the path supports.
+/// Returns the response of a failure. `error` is the schema of its body, `allow` the method that
+/// the path supports.
 pub(super) fn response(kind: ErrorKind, error: &Value, allow: &str) -> Value {
-    // The HTTP library refuses headers that are too large before there is a request, and sends no body.
+    // The HTTP library refuses headers that are too large before there is a request, and sends no
+    // body.
     if kind == ErrorKind::HeadersTooLarge {
         return json!({ "description": description(kind) });
     }
@@ -36,11 +38,17 @@ pub(super) fn response(kind: ErrorKind, error: &Value, allow: &str) -> Value {
         ErrorKind::Authentication => &[("WWW-Authenticate", "WwwAuthenticate")],
         ErrorKind::TooLarge | ErrorKind::Upstream => &[SHOULD_RETRY],
         ErrorKind::RateLimit => &[RETRY_AFTER_MS, RETRY_AFTER],
-        ErrorKind::Unavailable | ErrorKind::Overloaded => &[SHOULD_RETRY, RETRY_AFTER_MS, RETRY_AFTER],
+        ErrorKind::Unavailable | ErrorKind::Overloaded => {
+            &[SHOULD_RETRY, RETRY_AFTER_MS, RETRY_AFTER]
+        }
         _ => &[],
     };
     let mut headers = common_headers();
-    headers.extend(shared.iter().map(|(name, definition)| ((*name).to_owned(), header(definition))));
+    headers.extend(
+        shared
+            .iter()
+            .map(|(name, definition)| ((*name).to_owned(), header(definition))),
+    );
     if kind == ErrorKind::MethodNotAllowed {
         headers.insert("Allow".to_owned(), allowed(allow));
     }
@@ -50,7 +58,10 @@ pub(super) fn response(kind: ErrorKind, error: &Value, allow: &str) -> Value {
 
 /// Returns the headers that every response has.
 pub(super) fn common_headers() -> Map<String, Value> {
-    ["x-request-id", "request-id"].into_iter().map(|name| (name.to_owned(), header("RequestId"))).collect()
+    ["x-request-id", "request-id"]
+        .into_iter()
+        .map(|name| (name.to_owned(), header("RequestId")))
+        .collect()
 }
 
 /// Returns a reference to one of [`headers`].
@@ -103,16 +114,24 @@ fn allowed(method: &str) -> Value {
 
 fn description(kind: ErrorKind) -> &'static str {
     match kind {
-        ErrorKind::InvalidRequest => "The request is invalid. Every error is reported with its path.",
+        ErrorKind::InvalidRequest => {
+            "The request is invalid. Every error is reported with its path."
+        }
         ErrorKind::Authentication => "The API key is missing or invalid.",
-        ErrorKind::Permission => "The API key has no permission for this family of models or for this model.",
+        ErrorKind::Permission => {
+            "The API key has no permission for this family of models or for this model."
+        }
         ErrorKind::NotFound => "The model does not exist, or the API key may not use it.",
         ErrorKind::MethodNotAllowed => "The path does not support this method.",
         ErrorKind::RequestTimeout => "The request was not received in time.",
         ErrorKind::TooLarge => "The request body is too large.",
         ErrorKind::TargetTooLong => "The request target is too long.",
-        ErrorKind::UnsupportedMediaType => "The media type of the body is not supported, or the body is compressed.",
-        ErrorKind::RateLimit => "Too many concurrent requests, or the rate limit of the model is exceeded.",
+        ErrorKind::UnsupportedMediaType => {
+            "The media type of the body is not supported, or the body is compressed."
+        }
+        ErrorKind::RateLimit => {
+            "Too many concurrent requests, or the rate limit of the model is exceeded."
+        }
         ErrorKind::Upstream => "The model failed or returned an invalid response.",
         ErrorKind::Overloaded => "The model is overloaded.",
         ErrorKind::HeadersTooLarge => "The request headers are too large.",

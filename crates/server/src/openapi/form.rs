@@ -1,4 +1,5 @@
-//! The multipart form of an image edit: the fields of a generation as text, and the images as files.
+//! The multipart form of an image edit: the fields of a generation as text, and the images as
+//! files.
 
 use serde_json::{Map, Value, json};
 
@@ -8,13 +9,20 @@ use super::schemas::Schemas;
 pub(super) fn image_edits(schemas: &mut Schemas) -> Value {
     let generation = schemas.read::<images::Generation>("Images");
     let mut parts = Map::new();
-    for (name, schema) in schemas.target(&generation)["properties"].as_object().into_iter().flatten() {
+    for (name, schema) in schemas.target(&generation)["properties"]
+        .as_object()
+        .into_iter()
+        .flatten()
+    {
         parts.insert(name.clone(), without_null(schema));
     }
     let several = json!({ "type": "array", "items": file("An image to edit."), "minItems": 1, "maxItems": 16 });
     parts.insert("image".to_owned(), file("The image to edit."));
     parts.insert("image[]".to_owned(), several);
-    parts.insert("mask".to_owned(), file("A PNG whose transparent areas mark where the image may be changed."));
+    parts.insert(
+        "mask".to_owned(),
+        file("A PNG whose transparent areas mark where the image may be changed."),
+    );
     let schema = json!({
         "description": "One image as `image`, or several as `image[]`. An empty text part is treated as absent.",
         "type": "object",
@@ -22,7 +30,8 @@ pub(super) fn image_edits(schemas: &mut Schemas) -> Value {
         "required": ["prompt"],
         "anyOf": [{ "required": ["image"] }, { "required": ["image[]"] }],
     });
-    let pictures = json!({ "contentType": "image/png, image/jpeg, image/webp, application/octet-stream" });
+    let pictures =
+        json!({ "contentType": "image/png, image/jpeg, image/webp, application/octet-stream" });
     let mask = json!({ "contentType": "image/png, application/octet-stream" });
     json!({
         "schema": schemas.named("ImagesEditForm", schema),
@@ -65,7 +74,11 @@ mod tests {
         let properties = schemas.target(&form["schema"])["properties"].clone();
         for (name, schema) in properties.as_object().expect("parts") {
             let is_file = schema.to_string().contains("contentMediaType");
-            let expected = if is_file { PartKind::Picture } else { PartKind::Text };
+            let expected = if is_file {
+                PartKind::Picture
+            } else {
+                PartKind::Text
+            };
             assert_eq!(images::part(name, is_file), expected, "{name}");
         }
     }

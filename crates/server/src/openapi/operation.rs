@@ -22,7 +22,8 @@ pub(super) struct Operation {
 }
 
 impl Operation {
-    /// Returns the operation object, and adds its failures to `responses`, which operations of the same tag share.
+    /// Returns the operation object, and adds its failures to `responses`, which operations of the
+    /// same tag share.
     pub(super) fn describe(&self, responses: &mut Map<String, Value>) -> Value {
         let mut operation = json!({
             "operationId": self.id,
@@ -35,7 +36,8 @@ impl Operation {
             operation["parameters"] = parameters.into();
         }
         if !self.exchange.request.is_empty() {
-            operation["requestBody"] = json!({ "required": true, "content": self.exchange.request });
+            operation["requestBody"] =
+                json!({ "required": true, "content": self.exchange.request });
         }
         operation["responses"] = self.responses(responses).into();
         operation
@@ -47,7 +49,10 @@ impl Operation {
             let status = self.status(kind);
             let name = format!("{}{status}", self.tag());
             let response = json!({ "$ref": format!("#/components/responses/{name}") });
-            shared.insert(name, failures::response(kind, &self.error, self.endpoint.allow()));
+            shared.insert(
+                name,
+                failures::response(kind, &self.error, self.endpoint.allow()),
+            );
             all.insert(status.to_string(), response);
         }
         all.sort_keys();
@@ -58,10 +63,16 @@ impl Operation {
         let mut headers = failures::common_headers();
         let streams = self.exchange.reply.len() > 1;
         if streams {
-            headers.insert("x-sluicegate-dropped".to_owned(), failures::header("Dropped"));
+            headers.insert(
+                "x-sluicegate-dropped".to_owned(),
+                failures::header("Dropped"),
+            );
         }
-        let description =
-            if streams { "The response, or its events if the request has `stream`." } else { "The response." };
+        let description = if streams {
+            "The response, or its events if the request has `stream`."
+        } else {
+            "The response."
+        };
         json!({ "description": description, "headers": headers, "content": self.exchange.reply })
     }
 
@@ -71,12 +82,25 @@ impl Operation {
             Endpoint::Model(_) => &[ErrorKind::NotFound],
             _ => &failures::OF_ENGINES,
         };
-        let own: &[ErrorKind] = if self.uses_messages_errors() { &[ErrorKind::Overloaded] } else { &[] };
-        failures::COMMON.iter().chain(further).chain(own).copied().collect()
+        let own: &[ErrorKind] = if self.uses_messages_errors() {
+            &[ErrorKind::Overloaded]
+        } else {
+            &[]
+        };
+        failures::COMMON
+            .iter()
+            .chain(further)
+            .chain(own)
+            .copied()
+            .collect()
     }
 
     fn status(&self, kind: ErrorKind) -> u16 {
-        if self.uses_messages_errors() { messages::status(kind) } else { kind.status() }
+        if self.uses_messages_errors() {
+            messages::status(kind)
+        } else {
+            kind.status()
+        }
     }
 
     fn uses_messages_errors(&self) -> bool {
@@ -127,7 +151,8 @@ impl Operation {
     }
 }
 
-/// Returns the schema of error bodies on a path: one style, or both if the request's headers decide between them.
+/// Returns the schema of error bodies on a path: one style, or both if the request's headers decide
+/// between them.
 pub(super) fn error(path: &str, openai: &Value, messages: &Value) -> Value {
     let with_api_key = HeaderMap::from_iter([(X_API_KEY, HeaderValue::from_static(""))]);
     match (style(path, &HeaderMap::new()), style(path, &with_api_key)) {
@@ -149,4 +174,5 @@ pub(super) const MODELS: &str = "Models";
 pub(super) const BEARER: &str = "bearer";
 pub(super) const API_KEY: &str = "apiKey";
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-const VERSION: &str = "Sent by Anthropic clients. The value is ignored; with it, errors have Anthropic's format.";
+const VERSION: &str =
+    "Sent by Anthropic clients. The value is ignored; with it, errors have Anthropic's format.";

@@ -8,9 +8,10 @@ use serde_json::{Map, Value, json};
 
 /// The schemas of the document, by name.
 ///
-/// Several protocols have types of the same name, so each name is prefixed with its protocol. A type that is both read
-/// and written has two schemas, because a field that is optional in a request is always present in a response; the name
-/// of the second ends in `Written`. The requests of a protocol must therefore be added first.
+/// Several protocols have types of the same name, so each name is prefixed with its protocol. A
+/// type that is both read and written has two schemas, because a field that is optional in a
+/// request is always present in a response; the name of the second ends in `Written`. The requests
+/// of a protocol must therefore be added first.
 #[derive(Default)]
 pub(super) struct Schemas {
     pub(super) all: Map<String, Value>,
@@ -23,7 +24,8 @@ impl Schemas {
         let mut generator = generator(SchemaSettings::draft2020_12());
         let schema = generator.subschema_for::<T>().to_value();
         let definitions = generator.take_definitions(true);
-        self.read.extend(definitions.keys().map(|name| format!("{prefix}{name}")));
+        self.read
+            .extend(definitions.keys().map(|name| format!("{prefix}{name}")));
         self.add(schema, definitions, |name| format!("{prefix}{name}"))
     }
 
@@ -35,7 +37,11 @@ impl Schemas {
         let read = self.read.clone();
         self.add(schema, definitions, |name| {
             let name = format!("{prefix}{name}");
-            if read.contains(&name) { name + "Written" } else { name }
+            if read.contains(&name) {
+                name + "Written"
+            } else {
+                name
+            }
         })
     }
 
@@ -47,7 +53,9 @@ impl Schemas {
 
     /// Returns the schema that a reference points to, or `schema` itself if it is not a reference.
     pub(super) fn target<'a>(&'a self, schema: &'a Value) -> &'a Value {
-        let name = schema["$ref"].as_str().and_then(|target| target.strip_prefix(REFERENCE));
+        let name = schema["$ref"]
+            .as_str()
+            .and_then(|target| target.strip_prefix(REFERENCE));
         name.and_then(|name| self.all.get(name)).unwrap_or(schema)
     }
 
@@ -74,7 +82,8 @@ fn generator(settings: SchemaSettings) -> SchemaGenerator {
 fn rename(schema: &mut Value, named: impl Fn(&str) -> String + Copy) {
     match schema {
         Value::Object(members) => {
-            // A default of null only means that the member may be absent, and it is wrong where null is not allowed.
+            // A default of null only means that the member may be absent, and it is wrong where
+            // null is not allowed.
             members.retain(|key, member| !(key == "default" && member.is_null()));
             for (key, member) in members {
                 match member {

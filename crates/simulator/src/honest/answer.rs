@@ -42,7 +42,11 @@ pub(super) enum Stop {
 impl Answer {
     /// Generates the output for a request.
     pub(super) fn new(parsed: &ParsedRequest) -> Self {
-        let reasoning = if parsed.reasons { "The user said something. I answer it." } else { "" };
+        let reasoning = if parsed.reasons {
+            "The user said something. I answer it."
+        } else {
+            ""
+        };
         let (text, stop) = if parsed.text.contains("refuse") {
             ("I can't help with that.".to_owned(), Stop::Refusal)
         } else if let Some(calls) = calls(parsed) {
@@ -52,25 +56,40 @@ impl Answer {
         };
         let reasoning_tokens = words(reasoning).len();
         let tokens: usize = match &stop {
-            Stop::Calls(calls) => calls.iter().map(|call| 1 + fragments(&call.arguments.to_string()).len()).sum(),
+            Stop::Calls(calls) => calls
+                .iter()
+                .map(|call| 1 + fragments(&call.arguments.to_string()).len())
+                .sum(),
             _ => words(&text).len(),
         };
         let output_tokens = reasoning_tokens + tokens;
-        Self { reasoning, text, stop, input_tokens: parsed.tokens(), output_tokens, reasoning_tokens }
+        Self {
+            reasoning,
+            text,
+            stop,
+            input_tokens: parsed.tokens(),
+            output_tokens,
+            reasoning_tokens,
+        }
     }
 }
 
-/// Splits a text into the pieces in which it is streamed, each about a token: words, with the whitespace before them.
+/// Splits a text into the pieces in which it is streamed, each about a token: words, with the
+/// whitespace before them.
 pub(super) fn words(text: &str) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
-    let words = characters.chunk_by(|before, after| before.is_whitespace() || !after.is_whitespace());
+    let words =
+        characters.chunk_by(|before, after| before.is_whitespace() || !after.is_whitespace());
     words.map(|word| word.iter().collect()).collect()
 }
 
 /// Splits the arguments of a call into the pieces in which they are streamed.
 pub(super) fn fragments(arguments: &str) -> Vec<String> {
     let characters: Vec<char> = arguments.chars().collect();
-    characters.chunks(8).map(|piece| piece.iter().collect()).collect()
+    characters
+        .chunks(8)
+        .map(|piece| piece.iter().collect())
+        .collect()
 }
 
 /// The calls, or `None` if the model answers with text.
@@ -81,9 +100,16 @@ fn calls(parsed: &ParsedRequest) -> Option<Vec<Call>> {
         Choice::Named(name) => (parsed.tools.iter().find(|tool| tool.name == *name), true),
         Choice::Required => (parsed.tools.first(), true),
         Choice::Auto if is_answered => return None,
-        Choice::Auto => (parsed.tools.iter().find(|tool| parsed.text.contains(&tool.name)), false),
+        Choice::Auto => (
+            parsed
+                .tools
+                .iter()
+                .find(|tool| parsed.text.contains(&tool.name)),
+            false,
+        ),
     };
-    let is_several = parsed.text.contains("parallel") || (parsed.parallel == Some(true) && parsed.tools.len() > 1);
+    let is_several = parsed.text.contains("parallel")
+        || (parsed.parallel == Some(true) && parsed.tools.len() > 1);
     if is_several && parsed.parallel != Some(false) && !is_answered {
         let first = first.or(parsed.tools.first())?;
         let is_other = |tool: &&Tool| tool.name != first.name && !is_forced;
@@ -98,7 +124,10 @@ fn call(tool: &Tool, parsed: &ParsedRequest) -> Call {
         arguments @ Value::Object(_) => arguments,
         _ => json!({"text": parsed.text}),
     };
-    Call { name: tool.name.clone(), arguments }
+    Call {
+        name: tool.name.clone(),
+        arguments,
+    }
 }
 
 fn text(parsed: &ParsedRequest) -> String {
@@ -111,7 +140,10 @@ fn text(parsed: &ParsedRequest) -> String {
         Format::Text => {}
     }
     if let Some(count) = count(&parsed.text) {
-        return (1..=count).map(|number| number.to_string()).collect::<Vec<_>>().join(" ");
+        return (1..=count)
+            .map(|number| number.to_string())
+            .collect::<Vec<_>>()
+            .join(" ");
     }
     let echo = format!("You said: {}", parsed.text);
     match parsed.images.len() {
@@ -124,7 +156,9 @@ fn text(parsed: &ParsedRequest) -> String {
 /// The number to count to, if the text requests counting.
 fn count(text: &str) -> Option<u32> {
     let (_, after) = text.split_once("count to ")?;
-    let digits = after.split(|character: char| !character.is_ascii_digit()).next()?;
+    let digits = after
+        .split(|character: char| !character.is_ascii_digit())
+        .next()?;
     digits.parse().ok().filter(|count| *count <= MAX_COUNT)
 }
 
@@ -132,7 +166,10 @@ fn count(text: &str) -> Option<u32> {
 fn limit(parsed: &ParsedRequest, mut text: String) -> (String, Stop) {
     let mut stop = Stop::End;
     let stops = parsed.stops.iter().filter(|stop| !stop.is_empty());
-    if let Some((at, found)) = stops.filter_map(|stop| Some((text.find(stop)?, stop))).min() {
+    if let Some((at, found)) = stops
+        .filter_map(|stop| Some((text.find(stop)?, stop)))
+        .min()
+    {
         text.truncate(at);
         stop = Stop::Sequence(found.clone());
     }

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Call, Stop, fragments, words};
-use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, integer, text_of, texts};
+use super::parsed_request::{
+    Choice, Format, ParsedRequest, Tool, elements, integer, text_of, texts,
+};
 use super::responses::obfuscate;
 use super::{Event, Failure, Reply, created, nonce};
 use crate::request::Request;
@@ -11,7 +13,12 @@ use crate::request::Request;
 pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
     let answer = Answer::new(&parse(body)?);
     let choices = integer(&body["n"]).unwrap_or(1).clamp(1, MAX_CHOICES);
-    let writer = Writer { request, body, choices, events: Vec::new() };
+    let writer = Writer {
+        request,
+        body,
+        choices,
+        events: Vec::new(),
+    };
     Ok(match body["stream"] {
         Value::Bool(true) => Reply::Events(writer.stream(&answer)),
         _ => Reply::Json(200, writer.completion(&answer)),
@@ -22,23 +29,38 @@ fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
     if !body["model"].is_string() {
         return Err(Failure::missing("model"));
     }
-    let messages = body["messages"].as_array().ok_or_else(|| Failure::missing("messages"))?;
+    let messages = body["messages"]
+        .as_array()
+        .ok_or_else(|| Failure::missing("messages"))?;
     if messages.is_empty() {
-        return Err(Failure::invalid("messages", "Invalid 'messages': empty array."));
+        return Err(Failure::invalid(
+            "messages",
+            "Invalid 'messages': empty array.",
+        ));
     }
     let choice = &body["tool_choice"];
     let format = &body["response_format"];
     let mut parsed = ParsedRequest {
-        tools: elements(&body["tools"]).filter_map(|tool| Tool::read(&tool["function"], "parameters")).collect(),
-        choice: Choice::read(choice.as_str(), "required", choice["function"]["name"].as_str()),
+        tools: elements(&body["tools"])
+            .filter_map(|tool| Tool::read(&tool["function"], "parameters"))
+            .collect(),
+        choice: Choice::read(
+            choice.as_str(),
+            "required",
+            choice["function"]["name"].as_str(),
+        ),
         parallel: body["parallel_tool_calls"].as_bool(),
-        reasons: body["reasoning_effort"].as_str().is_some_and(|effort| effort != "none"),
+        reasons: body["reasoning_effort"]
+            .as_str()
+            .is_some_and(|effort| effort != "none"),
         format: Format::read(format, &format["json_schema"]),
         cap: integer(&body["max_completion_tokens"]).or(integer(&body["max_tokens"])),
         stops: texts(&body["stop"]),
         ..ParsedRequest::default()
     };
-    messages.iter().for_each(|message| parse_message(message, &mut parsed));
+    messages
+        .iter()
+        .for_each(|message| parse_message(message, &mut parsed));
     Ok(parsed)
 }
 
@@ -78,7 +100,8 @@ impl Writer<'_> {
     }
 
     fn message(&self, choice: usize, answer: &Answer) -> Value {
-        let mut message = json!({"role": "assistant", "content": null, "refusal": null, "annotations": []});
+        let mut message =
+            json!({"role": "assistant", "content": null, "refusal": null, "annotations": []});
         if !answer.reasoning.is_empty() {
             message["reasoning_content"] = answer.reasoning.into();
         }
@@ -86,7 +109,8 @@ impl Writer<'_> {
             Stop::Calls(calls) => {
                 let call = |(index, call): (usize, &Call)| {
                     let id = format!("call_{}{choice:02}{index:02}", nonce(self.request));
-                    let function = json!({"name": call.name, "arguments": call.arguments.to_string()});
+                    let function =
+                        json!({"name": call.name, "arguments": call.arguments.to_string()});
                     json!({"id": id, "type": "function", "function": function})
                 };
                 message["tool_calls"] = calls.iter().enumerate().map(call).collect();
@@ -107,13 +131,20 @@ impl Writer<'_> {
             chunk["usage"] = usage(answer, self.choices);
             self.events.push(Event::new(&chunk));
         }
-        self.events.push(Event { name: None, data: "[DONE]".into() });
+        self.events.push(Event {
+            name: None,
+            data: "[DONE]".into(),
+        });
         self.events
     }
 
     /// Writes the chunks of a choice.
     fn choice(&mut self, choice: usize, message: &Value, finish_reason: &str) {
-        let content = if message["content"].is_string() { "".into() } else { Value::Null };
+        let content = if message["content"].is_string() {
+            "".into()
+        } else {
+            Value::Null
+        };
         let role = json!({"role": "assistant", "content": content, "refusal": null});
         self.chunk(choice, role, "", Value::Null);
         for name in ["reasoning_content", "content", "refusal"] {
@@ -123,7 +154,8 @@ impl Writer<'_> {
         }
         for (index, call) in elements(&message["tool_calls"]).enumerate() {
             let function = json!({"name": call["function"]["name"], "arguments": ""});
-            let first = json!({"index": index, "id": call["id"], "type": "function", "function": function});
+            let first =
+                json!({"index": index, "id": call["id"], "type": "function", "function": function});
             self.chunk(choice, json!({"tool_calls": [first]}), "", Value::Null);
             for piece in fragments(call["function"]["arguments"].as_str().unwrap_or_default()) {
                 let next = json!({"index": index, "function": {"arguments": piece}});

@@ -25,16 +25,31 @@ impl Failure {
             400..500 => "invalid_value",
             _ => "server_error",
         };
-        Self { status, code, param: None, message: message.into() }
+        Self {
+            status,
+            code,
+            param: None,
+            message: message.into(),
+        }
     }
 
     pub(super) fn missing(param: &'static str) -> Self {
         let message = format!("Missing required parameter: '{param}'.");
-        Self { status: 400, code: "missing_required_parameter", param: Some(param), message }
+        Self {
+            status: 400,
+            code: "missing_required_parameter",
+            param: Some(param),
+            message,
+        }
     }
 
     pub(super) fn invalid(param: &'static str, message: impl Into<String>) -> Self {
-        Self { status: 400, code: "invalid_value", param: Some(param), message: message.into() }
+        Self {
+            status: 400,
+            code: "invalid_value",
+            param: Some(param),
+            message: message.into(),
+        }
     }
 
     /// The body of the error, in the protocol of the request.

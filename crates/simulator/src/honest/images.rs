@@ -11,7 +11,11 @@ use crate::request::Request;
 
 pub(super) fn reply(request: &Request) -> Result<Reply, Failure> {
     let job = Job::read(request)?;
-    Ok(if job.streams { Reply::Events(job.stream()) } else { Reply::Json(200, job.result()) })
+    Ok(if job.streams {
+        Reply::Events(job.stream())
+    } else {
+        Reply::Json(200, job.result())
+    })
 }
 
 /// A parsed image request.
@@ -36,7 +40,8 @@ impl<'a> Job<'a> {
         let (body, references) = match request.form() {
             Some(form) => {
                 // The files of the fields `image` and `image[]`.
-                let is_picture = |part: &&Part| part.is_file && part.name.split('[').next() == Some("image");
+                let is_picture =
+                    |part: &&Part| part.is_file && part.name.split('[').next() == Some("image");
                 (scalars(&form), form.iter().filter(is_picture).count())
             }
             None => {
@@ -49,11 +54,20 @@ impl<'a> Job<'a> {
             return Err(Failure::missing("image"));
         }
         let prompt = body["prompt"].as_str().filter(|prompt| !prompt.is_empty());
-        let text =
-            |name: &str, usual: &str| body[name].as_str().filter(|text| *text != "auto").unwrap_or(usual).to_owned();
+        let text = |name: &str, usual: &str| {
+            body[name]
+                .as_str()
+                .filter(|text| *text != "auto")
+                .unwrap_or(usual)
+                .to_owned()
+        };
         Ok(Self {
             request,
-            operation: if is_edit { "image_edit" } else { "image_generation" },
+            operation: if is_edit {
+                "image_edit"
+            } else {
+                "image_generation"
+            },
             prompt: prompt.ok_or_else(|| Failure::missing("prompt"))?.to_owned(),
             references,
             count: integer(&body["n"]).unwrap_or(1).clamp(1, 10),
@@ -95,13 +109,18 @@ impl<'a> Job<'a> {
         events
     }
 
-    /// Encodes a picture of one colour, which depends on the prompt and the index. Earlier previews are paler.
+    /// Encodes a picture of one colour, which depends on the prompt and the index. Earlier previews
+    /// are paler.
     fn picture(&self, index: usize, to_go: usize) -> String {
         let add = |seed: u64, byte: u8| seed.wrapping_mul(31).wrapping_add(byte.into());
         let seed = self.prompt.bytes().fold(index as u64 * 97, add);
         let [red, green, blue, ..] = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
         let pale = |channel: u8| channel.saturating_add(to_go as u8 * 40);
-        let alpha = if self.background == "transparent" { 0 } else { u8::MAX };
+        let alpha = if self.background == "transparent" {
+            0
+        } else {
+            u8::MAX
+        };
         let colour = [pale(red), pale(green), pale(blue), alpha];
         STANDARD.encode(picture::plain(&self.output_format, self.size, colour))
     }
@@ -115,7 +134,8 @@ impl<'a> Job<'a> {
         object
     }
 
-    /// The usage of this many pictures from `index` on. The input is counted for the first picture only.
+    /// The usage of this many pictures from `index` on. The input is counted for the first picture
+    /// only.
     fn usage(&self, index: usize, pictures: usize) -> Value {
         let inputs = usize::from(index == 0);
         let text = inputs * (self.prompt.chars().count().div_ceil(4) + 1);
@@ -132,7 +152,10 @@ impl<'a> Job<'a> {
     }
 
     fn generation_id(&self, index: usize) -> String {
-        format!("3f1d0b52-6c1e-4f0a-9a77-{:08x}{index:04x}", self.request.number & 0xFFFF_FFFF)
+        format!(
+            "3f1d0b52-6c1e-4f0a-9a77-{:08x}{index:04x}",
+            self.request.number & 0xFFFF_FFFF
+        )
     }
 }
 
@@ -140,17 +163,28 @@ impl<'a> Job<'a> {
 fn scalars(form: &[Part]) -> Value {
     let fields = form.iter().filter(|part| !part.is_file).map(|part| {
         let text = part.text();
-        let value = if part.name == "prompt" { None } else { serde_json::from_str(&text).ok() };
+        let value = if part.name == "prompt" {
+            None
+        } else {
+            serde_json::from_str(&text).ok()
+        };
         (part.name.clone(), value.unwrap_or(Value::String(text)))
     });
     Value::Object(fields.collect())
 }
 
 fn size(size: &str) -> Result<(u32, u32), Failure> {
-    let sides = size.split_once('x').and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
+    let sides = size
+        .split_once('x')
+        .and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
     let is_supported = |side: u32| (1..=picture::MAX_SIDE).contains(&side);
-    sides.filter(|(width, height)| is_supported(*width) && is_supported(*height)).ok_or_else(|| {
-        let message = format!("Invalid size '{size}'. Width and height are between 1 and {}.", picture::MAX_SIDE);
-        Failure::invalid("size", message)
-    })
+    sides
+        .filter(|(width, height)| is_supported(*width) && is_supported(*height))
+        .ok_or_else(|| {
+            let message = format!(
+                "Invalid size '{size}'. Width and height are between 1 and {}.",
+                picture::MAX_SIDE
+            );
+            Failure::invalid("size", message)
+        })
 }

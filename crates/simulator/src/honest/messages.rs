@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Call, Stop, fragments, words};
-use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, integer, text_of, texts};
+use super::parsed_request::{
+    Choice, Format, ParsedRequest, Tool, elements, integer, text_of, texts,
+};
 use super::{Event, Failure, Reply, nonce};
 use crate::request::Request;
 
@@ -13,7 +15,11 @@ pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
         return Err(Failure::invalid("max_tokens", "max_tokens: Field required"));
     }
     let answer = Answer::new(&parsed);
-    let writer = Writer { model: &body["model"], nonce: nonce(request), events: Vec::new() };
+    let writer = Writer {
+        model: &body["model"],
+        nonce: nonce(request),
+        events: Vec::new(),
+    };
     Ok(match body["stream"] {
         Value::Bool(true) => Reply::Events(writer.stream(&answer)),
         _ => Reply::Json(200, writer.message(&answer)),
@@ -22,31 +28,50 @@ pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
 
 /// Returns the reply of `count_tokens`.
 pub(super) fn count(body: &Value) -> Result<Reply, Failure> {
-    Ok(Reply::Json(200, json!({"input_tokens": parse(body)?.tokens()})))
+    Ok(Reply::Json(
+        200,
+        json!({"input_tokens": parse(body)?.tokens()}),
+    ))
 }
 
 fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
     if !body["model"].is_string() {
         return Err(Failure::invalid("model", "model: Field required"));
     }
-    let messages = body["messages"].as_array().filter(|messages| !messages.is_empty());
-    let messages =
-        messages.ok_or_else(|| Failure::invalid("messages", "messages: at least one message is required"))?;
+    let messages = body["messages"]
+        .as_array()
+        .filter(|messages| !messages.is_empty());
+    let messages = messages.ok_or_else(|| {
+        Failure::invalid("messages", "messages: at least one message is required")
+    })?;
     let choice = &body["tool_choice"];
     let tool = choice["name"].as_str().filter(|_| choice["type"] == "tool");
     let format = &body["output_config"]["format"];
     let mut parsed = ParsedRequest {
-        tools: elements(&body["tools"]).filter_map(|tool| Tool::read(tool, "input_schema")).collect(),
+        tools: elements(&body["tools"])
+            .filter_map(|tool| Tool::read(tool, "input_schema"))
+            .collect(),
         choice: Choice::read(choice["type"].as_str(), "any", tool),
-        parallel: choice["disable_parallel_tool_use"].as_bool().map(|is_disabled| !is_disabled),
-        reasons: matches!(body["thinking"]["type"].as_str(), Some("enabled" | "adaptive")),
-        format: if format["type"] == "json_schema" { Format::Schema(format["schema"].clone()) } else { Format::Text },
+        parallel: choice["disable_parallel_tool_use"]
+            .as_bool()
+            .map(|is_disabled| !is_disabled),
+        reasons: matches!(
+            body["thinking"]["type"].as_str(),
+            Some("enabled" | "adaptive")
+        ),
+        format: if format["type"] == "json_schema" {
+            Format::Schema(format["schema"].clone())
+        } else {
+            Format::Text
+        },
         cap: integer(&body["max_tokens"]),
         stops: texts(&body["stop_sequences"]),
         ..ParsedRequest::default()
     };
     parsed.count_text(&text_of(&body["system"]));
-    messages.iter().for_each(|message| parse_message(message, &mut parsed));
+    messages
+        .iter()
+        .for_each(|message| parse_message(message, &mut parsed));
     Ok(parsed)
 }
 
@@ -68,7 +93,12 @@ fn parse_message(message: &Value, parsed: &mut ParsedRequest) {
 
 fn parse_image(block: &Value, parsed: &mut ParsedRequest) {
     if block["type"] == "image" {
-        parsed.images.push(block["source"]["media_type"].as_str().unwrap_or("url").to_owned());
+        parsed.images.push(
+            block["source"]["media_type"]
+                .as_str()
+                .unwrap_or("url")
+                .to_owned(),
+        );
     }
 }
 
@@ -95,7 +125,8 @@ impl Writer<'_> {
         for (index, block) in self.blocks(answer).iter().enumerate() {
             self.block(index, block);
         }
-        let delta = json!({"stop_reason": stop_reason(answer), "stop_sequence": stop_sequence(answer)});
+        let delta =
+            json!({"stop_reason": stop_reason(answer), "stop_sequence": stop_sequence(answer)});
         self.event(&json!({"type": "message_delta", "delta": delta, "usage": usage(answer, answer.output_tokens)}));
         self.event(&json!({"type": "message_stop"}));
         self.events
@@ -105,7 +136,9 @@ impl Writer<'_> {
     fn blocks(&self, answer: &Answer) -> Vec<Value> {
         let mut blocks = Vec::new();
         if !answer.reasoning.is_empty() {
-            blocks.push(json!({"type": "thinking", "thinking": answer.reasoning, "signature": SIGNATURE}));
+            blocks.push(
+                json!({"type": "thinking", "thinking": answer.reasoning, "signature": SIGNATURE}),
+            );
         }
         let Stop::Calls(calls) = &answer.stop else {
             blocks.push(json!({"type": "text", "text": answer.text}));
@@ -126,19 +159,27 @@ impl Writer<'_> {
                 empty["thinking"] = "".into();
                 empty["signature"] = "".into();
                 let thinking = words(block["thinking"].as_str().unwrap_or_default()).into_iter();
-                let thinking = thinking.map(|piece| json!({"type": "thinking_delta", "thinking": piece}));
-                thinking.chain([json!({"type": "signature_delta", "signature": block["signature"]})]).collect()
+                let thinking =
+                    thinking.map(|piece| json!({"type": "thinking_delta", "thinking": piece}));
+                thinking
+                    .chain([json!({"type": "signature_delta", "signature": block["signature"]})])
+                    .collect()
             }
             Some("tool_use") => {
                 empty["input"] = json!({});
                 // The vendor starts with an empty delta.
-                let pieces = [String::new()].into_iter().chain(fragments(&block["input"].to_string()));
-                pieces.map(|piece| json!({"type": "input_json_delta", "partial_json": piece})).collect()
+                let pieces = [String::new()]
+                    .into_iter()
+                    .chain(fragments(&block["input"].to_string()));
+                pieces
+                    .map(|piece| json!({"type": "input_json_delta", "partial_json": piece}))
+                    .collect()
             }
             _ => {
                 empty["text"] = "".into();
                 let text = words(block["text"].as_str().unwrap_or_default()).into_iter();
-                text.map(|piece| json!({"type": "text_delta", "text": piece})).collect()
+                text.map(|piece| json!({"type": "text_delta", "text": piece}))
+                    .collect()
             }
         };
         self.event(&json!({"type": "content_block_start", "index": index, "content_block": empty}));
@@ -175,7 +216,11 @@ fn stop_reason(answer: &Answer) -> &'static str {
 }
 
 fn stop_sequence(answer: &Answer) -> Value {
-    if let Stop::Sequence(text) = &answer.stop { text.as_str().into() } else { Value::Null }
+    if let Stop::Sequence(text) = &answer.stop {
+        text.as_str().into()
+    } else {
+        Value::Null
+    }
 }
 
 fn usage(answer: &Answer, output_tokens: usize) -> Value {

@@ -17,7 +17,12 @@ pub(super) fn one(id: &str) -> Result<Reply, Failure> {
         return Ok(Reply::Json(200, entry(id)));
     }
     let message = format!("The model '{id}' does not exist.");
-    Err(Failure { status: 404, code: "model_not_found", param: Some("model"), message })
+    Err(Failure {
+        status: 404,
+        code: "model_not_found",
+        param: Some("model"),
+        message,
+    })
 }
 
 fn entry(id: &str) -> Value {

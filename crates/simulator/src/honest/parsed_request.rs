@@ -61,7 +61,10 @@ impl Choice {
 impl Tool {
     /// Reads a function whose schema is the member `schema`. Returns `None` if it has no name.
     pub(super) fn read(function: &Value, schema: &str) -> Option<Self> {
-        Some(Self { name: function["name"].as_str()?.to_owned(), schema: function[schema].clone() })
+        Some(Self {
+            name: function["name"].as_str()?.to_owned(),
+            schema: function[schema].clone(),
+        })
     }
 }
 
@@ -75,7 +78,8 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// Reads an output format of one of the OpenAI protocols, whose schema is the member `schema` of `holder`.
+    /// Reads an output format of one of the OpenAI protocols, whose schema is the member `schema`
+    /// of `holder`.
     pub(super) fn read(format: &Value, holder: &Value) -> Self {
         match format["type"].as_str() {
             Some("json_object") => Self::Json,
@@ -105,7 +109,9 @@ impl ParsedRequest {
 
     /// Adds a picture by its URL.
     pub(super) fn add_image(&mut self, url: &str) {
-        let media_type = url.strip_prefix("data:").and_then(|rest| rest.split([';', ',']).next());
+        let media_type = url
+            .strip_prefix("data:")
+            .and_then(|rest| rest.split([';', ',']).next());
         self.images.push(media_type.unwrap_or("url").to_owned());
     }
 
@@ -118,7 +124,12 @@ impl ParsedRequest {
 /// Reads an integer, which may be written with a zero fraction, as in `3.0`, or with an exponent.
 pub(super) fn integer(number: &Value) -> Option<usize> {
     let is_integer = |number: &f64| number.fract() == 0.0 && (0.0..MAX_EXACT).contains(number);
-    let integer = number.as_u64().or_else(|| number.as_f64().filter(is_integer).map(|number| number as u64))?;
+    let integer = number.as_u64().or_else(|| {
+        number
+            .as_f64()
+            .filter(is_integer)
+            .map(|number| number as u64)
+    })?;
     usize::try_from(integer).ok()
 }
 
@@ -130,12 +141,22 @@ pub(super) fn elements(value: &Value) -> impl Iterator<Item = &Value> {
 /// The text of a content field: a string, or a list of parts with text.
 pub(super) fn text_of(content: &Value) -> String {
     let parts = elements(content).filter_map(|part| part["text"].as_str());
-    content.as_str().into_iter().chain(parts).collect::<Vec<_>>().join(" ")
+    content
+        .as_str()
+        .into_iter()
+        .chain(parts)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The strings of a field that is a string or a list of strings.
 pub(super) fn texts(value: &Value) -> Vec<String> {
-    value.as_str().into_iter().chain(elements(value).filter_map(Value::as_str)).map(str::to_owned).collect()
+    value
+        .as_str()
+        .into_iter()
+        .chain(elements(value).filter_map(Value::as_str))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The bound below which every integer is exact in a double: 2^53.

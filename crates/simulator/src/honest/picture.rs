@@ -5,7 +5,8 @@ use jpeg_encoder::{ColorType, Encoder};
 /// Maximum width and height.
 pub(super) const MAX_SIDE: u32 = 3_840;
 
-/// Encodes a picture of one colour (red, green, blue, alpha) in this format: `jpeg`, `webp`, or else PNG.
+/// Encodes a picture of one colour (red, green, blue, alpha) in this format: `jpeg`, `webp`, or
+/// else PNG.
 pub(super) fn plain(format: &str, (width, height): (u32, u32), colour: [u8; 4]) -> Vec<u8> {
     let encoded = match format {
         "jpeg" => jpeg(width, height, colour),
@@ -28,7 +29,9 @@ fn png(width: u32, height: u32, [red, green, blue, alpha]: [u8; 4]) -> Option<Ve
     }
     let row = width.div_ceil(8) as usize;
     let mut writer = encoder.write_header().ok()?;
-    writer.write_image_data(&vec![0; row * height as usize]).ok()?;
+    writer
+        .write_image_data(&vec![0; row * height as usize])
+        .ok()?;
     writer.finish().ok()?;
     Some(file)
 }
@@ -38,12 +41,20 @@ fn jpeg(width: u32, height: u32, [red, green, blue, _]: [u8; 4]) -> Option<Vec<u
     let grey = ((u32::from(red) + u32::from(green) + u32::from(blue)) / 3) as u8;
     let pixels = vec![grey; (width * height) as usize];
     let encoder = Encoder::new(&mut file, 50);
-    encoder.encode(&pixels, width.try_into().ok()?, height.try_into().ok()?, ColorType::Luma).ok()?;
+    encoder
+        .encode(
+            &pixels,
+            width.try_into().ok()?,
+            height.try_into().ok()?,
+            ColorType::Luma,
+        )
+        .ok()?;
     Some(file)
 }
 
 /// Encodes a lossless WebP whose prefix codes have one symbol each, so that the pixels take no bits
-/// ([WebP Lossless Bitstream](https://developers.google.com/speed/webp/docs/webp_lossless_bitstream_specification)).
+/// ([WebP Lossless
+/// Bitstream](https://developers.google.com/speed/webp/docs/webp_lossless_bitstream_specification)).
 fn webp(width: u32, height: u32, [red, green, blue, alpha]: [u8; 4]) -> Vec<u8> {
     // Fields begin at the least significant bit.
     let mut fields = 0_u128;

@@ -9,7 +9,11 @@ use crate::request::Request;
 
 pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
     let answer = Answer::new(&parse(body)?);
-    let writer = Writer { request, body, events: Vec::new() };
+    let writer = Writer {
+        request,
+        body,
+        events: Vec::new(),
+    };
     Ok(match body["stream"] {
         Value::Bool(true) => Reply::Events(writer.stream(&answer)),
         _ => Reply::Json(200, writer.response(&answer)),
@@ -24,12 +28,19 @@ fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
     let format = &body["text"]["format"];
     let functions = elements(&body["tools"]).filter(|tool| tool["type"] == "function");
     // Tools may also have the form of Chat.
-    let tools = functions.filter_map(|tool| Tool::read(tool.get("function").unwrap_or(tool), "parameters"));
+    let tools =
+        functions.filter_map(|tool| Tool::read(tool.get("function").unwrap_or(tool), "parameters"));
     let mut parsed = ParsedRequest {
         tools: tools.collect(),
-        choice: Choice::read(choice.as_str().or(choice["mode"].as_str()), "required", choice["name"].as_str()),
+        choice: Choice::read(
+            choice.as_str().or(choice["mode"].as_str()),
+            "required",
+            choice["name"].as_str(),
+        ),
         parallel: body["parallel_tool_calls"].as_bool(),
-        reasons: body["reasoning"]["effort"].as_str().is_some_and(|effort| effort != "none"),
+        reasons: body["reasoning"]["effort"]
+            .as_str()
+            .is_some_and(|effort| effort != "none"),
         format: Format::read(format, format),
         cap: integer(&body["max_output_tokens"]),
         ..ParsedRequest::default()
@@ -44,10 +55,15 @@ fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
 }
 
 fn parse_item(item: &Value, parsed: &mut ParsedRequest) {
-    match (item["type"].as_str().unwrap_or("message"), item["role"].as_str()) {
+    match (
+        item["type"].as_str().unwrap_or("message"),
+        item["role"].as_str(),
+    ) {
         ("message", Some("user")) => parsed.start_user_turn(text_of(&item["content"])),
         ("message", _) => parsed.count_text(&text_of(&item["content"])),
-        ("function_call_output" | "custom_tool_call_output", _) => parsed.add_tool_result(text_of(&item["output"])),
+        ("function_call_output" | "custom_tool_call_output", _) => {
+            parsed.add_tool_result(text_of(&item["output"]));
+        }
         _ => {}
     }
     for part in elements(&item["content"]).chain(elements(&item["output"])) {
@@ -72,7 +88,11 @@ impl Writer<'_> {
         for (index, item) in self.items(answer).iter().enumerate() {
             self.item(index, item);
         }
-        let end = if answer.stop == Stop::Length { "response.incomplete" } else { "response.completed" };
+        let end = if answer.stop == Stop::Length {
+            "response.incomplete"
+        } else {
+            "response.completed"
+        };
         let response = self.response(answer);
         self.event(end, json!({"response": response}));
         self.events
@@ -81,7 +101,11 @@ impl Writer<'_> {
     /// The complete response.
     fn response(&self, answer: &Answer) -> Value {
         let is_truncated = answer.stop == Stop::Length;
-        let mut response = self.snapshot(if is_truncated { "incomplete" } else { "completed" });
+        let mut response = self.snapshot(if is_truncated {
+            "incomplete"
+        } else {
+            "completed"
+        });
         if is_truncated {
             response["incomplete_details"] = json!({"reason": "max_output_tokens"});
         } else {
@@ -106,10 +130,16 @@ impl Writer<'_> {
         }
         let part = match answer.stop {
             Stop::Refusal => json!({"type": "refusal", "refusal": answer.text}),
-            _ => json!({"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []}),
+            _ => {
+                json!({"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []})
+            }
         };
         let id = self.id("msg", items.len());
-        let status = if answer.stop == Stop::Length { "incomplete" } else { "completed" };
+        let status = if answer.stop == Stop::Length {
+            "incomplete"
+        } else {
+            "completed"
+        };
         items.push(json!({"id": id, "type": "message", "status": status, "role": "assistant", "content": [part]}));
         items
     }
@@ -141,36 +171,68 @@ impl Writer<'_> {
             Some("function_call") => added["arguments"] = "".into(),
             _ => added["content"] = json!([]),
         }
-        self.event("response.output_item.added", json!({"output_index": index, "item": added}));
+        self.event(
+            "response.output_item.added",
+            json!({"output_index": index, "item": added}),
+        );
         let place = json!({"item_id": item["id"], "output_index": index});
         match item["type"].as_str() {
-            Some("reasoning") => self.part(&with(&place, json!({"summary_index": 0})), &item["summary"][0]),
+            Some("reasoning") => self.part(
+                &with(&place, json!({"summary_index": 0})),
+                &item["summary"][0],
+            ),
             Some("function_call") => {
                 let pieces = fragments(item["arguments"].as_str().unwrap_or_default());
                 self.deltas("response.function_call_arguments.delta", &place, &pieces);
                 let whole = json!({"name": item["name"], "arguments": item["arguments"]});
                 self.event("response.function_call_arguments.done", with(&place, whole));
             }
-            _ => self.part(&with(&place, json!({"content_index": 0})), &item["content"][0]),
+            _ => self.part(
+                &with(&place, json!({"content_index": 0})),
+                &item["content"][0],
+            ),
         }
-        self.event("response.output_item.done", json!({"output_index": index, "item": item}));
+        self.event(
+            "response.output_item.done",
+            json!({"output_index": index, "item": item}),
+        );
     }
 
     /// Writes the events of a part of an item, which has one text.
     fn part(&mut self, place: &Value, part: &Value) {
         let (holder, text, member, more) = match part["type"].as_str() {
-            Some("summary_text") => ("reasoning_summary_part", "reasoning_summary_text", "text", json!({})),
+            Some("summary_text") => (
+                "reasoning_summary_part",
+                "reasoning_summary_text",
+                "text",
+                json!({}),
+            ),
             Some("refusal") => ("content_part", "refusal", "refusal", json!({})),
-            _ => ("content_part", "output_text", "text", json!({"logprobs": []})),
+            _ => (
+                "content_part",
+                "output_text",
+                "text",
+                json!({"logprobs": []}),
+            ),
         };
         let mut empty = part.clone();
         empty[member] = "".into();
-        self.event(&format!("response.{holder}.added"), with(place, json!({"part": empty})));
+        self.event(
+            &format!("response.{holder}.added"),
+            with(place, json!({"part": empty})),
+        );
         let pieces = words(part[member].as_str().unwrap_or_default());
-        self.deltas(&format!("response.{text}.delta"), &with(place, more.clone()), &pieces);
+        self.deltas(
+            &format!("response.{text}.delta"),
+            &with(place, more.clone()),
+            &pieces,
+        );
         let whole = with(place, json!({member: part[member]}));
         self.event(&format!("response.{text}.done"), with(&whole, more));
-        self.event(&format!("response.{holder}.done"), with(place, json!({"part": part})));
+        self.event(
+            &format!("response.{holder}.done"),
+            with(place, json!({"part": part})),
+        );
     }
 
     fn deltas(&mut self, kind: &str, place: &Value, pieces: &[String]) {
@@ -193,7 +255,11 @@ impl Writer<'_> {
     /// The response without its output; many of its fields repeat the request.
     fn snapshot(&self, status: &str) -> Value {
         let requested = |name: &str, default: Value| {
-            self.body.get(name).filter(|value| !value.is_null()).cloned().unwrap_or(default)
+            self.body
+                .get(name)
+                .filter(|value| !value.is_null())
+                .cloned()
+                .unwrap_or(default)
         };
         let reasoning = &self.body["reasoning"];
         json!({
@@ -255,7 +321,8 @@ fn with(object: &Value, more: Value) -> Value {
     Value::Object(all)
 }
 
-/// Pads a delta, so that all deltas have about the same length on the wire, unless the request with this body declines.
+/// Pads a delta, so that all deltas have about the same length on the wire, unless the request with
+/// this body declines.
 pub(super) fn obfuscate(delta: &mut Value, body: &Value, piece: &str) {
     const NOISE: &str = "hV3kQz8LmT0xWc6R";
     if body["stream_options"]["include_obfuscation"] != false {

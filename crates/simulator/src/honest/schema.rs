@@ -15,20 +15,29 @@ fn value(schema: &Value, root: &Value, depth: usize) -> Value {
         return given.clone();
     }
     if let Some(reference) = schema["$ref"].as_str() {
-        let target = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+        let target = reference
+            .strip_prefix('#')
+            .and_then(|pointer| root.pointer(pointer));
         return target.map_or(Value::Null, |target| value(target, root, depth + 1));
     }
-    if let Some(choice) = ["anyOf", "oneOf", "allOf"].iter().find_map(|key| schema[*key].get(0)) {
+    if let Some(choice) = ["anyOf", "oneOf", "allOf"]
+        .iter()
+        .find_map(|key| schema[*key].get(0))
+    {
         return value(choice, root, depth + 1);
     }
     match kind(schema) {
         "object" => {
             let members = schema["properties"].as_object().into_iter().flatten();
-            members.map(|(name, member)| (name.clone(), value(member, root, depth + 1))).collect()
+            members
+                .map(|(name, member)| (name.clone(), value(member, root, depth + 1)))
+                .collect()
         }
         "array" => {
             let count = schema["minItems"].as_u64().unwrap_or(1).min(MAX_ITEMS);
-            (0..count).map(|_| value(&schema["items"], root, depth + 1)).collect()
+            (0..count)
+                .map(|_| value(&schema["items"], root, depth + 1))
+                .collect()
         }
         "string" => string(schema).into(),
         "integer" => integer(schema).into(),
@@ -42,14 +51,22 @@ fn value(schema: &Value, root: &Value, depth: usize) -> Value {
 fn kind(schema: &Value) -> &str {
     match &schema["type"] {
         Value::String(kind) => kind,
-        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or_default(),
+        Value::Array(kinds) => kinds
+            .iter()
+            .filter_map(Value::as_str)
+            .find(|kind| *kind != "null")
+            .unwrap_or_default(),
         _ if schema["properties"].is_object() => "object",
         _ => "",
     }
 }
 
 fn string(schema: &Value) -> String {
-    let length = |key: &str| schema[key].as_u64().and_then(|length| usize::try_from(length).ok());
+    let length = |key: &str| {
+        schema[key]
+            .as_u64()
+            .and_then(|length| usize::try_from(length).ok())
+    };
     match schema["format"].as_str() {
         Some("date-time") => return "2026-08-06T07:06:40Z".into(),
         Some("date") => return "2026-08-06".into(),
@@ -66,14 +83,23 @@ fn string(schema: &Value) -> String {
 }
 
 fn integer(schema: &Value) -> i64 {
-    let least = schema["minimum"].as_i64().or(schema["exclusiveMinimum"].as_i64().map(|least| least.saturating_add(1)));
-    let most = schema["maximum"].as_i64().or(schema["exclusiveMaximum"].as_i64().map(|most| most.saturating_sub(1)));
-    1.min(most.unwrap_or(i64::MAX)).max(least.unwrap_or(i64::MIN))
+    let least = schema["minimum"].as_i64().or(schema["exclusiveMinimum"]
+        .as_i64()
+        .map(|least| least.saturating_add(1)));
+    let most = schema["maximum"].as_i64().or(schema["exclusiveMaximum"]
+        .as_i64()
+        .map(|most| most.saturating_sub(1)));
+    1.min(most.unwrap_or(i64::MAX))
+        .max(least.unwrap_or(i64::MIN))
 }
 
 fn number(schema: &Value) -> Value {
     let bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
-    if bounds.iter().any(|bound| schema[*bound].is_number()) { integer(schema).into() } else { 1.5.into() }
+    if bounds.iter().any(|bound| schema[*bound].is_number()) {
+        integer(schema).into()
+    } else {
+        1.5.into()
+    }
 }
 
 const MAX_DEPTH: usize = 16;

@@ -45,18 +45,24 @@ scenarios! {
 
 fn invalid_utf8(request: &Request, _: [u64; 2]) -> Play {
     let play = honest::answer(request);
-    let Reply::Events(events) = honest::reply(request) else { return play };
+    let Reply::Events(events) = honest::reply(request) else {
+        return play;
+    };
     let member = match request.protocol() {
         Some(Protocol::Chat) => "\"content\":\"",
         Some(Protocol::Messages) => "\"text\":\"",
         Some(Protocol::Images) => "\"b64_json\":\"",
         _ => "\"delta\":\"",
     };
-    let mut pieces: Vec<_> = events.iter().map(|event| event.encoded().into_bytes()).collect();
+    let mut pieces: Vec<_> = events
+        .iter()
+        .map(|event| event.encoded().into_bytes())
+        .collect();
     let delta = &mut pieces[first_delta(&events)];
     if let Some(at) = memmem::find(delta, member.as_bytes()) {
         let at = at + member.len();
-        // A byte that is never valid, a lead byte without continuation, and a continuation byte without a lead byte.
+        // A byte that is never valid, a lead byte without continuation, and a continuation byte
+        // without a lead byte.
         delta.splice(at..at, *b"\xFF\xC3\x28\x80");
     }
     play.with_pieces(pieces)
@@ -65,8 +71,15 @@ fn invalid_utf8(request: &Request, _: [u64; 2]) -> Play {
 /// A conforming stream with each event in another encoding.
 fn rewritten(request: &Request, write: impl Fn(usize, String) -> String) -> Play {
     let play = honest::answer(request);
-    let Reply::Events(events) = honest::reply(request) else { return play };
-    play.with_pieces(events.iter().enumerate().map(|(place, event)| write(place, event.encoded())))
+    let Reply::Events(events) = honest::reply(request) else {
+        return play;
+    };
+    play.with_pieces(
+        events
+            .iter()
+            .enumerate()
+            .map(|(place, event)| write(place, event.encoded())),
+    )
 }
 
 const MAX_KIBIBYTES: usize = 1 << 20;

@@ -51,17 +51,28 @@ scenarios! {
 fn missing_blank_line(request: &Request, _: [u64; 2]) -> Play {
     let play = honest::answer(request);
     let length = play.body_bytes().len();
-    if request.streams() { play.cut_at(length.saturating_sub(1), Cut::Clean) } else { play }
+    if request.streams() {
+        play.cut_at(length.saturating_sub(1), Cut::Clean)
+    } else {
+        play
+    }
 }
 
 fn hold_after_end(request: &Request, _: [u64; 2]) -> Play {
     let play = honest::answer(request);
-    if request.streams() { play.cut_after(usize::MAX, Cut::Hold) } else { play }
+    if request.streams() {
+        play.cut_after(usize::MAX, Cut::Hold)
+    } else {
+        play
+    }
 }
 
 fn delta_after_finish(request: &Request, _: [u64; 2]) -> Play {
     edit(request, |events| {
-        let has_finish = matches!(request.protocol(), Some(Protocol::Chat | Protocol::Messages));
+        let has_finish = matches!(
+            request.protocol(),
+            Some(Protocol::Chat | Protocol::Messages)
+        );
         let place = end_of_answer(request, events) + usize::from(has_finish);
         events.insert(place, events[first_delta(events)].clone());
         renumber(events);
@@ -77,18 +88,35 @@ fn with_repeated(request: &Request, place: impl FnOnce(&[Event]) -> usize) -> Pl
 }
 
 fn endless_deltas(request: &Request, _: [u64; 2]) -> Play {
-    let Reply::Events(events) = honest::reply(request) else { return honest::answer(request) };
+    let Reply::Events(events) = honest::reply(request) else {
+        return honest::answer(request);
+    };
     let delta = first_delta(&events);
-    let beginning = events[..delta].iter().map(Event::encoded).fold(Play::new(), Play::body);
-    without_end(request, beginning, Play::new().body(events[delta].encoded()))
+    let beginning = events[..delta]
+        .iter()
+        .map(Event::encoded)
+        .fold(Play::new(), Play::body);
+    without_end(
+        request,
+        beginning,
+        Play::new().body(events[delta].encoded()),
+    )
 }
 
 /// A stream of this text, endlessly, with a pause in milliseconds before each time.
 fn repeated(request: &Request, pause: u64, text: &'static str) -> Play {
-    without_end(request, Play::new(), Play::new().pause(Duration::from_millis(pause)).body(text))
+    without_end(
+        request,
+        Play::new(),
+        Play::new().pause(Duration::from_millis(pause)).body(text),
+    )
 }
 
 /// The head of a stream, its `beginning`, and then `forever` repeated endlessly.
 fn without_end(request: &Request, beginning: Play, forever: Play) -> Play {
-    if request.streams() { Play::stream().then(beginning).forever(forever) } else { honest::answer(request) }
+    if request.streams() {
+        Play::stream().then(beginning).forever(forever)
+    } else {
+        honest::answer(request)
+    }
 }

@@ -44,7 +44,9 @@ fn unknown(request: &Request, _: [u64; 2]) -> Play {
     edit(request, |events| {
         let place = first_delta(events);
         let data = match request.protocol() {
-            Some(Protocol::Responses) => json!({"type": "response.simulated", "sequence_number": 0, "note": "unknown"}),
+            Some(Protocol::Responses) => {
+                json!({"type": "response.simulated", "sequence_number": 0, "note": "unknown"})
+            }
             Some(Protocol::Chat) => {
                 let mut data: Value = serde_json::from_str(&events[place].data).unwrap_or_default();
                 data["choices"][0]["delta"] = json!({"note": "unknown"});
@@ -64,7 +66,11 @@ fn wrong_name(request: &Request, _: [u64; 2]) -> Play {
         Some(Protocol::Images) => "image_generation.completed",
         _ => "error",
     };
-    edit(request, |events| events.iter_mut().for_each(|event| event.name = Some(name.to_owned())))
+    edit(request, |events| {
+        events
+            .iter_mut()
+            .for_each(|event| event.name = Some(name.to_owned()));
+    })
 }
 
 fn huge_index(request: &Request, [index, _]: [u64; 2]) -> Play {
@@ -83,12 +89,18 @@ fn huge_index(request: &Request, [index, _]: [u64; 2]) -> Play {
 fn usage_missing(request: &Request, _: [u64; 2]) -> Play {
     edit(request, |events| {
         events.retain(|event| !is_usage_chunk(event));
-        for event in events.iter_mut().filter(|event| event.data.contains("\"usage\"")) {
+        for event in events
+            .iter_mut()
+            .filter(|event| event.data.contains("\"usage\""))
+        {
             change(event, |data| match data["type"].as_str() {
-                Some("response.completed" | "response.incomplete") => data["response"]["usage"] = Value::Null,
+                Some("response.completed" | "response.incomplete") => {
+                    data["response"]["usage"] = Value::Null;
+                }
                 Some("message_start") => {}
                 _ => {
-                    data.as_object_mut().and_then(|data| data.shift_remove("usage"));
+                    data.as_object_mut()
+                        .and_then(|data| data.shift_remove("usage"));
                 }
             });
         }
@@ -133,12 +145,18 @@ pub(super) fn end_of_answer(request: &Request, events: &[Event]) -> usize {
         Some(Protocol::Messages) => event.name.as_deref() == Some("message_delta"),
         _ => false,
     };
-    events.iter().position(finishes).unwrap_or(events.len().saturating_sub(1))
+    events
+        .iter()
+        .position(finishes)
+        .unwrap_or(events.len().saturating_sub(1))
 }
 
 /// Renumbers the events, if they have sequence numbers.
 pub(super) fn renumber(events: &mut [Event]) {
-    for (number, event) in events.iter_mut().enumerate().filter(|(_, event)| event.data.contains("\"sequence_number\""))
+    for (number, event) in events
+        .iter_mut()
+        .enumerate()
+        .filter(|(_, event)| event.data.contains("\"sequence_number\""))
     {
         change(event, |data| data["sequence_number"] = number.into());
     }
@@ -151,8 +169,8 @@ fn with_delta(request: &Request, edit_delta: impl FnOnce(&mut Event)) -> Play {
     })
 }
 
-/// Replaces the event at `place` and all later ones with a failure of this status. In Responses the first event is
-/// always kept.
+/// Replaces the event at `place` and all later ones with a failure of this status. In Responses the
+/// first event is always kept.
 fn fail(request: &Request, status: u16, place: impl FnOnce(&[Event]) -> usize) -> Play {
     let message = match status {
         429 => "Rate limit reached for org-simulator-secret. Please try again in 1.5s.",

@@ -90,7 +90,11 @@ scenarios! {
 
 /// The media type of the conforming reply to a request.
 fn media_type(request: &Request) -> &'static str {
-    if request.streams() { "text/event-stream" } else { "application/json" }
+    if request.streams() {
+        "text/event-stream"
+    } else {
+        "application/json"
+    }
 }
 
 /// A conforming reply with additional headers.
@@ -102,26 +106,47 @@ fn with_headers(request: &Request, headers: &[(&str, &str)]) -> Play {
 /// A conforming reply with a wrong `content-length`.
 fn with_length(request: &Request, length: impl FnOnce(usize) -> usize) -> Play {
     let body = honest::plain(request).play(request).body_bytes();
-    let head = Play::new().head(200, &[("content-type", "application/json")], Framing::Length(length(body.len())));
+    let head = Play::new().head(
+        200,
+        &[("content-type", "application/json")],
+        Framing::Length(length(body.len())),
+    );
     head.body(body)
 }
 
 /// An error of this status, with a `retry-after` header if there is a value for it.
 fn refuse(request: &Request, status: u64, retry_after: Option<&str>) -> Play {
-    let status = u16::try_from(status).ok().filter(|status| (200..1_000).contains(status)).unwrap_or(500);
+    let status = u16::try_from(status)
+        .ok()
+        .filter(|status| (200..1_000).contains(status))
+        .unwrap_or(500);
     let retry_after = retry_after.map(|value| ("retry-after", value));
-    let headers: Vec<_> = retry_after.into_iter().chain([("content-type", "application/json")]).collect();
-    Play::answer(status, &headers, failure(request, status).body(request).to_string())
+    let headers: Vec<_> = retry_after
+        .into_iter()
+        .chain([("content-type", "application/json")])
+        .collect();
+    Play::answer(
+        status,
+        &headers,
+        failure(request, status).body(request).to_string(),
+    )
 }
 
 /// The error of a status. Like some servers, it repeats an invalid API key.
 fn failure(request: &Request, status: u16) -> Failure {
-    let key = request.header("authorization").or(request.header("x-api-key")).unwrap_or_default();
+    let key = request
+        .header("authorization")
+        .or(request.header("x-api-key"))
+        .unwrap_or_default();
     let message = match (status, request.protocol()) {
-        (401, _) => format!("Incorrect API key provided: {key}. Organization: org-simulator-secret."),
+        (401, _) => {
+            format!("Incorrect API key provided: {key}. Organization: org-simulator-secret.")
+        }
         (429, _) => "Rate limit reached. Please try again later.".into(),
         (503 | 529, Some(Protocol::Messages)) => "Overloaded".into(),
-        (500.., _) => "The server had an error while processing your request (internal-host-7).".into(),
+        (500.., _) => {
+            "The server had an error while processing your request (internal-host-7).".into()
+        }
         _ => "Simulated refusal.".into(),
     };
     Failure::of_status(status, message)
@@ -145,8 +170,16 @@ fn gzipped(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn crc32(bytes: &[u8]) -> u32 {
-    let mix = |sum: u32, _| if sum & 1 == 1 { (sum >> 1) ^ 0xEDB8_8320 } else { sum >> 1 };
-    !bytes.iter().fold(u32::MAX, |sum, byte| (0..8).fold(sum ^ u32::from(*byte), mix))
+    let mix = |sum: u32, _| {
+        if sum & 1 == 1 {
+            (sum >> 1) ^ 0xEDB8_8320
+        } else {
+            sum >> 1
+        }
+    };
+    !bytes.iter().fold(u32::MAX, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), mix)
+    })
 }
 
 const PRIVATE_HEADERS: &[(&str, &str)] = &[

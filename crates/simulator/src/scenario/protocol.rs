@@ -24,9 +24,9 @@ scenarios! {
     "think-tags" [] "Chat: reasoning in the text, between tags" => |request, _| if_chat(request, think_tags);
 }
 
-/// Chat in the form of common open-source servers: reasoning in another field, the role in every chunk, calls without
-/// an index but with their id in every delta and the finish reason `stop`, the usage in the last chunk, no `[DONE]`. In
-/// plain replies, arguments are objects.
+/// Chat in the form of common open-source servers: reasoning in another field, the role in every
+/// chunk, calls without an index but with their id in every delta and the finish reason `stop`, the
+/// usage in the last chunk, no `[DONE]`. In plain replies, arguments are objects.
 fn vllm(request: &Request) -> Play {
     match honest::reply(request) {
         Reply::Json(status, mut body) => {
@@ -36,16 +36,16 @@ fn vllm(request: &Request) -> Play {
         Reply::Events(mut events) => {
             deviate(&mut events);
             let events = events.iter().map(Event::encoded);
-            honest::answer(request).with_pieces([": connected\n\n".into()].into_iter().chain(events))
+            honest::answer(request)
+                .with_pieces([": connected\n\n".into()].into_iter().chain(events))
         }
     }
 }
 
-/// Chat in the form of a cloud with content filters: the first chunk has only the results of the prompt, and every
-/// choice has filter results.
+/// Chat in the form of a cloud with content filters: the first chunk has only the results of the
+/// prompt, and every choice has filter results.
 fn filtered(request: &Request) -> Play {
-    let results =
-        json!({"hate": {"filtered": false, "severity": "safe"}, "violence": {"filtered": false, "severity": "safe"}});
+    let results = json!({"hate": {"filtered": false, "severity": "safe"}, "violence": {"filtered": false, "severity": "safe"}});
     let about_prompt = json!([{"prompt_index": 0, "content_filter_results": results}]);
     let mark = |data: &mut Value| {
         for choice in data["choices"].as_array_mut().into_iter().flatten() {
@@ -79,10 +79,17 @@ fn think_tags(request: &Request) -> Play {
         return Reply::Json(status, body).play(request);
     }
     edit(request, |events| {
-        let Some(place) = events.iter().position(|event| event.data.contains("\"delta\":{\"content\"")) else { return };
+        let Some(place) = events
+            .iter()
+            .position(|event| event.data.contains("\"delta\":{\"content\""))
+        else {
+            return;
+        };
         let pieces = REASONING.split_inclusive(' ').map(|piece| {
             let mut event = events[place].clone();
-            change(&mut event, |data| data["choices"][0]["delta"]["content"] = piece.into());
+            change(&mut event, |data| {
+                data["choices"][0]["delta"]["content"] = piece.into();
+            });
             event
         });
         let pieces: Vec<Event> = pieces.collect();
@@ -102,15 +109,26 @@ fn failing(request: &Request, error: &Value) -> Play {
 
 /// Plays a scenario of Chat; the other protocols get a conforming reply.
 fn if_chat(request: &Request, play: fn(&Request) -> Play) -> Play {
-    if request.protocol() == Some(Protocol::Chat) { play(request) } else { honest::answer(request) }
+    if request.protocol() == Some(Protocol::Chat) {
+        play(request)
+    } else {
+        honest::answer(request)
+    }
 }
 
 fn deviate_plain(body: &mut Value) {
     for choice in body["choices"].as_array_mut().into_iter().flatten() {
         rename(&mut choice["message"], "reasoning_content", "reasoning");
-        for call in choice["message"]["tool_calls"].as_array_mut().into_iter().flatten() {
+        for call in choice["message"]["tool_calls"]
+            .as_array_mut()
+            .into_iter()
+            .flatten()
+        {
             let arguments = &mut call["function"]["arguments"];
-            *arguments = arguments.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+            *arguments = arguments
+                .as_str()
+                .and_then(|text| serde_json::from_str(text).ok())
+                .unwrap_or_default();
         }
         stop_for_calls(choice);
     }
@@ -118,8 +136,13 @@ fn deviate_plain(body: &mut Value) {
 
 fn deviate(events: &mut Vec<Event>) {
     events.pop();
-    let usage = events.iter().position(|event| event.data.contains("\"choices\":[]")).map(|place| events.remove(place));
-    let usage: Value = usage.and_then(|event| serde_json::from_str(&event.data).ok()).unwrap_or_default();
+    let usage = events
+        .iter()
+        .position(|event| event.data.contains("\"choices\":[]"))
+        .map(|place| events.remove(place));
+    let usage: Value = usage
+        .and_then(|event| serde_json::from_str(&event.data).ok())
+        .unwrap_or_default();
     let last = events.len().saturating_sub(1);
     let mut ids = Vec::new();
     for (place, event) in events.iter_mut().enumerate() {
@@ -129,7 +152,8 @@ fn deviate(events: &mut Vec<Event>) {
             rename(&mut choice["delta"], "reasoning_content", "reasoning");
             repeat_id(&mut choice["delta"], &mut ids);
             stop_for_calls(choice);
-            data.as_object_mut().and_then(|data| data.shift_remove("obfuscation"));
+            data.as_object_mut()
+                .and_then(|data| data.shift_remove("obfuscation"));
             if place == last && usage["usage"].is_object() {
                 data["usage"] = usage["usage"].clone();
             }
@@ -139,19 +163,32 @@ fn deviate(events: &mut Vec<Event>) {
 
 /// Replaces the index of a call delta with the id, which `ids` contains by index.
 fn repeat_id(delta: &mut Value, ids: &mut Vec<Value>) {
-    for call in delta.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
+    for call in delta
+        .get_mut("tool_calls")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
         if call["id"].is_string() {
             ids.push(call["id"].clone());
         }
-        let index = call.as_object_mut().and_then(|call| call.shift_remove("index"));
+        let index = call
+            .as_object_mut()
+            .and_then(|call| call.shift_remove("index"));
         let index = index.and_then(|index| usize::try_from(index.as_u64()?).ok());
-        call["id"] = index.and_then(|index| ids.get(index)).cloned().unwrap_or_default();
+        call["id"] = index
+            .and_then(|index| ids.get(index))
+            .cloned()
+            .unwrap_or_default();
         call["type"] = "function".into();
     }
 }
 
 fn rename(object: &mut Value, from: &str, to: &str) {
-    if let Some(value) = object.as_object_mut().and_then(|object| object.shift_remove(from)) {
+    if let Some(value) = object
+        .as_object_mut()
+        .and_then(|object| object.shift_remove(from))
+    {
         object[to] = value;
     }
 }

@@ -17,8 +17,8 @@ scenarios! {
 pub struct Fault {
     /// The template of the scenario that is played.
     pub template: &'static str,
-    /// True if part of the reply is lost, so that a gateway must not report a success. Otherwise the reply is complete,
-    /// and the fault is in addition to it.
+    /// True if part of the reply is lost, so that a gateway must not report a success. Otherwise
+    /// the reply is complete, and the fault is in addition to it.
     pub loses: bool,
     /// The position of the fault in the reply, as a fraction of `u32::MAX`.
     depth: u32,
@@ -34,7 +34,11 @@ pub fn fault(seed: u64, stream: bool) -> Fault {
         (_, false) => REPLY_FAULTS,
     };
     let (template, loses) = faults[size(random(seed, 2) % faults.len() as u64)];
-    Fault { template, loses, depth: random(seed, 3) as u32 }
+    Fault {
+        template,
+        loses,
+        depth: random(seed, 3) as u32,
+    }
 }
 
 fn play(request: &Request, [seed, _]: [u64; 2]) -> Play {
@@ -43,16 +47,26 @@ fn play(request: &Request, [seed, _]: [u64; 2]) -> Play {
         Some(start) => {
             let required = required(request);
             let is_of_bytes = start.ends_with("-at-");
-            let bound: usize = if is_of_bytes { required.iter().map(Bytes::len).sum() } else { required.len() };
-            format!("{start}{}", (u64::from(fault.depth) * bound as u64) >> u32::BITS)
+            let bound: usize = if is_of_bytes {
+                required.iter().map(Bytes::len).sum()
+            } else {
+                required.len()
+            };
+            format!(
+                "{start}{}",
+                (u64::from(fault.depth) * bound as u64) >> u32::BITS
+            )
         }
         None => fault.template.to_owned(),
     };
-    named(&name).map_or_else(|| honest::answer(request), |scenario| scenario.play(request))
+    named(&name).map_or_else(
+        || honest::answer(request),
+        |scenario| scenario.play(request),
+    )
 }
 
-/// The chunks without which a reply is incomplete, down to the last byte. In Chat, the chunks after the finish reason
-/// are not required.
+/// The chunks without which a reply is incomplete, down to the last byte. In Chat, the chunks after
+/// the finish reason are not required.
 fn required(request: &Request) -> Vec<Bytes> {
     let reply = honest::reply(request);
     let mut pieces: Vec<_> = reply.play(request).pieces().cloned().collect();
@@ -62,8 +76,9 @@ fn required(request: &Request) -> Vec<Bytes> {
     pieces
 }
 
-/// The value at this position, from 1, in the sequence of the [SplitMix64](https://doi.org/10.1145/2714064.2660195)
-/// generator. Its values differ widely even for consecutive seeds.
+/// The value at this position, from 1, in the sequence of the
+/// [SplitMix64](https://doi.org/10.1145/2714064.2660195) generator. Its values differ widely even
+/// for consecutive seeds.
 fn random(seed: u64, position: u64) -> u64 {
     let state = seed.wrapping_add(position.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

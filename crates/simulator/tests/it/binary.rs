@@ -17,7 +17,10 @@ fn the_scenarios_are_listed() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text.lines().count(), scenario::all().len());
     for (line, scenario) in text.lines().zip(scenario::all()) {
-        assert!(line.starts_with(scenario.template) && line.ends_with(scenario.about), "{line}");
+        assert!(
+            line.starts_with(scenario.template) && line.ends_with(scenario.about),
+            "{line}"
+        );
     }
 }
 
@@ -33,14 +36,20 @@ fn the_list_of_faults_begins_anywhere() {
         &["--faults", "3", "--first", "4000000000000000000"],
         4_000_000_000_000_000_000..=4_000_000_000_000_000_002,
     );
-    assert_faults_are_listed(&["--faults", "3", "--first", "18446744073709551614"], [u64::MAX - 1, u64::MAX, 0]);
+    assert_faults_are_listed(
+        &["--faults", "3", "--first", "18446744073709551614"],
+        [u64::MAX - 1, u64::MAX, 0],
+    );
 }
 
 fn assert_faults_are_listed(arguments: &[&str], seeds: impl IntoIterator<Item = u64>) {
     let output = Command::new(BINARY).args(arguments).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let expected: Vec<_> = seeds.into_iter().map(line).collect();
-    let listed: Vec<Vec<_>> = text.lines().map(|line| line.split_whitespace().map(str::to_owned).collect()).collect();
+    let listed: Vec<Vec<_>> = text
+        .lines()
+        .map(|line| line.split_whitespace().map(str::to_owned).collect())
+        .collect();
     assert_eq!(listed, expected);
 }
 
@@ -50,20 +59,40 @@ fn line(seed: u64) -> Vec<String> {
         let fault = scenario::fault(seed, stream);
         [fault.template, if fault.loses { "loses" } else { "keeps" }]
     });
-    [seed.to_string()].into_iter().chain(words.concat().into_iter().map(str::to_owned)).collect()
+    [seed.to_string()]
+        .into_iter()
+        .chain(words.concat().into_iter().map(str::to_owned))
+        .collect()
 }
 
 #[test]
 fn the_model_names_the_scenario() {
-    let mut process =
-        Process(Command::new(BINARY).args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped()).spawn().unwrap());
+    let mut process = Process(
+        Command::new(BINARY)
+            .args(["--listen", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
     let mut line = String::new();
-    BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.trim().strip_prefix("sluicegate-simulator listens on http://").unwrap().trim_end_matches("/v1");
+    BufReader::new(process.0.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let address = line
+        .trim()
+        .strip_prefix("sluicegate-simulator listens on http://")
+        .unwrap()
+        .trim_end_matches("/v1");
     let mut client = Connection::open(address.parse().unwrap());
-    client.post(path(Protocol::Chat), &sample(Protocol::Chat, "any", "Hello.", true));
+    client.post(
+        path(Protocol::Chat),
+        &sample(Protocol::Chat, "any", "Hello.", true),
+    );
     assert_eq!(client.response().end, End::Complete);
-    client.post(path(Protocol::Chat), &sample(Protocol::Chat, "reset-after-2", "Hello.", true));
+    client.post(
+        path(Protocol::Chat),
+        &sample(Protocol::Chat, "reset-after-2", "Hello.", true),
+    );
     let answer = client.response();
     assert_eq!((answer.chunks().len(), answer.end), (2, End::Reset));
 }

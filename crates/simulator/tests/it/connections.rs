@@ -33,23 +33,51 @@ fn a_connection_is_kept_and_requests_are_noted() {
     other.send(GET);
     assert_eq!(other.response().status, 404);
     let requests = simulator.requests();
-    let places = requests.iter().map(|request| (request.number, request.connection, request.nth_on_connection));
-    assert_eq!(places.collect::<Vec<_>>(), [(0, 0, 0), (1, 0, 1), (2, 0, 2), (3, 1, 0)]);
+    let places = requests.iter().map(|request| {
+        (
+            request.number,
+            request.connection,
+            request.nth_on_connection,
+        )
+    });
+    assert_eq!(
+        places.collect::<Vec<_>>(),
+        [(0, 0, 0), (1, 0, 1), (2, 0, 2), (3, 1, 0)]
+    );
     let first = &requests[0];
-    assert_eq!((first.method.as_str(), first.path.as_str()), ("POST", "/v1/chat/completions"));
-    assert_eq!((first.json(), first.model().as_str(), first.streams()), (body, "a-model", true));
+    assert_eq!(
+        (first.method.as_str(), first.path.as_str()),
+        ("POST", "/v1/chat/completions")
+    );
+    assert_eq!(
+        (first.json(), first.model().as_str(), first.streams()),
+        (body, "a-model", true)
+    );
     assert_eq!(first.protocol(), Some(Protocol::Chat));
     assert_eq!(requests[3].header("X-TWICE"), Some("1"));
-    assert_eq!(requests[3].headers.last(), Some(&("x-twice".to_owned(), "2".to_owned())));
-    assert_eq!((requests[3].json(), requests[3].protocol()), (json!(null), None));
+    assert_eq!(
+        requests[3].headers.last(),
+        Some(&("x-twice".to_owned(), "2".to_owned()))
+    );
+    assert_eq!(
+        (requests[3].json(), requests[3].protocol()),
+        (json!(null), None)
+    );
     assert!(requests.is_sorted_by_key(|request| request.at));
-    assert_eq!((simulator.connections(), simulator.open_connections()), (2, 2));
-    assert_eq!(simulator.base_url(), format!("http://{}/v1", simulator.address()));
+    assert_eq!(
+        (simulator.connections(), simulator.open_connections()),
+        (2, 2)
+    );
+    assert_eq!(
+        simulator.base_url(),
+        format!("http://{}/v1", simulator.address())
+    );
 }
 
 #[test]
 fn requests_may_come_in_any_pieces_and_all_at_once() {
-    let simulator = Simulator::start(|request| Play::answer(200, &[], request.body.clone())).unwrap();
+    let simulator =
+        Simulator::start(|request| Play::answer(200, &[], request.body.clone())).unwrap();
     let mut client = Connection::open(simulator.address());
     let chunked = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\na: b\r\n\r\n";
     for byte in chunked.bytes() {
@@ -61,12 +89,16 @@ fn requests_may_come_in_any_pieces_and_all_at_once() {
     assert_eq!(client.response().text(), "abcdefghijklmnopqrstuvwxyz");
     let plain = "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nfgh";
     client.send([plain, chunked, plain].concat());
-    assert_eq!([(); 3].map(|()| client.response().body), [&b"fgh"[..], b"abcde", b"fgh"]);
+    assert_eq!(
+        [(); 3].map(|()| client.response().body),
+        [&b"fgh"[..], b"abcde", b"fgh"]
+    );
 }
 
 #[test]
 fn a_client_that_waits_to_send_its_body_is_told_to() {
-    let simulator = Simulator::start(|request| Play::answer(200, &[], request.body.clone())).unwrap();
+    let simulator =
+        Simulator::start(|request| Play::answer(200, &[], request.body.clone())).unwrap();
     let mut client = Connection::open(simulator.address());
     client.send("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
     assert_eq!(client.head().unwrap().status, 100);
@@ -86,7 +118,10 @@ fn what_is_no_request_is_refused() {
         let mut client = Connection::open(simulator.address());
         client.send(wrong);
         let answer = client.response();
-        assert_eq!((answer.status, answer.header("connection")), (400, Some("close")));
+        assert_eq!(
+            (answer.status, answer.header("connection")),
+            (400, Some("close"))
+        );
         assert_eq!(client.rest(), (Vec::new(), End::Closed));
     }
     assert_eq!(simulator.requests().len(), 0);
@@ -114,8 +149,17 @@ fn a_client_that_leaves_is_seen_in_every_phase() {
         ("before the head", Play::new().hold()),
         ("in a pause", Play::new().pause(pause).then(abc())),
         ("in the body", unended()),
-        ("at a gate", Play::stream().body("data: a\n\n").gate().body("data: b\n\n")),
-        ("while it is written", Play::stream().forever(Play::new().body(vec![b'a'; 1 << 20]))),
+        (
+            "at a gate",
+            Play::stream()
+                .body("data: a\n\n")
+                .gate()
+                .body("data: b\n\n"),
+        ),
+        (
+            "while it is written",
+            Play::stream().forever(Play::new().body(vec![b'a'; 1 << 20])),
+        ),
         ("after the end", abc()),
     ];
     for (phase, play) in phases {
@@ -138,16 +182,25 @@ fn a_client_that_leaves_is_seen_in_every_phase() {
                     drop(client);
                 }
             }
-            let closed = simulator.wait_for_close(0, GUARD).unwrap_or_else(|| panic!("{phase}"));
+            let closed = simulator
+                .wait_for_close(0, GUARD)
+                .unwrap_or_else(|| panic!("{phase}"));
             assert!(closed >= simulator.requests()[0].at, "{phase}");
-            assert_eq!((simulator.connections(), simulator.open_connections()), (1, 0), "{phase}");
+            assert_eq!(
+                (simulator.connections(), simulator.open_connections()),
+                (1, 0),
+                "{phase}"
+            );
         }
     }
 }
 
 #[test]
 fn a_reset_and_a_close_are_distinct_and_end_the_connection() {
-    for (play, end) in [(Play::new().reset(), End::Reset), (Play::new().close(), End::Closed)] {
+    for (play, end) in [
+        (Play::new().reset(), End::Reset),
+        (Play::new().close(), End::Closed),
+    ] {
         let simulator = Simulator::start(move |_| play.clone()).unwrap();
         let mut client = Connection::open(simulator.address());
         client.send(GET);
@@ -163,7 +216,13 @@ fn a_gate_waits_for_its_release() {
     let counter = std::sync::Arc::clone(&passed);
     let simulator = Simulator::start(move |_| {
         counter.fetch_add(1, Ordering::SeqCst);
-        Play::stream().body("a").gate().body("b").gate().body("c").step(sluicegate_simulator::Step::End)
+        Play::stream()
+            .body("a")
+            .gate()
+            .body("b")
+            .gate()
+            .body("c")
+            .step(sluicegate_simulator::Step::End)
     })
     .unwrap();
     // A release before the play is kept.
@@ -171,9 +230,15 @@ fn a_gate_waits_for_its_release() {
     let mut client = Connection::open(simulator.address());
     client.send(GET);
     client.head().unwrap();
-    assert_eq!([client.chunk(), client.chunk()], [Ok(b"a".to_vec()), Ok(b"b".to_vec())]);
+    assert_eq!(
+        [client.chunk(), client.chunk()],
+        [Ok(b"a".to_vec()), Ok(b"b".to_vec())]
+    );
     simulator.release();
-    assert_eq!([client.chunk(), client.chunk()], [Ok(b"c".to_vec()), Ok(Vec::new())]);
+    assert_eq!(
+        [client.chunk(), client.chunk()],
+        [Ok(b"c".to_vec()), Ok(Vec::new())]
+    );
     simulator.release_all();
     client.send(GET);
     assert_eq!(client.response().body, b"abc");
@@ -189,13 +254,18 @@ fn dropping_the_server_closes_its_connections() {
     assert_eq!(client.chunk(), Ok(b"data: a\n\n".to_vec()));
     drop(simulator);
     let (rest, end) = client.rest();
-    assert!(rest.ends_with(b"data: c\n\n\r\n") && end != End::Complete, "{end:?}");
+    assert!(
+        rest.ends_with(b"data: c\n\n\r\n") && end != End::Complete,
+        "{end:?}"
+    );
 }
 
 #[test]
 fn hundreds_of_streams_are_open_at_once() {
     let simulator = Simulator::start(|_| unended()).unwrap();
-    let mut clients: Vec<Connection> = (0..400).map(|_| Connection::open(simulator.address())).collect();
+    let mut clients: Vec<Connection> = (0..400)
+        .map(|_| Connection::open(simulator.address()))
+        .collect();
     clients.iter_mut().for_each(|client| client.send(GET));
     for client in &mut clients {
         client.head().unwrap();

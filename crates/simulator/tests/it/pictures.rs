@@ -18,43 +18,68 @@ fn exchange(path: &str, body: &Value) -> Response {
 }
 
 fn bytes(image: &Value) -> Vec<u8> {
-    STANDARD.decode(image["b64_json"].as_str().unwrap()).unwrap()
+    STANDARD
+        .decode(image["b64_json"].as_str().unwrap())
+        .unwrap()
 }
 
 #[test]
 fn pictures_are_of_the_format_and_size_asked_for() {
-    for (name, format) in [("png", Format::Png), ("jpeg", Format::Jpeg), ("webp", Format::Webp)] {
+    for (name, format) in [
+        ("png", Format::Png),
+        ("jpeg", Format::Jpeg),
+        ("webp", Format::Webp),
+    ] {
         for background in ["opaque", "transparent"] {
             let body = json!({"prompt": "A boat.", "size": "48x33", "output_format": name, "background": background});
             let reply = exchange("/v1/images/generations", &body).json();
-            assert_eq!((&reply["size"], &reply["output_format"]), (&json!("48x33"), &json!(name)));
+            assert_eq!(
+                (&reply["size"], &reply["output_format"]),
+                (&json!("48x33"), &json!(name))
+            );
             let bytes = bytes(&reply["data"][0]);
             assert_eq!(Format::sniff(&bytes), Some(format), "{name}");
             let pixels = picture::decode(&bytes).unwrap();
             assert_eq!((pixels.width(), pixels.height()), (48, 33), "{name}");
             let is_transparent = pixels.to_rgba8().pixels().all(|pixel| pixel.0[3] == 0);
-            assert_eq!(is_transparent, background == "transparent" && name != "jpeg", "{name}");
+            assert_eq!(
+                is_transparent,
+                background == "transparent" && name != "jpeg",
+                "{name}"
+            );
         }
     }
     let reply = exchange("/v1/images/generations", &json!({"prompt": "A boat."})).json();
     assert_eq!(reply["size"], "1254x1254");
-    assert_eq!(picture::decode(&bytes(&reply["data"][0])).unwrap().width(), 1254);
+    assert_eq!(
+        picture::decode(&bytes(&reply["data"][0])).unwrap().width(),
+        1254
+    );
 }
 
 #[test]
 fn an_unsupported_size_is_refused() {
     for size in ["0x64", "64x100000", "big"] {
-        let answer = exchange("/v1/images/generations", &json!({"prompt": "A boat.", "size": size}));
-        assert_eq!((answer.status, &answer.json()["error"]["param"]), (400, &json!("size")));
+        let answer = exchange(
+            "/v1/images/generations",
+            &json!({"prompt": "A boat.", "size": size}),
+        );
+        assert_eq!(
+            (answer.status, &answer.json()["error"]["param"]),
+            (400, &json!("size"))
+        );
     }
 }
 
 #[test]
 fn a_stream_of_pictures_amounts_to_the_plain_reply() {
-    for (path, operation) in [("/v1/images/generations", Operation::Generation), ("/v1/images/edits", Operation::Edit)]
-    {
+    for (path, operation) in [
+        ("/v1/images/generations", Operation::Generation),
+        ("/v1/images/edits", Operation::Edit),
+    ] {
         let url = "data:image/png;base64,iVBORw0KGgo=";
-        let mut body = json!({"prompt": "A boat.", "size": "64x64", "n": 2, "images": [{"image_url": url}]});
+        let mut body =
+            json!({"prompt": "A boat.", "size": "64x64", "n": 2, "images": [{"image_url": url}]});
         let plain = read(Protocol::Images, &exchange(path, &body).body);
         body["stream"] = true.into();
         let streamed = exchange(path, &body);
@@ -67,9 +92,13 @@ fn a_stream_of_pictures_amounts_to_the_plain_reply() {
         let events = decode(&exchange(path, &body).body).unwrap();
         assert_eq!(events.len(), 6);
         assert!(fold_images(&events, operation, 2).is_ok());
-        let indices =
-            events.iter().map(|data| serde_json::from_str::<Value>(data).unwrap()["partial_image_index"].as_u64());
-        assert_eq!(indices.collect::<Vec<_>>(), [Some(0), Some(1), None, Some(0), Some(1), None]);
+        let indices = events.iter().map(|data| {
+            serde_json::from_str::<Value>(data).unwrap()["partial_image_index"].as_u64()
+        });
+        assert_eq!(
+            indices.collect::<Vec<_>>(),
+            [Some(0), Some(1), None, Some(0), Some(1), None]
+        );
     }
 }
 
@@ -78,9 +107,9 @@ fn an_edit_may_be_a_form() {
     let simulator = Simulator::honest().unwrap();
     let mut client = Connection::open(simulator.address());
     let form = |fields: &[(&str, &str)]| {
-        let parts = fields
-            .iter()
-            .map(|(name, value)| format!("--sgb\r\nContent-Disposition: form-data; name={name}\r\n\r\n{value}\r\n"));
+        let parts = fields.iter().map(|(name, value)| {
+            format!("--sgb\r\nContent-Disposition: form-data; name={name}\r\n\r\n{value}\r\n")
+        });
         let body = parts.collect::<String>() + "--sgb--\r\n";
         let kind = "multipart/form-data; boundary=\"sgb\"";
         format!(
@@ -99,11 +128,17 @@ fn an_edit_may_be_a_form() {
     ];
     client.send(form(&fields));
     let events = decode(&client.response().body).unwrap();
-    assert_eq!(fold_images(&events, Operation::Edit, 2).unwrap()["usage"]["input_tokens_details"]["image_tokens"], 646);
+    assert_eq!(
+        fold_images(&events, Operation::Edit, 2).unwrap()["usage"]["input_tokens_details"]["image_tokens"],
+        646
+    );
     let request = simulator.requests().remove(0);
     assert_eq!((request.model().as_str(), request.streams()), ("m", true));
 
     client.send(form(&fields[..3]));
     let answer = client.response();
-    assert_eq!((answer.status, &answer.json()["error"]["param"]), (400, &json!("image")));
+    assert_eq!(
+        (answer.status, &answer.json()["error"]["param"]),
+        (400, &json!("image"))
+    );
 }

@@ -3,7 +3,12 @@
 use serde_json::{Value, json};
 use sluicegate_simulator::Protocol;
 
-pub(crate) const PROTOCOLS: [Protocol; 4] = [Protocol::Responses, Protocol::Chat, Protocol::Messages, Protocol::Images];
+pub(crate) const PROTOCOLS: [Protocol; 4] = [
+    Protocol::Responses,
+    Protocol::Chat,
+    Protocol::Messages,
+    Protocol::Images,
+];
 
 pub(crate) fn path(protocol: Protocol) -> &'static str {
     match protocol {
@@ -21,7 +26,9 @@ pub(crate) fn sample(protocol: Protocol, model: &str, text: &str, stream: bool) 
         Protocol::Chat => {
             json!({"messages": [{"role": "user", "content": text}], "stream_options": {"include_usage": true}})
         }
-        Protocol::Messages => json!({"messages": [{"role": "user", "content": text}], "max_tokens": 100}),
+        Protocol::Messages => {
+            json!({"messages": [{"role": "user", "content": text}], "max_tokens": 100})
+        }
         Protocol::Images => json!({"prompt": text, "size": "64x64", "partial_images": 2}),
     };
     body["model"] = model.into();
@@ -31,13 +38,19 @@ pub(crate) fn sample(protocol: Protocol, model: &str, text: &str, stream: bool) 
 
 /// Adds this many functions to a request, `get_weather` first.
 pub(crate) fn with_tools(protocol: Protocol, mut body: Value, count: usize) -> Value {
-    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    let schema =
+        json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     let tool = |name: &&str| match protocol {
         Protocol::Responses => json!({"type": "function", "name": name, "parameters": schema}),
-        Protocol::Chat => json!({"type": "function", "function": {"name": name, "parameters": schema}}),
+        Protocol::Chat => {
+            json!({"type": "function", "function": {"name": name, "parameters": schema}})
+        }
         _ => json!({"name": name, "input_schema": schema}),
     };
-    body["tools"] = ["get_weather", "get_time"][..count].iter().map(tool).collect();
+    body["tools"] = ["get_weather", "get_time"][..count]
+        .iter()
+        .map(tool)
+        .collect();
     body
 }
 
@@ -75,9 +88,13 @@ pub(crate) fn capped(protocol: Protocol, mut body: Value, cap: impl Into<Value>)
 /// Requests JSON that matches this schema.
 pub(crate) fn shaped(protocol: Protocol, mut body: Value, schema: &Value) -> Value {
     match protocol {
-        Protocol::Responses => body["text"] = json!({"format": {"type": "json_schema", "name": "x", "schema": schema}}),
+        Protocol::Responses => {
+            body["text"] =
+                json!({"format": {"type": "json_schema", "name": "x", "schema": schema}});
+        }
         Protocol::Chat => {
-            body["response_format"] = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": schema}});
+            body["response_format"] =
+                json!({"type": "json_schema", "json_schema": {"name": "x", "schema": schema}});
         }
         _ => body["output_config"] = json!({"format": {"type": "json_schema", "schema": schema}}),
     }
@@ -110,7 +127,10 @@ pub(crate) fn with_result(protocol: Protocol, mut body: Value, result: &str) -> 
             ]),
         ),
     };
-    body[list].as_array_mut().unwrap().extend(turns.as_array().unwrap().clone());
+    body[list]
+        .as_array_mut()
+        .unwrap()
+        .extend(turns.as_array().unwrap().clone());
     body
 }
 

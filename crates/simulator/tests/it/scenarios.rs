@@ -17,7 +17,8 @@ use testkit::{Connection, End, GUARD, Response};
 use crate::folds::fold;
 use crate::samples::{PROTOCOLS, path, sample};
 
-/// A request that selects a scenario, as the server received it, and the client that waits for the reply.
+/// A request that selects a scenario, as the server received it, and the client that waits for the
+/// reply.
 struct Exchange {
     protocol: Protocol,
     request: Request,
@@ -27,7 +28,10 @@ struct Exchange {
 
 impl Exchange {
     fn new(scenario: &str, protocol: Protocol, stream: bool) -> Self {
-        Self::of(protocol, &sample(protocol, scenario, "one two three four", stream))
+        Self::of(
+            protocol,
+            &sample(protocol, scenario, "one two three four", stream),
+        )
     }
 
     fn of(protocol: Protocol, body: &Value) -> Self {
@@ -35,7 +39,12 @@ impl Exchange {
         let mut client = Connection::open(simulator.address());
         client.post(path(protocol), body);
         assert!(simulator.wait_for_requests(1, GUARD));
-        Self { protocol, request: simulator.requests().remove(0), client, simulator }
+        Self {
+            protocol,
+            request: simulator.requests().remove(0),
+            client,
+            simulator,
+        }
     }
 
     fn response(&mut self) -> Response {
@@ -95,7 +104,10 @@ fn every_scenario_has_a_name_of_its_own_by_which_it_is_found() {
     let mut names = HashSet::new();
     for scenario in scenario::all() {
         assert!(names.insert(scenario.template), "{scenario:?}");
-        assert_eq!(scenario::named(&scenario.name()).unwrap().name(), scenario.name());
+        assert_eq!(
+            scenario::named(&scenario.name()).unwrap().name(),
+            scenario.name()
+        );
         assert!(!scenario.about.is_empty());
         let is_row = |row: &&str| row.starts_with(['S', 'U']) && row[1..].parse::<u8>().is_ok();
         assert!(scenario.rows.iter().all(is_row), "{scenario:?}");
@@ -108,9 +120,20 @@ fn numbers_in_names_are_read() {
     assert_eq!(name("reset-at-7").as_deref(), Some("reset-at-7"));
     assert_eq!(name("reset-at").as_deref(), Some("reset-at-200"));
     assert_eq!(name("drip").as_deref(), Some("drip-50"));
-    assert_eq!(name("status-429-retry-7").as_deref(), Some("status-429-retry-7"));
+    assert_eq!(
+        name("status-429-retry-7").as_deref(),
+        Some("status-429-retry-7")
+    );
     assert_eq!(name("status-503").as_deref(), Some("status-503"));
-    for unknown in ["", "reset", "reset-at-", "reset-at-x", "reset-at-1-2", "reset-at--1", "model-5.5"] {
+    for unknown in [
+        "",
+        "reset",
+        "reset-at-",
+        "reset-at-x",
+        "reset-at-1-2",
+        "reset-at--1",
+        "model-5.5",
+    ] {
         assert_eq!(name(unknown), None, "{unknown}");
     }
 }
@@ -127,27 +150,50 @@ fn every_scenario_has_a_test() {
     ];
     for scenario in scenario::all() {
         let name = scenario.template.split("-N").next().unwrap();
-        assert!(tests.iter().any(|test| test.contains(&format!("\"{name}"))), "{scenario:?}");
+        assert!(
+            tests.iter().any(|test| test.contains(&format!("\"{name}"))),
+            "{scenario:?}"
+        );
     }
 }
 
-/// Rows about the behaviour of a complete server, or about the network between servers, are not covered by scenarios.
+/// Rows about the behaviour of a complete server, or about the network between servers, are not
+/// covered by scenarios.
 #[test]
 fn every_fault_that_a_server_can_have_is_shown() {
-    let shown: HashSet<_> = scenario::all().iter().flat_map(|scenario| scenario.rows).copied().collect();
-    let streams = (1..=15).filter(|row| *row != 12).map(|row| format!("S{row}"));
+    let shown: HashSet<_> = scenario::all()
+        .iter()
+        .flat_map(|scenario| scenario.rows)
+        .copied()
+        .collect();
+    let streams = (1..=15)
+        .filter(|row| *row != 12)
+        .map(|row| format!("S{row}"));
     let upstreams = (5..=22).map(|row| format!("U{row}"));
-    let missing: Vec<_> = streams.chain(upstreams).filter(|row| !shown.contains(row.as_str())).collect();
+    let missing: Vec<_> = streams
+        .chain(upstreams)
+        .filter(|row| !shown.contains(row.as_str()))
+        .collect();
     assert_eq!(missing, Vec::<String>::new());
 }
 
 #[test]
 fn a_scenario_of_streams_answers_other_requests_honestly() {
-    for scenario in ["malformed-event", "failed-first", "empty-stream", "endless-comments", "hold-after-end", "sse-cr"]
-    {
+    for scenario in [
+        "malformed-event",
+        "failed-first",
+        "empty-stream",
+        "endless-comments",
+        "hold-after-end",
+        "sse-cr",
+    ] {
         for protocol in PROTOCOLS {
             let mut exchange = plain(scenario, protocol);
-            assert_eq!(exchange.response().body, exchange.honest_body(), "{scenario} {protocol:?}");
+            assert_eq!(
+                exchange.response().body,
+                exchange.honest_body(),
+                "{scenario} {protocol:?}"
+            );
         }
     }
 }

@@ -11,8 +11,9 @@ use crate::line::{self, Field};
 
 /// An event, borrowed from the decoder until the next call to [`Decoder::poll`].
 ///
-/// Data is copied only when necessary: [`Event::data`] of an event with a single `data` line, as model APIs send them,
-/// is a slice of the input. Use [`Event::to_bytes`] to keep an event beyond the borrow.
+/// Data is copied only when necessary: [`Event::data`] of an event with a single `data` line, as
+/// model APIs send them, is a slice of the input. Use [`Event::to_bytes`] to keep an event beyond
+/// the borrow.
 #[derive(Clone, Copy)]
 pub struct Event<'a> {
     pub(super) decoder: &'a Decoder,
@@ -24,7 +25,8 @@ pub(crate) enum Data {
     #[default]
     None,
     One(Range<usize>),
-    /// Several lines, searched for again when read: storing each range could take more memory than short lines do.
+    /// Several lines, searched for again when read: storing each range could take more memory than
+    /// short lines do.
     Many,
 }
 
@@ -43,7 +45,11 @@ impl<'a> Event<'a> {
     #[must_use]
     pub fn name(&self) -> Cow<'a, str> {
         let name = self.decoder.fields.name.clone();
-        if name.is_empty() { Cow::Borrowed(DEFAULT_NAME) } else { String::from_utf8_lossy(&self.raw()[name]) }
+        if name.is_empty() {
+            Cow::Borrowed(DEFAULT_NAME)
+        } else {
+            String::from_utf8_lossy(&self.raw()[name])
+        }
     }
 
     /// Returns the data: the values of all `data` fields, joined with LF.
@@ -51,11 +57,14 @@ impl<'a> Event<'a> {
     pub fn data(&self) -> Cow<'a, str> {
         match self.data_bytes() {
             Cow::Borrowed(data) => text(data),
-            Cow::Owned(data) => Cow::Owned(String::from_utf8(data).unwrap_or_else(|error| lossy(error.as_bytes()))),
+            Cow::Owned(data) => {
+                Cow::Owned(String::from_utf8(data).unwrap_or_else(|error| lossy(error.as_bytes())))
+            }
         }
     }
 
-    /// Returns the data without validating UTF-8. Preferable for a JSON parser, which validates it anyway.
+    /// Returns the data without validating UTF-8. Preferable for a JSON parser, which validates it
+    /// anyway.
     #[must_use]
     #[inline]
     pub fn data_bytes(&self) -> Cow<'a, [u8]> {
@@ -82,20 +91,21 @@ impl<'a> Event<'a> {
         self.decoder.last_event_id()
     }
 
-    /// Returns the raw bytes of the event, for forwarding it unchanged: its lines from the first non-comment line to
-    /// the final blank line, including unknown fields and comments in between.
+    /// Returns the raw bytes of the event, for forwarding it unchanged: its lines from the first
+    /// non-comment line to the final blank line, including unknown fields and comments in between.
     ///
-    /// The result is safe to use as the first event of another stream: leading lines that begin with U+FEFF are left
-    /// out. Inside a stream they set nothing, but at the start of one the mark would be stripped and the line would
-    /// count. The LF of a final CRLF is left out if a chunk ended between the two bytes, because the event was already
-    /// complete, and returned, at the CR.
+    /// The result is safe to use as the first event of another stream: leading lines that begin
+    /// with U+FEFF are left out. Inside a stream they set nothing, but at the start of one the mark
+    /// would be stripped and the line would count. The LF of a final CRLF is left out if a chunk
+    /// ended between the two bytes, because the event was already complete, and returned, at the
+    /// CR.
     #[must_use]
     pub fn raw(&self) -> &'a [u8] {
         self.decoder.lines.block()
     }
 
-    /// Returns [`Event::raw`] as owned bytes. If the event lies within one chunk this is a slice that keeps the chunk's
-    /// memory alive and copies nothing.
+    /// Returns [`Event::raw`] as owned bytes. If the event lies within one chunk this is a slice
+    /// that keeps the chunk's memory alive and copies nothing.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         self.decoder.lines.shared_block()

@@ -1,8 +1,9 @@
 //! Splits the input into lines and buffers the lines of the open block.
 //!
-//! A block is the run of lines between two blank lines: a potential event. As long as it lies within one chunk nothing
-//! is copied. If the chunk ends first, the part of the block read so far is *carried*: copied into a separate buffer,
-//! so that the chunk can be released. Each byte is searched for a line end once and carried at most once.
+//! A block is the run of lines between two blank lines: a potential event. As long as it lies
+//! within one chunk nothing is copied. If the chunk ends first, the part of the block read so far
+//! is *carried*: copied into a separate buffer, so that the chunk can be released. Each byte is
+//! searched for a line end once and carried at most once.
 //!
 //! ```text
 //!   chunk   …data: a\n\n event: x\ndata: {"te          nothing carried: the block is chunk[start..at]
@@ -22,7 +23,8 @@ use memchr::memchr2;
 use super::Limits;
 use crate::error::DecodeError;
 
-/// Line splitter and buffer of the open block. Positions are relative to the first byte of the block.
+/// Line splitter and buffer of the open block. Positions are relative to the first byte of the
+/// block.
 #[derive(Default)]
 pub(crate) struct Lines {
     limits: Limits,
@@ -50,11 +52,15 @@ enum State {
     Within,
 }
 
-/// Result of [`Lines::plain_block`]. A plain block lies in one chunk and has the form that model APIs send: at most one
-/// `event` line followed by one `data` line, each with a space after its colon and ending in LF.
+/// Result of [`Lines::plain_block`]. A plain block lies in one chunk and has the form that model
+/// APIs send: at most one `event` line followed by one `data` line, each with a space after its
+/// colon and ending in LF.
 pub(crate) enum Plain {
     /// A complete plain block with the ranges of its values.
-    Complete { name: Range<usize>, data: Range<usize> },
+    Complete {
+        name: Range<usize>,
+        data: Range<usize>,
+    },
     /// The chunk ends within the `data` line.
     Partial { name: Range<usize> },
     /// Not a plain block, or too little input to decide; nothing was consumed.
@@ -63,7 +69,10 @@ pub(crate) enum Plain {
 
 impl Lines {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, ..Self::default() }
+        Self {
+            limits,
+            ..Self::default()
+        }
     }
 
     #[inline]
@@ -77,13 +86,17 @@ impl Lines {
         }
     }
 
-    /// Returns the next complete line as a range of [`Lines::block`], without its end, or `None` if more input is
-    /// needed.
+    /// Returns the next complete line as a range of [`Lines::block`], without its end, or `None` if
+    /// more input is needed.
     pub(crate) fn next(&mut self) -> Result<Option<Range<usize>>, DecodeError> {
         loop {
             let rest = &self.chunk[self.at..];
             // Fast path for the blank line that ends each event.
-            let end = if rest.first() == Some(&b'\n') { Some(0) } else { memchr2(b'\n', b'\r', rest) };
+            let end = if rest.first() == Some(&b'\n') {
+                Some(0)
+            } else {
+                memchr2(b'\n', b'\r', rest)
+            };
             if let Some(length) = end {
                 return self.end_line(self.at + length).map(Some);
             }
@@ -94,7 +107,8 @@ impl Lines {
         }
     }
 
-    /// Consumes the next block at once if it is plain. Equivalent to reading it line by line with [`Lines::next`].
+    /// Consumes the next block at once if it is plain. Equivalent to reading it line by line with
+    /// [`Lines::next`].
     pub(crate) fn plain_block(&mut self) -> Plain {
         if self.state != State::Within || !self.carry.is_empty() || self.start != self.at {
             return Plain::Other;
@@ -121,13 +135,20 @@ impl Lines {
             return Plain::Other;
         }
         self.at = self.start + end + 2;
-        Plain::Complete { name, data: line + 6..end }
+        Plain::Complete {
+            name,
+            data: line + 6..end,
+        }
     }
 
     /// Returns the lines of the open block read so far.
     #[inline]
     pub(crate) fn block(&self) -> &[u8] {
-        if self.carry.is_empty() { &self.chunk[self.start..self.at] } else { &self.carry }
+        if self.carry.is_empty() {
+            &self.chunk[self.start..self.at]
+        } else {
+            &self.carry
+        }
     }
 
     /// Returns the block as owned bytes: a slice of the chunk, or a copy of the carried bytes.
@@ -151,11 +172,13 @@ impl Lines {
 
     /// Returns the number of bytes held: unread input plus carried bytes.
     pub(crate) fn buffered(&self) -> usize {
-        let unread = self.chunk.len() - self.start + self.queue.iter().map(Bytes::len).sum::<usize>();
+        let unread =
+            self.chunk.len() - self.start + self.queue.iter().map(Bytes::len).sum::<usize>();
         unread + self.carry.len()
     }
 
-    /// Returns true if the input ends inside a block that is more than comments, or has not been read completely.
+    /// Returns true if the input ends inside a block that is more than comments, or has not been
+    /// read completely.
     pub(crate) fn is_open(&self) -> bool {
         if self.at < self.chunk.len() || !self.queue.is_empty() {
             return true;
@@ -164,7 +187,8 @@ impl Lines {
         if self.state == State::FirstLine {
             open = open.strip_prefix(BOM).unwrap_or(open);
         }
-        // Comments before the first field are not part of a block, so only an incomplete one can be here.
+        // Comments before the first field are not part of a block, so only an incomplete one can be
+        // here.
         !open.is_empty() && !open.starts_with(b":")
     }
 
@@ -203,7 +227,9 @@ impl Lines {
 
     #[inline]
     fn next_chunk(&mut self) -> bool {
-        let Some(chunk) = self.queue.pop_front() else { return false };
+        let Some(chunk) = self.queue.pop_front() else {
+            return false;
+        };
         self.chunk = chunk;
         if self.state == State::AfterCr {
             self.state = State::Within;
@@ -223,8 +249,8 @@ impl Lines {
         self.carry.len() + index - self.start
     }
 
-    /// Checks the limits for an open line that reaches `end`. If both are exceeded, the one reached first in the stream
-    /// is reported, independent of chunk boundaries.
+    /// Checks the limits for an open line that reaches `end`. If both are exceeded, the one reached
+    /// first in the stream is reported, independent of chunk boundaries.
     #[inline]
     fn check(&self, end: usize) -> Result<(), DecodeError> {
         let Limits { line, event } = self.limits;
@@ -245,14 +271,18 @@ impl Lines {
         let needed = self.carry.len() + more.len();
         if needed > self.carry.capacity() {
             // Doubling keeps the cost linear. Growth stops at the event limit to bound memory.
-            let room = (2 * self.carry.capacity()).max(ROOM).min(self.limits.event).max(needed);
+            let room = (2 * self.carry.capacity())
+                .max(ROOM)
+                .min(self.limits.event)
+                .max(needed);
             self.carry.reserve_exact(room - self.carry.len());
         }
         self.carry.extend_from_slice(more);
         self.start = end;
     }
 
-    /// Removes a byte order mark at the start of the block. Returns its length, or 0 if there is none.
+    /// Removes a byte order mark at the start of the block. Returns its length, or 0 if there is
+    /// none.
     fn drop_bom(&mut self) -> usize {
         if !self.block().starts_with(BOM) {
             return 0;

@@ -3,15 +3,29 @@
 use bytes::Bytes;
 use sluicegate_sse::{DecodeError, Decoder, Limits, Truncated};
 
-/// Feeds `piece` repeatedly until the decoder fails. Returns the error and the maximum number of buffered bytes.
-fn feed_endlessly(first: &'static [u8], piece: &'static [u8], limit: usize) -> (Option<DecodeError>, usize) {
-    let (mut decoder, mut most) = (Decoder::with_limits(Limits { line: limit, event: limit }), 0);
+/// Feeds `piece` repeatedly until the decoder fails. Returns the error and the maximum number of
+/// buffered bytes.
+fn feed_endlessly(
+    first: &'static [u8],
+    piece: &'static [u8],
+    limit: usize,
+) -> (Option<DecodeError>, usize) {
+    let (mut decoder, mut most) = (
+        Decoder::with_limits(Limits {
+            line: limit,
+            event: limit,
+        }),
+        0,
+    );
     let pieces = std::iter::once(first).chain(std::iter::repeat_n(piece, 100_000));
     for piece in pieces {
         decoder.feed(Bytes::from_static(piece));
         while let Some(event) = decoder.poll() {
             if let Err(error) = event {
-                assert!(decoder.poll().is_none() && decoder.buffered() == 0, "nothing is held after an error");
+                assert!(
+                    decoder.poll().is_none() && decoder.buffered() == 0,
+                    "nothing is held after an error"
+                );
                 decoder.feed(Bytes::from_static(b"data: x\n\n"));
                 assert!(decoder.poll().is_none(), "no events after an error");
                 return (Some(error), most);
@@ -36,13 +50,23 @@ fn endless_lines_and_events_are_given_up_at_the_limit() {
     ] {
         let (error, most) = feed_endlessly(first, piece, 1000);
         assert_eq!(error, Some(expected));
-        assert!(most <= 1002, "no more than the event and a line end: {most}");
+        assert!(
+            most <= 1002,
+            "no more than the event and a line end: {most}"
+        );
     }
 }
 
 #[test]
 fn comments_and_blank_lines_may_go_on_for_ever() {
-    for piece in [&b": keep-alive\n"[..], b": keep-alive\n\n", b"\n", b"\r", b"\r\n", b": a\r\n\r\n"] {
+    for piece in [
+        &b": keep-alive\n"[..],
+        b": keep-alive\n\n",
+        b"\n",
+        b"\r",
+        b"\r\n",
+        b": a\r\n\r\n",
+    ] {
         let (error, most) = feed_endlessly(b"", piece, 1000);
         assert_eq!(error, None);
         assert!(most < 20, "{most}");
@@ -54,9 +78,18 @@ fn an_event_of_just_the_limit_passes_in_one_piece_and_in_many() {
     let event = b"data: 0123456789\n\n";
     for (limit, passes) in [(event.len() - 1, true), (event.len() - 2, false)] {
         for size in [1, 3, event.len()] {
-            let mut decoder = Decoder::with_limits(Limits { line: limit, event: limit });
-            event.chunks(size).for_each(|piece| decoder.feed(Bytes::copy_from_slice(piece)));
-            assert_eq!(matches!(decoder.poll(), Some(Ok(_))), passes, "limit {limit}, pieces of {size}");
+            let mut decoder = Decoder::with_limits(Limits {
+                line: limit,
+                event: limit,
+            });
+            event
+                .chunks(size)
+                .for_each(|piece| decoder.feed(Bytes::copy_from_slice(piece)));
+            assert_eq!(
+                matches!(decoder.poll(), Some(Ok(_))),
+                passes,
+                "limit {limit}, pieces of {size}"
+            );
         }
     }
 }
@@ -65,15 +98,41 @@ fn an_event_of_just_the_limit_passes_in_one_piece_and_in_many() {
 fn a_later_event_in_one_piece_has_the_same_limits() {
     let long = "x".repeat(30);
     for (event, limits, expected) in [
-        (format!("data: {long}\n\n"), (20, 100), DecodeError::LineTooLong { limit: 20 }),
-        (format!("event: {long}\ndata: x\n\n"), (20, 100), DecodeError::LineTooLong { limit: 20 }),
-        (format!("event: {long}\ndata: {long}\n\n"), (100, 50), DecodeError::EventTooLong { limit: 50 }),
+        (
+            format!("data: {long}\n\n"),
+            (20, 100),
+            DecodeError::LineTooLong { limit: 20 },
+        ),
+        (
+            format!("event: {long}\ndata: x\n\n"),
+            (20, 100),
+            DecodeError::LineTooLong { limit: 20 },
+        ),
+        (
+            format!("event: {long}\ndata: {long}\n\n"),
+            (100, 50),
+            DecodeError::EventTooLong { limit: 50 },
+        ),
     ] {
-        let mut decoder = Decoder::with_limits(Limits { line: limits.0, event: limits.1 });
+        let mut decoder = Decoder::with_limits(Limits {
+            line: limits.0,
+            event: limits.1,
+        });
         decoder.feed(Bytes::from(format!("data: first\n\n{event}")));
         assert_eq!(decoder.poll().unwrap().unwrap().data(), "first");
-        assert_eq!(decoder.poll().unwrap().map(|event| event.data().into_owned()), Err(expected), "{event:?}");
-        assert_eq!(decoder.finish(), Err(Truncated), "a failed decoder counts as truncated");
+        assert_eq!(
+            decoder
+                .poll()
+                .unwrap()
+                .map(|event| event.data().into_owned()),
+            Err(expected),
+            "{event:?}"
+        );
+        assert_eq!(
+            decoder.finish(),
+            Err(Truncated),
+            "a failed decoder counts as truncated"
+        );
     }
 }
 
@@ -86,24 +145,39 @@ fn what_lies_in_one_chunk_is_shared_with_it() {
     for data in ["one", "two"] {
         let event = decoder.poll().unwrap().unwrap();
         assert_eq!(event.data(), data);
-        for place in [event.data_bytes().as_ptr(), event.raw().as_ptr(), event.to_bytes().as_ptr()] {
+        for place in [
+            event.data_bytes().as_ptr(),
+            event.raw().as_ptr(),
+            event.to_bytes().as_ptr(),
+        ] {
             assert!(within.contains(&place));
         }
         assert_eq!(&event.raw()[event.data_range().unwrap()], data.as_bytes());
     }
     decoder.feed(Bytes::from_static(b"data: a\ndata: b\n\n"));
-    assert_eq!(decoder.poll().unwrap().unwrap().data_range(), None, "two data lines");
+    assert_eq!(
+        decoder.poll().unwrap().unwrap().data_range(),
+        None,
+        "two data lines"
+    );
 }
 
 #[test]
 fn invalid_utf_8_is_replaced_and_reported() {
     let mut decoder = Decoder::new();
-    decoder.feed(Bytes::from_static(b"data: a\xffb\n\ndata: a\xc3\xa9\n\nevent: \xff\ndata: c\n\n"));
-    for (name, data, replaced) in
-        [("message", "a\u{fffd}b", true), ("message", "a\u{e9}", false), ("\u{fffd}", "c", true)]
-    {
+    decoder.feed(Bytes::from_static(
+        b"data: a\xffb\n\ndata: a\xc3\xa9\n\nevent: \xff\ndata: c\n\n",
+    ));
+    for (name, data, replaced) in [
+        ("message", "a\u{fffd}b", true),
+        ("message", "a\u{e9}", false),
+        ("\u{fffd}", "c", true),
+    ] {
         let event = decoder.poll().unwrap().unwrap();
-        assert_eq!((&*event.name(), &*event.data(), event.is_replaced()), (name, data, replaced));
+        assert_eq!(
+            (&*event.name(), &*event.data(), event.is_replaced()),
+            (name, data, replaced)
+        );
     }
 }
 
@@ -118,10 +192,17 @@ fn no_raw_event_begins_with_a_byte_order_mark() {
             decoder.feed(piece);
             while let Some(event) = decoder.poll() {
                 let event = event.unwrap();
-                seen.push((event.name().into_owned(), String::from_utf8(event.raw().to_vec()).unwrap()));
+                seen.push((
+                    event.name().into_owned(),
+                    String::from_utf8(event.raw().to_vec()).unwrap(),
+                ));
             }
         }
         let raws = ["data: a\n\n", "id\n\u{feff}\ndata: b\n\n"];
-        assert_eq!(seen, raws.map(|raw| ("message".to_owned(), raw.to_owned())), "cut at {cut}");
+        assert_eq!(
+            seen,
+            raws.map(|raw| ("message".to_owned(), raw.to_owned())),
+            "cut at {cut}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Chunk boundaries never change events: checked for the fixture streams of every protocol with each kind of line end.
+//! Chunk boundaries never change events: checked for the fixture streams of every protocol with
+//! each kind of line end.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -59,14 +60,22 @@ fn every_two_cuts_change_no_event() {
 impl Stream {
     /// Creates a stream with the events that the reference decoder finds in it.
     fn new(name: &str, text: &str) -> Self {
-        let stream =
-            Self { name: name.to_owned(), bytes: text.to_owned().into(), events: reference::decode(text.as_bytes()) };
+        let stream = Self {
+            name: name.to_owned(),
+            bytes: text.to_owned().into(),
+            events: reference::decode(text.as_bytes()),
+        };
         assert!(!stream.events.is_empty(), "{name} has events");
-        assert_eq!(decode_cut(&stream.bytes, vec![]).0, stream.events, "{name} uncut");
+        assert_eq!(
+            decode_cut(&stream.bytes, vec![]).0,
+            stream.events,
+            "{name} uncut"
+        );
         stream
     }
 
-    /// Decodes the stream in chunks that end at the sorted `cuts` and compares each event with the expected one.
+    /// Decodes the stream in chunks that end at the sorted `cuts` and compares each event with the
+    /// expected one.
     fn assert_same_when_split(&self, cuts: &[usize]) {
         let (mut decoder, mut expected, mut from) = (Decoder::new(), self.events.iter(), 0);
         for to in cuts.iter().copied().chain([self.bytes.len()]) {
@@ -80,7 +89,12 @@ impl Stream {
                 assert!(is_expected, "{} cut at {cuts:?}: {event:?}", self.name);
             }
         }
-        assert_eq!(expected.len(), 0, "{} cut at {cuts:?}: events are lost", self.name);
+        assert_eq!(
+            expected.len(),
+            0,
+            "{} cut at {cuts:?}: events are lost",
+            self.name
+        );
     }
 
     /// Splits the stream at every pair of positions. Returns the number of pairs.
@@ -99,12 +113,20 @@ impl Stream {
 /// Returns every fixture stream with LF, CRLF and CR line ends, longest first.
 fn streams() -> Vec<Stream> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures");
-    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let mut streams = Vec::new();
     for file in files.filter(|path| path.extension().is_some_and(|extension| extension == "sse")) {
-        let (name, text) = (file.file_stem().unwrap().to_string_lossy(), fs::read_to_string(&file).unwrap());
+        let (name, text) = (
+            file.file_stem().unwrap().to_string_lossy(),
+            fs::read_to_string(&file).unwrap(),
+        );
         for (form, end) in [("LF", "\n"), ("CRLF", "\r\n"), ("CR", "\r")] {
-            streams.push(Stream::new(&format!("{name} with {form}"), &text.replace('\n', end)));
+            streams.push(Stream::new(
+                &format!("{name} with {form}"),
+                &text.replace('\n', end),
+            ));
         }
     }
     assert_eq!(streams.len(), 3 * 31, "31 streams of four protocols");
@@ -131,7 +153,11 @@ impl Rng {
         let mut at = self.below(2 * mean);
         while at < length {
             cuts.push(at);
-            at += 1 + if self.below(8) == 0 { self.below(3) } else { self.below(2 * mean) };
+            at += 1 + if self.below(8) == 0 {
+                self.below(3)
+            } else {
+                self.below(2 * mean)
+            };
         }
     }
 }

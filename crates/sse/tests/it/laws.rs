@@ -37,7 +37,8 @@ fn hostile_stream() -> impl Strategy<Value = Bytes> {
         ])
         .prop_map(|text| text.as_bytes().to_vec()),
         vec(any::<u8>(), 0..4),
-        prop::sample::select(vec![0xc3_u8, 0xe2, 0x82, 0xff, 0xf0, 0x9f]).prop_map(|byte| vec![byte]),
+        prop::sample::select(vec![0xc3_u8, 0xe2, 0x82, 0xff, 0xf0, 0x9f])
+            .prop_map(|byte| vec![byte]),
     ];
     vec(piece, 0..24).prop_map(|pieces| pieces.concat().into())
 }

@@ -15,13 +15,20 @@ use sluicegate_sse::{DecodeError, Decoder};
 type Seen = Vec<(String, String, String)>;
 
 /// Decodes chunks in order. Returns the events and whether the stream was complete.
-fn decode(mut decoder: Decoder, pieces: impl IntoIterator<Item = Bytes>) -> Result<(Seen, bool), DecodeError> {
+fn decode(
+    mut decoder: Decoder,
+    pieces: impl IntoIterator<Item = Bytes>,
+) -> Result<(Seen, bool), DecodeError> {
     let mut seen = Vec::new();
     for piece in pieces {
         decoder.feed(piece);
         while let Some(event) = decoder.poll() {
             let event = event?;
-            seen.push((event.name().into_owned(), event.data().into_owned(), event.last_event_id().to_owned()));
+            seen.push((
+                event.name().into_owned(),
+                event.data().into_owned(),
+                event.last_event_id().to_owned(),
+            ));
         }
     }
     Ok((seen, decoder.finish().is_ok()))

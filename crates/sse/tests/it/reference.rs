@@ -6,7 +6,8 @@ use crate::Seen;
 pub(crate) fn decode(bytes: &[u8]) -> Seen {
     let text = String::from_utf8_lossy(bytes).into_owned();
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let (mut seen, mut data, mut name, mut id) = (Vec::new(), String::new(), String::new(), String::new());
+    let (mut seen, mut data, mut name, mut id) =
+        (Vec::new(), String::new(), String::new(), String::new());
     for line in complete_lines(text) {
         if line.is_empty() {
             if let Some(data) = data.strip_suffix('\n') {

@@ -36,18 +36,30 @@ fn message() -> String {
 
 impl DecoderVector {
     fn chunks(&self) -> Vec<Bytes> {
-        let text = self.chunks.iter().flatten().map(|text| Bytes::from(text.clone()));
-        let coded = self.chunks_b64.iter().flatten().map(|coded| Bytes::from(STANDARD.decode(coded).unwrap()));
+        let text = self
+            .chunks
+            .iter()
+            .flatten()
+            .map(|text| Bytes::from(text.clone()));
+        let coded = self
+            .chunks_b64
+            .iter()
+            .flatten()
+            .map(|coded| Bytes::from(STANDARD.decode(coded).unwrap()));
         text.chain(coded).collect()
     }
 
     fn events(&self) -> Seen {
-        self.events.iter().map(|event| (event.event.clone(), event.data.clone(), event.id.clone())).collect()
+        self.events
+            .iter()
+            .map(|event| (event.event.clone(), event.data.clone(), event.id.clone()))
+            .collect()
     }
 }
 
 fn decoder_vectors() -> Vec<DecoderVector> {
-    let read: Vectors<DecoderVector> = serde_json::from_str(include_str!("fixtures/sse-decoder-vectors.json")).unwrap();
+    let read: Vectors<DecoderVector> =
+        serde_json::from_str(include_str!("fixtures/sse-decoder-vectors.json")).unwrap();
     assert_eq!(read.vectors.len(), 39);
     read.vectors
 }
@@ -64,15 +76,34 @@ fn each_decoder_vector_as_it_is_cut() {
 fn each_decoder_vector_cut_at_any_two_places_and_byte_by_byte() {
     for vector in decoder_vectors() {
         let whole = Bytes::from(vector.chunks().concat());
-        assert_eq!(reference::decode(&whole), vector.events(), "the reference: {}", vector.name);
+        assert_eq!(
+            reference::decode(&whole),
+            vector.events(),
+            "the reference: {}",
+            vector.name
+        );
         let every = (0..whole.len()).collect();
-        assert_eq!(decode_cut(&whole, every).0, vector.events(), "{}", vector.name);
+        assert_eq!(
+            decode_cut(&whole, every).0,
+            vector.events(),
+            "{}",
+            vector.name
+        );
         // Long vectors are split in two, short ones in three.
         for first in 0..=whole.len() {
-            let seconds = if whole.len() <= 300 { first..whole.len() } else { first..first + 1 };
+            let seconds = if whole.len() <= 300 {
+                first..whole.len()
+            } else {
+                first..first + 1
+            };
             for second in seconds {
                 let (seen, _) = decode_cut(&whole, vec![first, second.min(whole.len())]);
-                assert_eq!(seen, vector.events(), "{} cut at {first} and {second}", vector.name);
+                assert_eq!(
+                    seen,
+                    vector.events(),
+                    "{} cut at {first} and {second}",
+                    vector.name
+                );
             }
         }
     }
@@ -89,11 +120,15 @@ struct EncoderVector {
 
 #[test]
 fn each_encoder_vector() {
-    let read: Vectors<EncoderVector> = serde_json::from_str(include_str!("fixtures/sse-encoder-vectors.json")).unwrap();
+    let read: Vectors<EncoderVector> =
+        serde_json::from_str(include_str!("fixtures/sse-encoder-vectors.json")).unwrap();
     assert_eq!(read.vectors.len(), 10);
     for vector in read.vectors {
         let mut out = Vec::new();
-        match (&vector.comment, vector.event.as_deref().map(EventName::new).transpose()) {
+        match (
+            &vector.comment,
+            vector.event.as_deref().map(EventName::new).transpose(),
+        ) {
             (Some(text), _) => comment(text, &mut out),
             (None, Ok(name)) => encode(name, &vector.data.unwrap(), &mut out),
             (None, Err(_)) => {

@@ -14,9 +14,17 @@ fn file(name: &str, bytes: &[u8]) -> PathBuf {
 
 fn refused(path: PathBuf) -> LoadError {
     let model = Some(path.clone());
-    let error = EmbeddedTextEngine::load(Options { model, ..Options::default() }).err().unwrap();
+    let error = EmbeddedTextEngine::load(Options {
+        model,
+        ..Options::default()
+    })
+    .err()
+    .unwrap();
     let text = error.to_string();
-    assert!(text.contains(&path.display().to_string()) && text.contains("`cargo xtask fetch-model`"), "{text}");
+    assert!(
+        text.contains(&path.display().to_string()) && text.contains("`cargo xtask fetch-model`"),
+        "{text}"
+    );
     assert!(!text.contains('\n'), "{text}");
     error
 }
@@ -31,26 +39,45 @@ fn header() -> Vec<u8> {
 
 /// The offset of a text in the header.
 fn offset_of(header: &[u8], text: &str) -> usize {
-    header.windows(text.len()).position(|window| window == text.as_bytes()).unwrap()
+    header
+        .windows(text.len())
+        .position(|window| window == text.as_bytes())
+        .unwrap()
 }
 
 #[test]
 fn a_missing_file_is_reported() {
-    assert!(matches!(refused(PathBuf::from("/nowhere/model.gguf")), LoadError::Missing { .. }));
+    assert!(matches!(
+        refused(PathBuf::from("/nowhere/model.gguf")),
+        LoadError::Missing { .. }
+    ));
 }
 
 /// A truncated file is damaged, and its error names the path and the remedy.
 #[test]
 fn e01_a_file_cut_short_is_damaged() {
-    for (name, length) in [("empty", 0), ("magic", 4), ("head", 1000), ("tensors", 4 << 20)] {
-        assert!(matches!(refused(file(name, &header()[..length])), LoadError::Damaged { .. }), "{name}");
+    for (name, length) in [
+        ("empty", 0),
+        ("magic", 4),
+        ("head", 1000),
+        ("tensors", 4 << 20),
+    ] {
+        assert!(
+            matches!(
+                refused(file(name, &header()[..length])),
+                LoadError::Damaged { .. }
+            ),
+            "{name}"
+        );
     }
 }
 
 /// A file of another format is damaged.
 #[test]
 fn e01_another_format_is_damaged() {
-    let LoadError::Damaged { reason, .. } = refused(file("text", b"hello there")) else { panic!() };
+    let LoadError::Damaged { reason, .. } = refused(file("text", b"hello there")) else {
+        panic!()
+    };
     assert_eq!(reason, "it does not begin with 'GGUF'");
 }
 
@@ -64,7 +91,9 @@ fn e01_another_architecture_is_not_taken() {
     let path = file("camel.gguf", &whole);
     let error = refused(path.clone());
     fs::remove_file(path).unwrap();
-    let LoadError::Unsupported { reason, .. } = error else { panic!("{error}") };
+    let LoadError::Unsupported { reason, .. } = error else {
+        panic!("{error}")
+    };
     assert_eq!(reason, "its architecture is 'camel', accepted is 'llama'");
 }
 
@@ -77,7 +106,9 @@ fn e01_a_flipped_bit_of_a_tensor_is_damage() {
     let path = file(weights::NAME, &whole);
     let error = refused(path.clone());
     fs::remove_file(path).unwrap();
-    let LoadError::Damaged { reason, .. } = error else { panic!("{error}") };
+    let LoadError::Damaged { reason, .. } = error else {
+        panic!("{error}")
+    };
     assert!(reason.starts_with("its SHA-256 is "), "{reason}");
 }
 
@@ -90,6 +121,13 @@ fn e01_flipped_bytes_of_the_header_never_panic() {
         let mut flipped = header.clone();
         flipped[at] ^= 0xff;
         let path = file("flipped", &flipped);
-        assert!(EmbeddedTextEngine::load(Options { model: Some(path), ..Options::default() }).is_err(), "byte {at}");
+        assert!(
+            EmbeddedTextEngine::load(Options {
+                model: Some(path),
+                ..Options::default()
+            })
+            .is_err(),
+            "byte {at}"
+        );
     }
 }

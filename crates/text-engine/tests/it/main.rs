@@ -1,4 +1,5 @@
-//! Tests of the engine with its real model. It guarantees the form of its output, so only the form is asserted.
+//! Tests of the engine with its real model. It guarantees the form of its output, so only the form
+//! is asserted.
 
 #![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
@@ -10,11 +11,18 @@ mod places;
 
 use std::sync::LazyLock;
 
-use engine::{EngineError, Sampling, Stop, TextEngine, TextEvent, TextRequest, Turn, Usage, UserPart};
+use engine::{
+    EngineError, Sampling, Stop, TextEngine, TextEvent, TextRequest, Turn, Usage, UserPart,
+};
 use futures_util::StreamExt;
 use sluicegate_text_engine::{EmbeddedTextEngine, Options};
 
-static ENGINE: LazyLock<EmbeddedTextEngine> = LazyLock::new(|| load(Options { threads: 2, ..Options::default() }));
+static ENGINE: LazyLock<EmbeddedTextEngine> = LazyLock::new(|| {
+    load(Options {
+        threads: 2,
+        ..Options::default()
+    })
+});
 
 /// Loads the engine. Panics with the remedy if the weights are missing.
 fn load(options: Options) -> EmbeddedTextEngine {
@@ -52,7 +60,10 @@ impl Output {
 /// Runs a request to completion.
 async fn run(request: TextRequest) -> Result<Output, EngineError> {
     let generation = ENGINE.start(request).await?;
-    let mut output = Output { dropped: generation.dropped, ..Output::default() };
+    let mut output = Output {
+        dropped: generation.dropped,
+        ..Output::default()
+    };
     let mut events = generation.events;
     while let Some(event) = events.next().await {
         output.push(event?);
@@ -68,8 +79,16 @@ fn single_turn(question: &str) -> TextRequest {
 
 /// A request with several turns. Its answer is deterministic.
 fn multi_turn(turns: Vec<Turn>) -> TextRequest {
-    let sampling = Sampling { temperature: Some(0.0), ..Sampling::default() };
-    TextRequest { turns, sampling, max_output_tokens: Some(48), ..TextRequest::default() }
+    let sampling = Sampling {
+        temperature: Some(0.0),
+        ..Sampling::default()
+    };
+    TextRequest {
+        turns,
+        sampling,
+        max_output_tokens: Some(48),
+        ..TextRequest::default()
+    }
 }
 
 fn user(text: &str) -> Turn {

@@ -8,18 +8,33 @@ use crate::outbound::Protocol;
 /// Renders the table as Markdown.
 #[must_use]
 pub fn markdown() -> String {
-    Protocol::ALL.into_iter().fold(HEAD.to_owned(), |page, client| page + &section(client))
+    Protocol::ALL
+        .into_iter()
+        .fold(HEAD.to_owned(), |page, client| page + &section(client))
 }
 
 fn section(client: Protocol) -> String {
     let mut rows = rows().iter().filter(|row| row.client == client).peekable();
-    let Some([(one, _), (other, _)]) = rows.peek().map(|row| row.dispositions) else { return String::new() };
+    let Some([(one, _), (other, _)]) = rows.peek().map(|row| row.dispositions) else {
+        return String::new();
+    };
     let head = format!("| Field | When | To {one} | To {other} |");
     let mut page = format!("\n## {client}\n\n{head}\n|---|---|---|---|\n");
-    for Row { field, when, dispositions: [(_, one), (_, other)], .. } in rows {
+    for Row {
+        field,
+        when,
+        dispositions: [(_, one), (_, other)],
+        ..
+    } in rows
+    {
         // Writing to a `String` cannot fail.
-        let _ =
-            writeln!(page, "| `{field}` | {} | {} | {} |", condition(*when), disposition(*one), disposition(*other));
+        let _ = writeln!(
+            page,
+            "| `{field}` | {} | {} | {} |",
+            condition(*when),
+            disposition(*one),
+            disposition(*other)
+        );
     }
     page
 }
@@ -34,7 +49,13 @@ fn condition(when: When) -> String {
 }
 
 fn list(keywords: &[&str]) -> String {
-    let quoted = |keyword: &&str| if keyword.is_empty() { "nothing".to_owned() } else { format!("`{keyword}`") };
+    let quoted = |keyword: &&str| {
+        if keyword.is_empty() {
+            "nothing".to_owned()
+        } else {
+            format!("`{keyword}`")
+        }
+    };
     keywords.iter().map(quoted).collect::<Vec<_>>().join(", ")
 }
 

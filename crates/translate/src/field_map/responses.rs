@@ -14,10 +14,18 @@ pub(super) const ROWS: &[Row] = &[
     row("input", Mapped("`messages`"), Mapped("`messages`")),
     row("input[]", Refused, Refused).is(REQUIRED_ITEMS),
     row("input[]", Dropped, Dropped).unless(SUPPORTED),
-    row("input[].type", Mapped("the place of the item"), Mapped("the place of the item")),
+    row(
+        "input[].type",
+        Mapped("the place of the item"),
+        Mapped("the place of the item"),
+    ),
     row("input[].id", NOT_NEEDED, NOT_NEEDED),
     row("input[].status", NOT_NEEDED, NOT_NEEDED),
-    row("input[].role", Mapped("`role`"), Mapped("`role`, or `system`")),
+    row(
+        "input[].role",
+        Mapped("`role`"),
+        Mapped("`role`, or `system`"),
+    ),
     row("input[].phase", Dropped, Dropped),
     row("input[].content", Mapped("`content`"), Mapped("`content`")),
     row("input[].content[]", Refused, Refused).is(&["input_audio"]),
@@ -26,58 +34,165 @@ pub(super) const ROWS: &[Row] = &[
     row("input[].content[].text", Mapped("`text`"), Mapped("`text`")),
     row("input[].content[].annotations", Dropped, Dropped).unless(&["[]"]),
     row("input[].content[].logprobs", Dropped, Dropped).unless(&["[]"]),
-    row("input[].content[].image_url", Mapped("`image_url.url`"), Mapped("`source`")),
-    row("input[].content[].detail", Mapped("`image_url.detail`, `original` as `high`"), Dropped).unless(&["auto"]),
-    row("input[].content[].filename", Mapped("`file.filename`"), Mapped("`title`")),
-    row("input[].content[].file_data", Mapped("`file.file_data`"), Mapped("`source`, PDF or text")),
+    row(
+        "input[].content[].image_url",
+        Mapped("`image_url.url`"),
+        Mapped("`source`"),
+    ),
+    row(
+        "input[].content[].detail",
+        Mapped("`image_url.detail`, `original` as `high`"),
+        Dropped,
+    )
+    .unless(&["auto"]),
+    row(
+        "input[].content[].filename",
+        Mapped("`file.filename`"),
+        Mapped("`title`"),
+    ),
+    row(
+        "input[].content[].file_data",
+        Mapped("`file.file_data`"),
+        Mapped("`source`, PDF or text"),
+    ),
     row("input[].content[].file_url", Refused, Refused),
     row("input[].content[].file_id", Refused, Refused),
     row("input[].content[].input_audio", Refused, Refused),
-    row("input[].content[].refusal", Mapped("`refusal`"), Mapped("a `text` block")),
-    row("input[].call_id", Mapped("`id`, `tool_call_id`"), Mapped("`id`, `tool_use_id`")),
+    row(
+        "input[].content[].refusal",
+        Mapped("`refusal`"),
+        Mapped("a `text` block"),
+    ),
+    row(
+        "input[].call_id",
+        Mapped("`id`, `tool_call_id`"),
+        Mapped("`id`, `tool_use_id`"),
+    ),
     row("input[].name", Mapped("`function.name`"), Mapped("`name`")),
-    row("input[].arguments", Mapped("`function.arguments`"), Mapped("`input`")),
+    row(
+        "input[].arguments",
+        Mapped("`function.arguments`"),
+        Mapped("`input`"),
+    ),
     row("input[].output", Mapped("`content`"), Mapped("`content`")),
-    row("input[].output[]", Refused, Mapped("a block of the result")).is(&["input_image", "input_file"]),
-    row("input[].output[]", Mapped("`content`"), Mapped("a block of the result")),
-    row("input[].summary", Mapped("`reasoning_content`, beside calls"), Mapped("`thinking`, with its signature")),
-    row("input[].encrypted_content", Dropped, Mapped("`signature` or `data`, from the gateway's envelope")),
+    row("input[].output[]", Refused, Mapped("a block of the result"))
+        .is(&["input_image", "input_file"]),
+    row(
+        "input[].output[]",
+        Mapped("`content`"),
+        Mapped("a block of the result"),
+    ),
+    row(
+        "input[].summary",
+        Mapped("`reasoning_content`, beside calls"),
+        Mapped("`thinking`, with its signature"),
+    ),
+    row(
+        "input[].encrypted_content",
+        Dropped,
+        Mapped("`signature` or `data`, from the gateway's envelope"),
+    ),
     row("input[].input", Refused, Refused),
-    row("instructions", Mapped("a `system` message"), Mapped("`system`")),
-    row("max_output_tokens", Mapped("`max_tokens`"), Mapped("`max_tokens`")),
+    row(
+        "instructions",
+        Mapped("a `system` message"),
+        Mapped("`system`"),
+    ),
+    row(
+        "max_output_tokens",
+        Mapped("`max_tokens`"),
+        Mapped("`max_tokens`"),
+    ),
     row("stream", Mapped("`stream`"), Mapped("`stream`")),
     row("stream_options.include_obfuscation", BY_GATEWAY, BY_GATEWAY),
     row("tools", Mapped("`tools`"), Mapped("`tools`")),
     row("tools[]", Dropped, Dropped).unless(&["function"]),
     row("tools[].type", Mapped("`type`"), NOT_NEEDED),
     row("tools[].name", Mapped("`function.name`"), Mapped("`name`")),
-    row("tools[].description", Mapped("`function.description`"), Mapped("`description`")),
-    row("tools[].parameters", Mapped("`function.parameters`"), Mapped("`input_schema`")),
+    row(
+        "tools[].description",
+        Mapped("`function.description`"),
+        Mapped("`description`"),
+    ),
+    row(
+        "tools[].parameters",
+        Mapped("`function.parameters`"),
+        Mapped("`input_schema`"),
+    ),
     row("tools[].strict", Mapped("`function.strict`"), Dropped).unless(&["false"]),
-    row("tools[].function", Mapped("`function`"), Mapped("the same as the fields")),
+    row(
+        "tools[].function",
+        Mapped("`function`"),
+        Mapped("the same as the fields"),
+    ),
     row("tool_choice", Refused, Refused).unless(CHOICES),
-    row("tool_choice", Mapped("`tool_choice`, `tools`"), Mapped("`tool_choice`, `tools`")),
-    row("parallel_tool_calls", Mapped("`parallel_tool_calls`"), Mapped("`tool_choice.disable_parallel_tool_use`")),
+    row(
+        "tool_choice",
+        Mapped("`tool_choice`, `tools`"),
+        Mapped("`tool_choice`, `tools`"),
+    ),
+    row(
+        "parallel_tool_calls",
+        Mapped("`parallel_tool_calls`"),
+        Mapped("`tool_choice.disable_parallel_tool_use`"),
+    ),
     row("max_tool_calls", Dropped, Dropped),
-    row("temperature", Mapped("`temperature`"), Mapped("`temperature`, at most 1")),
+    row(
+        "temperature",
+        Mapped("`temperature`"),
+        Mapped("`temperature`, at most 1"),
+    ),
     row("top_p", Mapped("`top_p`"), Mapped("`top_p`")),
     row("presence_penalty", Mapped("`presence_penalty`"), Dropped).unless(&["0"]),
     row("frequency_penalty", Mapped("`frequency_penalty`"), Dropped).unless(&["0"]),
     row("top_logprobs", Dropped, Refused).unless(&["0"]),
     row("include[]", Dropped, Refused).is(&["message.output_text.logprobs"]),
-    row("include[]", Dropped, Mapped("`signature` or `data`, in the gateway's envelope"))
-        .is(&["reasoning.encrypted_content"]),
+    row(
+        "include[]",
+        Dropped,
+        Mapped("`signature` or `data`, in the gateway's envelope"),
+    )
+    .is(&["reasoning.encrypted_content"]),
     row("include[]", Dropped, Dropped),
     row("text.format", Mapped("`response_format`"), Refused).is(&["json_object"]),
-    row("text.format.type", Mapped("`response_format.type`"), Mapped("`output_config.format.type`")),
-    row("text.format.name", Mapped("`response_format.json_schema.name`"), Dropped),
-    row("text.format.description", Mapped("`response_format.json_schema.description`"), Dropped),
-    row("text.format.schema", Mapped("`response_format.json_schema.schema`"), Mapped("`output_config.format.schema`")),
-    row("text.format.strict", Mapped("`response_format.json_schema.strict`"), Dropped).unless(&["true"]),
+    row(
+        "text.format.type",
+        Mapped("`response_format.type`"),
+        Mapped("`output_config.format.type`"),
+    ),
+    row(
+        "text.format.name",
+        Mapped("`response_format.json_schema.name`"),
+        Dropped,
+    ),
+    row(
+        "text.format.description",
+        Mapped("`response_format.json_schema.description`"),
+        Dropped,
+    ),
+    row(
+        "text.format.schema",
+        Mapped("`response_format.json_schema.schema`"),
+        Mapped("`output_config.format.schema`"),
+    ),
+    row(
+        "text.format.strict",
+        Mapped("`response_format.json_schema.strict`"),
+        Dropped,
+    )
+    .unless(&["true"]),
     row("text.verbosity", Mapped("`verbosity`"), Dropped),
-    row("reasoning.effort", Mapped("`reasoning_effort`"), Mapped("`output_config.effort`, `thinking`")),
+    row(
+        "reasoning.effort",
+        Mapped("`reasoning_effort`"),
+        Mapped("`output_config.effort`, `thinking`"),
+    ),
     row("reasoning.summary", Dropped, Mapped("`thinking.display`")),
-    row("reasoning.generate_summary", Dropped, Mapped("`thinking.display`")),
+    row(
+        "reasoning.generate_summary",
+        Dropped,
+        Mapped("`thinking.display`"),
+    ),
     row("metadata", BY_GATEWAY, BY_GATEWAY),
     row("store", Dropped, Dropped).unless(&["false"]),
     row("previous_response_id", Refused, Refused),
@@ -87,7 +202,11 @@ pub(super) const ROWS: &[Row] = &[
     row("truncation", Dropped, Dropped).unless(&["disabled"]),
     row("service_tier", Dropped, Dropped).unless(&["auto", "default"]),
     row("user", Mapped("`user`"), Mapped("`metadata.user_id`")),
-    row("safety_identifier", Mapped("`user`"), Mapped("`metadata.user_id`")),
+    row(
+        "safety_identifier",
+        Mapped("`user`"),
+        Mapped("`metadata.user_id`"),
+    ),
     row("prompt_cache_key", Dropped, Dropped),
     row("prompt_cache_retention", Dropped, Dropped),
     row("prompt_cache_options", Dropped, Dropped),
@@ -99,13 +218,22 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// The items that every protocol can represent; a message may omit its type.
-const SUPPORTED: &[&str] =
-    &["message", "user", "assistant", "system", "developer", "function_call", "function_call_output", "reasoning"];
+const SUPPORTED: &[&str] = &[
+    "message",
+    "user",
+    "assistant",
+    "system",
+    "developer",
+    "function_call",
+    "function_call_output",
+    "reasoning",
+];
 
 /// The values of `tool_choice` that do not name a hosted tool.
 const CHOICES: &[&str] = &["auto", "none", "required", "function", "allowed_tools"];
 
-/// Items that cannot be left out: calls that the conversation depends on, and references to items that are not stored.
+/// Items that cannot be left out: calls that the conversation depends on, and references to items
+/// that are not stored.
 pub(crate) const REQUIRED_ITEMS: &[&str] = &[
     "custom_tool_call",
     "custom_tool_call_output",

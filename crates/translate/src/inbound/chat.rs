@@ -1,12 +1,12 @@
 //! Chat Completions (<https://platform.openai.com/docs/api-reference/chat>).
 
 use chat::{
-    AssistantMessage, Completion, Encoder, Event, FinishReason, Fold, Head, Message, Part, Request, ResponseFormat,
-    Tool, ToolCall, ToolChoiceObject, ToolMode, Usage, ValidRequest,
+    AssistantMessage, Completion, Encoder, Event, FinishReason, Fold, Head, Message, Part, Request,
+    ResponseFormat, Tool, ToolCall, ToolChoiceObject, ToolMode, Usage, ValidRequest,
 };
 use engine::{
-    AssistantPart, Effort, Format, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice, ToolResult, Turn,
-    UserPart, Verbosity,
+    AssistantPart, Effort, Format, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice,
+    ToolResult, Turn, UserPart, Verbosity,
 };
 use wire::{ApiError, TextOr, WordOr};
 
@@ -27,11 +27,16 @@ impl ClientProtocol for Chat {
     fn request(request: ValidRequest) -> Result<Inbound, ApiError> {
         let request = request.into_inner();
         let messages = request.messages.iter().enumerate();
-        let turns =
-            messages.map(|(i, message)| turn(message, &format!("messages[{i}]"))).collect::<Result<Vec<_>, _>>()?;
-        let (mut tools, dropped) = shared::tools(request.tools.as_deref().unwrap_or_default(), function);
+        let turns = messages
+            .map(|(i, message)| turn(message, &format!("messages[{i}]")))
+            .collect::<Result<Vec<_>, _>>()?;
+        let (mut tools, dropped) =
+            shared::tools(request.tools.as_deref().unwrap_or_default(), function);
         let tool_choice = tool_choice(&request, &mut tools)?;
-        let effort = request.reasoning_effort.as_ref().and_then(|effort| Effort::named(effort.as_str()));
+        let effort = request
+            .reasoning_effort
+            .as_ref()
+            .and_then(|effort| Effort::named(effort.as_str()));
         let request = TextRequest {
             turns,
             tools,
@@ -49,8 +54,15 @@ impl ClientProtocol for Chat {
                 frequency_penalty: request.frequency_penalty,
                 seed: request.seed,
             },
-            reasoning: Reasoning { effort, ..Reasoning::default() },
-            user: request.user.as_deref().or(extra_str(&request, "safety_identifier")).map(str::to_owned),
+            reasoning: Reasoning {
+                effort,
+                ..Reasoning::default()
+            },
+            user: request
+                .user
+                .as_deref()
+                .or(extra_str(&request, "safety_identifier"))
+                .map(str::to_owned),
             model: request.model,
         };
         Ok(Inbound { request, dropped })
@@ -106,8 +118,14 @@ fn finish_reason(stop: &Stop) -> FinishReason {
 
 fn turn(message: &Message, path: &str) -> Result<Turn, ApiError> {
     Ok(match message {
-        Message::System(message) | Message::Developer(message) => Turn::System(plain(&message.content)),
-        Message::User(message) => Turn::User(shared::parts(&message.content, &format!("{path}.content"), part)?),
+        Message::System(message) | Message::Developer(message) => {
+            Turn::System(plain(&message.content))
+        }
+        Message::User(message) => Turn::User(shared::parts(
+            &message.content,
+            &format!("{path}.content"),
+            part,
+        )?),
         Message::Assistant(message) => Turn::Assistant(assistant_parts(message, path)?),
         Message::Tool(message) => Turn::Tool(ToolResult {
             call_id: message.tool_call_id.clone(),
@@ -116,10 +134,20 @@ fn turn(message: &Message, path: &str) -> Result<Turn, ApiError> {
         }),
         Message::Function(message) => Turn::Tool(ToolResult {
             call_id: message.name.clone(),
-            content: message.content.iter().cloned().map(UserPart::Text).collect(),
+            content: message
+                .content
+                .iter()
+                .cloned()
+                .map(UserPart::Text)
+                .collect(),
             is_error: false,
         }),
-        _ => return Err(shared::unsupported(format!("{path}.role"), "This role is not supported by this model.")),
+        _ => {
+            return Err(shared::unsupported(
+                format!("{path}.role"),
+                "This role is not supported by this model.",
+            ));
+        }
     })
 }
 
@@ -134,13 +162,23 @@ fn plain(content: &TextOr<Part>) -> String {
 fn part(part: &Part, path: &str) -> Result<UserPart, ApiError> {
     match part {
         Part::Text(part) => Ok(UserPart::Text(part.text.clone())),
-        Part::Image(part) => Ok(shared::image(&part.image_url.url, part.image_url.detail.clone())),
+        Part::Image(part) => Ok(shared::image(
+            &part.image_url.url,
+            part.image_url.detail.clone(),
+        )),
         Part::File(part) => {
             let data = part.file.file_data.as_deref().unwrap_or_default();
-            shared::file(data, part.file.filename.clone(), &format!("{path}.file.file_data"))
+            shared::file(
+                data,
+                part.file.filename.clone(),
+                &format!("{path}.file.file_data"),
+            )
         }
         other => {
-            let sentence = format!("Parts of type '{}' are not supported by this model.", other.kind());
+            let sentence = format!(
+                "Parts of type '{}' are not supported by this model.",
+                other.kind()
+            );
             Err(shared::unsupported(format!("{path}.type"), &sentence))
         }
     }
@@ -148,8 +186,15 @@ fn part(part: &Part, path: &str) -> Result<UserPart, ApiError> {
 
 fn assistant_parts(message: &AssistantMessage, path: &str) -> Result<Vec<AssistantPart>, ApiError> {
     let mut output = Vec::new();
-    if let Some(text) = message.reasoning_content.as_ref().or(message.reasoning.as_ref()) {
-        output.push(AssistantPart::Reasoning { text: text.clone(), signature: None });
+    if let Some(text) = message
+        .reasoning_content
+        .as_ref()
+        .or(message.reasoning.as_ref())
+    {
+        output.push(AssistantPart::Reasoning {
+            text: text.clone(),
+            signature: None,
+        });
     }
     match &message.content {
         Some(TextOr::Text(text)) => output.push(AssistantPart::Text(text.clone())),
@@ -164,7 +209,10 @@ fn assistant_parts(message: &AssistantMessage, path: &str) -> Result<Vec<Assista
     for (i, call) in message.tool_calls.iter().flatten().enumerate() {
         let ToolCall::Function(call) = call else {
             let sentence = "Calls of custom tools are not supported by this model.";
-            return Err(shared::unsupported(format!("{path}.tool_calls[{i}].type"), sentence));
+            return Err(shared::unsupported(
+                format!("{path}.tool_calls[{i}].type"),
+                sentence,
+            ));
         };
         output.push(AssistantPart::Call(engine::ToolCall {
             id: call.id.clone(),
@@ -176,7 +224,9 @@ fn assistant_parts(message: &AssistantMessage, path: &str) -> Result<Vec<Assista
 }
 
 fn function(tool: &Tool) -> Option<engine::Tool> {
-    let Tool::Function(tool) = tool else { return None };
+    let Tool::Function(tool) = tool else {
+        return None;
+    };
     Some(engine::Tool {
         name: tool.function.name.clone(),
         description: tool.function.description.clone(),
@@ -191,17 +241,26 @@ fn tool_choice(request: &Request, tools: &mut Vec<engine::Tool>) -> Result<ToolC
         Some(WordOr::Word(ToolMode::None)) => ToolChoice::None,
         Some(WordOr::Word(ToolMode::Required)) => ToolChoice::Required,
         Some(WordOr::Word(_)) => ToolChoice::Auto,
-        Some(WordOr::Object(ToolChoiceObject::Function(choice))) => ToolChoice::Named(choice.function.name.clone()),
+        Some(WordOr::Object(ToolChoiceObject::Function(choice))) => {
+            ToolChoice::Named(choice.function.name.clone())
+        }
         Some(WordOr::Object(ToolChoiceObject::AllowedTools(choice))) => {
             let allowed = &choice.allowed_tools;
             let names = allowed.tools.iter().filter_map(|tool| match tool {
                 ToolChoiceObject::Function(choice) => Some(choice.function.name.as_str()),
                 _ => None,
             });
-            shared::allow(tools, &names.collect(), allowed.mode == Some(ToolMode::Required))
+            shared::allow(
+                tools,
+                &names.collect(),
+                allowed.mode == Some(ToolMode::Required),
+            )
         }
         Some(WordOr::Object(_)) => {
-            return Err(shared::unsupported("tool_choice", "Only functions can be called by this model."));
+            return Err(shared::unsupported(
+                "tool_choice",
+                "Only functions can be called by this model.",
+            ));
         }
     })
 }

@@ -1,8 +1,9 @@
-//! Images (<https://platform.openai.com/docs/api-reference/images>): converts requests to the neutral form and engine
-//! events to protocol events.
+//! Images (<https://platform.openai.com/docs/api-reference/images>): converts requests to the
+//! neutral form and engine events to protocol events.
 
 use engine::{
-    Background, ImageEdit, ImageEvent, ImageFormat, ImageRequest, ImageTraits, ImageUsage, Pixels, Quality, Size,
+    Background, ImageEdit, ImageEvent, ImageFormat, ImageRequest, ImageTraits, ImageUsage, Pixels,
+    Quality, Size,
 };
 use images::{Encoder, Event, Generation, Operation, Settled, TokensDetails, Usage};
 use uuid::Builder;
@@ -14,18 +15,39 @@ use crate::error::in_stream;
 ///
 /// The request has been validated; a value that the validator would reject counts as absent here.
 #[must_use]
-pub fn image_request(generation: &Generation, model: &str, edit: Option<ImageEdit>) -> ImageRequest {
-    let format = generation.output_format.as_ref().and_then(|word| ImageFormat::named(word.as_str()));
+pub fn image_request(
+    generation: &Generation,
+    model: &str,
+    edit: Option<ImageEdit>,
+) -> ImageRequest {
+    let format = generation
+        .output_format
+        .as_ref()
+        .and_then(|word| ImageFormat::named(word.as_str()));
     ImageRequest {
         model: model.to_owned(),
         prompt: generation.prompt.clone(),
         count: to_u32(generation.n).unwrap_or(1),
-        size: generation.size.as_deref().map_or(Size::Exact(DEFAULT_SIZE), size),
-        quality: generation.quality.as_ref().and_then(|word| Quality::named(word.as_str())),
-        background: generation.background.as_ref().and_then(|word| Background::named(word.as_str())),
+        size: generation
+            .size
+            .as_deref()
+            .map_or(Size::Exact(DEFAULT_SIZE), size),
+        quality: generation
+            .quality
+            .as_ref()
+            .and_then(|word| Quality::named(word.as_str())),
+        background: generation
+            .background
+            .as_ref()
+            .and_then(|word| Background::named(word.as_str())),
         format: format.unwrap_or_default(),
-        compression: to_u32(generation.output_compression).and_then(|percent| u8::try_from(percent).ok()),
-        previews: if generation.streams() { to_u32(generation.partial_images).unwrap_or(0) } else { 0 },
+        compression: to_u32(generation.output_compression)
+            .and_then(|percent| u8::try_from(percent).ok()),
+        previews: if generation.streams() {
+            to_u32(generation.partial_images).unwrap_or(0)
+        } else {
+            0
+        },
         seed: generation.seed,
         edit,
     }
@@ -44,10 +66,15 @@ impl Pictures {
     /// Creates the encoder of an answer with `count` images of these traits; `bits` are random.
     #[must_use]
     pub fn new(operation: Operation, traits: &ImageTraits, count: u32, bits: u128) -> Self {
-        Self { encoder: Some(Encoder::new(operation, protocol_traits(traits))), bits, remaining: count }
+        Self {
+            encoder: Some(Encoder::new(operation, protocol_traits(traits))),
+            bits,
+            remaining: count,
+        }
     }
 
-    /// Returns the protocol event for an engine event, or `None` if there is none. `now` is in Unix seconds.
+    /// Returns the protocol event for an engine event, or `None` if there is none. `now` is in Unix
+    /// seconds.
     pub fn event(&mut self, event: &ImageEvent, now: i64) -> Option<Event> {
         let id = self.id();
         let encoder = self.encoder.as_mut()?;
@@ -63,7 +90,9 @@ impl Pictures {
 
     /// Returns the failure event that ends the stream, or `None` if the answer has failed before.
     pub fn fail(&mut self, error: &ApiError) -> Option<Event> {
-        self.encoder.take().map(|encoder| encoder.fail(&in_stream(error)))
+        self.encoder
+            .take()
+            .map(|encoder| encoder.fail(&in_stream(error)))
     }
 
     /// Returns true if every image is finished.
@@ -75,7 +104,9 @@ impl Pictures {
     /// Derives a distinct UUID for the next image.
     fn id(&self) -> String {
         let bits = self.bits ^ u128::from(self.remaining);
-        Builder::from_random_bytes(bits.to_be_bytes()).into_uuid().to_string()
+        Builder::from_random_bytes(bits.to_be_bytes())
+            .into_uuid()
+            .to_string()
     }
 }
 
@@ -89,7 +120,10 @@ fn protocol_traits(traits: &ImageTraits) -> Settled {
 }
 
 fn protocol_usage(usage: ImageUsage) -> Usage {
-    Usage::new(TokensDetails::new(usage.input_image, usage.input_text), TokensDetails::new(usage.output_image, 0))
+    Usage::new(
+        TokensDetails::new(usage.input_image, usage.input_text),
+        TokensDetails::new(usage.output_image, 0),
+    )
 }
 
 /// Parses `auto` or `<width>x<height>`.

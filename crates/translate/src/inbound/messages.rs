@@ -1,12 +1,12 @@
 //! Messages (<https://docs.anthropic.com/en/api/messages>).
 
 use engine::{
-    AssistantPart, Effort, Format, ImageSource, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice,
-    ToolResult, Turn, UserPart,
+    AssistantPart, Effort, Format, ImageSource, Reasoning, Sampling, Stop, TextEvent, TextRequest,
+    ToolChoice, ToolResult, Turn, UserPart,
 };
 use messages::{
-    Encoder, Event, Fold, Head, InputBlock, InputMessage, Message, OutputFormat, Request, Role, Source, StopReason,
-    Thinking, Tool, Usage, ValidCount, ValidRequest,
+    Encoder, Event, Fold, Head, InputBlock, InputMessage, Message, OutputFormat, Request, Role,
+    Source, StopReason, Thinking, Tool, Usage, ValidCount, ValidRequest,
 };
 use wire::{ApiError, TextOr};
 
@@ -29,7 +29,13 @@ impl ClientProtocol for Messages {
     }
 
     fn encoder(request: &ValidRequest, stamp: &Stamp) -> Encoder {
-        Encoder::new(Head { id: wire::id("msg", stamp.bits), model: request.model.clone() }, None)
+        Encoder::new(
+            Head {
+                id: wire::id("msg", stamp.bits),
+                model: request.model.clone(),
+            },
+            None,
+        )
     }
 
     fn encode(encoder: &mut Encoder, event: TextEvent, _now: i64, out: &mut Vec<Event>) {
@@ -95,7 +101,10 @@ fn neutral(request: Request) -> Result<Inbound, ApiError> {
         user: request.user().map(str::to_owned),
         model: request.model,
     };
-    Ok(Inbound { request: neutral, dropped })
+    Ok(Inbound {
+        request: neutral,
+        dropped,
+    })
 }
 
 fn stop_reason(stop: Stop) -> (StopReason, Option<String>) {
@@ -112,7 +121,10 @@ fn stop_reason(stop: Stop) -> (StopReason, Option<String>) {
 
 /// Converts the usage. In this protocol `input_tokens` excludes cached tokens.
 fn protocol_usage(usage: engine::Usage) -> Usage {
-    let uncached = usage.input.saturating_sub(usage.cache_read).saturating_sub(usage.cache_write);
+    let uncached = usage
+        .input
+        .saturating_sub(usage.cache_read)
+        .saturating_sub(usage.cache_write);
     let mut counts = Usage::new(uncached, usage.output);
     counts.cache_read_input_tokens = usage.cache_read;
     counts.cache_creation_input_tokens = usage.cache_write;
@@ -136,7 +148,11 @@ fn turns(request: &Request) -> Result<Vec<Turn>, ApiError> {
 }
 
 /// Adds the turns of a user message. Tool results become separate turns.
-fn add_user_turns(content: &TextOr<InputBlock>, path: &str, turns: &mut Vec<Turn>) -> Result<(), ApiError> {
+fn add_user_turns(
+    content: &TextOr<InputBlock>,
+    path: &str,
+    turns: &mut Vec<Turn>,
+) -> Result<(), ApiError> {
     let blocks = match content {
         TextOr::Text(text) => {
             turns.push(Turn::User(vec![UserPart::Text(text.clone())]));
@@ -157,7 +173,11 @@ fn add_user_turns(content: &TextOr<InputBlock>, path: &str, turns: &mut Vec<Turn
         let mut content = Vec::new();
         add_parts(result.content.as_ref(), &path, &mut content)?;
         let is_error = result.is_error == Some(true);
-        turns.push(Turn::Tool(ToolResult { call_id: result.tool_use_id.clone(), content, is_error }));
+        turns.push(Turn::Tool(ToolResult {
+            call_id: result.tool_use_id.clone(),
+            content,
+            is_error,
+        }));
     }
     if !parts.is_empty() {
         turns.push(Turn::User(parts));
@@ -165,7 +185,11 @@ fn add_user_turns(content: &TextOr<InputBlock>, path: &str, turns: &mut Vec<Turn
     Ok(())
 }
 
-fn add_parts(content: Option<&TextOr<InputBlock>>, path: &str, parts: &mut Vec<UserPart>) -> Result<(), ApiError> {
+fn add_parts(
+    content: Option<&TextOr<InputBlock>>,
+    path: &str,
+    parts: &mut Vec<UserPart>,
+) -> Result<(), ApiError> {
     match content {
         None => Ok(()),
         Some(TextOr::Text(text)) => {
@@ -174,7 +198,8 @@ fn add_parts(content: Option<&TextOr<InputBlock>>, path: &str, parts: &mut Vec<U
         }
         Some(TextOr::List(blocks)) => {
             let mut blocks = blocks.iter().enumerate();
-            blocks.try_for_each(|(i, block)| add_part(block, &format!("{path}.content[{i}]"), parts))
+            blocks
+                .try_for_each(|(i, block)| add_part(block, &format!("{path}.content[{i}]"), parts))
         }
     }
 }
@@ -183,7 +208,10 @@ fn add_part(block: &InputBlock, path: &str, parts: &mut Vec<UserPart>) -> Result
     match block {
         InputBlock::Text(text) => parts.push(UserPart::Text(text.text.clone())),
         InputBlock::Image(image) => {
-            parts.push(UserPart::Image { source: image_source(&image.source, path)?, detail: None });
+            parts.push(UserPart::Image {
+                source: image_source(&image.source, path)?,
+                detail: None,
+            });
         }
         InputBlock::Document(document) => match &document.source {
             Source::Text(source) => parts.push(UserPart::Text(source.data.clone())),
@@ -202,15 +230,19 @@ fn add_part(block: &InputBlock, path: &str, parts: &mut Vec<UserPart>) -> Result
 
 fn image_source(source: &Source, path: &str) -> Result<ImageSource, ApiError> {
     match source {
-        Source::Base64(source) => {
-            Ok(ImageSource::Inline { media_type: source.media_type.clone(), data: source.data.clone() })
-        }
+        Source::Base64(source) => Ok(ImageSource::Inline {
+            media_type: source.media_type.clone(),
+            data: source.data.clone(),
+        }),
         Source::Url(source) => Ok(ImageSource::Url(source.url.clone())),
         other => Err(unknown(other.kind(), &format!("{path}.source.type"))),
     }
 }
 
-fn assistant_parts(content: &TextOr<InputBlock>, path: &str) -> Result<Vec<AssistantPart>, ApiError> {
+fn assistant_parts(
+    content: &TextOr<InputBlock>,
+    path: &str,
+) -> Result<Vec<AssistantPart>, ApiError> {
     let blocks = match content {
         TextOr::Text(text) => return Ok(vec![AssistantPart::Text(text.clone())]),
         TextOr::List(blocks) => blocks.iter().enumerate(),
@@ -228,7 +260,9 @@ fn assistant_parts(content: &TextOr<InputBlock>, path: &str) -> Result<Vec<Assis
                 name: call.name.clone(),
                 arguments: call.input.text().to_owned(),
             }),
-            InputBlock::RedactedThinking(block) => AssistantPart::RedactedReasoning(block.data.clone()),
+            InputBlock::RedactedThinking(block) => {
+                AssistantPart::RedactedReasoning(block.data.clone())
+            }
             other => return Err(unknown(other.kind(), &format!("{path}.content[{i}].type"))),
         });
     }
@@ -244,11 +278,16 @@ fn plain(content: &TextOr<InputBlock>) -> String {
 }
 
 fn unknown(kind: &str, path: &str) -> ApiError {
-    shared::unsupported(path, &format!("{path}: '{kind}' is not supported by this model"))
+    shared::unsupported(
+        path,
+        &format!("{path}: '{kind}' is not supported by this model"),
+    )
 }
 
 fn function(tool: &Tool) -> Option<engine::Tool> {
-    let Tool::Custom(tool) = tool else { return None };
+    let Tool::Custom(tool) = tool else {
+        return None;
+    };
     Some(engine::Tool {
         name: tool.name.clone(),
         description: tool.description.clone(),
@@ -260,7 +299,10 @@ fn function(tool: &Tool) -> Option<engine::Tool> {
 /// Returns the tool choice, and whether parallel calls are disabled.
 fn tool_choice(request: &Request) -> (ToolChoice, Option<bool>) {
     use messages::ToolChoice as Requested;
-    let sequential = request.tool_choice.as_ref().and_then(Requested::disables_parallel_use);
+    let sequential = request
+        .tool_choice
+        .as_ref()
+        .and_then(Requested::disables_parallel_use);
     let choice = match &request.tool_choice {
         Some(Requested::Any(_)) => ToolChoice::Required,
         Some(Requested::None(_)) => ToolChoice::None,
@@ -271,17 +313,27 @@ fn tool_choice(request: &Request) -> (ToolChoice, Option<bool>) {
 }
 
 fn format(request: &Request) -> Format {
-    match request.output_config.as_ref().and_then(|config| config.format.as_ref()) {
-        Some(OutputFormat::JsonSchema(format)) => {
-            Format::JsonSchema { name: None, description: None, schema: format.schema.clone(), strict: Some(true) }
-        }
+    match request
+        .output_config
+        .as_ref()
+        .and_then(|config| config.format.as_ref())
+    {
+        Some(OutputFormat::JsonSchema(format)) => Format::JsonSchema {
+            name: None,
+            description: None,
+            schema: format.schema.clone(),
+            strict: Some(true),
+        },
         _ => Format::Text,
     }
 }
 
 /// Converts the requested thinking, by its budget or its effort.
 fn reasoning(request: &Request) -> Reasoning {
-    let effort = request.output_config.as_ref().and_then(|config| Effort::named(config.effort.as_ref()?.as_str()));
+    let effort = request
+        .output_config
+        .as_ref()
+        .and_then(|config| Effort::named(config.effort.as_ref()?.as_str()));
     let thinking = match &request.thinking {
         Some(Thinking::Enabled(budget)) => Some(match budget.budget_tokens {
             ..4096 => Effort::Low,
@@ -293,6 +345,14 @@ fn reasoning(request: &Request) -> Reasoning {
         // In this protocol an effort without `thinking` does not enable reasoning.
         _ => None,
     };
-    let summary = request.thinking.as_ref().and_then(Thinking::display).map(|display| display.as_str() != "omitted");
-    Reasoning { effort: thinking, by_default: false, summary }
+    let summary = request
+        .thinking
+        .as_ref()
+        .and_then(Thinking::display)
+        .map(|display| display.as_str() != "omitted");
+    Reasoning {
+        effort: thinking,
+        by_default: false,
+        summary,
+    }
 }

@@ -1,12 +1,12 @@
 //! Responses (<https://platform.openai.com/docs/api-reference/responses>).
 
 use engine::{
-    AssistantPart, Effort, Format, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice, ToolResult, Turn,
-    UserPart, Verbosity,
+    AssistantPart, Effort, Format, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice,
+    ToolResult, Turn, UserPart, Verbosity,
 };
 use responses::{
-    Echo, Encoder, Event, Finish, Fold, Head, IncompleteReason, Item, Message, Part, ReasoningPart, Request, Response,
-    Role, TextOptions, Tool, ToolChoiceObject, ToolMode, Usage, ValidRequest,
+    Echo, Encoder, Event, Finish, Fold, Head, IncompleteReason, Item, Message, Part, ReasoningPart,
+    Request, Response, Role, TextOptions, Tool, ToolChoiceObject, ToolMode, Usage, ValidRequest,
 };
 use wire::{ApiError, TextOr, WordOr};
 
@@ -32,7 +32,8 @@ impl ClientProtocol for Responses {
         let text = request.text.as_ref();
         let (turns, mut dropped) = turns(&request)?;
         // Hosted tools are dropped: clients send them alongside their functions.
-        let (mut tools, hosted) = shared::tools(request.tools.as_deref().unwrap_or_default(), function);
+        let (mut tools, hosted) =
+            shared::tools(request.tools.as_deref().unwrap_or_default(), function);
         dropped.extend(hosted);
         let tool_choice = tool_choice(&request, &mut tools)?;
         let neutral = TextRequest {
@@ -55,12 +56,19 @@ impl ClientProtocol for Responses {
             user: request.user.or(request.safety_identifier),
             model: request.model,
         };
-        Ok(Inbound { request: neutral, dropped })
+        Ok(Inbound {
+            request: neutral,
+            dropped,
+        })
     }
 
     fn encoder(request: &ValidRequest, stamp: &Stamp) -> Encoder {
         let id = wire::id("resp", stamp.bits);
-        let head = Head { id, created_at: stamp.created_at, model: request.model.clone() };
+        let head = Head {
+            id,
+            created_at: stamp.created_at,
+            model: request.model.clone(),
+        };
         Encoder::new(head, Echo::of(request))
     }
 
@@ -72,10 +80,17 @@ impl ClientProtocol for Responses {
             // The client sends the id back, and a request with an invalid id would be refused.
             TextEvent::Call { id, name } => encoder.call(&call_id(&id), &name, out),
             TextEvent::Arguments(text) => encoder.arguments(&text, out),
-            TextEvent::Finished { stop, usage } => encoder.finish(finish(&stop), usage.map(protocol_usage), now, out),
-            // A signature outside of an envelope could not be recognized when the client sends it back.
-            TextEvent::ReasoningSignature(sealed) if is_envelope(&sealed) => encoder.seal(&sealed, out),
-            TextEvent::RedactedReasoning(sealed) if is_envelope(&sealed) => encoder.redacted_reasoning(&sealed, out),
+            TextEvent::Finished { stop, usage } => {
+                encoder.finish(finish(&stop), usage.map(protocol_usage), now, out);
+            }
+            // A signature outside of an envelope could not be recognized when the client sends it
+            // back.
+            TextEvent::ReasoningSignature(sealed) if is_envelope(&sealed) => {
+                encoder.seal(&sealed, out);
+            }
+            TextEvent::RedactedReasoning(sealed) if is_envelope(&sealed) => {
+                encoder.redacted_reasoning(&sealed, out);
+            }
             _ => {}
         }
     }
@@ -87,7 +102,9 @@ impl ClientProtocol for Responses {
 
 fn finish(stop: &Stop) -> Finish {
     match stop {
-        Stop::MaxTokens | Stop::ContextFull => Finish::Incomplete(IncompleteReason::MaxOutputTokens),
+        Stop::MaxTokens | Stop::ContextFull => {
+            Finish::Incomplete(IncompleteReason::MaxOutputTokens)
+        }
         Stop::Refused => Finish::Incomplete(IncompleteReason::ContentFilter),
         _ => Finish::Completed,
     }
@@ -102,7 +119,12 @@ fn protocol_usage(usage: engine::Usage) -> Usage {
 }
 
 fn turns(request: &Request) -> Result<(Vec<Turn>, Vec<String>), ApiError> {
-    let mut turns: Vec<_> = request.instructions.iter().cloned().map(Turn::System).collect();
+    let mut turns: Vec<_> = request
+        .instructions
+        .iter()
+        .cloned()
+        .map(Turn::System)
+        .collect();
     let mut dropped = Vec::new();
     match &request.input {
         TextOr::Text(text) => turns.push(Turn::User(vec![UserPart::Text(text.clone())])),
@@ -115,16 +137,35 @@ fn turns(request: &Request) -> Result<(Vec<Turn>, Vec<String>), ApiError> {
     Ok((turns, dropped))
 }
 
-fn add_turn(item: &Item, path: &str, turns: &mut Vec<Turn>, dropped: &mut Vec<String>) -> Result<(), ApiError> {
+fn add_turn(
+    item: &Item,
+    path: &str,
+    turns: &mut Vec<Turn>,
+    dropped: &mut Vec<String>,
+) -> Result<(), ApiError> {
     match item {
-        Item::Message(Message { role: Role::Assistant, content, .. }) => {
-            assistant_parts(content).into_iter().for_each(|part| add_assistant_part(turns, part));
+        Item::Message(Message {
+            role: Role::Assistant,
+            content,
+            ..
+        }) => {
+            assistant_parts(content)
+                .into_iter()
+                .for_each(|part| add_assistant_part(turns, part));
         }
-        Item::Message(Message { role: Role::System | Role::Developer, content, .. }) => {
+        Item::Message(Message {
+            role: Role::System | Role::Developer,
+            content,
+            ..
+        }) => {
             turns.push(Turn::System(plain(content)));
         }
         Item::Message(message) => {
-            turns.push(Turn::User(shared::parts(&message.content, &format!("{path}.content"), part)?));
+            turns.push(Turn::User(shared::parts(
+                &message.content,
+                &format!("{path}.content"),
+                part,
+            )?));
         }
         Item::FunctionCall(call) => add_assistant_part(
             turns,
@@ -140,15 +181,32 @@ fn add_turn(item: &Item, path: &str, turns: &mut Vec<Turn>, dropped: &mut Vec<St
             is_error: false,
         })),
         Item::Reasoning(reasoning) => {
-            let texts: Vec<_> = reasoning.summary.iter().filter_map(reasoning_text).collect();
-            let signature = reasoning.encrypted_content.clone().filter(|sealed| is_envelope(sealed));
+            let texts: Vec<_> = reasoning
+                .summary
+                .iter()
+                .filter_map(reasoning_text)
+                .collect();
+            let signature = reasoning
+                .encrypted_content
+                .clone()
+                .filter(|sealed| is_envelope(sealed));
             if !texts.is_empty() || signature.is_some() {
-                add_assistant_part(turns, AssistantPart::Reasoning { text: texts.join("\n\n"), signature });
+                add_assistant_part(
+                    turns,
+                    AssistantPart::Reasoning {
+                        text: texts.join("\n\n"),
+                        signature,
+                    },
+                );
             }
         }
-        // A call that the conversation depends on cannot be left out; the record of a finished hosted call can.
+        // A call that the conversation depends on cannot be left out; the record of a finished
+        // hosted call can.
         other if REQUIRED_ITEMS.contains(&other.kind()) => {
-            let sentence = format!("Items of type '{}' are not supported by this model.", other.kind());
+            let sentence = format!(
+                "Items of type '{}' are not supported by this model.",
+                other.kind()
+            );
             return Err(shared::unsupported(format!("{path}.type"), &sentence));
         }
         _ => dropped.push(path.to_owned()),
@@ -173,7 +231,9 @@ fn add_assistant_part(turns: &mut Vec<Turn>, part: AssistantPart) {
 
 fn plain(content: &TextOr<Part>) -> String {
     shared::joined(content, "", |part| match part {
-        Part::InputText(part) | Part::OutputText(part) | Part::Text(part) => Some(part.text.as_str()),
+        Part::InputText(part) | Part::OutputText(part) | Part::Text(part) => {
+            Some(part.text.as_str())
+        }
         _ => None,
     })
 }
@@ -196,21 +256,31 @@ fn assistant_parts(content: &TextOr<Part>) -> Vec<AssistantPart> {
 
 fn part(part: &Part, path: &str) -> Result<UserPart, ApiError> {
     match part {
-        Part::InputText(part) | Part::OutputText(part) | Part::Text(part) => Ok(UserPart::Text(part.text.clone())),
-        Part::Image(part) => Ok(shared::image(part.image_url.as_deref().unwrap_or_default(), part.detail.clone())),
+        Part::InputText(part) | Part::OutputText(part) | Part::Text(part) => {
+            Ok(UserPart::Text(part.text.clone()))
+        }
+        Part::Image(part) => Ok(shared::image(
+            part.image_url.as_deref().unwrap_or_default(),
+            part.detail.clone(),
+        )),
         Part::File(part) => {
             let data = part.file_data.as_deref().unwrap_or_default();
             shared::file(data, part.filename.clone(), &format!("{path}.file_data"))
         }
         other => {
-            let sentence = format!("Parts of type '{}' are not supported by this model.", other.kind());
+            let sentence = format!(
+                "Parts of type '{}' are not supported by this model.",
+                other.kind()
+            );
             Err(shared::unsupported(format!("{path}.type"), &sentence))
         }
     }
 }
 
 fn function(tool: &Tool) -> Option<engine::Tool> {
-    let Tool::Function(tool) = tool else { return None };
+    let Tool::Function(tool) = tool else {
+        return None;
+    };
     Some(engine::Tool {
         name: tool.name.clone(),
         description: tool.description.clone(),
@@ -229,16 +299,25 @@ fn tool_choice(request: &Request, tools: &mut Vec<engine::Tool>) -> Result<ToolC
         }
         Some(WordOr::Word(ToolMode::Required)) => ToolChoice::Required,
         Some(WordOr::Word(_)) => ToolChoice::Auto,
-        Some(WordOr::Object(ToolChoiceObject::Function(choice))) => ToolChoice::Named(choice.name.clone()),
+        Some(WordOr::Object(ToolChoiceObject::Function(choice))) => {
+            ToolChoice::Named(choice.name.clone())
+        }
         Some(WordOr::Object(ToolChoiceObject::AllowedTools(allowed))) => {
             let names = allowed.tools.iter().filter_map(|tool| match tool {
                 ToolChoiceObject::Function(choice) => Some(choice.name.as_str()),
                 _ => None,
             });
-            shared::allow(tools, &names.collect(), allowed.mode == Some(ToolMode::Required))
+            shared::allow(
+                tools,
+                &names.collect(),
+                allowed.mode == Some(ToolMode::Required),
+            )
         }
         Some(WordOr::Object(_)) => {
-            return Err(shared::unsupported("tool_choice", "Only functions can be called by this model."));
+            return Err(shared::unsupported(
+                "tool_choice",
+                "Only functions can be called by this model.",
+            ));
         }
     })
 }
@@ -259,5 +338,9 @@ fn format(text: Option<&TextOptions>) -> Format {
 fn reasoning(request: &Request) -> Reasoning {
     let options = request.reasoning.as_ref();
     let effort = options.and_then(|options| Effort::named(options.effort.as_ref()?.as_str()));
-    Reasoning { effort, summary: options.and_then(|options| options.summary()).map(|_| true), ..Reasoning::default() }
+    Reasoning {
+        effort,
+        summary: options.and_then(|options| options.summary()).map(|_| true),
+        ..Reasoning::default()
+    }
 }

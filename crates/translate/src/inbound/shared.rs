@@ -7,14 +7,27 @@ use wire::{ApiError, Code, DataUrl, ErrorKind, TextOr};
 
 /// The refusal of a parameter that has no neutral form.
 pub(super) fn unsupported(param: impl Into<String>, sentence: &str) -> ApiError {
-    ApiError::new(ErrorKind::InvalidRequest, Code::UnsupportedValue.as_str(), sentence).with_param(param)
+    ApiError::new(
+        ErrorKind::InvalidRequest,
+        Code::UnsupportedValue.as_str(),
+        sentence,
+    )
+    .with_param(param)
 }
 
 /// Joins the texts of content; `text` returns the text of a part, if it has one.
-pub(super) fn joined<P>(content: &TextOr<P>, separator: &str, text: impl Fn(&P) -> Option<&str>) -> String {
+pub(super) fn joined<P>(
+    content: &TextOr<P>,
+    separator: &str,
+    text: impl Fn(&P) -> Option<&str>,
+) -> String {
     match content {
         TextOr::Text(text) => text.clone(),
-        TextOr::List(parts) => parts.iter().filter_map(text).collect::<Vec<_>>().join(separator),
+        TextOr::List(parts) => parts
+            .iter()
+            .filter_map(text)
+            .collect::<Vec<_>>()
+            .join(separator),
     }
 }
 
@@ -26,14 +39,21 @@ pub(super) fn parts<P>(
 ) -> Result<Vec<UserPart>, ApiError> {
     match content {
         TextOr::Text(text) => Ok(vec![UserPart::Text(text.clone())]),
-        TextOr::List(parts) => parts.iter().enumerate().map(|(i, one)| part(one, &format!("{path}[{i}]"))).collect(),
+        TextOr::List(parts) => parts
+            .iter()
+            .enumerate()
+            .map(|(i, one)| part(one, &format!("{path}[{i}]")))
+            .collect(),
     }
 }
 
 /// Converts an image URL, which has been validated.
 pub(super) fn image(url: &str, detail: Option<String>) -> UserPart {
     let source = match DataUrl::parse(url) {
-        Ok(url) => ImageSource::Inline { media_type: url.media_type.to_owned(), data: url.data.to_owned() },
+        Ok(url) => ImageSource::Inline {
+            media_type: url.media_type.to_owned(),
+            data: url.data.to_owned(),
+        },
         Err(_) => ImageSource::Url(url.to_owned()),
     };
     UserPart::Image { source, detail }
@@ -42,13 +62,23 @@ pub(super) fn image(url: &str, detail: Option<String>) -> UserPart {
 /// Converts a document given as a data URL.
 pub(super) fn file(url: &str, name: Option<String>, param: &str) -> Result<UserPart, ApiError> {
     match DataUrl::parse(url) {
-        Ok(url) => Ok(UserPart::File { name, media_type: url.media_type.to_owned(), data: url.data.to_owned() }),
-        Err(why) => Err(unsupported(param, &format!("Invalid Data URL in '{param}': {why}."))),
+        Ok(url) => Ok(UserPart::File {
+            name,
+            media_type: url.media_type.to_owned(),
+            data: url.data.to_owned(),
+        }),
+        Err(why) => Err(unsupported(
+            param,
+            &format!("Invalid Data URL in '{param}': {why}."),
+        )),
     }
 }
 
 /// Returns the function tools, which `function` converts, and the paths of the other tools.
-pub(super) fn tools<T>(tools: &[T], function: impl Fn(&T) -> Option<Tool>) -> (Vec<Tool>, Vec<String>) {
+pub(super) fn tools<T>(
+    tools: &[T],
+    function: impl Fn(&T) -> Option<Tool>,
+) -> (Vec<Tool>, Vec<String>) {
     let mut functions = Vec::new();
     let mut dropped = Vec::new();
     for (i, tool) in tools.iter().enumerate() {
@@ -63,7 +93,11 @@ pub(super) fn tools<T>(tools: &[T], function: impl Fn(&T) -> Option<Tool>) -> (V
 /// Restricts the tools to `names`, and returns the choice among them.
 pub(super) fn allow(tools: &mut Vec<Tool>, names: &HashSet<&str>, required: bool) -> ToolChoice {
     tools.retain(|tool| names.contains(tool.name.as_str()));
-    if required { ToolChoice::Required } else { ToolChoice::Auto }
+    if required {
+        ToolChoice::Required
+    } else {
+        ToolChoice::Auto
+    }
 }
 
 /// Converts a token limit, which has been validated as positive.

@@ -10,10 +10,11 @@ pub(super) use self::complaint::Complaint;
 use self::sanitise::sanitised;
 use crate::error::PROMPT_TOO_LONG;
 
-/// Classifies a response with an error status. The body is parsed in the format of any protocol; it may also be HTML or
-/// empty. `retry_after` is in seconds.
+/// Classifies a response with an error status. The body is parsed in the format of any protocol; it
+/// may also be HTML or empty. `retry_after` is in seconds.
 ///
-/// A refused request is the caller's fault; a rejected API key or an unknown model is the operator's.
+/// A refused request is the caller's fault; a rejected API key or an unknown model is the
+/// operator's.
 #[must_use]
 pub fn failure(status: u16, body: &[u8], retry_after: Option<u32>) -> EngineError {
     Complaint::read(body).with_status(status, retry_after)
@@ -22,11 +23,17 @@ pub fn failure(status: u16, body: &[u8], retry_after: Option<u32>) -> EngineErro
 /// Classifies an error that is reported within a response with a success status.
 pub(crate) fn reported(code: &str, message: &str) -> EngineError {
     let non_empty = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    Complaint { code: non_empty(code), message: non_empty(message), ..Complaint::default() }.in_success()
+    Complaint {
+        code: non_empty(code),
+        message: non_empty(message),
+        ..Complaint::default()
+    }
+    .in_success()
 }
 
 impl Complaint {
-    /// Classifies an error within a response with a success status. The status is derived from a known code.
+    /// Classifies an error within a response with a success status. The status is derived from a
+    /// known code.
     pub(super) fn in_success(&self) -> EngineError {
         if let Some(code) = self.code.as_deref().and_then(StreamCode::named) {
             return EngineError::Named(code);
@@ -44,27 +51,44 @@ impl Complaint {
             408 | 504 => EngineError::Timeout(self.for_log(&format!("status {status}"))),
             429 => EngineError::RateLimited { retry_after },
             503 | 529 => EngineError::Overloaded { retry_after },
-            401 | 403 => EngineError::Upstream(self.for_log(&format!("authentication failed, status {status}"))),
+            401 | 403 => EngineError::Upstream(
+                self.for_log(&format!("authentication failed, status {status}")),
+            ),
             404 => EngineError::Upstream(self.for_log("model or path not found, status 404")),
             _ => EngineError::Upstream(self.for_log(&format!("status {status}"))),
         }
     }
 
     fn rejected(&self, why: Rejection) -> EngineError {
-        let message = self.message.as_deref().map(sanitised).filter(|message| !message.is_empty());
+        let message = self
+            .message
+            .as_deref()
+            .map(sanitised)
+            .filter(|message| !message.is_empty());
         EngineError::Rejected {
             why,
-            param: self.param.as_deref().map(sanitised).filter(|param| !param.is_empty()),
+            param: self
+                .param
+                .as_deref()
+                .map(sanitised)
+                .filter(|param| !param.is_empty()),
             message: message.unwrap_or_else(|| fallback(why).to_owned()),
         }
     }
 
-    /// Describes the error for the log. The message is left out: it may contain the operator's keys, accounts and hosts
-    /// in any form.
+    /// Describes the error for the log. The message is left out: it may contain the operator's
+    /// keys, accounts and hosts in any form.
     fn for_log(&self, head: &str) -> String {
         let codes = [&self.code, &self.kind].into_iter().flatten();
-        let codes: Vec<_> = codes.map(|code| sanitised(code)).filter(|code| !code.is_empty()).collect();
-        if codes.is_empty() { format!("{head}, no code given") } else { format!("{head}: {}", codes.join(", ")) }
+        let codes: Vec<_> = codes
+            .map(|code| sanitised(code))
+            .filter(|code| !code.is_empty())
+            .collect();
+        if codes.is_empty() {
+            format!("{head}, no code given")
+        } else {
+            format!("{head}: {}", codes.join(", "))
+        }
     }
 }
 

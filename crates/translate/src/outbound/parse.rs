@@ -1,7 +1,7 @@
 //! Parses the streams and complete replies of upstreams into neutral events.
 //!
-//! Upstreams omit members that the protocol crates' types require, so each protocol is parsed here with small, lenient
-//! types that require only the necessary members.
+//! Upstreams omit members that the protocol crates' types require, so each protocol is parsed here
+//! with small, lenient types that require only the necessary members.
 
 mod call_sequencer;
 mod chat;
@@ -22,7 +22,8 @@ use crate::error::truncated;
 
 /// Parses the stream of an upstream.
 ///
-/// An event that fails produces no neutral events, and neither does any event after the end or a failure.
+/// An event that fails produces no neutral events, and neither does any event after the end or a
+/// failure.
 #[derive(Debug)]
 pub struct Reader {
     parser: StreamParser,
@@ -53,15 +54,19 @@ impl Reader {
             Protocol::Chat => StreamParser::Chat(chat::StreamParser::default()),
             Protocol::Messages => StreamParser::Messages(messages::StreamParser::default()),
         };
-        Self { parser, sequencer: CallSequencer::default(), state: State::Reading }
+        Self {
+            parser,
+            sequencer: CallSequencer::default(),
+            state: State::Reading,
+        }
     }
 
-    /// Parses the data of one server-sent event and appends its neutral events. Ignores data after the end or a
-    /// failure.
+    /// Parses the data of one server-sent event and appends its neutral events. Ignores data after
+    /// the end or a failure.
     ///
     /// # Errors
-    /// The failure that the upstream reports, or [`EngineError::Upstream`] when the data is not a valid event of the
-    /// protocol.
+    /// The failure that the upstream reports, or [`EngineError::Upstream`] when the data is not a
+    /// valid event of the protocol.
     pub fn event(&mut self, data: &[u8], out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
         let data = trimmed(data);
         if data.is_empty() {
@@ -70,7 +75,8 @@ impl Reader {
         self.advance(out, |parser, out| parser.event(data, out))
     }
 
-    /// Handles the end of the body. A Chat Completions stream with a finish reason is complete without `[DONE]`.
+    /// Handles the end of the body. A Chat Completions stream with a finish reason is complete
+    /// without `[DONE]`.
     ///
     /// # Errors
     /// [`EngineError::Truncated`] when the stream is not complete.
@@ -129,8 +135,8 @@ impl StreamParser {
 /// Parses the body of a reply with status 200 into the events that its stream would contain.
 ///
 /// # Errors
-/// The failure that the upstream reports if the body is an error object, or [`EngineError::Upstream`] when it is not a
-/// complete reply of the protocol.
+/// The failure that the upstream reports if the body is an error object, or
+/// [`EngineError::Upstream`] when it is not a complete reply of the protocol.
 pub fn reply(protocol: Protocol, body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
     ErrorMarkers::read(body)?;
     let mut out = CallSequencer::default();
@@ -147,7 +153,8 @@ pub fn reply(protocol: Protocol, body: &[u8]) -> Result<Vec<TextEvent>, EngineEr
 /// # Errors
 /// The failure that the upstream reports, if any.
 pub(crate) fn check(data: &[u8]) -> Result<(), EngineError> {
-    // Runs for every event, so data without the word `error`, plain or escaped, is skipped without parsing.
+    // Runs for every event, so data without the word `error`, plain or escaped, is skipped without
+    // parsing.
     if ERROR_HINTS.iter().any(|hint| hint.find(data).is_some()) {
         ErrorMarkers::read(data)?;
     }
@@ -155,18 +162,23 @@ pub(crate) fn check(data: &[u8]) -> Result<(), EngineError> {
 }
 
 /// Substrings of every reported error: the word `error`, or an escape sequence that may hide it.
-static ERROR_HINTS: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| [Finder::new("error"), Finder::new("\\u")]);
+static ERROR_HINTS: LazyLock<[Finder<'static>; 2]> =
+    LazyLock::new(|| [Finder::new("error"), Finder::new("\\u")]);
 
 /// Strips the white space that JSON allows around a value, which excludes the form feed.
 fn trimmed(data: &[u8]) -> &[u8] {
     let is_content = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
     let start = data.iter().position(is_content).unwrap_or(data.len());
-    let end = data.iter().rposition(is_content).map_or(start, |last| last + 1);
+    let end = data
+        .iter()
+        .rposition(is_content)
+        .map_or(start, |last| last + 1);
     &data[start..end]
 }
 
 /// The data of the last event of a Chat Completions stream.
 const DONE: &[u8] = b"[DONE]";
 
-/// The largest index of an item, a block, a choice or a call, which also limits their number in one reply.
+/// The largest index of an item, a block, a choice or a call, which also limits their number in one
+/// reply.
 const MAX_INDEX: u64 = 127;

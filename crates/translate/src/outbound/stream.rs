@@ -18,12 +18,18 @@ impl StreamReader {
     /// Creates a reader for a stream of `protocol`.
     #[must_use]
     pub fn new(protocol: Protocol) -> Self {
-        let decoder = Decoder::with_limits(Limits { line: MAX_EVENT, event: MAX_EVENT });
-        Self { decoder, reader: Reader::new(protocol) }
+        let decoder = Decoder::with_limits(Limits {
+            line: MAX_EVENT,
+            event: MAX_EVENT,
+        });
+        Self {
+            decoder,
+            reader: Reader::new(protocol),
+        }
     }
 
-    /// Adds bytes from the upstream and appends the neutral events that they complete to `out`. Bytes after the end are
-    /// discarded.
+    /// Adds bytes from the upstream and appends the neutral events that they complete to `out`.
+    /// Bytes after the end are discarded.
     ///
     /// # Errors
     /// When an event is malformed or reports a failure. `out` then holds the events before it.

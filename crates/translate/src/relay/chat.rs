@@ -23,13 +23,27 @@ impl RelayProtocol for Chat {
         self.grammar.push(&event).map_err(grammar_error)?;
         let chunk = match event {
             Event::Chunk(chunk) => chunk,
-            Event::Done => return Ok(EventAction { end: Some(self.end), ..EventAction::FORWARD }),
+            Event::Done => {
+                return Ok(EventAction {
+                    end: Some(self.end),
+                    ..EventAction::FORWARD
+                });
+            }
             _ => return Err(truncated()),
         };
-        self.end.incomplete |= any_truncated(chunk.choices.iter().map(|choice| choice.finish_reason.as_ref()))?;
+        self.end.incomplete |= any_truncated(
+            chunk
+                .choices
+                .iter()
+                .map(|choice| choice.finish_reason.as_ref()),
+        )?;
         let usage = chunk.usage.flatten();
         self.end.usage = usage.as_ref().map(neutral_usage).or(self.end.usage);
-        Ok(EventAction { model: Some(&["model"]), remove: usage.map(|_| DETAILS), ..EventAction::FORWARD })
+        Ok(EventAction {
+            model: Some(&["model"]),
+            remove: usage.map(|_| DETAILS),
+            ..EventAction::FORWARD
+        })
     }
 
     /// A finished stream may lack its `[DONE]`, which is appended.
@@ -53,8 +67,16 @@ impl RelayProtocol for Chat {
         }
         super::rename(splice, &["model"], &completion.model, model);
         splice.remove(DETAILS.0, DETAILS.1);
-        let incomplete = any_truncated(completion.choices.iter().map(|choice| choice.finish_reason.as_ref()))?;
-        Ok(End { incomplete, usage: completion.usage.as_ref().map(neutral_usage) })
+        let incomplete = any_truncated(
+            completion
+                .choices
+                .iter()
+                .map(|choice| choice.finish_reason.as_ref()),
+        )?;
+        Ok(End {
+            incomplete,
+            usage: completion.usage.as_ref().map(neutral_usage),
+        })
     }
 }
 
@@ -62,7 +84,9 @@ impl RelayProtocol for Chat {
 ///
 /// # Errors
 /// When a finish reason reports a failure.
-fn any_truncated<'a>(reasons: impl Iterator<Item = Option<&'a FinishReason>>) -> Result<bool, EngineError> {
+fn any_truncated<'a>(
+    reasons: impl Iterator<Item = Option<&'a FinishReason>>,
+) -> Result<bool, EngineError> {
     let mut truncated = false;
     for reason in reasons.flatten() {
         check_finish(reason.as_str())?;
@@ -72,8 +96,15 @@ fn any_truncated<'a>(reasons: impl Iterator<Item = Option<&'a FinishReason>>) ->
 }
 
 fn neutral_usage(usage: &Usage) -> engine::Usage {
-    engine::Usage { input: usage.prompt_tokens, output: usage.completion_tokens, ..engine::Usage::default() }
+    engine::Usage {
+        input: usage.prompt_tokens,
+        output: usage.completion_tokens,
+        ..engine::Usage::default()
+    }
 }
 
 /// The breakdown of the usage, which is not sent to clients of this protocol.
-const DETAILS: (&[&str], &[&str]) = (&["usage"], &["prompt_tokens_details", "completion_tokens_details"]);
+const DETAILS: (&[&str], &[&str]) = (
+    &["usage"],
+    &["prompt_tokens_details", "completion_tokens_details"],
+);

@@ -5,7 +5,8 @@ use memchr::memchr2;
 
 use super::images;
 
-/// A scanner for the JSON of an image reply with status 200 that does not buffer it. It does not validate the JSON.
+/// A scanner for the JSON of an image reply with status 200 that does not buffer it. It does not
+/// validate the JSON.
 #[derive(Clone, Debug, Default)]
 pub struct ImageScanner {
     depth: u64,
@@ -86,24 +87,36 @@ impl ImageScanner {
         self.has_error
     }
 
-    /// Returns the token usage once the outermost bracket was closed, if the reply has a valid one of bounded size.
+    /// Returns the token usage once the outermost bracket was closed, if the reply has a valid one
+    /// of bounded size.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
-        if self.closed { images::usage(&self.usage) } else { None }
+        if self.closed {
+            images::usage(&self.usage)
+        } else {
+            None
+        }
     }
 
-    /// Checks a reply that is too long to be buffered, as far as it was read; `is_at_end` if that is all of it.
+    /// Checks a reply that is too long to be buffered, as far as it was read; `is_at_end` if that
+    /// is all of it.
     ///
     /// # Errors
     /// When it is truncated, has no images, or has an error after them.
     pub fn check(&self, is_at_end: bool) -> Result<(), EngineError> {
         let is_truncated = is_at_end && !self.closed;
         if is_truncated {
-            Err(EngineError::Truncated("reply ends before the end of its JSON".to_owned()))
+            Err(EngineError::Truncated(
+                "reply ends before the end of its JSON".to_owned(),
+            ))
         } else if self.has_error {
-            Err(EngineError::Upstream("error after the images of a reply with status 200".to_owned()))
+            Err(EngineError::Upstream(
+                "error after the images of a reply with status 200".to_owned(),
+            ))
         } else if self.closed && !self.has_images {
-            Err(EngineError::Upstream("long reply without images".to_owned()))
+            Err(EngineError::Upstream(
+                "long reply without images".to_owned(),
+            ))
         } else {
             Ok(())
         }
@@ -194,8 +207,8 @@ fn unescape(written: &[u8]) -> Option<String> {
 /// The maximum size of a usage object, in bytes; a few counts take far less.
 const MAX_USAGE: usize = 4 << 10;
 
-/// The maximum length of a name that is kept: five letters, all of them escaped, and one more byte, so that a longer
-/// name does not match.
+/// The maximum length of a name that is kept: five letters, all of them escaped, and one more byte,
+/// so that a longer name does not match.
 const MAX_NAME: usize = 5 * 6 + 1;
 
 #[cfg(test)]
@@ -206,7 +219,10 @@ mod tests {
 
     fn read(object: &str, size: usize) -> ImageScanner {
         let mut scanner = ImageScanner::default();
-        object.as_bytes().chunks(size).for_each(|chunk| scanner.read(chunk));
+        object
+            .as_bytes()
+            .chunks(size)
+            .for_each(|chunk| scanner.read(chunk));
         scanner
     }
 
@@ -216,7 +232,11 @@ mod tests {
         let end = object.rfind('}').unwrap();
         for length in 0..=object.len() {
             for size in 1..=length.max(1) {
-                assert_eq!(read(&object[..length], size).closed, length > end, "{length} bytes by {size}");
+                assert_eq!(
+                    read(&object[..length], size).closed,
+                    length > end,
+                    "{length} bytes by {size}"
+                );
             }
         }
     }
@@ -227,17 +247,37 @@ mod tests {
             (r#"{"data":[]}"#, false, false),
             (r#"{"data":["{"],"a":[{}]}"#, false, false),
             (r#"{"data":[ {}]}"#, true, false),
-            (r#" { "created" : 1 , "usage" : {"error": {}, "data": []} , "data" : [ {"error": 1} ] } "#, true, false),
+            (
+                r#" { "created" : 1 , "usage" : {"error": {}, "data": []} , "data" : [ {"error": 1} ] } "#,
+                true,
+                false,
+            ),
             (r#"{"data":null,"error":null}"#, false, false),
-            (r#"{"data":{"data":[]},"a":["error",{"error":1}],"b":"error","c":"\"error\":1"}"#, false, false),
+            (
+                r#"{"data":{"data":[]},"a":["error",{"error":1}],"b":"error","c":"\"error\":1"}"#,
+                false,
+                false,
+            ),
             (r#"{"error":{"message":"\"data\":[]"}}"#, false, true),
             (r#"{"error" : "no"}"#, false, true),
             (r#"{"error":false,"data":[{}]}"#, true, true),
             (r#"{"data":[{"b64_json":"AAAA"}],"error":{}}"#, true, true),
             (r#"{"a":"\\","error":0}"#, false, true),
-            (r#"{"\u0065\u0072\u0072\u006f\u0072":0,"\u0064ata":[{}]}"#, true, true),
-            (r#"{"errors":1,"Error":1,"error\\":1,"error\"":1,"\u0065\u0072\u0072\u006f\u0072s":1}"#, false, false),
-            (r#"{"a long name that ends with error":1,"":1}"#, false, false),
+            (
+                r#"{"\u0065\u0072\u0072\u006f\u0072":0,"\u0064ata":[{}]}"#,
+                true,
+                true,
+            ),
+            (
+                r#"{"errors":1,"Error":1,"error\\":1,"error\"":1,"\u0065\u0072\u0072\u006f\u0072s":1}"#,
+                false,
+                false,
+            ),
+            (
+                r#"{"a long name that ends with error":1,"":1}"#,
+                false,
+                false,
+            ),
         ] {
             for size in 1..=object.len() {
                 let scanner = read(object, size);
@@ -251,15 +291,28 @@ mod tests {
     fn the_usage_is_kept_as_it_is_written_however_it_is_cut() {
         let (fits, too_long) = ("x".repeat(MAX_USAGE - 8), "x".repeat(MAX_USAGE - 7));
         for (object, usage) in [
-            (r#"{"usage":{"a":[1,{"b":"}\"}"}],"c":2},"data":[]}"#, r#"{"a":[1,{"b":"}\"}"}],"c":2}"#),
-            (r#"{"data":[{"usage":{"a":1}}],"usage" : {"a":2}}"#, r#"{"a":2}"#),
+            (
+                r#"{"usage":{"a":[1,{"b":"}\"}"}],"c":2},"data":[]}"#,
+                r#"{"a":[1,{"b":"}\"}"}],"c":2}"#,
+            ),
+            (
+                r#"{"data":[{"usage":{"a":1}}],"usage" : {"a":2}}"#,
+                r#"{"a":2}"#,
+            ),
             (r#"{"usage":{"a":1},"usage":{"a":2}}"#, r#"{"a":2}"#),
             (r#"{"usage":null,"used":{}}"#, ""),
-            (&format!(r#"{{"usage":{{"a":"{fits}"}}}}"#), &format!(r#"{{"a":"{fits}"}}"#)),
+            (
+                &format!(r#"{{"usage":{{"a":"{fits}"}}}}"#),
+                &format!(r#"{{"a":"{fits}"}}"#),
+            ),
             (&format!(r#"{{"usage":{{"a":"{too_long}"}}}}"#), ""),
         ] {
             for size in [1, 2, 3, 7, object.len()] {
-                assert_eq!(read(object, size).usage, usage.as_bytes(), "{object} by {size}");
+                assert_eq!(
+                    read(object, size).usage,
+                    usage.as_bytes(),
+                    "{object} by {size}"
+                );
             }
         }
     }

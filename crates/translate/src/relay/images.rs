@@ -18,7 +18,10 @@ impl Images {
     /// Creates the state of an answer to a request for `count` images.
     #[must_use]
     pub fn new(operation: Operation, count: u32) -> Self {
-        Self { grammar: Grammar::new(operation, Some(count)), usage: None }
+        Self {
+            grammar: Grammar::new(operation, Some(count)),
+            usage: None,
+        }
     }
 }
 
@@ -35,8 +38,14 @@ impl RelayProtocol for Images {
             sum.input = sum.input.saturating_add(usage.input_tokens);
             sum.output = sum.output.saturating_add(usage.output_tokens);
         }
-        let end = self.grammar.is_ended().then_some(End { incomplete: false, usage: self.usage });
-        Ok(EventAction { end, ..EventAction::FORWARD })
+        let end = self.grammar.is_ended().then_some(End {
+            incomplete: false,
+            usage: self.usage,
+        });
+        Ok(EventAction {
+            end,
+            ..EventAction::FORWARD
+        })
     }
 
     fn end(&mut self, _: &mut Vec<u8>) -> Result<End, EngineError> {
@@ -52,7 +61,10 @@ impl RelayProtocol for Images {
         if response.data.is_empty() {
             return Err(EngineError::Upstream("the reply has no images".to_owned()));
         }
-        Ok(End { incomplete: false, usage: response.usage.as_ref().map(neutral_usage) })
+        Ok(End {
+            incomplete: false,
+            usage: response.usage.as_ref().map(neutral_usage),
+        })
     }
 }
 
@@ -60,25 +72,46 @@ impl RelayProtocol for Images {
 ///
 /// # Errors
 /// When it is not a reply, reports a failure, or does not have exactly `count` images.
-pub fn reply_as_stream(body: &[u8], operation: Operation, count: u32) -> Result<(Vec<u8>, End), EngineError> {
+pub fn reply_as_stream(
+    body: &[u8],
+    operation: Operation,
+    count: u32,
+) -> Result<(Vec<u8>, End), EngineError> {
     let response: Response = super::read(body)?;
     if response.data.len() != count as usize {
         let images = response.data.len();
-        return Err(EngineError::Upstream(format!("the reply has {images} images, expected {count}")));
+        return Err(EngineError::Upstream(format!(
+            "the reply has {images} images, expected {count}"
+        )));
     }
     let usage = response.usage.as_ref().map(neutral_usage);
     let mut out = Vec::new();
-    response.into_events(operation).for_each(|event| event.write(&mut out));
-    Ok((out, End { incomplete: false, usage }))
+    response
+        .into_events(operation)
+        .for_each(|event| event.write(&mut out));
+    Ok((
+        out,
+        End {
+            incomplete: false,
+            usage,
+        },
+    ))
 }
 
 /// The token usage in the JSON of a reply's `usage` member, if it is valid.
 pub(super) fn usage(member: &[u8]) -> Option<Usage> {
-    serde_json::from_slice(member).ok().as_ref().map(neutral_usage)
+    serde_json::from_slice(member)
+        .ok()
+        .as_ref()
+        .map(neutral_usage)
 }
 
 fn neutral_usage(usage: &images::Usage) -> Usage {
-    Usage { input: usage.input_tokens, output: usage.output_tokens, ..Usage::default() }
+    Usage {
+        input: usage.input_tokens,
+        output: usage.output_tokens,
+        ..Usage::default()
+    }
 }
 
 /// The largest event: a large image as base64.

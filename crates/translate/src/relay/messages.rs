@@ -24,7 +24,10 @@ impl RelayProtocol for Messages {
             Event::MessageStart(event) => {
                 self.started = true;
                 self.usage = event.message.usage;
-                EventAction { model: Some(&["message", "model"]), ..EventAction::FORWARD }
+                EventAction {
+                    model: Some(&["message", "model"]),
+                    ..EventAction::FORWARD
+                }
             }
             Event::MessageDelta(event) => {
                 self.incomplete = event.delta.stop_reason.as_ref().is_some_and(is_truncated);
@@ -33,7 +36,13 @@ impl RelayProtocol for Messages {
             }
             Event::MessageStop(_) => {
                 let usage = neutral_usage(&self.usage);
-                EventAction { end: Some(End { incomplete: self.incomplete, usage }), ..EventAction::FORWARD }
+                EventAction {
+                    end: Some(End {
+                        incomplete: self.incomplete,
+                        usage,
+                    }),
+                    ..EventAction::FORWARD
+                }
             }
             _ => EventAction::FORWARD,
         })
@@ -60,20 +69,30 @@ impl RelayProtocol for Messages {
         let message: Message = super::read(body)?;
         super::rename(splice, &["model"], &message.model, model);
         let incomplete = is_truncated(message.stop_reason.as_ref().ok_or_else(unfinished)?);
-        Ok(End { incomplete, usage: neutral_usage(&message.usage) })
+        Ok(End {
+            incomplete,
+            usage: neutral_usage(&message.usage),
+        })
     }
 }
 
 fn is_truncated(reason: &StopReason) -> bool {
-    matches!(reason, StopReason::MaxTokens | StopReason::ContextWindowExceeded)
+    matches!(
+        reason,
+        StopReason::MaxTokens | StopReason::ContextWindowExceeded
+    )
 }
 
-/// Converts the usage. The protocol requires the counts, so a usage of zeros means that the upstream reported none.
+/// Converts the usage. The protocol requires the counts, so a usage of zeros means that the
+/// upstream reported none.
 fn neutral_usage(usage: &messages::Usage) -> Option<Usage> {
     let read = usage.cache_read_input_tokens;
     let write = usage.cache_creation_input_tokens;
     let usage = Usage {
-        input: usage.input_tokens.saturating_add(read).saturating_add(write),
+        input: usage
+            .input_tokens
+            .saturating_add(read)
+            .saturating_add(write),
         cache_read: read,
         cache_write: write,
         output: usage.output_tokens,

@@ -24,8 +24,9 @@ impl RelayProtocol for Responses {
             return Err(malformed("[DONE] in a stream of Responses"));
         }
         let event = super::read_event(data, Event::read)?;
-        // A failure event needs the started response, so nothing is forwarded before the response starts. If such an event
-        // has a sequence number, the next one is refused: the client's numbers would begin with a gap.
+        // A failure event needs the started response, so nothing is forwarded before the response
+        // starts. If such an event has a sequence number, the next one is refused: the client's
+        // numbers would begin with a gap.
         if self.started.is_none() && event.is_undefined() {
             return Ok(EventAction::DROP);
         }
@@ -35,7 +36,8 @@ impl RelayProtocol for Responses {
         }
         let number = event.sequence_number();
         let action = self.apply(event)?;
-        // Counts forwarded events only: the gateway's failure event takes the number of the upstream's.
+        // Counts forwarded events only: the gateway's failure event takes the number of the
+        // upstream's.
         self.next = number.map_or(self.next, |number| number + 1);
         Ok(action)
     }
@@ -45,7 +47,9 @@ impl RelayProtocol for Responses {
     }
 
     fn fail(&mut self, model: &str, error: &ApiError, out: &mut Vec<u8>) {
-        let Some(mut response) = self.started.take() else { return };
+        let Some(mut response) = self.started.take() else {
+            return;
+        };
         model.clone_into(&mut response.model);
         response.status = Status::Failed;
         response.output = std::mem::take(&mut self.grammar).into_items();
@@ -74,9 +78,10 @@ impl Responses {
                 RENAME_MODEL
             }
             Event::InProgress(_) => RENAME_MODEL,
-            Event::Completed(event) | Event::Incomplete(event) => {
-                EventAction { end: Some(end(&event.response)), ..RENAME_MODEL }
-            }
+            Event::Completed(event) | Event::Incomplete(event) => EventAction {
+                end: Some(end(&event.response)),
+                ..RENAME_MODEL
+            },
             Event::Failed(event) => return Err(failed(&event.response.error.unwrap_or_default())),
             _ => EventAction::FORWARD,
         })
@@ -95,8 +100,14 @@ fn end(response: &Response) -> End {
         output: usage.output_tokens,
         reasoning: usage.output_tokens_details.reasoning_tokens,
     });
-    End { incomplete: response.status == Status::Incomplete, usage }
+    End {
+        incomplete: response.status == Status::Incomplete,
+        usage,
+    }
 }
 
 /// Forwards an event that carries the response.
-const RENAME_MODEL: EventAction = EventAction { model: Some(&["response", "model"]), ..EventAction::FORWARD };
+const RENAME_MODEL: EventAction = EventAction {
+    model: Some(&["response", "model"]),
+    ..EventAction::FORWARD
+};

@@ -1,5 +1,5 @@
-//! For any output of a model, each client gets a stream within its grammar with one end, and the plain reply is its
-//! fold.
+//! For any output of a model, each client gets a stream within its grammar with one end, and the
+//! plain reply is its fold.
 
 use engine::{Stop, TextEvent, Usage};
 use proptest::collection::vec;
@@ -18,18 +18,35 @@ fn event() -> impl Strategy<Value = TextEvent> {
         words.prop_map(TextEvent::ReasoningSignature),
         words.prop_map(TextEvent::RedactedReasoning),
         words.prop_map(TextEvent::Refusal),
-        (0..9_u8, "[a-z_]{1,6}").prop_map(|(number, name)| TextEvent::Call { id: format!("call_{number}"), name }),
+        (0..9_u8, "[a-z_]{1,6}").prop_map(|(number, name)| TextEvent::Call {
+            id: format!("call_{number}"),
+            name
+        }),
         words.prop_map(TextEvent::Arguments),
     ]
 }
 
 fn stop() -> impl Strategy<Value = Stop> {
-    let stops = vec![Stop::End, Stop::MaxTokens, Stop::ContextFull, Stop::ToolCalls, Stop::Refused, Stop::Paused];
-    prop_oneof![prop::sample::select(stops), "[a-z]{1,4}".prop_map(Stop::StopText)]
+    let stops = vec![
+        Stop::End,
+        Stop::MaxTokens,
+        Stop::ContextFull,
+        Stop::ToolCalls,
+        Stop::Refused,
+        Stop::Paused,
+    ];
+    prop_oneof![
+        prop::sample::select(stops),
+        "[a-z]{1,4}".prop_map(Stop::StopText)
+    ]
 }
 
 /// Encodes events as a stream.
-fn stream<D: ClientProtocol>(request: &D::Request, events: &[TextEvent], failure: Option<&ApiError>) -> Vec<u8> {
+fn stream<D: ClientProtocol>(
+    request: &D::Request,
+    events: &[TextEvent],
+    failure: Option<&ApiError>,
+) -> Vec<u8> {
     let (mut answer, mut out) = (Answer::<D>::new(request, &stamp()), Vec::new());
     answer.open(&mut out);
     for event in events {
@@ -53,11 +70,19 @@ fn data(stream: &[u8]) -> Vec<String> {
     data
 }
 
-/// Checks a stream against its protocol's grammar. Returns its reply as JSON, or `None` if it ends with a failure.
+/// Checks a stream against its protocol's grammar. Returns its reply as JSON, or `None` if it ends
+/// with a failure.
 macro_rules! folded {
     ($protocol:ident, $stream:expr) => {{
-        let events: Vec<_> = data($stream).iter().map(|data| $protocol::Event::read(data).unwrap()).collect();
-        assert_eq!(events.iter().filter(|event| event.is_terminal()).count(), 1, "one end");
+        let events: Vec<_> = data($stream)
+            .iter()
+            .map(|data| $protocol::Event::read(data).unwrap())
+            .collect();
+        assert_eq!(
+            events.iter().filter(|event| event.is_terminal()).count(),
+            1,
+            "one end"
+        );
         let mut fold = $protocol::Fold::default();
         events.iter().for_each(|event| fold.push(event).unwrap());
         match fold.finish() {
@@ -68,24 +93,48 @@ macro_rules! folded {
     }};
 }
 
-fn reply<D: ClientProtocol>(request: &D::Request, events: &[TextEvent]) -> Option<serde_json::Value> {
+fn reply<D: ClientProtocol>(
+    request: &D::Request,
+    events: &[TextEvent],
+) -> Option<serde_json::Value> {
     let mut reply = Reply::<D>::new(request, &stamp());
-    events.iter().for_each(|event| reply.event(event.clone(), NOW));
-    reply.finish().map(|reply| serde_json::to_value(reply).unwrap())
+    events
+        .iter()
+        .for_each(|event| reply.event(event.clone(), NOW));
+    reply
+        .finish()
+        .map(|reply| serde_json::to_value(reply).unwrap())
 }
 
 /// Clients send the ids back, and a request with an invalid id would be refused.
 #[test]
 fn clients_of_responses_get_ids_of_calls_that_they_may_send_back() {
     let long = "a".repeat(65);
-    for (id, fits) in [("call_a-1", true), ("functions.f:0", false), (long.as_str(), false), ("", false)] {
-        let call = TextEvent::Call { id: id.to_owned(), name: "f".to_owned() };
-        let events = [call, TextEvent::Finished { stop: Stop::ToolCalls, usage: None }];
+    for (id, fits) in [
+        ("call_a-1", true),
+        ("functions.f:0", false),
+        (long.as_str(), false),
+        ("", false),
+    ] {
+        let call = TextEvent::Call {
+            id: id.to_owned(),
+            name: "f".to_owned(),
+        };
+        let events = [
+            call,
+            TextEvent::Finished {
+                stop: Stop::ToolCalls,
+                usage: None,
+            },
+        ];
         let reply = reply::<Responses>(&responses_request(), &events).unwrap();
         let call_id = reply["output"][0]["call_id"].as_str().unwrap();
         assert_eq!(call_id == id, fits, "{call_id}");
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        assert!((1..=64).contains(&call_id.len()) && call_id.chars().all(is_plain), "{call_id}");
+        assert!(
+            (1..=64).contains(&call_id.len()) && call_id.chars().all(is_plain),
+            "{call_id}"
+        );
     }
 }
 

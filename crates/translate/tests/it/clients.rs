@@ -44,9 +44,12 @@ pub(crate) fn requests(client: Protocol) -> Vec<Value> {
         include_str!("fixtures/translate-messages-to-chat.json"),
     ];
     let fixtures = fixtures.map(|fixture| serde_json::from_str::<Value>(fixture).unwrap());
-    let bodies = fixtures
-        .iter()
-        .flat_map(|fixture| [(&fixture["from"], &fixture["input"]), (&fixture["to"], &fixture["output"])]);
+    let bodies = fixtures.iter().flat_map(|fixture| {
+        [
+            (&fixture["from"], &fixture["input"]),
+            (&fixture["to"], &fixture["output"]),
+        ]
+    });
     bodies
         .filter(|(protocol, _)| named(protocol.as_str().unwrap()) == client)
         .map(|(_, body)| body.clone())
@@ -145,4 +148,8 @@ pub(crate) fn full(client: Protocol) -> Value {
 }
 
 /// The settings in most tests.
-pub(crate) const SETTINGS: Settings = Settings { stream: false, max_tokens: 4096, sampling: true };
+pub(crate) const SETTINGS: Settings = Settings {
+    stream: false,
+    max_tokens: 4096,
+    sampling: true,
+};

@@ -11,7 +11,13 @@ fn reply<D: ClientProtocol>(request: &D::Request, stop: Stop, usage: Option<Usag
     let mut reply = Reply::<D>::new(request, &stamp());
     reply.event(TextEvent::Text("Hi.".to_owned()), NOW);
     if stop == Stop::ToolCalls {
-        reply.event(TextEvent::Call { id: "call_1".to_owned(), name: "f".to_owned() }, NOW);
+        reply.event(
+            TextEvent::Call {
+                id: "call_1".to_owned(),
+                name: "f".to_owned(),
+            },
+            NOW,
+        );
         reply.event(TextEvent::Arguments("{}".to_owned()), NOW);
     }
     reply.event(TextEvent::Finished { stop, usage }, NOW);
@@ -28,7 +34,8 @@ fn replies(stop: &Stop, usage: Option<Usage>) -> [Value; 3] {
 
 #[test]
 fn each_end_has_its_word_in_each_protocol() {
-    let table: Value = serde_json::from_str(include_str!("fixtures/translate-stop-reasons.json")).unwrap();
+    let table: Value =
+        serde_json::from_str(include_str!("fixtures/translate-stop-reasons.json")).unwrap();
     let rows = table["rows"].as_array().unwrap();
     let mut checked = 0;
     for row in rows {
@@ -47,10 +54,20 @@ fn each_end_has_its_word_in_each_protocol() {
         let [responses, chat, messages] = replies(&stop, None);
         assert_eq!(responses["status"], row["responses"]["status"], "{row}");
         let reason = row["responses"].get("reason").unwrap_or(&Value::Null);
-        assert_eq!(responses["incomplete_details"].get("reason").unwrap_or(&Value::Null), reason, "{row}");
+        assert_eq!(
+            responses["incomplete_details"]
+                .get("reason")
+                .unwrap_or(&Value::Null),
+            reason,
+            "{row}"
+        );
         assert_eq!(chat["choices"][0]["finish_reason"], row["chat"], "{row}");
         assert_eq!(messages["stop_reason"], row["messages"], "{row}");
-        let expected = if stop == Stop::StopText("END".to_owned()) { json!("END") } else { Value::Null };
+        let expected = if stop == Stop::StopText("END".to_owned()) {
+            json!("END")
+        } else {
+            Value::Null
+        };
         assert_eq!(messages["stop_sequence"], expected);
     }
     assert_eq!(checked, rows.len() - 1);
@@ -59,7 +76,13 @@ fn each_end_has_its_word_in_each_protocol() {
 #[test]
 fn what_it_took_is_counted_as_each_protocol_counts() {
     let table: Value = serde_json::from_str(include_str!("fixtures/translate-usage.json")).unwrap();
-    let usage = Usage { input: 100, cache_read: 40, cache_write: 10, output: 30, reasoning: 12 };
+    let usage = Usage {
+        input: 100,
+        cache_read: 40,
+        cache_write: 10,
+        output: 30,
+        reasoning: 12,
+    };
     let [responses, chat, messages] = replies(&Stop::End, Some(usage));
     assert_eq!(responses["usage"], table["responses"]);
     assert_eq!(chat["usage"], table["chat"]);

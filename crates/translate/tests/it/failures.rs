@@ -13,7 +13,11 @@ fn classify(status: u16, body: &Value) -> EngineError {
 
 fn rejected(status: u16, body: &Value) -> (Rejection, Option<String>, String) {
     match classify(status, body) {
-        EngineError::Rejected { why, param, message } => (why, param, message),
+        EngineError::Rejected {
+            why,
+            param,
+            message,
+        } => (why, param, message),
         other => panic!("{other:?}"),
     }
 }
@@ -23,17 +27,53 @@ fn statuses_show_whose_fault_it_is() {
     use EngineError::{Overloaded, RateLimited, Rejected, Timeout, Upstream};
     let html = b"<html><h1>Bad Gateway</h1></html>";
     for body in [&html[..], b"", b"{}", b"[]", b"null", b"\xff"] {
-        assert!(matches!(failure(400, body, None), Rejected { why: Rejection::Invalid, .. }));
-        assert!(matches!(failure(422, body, None), Rejected { why: Rejection::Invalid, .. }));
-        assert!(matches!(failure(413, body, None), Rejected { why: Rejection::TooLarge, .. }));
-        assert!(matches!(failure(429, body, Some(7)), RateLimited { retry_after: Some(7) }));
-        assert!(matches!(failure(503, body, Some(3)), Overloaded { retry_after: Some(3) }));
-        assert!(matches!(failure(529, body, None), Overloaded { retry_after: None }));
+        assert!(matches!(
+            failure(400, body, None),
+            Rejected {
+                why: Rejection::Invalid,
+                ..
+            }
+        ));
+        assert!(matches!(
+            failure(422, body, None),
+            Rejected {
+                why: Rejection::Invalid,
+                ..
+            }
+        ));
+        assert!(matches!(
+            failure(413, body, None),
+            Rejected {
+                why: Rejection::TooLarge,
+                ..
+            }
+        ));
+        assert!(matches!(
+            failure(429, body, Some(7)),
+            RateLimited {
+                retry_after: Some(7)
+            }
+        ));
+        assert!(matches!(
+            failure(503, body, Some(3)),
+            Overloaded {
+                retry_after: Some(3)
+            }
+        ));
+        assert!(matches!(
+            failure(529, body, None),
+            Overloaded { retry_after: None }
+        ));
         assert!(matches!(failure(408, body, None), Timeout(_)));
         assert!(matches!(failure(504, body, None), Timeout(_)));
         for status in [301, 401, 402, 403, 404, 409, 500, 502, 520] {
-            let Upstream(text) = failure(status, body, None) else { panic!("{status}") };
-            assert!(text.contains(&status.to_string()) && !text.contains("html"), "{text}");
+            let Upstream(text) = failure(status, body, None) else {
+                panic!("{status}")
+            };
+            assert!(
+                text.contains(&status.to_string()) && !text.contains("html"),
+                "{text}"
+            );
         }
     }
 }
@@ -45,7 +85,12 @@ fn our_own_answers_are_understood() {
         for case in cases {
             let status = u16::try_from(case["status"].as_u64().unwrap()).unwrap();
             let message = case["body"]["error"]["message"].as_str().unwrap();
-            if let EngineError::Rejected { message: kept, param, .. } = classify(status, &case["body"]) {
+            if let EngineError::Rejected {
+                message: kept,
+                param,
+                ..
+            } = classify(status, &case["body"])
+            {
                 assert_eq!(kept, message);
                 assert_eq!(param.as_deref(), case["body"]["error"]["param"].as_str());
             } else {
@@ -69,7 +114,11 @@ fn shapes_of_errors() {
     ];
     for body in bodies {
         let (why, _, message) = rejected(400, &body);
-        assert_eq!((why, message.as_str()), (Rejection::Invalid, "Bad field."), "{body}");
+        assert_eq!(
+            (why, message.as_str()),
+            (Rejection::Invalid, "Bad field."),
+            "{body}"
+        );
     }
 }
 
@@ -77,26 +126,47 @@ fn shapes_of_errors() {
 fn rejections_are_recognized_by_code_or_by_message() {
     let error = |code: &str, message: &str| json!({"error": {"code": code, "message": message, "param": "messages"}});
     for (code, message, why) in [
-        ("context_length_exceeded", "Too much.", Rejection::ContextLength),
-        ("", "This model's maximum context length is 8192 tokens.", Rejection::ContextLength),
-        ("", "prompt is too long: 210000 tokens > 200000 maximum", Rejection::ContextLength),
+        (
+            "context_length_exceeded",
+            "Too much.",
+            Rejection::ContextLength,
+        ),
+        (
+            "",
+            "This model's maximum context length is 8192 tokens.",
+            Rejection::ContextLength,
+        ),
+        (
+            "",
+            "prompt is too long: 210000 tokens > 200000 maximum",
+            Rejection::ContextLength,
+        ),
         ("content_policy_violation", "No.", Rejection::ContentPolicy),
         ("content_filter", "No.", Rejection::ContentPolicy),
-        ("", "Your request was rejected by our safety system.", Rejection::ContentPolicy),
+        (
+            "",
+            "Your request was rejected by our safety system.",
+            Rejection::ContentPolicy,
+        ),
         ("request_too_large", "Too large.", Rejection::TooLarge),
         ("invalid_value", "No such value.", Rejection::Invalid),
     ] {
-        assert_eq!(rejected(400, &error(code, message)), (why, Some("messages".to_owned()), message.to_owned()));
+        assert_eq!(
+            rejected(400, &error(code, message)),
+            (why, Some("messages".to_owned()), message.to_owned())
+        );
     }
 }
 
 #[test]
 fn a_message_of_which_nothing_is_left_is_replaced() {
-    let body =
-        json!({"error": {"message": "https://gw.internal:8443/v1", "code": "context_length_exceeded", "param": ""}});
+    let body = json!({"error": {"message": "https://gw.internal:8443/v1", "code": "context_length_exceeded", "param": ""}});
     let (why, param, message) = rejected(400, &body);
     assert_eq!((why, param), (Rejection::ContextLength, None));
-    assert_eq!(message, "The prompt is longer than the context of the model.");
+    assert_eq!(
+        message,
+        "The prompt is longer than the context of the model."
+    );
 }
 
 /// Errors of an upstream are logged without keys.
@@ -105,7 +175,10 @@ fn p07_the_log_has_no_keys_either() {
     // A key of a form that the sanitiser does not recognize.
     let body = json!({"error": {"message": "Incorrect API key provided: swordfish.", "code": "invalid_api_key"}});
     let text = classify(401, &body).to_string();
-    assert!(text.ends_with("authentication failed, status 401: invalid_api_key"), "{text}");
+    assert!(
+        text.ends_with("authentication failed, status 401: invalid_api_key"),
+        "{text}"
+    );
 }
 
 proptest! {

@@ -8,7 +8,9 @@ use engine::{EngineError, Format, TextRequest, Turn, UserPart};
 use proptest::prelude::*;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
-use sluicegate_translate::field_map::{Disposition, dropped_fields, has_nested_rows, markdown, rows};
+use sluicegate_translate::field_map::{
+    Disposition, dropped_fields, has_nested_rows, markdown, rows,
+};
 use sluicegate_translate::outbound::Protocol::{self, Chat, Messages, Responses};
 use sluicegate_translate::outbound::encode;
 
@@ -23,20 +25,33 @@ struct Fields {
 
 impl Fields {
     fn of<T: JsonSchema>(client: Protocol) -> BTreeSet<String> {
-        let document = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
-        let mut fields = Self { client, document: document.clone(), found: BTreeSet::new() };
+        let document = SchemaGenerator::default()
+            .into_root_schema_for::<T>()
+            .to_value();
+        let mut fields = Self {
+            client,
+            document: document.clone(),
+            found: BTreeSet::new(),
+        };
         fields.visit(&document, "");
         fields.found
     }
 
     /// Visits the schema of the value at `field`: its members, entries and alternatives.
     fn visit(&mut self, schema: &Value, field: &str) {
-        if let Some(pointer) = schema["$ref"].as_str().and_then(|pointer| pointer.strip_prefix('#')) {
+        if let Some(pointer) = schema["$ref"]
+            .as_str()
+            .and_then(|pointer| pointer.strip_prefix('#'))
+        {
             let target = self.document.pointer(pointer).unwrap().clone();
             self.visit(&target, field);
         }
         for branches in ["anyOf", "oneOf", "allOf"].map(|word| &schema[word]) {
-            branches.as_array().into_iter().flatten().for_each(|branch| self.visit(branch, field));
+            branches
+                .as_array()
+                .into_iter()
+                .flatten()
+                .for_each(|branch| self.visit(branch, field));
         }
         if schema["items"].is_object() && has_nested_rows(self.client, field) {
             self.visit(&schema["items"], &format!("{field}[]"));
@@ -66,10 +81,16 @@ fn every_field_of_the_types_is_in_the_ledger() {
     for client in Protocol::ALL {
         let fields = fields(client);
         let known = |field: &str| {
-            has_nested_rows(client, field) || rows().iter().any(|row| (row.client, row.field) == (client, field))
+            has_nested_rows(client, field)
+                || rows()
+                    .iter()
+                    .any(|row| (row.client, row.field) == (client, field))
         };
         let missing: Vec<_> = fields.iter().filter(|field| !known(field)).collect();
-        assert!(fields.len() > 40 && missing.is_empty(), "{client:?}: {missing:?}");
+        assert!(
+            fields.len() > 40 && missing.is_empty(),
+            "{client:?}: {missing:?}"
+        );
     }
 }
 
@@ -77,11 +98,15 @@ fn every_field_of_the_types_is_in_the_ledger() {
 fn every_row_is_about_a_field() {
     for row in rows() {
         let field = row.field.strip_suffix("[]").unwrap_or(row.field);
-        assert!(fields(row.client).contains(field) || UNTYPED.contains(&field), "{:?}: {field}", row.client);
         assert!(
-            row.dispositions
-                .iter()
-                .all(|(upstream, one)| *upstream != row.client && row.disposition(*upstream) == *one)
+            fields(row.client).contains(field) || UNTYPED.contains(&field),
+            "{:?}: {field}",
+            row.client
+        );
+        assert!(
+            row.dispositions.iter().all(
+                |(upstream, one)| *upstream != row.client && row.disposition(*upstream) == *one
+            )
         );
     }
 }
@@ -115,7 +140,11 @@ fn lost_fields_are_reported_by_name() {
     assert_eq!(dropped(Chat, Responses), Vec::<String>::new());
     assert_eq!(
         dropped(Chat, Messages),
-        ["messages[].content[].image_url.detail", "verbosity", "response_format.json_schema.name"],
+        [
+            "messages[].content[].image_url.detail",
+            "verbosity",
+            "response_format.json_schema.name"
+        ],
     );
     let dropped = |upstream| dropped_fields(Messages, upstream, &full(Messages)).unwrap();
     let common = [
@@ -128,19 +157,28 @@ fn lost_fields_are_reported_by_name() {
     assert_eq!(dropped(Responses), common);
     assert_eq!(dropped(Chat), [&common[..], &["thinking.display"]].concat());
     // Re-encoded in its own protocol, a request keeps the fields that have a neutral form.
-    assert_eq!(dropped(Messages), ["messages[].content[]", "messages[].content[].cache_control", "tools[]"]);
+    assert_eq!(
+        dropped(Messages),
+        [
+            "messages[].content[]",
+            "messages[].content[].cache_control",
+            "tools[]"
+        ]
+    );
 }
 
 #[test]
 fn nothing_is_lost_with_what_means_nothing() {
-    let chat =
-        json!({ "n": 1.0, "stop": null, "logprobs": false, "store": false, "presence_penalty": 0, "logit_bias": {} });
-    let responses =
-        json!({ "background": false, "truncation": "disabled", "include": [], "top_logprobs": 0, "text": null });
+    let chat = json!({ "n": 1.0, "stop": null, "logprobs": false, "store": false, "presence_penalty": 0, "logit_bias": {} });
+    let responses = json!({ "background": false, "truncation": "disabled", "include": [], "top_logprobs": 0, "text": null });
     let messages = json!({ "stop_sequences": [], "mcp_servers": [], "tools": [{ "name": "f", "input_schema": {} }] });
     for (client, body) in [(Chat, chat), (Responses, responses), (Messages, messages)] {
         for upstream in Protocol::ALL {
-            assert_eq!(dropped_fields(client, upstream, &body), Ok(Vec::new()), "{client:?} {upstream:?}");
+            assert_eq!(
+                dropped_fields(client, upstream, &body),
+                Ok(Vec::new()),
+                "{client:?} {upstream:?}"
+            );
         }
     }
 }
@@ -148,14 +186,22 @@ fn nothing_is_lost_with_what_means_nothing() {
 #[test]
 fn what_nobody_knows_is_lost() {
     let body = json!({ "new": 1, "nothing": null, "not a name": 1, "text": { "new": 1 }, "metadata": { "a": "b" } });
-    assert_eq!(dropped_fields(Responses, Chat, &body).unwrap(), ["new", "text.new"]);
-    let odd = json!({ "text.format": { "type": "json_object" }, "tools[]": {}, "": 1, "b\r\nc": 1 });
+    assert_eq!(
+        dropped_fields(Responses, Chat, &body).unwrap(),
+        ["new", "text.new"]
+    );
+    let odd =
+        json!({ "text.format": { "type": "json_object" }, "tools[]": {}, "": 1, "b\r\nc": 1 });
     assert_eq!(dropped_fields(Responses, Messages, &odd), Ok(Vec::new()));
     let many: serde_json::Map<_, _> = (0..1000).map(|i| (format!("a{i}"), json!(i))).collect();
-    assert_eq!(dropped_fields(Chat, Messages, &many.into()).unwrap().len(), 16);
+    assert_eq!(
+        dropped_fields(Chat, Messages, &many.into()).unwrap().len(),
+        16
+    );
 }
 
-/// A refused field: the client's and the upstream's protocol, the value, the path, and true if it has a neutral form.
+/// A refused field: the client's and the upstream's protocol, the value, the path, and true if it
+/// has a neutral form.
 type Refusal = (Protocol, Protocol, Value, &'static str, bool);
 
 fn refusals() -> Vec<Refusal> {
@@ -177,13 +223,55 @@ fn refusals() -> Vec<Refusal> {
     ]);
     vec![
         (Chat, Responses, json!({ "stop": ["END"] }), "stop", true),
-        (Messages, Responses, json!({ "stop_sequences": ["END"] }), "stop_sequences", true),
-        (Chat, Messages, json!({ "response_format": { "type": "json_object" } }), "response_format.type", true),
-        (Chat, Messages, json!({ "response_format": schema }), "response_format.json_schema", true),
-        (Responses, Messages, json!({ "text": { "format": { "type": "json_object" } } }), "text.format.type", true),
-        (Responses, Chat, json!({ "input": item }), "input[2].output[0].type", true),
-        (Messages, Chat, json!({ "messages": block }), "messages[0].content[0].content[0].type", true),
-        (Responses, Chat, json!({ "input": custom }), "input[1].type", true),
+        (
+            Messages,
+            Responses,
+            json!({ "stop_sequences": ["END"] }),
+            "stop_sequences",
+            true,
+        ),
+        (
+            Chat,
+            Messages,
+            json!({ "response_format": { "type": "json_object" } }),
+            "response_format.type",
+            true,
+        ),
+        (
+            Chat,
+            Messages,
+            json!({ "response_format": schema }),
+            "response_format.json_schema",
+            true,
+        ),
+        (
+            Responses,
+            Messages,
+            json!({ "text": { "format": { "type": "json_object" } } }),
+            "text.format.type",
+            true,
+        ),
+        (
+            Responses,
+            Chat,
+            json!({ "input": item }),
+            "input[2].output[0].type",
+            true,
+        ),
+        (
+            Messages,
+            Chat,
+            json!({ "messages": block }),
+            "messages[0].content[0].content[0].type",
+            true,
+        ),
+        (
+            Responses,
+            Chat,
+            json!({ "input": custom }),
+            "input[1].type",
+            true,
+        ),
         (
             Responses,
             Chat,
@@ -191,17 +279,43 @@ fn refusals() -> Vec<Refusal> {
             "tool_choice.type",
             true,
         ),
-        (Chat, Messages, json!({ "logprobs": true }), "logprobs", false),
-        (Responses, Messages, json!({ "top_logprobs": 2 }), "top_logprobs", false),
-        (Responses, Messages, json!({ "include": ["message.output_text.logprobs"] }), "include[0]", false),
+        (
+            Chat,
+            Messages,
+            json!({ "logprobs": true }),
+            "logprobs",
+            false,
+        ),
+        (
+            Responses,
+            Messages,
+            json!({ "top_logprobs": 2 }),
+            "top_logprobs",
+            false,
+        ),
+        (
+            Responses,
+            Messages,
+            json!({ "include": ["message.output_text.logprobs"] }),
+            "include[0]",
+            false,
+        ),
     ]
 }
 
 fn with(client: Protocol, fields: &Value) -> Value {
     let mut body = json!({ "model": "m" });
     let user = json!([{ "role": "user", "content": "Hi." }]);
-    body[if client == Responses { "input" } else { "messages" }] = user;
-    body["max_tokens"] = if client == Messages { json!(9) } else { Value::Null };
+    body[if client == Responses {
+        "input"
+    } else {
+        "messages"
+    }] = user;
+    body["max_tokens"] = if client == Messages {
+        json!(9)
+    } else {
+        Value::Null
+    };
     for (name, value) in fields.as_object().unwrap() {
         body[name] = value.clone();
     }
@@ -213,19 +327,31 @@ fn what_the_field_map_refuses_is_not_encoded_either() {
     for (client, upstream, fields, param, is_neutral) in refusals() {
         let body = with(client, &fields);
         let error = dropped_fields(client, upstream, &body).unwrap_err();
-        assert_eq!((error.kind.status(), error.code, error.param.as_deref()), (400, "unsupported_value", Some(param)));
+        assert_eq!(
+            (error.kind.status(), error.code, error.param.as_deref()),
+            (400, "unsupported_value", Some(param))
+        );
         let inbound = neutral(client, body.to_string().as_bytes()).unwrap();
         let encoded = inbound.map(|inbound| encode::request(upstream, &inbound.request, &SETTINGS));
         assert_eq!(!matches!(encoded, Ok(Ok(_))), is_neutral, "{body}");
     }
     let n = json!({ "n": 2 });
-    assert_eq!(dropped_fields(Chat, Messages, &n).unwrap_err().param.as_deref(), Some("n"));
+    assert_eq!(
+        dropped_fields(Chat, Messages, &n)
+            .unwrap_err()
+            .param
+            .as_deref(),
+        Some("n")
+    );
 }
 
 /// Returns true if the upstream's protocol cannot represent a value of the request.
 fn is_unsupported(upstream: Protocol, request: &TextRequest) -> bool {
     let has_image = |turn: &Turn| match turn {
-        Turn::Tool(result) => result.content.iter().any(|part| matches!(part, UserPart::Image { .. })),
+        Turn::Tool(result) => result
+            .content
+            .iter()
+            .any(|part| matches!(part, UserPart::Image { .. })),
         _ => false,
     };
     match upstream {
@@ -268,7 +394,9 @@ proptest! {
 #[test]
 fn the_ledger_holds_each_fate() {
     let has = |matches: fn(Disposition) -> bool| {
-        rows().iter().any(|row| row.dispositions.iter().any(|(_, one)| matches(*one)))
+        rows()
+            .iter()
+            .any(|row| row.dispositions.iter().any(|(_, one)| matches(*one)))
     };
     assert!(
         has(|one| matches!(one, Disposition::Mapped(_)))

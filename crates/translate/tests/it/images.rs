@@ -1,7 +1,8 @@
 //! Tests of image requests and of the events of image answers.
 
 use engine::{
-    Background, ImageEdit, ImageEvent, ImageFormat, ImageRequest, ImageTraits, ImageUsage, Pixels, Quality, Size,
+    Background, ImageEdit, ImageEvent, ImageFormat, ImageRequest, ImageTraits, ImageUsage, Pixels,
+    Quality, Size,
 };
 use images::{Event, Generation, Grammar, Operation};
 use sluicegate_translate::inbound::{Pictures, image_request};
@@ -10,7 +11,10 @@ use wire::ApiError;
 use crate::NOW;
 
 fn request(body: &str) -> ImageRequest {
-    let generation = Generation::read(body.as_bytes()).unwrap().validate(&images::Rules::default()).unwrap();
+    let generation = Generation::read(body.as_bytes())
+        .unwrap()
+        .validate(&images::Rules::default())
+        .unwrap();
     image_request(&generation, "m", None)
 }
 
@@ -35,7 +39,13 @@ fn minimal() -> ImageRequest {
 fn what_is_absent_or_auto_is_left_to_the_engine() {
     assert_eq!(request(r#"{"prompt":"A boat"}"#), minimal());
     let auto = request(r#"{"prompt":"A boat","size":"auto","quality":"auto","background":"auto"}"#);
-    assert_eq!(auto, ImageRequest { size: Size::Auto, ..minimal() });
+    assert_eq!(
+        auto,
+        ImageRequest {
+            size: Size::Auto,
+            ..minimal()
+        }
+    );
 }
 
 #[test]
@@ -58,9 +68,15 @@ fn every_field_is_carried() {
     assert_eq!(full, expected);
     let plain = request(r#"{"prompt":"A boat","partial_images":3}"#);
     assert_eq!(plain.previews, 0, "previews need a stream");
-    let edit = ImageEdit { references: vec![b"a".as_slice().into()], mask: None };
+    let edit = ImageEdit {
+        references: vec![b"a".as_slice().into()],
+        mask: None,
+    };
     let generation = Generation::new("A boat".to_owned());
-    assert_eq!(image_request(&generation, "m", Some(edit.clone())).edit, Some(edit));
+    assert_eq!(
+        image_request(&generation, "m", Some(edit.clone())).edit,
+        Some(edit)
+    );
 }
 
 const TRAITS: ImageTraits = ImageTraits {
@@ -71,8 +87,15 @@ const TRAITS: ImageTraits = ImageTraits {
 };
 
 fn finished(input: u64) -> ImageEvent {
-    let usage = ImageUsage { input_text: input, input_image: 2 * input, output_image: 10 };
-    ImageEvent::Finished { picture: b"last"[..].into(), usage }
+    let usage = ImageUsage {
+        input_text: input,
+        input_image: 2 * input,
+        output_image: 10,
+    };
+    ImageEvent::Finished {
+        picture: b"last"[..].into(),
+        usage,
+    }
 }
 
 #[test]
@@ -81,13 +104,20 @@ fn what_an_engine_does_is_written_within_the_grammar() {
         let mut pictures = Pictures::new(operation, &TRAITS, 2, 5);
         let mut grammar = Grammar::new(operation, Some(2));
         let mut ids = Vec::new();
-        let steps = [ImageEvent::Preview(b"first"[..].into()), finished(3), finished(0)];
+        let steps = [
+            ImageEvent::Preview(b"first"[..].into()),
+            finished(3),
+            finished(0),
+        ];
         for step in steps {
             assert!(!pictures.is_complete());
             let event = pictures.event(&step, NOW).unwrap();
             grammar.push(&event).unwrap();
             if let Event::GenerationCompleted(last) | Event::EditCompleted(last) = event {
-                assert_eq!((last.size.as_str(), last.b64_json.as_str(), last.created_at), ("64x32", "bGFzdA==", NOW));
+                assert_eq!(
+                    (last.size.as_str(), last.b64_json.as_str(), last.created_at),
+                    ("64x32", "bGFzdA==", NOW)
+                );
                 let usage = last.usage.unwrap();
                 assert_eq!(usage.total_tokens, usage.input_tokens + usage.output_tokens);
                 ids.push(last.generation_id.unwrap());
@@ -104,7 +134,14 @@ fn a_failure_is_reported_once_and_ends_the_stream() {
     let mut pictures = Pictures::new(Operation::Edit, &TRAITS, 1, 5);
     let cause = ApiError::new(wire::ErrorKind::Internal, "upstream_error", "a secret");
     let failure = pictures.fail(&cause).unwrap();
-    assert!(failure.data().contains("server_error") && !failure.data().contains("secret"), "{}", failure.data());
-    assert_eq!((pictures.fail(&cause), pictures.event(&finished(1), NOW)), (None, None));
+    assert!(
+        failure.data().contains("server_error") && !failure.data().contains("secret"),
+        "{}",
+        failure.data()
+    );
+    assert_eq!(
+        (pictures.fail(&cause), pictures.event(&finished(1), NOW)),
+        (None, None)
+    );
     assert!(!pictures.is_complete());
 }

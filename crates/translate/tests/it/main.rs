@@ -1,4 +1,5 @@
-//! Checks the translations against their tables, and properties that hold for any output of a model.
+//! Checks the translations against their tables, and properties that hold for any output of a
+//! model.
 
 #![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
@@ -20,23 +21,35 @@ use sluicegate_translate::inbound::Stamp;
 
 /// The stamp of all answers.
 fn stamp() -> Stamp {
-    Stamp { bits: 7, created_at: NOW }
+    Stamp {
+        bits: 7,
+        created_at: NOW,
+    }
 }
 
 /// A minimal request in each protocol.
 fn responses_request() -> responses::ValidRequest {
     let body = br#"{"model":"m","input":[{"role":"user","content":"Hi."}],"tools":[{"type":"function","name":"f"}]}"#;
-    responses::Request::read(body).unwrap().validate(&responses::Rules::default()).unwrap()
+    responses::Request::read(body)
+        .unwrap()
+        .validate(&responses::Rules::default())
+        .unwrap()
 }
 
 fn chat_request() -> chat::ValidRequest {
     let body = br#"{"model":"m","messages":[{"role":"user","content":"Hi."}],"stream_options":{"include_usage":true}}"#;
-    chat::Request::read(body).unwrap().validate(&chat::Rules::default()).unwrap()
+    chat::Request::read(body)
+        .unwrap()
+        .validate(&chat::Rules::default())
+        .unwrap()
 }
 
 fn messages_request() -> messages::ValidRequest {
     let body = br#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi."}]}"#;
-    messages::Request::read(body).unwrap().validate(&messages::Rules::default()).unwrap()
+    messages::Request::read(body)
+        .unwrap()
+        .validate(&messages::Rules::default())
+        .unwrap()
 }
 
 const NOW: i64 = 1_789_000_000;

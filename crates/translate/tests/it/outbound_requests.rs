@@ -11,18 +11,26 @@ use crate::clients::{SETTINGS, neutral, read_chat, read_messages, read_responses
 
 /// Returns the neutral form of a valid client request.
 fn request(client: Protocol, body: &Value) -> TextRequest {
-    neutral(client, body.to_string().as_bytes()).unwrap().unwrap().request
+    neutral(client, body.to_string().as_bytes())
+        .unwrap()
+        .unwrap()
+        .request
 }
 
 fn encode_for(client: Protocol, upstream: Protocol, body: &Value) -> (Value, Vec<DroppedField>) {
     let result = encode::request(upstream, &request(client, body), &SETTINGS).unwrap();
-    (serde_json::from_slice(&result.body).unwrap(), result.dropped)
+    (
+        serde_json::from_slice(&result.body).unwrap(),
+        result.dropped,
+    )
 }
 
 #[track_caller]
 fn assert_refused(client: Protocol, upstream: Protocol, body: &Value, expected: &str) {
     match encode::request(upstream, &request(client, body), &SETTINGS) {
-        Err(EngineError::Unsupported { reason, .. }) => assert!(reason.contains(expected), "{reason}"),
+        Err(EngineError::Unsupported { reason, .. }) => {
+            assert!(reason.contains(expected), "{reason}");
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -48,38 +56,69 @@ fn assert_fixture(fixture: &str, client: Protocol, upstream: Protocol) {
     if upstream == Messages {
         // The type `custom` of a Messages tool is optional.
         let tools = encoded["tools"].as_array_mut().unwrap().iter_mut();
-        tools.for_each(|tool| assert_eq!(tool.as_object_mut().unwrap().shift_remove("type"), Some(json!("custom"))));
+        tools.for_each(|tool| {
+            assert_eq!(
+                tool.as_object_mut().unwrap().shift_remove("type"),
+                Some(json!("custom"))
+            );
+        });
     }
     assert_eq!((encoded, dropped), (fixture["output"].clone(), Vec::new()));
 }
 
 #[test]
 fn responses_to_chat() {
-    assert_fixture(include_str!("fixtures/translate-responses-to-chat.json"), Responses, Chat);
+    assert_fixture(
+        include_str!("fixtures/translate-responses-to-chat.json"),
+        Responses,
+        Chat,
+    );
 }
 
 #[test]
 fn responses_to_messages() {
-    assert_fixture(include_str!("fixtures/translate-responses-to-messages.json"), Responses, Messages);
+    assert_fixture(
+        include_str!("fixtures/translate-responses-to-messages.json"),
+        Responses,
+        Messages,
+    );
 }
 
 #[test]
 fn messages_to_chat() {
-    assert_fixture(include_str!("fixtures/translate-messages-to-chat.json"), Messages, Chat);
+    assert_fixture(
+        include_str!("fixtures/translate-messages-to-chat.json"),
+        Messages,
+        Chat,
+    );
 }
 
 #[test]
 fn a_stream_is_asked_for_with_its_usage() {
     let request = request(Chat, &chat(json!([{ "role": "user", "content": "Hi." }])));
     let streams = |upstream| {
-        let result = encode::request(upstream, &request, &Settings { stream: true, ..SETTINGS }).unwrap();
+        let result = encode::request(
+            upstream,
+            &request,
+            &Settings {
+                stream: true,
+                ..SETTINGS
+            },
+        )
+        .unwrap();
         serde_json::from_slice::<Value>(&result.body).unwrap()
     };
     let body = streams(Chat);
-    assert_eq!((&body["stream"], &body["stream_options"]), (&json!(true), &json!({ "include_usage": true })));
+    assert_eq!(
+        (&body["stream"], &body["stream_options"]),
+        (&json!(true), &json!({ "include_usage": true }))
+    );
     for upstream in [Responses, Messages] {
         let body = streams(upstream);
-        assert_eq!((&body["stream"], body.get("stream_options")), (&json!(true), None));
+        assert_eq!(
+            (&body["stream"], body.get("stream_options")),
+            (&json!(true), None)
+        );
     }
 }
 
@@ -92,9 +131,15 @@ fn ids_stay_together_when_they_are_replaced() {
         { "role": "tool", "tool_call_id": "odd id", "content": "4" },
     ]));
     let (encoded, _) = encode_for(Chat, Messages, &body);
-    let (call, result) = (&encoded["messages"][1]["content"][0], &encoded["messages"][2]["content"][0]);
+    let (call, result) = (
+        &encoded["messages"][1]["content"][0],
+        &encoded["messages"][2]["content"][0],
+    );
     assert_eq!(call["id"], result["tool_use_id"]);
-    assert_eq!((call["id"].as_str().unwrap().len(), &call["input"]), (37, &json!({})));
+    assert_eq!(
+        (call["id"].as_str().unwrap().len(), &call["input"]),
+        (37, &json!({}))
+    );
     let (encoded, _) = encode_for(Chat, Responses, &body);
     assert_eq!(encoded["input"][1]["call_id"], call["id"]);
     assert_eq!(encoded["input"][2]["call_id"], call["id"]);
@@ -118,19 +163,27 @@ fn neighbours_of_one_side_become_one_message() {
     ]);
     assert_eq!((&encoded["messages"], dropped.len()), (&expected, 0));
     let (encoded, _) = encode_for(Chat, Chat, &body);
-    assert_eq!(encoded["messages"][3], json!({ "role": "assistant", "content": "Three.\n\nFour." }));
+    assert_eq!(
+        encoded["messages"][3],
+        json!({ "role": "assistant", "content": "Three.\n\nFour." })
+    );
 }
 
 #[test]
 fn results_come_before_the_text_of_the_user() {
-    let call = json!({ "id": "c", "type": "function", "function": { "name": "f", "arguments": "{}" } });
+    let call =
+        json!({ "id": "c", "type": "function", "function": { "name": "f", "arguments": "{}" } });
     let body = chat(json!([
         { "role": "user", "content": "Hi." }, { "role": "assistant", "tool_calls": [call] },
         { "role": "user", "content": "Wait." }, { "role": "tool", "tool_call_id": "c", "content": "4" },
     ]));
     let (encoded, _) = encode_for(Chat, Messages, &body);
-    let kinds: Vec<_> =
-        encoded["messages"][2]["content"].as_array().unwrap().iter().map(|block| &block["type"]).collect();
+    let kinds: Vec<_> = encoded["messages"][2]["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|block| &block["type"])
+        .collect();
     assert_eq!(kinds, ["tool_result", "text"]);
 }
 
@@ -142,9 +195,15 @@ fn instructions_in_the_midst_keep_their_place_or_lose_it() {
         { "role": "developer", "content": "B." },
     ]));
     let (encoded, dropped) = encode_for(Chat, Messages, &body);
-    assert_eq!((&encoded["system"], dropped), (&json!("A.\n\nB."), vec![DroppedField::SystemPosition]));
+    assert_eq!(
+        (&encoded["system"], dropped),
+        (&json!("A.\n\nB."), vec![DroppedField::SystemPosition])
+    );
     let (encoded, dropped) = encode_for(Chat, Responses, &body);
-    assert_eq!((&encoded["instructions"], dropped), (&json!("A."), Vec::new()));
+    assert_eq!(
+        (&encoded["instructions"], dropped),
+        (&json!("A."), Vec::new())
+    );
     assert_eq!(
         encoded["input"][1],
         json!({ "type": "message", "role": "system", "content": [{ "type": "input_text", "text": "B." }] })
@@ -160,9 +219,18 @@ fn a_failed_result_is_marked_as_such() {
             { "type": "tool_result", "tool_use_id": "c", "content": "No.", "is_error": true },
         ] },
     ] });
-    assert_eq!(encode_for(Messages, Chat, &body).0["messages"][2]["content"], "[error] No.");
-    assert_eq!(encode_for(Messages, Responses, &body).0["input"][2]["output"], "[error] No.");
-    assert_eq!(encode_for(Messages, Messages, &body).0["messages"][2], body["messages"][2]);
+    assert_eq!(
+        encode_for(Messages, Chat, &body).0["messages"][2]["content"],
+        "[error] No."
+    );
+    assert_eq!(
+        encode_for(Messages, Responses, &body).0["input"][2]["output"],
+        "[error] No."
+    );
+    assert_eq!(
+        encode_for(Messages, Messages, &body).0["messages"][2],
+        body["messages"][2]
+    );
 }
 
 #[test]
@@ -176,16 +244,25 @@ fn thoughts_go_where_they_are_taken() {
         ]))
     };
     let (encoded, dropped) = encode_for(Chat, Chat, &thinks(true));
-    assert_eq!((&encoded["messages"][1]["reasoning_content"], dropped), (&json!("Hm."), Vec::new()));
+    assert_eq!(
+        (&encoded["messages"][1]["reasoning_content"], dropped),
+        (&json!("Hm."), Vec::new())
+    );
     let (encoded, dropped) = encode_for(Chat, Chat, &thinks(false));
-    assert_eq!((encoded["messages"][1].get("reasoning_content"), dropped), (None, vec![DroppedField::Reasoning]));
+    assert_eq!(
+        (encoded["messages"][1].get("reasoning_content"), dropped),
+        (None, vec![DroppedField::Reasoning])
+    );
     let (encoded, dropped) = encode_for(Chat, Messages, &thinks(true));
     assert_eq!(
         (&encoded["messages"][1]["content"][0]["type"], dropped),
         (&json!("text"), vec![DroppedField::Reasoning])
     );
     let (encoded, dropped) = encode_for(Chat, Responses, &thinks(false));
-    assert_eq!((&encoded["input"][1]["summary"][0]["text"], dropped), (&json!("Hm."), Vec::new()));
+    assert_eq!(
+        (&encoded["input"][1]["summary"][0]["text"], dropped),
+        (&json!("Hm."), Vec::new())
+    );
 }
 
 #[test]
@@ -198,16 +275,22 @@ fn reasoning_without_text_is_not_written_as_empty() {
     ] });
     let (encoded, _) = encode_for(Responses, Chat, &body);
     let turn = &encoded["messages"][1];
-    assert_eq!((&turn["tool_calls"][0]["id"], turn.get("reasoning_content")), (&json!("c"), None), "{encoded}");
+    assert_eq!(
+        (&turn["tool_calls"][0]["id"], turn.get("reasoning_content")),
+        (&json!("c"), None),
+        "{encoded}"
+    );
 }
 
 #[test]
 fn effort_and_budget_mean_each_other() {
     let effort = |effort: &str| {
-        let body =
-            json!({ "model": "m", "input": [{ "role": "user", "content": "Hi." }], "reasoning": { "effort": effort } });
+        let body = json!({ "model": "m", "input": [{ "role": "user", "content": "Hi." }], "reasoning": { "effort": effort } });
         let (encoded, _) = encode_for(Responses, Messages, &body);
-        (encoded["thinking"]["type"].clone(), encoded["output_config"]["effort"].clone())
+        (
+            encoded["thinking"]["type"].clone(),
+            encoded["output_config"]["effort"].clone(),
+        )
     };
     assert_eq!(effort("minimal"), (json!("adaptive"), json!("low")));
     assert_eq!(effort("xhigh"), (json!("adaptive"), json!("xhigh")));
@@ -215,8 +298,14 @@ fn effort_and_budget_mean_each_other() {
     let budget = |tokens: u64| {
         let body = json!({ "model": "m", "max_tokens": 9, "messages": [{ "role": "user", "content": "Hi." }],
             "thinking": { "type": "enabled", "budget_tokens": tokens, "display": "summarized" } });
-        let (chat, responses) = (encode_for(Messages, Chat, &body).0, encode_for(Messages, Responses, &body).0);
-        assert_eq!(responses["reasoning"], json!({ "effort": chat["reasoning_effort"], "summary": "auto" }));
+        let (chat, responses) = (
+            encode_for(Messages, Chat, &body).0,
+            encode_for(Messages, Responses, &body).0,
+        );
+        assert_eq!(
+            responses["reasoning"],
+            json!({ "effort": chat["reasoning_effort"], "summary": "auto" })
+        );
         chat["reasoning_effort"].clone()
     };
     assert_eq!([1024, 4096, 16384].map(budget), ["low", "medium", "high"]);
@@ -224,17 +313,34 @@ fn effort_and_budget_mean_each_other() {
 
 #[test]
 fn sampling_is_bent_or_left_out() {
-    let body =
-        json!({ "model": "m", "messages": [{ "role": "user", "content": "Hi." }], "temperature": 1.5, "top_p": 0.5 });
+    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "Hi." }], "temperature": 1.5, "top_p": 0.5 });
     let (encoded, dropped) = encode_for(Chat, Messages, &body);
     assert_eq!(
         (&encoded["temperature"], &encoded["top_p"], dropped),
         (&json!(1.0), &json!(0.5), vec![DroppedField::Temperature])
     );
-    let result = encode::request(Messages, &request(Chat, &body), &Settings { sampling: false, ..SETTINGS }).unwrap();
+    let result = encode::request(
+        Messages,
+        &request(Chat, &body),
+        &Settings {
+            sampling: false,
+            ..SETTINGS
+        },
+    )
+    .unwrap();
     let encoded: Value = serde_json::from_slice(&result.body).unwrap();
-    assert_eq!((encoded.get("temperature"), encoded.get("top_p"), &encoded["max_tokens"]), (None, None, &json!(4096)));
-    assert_eq!(result.dropped, [DroppedField::Temperature, DroppedField::TopP]);
+    assert_eq!(
+        (
+            encoded.get("temperature"),
+            encoded.get("top_p"),
+            &encoded["max_tokens"]
+        ),
+        (None, None, &json!(4096))
+    );
+    assert_eq!(
+        result.dropped,
+        [DroppedField::Temperature, DroppedField::TopP]
+    );
 }
 
 #[test]
@@ -244,15 +350,28 @@ fn documents_are_pdf_or_text_for_messages() {
             json!([{ "role": "user", "content": [{ "type": "file", "file": { "filename": "a", "file_data": url } }] }]),
         )
     };
-    let source = |url| encode_for(Chat, Messages, &file(url)).0["messages"][0]["content"][0]["source"].clone();
+    let source = |url| {
+        encode_for(Chat, Messages, &file(url)).0["messages"][0]["content"][0]["source"].clone()
+    };
     let text = json!({ "type": "text", "media_type": "text/plain", "data": "Hi." });
     assert_eq!(source("data:text/markdown;charset=utf-8;base64,SGku"), text);
-    assert_eq!(source("data:application/PDF;base64,JVBERg==")["media_type"], "application/pdf");
-    for odd in ["data:image/png;base64,JVBERg==", "data:text/plain;base64,/w=="] {
+    assert_eq!(
+        source("data:application/PDF;base64,JVBERg==")["media_type"],
+        "application/pdf"
+    );
+    for odd in [
+        "data:image/png;base64,JVBERg==",
+        "data:text/plain;base64,/w==",
+    ] {
         assert_refused(Chat, Messages, &file(odd), "send PDF or UTF-8 text");
     }
     for upstream in [Messages, Responses] {
-        assert_refused(Chat, upstream, &file("data:application/pdf;base64,=1"), "not base64");
+        assert_refused(
+            Chat,
+            upstream,
+            &file("data:application/pdf;base64,=1"),
+            "not base64",
+        );
     }
 }
 
@@ -264,15 +383,30 @@ fn what_cannot_be_left_out_is_refused() {
         chat(json!([user, { "role": "assistant", "tool_calls": [call] }]))
     };
     assert_refused(Chat, Messages, &calls("[1]"), "not a JSON object");
-    assert_refused(Chat, Messages, &calls(&format!("{{\"a\":{}1{}}}", "[".repeat(60), "]".repeat(60))), "deep");
+    assert_refused(
+        Chat,
+        Messages,
+        &calls(&format!("{{\"a\":{}1{}}}", "[".repeat(60), "]".repeat(60))),
+        "deep",
+    );
     assert_refused(
         Chat,
         Messages,
         &chat(json!([{ "role": "assistant", "content": "Hi." }, user])),
         "begin with the user",
     );
-    assert_refused(Chat, Messages, &chat(json!([{ "role": "user", "content": " " }])), "say something");
-    assert_refused(Chat, Messages, &chat(json!([{ "role": "system", "content": "Hi." }])), "nothing");
+    assert_refused(
+        Chat,
+        Messages,
+        &chat(json!([{ "role": "user", "content": " " }])),
+        "say something",
+    );
+    assert_refused(
+        Chat,
+        Messages,
+        &chat(json!([{ "role": "system", "content": "Hi." }])),
+        "nothing",
+    );
     assert_refused(
         Chat,
         Responses,
@@ -283,8 +417,7 @@ fn what_cannot_be_left_out_is_refused() {
         "tools": [{ "name": "f".repeat(65), "input_schema": {} }] });
     assert_refused(Messages, Chat, &long, "64");
     assert_refused(Messages, Responses, &long, "64");
-    let stops =
-        json!({ "model": "m", "max_tokens": 9, "messages": [user], "stop_sequences": ["a", "b", "c", "d", "e"] });
+    let stops = json!({ "model": "m", "max_tokens": 9, "messages": [user], "stop_sequences": ["a", "b", "c", "d", "e"] });
     assert_refused(Messages, Chat, &stops, "at most 4");
     let hosted = json!({ "model": "m", "max_tokens": 9, "messages": [user],
         "tools": [{ "type": "web_search_20250305", "name": "web_search" }],

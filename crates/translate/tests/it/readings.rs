@@ -57,18 +57,29 @@ fn call(id: &str, name: &str, arguments: &str) -> (String, String, String) {
 }
 
 fn used(input: u64, output: u64) -> Option<Usage> {
-    Some(Usage { input, output, ..Usage::default() })
+    Some(Usage {
+        input,
+        output,
+        ..Usage::default()
+    })
 }
 
 #[test]
 fn streams_of_text() {
-    for name in ["chat-stream-text.sse", "responses-stream-text.sse", "messages-stream-text.sse"] {
+    for name in [
+        "chat-stream-text.sse",
+        "responses-stream-text.sse",
+        "messages-stream-text.sse",
+    ] {
         let output = stream(name);
         assert!(!output.text.is_empty(), "{name}");
         assert_eq!(output.end.unwrap().0, Stop::End, "{name}");
     }
     assert_eq!(stream("chat-stream-text.sse").text, "Hello!");
-    assert_eq!(stream("chat-stream-usage.sse").end, Some((Stop::End, used(11, 5))));
+    assert_eq!(
+        stream("chat-stream-usage.sse").end,
+        Some((Stop::End, used(11, 5)))
+    );
 }
 
 #[test]
@@ -81,7 +92,12 @@ fn what_comes_of_a_call_that_has_ended_means_nothing() {
         json!({"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}}),
         json!({"index": 0, "function": {"arguments": ""}}),
     ] {
-        let output = chat(&[begin(0, "a", "f"), begin(1, "b", "g"), pieces(json!([late])), finish("tool_calls")]);
+        let output = chat(&[
+            begin(0, "a", "f"),
+            begin(1, "b", "g"),
+            pieces(json!([late])),
+            finish("tool_calls"),
+        ]);
         assert_eq!(output.calls, [a.clone(), b.clone()], "{late}");
     }
     let item = |id: &str, call: &str, name: &str, arguments: &str| json!({"type": "function_call", "id": id, "call_id": call, "name": name, "arguments": arguments});
@@ -105,32 +121,67 @@ fn what_comes_of_a_call_that_has_ended_means_nothing() {
 #[test]
 fn streams_of_thoughts() {
     let output = stream("chat-stream-reasoning.sse");
-    assert_eq!((output.reasoning.as_str(), output.text.as_str()), ("Compare digits.", "9.8 is larger."));
+    assert_eq!(
+        (output.reasoning.as_str(), output.text.as_str()),
+        ("Compare digits.", "9.8 is larger.")
+    );
     let output = stream("responses-stream-reasoning-summary.sse");
     assert_eq!(output.reasoning, "Compare digit by digit.\n\n9.80 > 9.11.");
-    assert_eq!(output.end, Some((Stop::End, Some(Usage { input: 21, output: 64, reasoning: 48, ..Usage::default() }))));
+    assert_eq!(
+        output.end,
+        Some((
+            Stop::End,
+            Some(Usage {
+                input: 21,
+                output: 64,
+                reasoning: 48,
+                ..Usage::default()
+            })
+        ))
+    );
     let output = stream("messages-stream-thinking.sse");
-    assert_eq!((output.reasoning.as_str(), output.signature.as_str()), ("Compare 9.80 with 9.11.", "c2lnbmF0dXJl"));
+    assert_eq!(
+        (output.reasoning.as_str(), output.signature.as_str()),
+        ("Compare 9.80 with 9.11.", "c2lnbmF0dXJl")
+    );
 }
 
 #[test]
 fn streams_of_calls() {
-    let cities =
-        [call("call_a", "get_weather", r#"{"city":"Oslo"}"#), call("call_b", "get_weather", r#"{"city":"Rome"}"#)];
+    let cities = [
+        call("call_a", "get_weather", r#"{"city":"Oslo"}"#),
+        call("call_b", "get_weather", r#"{"city":"Rome"}"#),
+    ];
     let output = stream("chat-stream-tool-calls.sse");
     assert_eq!(output.calls, cities);
     assert_eq!(output.end, Some((Stop::ToolCalls, used(48, 36))));
     let output = stream("messages-stream-tool-use.sse");
-    let arguments: Vec<_> = output.calls.iter().map(|(_, _, arguments)| arguments.as_str()).collect();
+    let arguments: Vec<_> = output
+        .calls
+        .iter()
+        .map(|(_, _, arguments)| arguments.as_str())
+        .collect();
     assert_eq!(arguments, [r#"{"city": "Oslo"}"#, r#"{"city":"Rome"}"#]);
     assert_eq!(output.end.unwrap().0, Stop::ToolCalls);
-    assert_eq!(stream("responses-stream-parallel-function-calls.sse").calls.len(), 2);
-    assert_eq!(stream("responses-stream-empty-arguments.sse").calls, [call("call_p", "ping", "{}")]);
+    assert_eq!(
+        stream("responses-stream-parallel-function-calls.sse")
+            .calls
+            .len(),
+        2
+    );
+    assert_eq!(
+        stream("responses-stream-empty-arguments.sse").calls,
+        [call("call_p", "ping", "{}")]
+    );
 }
 
 #[test]
 fn streams_that_were_cut_or_refused() {
-    for name in ["chat-stream-length.sse", "responses-stream-incomplete.sse", "messages-stream-max-tokens.sse"] {
+    for name in [
+        "chat-stream-length.sse",
+        "responses-stream-incomplete.sse",
+        "messages-stream-max-tokens.sse",
+    ] {
         assert_eq!(stream(name).end.unwrap().0, Stop::MaxTokens, "{name}");
     }
     let output = stream("responses-stream-refusal.sse");
@@ -139,38 +190,91 @@ fn streams_that_were_cut_or_refused() {
 
 #[test]
 fn streams_that_fail() {
-    let fails = |name: &str| parse_stream(protocol(name), &data(&fixture(name))).1.unwrap_err();
+    let fails = |name: &str| {
+        parse_stream(protocol(name), &data(&fixture(name)))
+            .1
+            .unwrap_err()
+    };
     let streams = ["chat-stream-error.sse", "responses-stream-failed-mid.sse"];
-    let error_events = ["responses-upstream-error-event-flat.sse", "responses-upstream-error-event-nested.sse"];
+    let error_events = [
+        "responses-upstream-error-event-flat.sse",
+        "responses-upstream-error-event-nested.sse",
+    ];
     for name in streams.into_iter().chain(error_events) {
-        assert!(matches!(fails(name), EngineError::Upstream(text) if text.contains("server_error")), "{name}");
+        assert!(
+            matches!(fails(name), EngineError::Upstream(text) if text.contains("server_error")),
+            "{name}"
+        );
     }
-    assert!(matches!(fails("messages-stream-error.sse"), EngineError::Overloaded { .. }));
-    assert!(matches!(fails("responses-stream-concurrency-limit.sse"), EngineError::RateLimited { .. }));
-    assert!(matches!(fails("responses-stream-truncated-invalid.sse"), EngineError::Truncated(_)));
+    assert!(matches!(
+        fails("messages-stream-error.sse"),
+        EngineError::Overloaded { .. }
+    ));
+    assert!(matches!(
+        fails("responses-stream-concurrency-limit.sse"),
+        EngineError::RateLimited { .. }
+    ));
+    assert!(matches!(
+        fails("responses-stream-truncated-invalid.sse"),
+        EngineError::Truncated(_)
+    ));
 }
 
 #[test]
 fn complete_replies_equal_their_streams() {
     for (reply, event) in [
         ("chat-response-text.json", "chat-stream-text.sse"),
-        ("messages-response-tool-use.json", "messages-stream-tool-use.sse"),
-        ("responses-response-refusal.json", "responses-stream-refusal.sse"),
+        (
+            "messages-response-tool-use.json",
+            "messages-stream-tool-use.sse",
+        ),
+        (
+            "responses-response-refusal.json",
+            "responses-stream-refusal.sse",
+        ),
     ] {
         let (reply, stream) = (complete_reply(reply), stream(event));
         assert_eq!(reply.end.unwrap().0, stream.end.unwrap().0, "{event}");
-        assert_eq!(reply.refusal.is_empty(), stream.refusal.is_empty(), "{event}");
+        assert_eq!(
+            reply.refusal.is_empty(),
+            stream.refusal.is_empty(),
+            "{event}"
+        );
         assert_eq!(reply.calls.is_empty(), stream.calls.is_empty(), "{event}");
     }
-    assert_eq!(complete_reply("chat-response-length.json").end.unwrap().0, Stop::MaxTokens);
-    assert_eq!(complete_reply("responses-response-incomplete.json").end.unwrap().0, Stop::MaxTokens);
+    assert_eq!(
+        complete_reply("chat-response-length.json").end.unwrap().0,
+        Stop::MaxTokens
+    );
+    assert_eq!(
+        complete_reply("responses-response-incomplete.json")
+            .end
+            .unwrap()
+            .0,
+        Stop::MaxTokens
+    );
     assert!(
         matches!(complete_reply("messages-response-stop-sequence.json").end, Some((Stop::StopText(text), _)) if !text.is_empty())
     );
-    assert!(!complete_reply("messages-response-thinking.json").signature.is_empty());
-    assert_eq!(complete_reply("responses-response-parallel-function-calls.json").calls.len(), 2);
-    let failed = reply(Protocol::Responses, &fixture("responses-response-failed.json"));
-    assert!(matches!(failed, Err(EngineError::Upstream(_))), "{failed:?}");
+    assert!(
+        !complete_reply("messages-response-thinking.json")
+            .signature
+            .is_empty()
+    );
+    assert_eq!(
+        complete_reply("responses-response-parallel-function-calls.json")
+            .calls
+            .len(),
+        2
+    );
+    let failed = reply(
+        Protocol::Responses,
+        &fixture("responses-response-failed.json"),
+    );
+    assert!(
+        matches!(failed, Err(EngineError::Upstream(_))),
+        "{failed:?}"
+    );
 }
 
 #[test]
@@ -190,32 +294,59 @@ fn the_table_of_ends() {
             "paused turn (upstream only)" => (Stop::End, Stop::Paused, Stop::End),
             _ => continue,
         };
-        assert_eq!(end(chat(&[delta(json!({"content": "a"})), finish(row["chat"].as_str().unwrap())])), chat_end);
+        assert_eq!(
+            end(chat(&[
+                delta(json!({"content": "a"})),
+                finish(row["chat"].as_str().unwrap())
+            ])),
+            chat_end
+        );
         let message = [
             json!({"type": "message_delta", "delta": {"stop_reason": row["messages"], "stop_sequence": "x"}}),
             json!({"type": "message_stop"}),
         ];
-        assert_eq!(end(parse_events(Protocol::Messages, &message)), messages_end);
-        let output = json!([{"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}]);
+        assert_eq!(
+            end(parse_events(Protocol::Messages, &message)),
+            messages_end
+        );
+        let output =
+            json!([{"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}]);
         let (status, reason) = (&row["responses"]["status"], &row["responses"]["reason"]);
         let response = json!({"status": status, "output": if called { output } else { json!([]) },
             "incomplete_details": if reason.is_null() { Value::Null } else { json!({ "reason": reason }) }});
-        let terminal = json!({"type": format!("response.{}", status.as_str().unwrap()), "response": response});
-        assert_eq!(end(parse_events(Protocol::Responses, &[terminal])), responses_end);
+        let terminal =
+            json!({"type": format!("response.{}", status.as_str().unwrap()), "response": response});
+        assert_eq!(
+            end(parse_events(Protocol::Responses, &[terminal])),
+            responses_end
+        );
     }
 }
 
 #[test]
 fn the_table_of_usage() {
     let table: Value = serde_json::from_slice(&fixture("translate-usage.json")).unwrap();
-    let all = Usage { input: 100, cache_read: 40, cache_write: 10, output: 30, reasoning: 12 };
+    let all = Usage {
+        input: 100,
+        cache_read: 40,
+        cache_write: 10,
+        output: 30,
+        reasoning: 12,
+    };
     let usage = |output: ModelOutput| output.end.unwrap().1.unwrap();
     let terminal = json!({"type": "response.completed", "response": {"usage": table["responses"]}});
     assert_eq!(usage(parse_events(Protocol::Responses, &[terminal])), all);
     let mut counts = table["chat"].clone();
     let more = table["chat_upstream_may_also_have"].as_object().unwrap();
-    more.iter().for_each(|(name, details)| counts[name] = details.clone());
-    assert_eq!(usage(chat(&[finish("stop"), json!({ "usage": counts })])), Usage { cache_write: 0, ..all });
+    more.iter()
+        .for_each(|(name, details)| counts[name] = details.clone());
+    assert_eq!(
+        usage(chat(&[finish("stop"), json!({ "usage": counts })])),
+        Usage {
+            cache_write: 0,
+            ..all
+        }
+    );
     let mut counts = table["messages"].clone();
     counts["output_tokens_details"] = json!({"thinking_tokens": 12});
     let message = [
@@ -235,19 +366,36 @@ fn counts_of_the_end_correct_those_of_the_beginning() {
             json!({"type": "message_stop"}),
         ],
     );
-    assert_eq!(output.end, Some((Stop::End, Some(Usage { input: 9, cache_read: 2, output: 9, ..Usage::default() }))));
+    assert_eq!(
+        output.end,
+        Some((
+            Stop::End,
+            Some(Usage {
+                input: 9,
+                cache_read: 2,
+                output: 9,
+                ..Usage::default()
+            })
+        ))
+    );
 }
 
 #[test]
 fn chat_servers_deviate() {
     let output = stream("chat-upstream-deviations.sse");
-    assert_eq!((output.reasoning.as_str(), output.text.as_str()), ("Compare digits.", "9.8 is larger."));
+    assert_eq!(
+        (output.reasoning.as_str(), output.text.as_str()),
+        ("Compare digits.", "9.8 is larger.")
+    );
     assert_eq!(output.end, Some((Stop::End, used(20, 31))));
 }
 
 #[test]
 fn reasoning_under_both_names_is_emitted_once() {
-    let output = chat(&[delta(json!({"reasoning_content": "a", "reasoning": "a", "content": null})), finish("stop")]);
+    let output = chat(&[
+        delta(json!({"reasoning_content": "a", "reasoning": "a", "content": null})),
+        finish("stop"),
+    ]);
     assert_eq!(output.reasoning, "a");
     assert_eq!(output.text, "");
 }
@@ -261,10 +409,16 @@ fn usage_counts_wherever_it_comes() {
     };
     let before = chat(&[with(delta(json!({"content": "a"})), 1), finish("stop")]);
     assert_eq!(before.end, Some((Stop::End, used(1, 1))));
-    let every =
-        chat(&[with(delta(json!({"content": "a"})), 1), with(finish("stop"), 2), with(json!({"choices": []}), 3)]);
+    let every = chat(&[
+        with(delta(json!({"content": "a"})), 1),
+        with(finish("stop"), 2),
+        with(json!({"choices": []}), 3),
+    ]);
     assert_eq!(every.end, Some((Stop::End, used(3, 1))));
-    let null_behind = chat(&[with(finish("stop"), 2), json!({"choices": [], "usage": null})]);
+    let null_behind = chat(&[
+        with(finish("stop"), 2),
+        json!({"choices": [], "usage": null}),
+    ]);
     assert_eq!(null_behind.end, Some((Stop::End, used(2, 1))));
 }
 
@@ -276,22 +430,36 @@ fn calls_without_an_index() {
         pieces(json!([{"id": "b", "function": {"name": "g", "arguments": "{}"}}])),
         finish("tool_calls"),
     ]);
-    assert_eq!(by_id.calls, [call("a", "f", "{\"x\":1}"), call("b", "g", "{}")]);
+    assert_eq!(
+        by_id.calls,
+        [call("a", "f", "{\"x\":1}"), call("b", "g", "{}")]
+    );
     let by_order = chat(&[
         pieces(json!([{"function": {"name": "f", "arguments": ""}}])),
         pieces(json!([{"function": {"arguments": "{}"}}])),
         pieces(json!([{"function": {"name": "g", "arguments": {"y": [1, 2.50]}}}])),
         finish("stop"),
     ]);
-    let calls: Vec<_> = by_order.calls.iter().map(|(_, name, arguments)| (name.as_str(), arguments.as_str())).collect();
+    let calls: Vec<_> = by_order
+        .calls
+        .iter()
+        .map(|(_, name, arguments)| (name.as_str(), arguments.as_str()))
+        .collect();
     assert_eq!(calls, [("f", "{}"), ("g", "{\"y\":[1,2.5]}")]);
     assert_eq!(by_order.end.unwrap().0, Stop::ToolCalls);
     let by_position = chat(&[
-        pieces(json!([{"id": "a", "function": {"name": "f"}}, {"id": "b", "function": {"name": "g"}}])),
-        pieces(json!([{"function": {"arguments": "{\"x\":1}"}}, {"function": {"arguments": "{\"x\":2}"}}])),
+        pieces(
+            json!([{"id": "a", "function": {"name": "f"}}, {"id": "b", "function": {"name": "g"}}]),
+        ),
+        pieces(
+            json!([{"function": {"arguments": "{\"x\":1}"}}, {"function": {"arguments": "{\"x\":2}"}}]),
+        ),
         finish("tool_calls"),
     ]);
-    assert_eq!(by_position.calls, [call("a", "f", "{\"x\":1}"), call("b", "g", "{\"x\":2}")]);
+    assert_eq!(
+        by_position.calls,
+        [call("a", "f", "{\"x\":1}"), call("b", "g", "{\"x\":2}")]
+    );
 }
 
 #[test]
@@ -299,7 +467,11 @@ fn ids_that_are_made_up_are_another_for_each_call_of_each_answer() {
     let ids = |answer: &str| {
         let mut calls = pieces(json!([{"function": {"name": "f"}}, {"function": {"name": "g"}}]));
         calls["id"] = json!(answer);
-        chat(&[calls, finish("stop")]).calls.into_iter().map(|(id, ..)| id).collect::<Vec<_>>()
+        chat(&[calls, finish("stop")])
+            .calls
+            .into_iter()
+            .map(|(id, ..)| id)
+            .collect::<Vec<_>>()
     };
     assert_eq!(ids("one"), ids("one"));
     let mut all = [ids("one"), ids("two")].concat();
@@ -325,11 +497,20 @@ fn interleaved_calls_are_emitted_one_by_one_in_the_order_of_their_index() {
         pieces(json!([{"index": 2, "id": "c", "function": {"name": "h", "arguments": "{\"z\":"}}])),
         pieces(json!([{"index": 1, "id": "b", "function": {"name": "g", "arguments": "{\"y\":"}}])),
         delta(json!({"content": "Wait."})),
-        pieces(json!([{"index": 2, "function": {"arguments": "3}"}}, {"index": 0, "function": {"arguments": "1}"}}])),
+        pieces(
+            json!([{"index": 2, "function": {"arguments": "3}"}}, {"index": 0, "function": {"arguments": "1}"}}]),
+        ),
         pieces(json!([{"index": 1, "function": {"arguments": "2}"}}])),
         finish("tool_calls"),
     ]);
-    assert_eq!(output.calls, [call("a", "f", "{\"x\":1}"), call("b", "g", "{\"y\":2}"), call("c", "h", "{\"z\":3}")]);
+    assert_eq!(
+        output.calls,
+        [
+            call("a", "f", "{\"x\":1}"),
+            call("b", "g", "{\"y\":2}"),
+            call("c", "h", "{\"z\":3}")
+        ]
+    );
     assert_eq!(output.text, "Wait.");
 }
 
@@ -338,19 +519,35 @@ fn a_call_is_emitted_at_once_when_the_one_before_is_complete() {
     let (mut reader, mut out) = (Reader::new(Protocol::Chat), Vec::new());
     let mut emitted = |event: Value| {
         out.clear();
-        reader.event(event.to_string().as_bytes(), &mut out).unwrap();
+        reader
+            .event(event.to_string().as_bytes(), &mut out)
+            .unwrap();
         out.len()
     };
-    assert_eq!(emitted(pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}]))), 2);
-    assert_eq!(emitted(pieces(json!([{"index": 1, "id": "b", "function": {"name": "g", "arguments": "{"}}]))), 2);
+    assert_eq!(
+        emitted(pieces(
+            json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}])
+        )),
+        2
+    );
+    assert_eq!(
+        emitted(pieces(
+            json!([{"index": 1, "id": "b", "function": {"name": "g", "arguments": "{"}}])
+        )),
+        2
+    );
     assert_eq!(emitted(delta(json!({"content": "held back"}))), 0);
     assert_eq!(emitted(finish("tool_calls")), 1);
 }
 
 #[test]
 fn a_call_without_arguments_has_an_empty_object_unless_it_was_cut() {
-    let started = pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}}]));
-    assert_eq!(chat(&[started.clone(), finish("tool_calls")]).calls, [call("a", "f", "{}")]);
+    let started =
+        pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}}]));
+    assert_eq!(
+        chat(&[started.clone(), finish("tool_calls")]).calls,
+        [call("a", "f", "{}")]
+    );
     let output = chat(&[started, finish("length")]);
     assert_eq!(output.calls, [call("a", "f", "")]);
     assert_eq!(output.end, Some((Stop::MaxTokens, None)));
@@ -358,15 +555,22 @@ fn a_call_without_arguments_has_an_empty_object_unless_it_was_cut() {
 
 #[test]
 fn choices_after_the_first_are_ignored() {
-    let other = json!({"choices": [{"index": 1, "delta": {"content": "b"}, "finish_reason": "length"}]});
+    let other =
+        json!({"choices": [{"index": 1, "delta": {"content": "b"}, "finish_reason": "length"}]});
     let output = chat(&[other, delta(json!({"content": "a"})), finish("stop")]);
-    assert_eq!((output.text.as_str(), output.end), ("a", Some((Stop::End, None))));
+    assert_eq!(
+        (output.text.as_str(), output.end),
+        ("a", Some((Stop::End, None)))
+    );
 }
 
 #[test]
 fn a_completion_as_a_stream_of_one_event() {
     let body: Value = serde_json::from_slice(&fixture("chat-response-tool-calls.json")).unwrap();
-    assert_eq!(chat(&[body]), complete_reply("chat-response-tool-calls.json"));
+    assert_eq!(
+        chat(&[body]),
+        complete_reply("chat-response-tool-calls.json")
+    );
 }
 
 #[test]
@@ -374,16 +578,29 @@ fn responses_that_come_whole() {
     let item = json!({"type": "message", "id": "m", "content": [{"type": "output_text", "text": "Hello."}]});
     let completed = json!({"type": "response.completed", "response": {}});
     let done = json!({"type": "response.output_item.done", "output_index": 0, "item": item});
-    assert_eq!(parse_events(Protocol::Responses, &[done.clone(), completed.clone()]).text, "Hello.");
+    assert_eq!(
+        parse_events(Protocol::Responses, &[done.clone(), completed.clone()]).text,
+        "Hello."
+    );
     let piece = json!({"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Hel"});
     let text = json!({"type": "response.output_text.done", "output_index": 0, "content_index": 0, "text": "Hello."});
     assert_eq!(
-        parse_events(Protocol::Responses, &[piece.clone(), text, done.clone(), completed.clone()]).text,
+        parse_events(
+            Protocol::Responses,
+            &[piece.clone(), text, done.clone(), completed.clone()]
+        )
+        .text,
         "Hello."
     );
-    assert_eq!(parse_events(Protocol::Responses, &[piece, done, completed]).text, "Hello.");
+    assert_eq!(
+        parse_events(Protocol::Responses, &[piece, done, completed]).text,
+        "Hello."
+    );
     let terminal = json!({"type": "response.completed", "response": {"output": [item]}});
-    assert_eq!(parse_events(Protocol::Responses, &[terminal]).text, "Hello.");
+    assert_eq!(
+        parse_events(Protocol::Responses, &[terminal]).text,
+        "Hello."
+    );
 }
 
 #[test]
@@ -403,7 +620,10 @@ fn responses_without_places() {
             json!({"type": "response.completed", "response": {"output": [{"type": "message", "content": []}]}}),
         ],
     );
-    assert_eq!((output.reasoning.as_str(), output.text.as_str()), ("Hm. So.", "Done."));
+    assert_eq!(
+        (output.reasoning.as_str(), output.text.as_str()),
+        ("Hm. So.", "Done.")
+    );
     assert_eq!(output.calls, [call("c", "f", "{\"a\":1}")]);
     assert_eq!(output.end, Some((Stop::ToolCalls, None)));
 }
@@ -423,23 +643,48 @@ fn items_that_are_all_numbered_zero() {
             json!({"type": "response.completed", "response": {}}),
         ],
     );
-    assert_eq!(output.calls, [call("a", "f", "{}"), call("b", "f", "{\"x\":1}")]);
+    assert_eq!(
+        output.calls,
+        [call("a", "f", "{}"), call("b", "f", "{\"x\":1}")]
+    );
     let block = |id: &str| json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": id, "name": "f", "input": {}}});
     let piece = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"x\":1}"}});
     let stop = json!({"type": "content_block_stop", "index": 0});
     let reason = json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}});
     let end = json!({"type": "message_stop"});
-    let output = parse_events(Protocol::Messages, &[block("a"), stop.clone(), block("b"), piece, stop, reason, end]);
-    assert_eq!(output.calls, [call("a", "f", "{}"), call("b", "f", "{\"x\":1}")]);
+    let output = parse_events(
+        Protocol::Messages,
+        &[
+            block("a"),
+            stop.clone(),
+            block("b"),
+            piece,
+            stop,
+            reason,
+            end,
+        ],
+    );
+    assert_eq!(
+        output.calls,
+        [call("a", "f", "{}"), call("b", "f", "{\"x\":1}")]
+    );
 }
 
 /// A complete reply states its type and that it is finished.
 #[test]
 fn s16_a_reply_that_does_not_say_that_it_is_whole_is_none() {
     for (protocol, name, member) in [
-        (Protocol::Responses, "responses-response-text.json", "status"),
+        (
+            Protocol::Responses,
+            "responses-response-text.json",
+            "status",
+        ),
         (Protocol::Messages, "messages-response-text.json", "type"),
-        (Protocol::Messages, "messages-response-text.json", "stop_reason"),
+        (
+            Protocol::Messages,
+            "messages-response-text.json",
+            "stop_reason",
+        ),
     ] {
         let complete: Value = serde_json::from_slice(&fixture(name)).unwrap();
         assert!(reply(protocol, complete.to_string().as_bytes()).is_ok());
@@ -463,13 +708,32 @@ fn s16_a_reply_that_does_not_say_that_it_is_whole_is_none() {
 #[test]
 fn the_type_of_the_last_event_decides() {
     let end = |kind: &str, response: Value| {
-        parse_events(Protocol::Responses, &[json!({"type": kind, "response": response})]).end.unwrap().0
+        parse_events(
+            Protocol::Responses,
+            &[json!({"type": kind, "response": response})],
+        )
+        .end
+        .unwrap()
+        .0
     };
     assert_eq!(end("response.incomplete", json!({})), Stop::MaxTokens);
-    assert_eq!(end("response.incomplete", json!({"status": "in_progress"})), Stop::MaxTokens);
-    assert_eq!(end("response.completed", json!({"status": null})), Stop::End);
-    for response in [json!({"status": "failed"}), json!({"status": "cancelled"}), json!({"error": {"code": "x"}})] {
-        let failed = failed(Protocol::Responses, &[json!({"type": "response.completed", "response": response})]);
+    assert_eq!(
+        end("response.incomplete", json!({"status": "in_progress"})),
+        Stop::MaxTokens
+    );
+    assert_eq!(
+        end("response.completed", json!({"status": null})),
+        Stop::End
+    );
+    for response in [
+        json!({"status": "failed"}),
+        json!({"status": "cancelled"}),
+        json!({"error": {"code": "x"}}),
+    ] {
+        let failed = failed(
+            Protocol::Responses,
+            &[json!({"type": "response.completed", "response": response})],
+        );
         assert!(matches!(failed, EngineError::Upstream(_)), "{failed:?}");
     }
 }
@@ -479,7 +743,10 @@ fn the_type_of_the_last_event_decides() {
 fn an_end_without_a_reason_is_none() {
     for reason in [json!({"stop_reason": null}), json!({})] {
         let delta = json!({"type": "message_delta", "delta": reason});
-        let failed = failed(Protocol::Messages, &[delta, json!({"type": "message_stop"})]);
+        let failed = failed(
+            Protocol::Messages,
+            &[delta, json!({"type": "message_stop"})],
+        );
         assert!(matches!(failed, EngineError::Truncated(_)), "{failed:?}");
     }
 }
@@ -508,52 +775,98 @@ fn the_input_of_a_tool_may_come_with_its_block() {
 fn numbers_of_a_tool_input_are_kept_as_written() {
     let body = br#"{"type":"message","content":[{"type":"tool_use","id":"t","name":"f","input":{"n":12345678901234567890123,"x":1.50}}],"stop_reason":"tool_use"}"#;
     let output = ModelOutput::of(&reply(Protocol::Messages, body).unwrap());
-    assert_eq!(output.calls, [call("t", "f", r#"{"n":12345678901234567890123,"x":1.50}"#)]);
+    assert_eq!(
+        output.calls,
+        [call("t", "f", r#"{"n":12345678901234567890123,"x":1.50}"#)]
+    );
 }
 
 #[test]
 fn the_last_event_of_a_response_adds_what_its_stream_lacked() {
     let message = |id: &str, text: &str| {
-        let content = if text.is_empty() { json!([]) } else { json!([{"type": "output_text", "text": text}]) };
+        let content = if text.is_empty() {
+            json!([])
+        } else {
+            json!([{"type": "output_text", "text": text}])
+        };
         json!({"type": "message", "id": id, "content": content})
     };
-    let reasoning = json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]});
+    let reasoning =
+        json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]});
     let called = json!({"type": "function_call", "id": "y", "call_id": "a", "name": "f", "arguments": "{\"x\":1}"});
     let added = |item: &Value| json!({"type": "response.output_item.added", "output_index": 0, "item": item});
     let delta = json!({"type": "response.output_text.delta", "output_index": 0, "delta": "Hel"});
-    let completed = |output: Value| json!({"type": "response.completed", "response": {"output": output}});
+    let completed =
+        |output: Value| json!({"type": "response.completed", "response": {"output": output}});
     let calls = [call("a", "f", "{\"x\":1}")];
     for (before, output) in [
-        (vec![added(&message("m", ""))], json!([message("m", "Hello"), called])),
-        (vec![added(&message("m", "")), delta.clone()], json!([message("m", "Hello"), called])),
-        // The id differs, not all items are in the stream, or the call has the index of another item.
-        (vec![added(&message("m", "")), delta.clone()], json!([reasoning, message("n", "Hello"), called])),
-        (vec![delta.clone()], json!([reasoning, message("n", "Hello"), called])),
-        (vec![added(&message("m", "")), delta, added(&called)], json!([message("n", "Hello"), called])),
+        (
+            vec![added(&message("m", ""))],
+            json!([message("m", "Hello"), called]),
+        ),
+        (
+            vec![added(&message("m", "")), delta.clone()],
+            json!([message("m", "Hello"), called]),
+        ),
+        // The id differs, not all items are in the stream, or the call has the index of another
+        // item.
+        (
+            vec![added(&message("m", "")), delta.clone()],
+            json!([reasoning, message("n", "Hello"), called]),
+        ),
+        (
+            vec![delta.clone()],
+            json!([reasoning, message("n", "Hello"), called]),
+        ),
+        (
+            vec![added(&message("m", "")), delta, added(&called)],
+            json!([message("n", "Hello"), called]),
+        ),
     ] {
         let events: Vec<_> = before.into_iter().chain([completed(output)]).collect();
         let output = parse_events(Protocol::Responses, &events);
-        assert_eq!((output.text.as_str(), output.calls.as_slice()), ("Hello", &calls[..]), "{events:?}");
+        assert_eq!(
+            (output.text.as_str(), output.calls.as_slice()),
+            ("Hello", &calls[..]),
+            "{events:?}"
+        );
     }
 }
 
 #[test]
 fn done_means_nothing_to_others_than_chat() {
-    let events = [r#"{"type":"response.completed","response":{}}"#, "[DONE]", "{"];
-    assert_eq!(parse_ok(Protocol::Responses, &events).end, Some((Stop::End, None)));
+    let events = [
+        r#"{"type":"response.completed","response":{}}"#,
+        "[DONE]",
+        "{",
+    ];
+    assert_eq!(
+        parse_ok(Protocol::Responses, &events).end,
+        Some((Stop::End, None))
+    );
     let reason = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#;
     let events = ["[DONE]", "", " ", reason, r#"{"type":"message_stop"}"#];
-    assert_eq!(parse_ok(Protocol::Messages, &events).end, Some((Stop::End, None)));
+    assert_eq!(
+        parse_ok(Protocol::Messages, &events).end,
+        Some((Stop::End, None))
+    );
 }
 
 #[test]
 fn the_first_end_counts() {
-    let mut events =
-        vec![delta(json!({"content": "a"})), finish("stop"), delta(json!({"content": "b"})), finish("length")];
+    let mut events = vec![
+        delta(json!({"content": "a"})),
+        finish("stop"),
+        delta(json!({"content": "b"})),
+        finish("length"),
+    ];
     assert_eq!(chat(&events).text, "a");
     events.push(json!({"error": {"message": "late"}}));
-    let data: Vec<_> =
-        events[..2].iter().map(Value::to_string).chain(["[DONE]".to_owned(), events[4].to_string()]).collect();
+    let data: Vec<_> = events[..2]
+        .iter()
+        .map(Value::to_string)
+        .chain(["[DONE]".to_owned(), events[4].to_string()])
+        .collect();
     assert_eq!(parse_ok(Protocol::Chat, &data).end, Some((Stop::End, None)));
 }
 
@@ -562,10 +875,8 @@ fn the_first_end_counts() {
 fn s07_what_comes_after_the_end_of_a_message_is_left_out() {
     let text = json!({"type": "text", "text": ""});
     let tool = json!({"type": "tool_use", "id": "t", "name": "f", "input": {}});
-    let begin =
-        |index: u32, block: &Value| json!({"type": "content_block_start", "index": index, "content_block": block});
-    let piece =
-        |text: &str| json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}});
+    let begin = |index: u32, block: &Value| json!({"type": "content_block_start", "index": index, "content_block": block});
+    let piece = |text: &str| json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}});
     let output = parse_events(
         Protocol::Messages,
         &[
@@ -579,7 +890,14 @@ fn s07_what_comes_after_the_end_of_a_message_is_left_out() {
             json!({"type": "message_stop"}),
         ],
     );
-    assert_eq!((output.text.as_str(), output.calls.len(), output.end.unwrap().0), ("Hi.", 0, Stop::End));
+    assert_eq!(
+        (
+            output.text.as_str(),
+            output.calls.len(),
+            output.end.unwrap().0
+        ),
+        ("Hi.", 0, Stop::End)
+    );
 }
 
 #[test]
@@ -590,33 +908,66 @@ fn what_is_no_event_is_a_failure() {
         (Protocol::Chat, "\"text\""),
         (Protocol::Chat, "{}"),
         (Protocol::Chat, r#"{"choices":{}}"#),
-        (Protocol::Chat, r#"{"choices":[{"index":2147483648,"delta":{}}]}"#),
-        (Protocol::Chat, r#"{"choices":[{"delta":{"tool_calls":[{"index":128,"id":"a"}]}}]}"#),
+        (
+            Protocol::Chat,
+            r#"{"choices":[{"index":2147483648,"delta":{}}]}"#,
+        ),
+        (
+            Protocol::Chat,
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":128,"id":"a"}]}}]}"#,
+        ),
         (Protocol::Chat, r#"{"choices":[{"delta":{"content":5}}]}"#),
         (Protocol::Responses, "{}"),
         (Protocol::Responses, r#"{"type":5}"#),
-        (Protocol::Responses, r#"{"type":"response.output_text.delta","output_index":0}"#),
-        (Protocol::Responses, r#"{"type":"response.output_text.delta","output_index":128,"delta":"a"}"#),
-        (Protocol::Responses, r#"{"type":"response.output_item.done"}"#),
-        (Protocol::Responses, r#"{"type":"response.output_item.added","item":{"type":"function_call","name":"f"}}"#),
+        (
+            Protocol::Responses,
+            r#"{"type":"response.output_text.delta","output_index":0}"#,
+        ),
+        (
+            Protocol::Responses,
+            r#"{"type":"response.output_text.delta","output_index":128,"delta":"a"}"#,
+        ),
+        (
+            Protocol::Responses,
+            r#"{"type":"response.output_item.done"}"#,
+        ),
+        (
+            Protocol::Responses,
+            r#"{"type":"response.output_item.added","item":{"type":"function_call","name":"f"}}"#,
+        ),
         (Protocol::Responses, r#"{"type":"response.completed"}"#),
         (Protocol::Messages, "[DONE"),
         (Protocol::Messages, r#"{"index":0}"#),
-        (Protocol::Messages, r#"{"type":"content_block_delta","index":0}"#),
-        (Protocol::Messages, r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta"}}"#),
-        (Protocol::Messages, r#"{"type":"content_block_start","index":999,"content_block":{"type":"text"}}"#),
+        (
+            Protocol::Messages,
+            r#"{"type":"content_block_delta","index":0}"#,
+        ),
+        (
+            Protocol::Messages,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta"}}"#,
+        ),
+        (
+            Protocol::Messages,
+            r#"{"type":"content_block_start","index":999,"content_block":{"type":"text"}}"#,
+        ),
         (Protocol::Messages, r#"{"type":"message_delta"}"#),
     ] {
         let (events, result) = parse_stream(protocol, &[event]);
         let error = result.unwrap_err().to_string();
-        assert!(error.starts_with("the upstream failed: malformed event: "), "{event}: {error}");
+        assert!(
+            error.starts_with("the upstream failed: malformed event: "),
+            "{event}: {error}"
+        );
         assert!(events.is_empty());
     }
 }
 
 #[test]
 fn a_failure_does_not_quote_model_output() {
-    let error = failed(Protocol::Chat, &[json!({"choices": [{"index": "a secret of the user"}]})]);
+    let error = failed(
+        Protocol::Chat,
+        &[json!({"choices": [{"index": "a secret of the user"}]})],
+    );
     assert!(!error.to_string().contains("secret"), "{error}");
 }
 
@@ -624,37 +975,68 @@ fn a_failure_does_not_quote_model_output() {
 fn a_stream_without_its_end_is_truncated() {
     let text = delta(json!({"content": "a"})).to_string();
     for events in [vec![], vec![text.as_str()], vec![text.as_str(), "[DONE]"]] {
-        assert!(matches!(parse_stream(Protocol::Chat, &events).1, Err(EngineError::Truncated(_))), "{events:?}");
+        assert!(
+            matches!(
+                parse_stream(Protocol::Chat, &events).1,
+                Err(EngineError::Truncated(_))
+            ),
+            "{events:?}"
+        );
     }
     let stopped = [json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}})];
-    assert!(matches!(failed(Protocol::Messages, &stopped), EngineError::Truncated(_)));
+    assert!(matches!(
+        failed(Protocol::Messages, &stopped),
+        EngineError::Truncated(_)
+    ));
 }
 
 #[test]
 fn a_body_with_status_200_can_be_a_failure() {
     use EngineError::{Overloaded, RateLimited, Rejected, Upstream};
     let error = |body: Value| reply(Protocol::Chat, body.to_string().as_bytes()).unwrap_err();
-    assert!(matches!(error(json!({"error": {"code": "rate_limit_exceeded"}})), RateLimited { .. }));
-    assert!(matches!(error(json!({"error": {"code": 429, "message": "slow"}})), RateLimited { .. }));
-    assert!(matches!(error(json!({"type": "error", "error": {"type": "overloaded_error"}})), Overloaded { .. }));
     assert!(matches!(
-        error(json!({"error": {"code": "context_length_exceeded", "type": "invalid_request_error"}})),
-        Rejected { why: Rejection::ContextLength, .. }
+        error(json!({"error": {"code": "rate_limit_exceeded"}})),
+        RateLimited { .. }
+    ));
+    assert!(matches!(
+        error(json!({"error": {"code": 429, "message": "slow"}})),
+        RateLimited { .. }
+    ));
+    assert!(matches!(
+        error(json!({"type": "error", "error": {"type": "overloaded_error"}})),
+        Overloaded { .. }
+    ));
+    assert!(matches!(
+        error(
+            json!({"error": {"code": "context_length_exceeded", "type": "invalid_request_error"}})
+        ),
+        Rejected {
+            why: Rejection::ContextLength,
+            ..
+        }
     ));
     assert!(matches!(
         error(json!({"error": {"code": "content_policy_violation"}})),
-        Rejected { why: Rejection::ContentPolicy, .. }
+        Rejected {
+            why: Rejection::ContentPolicy,
+            ..
+        }
     ));
     assert!(matches!(
         error(json!({"object": "error", "message": "bad field", "type": "BadRequestError", "code": 400})),
         Rejected { why: Rejection::Invalid, message, .. } if message == "bad field"
     ));
-    assert!(matches!(error(json!({"error": "it broke"})), Upstream(text) if text.contains("no code given")));
+    assert!(
+        matches!(error(json!({"error": "it broke"})), Upstream(text) if text.contains("no code given"))
+    );
     assert!(matches!(
         error(json!({"error": {"code": "invalid_api_key", "type": "invalid_request_error"}})),
         Upstream(_)
     ));
-    assert!(matches!(error(json!({"choices": [{"message": {"content": "a"}}]})), Upstream(_)));
+    assert!(matches!(
+        error(json!({"choices": [{"message": {"content": "a"}}]})),
+        Upstream(_)
+    ));
     for body in [&b"<html>"[..], b"", b"[]", b"null"] {
         for protocol in [Protocol::Responses, Protocol::Chat, Protocol::Messages] {
             assert!(matches!(reply(protocol, body), Err(Upstream(_))));
@@ -674,12 +1056,21 @@ fn a_reader_can_be_sent() {
 #[test]
 fn only_white_space_of_json_may_stand_around_an_event() {
     let stream = data(&fixture("messages-stream-text.sse"));
-    let spaced: Vec<_> = stream.iter().map(|data| format!(" \t\r\n{data}\t ")).collect();
-    assert_eq!(parse_ok(Protocol::Messages, &spaced), parse_ok(Protocol::Messages, &stream));
+    let spaced: Vec<_> = stream
+        .iter()
+        .map(|data| format!(" \t\r\n{data}\t "))
+        .collect();
+    assert_eq!(
+        parse_ok(Protocol::Messages, &spaced),
+        parse_ok(Protocol::Messages, &stream)
+    );
     for strange in ["\u{0C}", "\u{0B}", "\u{A0}", "\0"] {
         let mut invalid = stream.clone();
         invalid[1].push_str(strange);
         let (_, result) = parse_stream(Protocol::Messages, &invalid);
-        assert!(matches!(result, Err(EngineError::Upstream(_))), "{strange:?}: {result:?}");
+        assert!(
+            matches!(result, Err(EngineError::Upstream(_))),
+            "{strange:?}: {result:?}"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Relayed streams: byte for byte but for the closed list of edits, one end, and no success that was not the
-//! upstream's.
+//! Relayed streams: byte for byte but for the closed list of edits, one end, and no success that
+//! was not the upstream's.
 
 use bytes::Bytes;
 use engine::EngineError;
@@ -8,15 +8,25 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
 use sluicegate_translate::api_error;
-use sluicegate_translate::relay::{self, Chat, End, Guard, Images, Messages, RelayProtocol, Responses};
+use sluicegate_translate::relay::{
+    self, Chat, End, Guard, Images, Messages, RelayProtocol, Responses,
+};
 use strategies::json_value;
 
 use crate::streams::{data, fixture};
 
 /// Relays a stream that arrives in these pieces, including the event of its failure.
-fn relayed<S: RelayProtocol>(protocol: S, model: &str, pieces: &[&[u8]]) -> (Vec<u8>, Result<End, EngineError>) {
+fn relayed<S: RelayProtocol>(
+    protocol: S,
+    model: &str,
+    pieces: &[&[u8]],
+) -> (Vec<u8>, Result<End, EngineError>) {
     let (mut guard, mut out) = (Guard::new(protocol, model.to_owned()), Vec::new());
-    let ended = pieces.iter().find_map(|piece| guard.feed(Bytes::copy_from_slice(piece), &mut out).transpose());
+    let ended = pieces.iter().find_map(|piece| {
+        guard
+            .feed(Bytes::copy_from_slice(piece), &mut out)
+            .transpose()
+    });
     let ended = ended.unwrap_or_else(|| guard.finish(&mut out));
     if let Err(error) = &ended {
         guard.fail(&api_error(error), &mut out);
@@ -52,7 +62,11 @@ const MESSAGES: [&str; 4] = [
 ];
 const IMAGES: [(&str, Operation, u32); 4] = [
     ("images-stream-generate.sse", Operation::Generation, 1),
-    ("images-stream-generate-no-preview.sse", Operation::Generation, 1),
+    (
+        "images-stream-generate-no-preview.sse",
+        Operation::Generation,
+        1,
+    ),
     ("images-stream-generate-two.sse", Operation::Generation, 2),
     ("images-stream-edit.sse", Operation::Edit, 1),
 ];
@@ -60,9 +74,14 @@ const IMAGES: [(&str, Operation, u32); 4] = [
 /// Runs `law` with every stream and its protocol.
 macro_rules! each_stream {
     ($law:ident) => {{
-        RESPONSES.iter().for_each(|name| $law(&fixture(name), Responses::default, ends_well_responses));
-        CHAT.iter().for_each(|name| $law(&fixture(name), Chat::default, ends_well_chat));
-        MESSAGES.iter().for_each(|name| $law(&fixture(name), Messages::default, ends_well_messages));
+        RESPONSES
+            .iter()
+            .for_each(|name| $law(&fixture(name), Responses::default, ends_well_responses));
+        CHAT.iter()
+            .for_each(|name| $law(&fixture(name), Chat::default, ends_well_chat));
+        MESSAGES
+            .iter()
+            .for_each(|name| $law(&fixture(name), Messages::default, ends_well_messages));
         for (name, operation, count) in IMAGES {
             let ends = |stream: &[u8]| ends_well_images(stream, operation, count);
             $law(&fixture(name), || Images::new(operation, count), ends);
@@ -70,8 +89,8 @@ macro_rules! each_stream {
     }};
 }
 
-/// Defines a function that checks a stream of the gateway against its grammar. It returns `None` if the stream has not
-/// ended, else true if it succeeded.
+/// Defines a function that checks a stream of the gateway against its grammar. It returns `None` if
+/// the stream has not ended, else true if it succeeded.
 macro_rules! ends_well {
     ($name:ident, $protocol:ident, $failed:pat) => {
         fn $name(stream: &[u8]) -> Option<bool> {
@@ -86,7 +105,11 @@ macro_rules! ends_well {
     };
 }
 
-ends_well!(ends_well_responses, responses, responses::Event::Failed(_) | responses::Event::Error(_));
+ends_well!(
+    ends_well_responses,
+    responses,
+    responses::Event::Failed(_) | responses::Event::Error(_)
+);
 ends_well!(ends_well_chat, chat, chat::Event::Error(_));
 ends_well!(ends_well_messages, messages, messages::Event::Error(_));
 
@@ -103,19 +126,27 @@ fn ends_well_images(stream: &[u8], operation: Operation, count: u32) -> Option<b
 /// Returns the model's name in a stream.
 fn model(stream: &[u8]) -> String {
     let text = String::from_utf8_lossy(stream);
-    let named = text.split_once("\"model\":").and_then(|(_, rest)| rest.split('"').nth(1));
+    let named = text
+        .split_once("\"model\":")
+        .and_then(|(_, rest)| rest.split('"').nth(1));
     named.unwrap_or_default().to_owned()
 }
 
 /// Returns a stream without its comments.
 fn events(stream: &[u8]) -> String {
     let text = String::from_utf8(stream.to_vec()).unwrap();
-    text.split_inclusive("\n\n").filter(|event| !event.starts_with(':')).collect()
+    text.split_inclusive("\n\n")
+        .filter(|event| !event.starts_with(':'))
+        .collect()
 }
 
 #[test]
 fn a_stream_passes_byte_for_byte() {
-    fn law<S: RelayProtocol>(stream: &[u8], protocol: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(
+        stream: &[u8],
+        protocol: impl Fn() -> S,
+        _: impl Fn(&[u8]) -> Option<bool>,
+    ) {
         let (out, ended) = relayed(protocol(), &model(stream), &[stream]);
         ended.unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), events(stream));
@@ -133,26 +164,57 @@ fn the_end_of_a_stream_has_what_the_upstream_counted() {
         let (mut guard, mut out) = (Guard::new(protocol, "m".to_owned()), Vec::new());
         let fed = guard.feed(stream.into(), &mut out).unwrap();
         let end = fed.unwrap_or_else(|| guard.finish(&mut out).unwrap());
-        (end.incomplete, end.usage.map(|usage| (usage.input, usage.output)))
+        (
+            end.incomplete,
+            end.usage.map(|usage| (usage.input, usage.output)),
+        )
     }
-    assert_eq!(end(Responses::default(), "responses-stream-incomplete.sse"), (true, Some((11, 6))));
-    let calls = end(Responses::default(), "responses-stream-parallel-function-calls.sse");
+    assert_eq!(
+        end(Responses::default(), "responses-stream-incomplete.sse"),
+        (true, Some((11, 6)))
+    );
+    let calls = end(
+        Responses::default(),
+        "responses-stream-parallel-function-calls.sse",
+    );
     assert_eq!(calls, (false, Some((60, 41))));
-    assert_eq!(end(Chat::default(), "chat-stream-usage.sse"), (false, Some((11, 5))));
+    assert_eq!(
+        end(Chat::default(), "chat-stream-usage.sse"),
+        (false, Some((11, 5)))
+    );
     assert_eq!(end(Chat::default(), "chat-stream-length.sse"), (true, None));
-    assert_eq!(end(Messages::default(), "messages-stream-max-tokens.sse"), (true, Some((12, 3))));
-    assert_eq!(end(Messages::default(), "messages-stream-tool-use.sse"), (false, Some((61, 44))));
+    assert_eq!(
+        end(Messages::default(), "messages-stream-max-tokens.sse"),
+        (true, Some((12, 3)))
+    );
+    assert_eq!(
+        end(Messages::default(), "messages-stream-tool-use.sse"),
+        (false, Some((61, 44)))
+    );
     // Tokens read from a cache are part of the input.
     let cached = String::from_utf8(fixture("messages-stream-max-tokens.sse")).unwrap();
-    let cached = cached.replace(r#""cache_read_input_tokens":0"#, r#""cache_read_input_tokens":7"#);
-    assert_eq!(end_of(Messages::default(), cached.into()), (true, Some((19, 3))));
-    let two = end(Images::new(Operation::Generation, 2), "images-stream-generate-two.sse");
+    let cached = cached.replace(
+        r#""cache_read_input_tokens":0"#,
+        r#""cache_read_input_tokens":7"#,
+    );
+    assert_eq!(
+        end_of(Messages::default(), cached.into()),
+        (true, Some((19, 3)))
+    );
+    let two = end(
+        Images::new(Operation::Generation, 2),
+        "images-stream-generate-two.sse",
+    );
     assert_eq!(two, (false, Some((12, 544))));
 }
 
 #[test]
 fn the_name_of_the_model_is_all_that_changes() {
-    fn law<S: RelayProtocol>(stream: &[u8], protocol: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(
+        stream: &[u8],
+        protocol: impl Fn() -> S,
+        _: impl Fn(&[u8]) -> Option<bool>,
+    ) {
         let (out, ended) = relayed(protocol(), "a \"name\"", &[stream]);
         ended.unwrap();
         let theirs = format!("\"model\":\"{}\"", model(stream));
@@ -168,21 +230,38 @@ fn an_event_of_several_lines_keeps_its_name() {
     let lines = stream.replacen("data: {", "data: {\ndata: ", 1);
     let (out, ended) = relayed(Messages::default(), "mine", &[lines.as_bytes()]);
     ended.unwrap();
-    assert!(out.starts_with(b"event: message_start\ndata: {\ndata: "), "{}", String::from_utf8_lossy(&out));
+    assert!(
+        out.starts_with(b"event: message_start\ndata: {\ndata: "),
+        "{}",
+        String::from_utf8_lossy(&out)
+    );
     let stream = String::from_utf8(fixture("chat-stream-text.sse")).unwrap();
-    let (out, ended) = relayed(Chat::default(), "mine", &[stream.replace("data: {", "data: {\ndata: ").as_bytes()]);
+    let (out, ended) = relayed(
+        Chat::default(),
+        "mine",
+        &[stream.replace("data: {", "data: {\ndata: ").as_bytes()],
+    );
     ended.unwrap();
-    assert!(!String::from_utf8(out).unwrap().contains("event:"), "the events have no name");
+    assert!(
+        !String::from_utf8(out).unwrap().contains("event:"),
+        "the events have no name"
+    );
 }
 
 #[test]
 fn a_stream_that_is_cut_anywhere_ends_once_and_with_a_failure() {
-    fn law<S: RelayProtocol>(stream: &[u8], protocol: impl Fn() -> S, ends_well: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(
+        stream: &[u8],
+        protocol: impl Fn() -> S,
+        ends_well: impl Fn(&[u8]) -> Option<bool>,
+    ) {
         let (complete, _) = relayed(protocol(), "m", &[stream]);
         let (mut successes, mut last_out) = (0, Vec::new());
         // Every offset near both ends; in between, every 11th offset covers each part of an event.
         let near_an_end = |cut: &usize| *cut < 300 || cut + 300 > stream.len();
-        let cuts: Vec<_> = (0..stream.len()).filter(|cut| near_an_end(cut) || cut % 11 == 0).collect();
+        let cuts: Vec<_> = (0..stream.len())
+            .filter(|cut| near_an_end(cut) || cut % 11 == 0)
+            .collect();
         for cut in cuts.iter().copied() {
             let (out, ended) = relayed(protocol(), "m", &[&stream[..cut]]);
             // Offsets within one event give the same result.
@@ -192,17 +271,32 @@ fn a_stream_that_is_cut_anywhere_ends_once_and_with_a_failure() {
             }
             last_out.clone_from(&out);
             if ended.is_ok() {
-                // Nothing is missing, or only the `[DONE]` of a finished Chat stream, which is appended.
+                // Nothing is missing, or only the `[DONE]` of a finished Chat stream, which is
+                // appended.
                 successes += 1;
                 assert_eq!(ends_well(&out), Some(true), "cut at {cut}");
                 continue;
             }
             // Before the first event a failure is reported by the status instead.
-            assert!(ends_well(&out) == Some(false) || out.is_empty(), "cut at {cut}");
-            let passed = out.iter().zip(&complete).take_while(|(left, right)| left == right).count();
-            assert!(data(&out).len() <= data(&complete[..passed]).len() + 1, "at most one event is the gateway's");
+            assert!(
+                ends_well(&out) == Some(false) || out.is_empty(),
+                "cut at {cut}"
+            );
+            let passed = out
+                .iter()
+                .zip(&complete)
+                .take_while(|(left, right)| left == right)
+                .count();
+            assert!(
+                data(&out).len() <= data(&complete[..passed]).len() + 1,
+                "at most one event is the gateway's"
+            );
         }
-        assert!(successes < cuts.len() / 2, "{successes} of {} cuts were taken for ends", cuts.len());
+        assert!(
+            successes < cuts.len() / 2,
+            "{successes} of {} cuts were taken for ends",
+            cuts.len()
+        );
     }
     each_stream!(law);
 }
@@ -210,10 +304,17 @@ fn a_stream_that_is_cut_anywhere_ends_once_and_with_a_failure() {
 /// The name of an event matches the `type` in its data, since clients dispatch on either.
 #[test]
 fn s13_the_data_says_what_an_event_is_called() {
-    fn law<S: RelayProtocol>(stream: &[u8], protocol: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(
+        stream: &[u8],
+        protocol: impl Fn() -> S,
+        _: impl Fn(&[u8]) -> Option<bool>,
+    ) {
         let expected = events(stream);
         for name in ["event: ping\n", "event: thread.x\n", ""] {
-            let bare: String = expected.split_inclusive('\n').filter(|line| !line.starts_with("event:")).collect();
+            let bare: String = expected
+                .split_inclusive('\n')
+                .filter(|line| !line.starts_with("event:"))
+                .collect();
             let misnamed = bare.replace("data: ", &format!("{name}data: "));
             let (out, ended) = relayed(protocol(), &model(stream), &[misnamed.as_bytes()]);
             ended.unwrap();
@@ -226,7 +327,11 @@ fn s13_the_data_says_what_an_event_is_called() {
 /// A missing or repeated event violates the grammar, or is harmless.
 #[test]
 fn clients_get_nothing_that_leaves_the_grammar() {
-    fn law<S: RelayProtocol>(stream: &[u8], protocol: impl Fn() -> S, ends_well: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(
+        stream: &[u8],
+        protocol: impl Fn() -> S,
+        ends_well: impl Fn(&[u8]) -> Option<bool>,
+    ) {
         let all = events(stream);
         let all: Vec<_> = all.split_inclusive("\n\n").collect();
         let mut failed = 0;
@@ -234,7 +339,10 @@ fn clients_get_nothing_that_leaves_the_grammar() {
             for again in [&all[at..=at], &[]] {
                 let changed = [&all[..at], again, again, &all[at + 1..]].concat().concat();
                 let (out, ended) = relayed(protocol(), &model(stream), &[changed.as_bytes()]);
-                assert!(out.is_empty() && ended.is_err() || ends_well(&out) == Some(ended.is_ok()), "{changed}");
+                assert!(
+                    out.is_empty() && ended.is_err() || ends_well(&out) == Some(ended.is_ok()),
+                    "{changed}"
+                );
                 failed += usize::from(ended.is_err());
             }
         }
@@ -246,7 +354,11 @@ fn clients_get_nothing_that_leaves_the_grammar() {
 /// Events without data are ignored.
 #[test]
 fn s10_empty_events_are_left_out() {
-    fn law<S: RelayProtocol>(stream: &[u8], protocol: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(
+        stream: &[u8],
+        protocol: impl Fn() -> S,
+        _: impl Fn(&[u8]) -> Option<bool>,
+    ) {
         let expected = events(stream);
         let with = expected.replace("\n\n", "\n\ndata:\n\nevent: ping\ndata: \n\n");
         let (out, ended) = relayed(protocol(), &model(stream), &[with.as_bytes()]);
@@ -262,13 +374,27 @@ fn s04_an_event_has_a_longest_length() {
     let (head, more) = (&b"data: {\"x\":\""[..], vec![b'x'; 1 << 20]);
     let pieces = [head, &more, &more, &more, &more, &more];
     let (mut guard, mut out) = (Guard::new(Chat::default(), "m".to_owned()), Vec::new());
-    let fed: Vec<_> = pieces.iter().map(|piece| guard.feed(Bytes::copy_from_slice(piece), &mut out).is_ok()).collect();
-    assert_eq!((fed.iter().filter(|ok| **ok).count() < pieces.len(), out.len()), (true, 0), "{fed:?}");
+    let fed: Vec<_> = pieces
+        .iter()
+        .map(|piece| guard.feed(Bytes::copy_from_slice(piece), &mut out).is_ok())
+        .collect();
+    assert_eq!(
+        (
+            fed.iter().filter(|ok| **ok).count() < pieces.len(),
+            out.len()
+        ),
+        (true, 0),
+        "{fed:?}"
+    );
 }
 
 #[test]
 fn what_comes_after_the_end_is_dropped() {
-    fn law<S: RelayProtocol>(stream: &[u8], protocol: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(
+        stream: &[u8],
+        protocol: impl Fn() -> S,
+        _: impl Fn(&[u8]) -> Option<bool>,
+    ) {
         let (once, _) = relayed(protocol(), "m", &[stream]);
         let twice = [stream, stream].concat();
         assert_eq!(relayed(protocol(), "m", &[&twice]).0, once);
@@ -278,13 +404,32 @@ fn what_comes_after_the_end_is_dropped() {
 
 #[test]
 fn an_end_is_the_last_that_is_let_out() {
-    fn law<S: RelayProtocol>(stream: &[u8], protocol: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(
+        stream: &[u8],
+        protocol: impl Fn() -> S,
+        _: impl Fn(&[u8]) -> Option<bool>,
+    ) {
         let (mut guard, mut out) = (Guard::new(protocol(), model(stream)), Vec::new());
-        assert!(guard.feed(Bytes::copy_from_slice(stream), &mut out).unwrap().is_some());
+        assert!(
+            guard
+                .feed(Bytes::copy_from_slice(stream), &mut out)
+                .unwrap()
+                .is_some()
+        );
         let before = out.clone();
-        assert!(matches!(guard.feed(Bytes::copy_from_slice(stream), &mut out), Ok(None)));
-        guard.fail(&api_error(&EngineError::Timeout("late".to_owned())), &mut out);
-        assert!(out == before, "{}", String::from_utf8_lossy(&out[before.len()..]));
+        assert!(matches!(
+            guard.feed(Bytes::copy_from_slice(stream), &mut out),
+            Ok(None)
+        ));
+        guard.fail(
+            &api_error(&EngineError::Timeout("late".to_owned())),
+            &mut out,
+        );
+        assert!(
+            out == before,
+            "{}",
+            String::from_utf8_lossy(&out[before.len()..])
+        );
     }
     each_stream!(law);
 }
@@ -293,14 +438,19 @@ fn an_end_is_the_last_that_is_let_out() {
 fn what_is_no_utf8_is_a_failure() {
     let mut stream = fixture("chat-stream-text.sse");
     let names: Vec<_> = memchr::memmem::find_iter(&stream, "\"model\":\"").collect();
-    names.iter().for_each(|at| stream[at + "\"model\":\"".len()] = 0xff);
+    names
+        .iter()
+        .for_each(|at| stream[at + "\"model\":\"".len()] = 0xff);
     let (_, ended) = relayed(Chat::default(), "m", &[&stream]);
     assert!(matches!(ended, Err(EngineError::Upstream(_))), "{ended:?}");
 }
 
 #[test]
 fn failures_of_upstreams_become_our_own() {
-    for name in ["responses-stream-failed-mid.sse", "responses-upstream-error-event-flat.sse"] {
+    for name in [
+        "responses-stream-failed-mid.sse",
+        "responses-upstream-error-event-flat.sse",
+    ] {
         let (out, ended) = relayed(Responses::default(), "m", &[&fixture(name)]);
         ended.unwrap_err();
         assert_eq!(ends_well_responses(&out), Some(false), "{name}");
@@ -308,18 +458,36 @@ fn failures_of_upstreams_become_our_own() {
     let (out, ended) = relayed(Chat::default(), "m", &[&fixture("chat-stream-error.sse")]);
     ended.unwrap_err();
     assert_eq!(ends_well_chat(&out), Some(false));
-    let (out, ended) = relayed(Messages::default(), "m", &[&fixture("messages-stream-error.sse")]);
+    let (out, ended) = relayed(
+        Messages::default(),
+        "m",
+        &[&fixture("messages-stream-error.sse")],
+    );
     ended.unwrap_err();
     assert_eq!(ends_well_messages(&out), Some(false));
-    let (out, ended) = relayed(Images::new(Operation::Generation, 1), "m", &[&fixture("images-stream-error.sse")]);
+    let (out, ended) = relayed(
+        Images::new(Operation::Generation, 1),
+        "m",
+        &[&fixture("images-stream-error.sse")],
+    );
     ended.unwrap_err();
-    assert_eq!(ends_well_images(&out, Operation::Generation, 1), Some(false));
+    assert_eq!(
+        ends_well_images(&out, Operation::Generation, 1),
+        Some(false)
+    );
 }
 
 /// Returns the failure of a stream of one event, which must not be forwarded.
 fn refused<S: RelayProtocol>(protocol: S, event: &Value) -> EngineError {
-    let (out, ended) = relayed(protocol, "m", &[format!("data: {event}\n\n").as_bytes(), b"data: [DONE]\n\n"]);
-    assert!(!String::from_utf8(out).unwrap().contains("team7"), "{event}");
+    let (out, ended) = relayed(
+        protocol,
+        "m",
+        &[format!("data: {event}\n\n").as_bytes(), b"data: [DONE]\n\n"],
+    );
+    assert!(
+        !String::from_utf8(out).unwrap().contains("team7"),
+        "{event}"
+    );
     ended.unwrap_err()
 }
 
@@ -346,17 +514,33 @@ fn a_failure_within_a_chunk_is_one() {
         let error = refused(Chat::default(), &chunk(Some(reason)));
         assert!(matches!(error, EngineError::Upstream(_)), "{error:?}");
         let reply = completion(Some(reason)).to_string();
-        assert!(relay::reply::<Chat>(reply.as_bytes(), "m").is_err(), "{reason}");
+        assert!(
+            relay::reply::<Chat>(reply.as_bytes(), "m").is_err(),
+            "{reason}"
+        );
     }
     for reason in [None, Some("stop")] {
         let event = failing(chunk(reason));
         let error = refused(Chat::default(), &event);
-        assert!(matches!(error, EngineError::RateLimited { .. }), "{error:?}");
+        assert!(
+            matches!(error, EngineError::RateLimited { .. }),
+            "{error:?}"
+        );
         let escaped = event.to_string().replace("\"error\"", "\"\\u0065rror\"");
-        let (_, ended) = relayed(Chat::default(), "m", &[format!("data: {escaped}\n\n").as_bytes()]);
-        assert!(matches!(ended, Err(EngineError::RateLimited { .. })), "{ended:?}");
+        let (_, ended) = relayed(
+            Chat::default(),
+            "m",
+            &[format!("data: {escaped}\n\n").as_bytes()],
+        );
+        assert!(
+            matches!(ended, Err(EngineError::RateLimited { .. })),
+            "{ended:?}"
+        );
         let reply = relay::reply::<Chat>(failing(completion(reason)).to_string().as_bytes(), "m");
-        assert!(matches!(reply, Err(EngineError::RateLimited { .. })), "{reply:?}");
+        assert!(
+            matches!(reply, Err(EngineError::RateLimited { .. })),
+            "{reply:?}"
+        );
     }
 }
 
@@ -376,10 +560,14 @@ fn a_failure_under_200_keeps_its_meaning() {
             relay::reply::<Images>(reply.as_bytes(), "m").unwrap_err(),
             relay::reply_as_stream(reply.as_bytes(), Operation::Edit, 1).unwrap_err(),
         ] {
-            assert!(matches!(error, EngineError::RateLimited { .. }), "{error_body}: {error:?}");
+            assert!(
+                matches!(error, EngineError::RateLimited { .. }),
+                "{error_body}: {error:?}"
+            );
         }
     }
-    let error_body = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let error_body =
+        json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
     let error = refused(Messages::default(), &error_body);
     assert!(matches!(error, EngineError::Overloaded { .. }), "{error:?}");
     let error = relay::reply::<Messages>(error_body.to_string().as_bytes(), "m").unwrap_err();
@@ -391,7 +579,10 @@ fn calls_may_be_null() {
     let mut reply = completion(Some("stop"));
     reply["choices"][0]["message"]["tool_calls"] = json!(null);
     let reply = reply.to_string();
-    assert_eq!(relay::reply::<Chat>(reply.as_bytes(), "m").unwrap().0, reply.as_bytes());
+    assert_eq!(
+        relay::reply::<Chat>(reply.as_bytes(), "m").unwrap().0,
+        reply.as_bytes()
+    );
 }
 
 #[test]
@@ -400,34 +591,60 @@ fn codes_that_clients_know_pass_within_a_stream_and_words_do_not() {
     let last_event = data(stream.as_bytes()).pop().unwrap();
     let mut failed: Value = serde_json::from_str(&last_event).unwrap();
     for (code, sentence) in [
-        ("context_length_exceeded", "The prompt is longer than the context of the model."),
+        (
+            "context_length_exceeded",
+            "The prompt is longer than the context of the model.",
+        ),
         ("insufficient_quota", "The quota of the model is used up."),
         ("usage_not_included", "The quota of the model is used up."),
         ("invalid_prompt", "The upstream refused the prompt."),
         ("server_is_overloaded", "The model is overloaded just now."),
         ("slow_down", "The model is overloaded just now."),
-        ("a_word_of_theirs", "The server had an error while processing the request."),
+        (
+            "a_word_of_theirs",
+            "The server had an error while processing the request.",
+        ),
     ] {
-        failed["response"]["error"] = json!({"code": code, "message": "Key team7-secret broke", "param": "team7"});
-        let (out, ended) =
-            relayed(Responses::default(), "m", &[stream.replace(&last_event, &failed.to_string()).as_bytes()]);
+        failed["response"]["error"] =
+            json!({"code": code, "message": "Key team7-secret broke", "param": "team7"});
+        let (out, ended) = relayed(
+            Responses::default(),
+            "m",
+            &[stream.replace(&last_event, &failed.to_string()).as_bytes()],
+        );
         assert!(ended.is_err() && !String::from_utf8_lossy(&out).contains("team7"));
         let last: Value = serde_json::from_str(&data(&out).pop().unwrap()).unwrap();
         let error = &last["response"]["error"];
-        let passed = if code == "a_word_of_theirs" { "server_error" } else { code };
-        assert_eq!((&error["code"], &error["message"]), (&json!(passed), &json!(sentence)));
+        let passed = if code == "a_word_of_theirs" {
+            "server_error"
+        } else {
+            code
+        };
+        assert_eq!(
+            (&error["code"], &error["message"]),
+            (&json!(passed), &json!(sentence))
+        );
     }
 }
 
 #[test]
 fn a_failure_lists_the_items_so_far_and_the_last_is_incomplete() {
-    let stream = String::from_utf8(fixture("responses-stream-parallel-function-calls.sse")).unwrap();
-    let done: Vec<_> = stream.match_indices("event: response.output_item.done").map(|(at, _)| at).collect();
+    let stream =
+        String::from_utf8(fixture("responses-stream-parallel-function-calls.sse")).unwrap();
+    let done: Vec<_> = stream
+        .match_indices("event: response.output_item.done")
+        .map(|(at, _)| at)
+        .collect();
     let (out, ended) = relayed(Responses::default(), "m", &[&stream.as_bytes()[..done[2]]]);
     ended.unwrap_err();
-    let events: Vec<Value> = data(&out).iter().map(|event| serde_json::from_str(event).unwrap()).collect();
-    let complete: Vec<Value> =
-        data(stream.as_bytes()).iter().map(|event| serde_json::from_str(event).unwrap()).collect();
+    let events: Vec<Value> = data(&out)
+        .iter()
+        .map(|event| serde_json::from_str(event).unwrap())
+        .collect();
+    let complete: Vec<Value> = data(stream.as_bytes())
+        .iter()
+        .map(|event| serde_json::from_str(event).unwrap())
+        .collect();
     let mut output = complete.last().unwrap()["response"]["output"].clone();
     output[2]["status"] = json!("incomplete");
     assert_eq!(events.last().unwrap()["response"]["output"], output);
@@ -438,13 +655,20 @@ fn what_comes_before_a_response_is_held_back() {
     let early = "data: {\"type\":\"keepalive\"}\n\n".as_bytes();
     let stream = fixture("responses-stream-text.sse");
     let (out, ended) = relayed(Responses::default(), "m", &[early, &stream]);
-    assert_eq!((&out, ended.ok()), (&relayed(Responses::default(), "m", &[&stream]).0, Some(end_of(&stream))));
+    assert_eq!(
+        (&out, ended.ok()),
+        (
+            &relayed(Responses::default(), "m", &[&stream]).0,
+            Some(end_of(&stream))
+        )
+    );
     let (out, ended) = relayed(Responses::default(), "m", &[early, b"data: {\n\n"]);
     ended.unwrap_err();
     assert_eq!(out, b"", "the failure can still be reported by the status");
 }
 
-/// The numbers of a relayed stream begin with 0: a dropped event that has a number leaves none to the next one.
+/// The numbers of a relayed stream begin with 0: a dropped event that has a number leaves none to
+/// the next one.
 #[test]
 fn a_numbered_event_before_a_response_is_a_failure() {
     let early = "data: {\"type\":\"keepalive\",\"sequence_number\":0}\n\n";
@@ -452,8 +676,13 @@ fn a_numbered_event_before_a_response_is_a_failure() {
     let stream = format!("{early}event: response.created\ndata: {created}\n\n");
     let (out, ended) = relayed(Responses::default(), "m", &[stream.as_bytes()]);
     assert_eq!(out, b"");
-    let EngineError::Upstream(why) = ended.unwrap_err() else { panic!("the upstream is at fault") };
-    assert!(why.starts_with("malformed event: a missing or unexpected sequence number"), "{why}");
+    let EngineError::Upstream(why) = ended.unwrap_err() else {
+        panic!("the upstream is at fault")
+    };
+    assert!(
+        why.starts_with("malformed event: a missing or unexpected sequence number"),
+        "{why}"
+    );
 }
 
 fn end_of(stream: &[u8]) -> End {
@@ -465,18 +694,36 @@ fn replies_pass_byte_for_byte_but_for_the_model() {
     fn law<S: RelayProtocol>(name: &str) {
         let body = fixture(name);
         let theirs = model(&body);
-        assert!(relay::reply::<S>(&body, &theirs).unwrap().0 == body, "{name}");
+        assert!(
+            relay::reply::<S>(&body, &theirs).unwrap().0 == body,
+            "{name}"
+        );
         let renamed = String::from_utf8(relay::reply::<S>(&body, "mine").unwrap().0).unwrap();
-        let expected = String::from_utf8(body).unwrap().replacen(&theirs, "mine", 1);
+        let expected = String::from_utf8(body)
+            .unwrap()
+            .replacen(&theirs, "mine", 1);
         assert_eq!(renamed, expected, "{name}");
     }
-    for name in ["text", "function-call", "parallel-function-calls", "reasoning", "incomplete", "refusal"] {
+    for name in [
+        "text",
+        "function-call",
+        "parallel-function-calls",
+        "reasoning",
+        "incomplete",
+        "refusal",
+    ] {
         law::<Responses>(&format!("responses-response-{name}.json"));
     }
     for name in ["text", "reasoning", "length", "tool-calls", "json-mode"] {
         law::<Chat>(&format!("chat-response-{name}.json"));
     }
-    for name in ["text", "tool-use", "thinking", "max-tokens", "stop-sequence"] {
+    for name in [
+        "text",
+        "tool-use",
+        "thinking",
+        "max-tokens",
+        "stop-sequence",
+    ] {
         law::<Messages>(&format!("messages-response-{name}.json"));
     }
 }
@@ -484,25 +731,44 @@ fn replies_pass_byte_for_byte_but_for_the_model() {
 #[test]
 fn a_reply_that_is_not_finished_is_no_success() {
     fn law<S: RelayProtocol>(mut reply: Value, member: &str, others: &[Value]) {
-        assert!(relay::reply::<S>(reply.to_string().as_bytes(), "m").is_ok(), "{reply}");
+        assert!(
+            relay::reply::<S>(reply.to_string().as_bytes(), "m").is_ok(),
+            "{reply}"
+        );
         for other in others {
             *reply.pointer_mut(member).unwrap() = other.clone();
             let ended = relay::reply::<S>(reply.to_string().as_bytes(), "m");
-            assert!(matches!(ended, Err(EngineError::Truncated(_))), "{other}: {ended:?}");
+            assert!(
+                matches!(ended, Err(EngineError::Truncated(_))),
+                "{other}: {ended:?}"
+            );
         }
     }
     let fixture = |name: &str| serde_json::from_slice::<Value>(&fixture(name)).unwrap();
     let response = fixture("responses-response-text.json");
-    law::<Responses>(response, "/status", &[json!("in_progress"), json!("queued"), json!("cancelled")]);
-    law::<Chat>(completion(Some("stop")), "/choices/0/finish_reason", &[json!(null)]);
+    law::<Responses>(
+        response,
+        "/status",
+        &[json!("in_progress"), json!("queued"), json!("cancelled")],
+    );
+    law::<Chat>(
+        completion(Some("stop")),
+        "/choices/0/finish_reason",
+        &[json!(null)],
+    );
     law::<Chat>(completion(Some("stop")), "/choices", &[json!([])]);
-    law::<Messages>(fixture("messages-response-text.json"), "/stop_reason", &[json!(null)]);
+    law::<Messages>(
+        fixture("messages-response-text.json"),
+        "/stop_reason",
+        &[json!(null)],
+    );
 }
 
 /// Returns a reply with this number of images.
 fn pictures(count: usize) -> Vec<u8> {
     let data = vec![json!({"b64_json": "AA=="}); count];
-    let mut reply = json!({ "created": 1, "background": "opaque", "output_format": "png", "quality": "high" });
+    let mut reply =
+        json!({ "created": 1, "background": "opaque", "output_format": "png", "quality": "high" });
     (reply["size"], reply["data"]) = (json!("8x8"), json!(data));
     reply.to_string().into_bytes()
 }
@@ -532,7 +798,8 @@ fn responses_does_not_end_as_chat_does() {
 
 #[test]
 fn a_reply_that_failed_is_no_success() {
-    let mut reply: Value = serde_json::from_slice(&fixture("responses-response-failed.json")).unwrap();
+    let mut reply: Value =
+        serde_json::from_slice(&fixture("responses-response-failed.json")).unwrap();
     assert!(relay::reply::<Responses>(reply.to_string().as_bytes(), "m").is_err());
     reply["error"] = json!(null);
     let ended = relay::reply::<Responses>(reply.to_string().as_bytes(), "m");
@@ -542,10 +809,22 @@ fn a_reply_that_failed_is_no_success() {
 /// Returns copies of a value, each with a secret in place of one member, at any depth.
 fn misfits(original: &Value) -> Vec<Value> {
     let mut all = Vec::new();
-    let members = original.as_object().into_iter().flatten().map(|(name, value)| (format!("/{name}"), value));
-    let entries = original.as_array().into_iter().flatten().enumerate().map(|(at, value)| (format!("/{at}"), value));
+    let members = original
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| (format!("/{name}"), value));
+    let entries = original
+        .as_array()
+        .into_iter()
+        .flatten()
+        .enumerate()
+        .map(|(at, value)| (format!("/{at}"), value));
     for (place, value) in members.chain(entries) {
-        for other in [json!("swordfish"), json!(["swordfish"])].into_iter().chain(misfits(value)) {
+        for other in [json!("swordfish"), json!(["swordfish"])]
+            .into_iter()
+            .chain(misfits(value))
+        {
             let mut copy = original.clone();
             *copy.pointer_mut(&place).unwrap() = other;
             all.push(copy);
@@ -556,12 +835,18 @@ fn misfits(original: &Value) -> Vec<Value> {
 
 #[test]
 fn model_output_is_not_in_the_log() {
-    fn law<S: RelayProtocol>(stream: &[u8], protocol: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(
+        stream: &[u8],
+        protocol: impl Fn() -> S,
+        _: impl Fn(&[u8]) -> Option<bool>,
+    ) {
         let (events, mut before, mut failures) = (data(stream), String::new(), 0);
         for event in &events {
             for misfit in serde_json::from_str(event).iter().flat_map(misfits) {
                 let stream = format!("{before}data: {misfit}\n\n");
-                let Err(error) = relayed(protocol(), "m", &[stream.as_bytes()]).1 else { continue };
+                let Err(error) = relayed(protocol(), "m", &[stream.as_bytes()]).1 else {
+                    continue;
+                };
                 assert!(!error.to_string().contains("swordfish"), "{error}");
                 failures += 1;
             }
@@ -575,7 +860,10 @@ fn model_output_is_not_in_the_log() {
             .into_iter()
             .filter_map(|misfit| relay::reply::<S>(misfit.to_string().as_bytes(), "m").err());
         let errors: Vec<_> = failed.map(|error| error.to_string()).collect();
-        assert!(!errors.is_empty() && !errors.iter().any(|error| error.contains("swordfish")), "{errors:?}");
+        assert!(
+            !errors.is_empty() && !errors.iter().any(|error| error.contains("swordfish")),
+            "{errors:?}"
+        );
     }
     each_stream!(law);
     reply_law::<Responses>("responses-response-function-call.json");
@@ -591,8 +879,14 @@ fn chat_clients_are_told_no_breakdown_of_the_usage() {
     );
     let (reply, end) = relay::reply::<Chat>(body.as_bytes(), "m").unwrap();
     let reply = String::from_utf8(reply).unwrap();
-    assert!(reply.ends_with(r#""usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}"#), "{reply}");
-    assert_eq!(end.usage.map(|usage| (usage.input, usage.output)), Some((3, 4)));
+    assert!(
+        reply.ends_with(r#""usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}"#),
+        "{reply}"
+    );
+    assert_eq!(
+        end.usage.map(|usage| (usage.input, usage.output)),
+        Some((3, 4))
+    );
 }
 
 proptest! {
@@ -668,7 +962,8 @@ proptest! {
 /// Returns true if the last event of a stream, and no other, is a failure.
 fn out_fails(stream: &[u8]) -> bool {
     let events = data(stream);
-    let failures =
-        events.iter().filter(|data| serde_json::from_str::<Value>(data).is_ok_and(|event| event["type"] == "error"));
+    let failures = events.iter().filter(|data| {
+        serde_json::from_str::<Value>(data).is_ok_and(|event| event["type"] == "error")
+    });
     failures.count() == 1 && events.last().is_some_and(|data| data.contains("\"error\""))
 }

@@ -6,13 +6,19 @@ use sluicegate_translate::inbound::{ClientProtocol, Responses};
 
 use crate::clients::{named, neutral, read_responses};
 
-/// Returns the neutral form of a request, without the fields that the other protocol cannot represent.
+/// Returns the neutral form of a request, without the fields that the other protocol cannot
+/// represent.
 fn shared(protocol: &str, body: &Value) -> TextRequest {
-    let mut request = neutral(named(protocol), body.to_string().as_bytes()).unwrap().unwrap().request;
+    let mut request = neutral(named(protocol), body.to_string().as_bytes())
+        .unwrap()
+        .unwrap()
+        .request;
     request.tools.iter_mut().for_each(|tool| tool.strict = None);
     request.parallel_calls = request.parallel_calls.filter(|parallel| !parallel);
     for turn in &mut request.turns {
-        let Turn::Assistant(parts) = turn else { continue };
+        let Turn::Assistant(parts) = turn else {
+            continue;
+        };
         for part in parts {
             if let AssistantPart::Reasoning { signature, .. } = part {
                 *signature = None;
@@ -25,7 +31,8 @@ fn shared(protocol: &str, body: &Value) -> TextRequest {
 #[track_caller]
 fn assert_same(fixture: &str) {
     let fixture: Value = serde_json::from_str(fixture).unwrap();
-    let side = |protocol: &str, body: &str| shared(fixture[protocol].as_str().unwrap(), &fixture[body]);
+    let side =
+        |protocol: &str, body: &str| shared(fixture[protocol].as_str().unwrap(), &fixture[body]);
     let (from, to) = (side("from", "input"), side("to", "output"));
     assert!(from.turns.len() >= 4, "{from:?}");
     assert_eq!(from, to);
@@ -38,7 +45,9 @@ fn responses_and_chat() {
 
 #[test]
 fn responses_and_messages() {
-    assert_same(include_str!("fixtures/translate-responses-to-messages.json"));
+    assert_same(include_str!(
+        "fixtures/translate-responses-to-messages.json"
+    ));
 }
 
 #[test]
@@ -50,9 +59,15 @@ fn messages_and_chat() {
 fn what_has_no_neutral_word_is_dropped_by_name_or_refused() {
     let read = |body: &str| read_responses(body.as_bytes());
     let hosted = r#"{"model":"m","input":[{"role":"user","content":"Hi."}],"tools":[{"type":"web_search"}]}"#;
-    assert_eq!(Responses::request(read(hosted).unwrap()).unwrap().dropped, ["tools[0]"]);
+    assert_eq!(
+        Responses::request(read(hosted).unwrap()).unwrap().dropped,
+        ["tools[0]"]
+    );
     let needed = r#"{"model":"m","input":[{"role":"user","content":"Hi."},
         {"type":"custom_tool_call","call_id":"c","name":"n","input":"x"}]}"#;
     let error = Responses::request(read(needed).unwrap()).unwrap_err();
-    assert_eq!((error.code, error.param.as_deref()), ("unsupported_value", Some("input[1].type")));
+    assert_eq!(
+        (error.code, error.param.as_deref()),
+        ("unsupported_value", Some("input[1].type"))
+    );
 }

@@ -1,8 +1,8 @@
 //! Requests that a protocol can represent survive encoding and decoding.
 
 use engine::{
-    AssistantPart, Effort, Format, ImageSource, Reasoning, Sampling, TextRequest, Tool, ToolCall, ToolChoice,
-    ToolResult, Turn, UserPart, Verbosity,
+    AssistantPart, Effort, Format, ImageSource, Reasoning, Sampling, TextRequest, Tool, ToolCall,
+    ToolChoice, ToolResult, Turn, UserPart, Verbosity,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -20,12 +20,18 @@ fn words() -> impl Strategy<Value = String> {
 
 fn user_part() -> impl Strategy<Value = UserPart> {
     let sources = vec![
-        ImageSource::Inline { media_type: "image/png".to_owned(), data: "iVBORw0KGgo=".to_owned() },
+        ImageSource::Inline {
+            media_type: "image/png".to_owned(),
+            data: "iVBORw0KGgo=".to_owned(),
+        },
         ImageSource::Url("https://pictures.example/a.png".to_owned()),
     ];
     prop_oneof![
         words().prop_map(UserPart::Text),
-        prop::sample::select(sources).prop_map(|source| UserPart::Image { source, detail: None }),
+        prop::sample::select(sources).prop_map(|source| UserPart::Image {
+            source,
+            detail: None
+        }),
     ]
 }
 
@@ -36,21 +42,35 @@ fn answer() -> impl Strategy<Value = Vec<Turn>> {
         let mut parts: Vec<_> = text.into_iter().map(AssistantPart::Text).collect();
         let mut results = Vec::new();
         for (i, (argument, result)) in calls.into_iter().enumerate() {
-            let (id, arguments) = (format!("call_{i}"), json!({ "b": argument, "a": 1.5 }).to_string());
-            parts.push(AssistantPart::Call(ToolCall { id: id.clone(), name: "f".to_owned(), arguments }));
+            let (id, arguments) = (
+                format!("call_{i}"),
+                json!({ "b": argument, "a": 1.5 }).to_string(),
+            );
+            parts.push(AssistantPart::Call(ToolCall {
+                id: id.clone(),
+                name: "f".to_owned(),
+                arguments,
+            }));
             let content = vec![UserPart::Text(result)];
-            results.push(Turn::Tool(ToolResult { call_id: id, content, is_error: false }));
+            results.push(Turn::Tool(ToolResult {
+                call_id: id,
+                content,
+                is_error: false,
+            }));
         }
         [vec![Turn::Assistant(parts)], results].concat()
     })
 }
 
 fn turns() -> impl Strategy<Value = Vec<Turn>> {
-    let exchange =
-        (vec(user_part(), 1..3), answer()).prop_map(|(parts, answer)| [vec![Turn::User(parts)], answer].concat());
+    let exchange = (vec(user_part(), 1..3), answer())
+        .prop_map(|(parts, answer)| [vec![Turn::User(parts)], answer].concat());
     (option::of(words()), vec(exchange, 0..3), words()).prop_map(|(system, exchanges, last)| {
         let system = system.map(Turn::System).into_iter();
-        system.chain(exchanges.concat()).chain([Turn::User(vec![UserPart::Text(last)])]).collect()
+        system
+            .chain(exchanges.concat())
+            .chain([Turn::User(vec![UserPart::Text(last)])])
+            .collect()
     })
 }
 
@@ -78,25 +98,45 @@ fn tools() -> impl Strategy<Value = (Vec<Tool>, ToolChoice, Option<bool>)> {
 
 /// A request that all three protocols can represent.
 fn request() -> impl Strategy<Value = TextRequest> {
-    let efforts = [Effort::None, Effort::Low, Effort::Medium, Effort::High, Effort::XHigh, Effort::Max];
+    let efforts = [
+        Effort::None,
+        Effort::Low,
+        Effort::Medium,
+        Effort::High,
+        Effort::XHigh,
+        Effort::Max,
+    ];
     let sampling = (option::of(0.0..=1.0), option::of(0.0..=1.0));
-    let options =
-        (1..=1_000_000_u64, sampling, option::of(prop::sample::select(efforts.to_vec())), option::of(words()));
-    (turns(), tools(), options).prop_map(|(turns, (tools, tool_choice, parallel_calls), options)| {
-        let (cap, (temperature, top_p), effort, user) = options;
-        TextRequest {
-            model: "m".to_owned(),
-            turns,
-            tools,
-            tool_choice,
-            parallel_calls,
-            max_output_tokens: Some(cap),
-            sampling: Sampling { temperature, top_p, ..Sampling::default() },
-            reasoning: Reasoning { effort, ..Reasoning::default() },
-            user,
-            ..TextRequest::default()
-        }
-    })
+    let options = (
+        1..=1_000_000_u64,
+        sampling,
+        option::of(prop::sample::select(efforts.to_vec())),
+        option::of(words()),
+    );
+    (turns(), tools(), options).prop_map(
+        |(turns, (tools, tool_choice, parallel_calls), options)| {
+            let (cap, (temperature, top_p), effort, user) = options;
+            TextRequest {
+                model: "m".to_owned(),
+                turns,
+                tools,
+                tool_choice,
+                parallel_calls,
+                max_output_tokens: Some(cap),
+                sampling: Sampling {
+                    temperature,
+                    top_p,
+                    ..Sampling::default()
+                },
+                reasoning: Reasoning {
+                    effort,
+                    ..Reasoning::default()
+                },
+                user,
+                ..TextRequest::default()
+            }
+        },
+    )
 }
 
 /// Values for fields that only some protocols have.
@@ -109,12 +149,14 @@ struct More {
 }
 
 fn more() -> impl Strategy<Value = More> {
-    (-2.0..=2.0, 1..99_u64, vec(words(), 4), any::<bool>()).prop_map(|(number, count, words, flag)| More {
-        number,
-        count,
-        words,
-        flag,
-    })
+    (-2.0..=2.0, 1..99_u64, vec(words(), 4), any::<bool>()).prop_map(
+        |(number, count, words, flag)| More {
+            number,
+            count,
+            words,
+            flag,
+        },
+    )
 }
 
 /// Adds the fields that not all protocols have.
@@ -126,7 +168,12 @@ fn enriched(protocol: Protocol, mut request: TextRequest, more: &More) -> TextRe
         strict: Some(more.flag),
     };
     request.format = match protocol {
-        Messages => Format::JsonSchema { name: None, description: None, schema: json!({}).into(), strict: Some(true) },
+        Messages => Format::JsonSchema {
+            name: None,
+            description: None,
+            schema: json!({}).into(),
+            strict: Some(true),
+        },
         _ if more.flag => Format::JsonObject,
         _ => named("n"),
     };
@@ -141,7 +188,10 @@ fn enriched(protocol: Protocol, mut request: TextRequest, more: &More) -> TextRe
             request.sampling.frequency_penalty = Some(-more.number);
             request.reasoning.effort = Some(Effort::Minimal);
             request.verbosity = Some(Verbosity::High);
-            request.tools.iter_mut().for_each(|tool| (tool.strict, tool.parameters) = (Some(more.flag), None));
+            request
+                .tools
+                .iter_mut()
+                .for_each(|tool| (tool.strict, tool.parameters) = (Some(more.flag), None));
         }
     }
     if protocol == Chat {
@@ -150,7 +200,10 @@ fn enriched(protocol: Protocol, mut request: TextRequest, more: &More) -> TextRe
     } else if request.reasoning.effort != Some(Effort::None) {
         request.reasoning.summary = Some(true);
     }
-    request.turns.iter_mut().for_each(|turn| enrich(protocol, turn, more));
+    request
+        .turns
+        .iter_mut()
+        .for_each(|turn| enrich(protocol, turn, more));
     request
 }
 
@@ -160,7 +213,11 @@ fn enrich(protocol: Protocol, turn: &mut Turn, more: &More) {
         Turn::System(_) => {}
         Turn::User(parts) => {
             let (name, data) = (Some(word), "JVBERg==".to_owned());
-            parts.push(UserPart::File { name, media_type: "application/pdf".to_owned(), data });
+            parts.push(UserPart::File {
+                name,
+                media_type: "application/pdf".to_owned(),
+                data,
+            });
         }
         Turn::Tool(result) => match protocol {
             Messages => result.is_error = more.flag,
@@ -168,14 +225,25 @@ fn enrich(protocol: Protocol, turn: &mut Turn, more: &More) {
             Chat => {}
         },
         Turn::Assistant(parts) => {
-            let has_calls = parts.iter().any(|part| matches!(part, AssistantPart::Call(_)));
+            let has_calls = parts
+                .iter()
+                .any(|part| matches!(part, AssistantPart::Call(_)));
             let signature = (protocol == Messages).then(|| more.words[2].clone());
             if protocol != Chat || has_calls {
-                parts.insert(0, AssistantPart::Reasoning { text: word.clone(), signature });
+                parts.insert(
+                    0,
+                    AssistantPart::Reasoning {
+                        text: word.clone(),
+                        signature,
+                    },
+                );
             }
             match protocol {
                 Responses => parts.push(AssistantPart::Refusal(word)),
-                Messages => parts.extend([AssistantPart::RedactedReasoning(word.clone()), AssistantPart::Text(word)]),
+                Messages => parts.extend([
+                    AssistantPart::RedactedReasoning(word.clone()),
+                    AssistantPart::Text(word),
+                ]),
                 Chat => {}
             }
         }
@@ -186,7 +254,11 @@ fn assert_round_trip(protocol: Protocol, request: &TextRequest) {
     let encoded = encode::request(protocol, request, &SETTINGS).unwrap();
     assert_eq!(encoded.dropped, []);
     let inbound = neutral(protocol, &encoded.body).unwrap().unwrap();
-    assert_eq!((&inbound.request, inbound.dropped), (request, Vec::new()), "{protocol:?}");
+    assert_eq!(
+        (&inbound.request, inbound.dropped),
+        (request, Vec::new()),
+        "{protocol:?}"
+    );
 }
 
 proptest! {

@@ -1,4 +1,5 @@
-//! Properties: parsing reverses encoding, and a truncated or corrupted stream is never taken for a complete one.
+//! Properties: parsing reverses encoding, and a truncated or corrupted stream is never taken for a
+//! complete one.
 
 use engine::{EngineError, Stop, TextEvent, Usage};
 use proptest::collection::vec;
@@ -18,9 +19,15 @@ fn step() -> impl Strategy<Value = Vec<TextEvent>> {
     let input = prop_oneof![
         Just("{}".to_owned()),
         Just(String::new()),
-        (words, any::<i32>()).prop_map(|(text, number)| serde_json::json!({"t": text, "n": number}).to_string()),
+        (words, any::<i32>())
+            .prop_map(|(text, number)| serde_json::json!({"t": text, "n": number}).to_string()),
     ];
-    let call = (0..9_u8, "[a-z_]{1,6}", input, vec(any::<prop::sample::Index>(), 0..3));
+    let call = (
+        0..9_u8,
+        "[a-z_]{1,6}",
+        input,
+        vec(any::<prop::sample::Index>(), 0..3),
+    );
     prop_oneof![
         text_event(TextEvent::Text),
         text_event(TextEvent::Reasoning),
@@ -28,7 +35,10 @@ fn step() -> impl Strategy<Value = Vec<TextEvent>> {
         text_event(TextEvent::RedactedReasoning),
         text_event(TextEvent::Refusal),
         call.prop_map(|(number, name, input, cuts)| {
-            let mut events = vec![TextEvent::Call { id: format!("call_{number}"), name }];
+            let mut events = vec![TextEvent::Call {
+                id: format!("call_{number}"),
+                name,
+            }];
             events.extend(pieces(&input, &cuts).into_iter().map(TextEvent::Arguments));
             events
         }),
@@ -36,15 +46,30 @@ fn step() -> impl Strategy<Value = Vec<TextEvent>> {
 }
 
 fn pieces(text: &str, cuts: &[prop::sample::Index]) -> Vec<String> {
-    let mut cuts: Vec<_> = cuts.iter().map(|cut| text.floor_char_boundary(cut.index(text.len() + 1))).collect();
+    let mut cuts: Vec<_> = cuts
+        .iter()
+        .map(|cut| text.floor_char_boundary(cut.index(text.len() + 1)))
+        .collect();
     cuts.extend([0, text.len()]);
     cuts.sort_unstable();
-    cuts.windows(2).map(|pair| text[pair[0]..pair[1]].to_owned()).collect()
+    cuts.windows(2)
+        .map(|pair| text[pair[0]..pair[1]].to_owned())
+        .collect()
 }
 
 fn stop() -> impl Strategy<Value = Stop> {
-    let stops = vec![Stop::End, Stop::MaxTokens, Stop::ContextFull, Stop::ToolCalls, Stop::Refused, Stop::Paused];
-    prop_oneof![prop::sample::select(stops), "[a-z]{1,4}".prop_map(Stop::StopText)]
+    let stops = vec![
+        Stop::End,
+        Stop::MaxTokens,
+        Stop::ContextFull,
+        Stop::ToolCalls,
+        Stop::Refused,
+        Stop::Paused,
+    ];
+    prop_oneof![
+        prop::sample::select(stops),
+        "[a-z]{1,4}".prop_map(Stop::StopText)
+    ]
 }
 
 prop_compose! {
@@ -68,7 +93,10 @@ fn representable(protocol: Protocol, events: &[TextEvent]) -> ModelOutput {
     let mut output = ModelOutput::of(events);
     let (stop, usage) = output.end.take().unwrap();
     let (called, refused) = (!output.calls.is_empty(), !output.refusal.is_empty());
-    output.calls.iter_mut().for_each(|(_, _, arguments)| *arguments = normalized(arguments));
+    output
+        .calls
+        .iter_mut()
+        .for_each(|(_, _, arguments)| *arguments = normalized(arguments));
     let natural = if called { Stop::ToolCalls } else { Stop::End };
     let stop = match (protocol, stop) {
         (Protocol::Messages, Stop::End) if refused => Stop::Refused,
@@ -79,11 +107,19 @@ fn representable(protocol: Protocol, events: &[TextEvent]) -> ModelOutput {
         (_, stop @ (Stop::MaxTokens | Stop::Refused)) => stop,
         _ => natural,
     };
-    // Chat has only the sums, Messages has no reasoning tokens, and missing counts are zeros in Messages.
+    // Chat has only the sums, Messages has no reasoning tokens, and missing counts are zeros in
+    // Messages.
     let usage = match protocol {
         Protocol::Responses => usage,
-        Protocol::Chat => usage.map(|usage| Usage { input: usage.input, output: usage.output, ..Usage::default() }),
-        Protocol::Messages => Some(Usage { reasoning: 0, ..usage.unwrap_or_default() }),
+        Protocol::Chat => usage.map(|usage| Usage {
+            input: usage.input,
+            output: usage.output,
+            ..Usage::default()
+        }),
+        Protocol::Messages => Some(Usage {
+            reasoning: 0,
+            ..usage.unwrap_or_default()
+        }),
     };
     if protocol == Protocol::Messages {
         output.text = text_and_refusals(events);
@@ -109,13 +145,18 @@ fn text_and_refusals(events: &[TextEvent]) -> String {
 fn normalized(arguments: &str) -> String {
     match arguments {
         "" => "{}".to_owned(),
-        text => serde_json::from_str::<Value>(text).map_or(text.to_owned(), |value| value.to_string()),
+        text => {
+            serde_json::from_str::<Value>(text).map_or(text.to_owned(), |value| value.to_string())
+        }
     }
 }
 
 /// Normalizes parsed output as [`representable`] does.
 fn with_normalized_calls(mut output: ModelOutput) -> ModelOutput {
-    output.calls.iter_mut().for_each(|(_, _, arguments)| *arguments = normalized(arguments));
+    output
+        .calls
+        .iter_mut()
+        .for_each(|(_, _, arguments)| *arguments = normalized(arguments));
     output
 }
 
@@ -131,7 +172,9 @@ fn stream<D: ClientProtocol>(request: &D::Request, events: &[TextEvent]) -> Vec<
 
 fn complete_reply<D: ClientProtocol>(request: &D::Request, events: &[TextEvent]) -> Vec<u8> {
     let mut reply = Reply::<D>::new(request, &stamp());
-    events.iter().for_each(|event| reply.event(event.clone(), NOW));
+    events
+        .iter()
+        .for_each(|event| reply.event(event.clone(), NOW));
     serde_json::to_vec(&reply.finish().unwrap()).unwrap()
 }
 
@@ -202,15 +245,29 @@ proptest! {
     }
 }
 
-/// Corrupts an event: truncates it, changes a byte, a value or a member's name, or leaves it unchanged.
+/// Corrupts an event: truncates it, changes a byte, a value or a member's name, or leaves it
+/// unchanged.
 fn corrupted(event: &str, place: prop::sample::Index, how: u8) -> Vec<u8> {
     let mut bytes = event.as_bytes().to_vec();
     let at = place.index(bytes.len().max(1));
     match how % 6 {
         0 => bytes.truncate(at),
-        1 => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte = how),
-        2 => bytes.iter_mut().skip(at).find(|byte| byte.is_ascii_digit()).into_iter().for_each(|byte| *byte = b'9'),
-        3 => return event.replacen("null", "{\"x\":[1]}", 1 + at % 3).into_bytes(),
+        1 => bytes
+            .iter_mut()
+            .skip(at)
+            .take(1)
+            .for_each(|byte| *byte = how),
+        2 => bytes
+            .iter_mut()
+            .skip(at)
+            .find(|byte| byte.is_ascii_digit())
+            .into_iter()
+            .for_each(|byte| *byte = b'9'),
+        3 => {
+            return event
+                .replacen("null", "{\"x\":[1]}", 1 + at % 3)
+                .into_bytes();
+        }
         4 => return event.replacen("\"delta\"", "\"other\"", 1).into_bytes(),
         _ => {}
     }
@@ -232,7 +289,12 @@ fn a_stream_that_is_cut_anywhere_is_not_taken_for_a_whole_one() {
             match result {
                 Ok(()) => assert_eq!(ModelOutput::of(&events), without_lost_usage(&events, &all)),
                 Err(error) => {
-                    assert!(!finished(&events) && is_upstream_failure(&error) && all.starts_with(&events), "{error:?}");
+                    assert!(
+                        !finished(&events)
+                            && is_upstream_failure(&error)
+                            && all.starts_with(&events),
+                        "{error:?}"
+                    );
                 }
             }
         }
@@ -244,11 +306,15 @@ fn chunks_do_not_matter() {
     for (protocol, stream) in streams() {
         let all = parse_stream(protocol, &data(&stream)).0;
         for size in [1, 2, 3, 7, 64, 1024] {
-            let (mut decoder, mut reader, mut out) = (Decoder::new(), Reader::new(protocol), Vec::new());
+            let (mut decoder, mut reader, mut out) =
+                (Decoder::new(), Reader::new(protocol), Vec::new());
             for chunk in stream.chunks(size) {
                 decoder.feed(chunk.to_vec().into());
                 while let Some(event) = decoder.poll() {
-                    if reader.event(&event.unwrap().data_bytes(), &mut out).is_err() {
+                    if reader
+                        .event(&event.unwrap().data_bytes(), &mut out)
+                        .is_err()
+                    {
                         assert!(!reader.is_finished());
                     }
                 }
@@ -259,7 +325,8 @@ fn chunks_do_not_matter() {
     }
 }
 
-/// Returns the complete output. The usage of a Chat stream that was truncated after its finish reason is not known.
+/// Returns the complete output. The usage of a Chat stream that was truncated after its finish
+/// reason is not known.
 fn without_lost_usage(events: &[TextEvent], all: &[TextEvent]) -> ModelOutput {
     let mut output = ModelOutput::of(all);
     if matches!(events.last(), Some(TextEvent::Finished { usage: None, .. })) {
@@ -275,7 +342,10 @@ fn finished(events: &[TextEvent]) -> bool {
 /// Returns true for failures that are attributed to the upstream.
 fn is_upstream_failure(error: &EngineError) -> bool {
     use EngineError::{Overloaded, RateLimited, Rejected, Truncated, Upstream};
-    matches!(error, Truncated(_) | Upstream(_) | Overloaded { .. } | RateLimited { .. } | Rejected { .. })
+    matches!(
+        error,
+        Truncated(_) | Upstream(_) | Overloaded { .. } | RateLimited { .. } | Rejected { .. }
+    )
 }
 
 /// Returns the streams among the fixtures.
@@ -287,7 +357,11 @@ fn streams() -> Vec<(Protocol, Vec<u8>)> {
         (Protocol::Chat, "chat-upstream"),
         (Protocol::Messages, "messages-stream"),
     ];
-    let named = |(protocol, prefix)| fixtures(prefix).into_iter().map(move |name| (protocol, fixture(&name)));
+    let named = |(protocol, prefix)| {
+        fixtures(prefix)
+            .into_iter()
+            .map(move |name| (protocol, fixture(&name)))
+    };
     prefixes.into_iter().flat_map(named).collect()
 }
 

@@ -26,14 +26,19 @@ impl ModelOutput {
                 TextEvent::Reasoning(text) => output.reasoning += &text,
                 TextEvent::ReasoningSignature(text) => output.signature += &text,
                 TextEvent::RedactedReasoning(data) => {
-                    output.redacted.extend(Some(data).filter(|data| !data.is_empty()));
+                    output
+                        .redacted
+                        .extend(Some(data).filter(|data| !data.is_empty()));
                 }
                 TextEvent::Text(text) => output.text += &text,
                 TextEvent::Refusal(text) => output.refusal += &text,
                 TextEvent::Call { id, name } => output.calls.push((id, name, String::new())),
                 TextEvent::Arguments(text) => {
                     let before = &events[at - 1];
-                    assert!(matches!(before, TextEvent::Call { .. } | TextEvent::Arguments(_)), "arguments of no call");
+                    assert!(
+                        matches!(before, TextEvent::Call { .. } | TextEvent::Arguments(_)),
+                        "arguments of no call"
+                    );
                     output.calls.last_mut().unwrap().2 += &text;
                 }
                 TextEvent::Finished { stop, usage } => {
@@ -58,9 +63,14 @@ pub(crate) fn data(stream: &[u8]) -> Vec<String> {
 }
 
 /// Parses a stream, up to its failure if it fails.
-pub(crate) fn parse_stream<D: AsRef<str>>(protocol: Protocol, data: &[D]) -> (Vec<TextEvent>, Result<(), EngineError>) {
+pub(crate) fn parse_stream<D: AsRef<str>>(
+    protocol: Protocol,
+    data: &[D],
+) -> (Vec<TextEvent>, Result<(), EngineError>) {
     let (mut reader, mut out) = (Reader::new(protocol), Vec::new());
-    let result = data.iter().try_for_each(|data| reader.event(data.as_ref().as_bytes(), &mut out));
+    let result = data
+        .iter()
+        .try_for_each(|data| reader.event(data.as_ref().as_bytes(), &mut out));
     let result = result.and_then(|()| reader.end(&mut out));
     assert_eq!(reader.is_finished(), result.is_ok());
     (out, result)
@@ -75,12 +85,17 @@ pub(crate) fn parse_ok<D: AsRef<str>>(protocol: Protocol, data: &[D]) -> ModelOu
 
 /// Reads a fixture.
 pub(crate) fn fixture(name: &str) -> Vec<u8> {
-    std::fs::read(format!("{}/tests/it/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    std::fs::read(format!(
+        "{}/tests/it/fixtures/{name}",
+        env!("CARGO_MANIFEST_DIR")
+    ))
+    .unwrap()
 }
 
 /// Returns the names of the fixtures with this prefix.
 pub(crate) fn fixtures(prefix: &str) -> Vec<String> {
-    let dir = std::fs::read_dir(format!("{}/tests/it/fixtures", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let dir =
+        std::fs::read_dir(format!("{}/tests/it/fixtures", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let names = dir.map(|file| file.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<_> = names.filter(|name| name.starts_with(prefix)).collect();
     names.sort();

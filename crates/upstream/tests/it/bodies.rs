@@ -36,7 +36,10 @@ async fn body_of(bytes: impl Into<Vec<u8>>) -> IncomingBody {
             peer.send(bytes).await;
         }
     };
-    send_once(&single_host(serve).1, &post("{}")).await.unwrap().body
+    send_once(&single_host(serve).1, &post("{}"))
+        .await
+        .unwrap()
+        .body
 }
 
 #[tokio::test]
@@ -50,9 +53,16 @@ async fn bodies_of_all_framings_are_read() {
         let (chunks, error) = read(body_of(bytes.clone()).await).await;
         assert!(error.is_none(), "{bytes}: {error:?}");
         assert_eq!(chunks.concat(), b"a body", "{bytes}");
-        assert_eq!(body_of(bytes.clone()).await.collect(6).await.unwrap(), "a body", "{bytes}");
+        assert_eq!(
+            body_of(bytes.clone()).await.collect(6).await.unwrap(),
+            "a body",
+            "{bytes}"
+        );
         let too_large = body_of(bytes.clone()).await.collect(5).await.unwrap_err();
-        assert!(matches!(too_large, EngineError::Upstream(_)), "{bytes}: {too_large}");
+        assert!(
+            matches!(too_large, EngineError::Upstream(_)),
+            "{bytes}: {too_large}"
+        );
     }
 }
 
@@ -62,7 +72,10 @@ async fn a_body_that_is_announced_too_large_is_refused_before_it_is_read() {
     let started = Instant::now();
     let body = body_of("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\na").await;
     let error = body.collect(5).await.unwrap_err();
-    assert!(matches!(error, EngineError::Upstream(_)) && started.elapsed().is_zero(), "{error}");
+    assert!(
+        matches!(error, EngineError::Upstream(_)) && started.elapsed().is_zero(),
+        "{error}"
+    );
 }
 
 /// An error is reported by its status; its body has a short timeout.
@@ -70,20 +83,25 @@ async fn a_body_that_is_announced_too_large_is_refused_before_it_is_read() {
 async fn the_body_of_an_error_is_waited_for_a_moment() {
     let (_world, upstream) = single_host(|_, mut peer: Peer| async move {
         peer.request().await;
-        peer.send("HTTP/1.1 503 X\r\nContent-Length: 9\r\n\r\n").await;
+        peer.send("HTTP/1.1 503 X\r\nContent-Length: 9\r\n\r\n")
+            .await;
         peer.closed().await;
     });
     let started = Instant::now();
     let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), 100).await;
-    assert!(matches!(answer, Err(EngineError::Overloaded { .. })), "{answer:?}");
+    assert!(
+        matches!(answer, Err(EngineError::Overloaded { .. })),
+        "{answer:?}"
+    );
     assert_eq!(started.elapsed(), Duration::from_secs(2));
 }
 
 #[tokio::test]
 async fn blanks_before_an_answer_have_a_limit() {
     for (blanks, is_accepted) in [(1000, true), (100_000, false)] {
-        let (_world, upstream) =
-            single_host(move |_, peer: Peer| peer.always(ok(&format!("{}{{}}", " ".repeat(blanks)))));
+        let (_world, upstream) = single_host(move |_, peer: Peer| {
+            peer.always(ok(&format!("{}{{}}", " ".repeat(blanks))))
+        });
         let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), 1 << 20).await;
         assert_eq!(answer.is_ok(), is_accepted, "{blanks}: {answer:?}");
     }
@@ -93,11 +111,18 @@ async fn blanks_before_an_answer_have_a_limit() {
 #[tokio::test]
 async fn a_stream_that_is_kept_is_bounded() {
     const EVENT: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"more\"}}]}\n\n";
-    let response = format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n{}", EVENT.repeat(1000));
+    let response = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n{}",
+        EVENT.repeat(1000)
+    );
     let (_world, upstream) = single_host(move |_, peer: Peer| peer.always(response.clone()));
-    let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), 1 << 20).await.unwrap();
+    let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), 1 << 20)
+        .await
+        .unwrap();
     let answer = answer.at_most(100 * EVENT.len());
-    let mut events = read_stream(answer, Protocol::Chat, Duration::from_secs(9)).await.unwrap();
+    let mut events = read_stream(answer, Protocol::Chat, Duration::from_secs(9))
+        .await
+        .unwrap();
     let mut count = 0;
     let failure = loop {
         match events.next().await.unwrap() {
@@ -114,8 +139,17 @@ async fn a_stream_that_is_kept_is_bounded() {
 #[tokio::test]
 async fn s11_an_event_that_is_no_utf8_is_a_failure() {
     let event = |text: &[u8]| {
-        let (head, tail) = (&b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\""[..], b"\"}}]}\n\n");
-        [b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n", head, text, tail].concat()
+        let (head, tail) = (
+            &b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\""[..],
+            b"\"}}]}\n\n",
+        );
+        [
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n",
+            head,
+            text,
+            tail,
+        ]
+        .concat()
     };
     for (text, is_valid) in [("\u{e9}".as_bytes(), true), (b"\xe9", false)] {
         let response = event(text);
@@ -126,7 +160,9 @@ async fn s11_an_event_that_is_no_utf8_is_a_failure() {
                 peer.send(response).await;
             }
         });
-        let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), 1 << 20).await.unwrap();
+        let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), 1 << 20)
+            .await
+            .unwrap();
         let events = read_stream(answer, Protocol::Chat, Duration::from_secs(9)).await;
         assert_eq!(events.is_ok(), is_valid);
     }
@@ -135,17 +171,28 @@ async fn s11_an_event_that_is_no_utf8_is_a_failure() {
 #[tokio::test]
 async fn a_large_body_comes_whole() {
     let large: String = (0..40_000).map(|at| format!("{at:x},")).collect();
-    let collected = body_of(ok(&large)).await.collect(large.len()).await.unwrap();
+    let collected = body_of(ok(&large))
+        .await
+        .collect(large.len())
+        .await
+        .unwrap();
     assert!(collected == large);
 }
 
 #[tokio::test]
 async fn a_body_that_breaks_off_is_truncated_wherever_it_does() {
-    for response in [ok("a body"), format!("{CHUNKED}2\r\na \r\n4\r\nbody\r\n0\r\n\r\n")] {
+    for response in [
+        ok("a body"),
+        format!("{CHUNKED}2\r\na \r\n4\r\nbody\r\n0\r\n\r\n"),
+    ] {
         let head = response.find("\r\n\r\n").unwrap() + 4;
         for end in head..response.len() {
             let (chunks, error) = read(body_of(&response[..end]).await).await;
-            assert!(matches!(error, Some(EngineError::Truncated(_))), "{:?}: {error:?}", &response[..end]);
+            assert!(
+                matches!(error, Some(EngineError::Truncated(_))),
+                "{:?}: {error:?}",
+                &response[..end]
+            );
             assert!(b"a body".starts_with(&chunks.concat()), "{chunks:?}");
         }
     }
@@ -153,9 +200,18 @@ async fn a_body_that_breaks_off_is_truncated_wherever_it_does() {
 
 #[tokio::test]
 async fn broken_framing_is_truncated() {
-    for chunks in ["2\r\nabc\r\n0\r\n\r\n", "x\r\na\r\n", "fffffffffffffffff\r\na\r\n", "-1\r\na\r\n", "1\na\n0\n\n"] {
+    for chunks in [
+        "2\r\nabc\r\n0\r\n\r\n",
+        "x\r\na\r\n",
+        "fffffffffffffffff\r\na\r\n",
+        "-1\r\na\r\n",
+        "1\na\n0\n\n",
+    ] {
         let (_, error) = read(body_of(format!("{CHUNKED}{chunks}")).await).await;
-        assert!(matches!(error, Some(EngineError::Truncated(_))), "{chunks:?}: {error:?}");
+        assert!(
+            matches!(error, Some(EngineError::Truncated(_))),
+            "{chunks:?}: {error:?}"
+        );
     }
 }
 
@@ -207,7 +263,10 @@ async fn a_stall_between_two_pieces_is_late_and_closes_the_connection() {
     assert!(matches!(error, Some(EngineError::Timeout(_))), "{error:?}");
     assert_eq!(chunks.concat(), b"aaa");
     let waited = durations.recv().await.unwrap();
-    assert!((Duration::from_millis(119_990)..Duration::from_millis(120_010)).contains(&waited), "{waited:?}");
+    assert!(
+        (Duration::from_millis(119_990)..Duration::from_millis(120_010)).contains(&waited),
+        "{waited:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -254,4 +313,5 @@ async fn little_is_read_ahead_of_a_slow_reader() {
     assert!(ahead < 128, "{ahead} KiB");
 }
 
-const CHUNKED: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+const CHUNKED: &str =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";

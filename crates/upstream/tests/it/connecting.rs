@@ -11,19 +11,29 @@ use tokio::net::TcpSocket;
 use tokio::time::Instant;
 use tokio_rustls::TlsStream;
 
-use crate::world::{Ca, Certificate, Name, Peer, World, ok, options, post, send_once, single_host, url};
+use crate::world::{
+    Ca, Certificate, Name, Peer, World, ok, options, post, send_once, single_host, url,
+};
 
 /// Returns the failure of a first request with `options`.
 async fn failure(world: &World, options: Options) -> EngineError {
-    send_once(&world.upstream(options), &post("{}")).await.unwrap_err()
+    send_once(&world.upstream(options), &post("{}"))
+        .await
+        .unwrap_err()
 }
 
 fn assert_unreachable(failure: &EngineError, expected: &str) {
-    assert!(matches!(failure, EngineError::Upstream(why) if why.starts_with(expected)), "{failure}");
+    assert!(
+        matches!(failure, EngineError::Upstream(why) if why.starts_with(expected)),
+        "{failure}"
+    );
 }
 
 fn assert_timeout(failure: &EngineError, expected: &str) {
-    assert!(matches!(failure, EngineError::Timeout(why) if why == expected), "{failure}");
+    assert!(
+        matches!(failure, EngineError::Timeout(why) if why == expected),
+        "{failure}"
+    );
 }
 
 #[tokio::test]
@@ -33,7 +43,10 @@ async fn a_closed_port_fails_at_once() {
     bound.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let base = url(&format!("http://{}", bound.local_addr().unwrap()));
     let upstream = Upstream::new(Options::new(base)).unwrap();
-    assert_unreachable(&send_once(&upstream, &post("{}")).await.unwrap_err(), "connect failed");
+    assert_unreachable(
+        &send_once(&upstream, &post("{}")).await.unwrap_err(),
+        "connect failed",
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -43,7 +56,10 @@ async fn nobody_at_an_address_is_waited_for_as_long_as_said() {
     let started = Instant::now();
     assert_timeout(&failure(&world, options()).await, "connect timeout");
     let waited = started.elapsed();
-    assert!((Duration::from_millis(4_990)..Duration::from_millis(5_010)).contains(&waited), "{waited:?}");
+    assert!(
+        (Duration::from_millis(4_990)..Duration::from_millis(5_010)).contains(&waited),
+        "{waited:?}"
+    );
 }
 
 /// A DNS lookup times out after two seconds.
@@ -54,7 +70,10 @@ async fn u03_a_name_that_is_not_found_in_two_seconds_is_given_up() {
     let started = Instant::now();
     assert_timeout(&failure(&world, options()).await, "DNS lookup timeout");
     let waited = started.elapsed();
-    assert!((Duration::from_millis(1_990)..Duration::from_millis(2_010)).contains(&waited), "{waited:?}");
+    assert!(
+        (Duration::from_millis(1_990)..Duration::from_millis(2_010)).contains(&waited),
+        "{waited:?}"
+    );
     assert_eq!(world.dials(), 0);
 }
 
@@ -73,12 +92,19 @@ async fn a_dead_address_keeps_the_next_one_waiting_for_a_moment_only() {
     let (world, upstream) = single_host(|_, peer| peer.always(ok("{}")));
     let good = world.address("a.example");
     world.stall("dead.example");
-    let (dead, refused) = (world.address("dead.example"), world.address("refused.example"));
+    let (dead, refused) = (
+        world.address("dead.example"),
+        world.address("refused.example"),
+    );
     world.name("a.example", Name::At(vec![dead, refused, good]));
     let started = Instant::now();
     send_once(&upstream, &post("{}")).await.unwrap();
     assert_eq!(world.dialled(), [dead, refused, good]);
-    assert!(started.elapsed() < Duration::from_millis(300), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_millis(300),
+        "{:?}",
+        started.elapsed()
+    );
 }
 
 /// At most sixteen of a hundred addresses are tried, alternating between IPv6 and IPv4.
@@ -91,11 +117,20 @@ async fn u03_of_a_hundred_addresses_sixteen_are_tried_and_both_families() {
     assert_unreachable(&failure(&world, options()).await, "connect failed");
     let dialled = world.dialled();
     assert_eq!(dialled.len(), 16);
-    assert!(dialled.chunks(2).all(|pair| pair[0].is_ipv6() && pair[1].is_ipv4()), "{dialled:?}");
+    assert!(
+        dialled
+            .chunks(2)
+            .all(|pair| pair[0].is_ipv6() && pair[1].is_ipv4()),
+        "{dialled:?}"
+    );
 }
 
 fn https(ca: &Ca) -> Options {
-    Options { base_url: url("https://a.example/v1"), roots: Some(ca.pem.clone().into_bytes()), ..options() }
+    Options {
+        base_url: url("https://a.example/v1"),
+        roots: Some(ca.pem.clone().into_bytes()),
+        ..options()
+    }
 }
 
 /// Returns a network in which `a.example` serves TLS.
@@ -106,7 +141,11 @@ fn secured(ca: &Ca, certificate: Certificate) -> World {
         let acceptor = acceptor.clone();
         async move {
             if let Ok(stream) = acceptor.accept(peer.io).await {
-                Peer { io: Box::new(TlsStream::from(stream)) }.always(ok("secured")).await;
+                Peer {
+                    io: Box::new(TlsStream::from(stream)),
+                }
+                .always(ok("secured"))
+                .await;
             }
         }
     });
@@ -129,15 +168,25 @@ async fn a_host_that_the_operator_trusts_is_asked() {
 #[tokio::test]
 async fn u04_a_host_that_nobody_vouches_for_is_not_asked() {
     let ca = Ca::new();
-    for certificate in [Certificate::Expired, Certificate::OfAnotherName, Certificate::SelfSigned] {
+    for certificate in [
+        Certificate::Expired,
+        Certificate::OfAnotherName,
+        Certificate::SelfSigned,
+    ] {
         let world = secured(&ca, certificate);
         assert_unreachable(&failure(&world, https(&ca)).await, "TLS handshake failed");
         assert_eq!(world.dials(), 1, "{certificate:?}");
     }
     let unknown = secured(&Ca::new(), Certificate::Good);
     assert_unreachable(&failure(&unknown, https(&ca)).await, "TLS handshake failed");
-    let public_alone = Options { roots: None, ..https(&ca) };
-    assert_unreachable(&failure(&secured(&ca, Certificate::Good), public_alone).await, "TLS handshake failed");
+    let public_alone = Options {
+        roots: None,
+        ..https(&ca)
+    };
+    assert_unreachable(
+        &failure(&secured(&ca, Certificate::Good), public_alone).await,
+        "TLS handshake failed",
+    );
 }
 
 /// A TLS handshake that stalls fails at the connect timeout, and nothing is sent unencrypted.
@@ -158,7 +207,10 @@ async fn u04_a_handshake_that_stalls_is_within_the_deadline_of_the_connection() 
     let started = Instant::now();
     assert_timeout(&failure(&world, https(&ca)).await, "TLS handshake timeout");
     let waited = started.elapsed();
-    assert!((Duration::from_millis(4_990)..Duration::from_millis(5_010)).contains(&waited), "{waited:?}");
+    assert!(
+        (Duration::from_millis(4_990)..Duration::from_millis(5_010)).contains(&waited),
+        "{waited:?}"
+    );
     assert!(!is_plain.load(Ordering::Relaxed));
 }
 
@@ -167,7 +219,11 @@ async fn u04_a_handshake_that_stalls_is_within_the_deadline_of_the_connection() 
 async fn u04_a_handshake_that_breaks_off_fails() {
     let ca = Ca::new();
     // Nothing; an alert, as a server that supports only TLS 1.1 sends it; plain HTTP.
-    for response in [&b""[..], b"\x15\x03\x01\x00\x02\x02\x46", b"HTTP/1.1 400 Bad Request\r\n\r\n"] {
+    for response in [
+        &b""[..],
+        b"\x15\x03\x01\x00\x02\x02\x46",
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+    ] {
         let world = World::default();
         world.serve("a.example", move |_, mut peer| async move {
             let mut hello = [0; 64];

@@ -40,16 +40,26 @@ async fn a_head_that_does_not_come_is_given_up_and_its_connection_closed() {
     let failure = send_once(&upstream, &post("{}")).await.unwrap_err();
     assert!(matches!(failure, EngineError::Timeout(_)), "{failure}");
     let waited = started.elapsed();
-    assert!((Duration::from_millis(119_990)..Duration::from_millis(120_010)).contains(&waited), "{waited:?}");
+    assert!(
+        (Duration::from_millis(119_990)..Duration::from_millis(120_010)).contains(&waited),
+        "{waited:?}"
+    );
     let closed = events.recv().await.unwrap();
-    assert!(closed - started - waited < Duration::from_millis(100), "{:?}", closed - started);
+    assert!(
+        closed - started - waited < Duration::from_millis(100),
+        "{:?}",
+        closed - started
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_deadline_of_the_request_ends_it_before() {
     let (_, upstream) = single_host(|_, mut peer| async move { peer.closed().await });
     let deadline = Instant::now() + Duration::from_secs(7);
-    let failure = upstream.send_with_retry(&post("{}"), deadline, true).await.unwrap_err();
+    let failure = upstream
+        .send_with_retry(&post("{}"), deadline, true)
+        .await
+        .unwrap_err();
     assert!(matches!(failure, EngineError::Timeout(_)), "{failure}");
     assert!(deadline.elapsed() < Duration::from_millis(10));
 }
@@ -75,8 +85,12 @@ async fn a_dropped_request_closes_its_connection() {
 
 #[tokio::test]
 async fn every_status_is_handed_out_and_no_redirect_followed() {
-    for status in [200, 201, 204, 301, 302, 303, 304, 307, 308, 400, 401, 404, 429, 500, 503, 529, 599] {
-        let head = format!("HTTP/1.1 {status} X\r\nLocation: http://a.example/v1/other\r\nContent-Length: 0\r\n\r\n");
+    for status in [
+        200, 201, 204, 301, 302, 303, 304, 307, 308, 400, 401, 404, 429, 500, 503, 529, 599,
+    ] {
+        let head = format!(
+            "HTTP/1.1 {status} X\r\nLocation: http://a.example/v1/other\r\nContent-Length: 0\r\n\r\n"
+        );
         let (world, upstream) = single_host(move |_, peer| peer.always(head.clone()));
         let incoming = send_once(&upstream, &post("{}")).await.unwrap();
         assert_eq!(incoming.status, status);
@@ -94,8 +108,13 @@ async fn what_a_body_is_said_to_be() {
         ("text/event-streams", false),
         ("", false),
     ] {
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: 0\r\n\r\n");
-        assert_eq!(respond_with(head).await.unwrap().is_event_stream, is_event_stream, "{content_type}");
+        let head =
+            format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: 0\r\n\r\n");
+        assert_eq!(
+            respond_with(head).await.unwrap().is_event_stream,
+            is_event_stream,
+            "{content_type}"
+        );
     }
 }
 
@@ -113,7 +132,11 @@ async fn retry_after_is_read() {
         ("", None),
     ] {
         let head = format!("HTTP/1.1 429 X\r\nRetry-After: {value}\r\nContent-Length: 0\r\n\r\n");
-        assert_eq!(respond_with(head).await.unwrap().retry_after, seconds, "{value}");
+        assert_eq!(
+            respond_with(head).await.unwrap().retry_after,
+            seconds,
+            "{value}"
+        );
     }
     assert_eq!(respond_with(ok("")).await.unwrap().retry_after, None);
 }
@@ -121,7 +144,10 @@ async fn retry_after_is_read() {
 #[tokio::test]
 async fn a_packed_body_is_refused() {
     for coding in ["gzip", "br", "zstd", "identity, gzip"] {
-        assert_rejected(format!("HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: 0\r\n\r\n")).await;
+        assert_rejected(format!(
+            "HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: 0\r\n\r\n"
+        ))
+        .await;
     }
     let identity = "HTTP/1.1 200 OK\r\nContent-Encoding: identity\r\nContent-Length: 0\r\n\r\n";
     assert!(respond_with(identity).await.is_ok());
@@ -156,14 +182,23 @@ async fn what_is_no_http_is_refused() {
             peer.send(bytes).await;
         });
         let failure = send(&upstream).await.unwrap_err();
-        assert!(matches!(failure, EngineError::Upstream(_)), "{bytes}: {failure}");
+        assert!(
+            matches!(failure, EngineError::Upstream(_)),
+            "{bytes}: {failure}"
+        );
         assert_eq!(world.dials(), 1, "{bytes}");
     }
 }
 
 #[tokio::test]
 async fn informational_heads_are_skipped() {
-    let body = respond_with(format!("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n{}", ok("then"))).await.unwrap().body;
+    let body = respond_with(format!(
+        "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n{}",
+        ok("then")
+    ))
+    .await
+    .unwrap()
+    .body;
     assert_eq!(body.collect(10).await.unwrap(), "then");
 }
 
@@ -172,11 +207,14 @@ async fn an_answer_that_does_not_wait_for_the_request_is_heard() {
     let (world, upstream) = single_host(|_, mut peer| async move {
         let mut first = [0; 100];
         peer.io.read_exact(&mut first).await.unwrap();
-        peer.send("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\n{}").await;
+        peer.send("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\n{}")
+            .await;
         peer.closed().await;
     });
     for dials in 1..3 {
-        let incoming = send_once(&upstream, &post("x".repeat(1 << 20))).await.unwrap();
+        let incoming = send_once(&upstream, &post("x".repeat(1 << 20)))
+            .await
+            .unwrap();
         assert_eq!(incoming.status, 413);
         assert_eq!(incoming.body.collect(100).await.unwrap(), "{}");
         // The rest of the request would be read as the next one, so the connection is not reused.
@@ -189,8 +227,11 @@ async fn the_status_is_heard_of_a_host_that_closes_on_the_request() {
     let (_, upstream) = single_host(|_, mut peer| async move {
         let mut first = [0; 100];
         peer.io.read_exact(&mut first).await.unwrap();
-        peer.send("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\n{}").await;
+        peer.send("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\n{}")
+            .await;
     });
-    let incoming = send_once(&upstream, &post("x".repeat(1 << 20))).await.unwrap();
+    let incoming = send_once(&upstream, &post("x".repeat(1 << 20)))
+        .await
+        .unwrap();
     assert_eq!(incoming.status, 413);
 }

@@ -6,7 +6,8 @@ use sluicegate_upstream::ImageReply;
 
 use crate::world::{Peer, ok, post, send_once, single_host};
 
-/// Reads a reply with status 200. Returns the bytes that were returned before its end, and its error, if any.
+/// Reads a reply with status 200. Returns the bytes that were returned before its end, and its
+/// error, if any.
 async fn read(reply: String) -> (Vec<u8>, Option<EngineError>) {
     let serve = move |_, mut peer: Peer| {
         let reply = reply.clone();
@@ -38,8 +39,12 @@ fn framed(body: &str) -> [String; 2] {
 }
 
 fn reply(before: &str, picture: usize, after: &str) -> String {
-    let traits = r#""created":1,"background":"opaque","output_format":"png","quality":"low","size":"16x16""#;
-    format!(r#"{{{before}{traits},"data":[{{"b64_json":"{}"}}]{after}}}"#, "A".repeat(picture))
+    let traits =
+        r#""created":1,"background":"opaque","output_format":"png","quality":"low","size":"16x16""#;
+    format!(
+        r#"{{{before}{traits},"data":[{{"b64_json":"{}"}}]{after}}}"#,
+        "A".repeat(picture)
+    )
 }
 
 #[tokio::test]
@@ -58,7 +63,12 @@ async fn pictures_of_any_length_pass() {
         for framed in framed(&body) {
             let (returned, failed) = read(framed).await;
             assert!(failed.is_none(), "{failed:?}");
-            assert!(returned == body.as_bytes(), "{} bytes of {}", returned.len(), body.len());
+            assert!(
+                returned == body.as_bytes(),
+                "{} bytes of {}",
+                returned.len(),
+                body.len()
+            );
         }
     }
 }
@@ -68,13 +78,28 @@ async fn pictures_of_any_length_pass() {
 async fn an_error_of_any_length_is_no_success() {
     for length in [1, 20 << 10, 60 << 10, 200 << 10] {
         let message = "x".repeat(length);
-        let error = format!(r#""error":{{"message":"{message}","type":"server_error","param":null,"code":null}}"#);
-        for body in [format!("{{{error}}}"), format!(r#"{{"created":1,"note":"{message}",{error},"data":[]}}"#)] {
+        let error = format!(
+            r#""error":{{"message":"{message}","type":"server_error","param":null,"code":null}}"#
+        );
+        for body in [
+            format!("{{{error}}}"),
+            format!(r#"{{"created":1,"note":"{message}",{error},"data":[]}}"#),
+        ] {
             for framed in framed(&body) {
                 let (returned, failed) = read(framed).await;
-                assert!(matches!(failed, Some(EngineError::Upstream(_))), "{length}: {failed:?}");
-                assert!(returned.len() < body.len(), "{length}: the reply looks complete");
-                assert!(length > 60 << 10 || returned.is_empty(), "{length}: {} bytes were returned", returned.len());
+                assert!(
+                    matches!(failed, Some(EngineError::Upstream(_))),
+                    "{length}: {failed:?}"
+                );
+                assert!(
+                    returned.len() < body.len(),
+                    "{length}: the reply looks complete"
+                );
+                assert!(
+                    length > 60 << 10 || returned.is_empty(),
+                    "{length}: {} bytes were returned",
+                    returned.len()
+                );
             }
         }
     }
@@ -86,7 +111,10 @@ async fn an_error_after_the_pictures_breaks_the_reply_off() {
         let body = reply("", picture, r#","error":{"message":"It failed."}"#);
         for framed in framed(&body) {
             let (returned, failed) = read(framed).await;
-            assert!(matches!(failed, Some(EngineError::Upstream(_))), "{failed:?}");
+            assert!(
+                matches!(failed, Some(EngineError::Upstream(_))),
+                "{failed:?}"
+            );
             assert!(returned.len() < body.len());
         }
     }
@@ -99,7 +127,10 @@ async fn a_long_reply_without_pictures_is_no_success() {
             let body = format!(r#"{{"message":"{}"{data}}}"#, "x".repeat(length));
             for framed in framed(&body) {
                 let (returned, failed) = read(framed).await;
-                assert!(matches!(failed, Some(EngineError::Upstream(_))), "{failed:?}");
+                assert!(
+                    matches!(failed, Some(EngineError::Upstream(_))),
+                    "{failed:?}"
+                );
                 assert!(returned.len() < body.len());
             }
         }

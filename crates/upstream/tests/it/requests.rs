@@ -35,7 +35,9 @@ fn header(value: &'static str) -> HeaderValue {
 async fn p01_exactly_these_headers_are_sent() {
     let mut options = options();
     options.credential = Some(Credential::bearer("sk-theirs").unwrap());
-    options.headers.insert("anthropic-version", header("2023-06-01"));
+    options
+        .headers
+        .insert("anthropic-version", header("2023-06-01"));
     let mut request = post(r#"{"a":1}"#);
     let received = sent(options.clone(), &request).await;
     let expected = concat!(
@@ -51,15 +53,26 @@ async fn p01_exactly_these_headers_are_sent() {
         "authorization: Bearer sk-theirs\r\n",
         "content-length: 7\r\n\r\n",
     );
-    assert_eq!(received, Received { head: expected.to_owned(), body: r#"{"a":1}"#.to_owned() });
+    assert_eq!(
+        received,
+        Received {
+            head: expected.to_owned(),
+            body: r#"{"a":1}"#.to_owned()
+        }
+    );
 
     request.accept_stream = true;
     request.content_type = header("multipart/form-data; boundary=b");
-    request.headers.insert("anthropic-version", header("2024-01-01"));
+    request
+        .headers
+        .insert("anthropic-version", header("2024-01-01"));
     let received = sent(options, &request).await;
     let expected = expected
         .replace("accept: application/json", "accept: text/event-stream")
-        .replace("content-type: application/json", "content-type: multipart/form-data; boundary=b")
+        .replace(
+            "content-type: application/json",
+            "content-type: multipart/form-data; boundary=b",
+        )
         .replace("2023-06-01", "2024-01-01");
     assert_eq!(received.head, expected);
 }
@@ -89,7 +102,11 @@ async fn what_the_gateway_says_itself_nobody_else_says() {
     .collect();
     request.headers = forged;
     assert_eq!(sent(options, &request).await, plain);
-    assert!(plain.head.contains("\r\nx-api-key: theirs\r\n"), "{}", plain.head);
+    assert!(
+        plain.head.contains("\r\nx-api-key: theirs\r\n"),
+        "{}",
+        plain.head
+    );
 }
 
 /// Without a configured key a request carries no credential, and never the client's.
@@ -107,13 +124,18 @@ async fn p02_without_a_credential_there_is_none_and_nobody_elses() {
 #[tokio::test]
 async fn a_header_that_is_repeated_is_sent_as_often() {
     let mut options = options();
-    options.headers.insert("anthropic-beta", header("of-the-operator"));
+    options
+        .headers
+        .insert("anthropic-beta", header("of-the-operator"));
     let mut request = post("{}");
     for value in ["one", "other"] {
         request.headers.append("anthropic-beta", header(value));
     }
     let head = sent(options, &request).await.head;
-    assert!(head.contains("anthropic-beta: one\r\nanthropic-beta: other\r\n"), "{head}");
+    assert!(
+        head.contains("anthropic-beta: one\r\nanthropic-beta: other\r\n"),
+        "{head}"
+    );
     assert!(!head.contains("of-the-operator"), "{head}");
 }
 
@@ -123,23 +145,65 @@ async fn the_path_is_appended_to_the_base_url() {
         ("http://a.example", "/responses"),
         ("http://a.example/", "/responses"),
         ("http://a.example/v1/", "/v1/responses"),
-        ("http://a.example/open%20ai/v1?api-version=1", "/open%20ai/v1/responses?api-version=1"),
+        (
+            "http://a.example/open%20ai/v1?api-version=1",
+            "/open%20ai/v1/responses?api-version=1",
+        ),
     ] {
-        let received = sent(Options { base_url: url(base), ..options() }, &post("{}")).await;
-        assert_eq!(received.head.lines().next(), Some(format!("POST {target} HTTP/1.1").as_str()), "{base}");
+        let received = sent(
+            Options {
+                base_url: url(base),
+                ..options()
+            },
+            &post("{}"),
+        )
+        .await;
+        assert_eq!(
+            received.head.lines().next(),
+            Some(format!("POST {target} HTTP/1.1").as_str()),
+            "{base}"
+        );
     }
-    let received = sent(Options { base_url: url("http://a.example:8000"), ..options() }, &post("{}")).await;
-    assert!(received.head.contains("\r\nhost: a.example:8000\r\n"), "{}", received.head);
+    let received = sent(
+        Options {
+            base_url: url("http://a.example:8000"),
+            ..options()
+        },
+        &post("{}"),
+    )
+    .await;
+    assert!(
+        received.head.contains("\r\nhost: a.example:8000\r\n"),
+        "{}",
+        received.head
+    );
 }
 
 #[tokio::test]
 async fn a_body_in_pieces_is_one_body() {
     let mut request = post("");
-    let pieces = ["{\"model\":\"", "", "theirs", "\",\"input\":\"", &"x".repeat(100_000), "\"}", ""];
-    request.body = pieces.map(|piece| Bytes::copy_from_slice(piece.as_bytes())).to_vec().into();
+    let pieces = [
+        "{\"model\":\"",
+        "",
+        "theirs",
+        "\",\"input\":\"",
+        &"x".repeat(100_000),
+        "\"}",
+        "",
+    ];
+    request.body = pieces
+        .map(|piece| Bytes::copy_from_slice(piece.as_bytes()))
+        .to_vec()
+        .into();
     let received = sent(options(), &request).await;
     assert_eq!(received.body, pieces.concat());
-    assert!(received.head.contains(&format!("content-length: {}\r\n", received.body.len())), "{}", received.head);
+    assert!(
+        received
+            .head
+            .contains(&format!("content-length: {}\r\n", received.body.len())),
+        "{}",
+        received.head
+    );
     request.body = Bytes::new().into();
     assert_eq!(sent(options(), &request).await.body, "");
 }
@@ -161,13 +225,20 @@ fn secrets_are_not_shown() {
 #[test]
 fn p07_a_key_that_is_repeated_is_taken_out() {
     let credential = Some(Credential::bearer("their-secret").unwrap());
-    let upstream = Upstream::new(Options { credential, ..options() }).unwrap();
+    let upstream = Upstream::new(Options {
+        credential,
+        ..options()
+    })
+    .unwrap();
     let redacted = |text: &str| {
         let mut text = text.to_owned();
         upstream.redact(&mut text);
         text
     };
-    assert_eq!(redacted("Not Bearer their-secret, their-secret!"), "Not Bearer [key], [key]!");
+    assert_eq!(
+        redacted("Not Bearer their-secret, their-secret!"),
+        "Not Bearer [key], [key]!"
+    );
     assert_eq!(redacted("It was their-secr"), "It was [key]");
     for harmless in ["", "It was the", "their secret"] {
         assert_eq!(redacted(harmless), harmless);
@@ -177,29 +248,60 @@ fn p07_a_key_that_is_repeated_is_taken_out() {
 #[test]
 fn what_is_wrong_with_options_is_said() {
     let error = |options: Options| Upstream::new(options).err().map(|error| error.to_string());
-    let base = |base: &str| Options { base_url: url(base), ..options() };
+    let base = |base: &str| Options {
+        base_url: url(base),
+        ..options()
+    };
     assert_eq!(error(options()), None);
     let scheme = "`base_url` has the scheme `ftp`; `http` and `https` are accepted.";
     assert_eq!(error(base("ftp://a.example")).as_deref(), Some(scheme));
     let user = "`base_url` has a user or password; it must not have one.";
-    assert_eq!(error(base("http://me:secret@a.example")).as_deref(), Some(user));
+    assert_eq!(
+        error(base("http://me:secret@a.example")).as_deref(),
+        Some(user)
+    );
     let fragment = "`fallback_base_url` has a fragment; it must not have one.";
-    let fallback = Options { fallback_base_url: Some(url("http://b.example/#a")), ..options() };
+    let fallback = Options {
+        fallback_base_url: Some(url("http://b.example/#a")),
+        ..options()
+    };
     assert_eq!(error(fallback).as_deref(), Some(fragment));
-    let zero = Options { head: Duration::ZERO, ..options() };
-    assert_eq!(error(zero).as_deref(), Some("`head` is 0ns; a time above 0 and of a day at most is accepted."));
+    let zero = Options {
+        head: Duration::ZERO,
+        ..options()
+    };
+    assert_eq!(
+        error(zero).as_deref(),
+        Some("`head` is 0ns; a time above 0 and of a day at most is accepted.")
+    );
     let mut endless = options();
     endless.breaker.open = Duration::MAX;
     assert!(error(endless).unwrap().starts_with("`breaker.open` is "));
     let mut failures = options();
     failures.breaker.failures = 0;
-    assert_eq!(error(failures).as_deref(), Some("`breaker.failures` is 0; 1 and more are accepted."));
+    assert_eq!(
+        error(failures).as_deref(),
+        Some("`breaker.failures` is 0; 1 and more are accepted.")
+    );
     let mut own = options();
     own.headers.insert("host", header("b.example"));
-    assert_eq!(error(own).as_deref(), Some("`headers` has `host`, which the gateway sets itself."));
-    let roots = Options { roots: Some(b"no PEM".to_vec()), ..options() };
-    assert_eq!(error(roots).as_deref(), Some("`roots` has no certificate; certificates in PEM are accepted."));
+    assert_eq!(
+        error(own).as_deref(),
+        Some("`headers` has `host`, which the gateway sets itself.")
+    );
+    let roots = Options {
+        roots: Some(b"no PEM".to_vec()),
+        ..options()
+    };
+    assert_eq!(
+        error(roots).as_deref(),
+        Some("`roots` has no certificate; certificates in PEM are accepted.")
+    );
     for key in ["", "a b", "ab\r\nx: y", "ä"] {
-        assert_eq!(Credential::bearer(key).err(), Some(OptionsError::Credential), "{key:?}");
+        assert_eq!(
+            Credential::bearer(key).err(),
+            Some(OptionsError::Credential),
+            "{key:?}"
+        );
     }
 }

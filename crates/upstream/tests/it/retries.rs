@@ -9,9 +9,12 @@ use engine::EngineError;
 use sluicegate_upstream::Upstream;
 use tokio::time::{Instant, advance};
 
-use crate::world::{Peer, World, ok, options, post, response, send, send_once, single_host, with_fallback};
+use crate::world::{
+    Peer, World, ok, options, post, response, send, send_once, single_host, with_fallback,
+};
 
-/// Starts a server that sends these responses in turn, then repeats the last one, over any number of connections.
+/// Starts a server that sends these responses in turn, then repeats the last one, over any number
+/// of connections.
 fn in_turn(responses: &[String]) -> (World, Upstream, Arc<AtomicUsize>) {
     let world = World::default();
     let requests = serve_in_turn(&world, "a.example", responses);
@@ -68,7 +71,14 @@ async fn every_other_status_is_an_answer() {
 async fn who_does_not_want_a_retry_gets_none() {
     let (_, upstream, requests) = in_turn(&[status(503), ok("never")]);
     let far = Instant::now() + Duration::from_secs(600);
-    assert_eq!(upstream.send_with_retry(&post("{}"), far, false).await.unwrap().status, 503);
+    assert_eq!(
+        upstream
+            .send_with_retry(&post("{}"), far, false)
+            .await
+            .unwrap()
+            .status,
+        503
+    );
     assert_eq!(send_once(&upstream, &post("{}")).await.unwrap().status, 200);
     assert_eq!(requests.load(Ordering::Relaxed), 2);
 }
@@ -81,7 +91,10 @@ async fn a_pause_is_kept_when_it_is_short() {
         assert_eq!(send(&upstream).await.unwrap().status, 200, "{retry_after}");
         let took = started.elapsed();
         let waited = Duration::from_millis(waited);
-        assert!((waited..waited + Duration::from_millis(5)).contains(&took), "{retry_after}: {took:?}");
+        assert!(
+            (waited..waited + Duration::from_millis(5)).contains(&took),
+            "{retry_after}: {took:?}"
+        );
     }
     for retry_after in ["1.1", "2", "1000000000"] {
         let (_, upstream, requests) = in_turn(&[unavailable(503, retry_after), ok("never")]);
@@ -94,7 +107,14 @@ async fn a_pause_is_kept_when_it_is_short() {
 async fn there_is_no_retry_for_which_there_is_no_time() {
     let (_, upstream, requests) = in_turn(&[unavailable(503, "1"), ok("never")]);
     let near = Instant::now() + Duration::from_millis(900);
-    assert_eq!(upstream.send_with_retry(&post("{}"), near, true).await.unwrap().status, 503);
+    assert_eq!(
+        upstream
+            .send_with_retry(&post("{}"), near, true)
+            .await
+            .unwrap()
+            .status,
+        503
+    );
     assert_eq!(requests.load(Ordering::Relaxed), 1);
 }
 
@@ -113,7 +133,11 @@ async fn an_address_where_nobody_is_is_not_waited_for_twice() {
     let started = Instant::now();
     let failure = send(&world.upstream(options())).await.unwrap_err();
     assert!(matches!(failure, EngineError::Timeout(_)), "{failure}");
-    assert!(started.elapsed() < Duration::from_millis(5_010), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_millis(5_010),
+        "{:?}",
+        started.elapsed()
+    );
     assert_eq!(world.dials(), 1);
 }
 
@@ -128,7 +152,13 @@ async fn the_retry_goes_to_the_fallback_host() {
     world.refuse("a.example");
     let upstream = world.upstream(with_fallback());
     assert_eq!(send(&upstream).await.unwrap().status, 200);
-    assert_eq!((main.load(Ordering::Relaxed), fallback.load(Ordering::Relaxed)), (1, 2));
+    assert_eq!(
+        (
+            main.load(Ordering::Relaxed),
+            fallback.load(Ordering::Relaxed)
+        ),
+        (1, 2)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -167,7 +197,13 @@ async fn retries_are_a_tenth_of_the_requests() {
 async fn opened(responses: &[String]) -> (World, Upstream, Arc<AtomicUsize>) {
     let (world, upstream, requests) = in_turn(responses);
     for _ in 0..5 {
-        assert!(send_once(&upstream, &post("{}")).await.unwrap().status.is_server_error());
+        assert!(
+            send_once(&upstream, &post("{}"))
+                .await
+                .unwrap()
+                .status
+                .is_server_error()
+        );
     }
     assert_breaker_open(&upstream).await;
     (world, upstream, requests)
@@ -216,7 +252,12 @@ async fn one_probe_at_a_time_and_a_dropped_one_lets_the_next_through() {
     let request = post("{}");
     for dials in 1..4 {
         let mut probe = Box::pin(send_once(&upstream, &request));
-        assert!(probe.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        assert!(
+            probe
+                .as_mut()
+                .poll(&mut Context::from_waker(Waker::noop()))
+                .is_pending()
+        );
         assert_breaker_open(&upstream).await;
         assert_eq!(world.dials(), dials);
         drop(probe);
@@ -233,7 +274,16 @@ async fn a_probe_is_done_when_the_head_of_its_answer_is_there() {
     let (_, upstream, _) = opened(&responses).await;
     advance(Duration::from_secs(10)).await;
     let probe = send(&upstream).await.unwrap();
-    assert_eq!(send(&upstream).await.unwrap().body.collect(1).await.unwrap(), "b");
+    assert_eq!(
+        send(&upstream)
+            .await
+            .unwrap()
+            .body
+            .collect(1)
+            .await
+            .unwrap(),
+        "b"
+    );
     drop(probe);
 }
 
@@ -241,7 +291,8 @@ async fn a_probe_is_done_when_the_head_of_its_answer_is_there() {
 async fn bodies_that_break_off_are_failures_too() {
     let (_, upstream) = single_host(|_, mut peer| async move {
         peer.request().await;
-        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na").await;
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na")
+            .await;
     });
     for _ in 0..5 {
         let body = send_once(&upstream, &post("{}")).await.unwrap().body;
@@ -265,7 +316,10 @@ async fn impatience_is_no_failure_of_the_host() {
     let (_, upstream) = single_host(|_, mut peer| async move { peer.closed().await });
     for millis in 0..10 {
         let near = Instant::now() + Duration::from_millis(millis);
-        let failure = upstream.send_with_retry(&post("{}"), near, true).await.unwrap_err();
+        let failure = upstream
+            .send_with_retry(&post("{}"), near, true)
+            .await
+            .unwrap_err();
         assert!(matches!(failure, EngineError::Timeout(_)), "{failure}");
     }
 }
@@ -278,7 +332,13 @@ async fn a_success_between_failures_keeps_it_closed() {
     let (_, upstream, _) = in_turn(&responses);
     // The tenth request shows that the breaker is closed after the ninth.
     for _ in 0..10 {
-        send_once(&upstream, &post("{}")).await.unwrap().body.collect(9).await.unwrap();
+        send_once(&upstream, &post("{}"))
+            .await
+            .unwrap()
+            .body
+            .collect(9)
+            .await
+            .unwrap();
     }
 }
 
@@ -294,7 +354,11 @@ async fn a_host_that_is_left_alone_costs_no_time() {
     // The breaker of the first host is open.
     let started = Instant::now();
     assert_eq!(send_once(&upstream, &post("{}")).await.unwrap().status, 200);
-    assert!(started.elapsed() < Duration::from_millis(10), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_millis(10),
+        "{:?}",
+        started.elapsed()
+    );
     assert_eq!(fallback.load(Ordering::Relaxed), 6);
     // Requests go to the first host again once it has recovered.
     let main = serve_in_turn(&world, "a.example", &[ok("from a")]);

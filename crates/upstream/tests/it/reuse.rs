@@ -70,7 +70,8 @@ async fn a_dropped_body_closes_its_connection() {
         let sender = sender.clone();
         async move {
             peer.request().await;
-            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na").await;
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na")
+                .await;
             peer.closed().await;
             sender.send(()).unwrap();
         }
@@ -120,7 +121,10 @@ async fn a_closed_connection_does_not_hide_one_that_waits() {
         }
     });
     let request = post("{}");
-    let (first, last) = (send_once(&upstream, &request).await.unwrap(), send_once(&upstream, &request).await.unwrap());
+    let (first, last) = (
+        send_once(&upstream, &request).await.unwrap(),
+        send_once(&upstream, &request).await.unwrap(),
+    );
     first.body.collect(9).await.unwrap();
     last.body.collect(9).await.unwrap();
     are_waiting.notify_one();
@@ -129,8 +133,8 @@ async fn a_closed_connection_does_not_hide_one_that_waits() {
     assert_eq!(world.dials(), 2);
 }
 
-/// Starts a server whose first connection responds once, reads the second request, then sends `last` after a delay and
-/// closes.
+/// Starts a server whose first connection responds once, reads the second request, then sends
+/// `last` after a delay and closes.
 fn stale(last: &'static str, after: Duration) -> (World, Upstream, Arc<AtomicUsize>) {
     let requests = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&requests);
@@ -160,11 +164,18 @@ async fn a_used_connection_that_closes_without_a_word_is_replaced() {
 /// A host that has had a request for some time may have worked on it.
 #[tokio::test(start_paused = true)]
 async fn a_used_connection_that_closes_late_is_a_failure() {
-    for (after, requests) in [(Duration::from_millis(900), 3), (Duration::from_millis(1100), 2)] {
+    for (after, requests) in [
+        (Duration::from_millis(900), 3),
+        (Duration::from_millis(1100), 2),
+    ] {
         let (_world, upstream, counted) = stale("", after);
         assert_eq!(get(&upstream).await, "a");
         let second = send_once(&upstream, &post("{}")).await;
-        assert_eq!((second.is_ok(), counted.load(Ordering::Relaxed)), (requests == 3, requests), "after {after:?}");
+        assert_eq!(
+            (second.is_ok(), counted.load(Ordering::Relaxed)),
+            (requests == 3, requests),
+            "after {after:?}"
+        );
     }
 }
 
@@ -189,7 +200,10 @@ async fn a_new_connection_that_closes_without_a_word_is_a_failure() {
 #[tokio::test]
 async fn a_length_that_is_wrong_spoils_no_other_answer() {
     // Too short: the rest would be read as the next response.
-    let forged = format!("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na{}", ok("forged"));
+    let forged = format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na{}",
+        ok("forged")
+    );
     let (world, upstream) = single_host(move |_, peer| peer.always(forged.clone()));
     for dials in 1..4 {
         assert_eq!(get(&upstream).await, "a");
@@ -198,10 +212,20 @@ async fn a_length_that_is_wrong_spoils_no_other_answer() {
     // Too long: the body never ends.
     let (world, upstream) = single_host(|number, mut peer| async move {
         peer.request().await;
-        let response = if number == 0 { "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na".to_owned() } else { ok("b") };
+        let response = if number == 0 {
+            "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na".to_owned()
+        } else {
+            ok("b")
+        };
         peer.send(response).await;
     });
-    let error = send_once(&upstream, &post("{}")).await.unwrap().body.collect(100).await.unwrap_err();
+    let error = send_once(&upstream, &post("{}"))
+        .await
+        .unwrap()
+        .body
+        .collect(100)
+        .await
+        .unwrap_err();
     assert!(matches!(error, EngineError::Truncated(_)), "{error}");
     assert_eq!(get(&upstream).await, "b");
     assert_eq!(world.dials(), 2);
@@ -274,8 +298,8 @@ async fn a_connection_that_closes_while_nobody_asks_is_let_go() {
     assert!(events.try_recv().is_ok());
 }
 
-/// Drains a chunked response of which the server still sends `rest`, or nothing more, and then sends another request.
-/// Returns the number of connections.
+/// Drains a chunked response of which the server still sends `rest`, or nothing more, and then
+/// sends another request. Returns the number of connections.
 async fn drained(rest: Option<String>) -> usize {
     let rest = Arc::new(rest);
     let (world, upstream) = single_host(move |_, mut peer| {
@@ -305,14 +329,25 @@ async fn drained(rest: Option<String>) -> usize {
 #[tokio::test(start_paused = true)]
 async fn an_end_that_is_near_is_read() {
     assert_eq!(drained(Some("0\r\n\r\n".to_owned())).await, 1);
-    assert_eq!(drained(Some(format!("{}0\r\n\r\n", "400\r\n".to_owned() + &"x".repeat(1024) + "\r\n"))).await, 1);
+    assert_eq!(
+        drained(Some(format!(
+            "{}0\r\n\r\n",
+            "400\r\n".to_owned() + &"x".repeat(1024) + "\r\n"
+        )))
+        .await,
+        1
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_end_that_is_far_is_not_waited_for() {
     assert_eq!(drained(None).await, 2);
     assert_eq!(
-        drained(Some(format!("{}0\r\n\r\n", ("400\r\n".to_owned() + &"x".repeat(1024) + "\r\n").repeat(65)))).await,
+        drained(Some(format!(
+            "{}0\r\n\r\n",
+            ("400\r\n".to_owned() + &"x".repeat(1024) + "\r\n").repeat(65)
+        )))
+        .await,
         2
     );
 }
@@ -333,7 +368,10 @@ async fn an_end_that_does_not_come_closes_its_connection() {
     let mut body = send_once(&upstream, &post("{}")).await.unwrap().body;
     assert_eq!(body.chunk().await.unwrap().unwrap(), "terminal");
     body.drain();
-    timeout(Duration::from_millis(100), closed_events.recv()).await.unwrap().unwrap();
+    timeout(Duration::from_millis(100), closed_events.recv())
+        .await
+        .unwrap()
+        .unwrap();
 }
 
 /// The number of idle connections is limited.
@@ -366,7 +404,8 @@ async fn the_connection_that_was_used_last_is_used_first() {
     assert_eq!(world.dials(), 2);
 }
 
-/// A server that responds to each request with the body of the request, in chunks with yields between them.
+/// A server that responds to each request with the body of the request, in chunks with yields
+/// between them.
 async fn echo(_: usize, mut peer: Peer) {
     while let Some(received) = peer.request().await {
         let nonce = received.body;
@@ -374,7 +413,11 @@ async fn echo(_: usize, mut peer: Peer) {
             ok(&nonce)
         } else {
             let (one, other) = nonce.split_at(nonce.len() / 2);
-            format!("{CHUNKED}{:x}\r\n{one}\r\n{:x}\r\n{other}\r\n0\r\n\r\n", one.len(), other.len())
+            format!(
+                "{CHUNKED}{:x}\r\n{one}\r\n{:x}\r\n{other}\r\n0\r\n\r\n",
+                one.len(),
+                other.len()
+            )
         };
         for chunk in response.as_bytes().chunks(23) {
             peer.send(chunk).await;
@@ -383,20 +426,29 @@ async fn echo(_: usize, mut peer: Peer) {
     }
 }
 
-/// Cancels most requests after a random number of polls, and compares every response with its request. Returns the
-/// number of requests that completed.
+/// Cancels most requests after a random number of polls, and compares every response with its
+/// request. Returns the number of requests that completed.
 async fn cancel_at_random(upstream: Upstream, seed: u64, rounds: u64) -> u64 {
     let mut completed = 0;
     for round in 0..rounds {
-        let random =
-            (seed + round).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let random = (seed + round)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(23)
+            .wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let nonce = format!("{seed}-{round}-{}", "n".repeat(random as usize % 40 + 2));
         let request = async {
-            let mut body = send_once(&upstream, &post(nonce.clone())).await.unwrap().body;
+            let mut body = send_once(&upstream, &post(nonce.clone()))
+                .await
+                .unwrap()
+                .body;
             let mut read = Vec::new();
             while let Some(chunk) = body.chunk().await.unwrap() {
                 read.extend_from_slice(&chunk);
-                assert!(nonce.as_bytes().starts_with(&read), "{} for {nonce}", read.escape_ascii());
+                assert!(
+                    nonce.as_bytes().starts_with(&read),
+                    "{} for {nonce}",
+                    read.escape_ascii()
+                );
                 if random >> 60 == 0 {
                     return body.drain();
                 }
@@ -423,14 +475,21 @@ async fn u22_c08_no_answer_reaches_another_request() {
     let (world, upstream) = single_host(echo);
     let mut tasks = Vec::new();
     for seed in 0..4 {
-        tasks.push(tokio::spawn(cancel_at_random(upstream.clone(), seed << 32, CANCELS / 4)));
+        tasks.push(tokio::spawn(cancel_at_random(
+            upstream.clone(),
+            seed << 32,
+            CANCELS / 4,
+        )));
     }
     let mut completed = 0;
     for task in tasks {
         completed += task.await.unwrap();
     }
     // Both happened often: cancelled requests, and reused connections.
-    assert!((CANCELS / 10..CANCELS - CANCELS / 10).contains(&completed), "{completed}");
+    assert!(
+        (CANCELS / 10..CANCELS - CANCELS / 10).contains(&completed),
+        "{completed}"
+    );
     assert!((world.dials() as u64) < CANCELS, "{}", world.dials());
 }
 

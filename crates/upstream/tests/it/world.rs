@@ -54,15 +54,26 @@ enum Server {
 }
 
 impl World {
-    /// Adds a server at a new address of `name`: a function of the number of the connection, from 0, and of the
-    /// connection.
-    pub(crate) fn serve<F>(&self, name: &str, serve: impl Fn(usize, Peer) -> F + Send + Sync + 'static)
-    where
+    /// Adds a server at a new address of `name`: a function of the number of the connection, from
+    /// 0, and of the connection.
+    pub(crate) fn serve<F>(
+        &self,
+        name: &str,
+        serve: impl Fn(usize, Peer) -> F + Send + Sync + 'static,
+    ) where
         F: Future<Output = ()> + Send + 'static,
     {
         let serve: Serve = Arc::new(move |number, peer| Box::pin(serve(number, peer)));
         let address = self.address(name);
-        self.state(|state| state.servers.insert(address, Server::Serves { serve, connections: 0 }));
+        self.state(|state| {
+            state.servers.insert(
+                address,
+                Server::Serves {
+                    serve,
+                    connections: 0,
+                },
+            )
+        });
     }
 
     /// Makes connects to the address of `name` hang.
@@ -85,7 +96,10 @@ impl World {
     pub(crate) fn address(&self, name: &str) -> SocketAddr {
         self.state(|state| {
             let next = (Ipv4Addr::new(192, 0, 2, state.names.len() as u8 + 1), 80).into();
-            let found = state.names.entry(name.to_owned()).or_insert_with(|| Name::At(vec![next]));
+            let found = state
+                .names
+                .entry(name.to_owned())
+                .or_insert_with(|| Name::At(vec![next]));
             match found {
                 Name::At(addresses) => addresses[0],
                 Name::Stalls => next,
@@ -103,7 +117,10 @@ impl World {
     }
 
     pub(crate) fn upstream(&self, options: Options) -> Upstream {
-        let network = Network { resolver: Arc::new(self.clone()), dialer: Arc::new(self.clone()) };
+        let network = Network {
+            resolver: Arc::new(self.clone()),
+            dialer: Arc::new(self.clone()),
+        };
         Upstream::with_network(&network, options).unwrap()
     }
 
@@ -113,7 +130,9 @@ impl World {
 }
 
 /// Returns a network with one server, and an upstream for it.
-pub(crate) fn single_host<F>(serve: impl Fn(usize, Peer) -> F + Send + Sync + 'static) -> (World, Upstream)
+pub(crate) fn single_host<F>(
+    serve: impl Fn(usize, Peer) -> F + Send + Sync + 'static,
+) -> (World, Upstream)
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -124,7 +143,11 @@ where
 }
 
 impl Resolve for World {
-    fn resolve<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>> {
+    fn resolve<'a>(
+        &'a self,
+        host: &'a str,
+        port: u16,
+    ) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>> {
         let found = self.state(|state| state.names.get(host).cloned());
         Box::pin(async move {
             match found {
@@ -150,7 +173,12 @@ impl Dial for World {
             match found {
                 Some(Server::Serves { serve, connections }) => {
                     let (near, far) = duplex(16 << 10);
-                    tokio::spawn(serve(connections - 1, Peer { io: Box::new(WithPeer::new(far, address)) }));
+                    tokio::spawn(serve(
+                        connections - 1,
+                        Peer {
+                            io: Box::new(WithPeer::new(far, address)),
+                        },
+                    ));
                     Ok(Box::new(WithPeer::new(near, address)) as Box<dyn Connection>)
                 }
                 Some(Server::Stalls) => std::future::pending().await,
@@ -160,8 +188,12 @@ impl Dial for World {
     }
 }
 
-/// Starts a server over TCP on localhost, and returns an upstream for it. With `resets`, connections end with a RST.
-pub(crate) async fn tcp<F>(resets: bool, serve: impl Fn(usize, Peer) -> F + Send + Sync + 'static) -> Upstream
+/// Starts a server over TCP on localhost, and returns an upstream for it. With `resets`,
+/// connections end with a RST.
+pub(crate) async fn tcp<F>(
+    resets: bool,
+    serve: impl Fn(usize, Peer) -> F + Send + Sync + 'static,
+) -> Upstream
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -174,7 +206,12 @@ where
             if resets {
                 stream.set_zero_linger().unwrap();
             }
-            tokio::spawn(serve(number, Peer { io: Box::new(stream) }));
+            tokio::spawn(serve(
+                number,
+                Peer {
+                    io: Box::new(stream),
+                },
+            ));
         }
     });
     Upstream::new(Options::new(base.parse().unwrap())).unwrap()
@@ -200,10 +237,16 @@ impl Peer {
             head.push(self.io.read_u8().await.ok()?);
         }
         let head = String::from_utf8(head).unwrap();
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap_or("0");
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: "))
+            .unwrap_or("0");
         let mut body = vec![0; length.parse().unwrap()];
         self.io.read_exact(&mut body).await.ok()?;
-        Some(Received { head, body: String::from_utf8(body).unwrap() })
+        Some(Received {
+            head,
+            body: String::from_utf8(body).unwrap(),
+        })
     }
 
     /// Sends bytes, and ignores a closed connection.
@@ -232,7 +275,10 @@ pub(crate) fn options() -> Options {
 
 /// Like [`options`], with the fallback host `http://b.example/v1`.
 pub(crate) fn with_fallback() -> Options {
-    Options { fallback_base_url: Some(url("http://b.example/v1")), ..options() }
+    Options {
+        fallback_base_url: Some(url("http://b.example/v1")),
+        ..options()
+    }
 }
 
 pub(crate) fn url(url: &str) -> Url {
@@ -250,19 +296,27 @@ pub(crate) fn post(body: impl Into<Bytes>) -> Outgoing {
 }
 
 /// Sends a request without a retry. The timeouts of the upstream end it long before its deadline.
-pub(crate) async fn send_once(upstream: &Upstream, request: &Outgoing) -> Result<Incoming, EngineError> {
+pub(crate) async fn send_once(
+    upstream: &Upstream,
+    request: &Outgoing,
+) -> Result<Incoming, EngineError> {
     let deadline = Instant::now() + Duration::from_secs(24 * 60 * 60);
     upstream.send_with_retry(request, deadline, false).await
 }
 
 /// Sends a request that may be retried.
 pub(crate) async fn send(upstream: &Upstream) -> Result<Incoming, EngineError> {
-    upstream.send_with_retry(&post("{}"), Instant::now() + Duration::from_secs(600), true).await
+    upstream
+        .send_with_retry(&post("{}"), Instant::now() + Duration::from_secs(600), true)
+        .await
 }
 
 /// A JSON response with a `Content-Length`.
 pub(crate) fn response(status: &str, body: &str) -> String {
-    format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
 }
 
 pub(crate) fn ok(body: &str) -> String {
@@ -292,11 +346,18 @@ impl Ca {
         let key = KeyPair::generate().unwrap();
         let base64 = STANDARD.encode(params.self_signed(&key).unwrap().der());
         let pem = format!("-----BEGIN CERTIFICATE-----\n{base64}\n-----END CERTIFICATE-----\n");
-        Self { issuer: Issuer::new(params, key), pem }
+        Self {
+            issuer: Issuer::new(params, key),
+            pem,
+        }
     }
 
     pub(crate) fn acceptor(&self, kind: Certificate) -> TlsAcceptor {
-        let name = if let Certificate::OfAnotherName = kind { "c.example" } else { "a.example" };
+        let name = if let Certificate::OfAnotherName = kind {
+            "c.example"
+        } else {
+            "a.example"
+        };
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         if let Certificate::Expired = kind {
             params.not_after = rcgen::date_time_ymd(2020, 1, 1);

@@ -11,7 +11,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Places the last thing: "on the left" follows its noun, unless a sentence or a part of one begins with it.
+    /// Places the last thing: "on the left" follows its noun, unless a sentence or a part of one
+    /// begins with it.
     pub(super) fn place_last(&mut self, across: Option<i8>, down: Option<i8>) {
         let position = match self.last {
             Last::Subject(of) if !self.begins() => &mut self.result.subjects[of].position,
@@ -32,13 +33,18 @@ impl Reader<'_> {
                 || matches!(word, "in" | "on" | "at" | "to" | "and" | "corner")
         };
         let before = self.tokens[..self.at].iter().rev().take(6);
-        before.take_while(|token| token.word().is_none_or(small)).any(|token| token.word().is_none()) && self.follows()
+        before
+            .take_while(|token| token.word().is_none_or(small))
+            .any(|token| token.word().is_none())
+            && self.follows()
     }
 
     /// Tests whether a noun phrase begins after the words for the place.
     fn follows(&self) -> bool {
         let mut after = self.tokens[self.at + 1..].iter().take(4);
-        let place = |word: &str| meaning(POSITIONS, word).is_some() || matches!(word, "corner" | "side" | "of" | "the");
+        let place = |word: &str| {
+            meaning(POSITIONS, word).is_some() || matches!(word, "corner" | "side" | "of" | "the")
+        };
         let next = after.find(|token| token.word().is_none_or(|word| !place(word)));
         matches!(next, Some(Token::Word(_) | Token::Pause)) && self.at + 2 < self.tokens.len()
     }

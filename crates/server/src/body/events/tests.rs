@@ -32,31 +32,61 @@ struct Harness {
 
 impl Harness {
     fn new() -> Self {
-        Self { idle_timeout: IDLE_TIMEOUT, limiter: Limiter::new(1, 1), lifecycle: Lifecycle::new() }
+        Self {
+            idle_timeout: IDLE_TIMEOUT,
+            limiter: Limiter::new(1, 1),
+            lifecycle: Lifecycle::new(),
+        }
     }
 
     fn events<D: TextEndpoint>(&self, request: &D::Request, source: TextStream) -> Events {
-        let encoder = Answer::<D>::new(request, &Stamp { bits: 1, created_at: 0 });
-        self.stream(TranslatedText::new(encoder, source, Some(self.idle_timeout)))
+        let encoder = Answer::<D>::new(
+            request,
+            &Stamp {
+                bits: 1,
+                created_at: 0,
+            },
+        );
+        self.stream(TranslatedText::new(
+            encoder,
+            source,
+            Some(self.idle_timeout),
+        ))
     }
 
     fn stream(&self, stream: impl AnswerStream + 'static) -> Events {
         let mut record = Record::new(Arc::new(Metrics::new()), Arc::default(), "req_1".to_owned());
         record.permit = Some(self.limiter.take("key").expect("a permit is free"));
         let deadline = Instant::now() + DEADLINE;
-        Events::new(Box::new(stream), KEEP_ALIVE, deadline, self.lifecycle.aborting(), record)
+        Events::new(
+            Box::new(stream),
+            KEEP_ALIVE,
+            deadline,
+            self.lifecycle.aborting(),
+            record,
+        )
     }
 
     fn responses(&self, source: TextStream) -> Events {
         let body = br#"{"model":"m","input":[{"role":"user","content":"Hi."}]}"#;
         let request = responses::Request::read(body).expect("a request");
-        self.events::<Responses>(&request.validate(&responses::Rules::default()).expect("a valid one"), source)
+        self.events::<Responses>(
+            &request
+                .validate(&responses::Rules::default())
+                .expect("a valid one"),
+            source,
+        )
     }
 
     fn messages(&self, source: TextStream) -> Events {
         let body = br#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi."}]}"#;
         let request = messages::Request::read(body).expect("a request");
-        self.events::<Messages>(&request.validate(&messages::Rules::default()).expect("a valid one"), source)
+        self.events::<Messages>(
+            &request
+                .validate(&messages::Rules::default())
+                .expect("a valid one"),
+            source,
+        )
     }
 }
 
@@ -81,7 +111,10 @@ fn text(text: &str) -> Result<TextEvent, EngineError> {
 async fn rest(events: &mut Pin<Box<Events>>) -> (String, Option<Outcome>) {
     let mut all = String::new();
     while let Some(frame) = events.frame().await {
-        let data = frame.expect("streams do not fail").into_data().expect("data");
+        let data = frame
+            .expect("streams do not fail")
+            .into_data()
+            .expect("data");
         all.push_str(std::str::from_utf8(&data).expect("text"));
     }
     (all, events.as_mut().project().record.outcome)
@@ -97,9 +130,15 @@ async fn d11_a_silent_stream_says_that_it_is_alive_and_fails_at_its_deadline() {
     let (all, outcome) = rest(&mut events).await;
     assert_eq!(started.elapsed(), DEADLINE);
     assert_eq!(all.matches(": keep-alive\n\n").count(), 2, "{all}");
-    assert!(all.ends_with("}\n\n") && all.contains("\"code\":\"server_error\""), "{all}");
+    assert!(
+        all.ends_with("}\n\n") && all.contains("\"code\":\"server_error\""),
+        "{all}"
+    );
     assert_eq!(all.matches("event: response.failed").count(), 1);
-    assert_eq!((outcome, harness.limiter.taken()), (Some(Outcome::Timeout), 0));
+    assert_eq!(
+        (outcome, harness.limiter.taken()),
+        (Some(Outcome::Timeout), 0)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,28 +150,43 @@ async fn a_silent_message_is_kept_alive_by_pings() {
     assert_eq!(all.matches("event: error\n").count(), 1, "{all}");
 }
 
-/// An upstream that falls silent fails after its idle timeout, also if that is shorter than the keep-alive interval.
+/// An upstream that falls silent fails after its idle timeout, also if that is shorter than the
+/// keep-alive interval.
 #[tokio::test(start_paused = true)]
 async fn u07_a_silence_is_waited_for_as_long_as_was_set() {
     for idle_timeout in [KEEP_ALIVE / 15, KEEP_ALIVE, KEEP_ALIVE * 2] {
-        let harness = Harness { idle_timeout, ..Harness::new() };
+        let harness = Harness {
+            idle_timeout,
+            ..Harness::new()
+        };
         let source = stream::iter([text("Hel")]).chain(stream::pending());
         let started = Instant::now();
         let (all, outcome) = rest(&mut Box::pin(harness.responses(Box::pin(source)))).await;
-        assert_eq!((started.elapsed(), outcome), (idle_timeout, Some(Outcome::Timeout)), "{all}");
+        assert_eq!(
+            (started.elapsed(), outcome),
+            (idle_timeout, Some(Outcome::Timeout)),
+            "{all}"
+        );
     }
 }
 
-/// The time that a client takes to read does not count as idle time of the upstream, and needs no keep-alive.
+/// The time that a client takes to read does not count as idle time of the upstream, and needs no
+/// keep-alive.
 #[tokio::test(start_paused = true)]
 async fn u19_a_slow_client_is_not_taken_for_a_silent_upstream() {
-    let harness = Harness { idle_timeout: Duration::from_secs(1), ..Harness::new() };
+    let harness = Harness {
+        idle_timeout: Duration::from_secs(1),
+        ..Harness::new()
+    };
     let mut events = Box::pin(harness.responses(Box::pin(stream::repeat_with(|| text("Hel")))));
     let started = Instant::now();
     while started.elapsed() + KEEP_ALIVE < DEADLINE {
         let frame = events.frame().await.unwrap().unwrap().into_data().unwrap();
         let text = std::str::from_utf8(&frame).unwrap();
-        assert!(!text.contains("failed") && !text.contains("keep-alive"), "{text}");
+        assert!(
+            !text.contains("failed") && !text.contains("keep-alive"),
+            "{text}"
+        );
         tokio::time::advance(KEEP_ALIVE / 2).await;
     }
 }
@@ -140,8 +194,14 @@ async fn u19_a_slow_client_is_not_taken_for_a_silent_upstream() {
 /// The time until the body is first polled does not count as idle time of the upstream.
 #[tokio::test(start_paused = true)]
 async fn a_body_that_is_polled_late_is_not_taken_for_a_silent_upstream() {
-    let harness = Harness { idle_timeout: Duration::from_secs(1), ..Harness::new() };
-    let finished = Ok(TextEvent::Finished { stop: Stop::End, usage: None });
+    let harness = Harness {
+        idle_timeout: Duration::from_secs(1),
+        ..Harness::new()
+    };
+    let finished = Ok(TextEvent::Finished {
+        stop: Stop::End,
+        usage: None,
+    });
     let mut events = Box::pin(harness.responses(finite(vec![text("Hi."), finished])));
     tokio::time::advance(Duration::from_secs(2)).await;
     let (all, outcome) = rest(&mut events).await;
@@ -157,12 +217,22 @@ async fn s10_what_is_no_event_keeps_nobody_waiting() {
     let failed = loop {
         let polled = poll_fn(|cx| Poll::Ready(events.as_mut().poll_frame(cx))).await;
         if let Poll::Ready(frame) = polled {
-            break frame.expect("a failure is written").expect("streams do not fail").into_data().expect("data");
+            break frame
+                .expect("a failure is written")
+                .expect("streams do not fail")
+                .into_data()
+                .expect("data");
         }
         tokio::time::advance(Duration::from_millis(10)).await;
     };
-    assert_eq!((started.elapsed(), failed), (NoEvents::IDLE_TIMEOUT, Bytes::from_static(b"failed")));
-    assert_eq!(events.as_mut().project().record.outcome, Some(Outcome::Timeout));
+    assert_eq!(
+        (started.elapsed(), failed),
+        (NoEvents::IDLE_TIMEOUT, Bytes::from_static(b"failed"))
+    );
+    assert_eq!(
+        events.as_mut().project().record.outcome,
+        Some(Outcome::Timeout)
+    );
 }
 
 /// A stream that is always ready and never writes.
@@ -173,7 +243,11 @@ impl NoEvents {
 }
 
 impl AnswerStream for NoEvents {
-    fn poll_write(&mut self, _: &mut Context<'_>, _: &mut Vec<u8>) -> Poll<Result<Progress, StreamFailure>> {
+    fn poll_write(
+        &mut self,
+        _: &mut Context<'_>,
+        _: &mut Vec<u8>,
+    ) -> Poll<Result<Progress, StreamFailure>> {
         Poll::Ready(Ok(Progress::Skipped))
     }
 
@@ -199,13 +273,22 @@ async fn d03_a_process_that_ends_tells_its_open_streams() {
     assert!(events.frame().await.is_some(), "it is open");
     harness.lifecycle.enter(Phase::Aborting);
     let (all, outcome) = rest(&mut events).await;
-    assert_eq!((outcome, all.matches("event: response.failed").count()), (Some(Outcome::Shutdown), 1));
+    assert_eq!(
+        (outcome, all.matches("event: response.failed").count()),
+        (Some(Outcome::Shutdown), 1)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_engine_that_fails_or_breaks_off_has_not_succeeded() {
     for (end, outcome) in [
-        (vec![text("Hel"), Err(EngineError::Internal("a secret cause".to_owned()))], Outcome::Internal),
+        (
+            vec![
+                text("Hel"),
+                Err(EngineError::Internal("a secret cause".to_owned())),
+            ],
+            Outcome::Internal,
+        ),
         (vec![text("Hel")], Outcome::Internal),
         (vec![], Outcome::Internal),
     ] {
@@ -213,7 +296,10 @@ async fn an_engine_that_fails_or_breaks_off_has_not_succeeded() {
         let (all, found) = rest(&mut Box::pin(harness.responses(finite(end)))).await;
         assert_eq!(found, Some(outcome));
         assert_eq!(all.matches("event: response.failed").count(), 1, "{all}");
-        assert!(!all.contains("response.completed") && !all.contains("secret"), "{all}");
+        assert!(
+            !all.contains("response.completed") && !all.contains("secret"),
+            "{all}"
+        );
         assert_eq!(harness.limiter.taken(), 0);
     }
 }
@@ -221,12 +307,23 @@ async fn an_engine_that_fails_or_breaks_off_has_not_succeeded() {
 #[tokio::test(start_paused = true)]
 async fn what_comes_after_the_end_is_not_told() {
     let harness = Harness::new();
-    let finished = Ok(TextEvent::Finished { stop: Stop::End, usage: None });
-    let source = finite(vec![text("Hello."), finished]).chain(finite(vec![text("more")])).chain(stream::pending());
+    let finished = Ok(TextEvent::Finished {
+        stop: Stop::End,
+        usage: None,
+    });
+    let source = finite(vec![text("Hello."), finished])
+        .chain(finite(vec![text("more")]))
+        .chain(stream::pending());
     let started = Instant::now();
     let (all, outcome) = rest(&mut Box::pin(harness.responses(Box::pin(source)))).await;
-    assert_eq!((outcome, all.matches("event: response.completed").count()), (Some(Outcome::Completed), 1));
-    assert!(!all.contains("more") && started.elapsed().is_zero(), "{all}");
+    assert_eq!(
+        (outcome, all.matches("event: response.completed").count()),
+        (Some(Outcome::Completed), 1)
+    );
+    assert!(
+        !all.contains("more") && started.elapsed().is_zero(),
+        "{all}"
+    );
 }
 
 /// A client that disconnects stops the generation at once and releases its permit.
@@ -235,14 +332,18 @@ async fn c05_a_client_that_goes_away_stops_the_engine_and_gives_its_permit_back(
     let harness = Harness::new();
     let (dropped, gone) = oneshot::channel();
     let mut events = Box::pin(harness.responses(silent(dropped)));
-    assert!(events.frame().await.is_some(), "the opening events go out at once");
+    assert!(
+        events.frame().await.is_some(),
+        "the opening events go out at once"
+    );
     assert_eq!(harness.limiter.taken(), 1);
     drop(events);
     assert!(gone.await.is_err(), "the engine was dropped");
     assert_eq!(harness.limiter.taken(), 0);
 }
 
-/// A panic after the status was sent is the one failure event of the stream, without its cause; the permit is released.
+/// A panic after the status was sent is the one failure event of the stream, without its cause; the
+/// permit is released.
 #[tokio::test(start_paused = true)]
 async fn c07_a_panic_in_the_middle_is_told_as_a_failure() {
     let harness = Harness::new();
@@ -251,27 +352,52 @@ async fn c07_a_panic_in_the_middle_is_told_as_a_failure() {
     let (all, outcome) = rest(&mut events).await;
     assert!(all.contains("Hi.") && all.ends_with("}\n\n"), "{all}");
     assert_eq!(all.matches("event: error").count(), 1, "{all}");
-    assert!(!all.contains("injected") && !all.contains("message_stop"), "{all}");
-    assert_eq!((outcome, harness.limiter.taken()), (Some(Outcome::Internal), 0));
+    assert!(
+        !all.contains("injected") && !all.contains("message_stop"),
+        "{all}"
+    );
+    assert_eq!(
+        (outcome, harness.limiter.taken()),
+        (Some(Outcome::Internal), 0)
+    );
 }
 
-/// A stream whose source is always ready yields to other tasks after a bounded amount of work, and is woken again.
+/// A stream whose source is always ready yields to other tasks after a bounded amount of work, and
+/// is woken again.
 #[tokio::test(start_paused = true)]
 async fn o07_a_stream_that_never_pauses_takes_turns() {
-    for (words, most) in [("a".to_owned(), MAX_WORK), ("a".repeat(MAX_WORK), 3 * MAX_WORK)] {
+    for (words, most) in [
+        ("a".to_owned(), MAX_WORK),
+        ("a".repeat(MAX_WORK), 3 * MAX_WORK),
+    ] {
         let harness = Harness::new();
-        let mut events = Box::pin(harness.responses(Box::pin(stream::repeat_with(move || text(&words)))));
+        let mut events =
+            Box::pin(harness.responses(Box::pin(stream::repeat_with(move || text(&words)))));
         let mut polls = Vec::new();
         let five = poll_fn(|cx| {
             let mut bytes = 0;
             while let Poll::Ready(frame) = events.as_mut().poll_frame(cx) {
-                bytes += frame.expect("it is endless").expect("streams do not fail").into_data().expect("data").len();
+                bytes += frame
+                    .expect("it is endless")
+                    .expect("streams do not fail")
+                    .into_data()
+                    .expect("data")
+                    .len();
             }
             polls.push(bytes);
-            if polls.len() == 5 { Poll::Ready(()) } else { Poll::Pending }
+            if polls.len() == 5 {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
         });
-        timeout(Duration::from_secs(1), five).await.expect("the task is woken after it yielded");
-        assert!(polls.iter().all(|bytes| (1..=most).contains(bytes)), "{polls:?} bytes");
+        timeout(Duration::from_secs(1), five)
+            .await
+            .expect("the task is woken after it yielded");
+        assert!(
+            polls.iter().all(|bytes| (1..=most).contains(bytes)),
+            "{polls:?} bytes"
+        );
     }
 }
 
@@ -283,7 +409,11 @@ impl LongEvent {
 }
 
 impl AnswerStream for LongEvent {
-    fn poll_write(&mut self, _: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<Progress, StreamFailure>> {
+    fn poll_write(
+        &mut self,
+        _: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<Progress, StreamFailure>> {
         out.resize(Self::BYTES, b'p');
         Poll::Ready(Ok(Progress::Ended(End::default())))
     }
@@ -293,8 +423,9 @@ impl AnswerStream for LongEvent {
     fn keep_alive(&self, _: &mut Vec<u8>) {}
 }
 
-/// A long event is sent in several frames, and the stream is completed with the last of them and not before: it is
-/// aborted at its deadline or at the end of a shutdown, and a disconnect is recorded as `client_gone`.
+/// A long event is sent in several frames, and the stream is completed with the last of them and
+/// not before: it is aborted at its deadline or at the end of a shutdown, and a disconnect is
+/// recorded as `client_gone`.
 #[tokio::test(start_paused = true)]
 async fn c06_a_long_event_ends_with_its_last_piece() {
     let outcome = |events: &mut Pin<Box<Events>>| events.as_mut().project().record.outcome;

@@ -1,4 +1,5 @@
-//! Paces the input of multer, which would buffer everything at once and search for a part's headers without a limit.
+//! Paces the input of multer, which would buffer everything at once and search for a part's headers
+//! without a limit.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -58,20 +59,27 @@ impl Pace {
         let last = self.0.last.swap(bytes, Ordering::Relaxed);
         let parsed = self.0.parsed.load(Ordering::Relaxed);
         if parsed != IN_DATA {
-            self.0.parsed.store(parsed.saturating_add(last).min(IN_DATA - 1), Ordering::Relaxed);
+            self.0.parsed.store(
+                parsed.saturating_add(last).min(IN_DATA - 1),
+                Ordering::Relaxed,
+            );
         }
     }
 
-    /// Refuses the form if multer has parsed too many bytes without finding the end of a part's headers.
+    /// Refuses the form if multer has parsed too many bytes without finding the end of a part's
+    /// headers.
     pub(super) fn check_head(&self) -> Result<(), Refusal> {
         match self.0.parsed.load(Ordering::Relaxed) {
-            MAX_HEAD..IN_DATA => Err(malformed("the head of a part is too long, or its boundary never comes")),
+            MAX_HEAD..IN_DATA => Err(malformed(
+                "the head of a part is too long, or its boundary never comes",
+            )),
             _ => Ok(()),
         }
     }
 }
 
-/// The maximum length of a part's headers with the boundary before them, in bytes; the last chunk is not counted.
+/// The maximum length of a part's headers with the boundary before them, in bytes; the last chunk
+/// is not counted.
 pub(super) const MAX_HEAD: usize = 8 * 1024;
 /// The value of `parsed` while multer is not searching for headers.
 const IN_DATA: usize = usize::MAX;

@@ -30,44 +30,81 @@ pub(super) struct ImageDispatch {
 
 impl ImageDispatch {
     pub(super) fn new(parsed: ParsedRequest, caller: &Caller<'_>) -> Self {
-        Self { parsed, state: Arc::clone(caller.state), key: caller.key.name.clone(), deadline: caller.deadline }
+        Self {
+            parsed,
+            state: Arc::clone(caller.state),
+            key: caller.key.name.clone(),
+            deadline: caller.deadline,
+        }
     }
 
     /// Sends the request to the embedded engine; returns its events, and their encoder.
-    pub(super) async fn embedded(&mut self, turn: Turn) -> Result<(ImageStream, Pictures), TargetFailure> {
+    pub(super) async fn embedded(
+        &mut self,
+        turn: Turn,
+    ) -> Result<(ImageStream, Pictures), TargetFailure> {
         let state = Arc::clone(&self.state);
-        let Some(engine) = &state.image_engine else { return Err(TargetFailure::fall_back(Refusal::no_engine())) };
-        // The engine keeps the images for long, so the document is freed at once if no other target may need it.
+        let Some(engine) = &state.image_engine else {
+            return Err(TargetFailure::fall_back(Refusal::no_engine()));
+        };
+        // The engine keeps the images for long, so the document is freed at once if no other target
+        // may need it.
         if turn.last {
             self.parsed.json = None;
         }
         let edit = match &self.parsed.inputs {
             // Checked before any image is fetched.
             Some(inputs) if inputs.references.len() > engine.most_references() => {
-                return Err(TargetFailure::fall_back(too_many(inputs.references.len(), engine.most_references())));
+                return Err(TargetFailure::fall_back(too_many(
+                    inputs.references.len(),
+                    engine.most_references(),
+                )));
             }
             Some(inputs) => {
-                let references = self.references(inputs).await.map_err(TargetFailure::fatal)?;
-                Some(ImageEdit { references, mask: inputs.mask.clone() })
+                let references = self
+                    .references(inputs)
+                    .await
+                    .map_err(TargetFailure::fatal)?;
+                Some(ImageEdit {
+                    references,
+                    mask: inputs.mask.clone(),
+                })
             }
             None => None,
         };
         let request = image_request(&self.parsed.generation, &self.parsed.model, edit);
         let count = request.count;
-        let ImageGeneration { traits, events } = engine.start(request).await.map_err(engine_failure)?;
-        Ok((events, Pictures::new(self.parsed.operation, &traits, count, clock::random_bits())))
+        let ImageGeneration { traits, events } =
+            engine.start(request).await.map_err(engine_failure)?;
+        Ok((
+            events,
+            Pictures::new(self.parsed.operation, &traits, count, clock::random_bits()),
+        ))
     }
 
     /// Returns the request to an upstream.
-    pub(super) async fn outgoing(&self, server: &UpstreamTarget, target: &Target) -> Result<Outgoing, TargetFailure> {
+    pub(super) async fn outgoing(
+        &self,
+        server: &UpstreamTarget,
+        target: &Target,
+    ) -> Result<Outgoing, TargetFailure> {
         let model = target.model.as_ref().unwrap_or(&self.parsed.model);
-        let (content_type, body) = self.body(server, model).await.map_err(TargetFailure::fatal)?;
+        let (content_type, body) = self
+            .body(server, model)
+            .await
+            .map_err(TargetFailure::fatal)?;
         let path = match self.parsed.operation {
             Operation::Generation => "/images/generations",
             Operation::Edit => "/images/edits",
         };
         let accept_stream = self.parsed.generation.streams();
-        Ok(Outgoing { path, content_type, headers: HeaderMap::new(), body, accept_stream })
+        Ok(Outgoing {
+            path,
+            content_type,
+            headers: HeaderMap::new(),
+            body,
+            accept_stream,
+        })
     }
 
     /// Returns the bytes of the input images, and fetches those that are given by URL.
@@ -78,7 +115,15 @@ impl ImageDispatch {
                 Source::Inline { bytes, .. } => bytes.clone(),
                 Source::Url(url) => {
                     let param = format!("images[{i}].image_url");
-                    image_urls::fetch_image(url, Some(&param), &self.key, &self.state, &self.parsed.share).await?.bytes
+                    image_urls::fetch_image(
+                        url,
+                        Some(&param),
+                        &self.key,
+                        &self.state,
+                        &self.parsed.share,
+                    )
+                    .await?
+                    .bytes
                 }
             });
         }
@@ -86,7 +131,11 @@ impl ImageDispatch {
     }
 
     /// Returns the body for an upstream, in the format that it accepts, with its content type.
-    async fn body(&self, server: &UpstreamTarget, model: &str) -> Result<(HeaderValue, Payload), Refusal> {
+    async fn body(
+        &self,
+        server: &UpstreamTarget,
+        model: &str,
+    ) -> Result<(HeaderValue, Payload), Refusal> {
         match (&self.parsed.json, &self.parsed.inputs, server.config.edits) {
             (Some(json), None, _) | (Some(json), Some(_), EditForm::AsSent | EditForm::Json) => {
                 Ok((JSON, renamed(json, model).into()))
@@ -102,25 +151,41 @@ impl ImageDispatch {
         generation.model = Some(model.to_owned());
         let mut edit = Edit::default();
         edit.generation = generation;
-        edit.images = Some(inputs.references.iter().cloned().map(Reference::from).collect());
-        edit.mask = inputs.mask.clone().map(|bytes| Mask::from(Source::of(bytes)));
+        edit.images = Some(
+            inputs
+                .references
+                .iter()
+                .cloned()
+                .map(Reference::from)
+                .collect(),
+        );
+        edit.mask = inputs
+            .mask
+            .clone()
+            .map(|bytes| Mask::from(Source::of(bytes)));
         let body = serde_json::to_vec(&edit)
             .map_err(|error| Refusal::internal(format!("failed to serialize the edit: {error}")))?;
         Ok((JSON, Bytes::from(body).into()))
     }
 
-    async fn as_form(&self, inputs: &EditInputs, model: &str) -> Result<(HeaderValue, Payload), Refusal> {
+    async fn as_form(
+        &self,
+        inputs: &EditInputs,
+        model: &str,
+    ) -> Result<(HeaderValue, Payload), Refusal> {
         let mut generation = self.parsed.generation.clone();
         generation.model = Some(model.to_owned());
         let boundary = format!("sluicegate-{:032x}", clock::random_bits());
         let references = self.references(inputs).await?;
         let pieces = images::write_form(&generation, &references, inputs.mask.as_ref(), &boundary);
-        let content_type = HeaderValue::try_from(format!("multipart/form-data; boundary={boundary}"));
+        let content_type =
+            HeaderValue::try_from(format!("multipart/form-data; boundary={boundary}"));
         Ok((content_type.unwrap_or(JSON), pieces.into()))
     }
 }
 
-/// Returns the failure of the engine. A request that it does not support may succeed at another target.
+/// Returns the failure of the engine. A request that it does not support may succeed at another
+/// target.
 fn engine_failure(error: EngineError) -> TargetFailure {
     match error {
         EngineError::Unsupported { .. } => TargetFailure::fall_back(error),
@@ -130,13 +195,19 @@ fn engine_failure(error: EngineError) -> TargetFailure {
 
 fn too_many(found: usize, most: usize) -> EngineError {
     let reason = format!("There are {found} pictures to start from; at most {most} are accepted.");
-    EngineError::Unsupported { param: Some("images".to_owned()), reason }
+    EngineError::Unsupported {
+        param: Some("images".to_owned()),
+        reason,
+    }
 }
 
 /// Returns the document with the upstream's name of the model, without copying the large parts.
 fn renamed(json: &Bytes, model: &str) -> Vec<Bytes> {
     let mut splice = Splice::new(json);
-    splice.set("model", serde_json::Value::from(model).to_string().as_bytes());
+    splice.set(
+        "model",
+        serde_json::Value::from(model).to_string().as_bytes(),
+    );
     outgoing::edited_chunks(&splice, json)
 }
 

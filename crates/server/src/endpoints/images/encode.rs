@@ -15,10 +15,14 @@ pub(super) struct ImageEncoder {
 
 impl ImageEncoder {
     pub(super) fn new(pictures: Pictures) -> Self {
-        Self { pictures, usage: Usage::default() }
+        Self {
+            pictures,
+            usage: Usage::default(),
+        }
     }
 
-    /// Encodes an engine event; returns the event for the client, and how the answer ended if it was the last one.
+    /// Encodes an engine event; returns the event for the client, and how the answer ended if it
+    /// was the last one.
     pub(super) fn encode(&mut self, event: &ImageEvent) -> (Option<Event>, Option<End>) {
         if let ImageEvent::Finished { usage, .. } = event {
             self.usage.input += usage.input_text + usage.input_image;
@@ -26,6 +30,12 @@ impl ImageEncoder {
         }
         let event = self.pictures.event(event, clock::unix_seconds());
         let ended = self.pictures.is_complete();
-        (event, ended.then_some(End { incomplete: false, usage: Some(self.usage) }))
+        (
+            event,
+            ended.then_some(End {
+                incomplete: false,
+                usage: Some(self.usage),
+            }),
+        )
     }
 }

@@ -1,4 +1,5 @@
-//! Parses image requests. An edit is sent as JSON or as a form, and is handled the same after it was parsed.
+//! Parses image requests. An edit is sent as JSON or as a form, and is handled the same after it
+//! was parsed.
 
 use std::sync::Arc;
 
@@ -60,11 +61,28 @@ pub(super) async fn generation(
     let upload = json_body(request, caller.state.limits.json_body, caller.state).await?;
     let generation = Generation::read(&upload.bytes).map_err(ApiError::from)?;
     let model = model(&generation);
-    let valid = generation.validate(&rules(&model, caller)).map_err(ApiError::from)?;
-    let json = caller.policy.routes.uses_upstream(&model).then_some(upload.bytes);
-    let share = if json.is_some() { upload.share } else { Share::default() };
+    let valid = generation
+        .validate(&rules(&model, caller))
+        .map_err(ApiError::from)?;
+    let json = caller
+        .policy
+        .routes
+        .uses_upstream(&model)
+        .then_some(upload.bytes);
+    let share = if json.is_some() {
+        upload.share
+    } else {
+        Share::default()
+    };
     let generation = valid.into_inner();
-    Ok(ParsedRequest { model, operation: Operation::Generation, generation, inputs: None, json, share })
+    Ok(ParsedRequest {
+        model,
+        operation: Operation::Generation,
+        generation,
+        inputs: None,
+        json,
+        share,
+    })
 }
 
 pub(super) fn is_form(headers: &HeaderMap) -> bool {
@@ -72,12 +90,19 @@ pub(super) fn is_form(headers: &HeaderMap) -> bool {
 }
 
 /// Reads and validates an edit request.
-pub(super) async fn edit(request: Request<impl ClientBody>, caller: &Caller<'_>) -> Result<ParsedRequest, Refusal> {
+pub(super) async fn edit(
+    request: Request<impl ClientBody>,
+    caller: &Caller<'_>,
+) -> Result<ParsedRequest, Refusal> {
     let state = caller.state;
     let limit = bytes(state.limits.edit_body);
     check_length(request.headers(), limit)?;
     let media_type = media_type(request.headers())?;
-    let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let content_type = request
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .map(str::to_owned);
     let incoming = Incoming::new(request.into_body(), limit, &state.limits, &state.budget);
     let share = incoming.share.clone();
     let mut json = None;
@@ -89,26 +114,43 @@ pub(super) async fn edit(request: Request<impl ClientBody>, caller: &Caller<'_>)
         let boundary = form::boundary(&content_type.unwrap_or_default())?;
         form::read(boundary, incoming, &state.limits).await?
     } else {
-        return Err(Refusal::media_type("application/json or multipart/form-data", &media_type));
+        return Err(Refusal::media_type(
+            "application/json or multipart/form-data",
+            &media_type,
+        ));
     };
     check_pictures(&edit, &state.limits)?;
     let single = edit.image.clone();
     let model = model(&edit.generation);
-    let valid = edit.validate(&rules(&model, caller)).map_err(ApiError::from)?;
+    let valid = edit
+        .validate(&rules(&model, caller))
+        .map_err(ApiError::from)?;
     let (generation, references, mask) = valid.into_inner().into_sources();
     if let Some(Source::Url(url)) = single {
-        // `image` is ignored if there is `images`, but an upstream that gets the document may fetch it.
+        // `image` is ignored if there is `images`, but an upstream that gets the document may fetch
+        // it.
         image_urls::check(&Path::ROOT.key("image"), &url, state)?;
     }
     check_urls(&references, state)?;
-    let inputs = EditInputs { references, mask: mask.and_then(inline) };
+    let inputs = EditInputs {
+        references,
+        mask: mask.and_then(inline),
+    };
     let json = json.filter(|_| caller.policy.routes.uses_upstream(&model));
-    Ok(ParsedRequest { model, operation: Operation::Edit, generation, inputs: Some(inputs), json, share })
+    Ok(ParsedRequest {
+        model,
+        operation: Operation::Edit,
+        generation,
+        inputs: Some(inputs),
+        json,
+        share,
+    })
 }
 
-/// Parses an edit on a blocking thread, because decoding megabytes of base64 would stall an async worker. The work goes
-/// on after a disconnect, and holds its share of the memory until it is done. The semaphore bounds how many bodies are
-/// parsed at once, because a parsed list of empty values takes many times more memory than its text.
+/// Parses an edit on a blocking thread, because decoding megabytes of base64 would stall an async
+/// worker. The work goes on after a disconnect, and holds its share of the memory until it is done.
+/// The semaphore bounds how many bodies are parsed at once, because a parsed list of empty values
+/// takes many times more memory than its text.
 async fn from_json(body: Bytes, share: Share, state: &ServerState) -> Result<Edit, Refusal> {
     let permit = Arc::clone(&state.reading).acquire_owned().await;
     let read = move || {
@@ -118,7 +160,8 @@ async fn from_json(body: Bytes, share: Share, state: &ServerState) -> Result<Edi
         read
     };
     let read = tokio::task::spawn_blocking(read).await;
-    Ok(read.map_err(|error| Refusal::internal(format!("failed to run the JSON parser: {error}")))??)
+    Ok(read
+        .map_err(|error| Refusal::internal(format!("failed to run the JSON parser: {error}")))??)
 }
 
 /// Refuses an edit if any of its images is too large, sent as JSON or as a form.
@@ -127,14 +170,22 @@ fn check_pictures(edit: &Edit, limits: &Limits) -> Result<(), Refusal> {
     for (i, source) in edit.sources().enumerate() {
         check_picture(source, &format!("images[{i}].image_url"), limit)?;
     }
-    edit.mask_source().map_or(Ok(()), |mask| check_picture(mask, "mask", limit))
+    edit.mask_source()
+        .map_or(Ok(()), |mask| check_picture(mask, "mask", limit))
 }
 
 fn check_picture(source: &Source, param: &str, limit: usize) -> Result<(), Refusal> {
     match source {
         Source::Inline { bytes, .. } if bytes.len() > limit => {
-            let sentence = format!("'{param}' is a picture of {} bytes; at most {limit} are taken.", bytes.len());
-            Err(ApiError::new(ErrorKind::TooLarge, "request_too_large", sentence).with_param(param).into())
+            let sentence = format!(
+                "'{param}' is a picture of {} bytes; at most {limit} are taken.",
+                bytes.len()
+            );
+            Err(
+                ApiError::new(ErrorKind::TooLarge, "request_too_large", sentence)
+                    .with_param(param)
+                    .into(),
+            )
         }
         _ => Ok(()),
     }
@@ -160,11 +211,18 @@ fn inline(mask: Source) -> Option<Bytes> {
 }
 
 fn model(generation: &Generation) -> String {
-    generation.model.clone().unwrap_or_else(|| DEFAULT_IMAGE_MODEL.to_owned())
+    generation
+        .model
+        .clone()
+        .unwrap_or_else(|| DEFAULT_IMAGE_MODEL.to_owned())
 }
 
 fn rules(model: &str, caller: &Caller<'_>) -> Rules {
-    caller.policy.catalog.find(model).map_or_else(Rules::default, Model::images_rules)
+    caller
+        .policy
+        .catalog
+        .find(model)
+        .map_or_else(Rules::default, Model::images_rules)
 }
 
 /// The media type of a form (RFC 7578).

@@ -32,11 +32,17 @@ impl Dispatch for StreamingDispatch {
         let answer = match &target.backend {
             Backend::Embedded => {
                 let (events, pictures) = Box::pin(self.0.embedded(turn)).await?;
-                started(TranslatedImages { encoder: ImageEncoder::new(pictures), events })
+                started(TranslatedImages {
+                    encoder: ImageEncoder::new(pictures),
+                    events,
+                })
             }
             Backend::Upstream(server) => self.relay(server, target, turn).await?,
         };
-        Ok(Started { dropped: Vec::new(), answer })
+        Ok(Started {
+            dropped: Vec::new(),
+            answer,
+        })
     }
 }
 
@@ -53,7 +59,14 @@ impl StreamingDispatch {
         match outgoing::send(server, &outgoing, self.0.deadline, turn.first).await? {
             Answer::Events(first, body) => {
                 let protocol = Images::new(request.operation, request.count());
-                let relay = Relay::begin(first, body, protocol, &request.model, server.config.event_idle).await;
+                let relay = Relay::begin(
+                    first,
+                    body,
+                    protocol,
+                    &request.model,
+                    server.config.event_idle,
+                )
+                .await;
                 Ok(started(relay.map_err(TargetFailure::of)?))
             }
             Answer::Json(body) => {
@@ -66,11 +79,20 @@ impl StreamingDispatch {
 }
 
 /// Streams the answer to a request.
-pub(super) async fn answer(parsed: ParsedRequest, caller: &Caller<'_>) -> Result<Response<ReplyBody>, Refusal> {
+pub(super) async fn answer(
+    parsed: ParsedRequest,
+    caller: &Caller<'_>,
+) -> Result<Response<ReplyBody>, Refusal> {
     let targets = caller.policy.routes.select(&parsed.model);
     let dispatch = StreamingDispatch(ImageDispatch::new(parsed, caller));
     let attempt = attempt::first_successful_target(dispatch, targets, caller);
-    reply::stream(Box::pin(attempt), (), |(), error, out| fail(error, out), caller).await
+    reply::stream(
+        Box::pin(attempt),
+        (),
+        |(), error, out| fail(error, out),
+        caller,
+    )
+    .await
 }
 
 /// A streamed answer that is encoded from the events of an engine. It has no opening events.
@@ -80,7 +102,11 @@ struct TranslatedImages {
 }
 
 impl AnswerStream for TranslatedImages {
-    fn poll_write(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<Progress, StreamFailure>> {
+    fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<Progress, StreamFailure>> {
         let event = ready!(poll_event(&mut self.events, cx))?;
         let (encoded, ending) = self.encoder.encode(&event);
         // The image is freed before it is serialized.
@@ -105,7 +131,11 @@ struct CompleteImages {
 }
 
 impl AnswerStream for CompleteImages {
-    fn poll_write(&mut self, _: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<Progress, StreamFailure>> {
+    fn poll_write(
+        &mut self,
+        _: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<Progress, StreamFailure>> {
         out.append(&mut self.events);
         Poll::Ready(Ok(Progress::Ended(self.end)))
     }

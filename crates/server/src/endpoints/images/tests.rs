@@ -44,16 +44,27 @@ struct Harness {
 impl Harness {
     fn new(targets: &str, upstreams: &str) -> Self {
         let model = "id = \"m\"\nfamily = \"images\"\nprotocols = [\"images_generations\", \"images_edits\"]";
-        let config = Config::parse(&format!("{upstreams}[[models]]\n{model}\ntargets = {targets}\n")).unwrap();
+        let config = Config::parse(&format!(
+            "{upstreams}[[models]]\n{model}\ntargets = {targets}\n"
+        ))
+        .unwrap();
         let (policy, keys) = Policy::read(&config, false, upstream::Network::default()).unwrap();
         let mut state = assemble(config, policy, Engines::default(), &[]);
         let engine = Arc::new(Busy::default());
         state.image_engine = Some(Arc::<Busy>::clone(&engine));
-        Self { engine, state: Arc::new(state), keys }
+        Self {
+            engine,
+            state: Arc::new(state),
+            keys,
+        }
     }
 
     async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
-        let key = self.keys.iter().find(|made| made.scope == auth::Scope::Images).unwrap();
+        let key = self
+            .keys
+            .iter()
+            .find(|made| made.scope == auth::Scope::Images)
+            .unwrap();
         let request = Request::post(path)
             .header(HOST, "gateway")
             .header(AUTHORIZATION, format!("Bearer {}", key.key.expose()))
@@ -72,17 +83,40 @@ impl Harness {
 async fn u17_a_busy_engine_is_followed_by_an_upstream() {
     let simulator = Simulator::honest().unwrap();
     let base = simulator.base_url();
-    let upstreams = format!("[[upstreams]]\nname = \"u\"\nprotocol = \"images\"\nbase_url = \"{base}\"\n");
+    let upstreams =
+        format!("[[upstreams]]\nname = \"u\"\nprotocol = \"images\"\nbase_url = \"{base}\"\n");
     let harness = Harness::new(r#"[{ engine = "easel" }, { upstream = "u" }]"#, &upstreams);
-    let drawn = harness.post("/v1/images/generations", &json!({"model": "m", "prompt": "x", "size": "64x64"})).await;
-    assert_eq!((drawn.0, harness.engine.0.load(Ordering::Relaxed)), (200, 1), "{}", drawn.1);
+    let drawn = harness
+        .post(
+            "/v1/images/generations",
+            &json!({"model": "m", "prompt": "x", "size": "64x64"}),
+        )
+        .await;
+    assert_eq!(
+        (drawn.0, harness.engine.0.load(Ordering::Relaxed)),
+        (200, 1),
+        "{}",
+        drawn.1
+    );
     let picture = format!("data:image/png;base64,{RED}");
     let edit = json!({"model": "m", "prompt": "x", "images": [{"image_url": picture}], "ours": 1});
     let edited = harness.post("/v1/images/edits", &edit).await;
-    assert_eq!((edited.0, harness.engine.0.load(Ordering::Relaxed)), (200, 2), "{}", edited.1);
+    assert_eq!(
+        (edited.0, harness.engine.0.load(Ordering::Relaxed)),
+        (200, 2),
+        "{}",
+        edited.1
+    );
     let requests = simulator.requests();
-    assert!(requests.iter().all(|request| request.protocol() == Some(Protocol::Images)));
-    let sent: Vec<Value> = requests.iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect();
+    assert!(
+        requests
+            .iter()
+            .all(|request| request.protocol() == Some(Protocol::Images))
+    );
+    let sent: Vec<Value> = requests
+        .iter()
+        .map(|request| serde_json::from_slice(&request.body).unwrap())
+        .collect();
     assert_eq!(sent[1], edit, "a document is not sent as a form");
 }
 
@@ -91,13 +125,34 @@ async fn u17_a_busy_engine_is_followed_by_an_upstream() {
 async fn f11_more_pictures_than_the_engine_takes_are_not_fetched() {
     let harness = Harness::new(r#"[{ engine = "easel" }]"#, "");
     let images = |count: usize| vec![json!({"image_url": "https://pictures.example/a.png"}); count];
-    let refused = harness.post("/v1/images/edits", &json!({"model": "m", "prompt": "x", "images": images(3)})).await;
-    assert_eq!((refused.0, &refused.1["error"]["param"]), (400, &json!("images")), "{}", refused.1);
-    assert!(refused.1["error"]["message"].as_str().unwrap().contains("at most 2"), "{}", refused.1);
+    let refused = harness
+        .post(
+            "/v1/images/edits",
+            &json!({"model": "m", "prompt": "x", "images": images(3)}),
+        )
+        .await;
+    assert_eq!(
+        (refused.0, &refused.1["error"]["param"]),
+        (400, &json!("images")),
+        "{}",
+        refused.1
+    );
+    assert!(
+        refused.1["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("at most 2"),
+        "{}",
+        refused.1
+    );
     assert_eq!(harness.engine.0.load(Ordering::Relaxed), 0);
-    assert!(!harness.state.render_metrics().contains("sluicegate_fetches_total{"));
+    assert!(
+        !harness
+            .state
+            .render_metrics()
+            .contains("sluicegate_fetches_total{")
+    );
 }
 
 /// A red square.
-const RED: &str =
-    "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mP4z8BAEmIY1TCqYfhqAACQ+f8B8u7oVwAAAABJRU5ErkJggg==";
+const RED: &str = "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mP4z8BAEmIY1TCqYfhqAACQ+f8B8u7oVwAAAABJRU5ErkJggg==";

@@ -42,38 +42,55 @@ impl Dispatch for UnaryDispatch {
             }
             Backend::Upstream(server) => {
                 let outgoing = self.0.outgoing(server, target).await?;
-                let incoming = server.upstream.send_with_retry(&outgoing, self.0.deadline, turn.first).await;
+                let incoming = server
+                    .upstream
+                    .send_with_retry(&outgoing, self.0.deadline, turn.first)
+                    .await;
                 let reply = ImageReply::read(incoming.map_err(TargetFailure::of)?).await;
                 UnaryAnswer::Relayed(reply.map_err(TargetFailure::of)?)
             }
         };
-        Ok(Started { dropped: Vec::new(), answer })
+        Ok(Started {
+            dropped: Vec::new(),
+            answer,
+        })
     }
 }
 
 /// Returns the reply of an upstream, or folds the events of the engine into one.
-pub(super) async fn answer(parsed: ParsedRequest, caller: Caller<'_>) -> Result<Response<ReplyBody>, Refusal> {
+pub(super) async fn answer(
+    parsed: ParsedRequest,
+    caller: Caller<'_>,
+) -> Result<Response<ReplyBody>, Refusal> {
     let targets = caller.policy.routes.select(&parsed.model);
     let fold = Fold::new(parsed.operation, Some(parsed.count()));
     let dispatch = UnaryDispatch(ImageDispatch::new(parsed, &caller));
-    let Started { answer, .. } = attempt::first_successful_target(dispatch, targets, &caller).await?;
+    let Started { answer, .. } =
+        attempt::first_successful_target(dispatch, targets, &caller).await?;
     match answer {
         UnaryAnswer::Translated(events, pictures) => {
             let reply = fold_reply(events, ImageEncoder::new(pictures), fold, caller.record);
-            timeout_at(caller.deadline, reply).await.map_err(|_| Refusal::timeout())?
+            timeout_at(caller.deadline, reply)
+                .await
+                .map_err(|_| Refusal::timeout())?
         }
         UnaryAnswer::Relayed(ImageReply::Whole(body, end)) => {
             caller.record.finish(end);
             Ok(json_bytes(body))
         }
-        UnaryAnswer::Relayed(ImageReply::StreamingReply(reply)) => Ok(forward(reply, caller.record)),
+        UnaryAnswer::Relayed(ImageReply::StreamingReply(reply)) => {
+            Ok(forward(reply, caller.record))
+        }
     }
 }
 
 /// Forwards a long reply of an upstream without buffering it.
 fn forward(reply: StreamingReply, record: &mut Record) -> Response<ReplyBody> {
     record.relayed_usage = Some(Arc::clone(&reply.usage));
-    let body = reply.map_err(|error| Aborted { outcome: Outcome::of_failure(&error), cause: error.to_string() });
+    let body = reply.map_err(|error| Aborted {
+        outcome: Outcome::of_failure(&error),
+        cause: error.to_string(),
+    });
     json_reply(ReplyBody::Forwarded(body.boxed_unsync()))
 }
 
@@ -86,18 +103,25 @@ async fn fold_reply(
     let take = |event| {
         let (encoded, ending) = encoder.encode(&event);
         drop(event);
-        // The fold accepts every event of our own encoder; if it refused one, the reply would be incomplete.
+        // The fold accepts every event of our own encoder; if it refused one, the reply would be
+        // incomplete.
         let kept = encoded.is_none_or(|event| fold.push(event).is_ok());
         ending.filter(|_| kept)
     };
     fold_recorded(events, None, record, take).await?;
-    framed(fold.finish().map_err(|error| Refusal::internal(error.to_string()))?)
+    framed(
+        fold.finish()
+            .map_err(|error| Refusal::internal(error.to_string()))?,
+    )
 }
 
 /// Serializes the reply around its images, which are not copied again.
 fn framed(mut reply: images::Response) -> Result<Response<ReplyBody>, Refusal> {
-    let pictures: Vec<_> =
-        reply.data.iter_mut().map(|image| Bytes::from(std::mem::take(&mut image.b64_json))).collect();
+    let pictures: Vec<_> = reply
+        .data
+        .iter_mut()
+        .map(|image| Bytes::from(std::mem::take(&mut image.b64_json)))
+        .collect();
     let frame = Bytes::from(serde_json::to_vec(&reply).map_err(unserializable)?);
     let mut frames = Vec::new();
     let mut from = 0;
@@ -114,6 +138,6 @@ fn image_offsets(frame: &[u8]) -> impl Iterator<Item = usize> {
     memchr::memmem::find_iter(frame, EMPTY).map(|at| at + EMPTY.len() - 1)
 }
 
-/// The serialized form of an image that was taken out. It cannot occur inside of a string, where quotation marks are
-/// escaped.
+/// The serialized form of an image that was taken out. It cannot occur inside of a string, where
+/// quotation marks are escaped.
 const EMPTY: &[u8] = br#""b64_json":"""#;

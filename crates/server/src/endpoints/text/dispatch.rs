@@ -35,7 +35,8 @@ pub(super) struct TextDispatch<D: TextEndpoint> {
 pub(super) enum TextAnswer {
     /// The events of a model, with their idle timeout.
     Translated(TextStream, Option<Duration>),
-    /// The response of an upstream that uses the client's protocol, with the idle timeout of its events.
+    /// The response of an upstream that uses the client's protocol, with the idle timeout of its
+    /// events.
     Relayed(Answer, Duration),
 }
 
@@ -50,14 +51,18 @@ impl<D: TextEndpoint> TextDispatch<D> {
         }
     }
 
-    /// Sends the request to a target, and returns its answer, of which nothing but the kind is known if it is relayed.
+    /// Sends the request to a target, and returns its answer, of which nothing but the kind is
+    /// known if it is relayed.
     pub(super) async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<TextAnswer> {
         let Backend::Upstream(server) = &target.backend else {
-            // Boxed because its future is large, with the state for fetching images in it, and would enlarge every
-            // request.
+            // Boxed because its future is large, with the state for fetching images in it, and
+            // would enlarge every request.
             return Box::pin(self.embedded(turn)).await;
         };
-        let model = target.model.clone().unwrap_or_else(|| self.parsed.model.clone());
+        let model = target
+            .model
+            .clone()
+            .unwrap_or_else(|| self.parsed.model.clone());
         match server.translation(D::PROTOCOL) {
             None => self.relay(server, &model, turn).await,
             Some(protocol) => self.translate(server, protocol, model, turn).await,
@@ -66,29 +71,57 @@ impl<D: TextEndpoint> TextDispatch<D> {
 
     async fn embedded(&mut self, turn: Turn) -> StartResult<TextAnswer> {
         let state = Arc::clone(&self.state);
-        let Some(engine) = &state.text_engine else { return Err(TargetFailure::fall_back(Refusal::no_engine())) };
+        let Some(engine) = &state.text_engine else {
+            return Err(TargetFailure::fall_back(Refusal::no_engine()));
+        };
         let mut inbound = self.inbound(turn).map_err(TargetFailure::fall_back)?;
         inbound.request.reasoning.by_default = self.parsed.reasons_by_default;
         let share = &self.parsed.upload.share;
-        image_urls::inline(&mut inbound.request, &self.key, &state, share).await.map_err(TargetFailure::fatal)?;
+        image_urls::inline(&mut inbound.request, &self.key, &state, share)
+            .await
+            .map_err(TargetFailure::fatal)?;
         let started = engine.start(inbound.request).await;
         // A request that is too large for a small model may fit the next one.
         let Generation { dropped, events } = started.map_err(TargetFailure::fall_back)?;
         inbound.dropped.extend(dropped);
-        Ok(Started { dropped: inbound.dropped, answer: TextAnswer::Translated(events, None) })
+        Ok(Started {
+            dropped: inbound.dropped,
+            answer: TextAnswer::Translated(events, None),
+        })
     }
 
     /// Relays the request; only the model's name and a few fields change.
-    async fn relay(&self, server: &UpstreamTarget, model: &str, turn: Turn) -> StartResult<TextAnswer> {
-        let ParsedRequest { upload, headers, streams, .. } = &self.parsed;
+    async fn relay(
+        &self,
+        server: &UpstreamTarget,
+        model: &str,
+        turn: Turn,
+    ) -> StartResult<TextAnswer> {
+        let ParsedRequest {
+            upload,
+            headers,
+            streams,
+            ..
+        } = &self.parsed;
         let mut splice = Splice::new(&upload.bytes);
         outgoing::replace_model(&mut splice, &self.parsed.model, model);
         D::edit(server, &mut splice);
         let body = outgoing::edited_chunks(&splice, &upload.bytes);
-        let outgoing = outgoing::json(outgoing::path(D::UPSTREAM_PROTOCOL), headers.clone(), body, *streams);
+        let outgoing = outgoing::json(
+            outgoing::path(D::UPSTREAM_PROTOCOL),
+            headers.clone(),
+            body,
+            *streams,
+        );
         let answer = outgoing::send(server, &outgoing, self.deadline, turn.first).await?;
-        let answer = TextAnswer::Relayed(answer.at_most(outgoing::MAX_STREAM), server.config.event_idle);
-        Ok(Started { dropped: Vec::new(), answer })
+        let answer = TextAnswer::Relayed(
+            answer.at_most(outgoing::MAX_STREAM),
+            server.config.event_idle,
+        );
+        Ok(Started {
+            dropped: Vec::new(),
+            answer,
+        })
     }
 
     /// Translates the request and the answer between the client's and the upstream's protocol.
@@ -99,7 +132,9 @@ impl<D: TextEndpoint> TextDispatch<D> {
         model: String,
         turn: Turn,
     ) -> StartResult<TextAnswer> {
-        let mut dropped = self.dropped_fields(protocol).map_err(TargetFailure::fall_back)?;
+        let mut dropped = self
+            .dropped_fields(protocol)
+            .map_err(TargetFailure::fall_back)?;
         let mut inbound = self.inbound(turn).map_err(TargetFailure::fall_back)?;
         inbound.request.model = model;
         let envelope = server.envelope.as_ref().filter(|_| D::USES_ENVELOPES);
@@ -119,10 +154,19 @@ impl<D: TextEndpoint> TextDispatch<D> {
             }
         }
         let body = bytes::Bytes::from(encoded.body);
-        let outgoing = outgoing::json(outgoing::path(protocol), HeaderMap::new(), body, self.parsed.streams);
-        let answer = outgoing::send(server, &outgoing, self.deadline, turn.first).await?.at_most(outgoing::MAX_STREAM);
+        let outgoing = outgoing::json(
+            outgoing::path(protocol),
+            HeaderMap::new(),
+            body,
+            self.parsed.streams,
+        );
+        let answer = outgoing::send(server, &outgoing, self.deadline, turn.first)
+            .await?
+            .at_most(outgoing::MAX_STREAM);
         let idle_timeout = server.config.event_idle;
-        let mut events = read_stream(answer, protocol, idle_timeout).await.map_err(TargetFailure::of)?;
+        let mut events = read_stream(answer, protocol, idle_timeout)
+            .await
+            .map_err(TargetFailure::of)?;
         if let Some(envelope) = envelope {
             let mut sealer = envelope.sealer();
             events = Box::pin(events.map_ok(move |event| sealer.event(event)));
@@ -132,22 +176,37 @@ impl<D: TextEndpoint> TextDispatch<D> {
             let upstream = server.upstream.clone();
             events = Box::pin(events.map_err(move |error| without_key(error, &upstream)));
         }
-        Ok(Started { dropped, answer: TextAnswer::Translated(events, Some(idle_timeout)) })
+        Ok(Started {
+            dropped,
+            answer: TextAnswer::Translated(events, Some(idle_timeout)),
+        })
     }
 
     /// Returns the names of the request's fields that the upstream's protocol cannot express.
     fn dropped_fields(&self, protocol: Protocol) -> Result<Vec<String>, Refusal> {
-        let document = serde_json::from_slice(&self.parsed.upload.bytes)
-            .map_err(|error| Refusal::internal(format!("failed to parse the request a second time: {error}")))?;
-        Ok(field_map::dropped_fields(D::UPSTREAM_PROTOCOL, protocol, &document)?)
+        let document = serde_json::from_slice(&self.parsed.upload.bytes).map_err(|error| {
+            Refusal::internal(format!(
+                "failed to parse the request a second time: {error}"
+            ))
+        })?;
+        Ok(field_map::dropped_fields(
+            D::UPSTREAM_PROTOCOL,
+            protocol,
+            &document,
+        )?)
     }
 
-    /// Returns the request in the neutral model. It is cloned only if another target may need it too.
+    /// Returns the request in the neutral model. It is cloned only if another target may need it
+    /// too.
     fn inbound(&mut self, turn: Turn) -> Result<Inbound, ApiError> {
         if let Some(valid) = self.parsed.valid.take() {
             self.inbound = Some(D::request(*valid));
         }
-        let inbound = if turn.last { self.inbound.take() } else { self.inbound.clone() };
+        let inbound = if turn.last {
+            self.inbound.take()
+        } else {
+            self.inbound.clone()
+        };
         inbound.unwrap_or_else(|| Err(ApiError::server_error()))
     }
 }

@@ -32,11 +32,19 @@ impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
         let answer = match answer {
             TextAnswer::Translated(events, idle_timeout) => translated(events, idle_timeout),
             TextAnswer::Relayed(upstream::Answer::Json(body), idle_timeout) => {
-                let events = outbound::reply(D::UPSTREAM_PROTOCOL, &body).map_err(TargetFailure::of)?;
+                let events =
+                    outbound::reply(D::UPSTREAM_PROTOCOL, &body).map_err(TargetFailure::of)?;
                 translated(upstream::from_events(events), Some(idle_timeout))
             }
             TextAnswer::Relayed(upstream::Answer::Events(first, body), idle_timeout) => {
-                let relay = Relay::begin(first, body, D::Relay::default(), &self.0.parsed.model, idle_timeout).await;
+                let relay = Relay::begin(
+                    first,
+                    body,
+                    D::Relay::default(),
+                    &self.0.parsed.model,
+                    idle_timeout,
+                )
+                .await;
                 started(relay.map_err(TargetFailure::of)?)
             }
         };
@@ -55,7 +63,10 @@ pub(super) async fn answer<D: TextEndpoint>(
     reply::stream(Box::pin(attempt), encoder, Answer::fail, caller).await
 }
 
-fn translated<D: TextEndpoint>(events: TextStream, idle_timeout: Option<Duration>) -> StartedStream<Answer<D>> {
+fn translated<D: TextEndpoint>(
+    events: TextStream,
+    idle_timeout: Option<Duration>,
+) -> StartedStream<Answer<D>> {
     Box::new(move |encoder| Box::new(TranslatedText::new(encoder, events, idle_timeout)))
 }
 
@@ -68,13 +79,26 @@ pub(crate) struct TranslatedText<D: TextEndpoint> {
 }
 
 impl<D: TextEndpoint> TranslatedText<D> {
-    pub(crate) fn new(encoder: Answer<D>, events: TextStream, idle_timeout: Option<Duration>) -> Self {
-        Self { encoder, events, idle_timeout, is_open: false }
+    pub(crate) fn new(
+        encoder: Answer<D>,
+        events: TextStream,
+        idle_timeout: Option<Duration>,
+    ) -> Self {
+        Self {
+            encoder,
+            events,
+            idle_timeout,
+            is_open: false,
+        }
     }
 }
 
 impl<D: TextEndpoint> AnswerStream for TranslatedText<D> {
-    fn poll_write(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<Progress, StreamFailure>> {
+    fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<Progress, StreamFailure>> {
         if !self.is_open {
             self.is_open = true;
             self.encoder.open(out);

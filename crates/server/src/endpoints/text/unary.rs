@@ -37,9 +37,12 @@ impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
     async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<UnaryAnswer> {
         let Started { dropped, answer } = self.0.send(target, turn).await?;
         let answer = match answer {
-            TextAnswer::Translated(events, idle_timeout) => UnaryAnswer::Translated(events, idle_timeout),
+            TextAnswer::Translated(events, idle_timeout) => {
+                UnaryAnswer::Translated(events, idle_timeout)
+            }
             TextAnswer::Relayed(upstream::Answer::Json(body), _) => {
-                let (body, end) = relay::reply::<D::Relay>(&body, &self.0.parsed.model).map_err(TargetFailure::of)?;
+                let (body, end) = relay::reply::<D::Relay>(&body, &self.0.parsed.model)
+                    .map_err(TargetFailure::of)?;
                 UnaryAnswer::Relayed(body.into(), end)
             }
             TextAnswer::Relayed(stream, idle_timeout) => {
@@ -64,7 +67,11 @@ pub(super) async fn answer<D: TextEndpoint>(
     let Started { dropped, answer } = attempt.await?;
     let mut response = match answer {
         UnaryAnswer::Translated(events, idle_timeout) => {
-            let reply = timeout_at(caller.deadline, fold_reply(events, idle_timeout, reply, caller.record)).await;
+            let reply = timeout_at(
+                caller.deadline,
+                fold_reply(events, idle_timeout, reply, caller.record),
+            )
+            .await;
             json(&reply.map_err(|_| Refusal::timeout())??)?
         }
         UnaryAnswer::Relayed(body, end) => {
@@ -77,7 +84,10 @@ pub(super) async fn answer<D: TextEndpoint>(
 }
 
 /// Returns the events of an answer once all of them have been read.
-async fn collect(events: TextStream, idle_timeout: Duration) -> Result<TextStream, engine::EngineError> {
+async fn collect(
+    events: TextStream,
+    idle_timeout: Duration,
+) -> Result<TextStream, engine::EngineError> {
     let mut collected = Vec::new();
     let take = |event| {
         let ending = ending(&event);
@@ -100,5 +110,7 @@ async fn fold_reply<D: ClientProtocol>(
         ending
     };
     fold_recorded(events, idle_timeout, record, take).await?;
-    reply.finish().ok_or_else(|| ApiError::server_error().into())
+    reply
+        .finish()
+        .ok_or_else(|| ApiError::server_error().into())
 }

@@ -20,7 +20,11 @@ fn a_stream_stalls_after_some_events() {
             }
             assert_eq!(exchange.simulator.wait_for_close(0, Duration::ZERO), None);
             exchange.client.finish();
-            assert_eq!(exchange.client.rest(), (Vec::new(), End::Closed), "nothing more was sent");
+            assert_eq!(
+                exchange.client.rest(),
+                (Vec::new(), End::Closed),
+                "nothing more was sent"
+            );
         }
     }
 }
@@ -29,7 +33,10 @@ fn a_stream_stalls_after_some_events() {
 fn a_body_stalls_at_a_byte() {
     let mut exchange = plain("stall-at-10", Protocol::Chat);
     let head = exchange.client.head().unwrap();
-    assert_eq!(head.header("content-length").unwrap(), exchange.honest_body().len().to_string());
+    assert_eq!(
+        head.header("content-length").unwrap(),
+        exchange.honest_body().len().to_string()
+    );
     assert_eq!(exchange.response_bytes(10), exchange.honest_body()[..10]);
     exchange.client.finish();
     assert_eq!(exchange.client.rest(), (Vec::new(), End::Closed));
@@ -37,13 +44,24 @@ fn a_body_stalls_at_a_byte() {
 
 #[test]
 fn a_body_breaks_off_at_a_byte() {
-    for (name, end) in [("reset-at", End::Reset), ("close-at", End::Closed), ("eof-at", End::Complete)] {
+    for (name, end) in [
+        ("reset-at", End::Reset),
+        ("close-at", End::Closed),
+        ("eof-at", End::Complete),
+    ] {
         for protocol in PROTOCOLS {
             for at in [0, 1, 57, 200] {
-                for exchange in [stream(&format!("{name}-{at}"), protocol), plain(&format!("{name}-{at}"), protocol)] {
+                for exchange in [
+                    stream(&format!("{name}-{at}"), protocol),
+                    plain(&format!("{name}-{at}"), protocol),
+                ] {
                     let mut exchange = exchange;
                     let answer = exchange.response();
-                    assert_eq!((answer.body, answer.end), (exchange.honest_body()[..at].to_vec(), end), "{name}-{at}");
+                    assert_eq!(
+                        (answer.body, answer.end),
+                        (exchange.honest_body()[..at].to_vec(), end),
+                        "{name}-{at}"
+                    );
                 }
             }
         }
@@ -55,10 +73,16 @@ fn a_stream_breaks_off_after_some_events() {
     for protocol in PROTOCOLS {
         let mut exchange = stream("reset-after-2", protocol);
         let answer = exchange.response();
-        assert_eq!((answer.body, answer.end), (exchange.honest_events()[..2].concat(), End::Reset));
+        assert_eq!(
+            (answer.body, answer.end),
+            (exchange.honest_events()[..2].concat(), End::Reset)
+        );
         let mut exchange = stream("reset-after-end", protocol);
         let answer = exchange.response();
-        assert_eq!((answer.body, answer.end), (exchange.honest_body(), End::Complete));
+        assert_eq!(
+            (answer.body, answer.end),
+            (exchange.honest_body(), End::Complete)
+        );
         assert_eq!(exchange.client.rest(), (Vec::new(), End::Reset));
     }
 }
@@ -86,14 +110,26 @@ fn a_stream_ends_before_its_end() {
 fn a_stream_is_empty_or_lacks_its_last_line() {
     for protocol in PROTOCOLS {
         let answer = stream("empty-stream", protocol).response();
-        assert_eq!((answer.status, answer.chunks().len(), answer.end), (200, 0, End::Complete));
-        assert_eq!(answer.header("content-type"), Some("text/event-stream; charset=utf-8"));
+        assert_eq!(
+            (answer.status, answer.chunks().len(), answer.end),
+            (200, 0, End::Complete)
+        );
+        assert_eq!(
+            answer.header("content-type"),
+            Some("text/event-stream; charset=utf-8")
+        );
 
         let mut exchange = stream("missing-blank-line", protocol);
         let answer = exchange.response();
         let whole = exchange.honest_body();
-        assert_eq!((&answer.body[..], answer.end), (&whole[..whole.len() - 1], End::Complete));
-        assert!(decode(&answer.body).is_err(), "the last event is incomplete");
+        assert_eq!(
+            (&answer.body[..], answer.end),
+            (&whole[..whole.len() - 1], End::Complete)
+        );
+        assert!(
+            decode(&answer.body).is_err(),
+            "the last event is incomplete"
+        );
     }
 }
 
@@ -106,7 +142,11 @@ fn a_stream_stays_open_after_its_end() {
             assert_eq!(exchange.client.chunk(), Ok(event.to_vec()));
         }
         exchange.client.finish();
-        assert_eq!(exchange.client.rest(), (Vec::new(), End::Closed), "the body did not end");
+        assert_eq!(
+            exchange.client.rest(),
+            (Vec::new(), End::Closed),
+            "the body did not end"
+        );
     }
 }
 
@@ -130,7 +170,10 @@ fn a_stream_continues_after_its_end() {
         let response = exchange.response();
         let body = response.text();
         assert_eq!(body.matches("data: [DONE]\n\n").count(), 1);
-        assert!(body.ends_with("data: [DONE]\n\n") && body.as_bytes().starts_with(&exchange.honest_body()));
+        assert!(
+            body.ends_with("data: [DONE]\n\n")
+                && body.as_bytes().starts_with(&exchange.honest_body())
+        );
         let error = stream("delta-after-finish", protocol).fold();
         // For pictures, the delta is another preview, which is invalid only because of its index.
         assert!(error.is_err(), "{protocol:?}");
@@ -143,15 +186,25 @@ fn a_stream_never_ends() {
         let mut exchange = stream("endless-line", protocol);
         exchange.client.head().unwrap();
         assert_eq!(exchange.client.chunk(), Ok(b"data: ".to_vec()));
-        assert!((0..200).all(|_| exchange.client.chunk().unwrap().iter().all(|byte| *byte == b'a')));
+        assert!((0..200).all(|_| {
+            exchange
+                .client
+                .chunk()
+                .unwrap()
+                .iter()
+                .all(|byte| *byte == b'a')
+        }));
         drop(exchange.client);
         assert!(exchange.simulator.wait_for_close(0, GUARD).is_some());
 
         let mut exchange = stream("endless-deltas", protocol);
         exchange.client.head().unwrap();
         let honest = exchange.honest_events();
-        let same =
-            honest.iter().map(|event| exchange.client.chunk().unwrap() == **event).take_while(|same| *same).count();
+        let same = honest
+            .iter()
+            .map(|event| exchange.client.chunk().unwrap() == **event)
+            .take_while(|same| *same)
+            .count();
         let delta = exchange.client.chunk().unwrap();
         assert_eq!(delta, honest[same - 1], "{protocol:?}");
         assert!((0..200).all(|_| exchange.client.chunk().as_ref() == Ok(&delta)));
@@ -160,11 +213,17 @@ fn a_stream_never_ends() {
 
 #[test]
 fn a_stream_only_keeps_alive() {
-    for (name, line) in [("endless-comments-1", ": keep-alive\n\n"), ("endless-empty-data-1", "data:\n\n")] {
+    for (name, line) in [
+        ("endless-comments-1", ": keep-alive\n\n"),
+        ("endless-empty-data-1", "data:\n\n"),
+    ] {
         for protocol in PROTOCOLS {
             let mut exchange = stream(name, protocol);
             assert_eq!(exchange.client.head().unwrap().status, 200);
-            assert!((0..20).all(|_| exchange.client.chunk() == Ok(line.into())), "{name}");
+            assert!(
+                (0..20).all(|_| exchange.client.chunk() == Ok(line.into())),
+                "{name}"
+            );
         }
     }
 }

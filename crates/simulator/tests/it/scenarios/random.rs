@@ -1,4 +1,5 @@
-//! Random faults: the same in every run, all of them among the first thousand seeds, and correctly described.
+//! Random faults: the same in every run, all of them among the first thousand seeds, and correctly
+//! described.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,10 @@ const SEEDS: u64 = 1_000;
 
 /// The body of the reply for this seed.
 fn body(request: &Request, seed: u64) -> Vec<u8> {
-    scenario::named(&format!("fault-{seed}")).unwrap().play(request).body_bytes()
+    scenario::named(&format!("fault-{seed}"))
+        .unwrap()
+        .play(request)
+        .body_bytes()
 }
 
 #[test]
@@ -39,7 +43,10 @@ fn truncated_replies_are_shorter() {
         for seed in 0..SEEDS {
             if scenario::fault(seed, false).template.contains("-at-") {
                 let body = body(&exchange.request, seed);
-                assert!(honest.starts_with(&body) && body.len() < honest.len(), "{protocol:?}, seed {seed}");
+                assert!(
+                    honest.starts_with(&body) && body.len() < honest.len(),
+                    "{protocol:?}, seed {seed}"
+                );
                 lengths.insert(body.len());
             }
         }
@@ -55,7 +62,10 @@ fn kept_replies_are_complete() {
         for seed in 0..SEEDS {
             let fault = scenario::fault(seed, true);
             if !fault.loses && !fault.template.starts_with("json") {
-                assert!(body(&exchange.request, seed).starts_with(&honest), "{protocol:?}, seed {seed}, {fault:?}");
+                assert!(
+                    body(&exchange.request, seed).starts_with(&honest),
+                    "{protocol:?}, seed {seed}, {fault:?}"
+                );
                 seen += 1;
             }
         }
@@ -66,10 +76,20 @@ fn kept_replies_are_complete() {
 #[test]
 fn a_seed_draws_the_same_in_every_run_and_all_faults_are_drawn() {
     for is_stream in [true, false] {
-        let faults: Vec<_> = (0..SEEDS).map(|seed| scenario::fault(seed, is_stream)).collect();
-        assert_eq!(faults, (0..SEEDS).map(|seed| scenario::fault(seed, is_stream)).collect::<Vec<_>>());
+        let faults: Vec<_> = (0..SEEDS)
+            .map(|seed| scenario::fault(seed, is_stream))
+            .collect();
+        assert_eq!(
+            faults,
+            (0..SEEDS)
+                .map(|seed| scenario::fault(seed, is_stream))
+                .collect::<Vec<_>>()
+        );
         let templates: BTreeSet<_> = faults.iter().map(|fault| fault.template).collect();
-        let known: BTreeSet<_> = scenario::all().iter().map(|scenario| scenario.template).collect();
+        let known: BTreeSet<_> = scenario::all()
+            .iter()
+            .map(|scenario| scenario.template)
+            .collect();
         assert!(templates.len() > 25, "{templates:?}");
         for template in templates {
             let is_named = known.contains(template) || scenario::named(template).is_some();

@@ -1,10 +1,11 @@
-//! Encodes requests for Chat Completions (<https://platform.openai.com/docs/api-reference/chat/create>).
+//! Encodes requests for Chat Completions
+//! (<https://platform.openai.com/docs/api-reference/chat/create>).
 
 use chat::{
-    AssistantMessage, Effort, FilePart, FileSource, FunctionCall, FunctionChoice, FunctionName, FunctionTool,
-    FunctionToolCall, ImagePart, ImageUrl, JsonSchemaFormat, Message, NamedSchema, Part, PlainFormat, Request,
-    ResponseFormat, SystemMessage, TextPart, Tool, ToolCall, ToolChoice, ToolChoiceObject, ToolFunction, ToolMessage,
-    ToolMode, UserMessage,
+    AssistantMessage, Effort, FilePart, FileSource, FunctionCall, FunctionChoice, FunctionName,
+    FunctionTool, FunctionToolCall, ImagePart, ImageUrl, JsonSchemaFormat, Message, NamedSchema,
+    Part, PlainFormat, Request, ResponseFormat, SystemMessage, TextPart, Tool, ToolCall,
+    ToolChoice, ToolChoiceObject, ToolFunction, ToolMessage, ToolMode, UserMessage,
 };
 use engine::{AssistantPart, EngineError, Format, TextRequest, ToolResult, Turn, UserPart};
 use serde_json::Value;
@@ -36,25 +37,37 @@ pub(super) fn request(
     body.frequency_penalty = request.sampling.frequency_penalty;
     body.seed = request.sampling.seed;
     body.stop = stop(&request.stop)?;
-    body.reasoning_effort = request.reasoning.effort.map(|effort| Effort::from(effort.as_str()));
+    body.reasoning_effort = request
+        .reasoning
+        .effort
+        .map(|effort| Effort::from(effort.as_str()));
     body.user.clone_from(&request.user);
-    let verbosity = request.verbosity.map(|verbosity| ("verbosity".to_owned(), Value::from(verbosity.as_str())));
+    let verbosity = request
+        .verbosity
+        .map(|verbosity| ("verbosity".to_owned(), Value::from(verbosity.as_str())));
     body.extra = verbosity.into_iter().collect();
     Ok(body)
 }
 
 fn messages(turns: &[Turn], dropped: &mut DroppedFields) -> Result<Vec<Message>, EngineError> {
     let mut messages = Vec::new();
-    let both_assistant = |one: &Turn, next: &Turn| matches!((one, next), (Turn::Assistant(_), Turn::Assistant(_)));
+    let both_assistant =
+        |one: &Turn, next: &Turn| matches!((one, next), (Turn::Assistant(_), Turn::Assistant(_)));
     for turns in turns.chunk_by(both_assistant) {
         match turns {
-            [Turn::System(text)] => messages.push(Message::System(SystemMessage::new(text.as_str().into()))),
+            [Turn::System(text)] => {
+                messages.push(Message::System(SystemMessage::new(text.as_str().into())));
+            }
             [Turn::User(parts)] => messages.push(user(parts)),
             [Turn::Tool(result)] => messages.push(tool(result)?),
             turns => messages.extend(assistant(turns, dropped)),
         }
     }
-    if messages.is_empty() { Err(super::empty_conversation()) } else { Ok(messages) }
+    if messages.is_empty() {
+        Err(super::empty_conversation())
+    } else {
+        Ok(messages)
+    }
 }
 
 fn user(parts: &[UserPart]) -> Message {
@@ -73,7 +86,11 @@ fn part(part: &UserPart) -> Part {
             url.detail = detail.as_deref().map(known_detail);
             Part::Image(ImagePart::new(url))
         }
-        UserPart::File { name, media_type, data } => {
+        UserPart::File {
+            name,
+            media_type,
+            data,
+        } => {
             let mut file = FileSource::default();
             file.filename.clone_from(name);
             file.file_data = Some(super::data_url(media_type, data));
@@ -84,28 +101,44 @@ fn part(part: &UserPart) -> Part {
 
 /// Replaces `original`, which only Responses supports.
 fn known_detail(detail: &str) -> String {
-    if detail == "original" { "high".to_owned() } else { detail.to_owned() }
+    if detail == "original" {
+        "high".to_owned()
+    } else {
+        detail.to_owned()
+    }
 }
 
 /// Encodes a tool result, which has to be text in this protocol.
 fn tool(result: &ToolResult) -> Result<Message, EngineError> {
     let texts = result.content.iter().map(|part| match part {
         UserPart::Text(text) => Ok(text.as_str()),
-        _ => Err(super::unsupported("This model takes nothing but text as the result of a tool.")),
+        _ => Err(super::unsupported(
+            "This model takes nothing but text as the result of a tool.",
+        )),
     });
     let text = super::join(&texts.collect::<Result<Vec<_>, _>>()?).unwrap_or_default();
-    let content = if result.is_error { format!("{ERROR_PREFIX}{text}") } else { text };
-    Ok(Message::Tool(ToolMessage::new(super::call_id(&result.call_id), content.into())))
+    let content = if result.is_error {
+        format!("{ERROR_PREFIX}{text}")
+    } else {
+        text
+    };
+    Ok(Message::Tool(ToolMessage::new(
+        super::call_id(&result.call_id),
+        content.into(),
+    )))
 }
 
-/// Merges consecutive assistant turns into one message; `None` if nothing of them can be represented.
+/// Merges consecutive assistant turns into one message; `None` if nothing of them can be
+/// represented.
 fn assistant(turns: &[Turn], dropped: &mut DroppedFields) -> Option<Message> {
     let mut texts = Vec::new();
     let mut refusals = Vec::new();
     let mut reasoning = Vec::new();
     let mut calls = Vec::new();
     for turn in turns {
-        let Turn::Assistant(parts) = turn else { continue };
+        let Turn::Assistant(parts) = turn else {
+            continue;
+        };
         for part in parts {
             match part {
                 AssistantPart::Text(text) => texts.push(text.as_str()),
@@ -143,7 +176,12 @@ fn format(format: &Format) -> Result<Option<ResponseFormat>, EngineError> {
     Ok(match format {
         Format::Text => None,
         Format::JsonObject => Some(ResponseFormat::JsonObject(PlainFormat::default())),
-        Format::JsonSchema { name, description, schema, strict } => {
+        Format::JsonSchema {
+            name,
+            description,
+            schema,
+            strict,
+        } => {
             let mut named = NamedSchema::new(name.as_deref().unwrap_or(SCHEMA_NAME).to_owned());
             named.description.clone_from(description);
             named.schema = Some(super::embed(schema)?);
@@ -177,7 +215,9 @@ fn stop(stops: &[String]) -> Result<Option<TextOr<String>>, EngineError> {
     match stops.len() {
         0 => Ok(None),
         1..=MAX_STOPS => Ok(Some(TextOr::List(stops.to_vec()))),
-        more => Err(super::unsupported(format!("This model takes at most {MAX_STOPS} stop texts, but got {more}."))),
+        more => Err(super::unsupported(format!(
+            "This model takes at most {MAX_STOPS} stop texts, but got {more}."
+        ))),
     }
 }
 

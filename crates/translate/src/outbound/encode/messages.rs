@@ -1,10 +1,14 @@
 //! Encodes requests for Messages (<https://docs.anthropic.com/en/api/messages>).
 
-use engine::{AssistantPart, EngineError, Format, ImageSource, Sampling, TextRequest, ToolResult, Turn, UserPart};
+use engine::{
+    AssistantPart, EngineError, Format, ImageSource, Sampling, TextRequest, ToolResult, Turn,
+    UserPart,
+};
 use messages::{
-    AnyTool, CustomTool, DataSource, DocumentBlock, Effort, ImageBlock, InputBlock, InputMessage, JsonSchemaFormat,
-    NamedTool, OutputConfig, OutputFormat, RedactedThinkingBlock, Request, Role, Source, TextBlock, Thinking,
-    ThinkingBlock, ThinkingDisplay, ThinkingMode, Tool, ToolChoice, ToolResultBlock, ToolUseBlock, UrlSource,
+    AnyTool, CustomTool, DataSource, DocumentBlock, Effort, ImageBlock, InputBlock, InputMessage,
+    JsonSchemaFormat, NamedTool, OutputConfig, OutputFormat, RedactedThinkingBlock, Request, Role,
+    Source, TextBlock, Thinking, ThinkingBlock, ThinkingDisplay, ThinkingMode, Tool, ToolChoice,
+    ToolResultBlock, ToolUseBlock, UrlSource,
 };
 use serde_json::json;
 use wire::{DataUrl, Json, TextOr};
@@ -20,15 +24,28 @@ pub(super) fn request(
     let has_tools = !request.tools.is_empty();
     let sampling = sampling(&request.sampling, settings, dropped);
     let mut body = Request::new(request.model.clone(), messages(&request.turns, dropped)?);
-    body.max_tokens = Some(super::count(request.max_output_tokens.unwrap_or(settings.max_tokens).max(1)));
+    body.max_tokens = Some(super::count(
+        request
+            .max_output_tokens
+            .unwrap_or(settings.max_tokens)
+            .max(1),
+    ));
     body.system = system(&request.turns).map(TextOr::Text);
     body.stream = settings.stream.then_some(true);
     body.stop_sequences = (!request.stop.is_empty()).then(|| request.stop.clone());
     body.temperature = sampling.temperature;
     body.top_p = sampling.top_p;
     body.top_k = sampling.top_k.map(super::count);
-    body.tools = if has_tools { Some(tools(&request.tools)?) } else { None };
-    body.tool_choice = if has_tools { tool_choice(request) } else { None };
+    body.tools = if has_tools {
+        Some(tools(&request.tools)?)
+    } else {
+        None
+    };
+    body.tool_choice = if has_tools {
+        tool_choice(request)
+    } else {
+        None
+    };
     body.thinking = thinking(&request.reasoning);
     body.output_config = output_config(request)?;
     if let Some(user) = &request.user {
@@ -38,12 +55,17 @@ pub(super) fn request(
 }
 
 fn sampling(requested: &Sampling, settings: &Settings, dropped: &mut DroppedFields) -> Sampling {
-    if requested.temperature.is_some_and(|temperature| temperature > 1.0 || !settings.sampling) {
+    if requested
+        .temperature
+        .is_some_and(|temperature| temperature > 1.0 || !settings.sampling)
+    {
         dropped.add(DroppedField::Temperature);
     }
     if settings.sampling {
         return Sampling {
-            temperature: requested.temperature.map(|temperature| temperature.min(1.0)),
+            temperature: requested
+                .temperature
+                .map(|temperature| temperature.min(1.0)),
             ..requested.clone()
         };
     }
@@ -84,7 +106,9 @@ fn messages(turns: &[Turn], dropped: &mut DroppedFields) -> Result<Vec<InputMess
     match messages.first() {
         None => return Err(super::empty_conversation()),
         Some((Role::Assistant, _)) => {
-            return Err(super::unsupported("The conversation has to begin with the user for this model."));
+            return Err(super::unsupported(
+                "The conversation has to begin with the user for this model.",
+            ));
         }
         Some(_) => {}
     }
@@ -101,16 +125,21 @@ fn add(messages: &mut Vec<(Role, Vec<InputBlock>)>, role: Role, blocks: Vec<Inpu
 
 fn message((role, mut blocks): (Role, Vec<InputBlock>)) -> Result<InputMessage, EngineError> {
     if blocks.is_empty() {
-        return Err(super::unsupported("The user has to say something in each turn for this model."));
+        return Err(super::unsupported(
+            "The user has to say something in each turn for this model.",
+        ));
     }
     // Tool results have to precede the other blocks of a user message.
     blocks.sort_by_key(|block| !matches!(block, InputBlock::ToolResult(_)));
     Ok(InputMessage::new(role, TextOr::List(blocks)))
 }
 
-/// Encodes parts of a user message or a tool result. Blank texts are left out, because the API refuses them.
+/// Encodes parts of a user message or a tool result. Blank texts are left out, because the API
+/// refuses them.
 fn blocks(parts: &[UserPart]) -> Result<Vec<InputBlock>, EngineError> {
-    let parts = parts.iter().filter(|part| !matches!(part, UserPart::Text(text) if is_blank(text)));
+    let parts = parts
+        .iter()
+        .filter(|part| !matches!(part, UserPart::Text(text) if is_blank(text)));
     parts.map(block).collect()
 }
 
@@ -118,7 +147,11 @@ fn block(part: &UserPart) -> Result<InputBlock, EngineError> {
     Ok(match part {
         UserPart::Text(content) => text(content),
         UserPart::Image { source, .. } => InputBlock::Image(ImageBlock::new(image_source(source))),
-        UserPart::File { name, media_type, data } => {
+        UserPart::File {
+            name,
+            media_type,
+            data,
+        } => {
             let mut document = DocumentBlock::new(document(media_type, data)?);
             document.title.clone_from(name);
             InputBlock::Document(document)
@@ -132,9 +165,10 @@ fn text(text: &str) -> InputBlock {
 
 fn image_source(source: &ImageSource) -> Source {
     match source {
-        ImageSource::Inline { media_type, data } => {
-            Source::Base64(DataSource::new(media_type.to_ascii_lowercase(), data.clone()))
-        }
+        ImageSource::Inline { media_type, data } => Source::Base64(DataSource::new(
+            media_type.to_ascii_lowercase(),
+            data.clone(),
+        )),
         ImageSource::Url(url) => Source::Url(UrlSource::new(url.clone())),
     }
 }
@@ -142,16 +176,25 @@ fn image_source(source: &ImageSource) -> Source {
 /// Encodes a document. This protocol supports PDF and text.
 fn document(media_type: &str, data: &str) -> Result<Source, EngineError> {
     super::check_data(media_type, data)?;
-    let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let essence = media_type
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
     if essence == "application/pdf" {
         return Ok(Source::Base64(DataSource::new(essence, data.to_owned())));
     }
-    let text = essence.starts_with("text/").then(|| DataUrl { media_type, data }.decode().ok()).flatten();
+    let text = essence
+        .starts_with("text/")
+        .then(|| DataUrl { media_type, data }.decode().ok())
+        .flatten();
     match text.map(String::from_utf8) {
         Some(Ok(data)) => Ok(Source::Text(DataSource::new("text/plain".to_owned(), data))),
         _ => {
-            let sentence =
-                format!("Documents of the type '{essence}' are not supported by this model: send PDF or UTF-8 text.");
+            let sentence = format!(
+                "Documents of the type '{essence}' are not supported by this model: send PDF or UTF-8 text."
+            );
             Err(super::unsupported(sentence))
         }
     }
@@ -160,7 +203,9 @@ fn document(media_type: &str, data: &str) -> Result<Source, EngineError> {
 fn tool_result(result: &ToolResult) -> Result<InputBlock, EngineError> {
     let content = match result.content.as_slice() {
         [UserPart::Text(text)] if !is_blank(text) => Some(TextOr::Text(text.clone())),
-        content => Some(blocks(content)?).filter(|blocks| !blocks.is_empty()).map(TextOr::List),
+        content => Some(blocks(content)?)
+            .filter(|blocks| !blocks.is_empty())
+            .map(TextOr::List),
     };
     let mut block = ToolResultBlock::new(super::call_id(&result.call_id));
     block.content = content;
@@ -168,22 +213,37 @@ fn tool_result(result: &ToolResult) -> Result<InputBlock, EngineError> {
     Ok(InputBlock::ToolResult(block))
 }
 
-fn assistant_blocks(parts: &[AssistantPart], dropped: &mut DroppedFields) -> Result<Vec<InputBlock>, EngineError> {
+fn assistant_blocks(
+    parts: &[AssistantPart],
+    dropped: &mut DroppedFields,
+) -> Result<Vec<InputBlock>, EngineError> {
     let mut blocks = Vec::new();
     for part in parts {
         match part {
-            AssistantPart::Text(content) | AssistantPart::Refusal(content) if is_blank(content) => {}
-            AssistantPart::Text(content) | AssistantPart::Refusal(content) => blocks.push(text(content)),
-            AssistantPart::Reasoning { text, signature: Some(signature) } if !is_envelope(signature) => {
-                blocks.push(InputBlock::Thinking(ThinkingBlock::new(text.clone(), signature.clone())));
+            AssistantPart::Text(content) | AssistantPart::Refusal(content) if is_blank(content) => {
+            }
+            AssistantPart::Text(content) | AssistantPart::Refusal(content) => {
+                blocks.push(text(content));
+            }
+            AssistantPart::Reasoning {
+                text,
+                signature: Some(signature),
+            } if !is_envelope(signature) => {
+                blocks.push(InputBlock::Thinking(ThinkingBlock::new(
+                    text.clone(),
+                    signature.clone(),
+                )));
             }
             // The API refuses thinking blocks without a signature.
             AssistantPart::Reasoning { .. } => dropped.add(DroppedField::Reasoning),
             AssistantPart::RedactedReasoning(data) => {
-                blocks.push(InputBlock::RedactedThinking(RedactedThinkingBlock::new(data.clone())));
+                blocks.push(InputBlock::RedactedThinking(RedactedThinkingBlock::new(
+                    data.clone(),
+                )));
             }
             AssistantPart::Call(call) => {
-                let block = ToolUseBlock::new(super::call_id(&call.id), call.name.clone(), input(call)?);
+                let block =
+                    ToolUseBlock::new(super::call_id(&call.id), call.name.clone(), input(call)?);
                 blocks.push(InputBlock::ToolUse(block));
             }
         }
@@ -199,8 +259,10 @@ fn input(call: &engine::ToolCall) -> Result<Json, EngineError> {
     match serde_json::from_str::<Json>(&call.arguments) {
         Ok(input) if input.is_object() => super::embed(&input),
         _ => {
-            let sentence =
-                format!("The arguments of the call of '{}' are not a JSON object, as this model needs it.", call.name);
+            let sentence = format!(
+                "The arguments of the call of '{}' are not a JSON object, as this model needs it.",
+                call.name
+            );
             Err(super::unsupported(sentence))
         }
     }
@@ -237,7 +299,8 @@ fn tool_choice(request: &TextRequest) -> Option<ToolChoice> {
     }
 }
 
-/// Encodes the thinking option. An effort enables thinking, which `output_config.effort` alone would not do.
+/// Encodes the thinking option. An effort enables thinking, which `output_config.effort` alone
+/// would not do.
 fn thinking(reasoning: &engine::Reasoning) -> Option<Thinking> {
     if reasoning.effort == Some(engine::Effort::None) {
         return Some(Thinking::Disabled(ThinkingMode::default()));
@@ -257,11 +320,12 @@ fn output_config(request: &TextRequest) -> Result<Option<OutputConfig>, EngineEr
     config.effort = request.reasoning.effort.and_then(effort);
     config.format = match &request.format {
         Format::Text => None,
-        Format::JsonSchema { schema, .. } => {
-            Some(OutputFormat::JsonSchema(JsonSchemaFormat::new(super::embed(schema)?)))
-        }
+        Format::JsonSchema { schema, .. } => Some(OutputFormat::JsonSchema(JsonSchemaFormat::new(
+            super::embed(schema)?,
+        ))),
         Format::JsonObject => {
-            let sentence = "JSON without a schema is not supported by this model: send a JSON Schema.";
+            let sentence =
+                "JSON without a schema is not supported by this model: send a JSON Schema.";
             return Err(super::unsupported(sentence));
         }
     };

@@ -1,12 +1,14 @@
-//! Encodes requests for Responses (<https://platform.openai.com/docs/api-reference/responses/create>).
+//! Encodes requests for Responses
+//! (<https://platform.openai.com/docs/api-reference/responses/create>).
 
 use std::collections::HashSet;
 
 use engine::{AssistantPart, EngineError, TextRequest, ToolResult, Turn, UserPart};
 use responses::{
-    Effort, FilePart, Format, FunctionCall, FunctionCallOutput, FunctionChoice, FunctionTool, ImagePart, Item,
-    JsonSchemaFormat, Message, Part, PlainFormat, Reasoning, ReasoningOptions, ReasoningPart, RefusalPart, Request,
-    Role, Summary, TextOptions, TextPart, Tool, ToolChoice, ToolChoiceObject, ToolMode, Verbosity,
+    Effort, FilePart, Format, FunctionCall, FunctionCallOutput, FunctionChoice, FunctionTool,
+    ImagePart, Item, JsonSchemaFormat, Message, Part, PlainFormat, Reasoning, ReasoningOptions,
+    ReasoningPart, RefusalPart, Request, Role, Summary, TextOptions, TextPart, Tool, ToolChoice,
+    ToolChoiceObject, ToolMode, Verbosity,
 };
 use wire::TextOr;
 
@@ -14,7 +16,9 @@ use super::{ERROR_PREFIX, SCHEMA_NAME, Settings};
 
 pub(super) fn request(request: &TextRequest, settings: &Settings) -> Result<Request, EngineError> {
     if !request.stop.is_empty() {
-        return Err(super::unsupported("Stop texts are not supported by this model."));
+        return Err(super::unsupported(
+            "Stop texts are not supported by this model.",
+        ));
     }
     let (instructions, turns) = instructions(&request.turns);
     let has_tools = !request.tools.is_empty();
@@ -40,7 +44,9 @@ pub(super) fn request(request: &TextRequest, settings: &Settings) -> Result<Requ
 /// Splits off a leading system text, unless no other turns would remain as items.
 fn instructions(turns: &[Turn]) -> (Option<String>, &[Turn]) {
     match turns {
-        [Turn::System(text), rest @ ..] if rest.iter().any(|turn| !matches!(turn, Turn::System(_))) => {
+        [Turn::System(text), rest @ ..]
+            if rest.iter().any(|turn| !matches!(turn, Turn::System(_))) =>
+        {
             (Some(text.clone()), rest)
         }
         turns => (None, turns),
@@ -52,7 +58,10 @@ fn input(turns: &[Turn]) -> Result<Vec<Item>, EngineError> {
     let mut call_ids = HashSet::new();
     for turn in turns {
         match turn {
-            Turn::System(text) => items.push(message(Role::System, vec![Part::InputText(text_part(text))])),
+            Turn::System(text) => items.push(message(
+                Role::System,
+                vec![Part::InputText(text_part(text))],
+            )),
             Turn::User(parts) => items.push(message(Role::User, self::parts(parts)?)),
             Turn::Assistant(parts) => {
                 let calls = parts.iter().filter_map(|part| match part {
@@ -60,13 +69,25 @@ fn input(turns: &[Turn]) -> Result<Vec<Item>, EngineError> {
                     _ => None,
                 });
                 call_ids.extend(calls);
-                parts.iter().for_each(|part| add_assistant_part(&mut items, part));
+                parts
+                    .iter()
+                    .for_each(|part| add_assistant_part(&mut items, part));
             }
-            Turn::Tool(result) if call_ids.contains(result.call_id.as_str()) => items.push(output(result)?),
-            Turn::Tool(_) => return Err(super::unsupported("The result of a tool has no call before it.")),
+            Turn::Tool(result) if call_ids.contains(result.call_id.as_str()) => {
+                items.push(output(result)?);
+            }
+            Turn::Tool(_) => {
+                return Err(super::unsupported(
+                    "The result of a tool has no call before it.",
+                ));
+            }
         }
     }
-    if items.is_empty() { Err(super::empty_conversation()) } else { Ok(items) }
+    if items.is_empty() {
+        Err(super::empty_conversation())
+    } else {
+        Ok(items)
+    }
 }
 
 fn message(role: Role, parts: Vec<Part>) -> Item {
@@ -95,7 +116,11 @@ fn add_assistant_part(items: &mut Vec<Item>, part: &AssistantPart) {
         }
     };
     match items.last_mut() {
-        Some(Item::Message(Message { role: Role::Assistant, content: TextOr::List(parts), .. })) => parts.push(part),
+        Some(Item::Message(Message {
+            role: Role::Assistant,
+            content: TextOr::List(parts),
+            ..
+        })) => parts.push(part),
         _ => items.push(message(Role::Assistant, vec![part])),
     }
 }
@@ -110,7 +135,10 @@ fn output(result: &ToolResult) -> Result<Item, EngineError> {
             TextOr::List(prefix.into_iter().chain(parts(content)?).collect())
         }
     };
-    Ok(Item::FunctionCallOutput(FunctionCallOutput::new(super::call_id(&result.call_id), output)))
+    Ok(Item::FunctionCallOutput(FunctionCallOutput::new(
+        super::call_id(&result.call_id),
+        output,
+    )))
 }
 
 fn parts(parts: &[UserPart]) -> Result<Vec<Part>, EngineError> {
@@ -124,10 +152,16 @@ fn part(part: &UserPart) -> Result<Part, EngineError> {
             let mut image = ImagePart::default();
             image.image_url = Some(super::image_url(source));
             // Chat Completions does not restrict the values.
-            image.detail = detail.clone().filter(|detail| DETAILS.contains(&detail.as_str()));
+            image.detail = detail
+                .clone()
+                .filter(|detail| DETAILS.contains(&detail.as_str()));
             Part::Image(image)
         }
-        UserPart::File { name, media_type, data } => {
+        UserPart::File {
+            name,
+            media_type,
+            data,
+        } => {
             super::check_data(media_type, data)?;
             let mut file = FilePart::default();
             file.filename.clone_from(name);
@@ -150,9 +184,9 @@ fn tool_choice(choice: &engine::ToolChoice) -> ToolChoice {
         engine::ToolChoice::Auto => ToolChoice::Word(ToolMode::Auto),
         engine::ToolChoice::None => ToolChoice::Word(ToolMode::None),
         engine::ToolChoice::Required => ToolChoice::Word(ToolMode::Required),
-        engine::ToolChoice::Named(name) => {
-            ToolChoice::Object(ToolChoiceObject::Function(FunctionChoice::new(name.clone())))
-        }
+        engine::ToolChoice::Named(name) => ToolChoice::Object(ToolChoiceObject::Function(
+            FunctionChoice::new(name.clone()),
+        )),
     }
 }
 
@@ -160,7 +194,12 @@ fn text(request: &TextRequest) -> Result<Option<TextOptions>, EngineError> {
     let format = match &request.format {
         engine::Format::Text => None,
         engine::Format::JsonObject => Some(Format::JsonObject(PlainFormat::default())),
-        engine::Format::JsonSchema { name, description, schema, strict } => {
+        engine::Format::JsonSchema {
+            name,
+            description,
+            schema,
+            strict,
+        } => {
             let name = name.as_deref().unwrap_or(SCHEMA_NAME).to_owned();
             let mut format = JsonSchemaFormat::new(name, super::embed(schema)?);
             format.description.clone_from(description);
@@ -168,7 +207,9 @@ fn text(request: &TextRequest) -> Result<Option<TextOptions>, EngineError> {
             Some(Format::JsonSchema(format))
         }
     };
-    let verbosity = request.verbosity.map(|verbosity| Verbosity::from(verbosity.as_str()));
+    let verbosity = request
+        .verbosity
+        .map(|verbosity| Verbosity::from(verbosity.as_str()));
     let is_set = format.is_some() || verbosity.is_some();
     let mut options = TextOptions::default();
     options.format = format;
@@ -179,7 +220,10 @@ fn text(request: &TextRequest) -> Result<Option<TextOptions>, EngineError> {
 fn reasoning(reasoning: &engine::Reasoning) -> Option<ReasoningOptions> {
     let mut options = ReasoningOptions::default();
     options.effort = reasoning.effort.map(|effort| Effort::from(effort.as_str()));
-    options.summary = reasoning.summary.filter(|wanted| *wanted).map(|_| Summary::Auto);
+    options.summary = reasoning
+        .summary
+        .filter(|wanted| *wanted)
+        .map(|_| Summary::Auto);
     Some(options).filter(|options| *options != ReasoningOptions::default())
 }
 

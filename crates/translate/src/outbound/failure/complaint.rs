@@ -13,15 +13,21 @@ pub(in crate::outbound) struct Complaint {
 }
 
 impl Complaint {
-    /// Parses the body of an error response, or an error event. Returns an empty error if it is not JSON.
+    /// Parses the body of an error response, or an error event. Returns an empty error if it is not
+    /// JSON.
     pub(in crate::outbound) fn read(body: &[u8]) -> Self {
-        serde_json::from_slice(body).map(|value| Self::of(&value)).unwrap_or_default()
+        serde_json::from_slice(body)
+            .map(|value| Self::of(&value))
+            .unwrap_or_default()
     }
 
     /// Parses an error given as an object, as a body that contains the object, or as a string.
     pub(in crate::outbound) fn of(value: &Value) -> Self {
         match value {
-            Value::String(message) => Self { message: Some(message.clone()), ..Self::default() },
+            Value::String(message) => Self {
+                message: Some(message.clone()),
+                ..Self::default()
+            },
             // Some upstreams send a list with one error.
             Value::Array(errors) => errors.first().map(Self::of).unwrap_or_default(),
             Value::Object(members) => match members.get("error") {
@@ -39,18 +45,28 @@ impl Complaint {
 
     /// Returns the status that the code, else the type, stands for.
     pub(super) fn status(&self) -> Option<u16> {
-        [&self.code, &self.kind].into_iter().flatten().find_map(|code| status_of(code))
+        [&self.code, &self.kind]
+            .into_iter()
+            .flatten()
+            .find_map(|code| status_of(code))
     }
 
     /// Returns the reason of a refusal, by the code, else by the message.
     pub(super) fn rejection(&self) -> Rejection {
-        let texts = [&self.code, &self.kind, &self.message].map(|text| text.as_deref().unwrap_or("").to_lowercase());
+        let texts = [&self.code, &self.kind, &self.message]
+            .map(|text| text.as_deref().unwrap_or("").to_lowercase());
         let [code, kind, message] = &texts;
-        let has_code = |markers: &[&str]| markers.iter().any(|marker| code.contains(marker) || kind.contains(marker));
+        let has_code = |markers: &[&str]| {
+            markers
+                .iter()
+                .any(|marker| code.contains(marker) || kind.contains(marker))
+        };
         let has_message = |markers: &[&str]| markers.iter().any(|marker| message.contains(marker));
         match () {
             () if has_code(&["context_length", "context_window"]) => Rejection::ContextLength,
-            () if has_code(&["content_policy", "content_filter", "moderation"]) => Rejection::ContentPolicy,
+            () if has_code(&["content_policy", "content_filter", "moderation"]) => {
+                Rejection::ContentPolicy
+            }
             () if has_code(&["too_large"]) => Rejection::TooLarge,
             () if has_message(&LONG_PROMPT) => Rejection::ContextLength,
             () if has_message(&AGAINST_POLICY) => Rejection::ContentPolicy,
@@ -68,7 +84,8 @@ fn scalar(value: &Value, name: &str) -> Option<String> {
     }
 }
 
-/// Returns the reason in the format of FastAPI servers: a string, or a list of locations and messages.
+/// Returns the reason in the format of FastAPI servers: a string, or a list of locations and
+/// messages.
 fn detail(value: &Value) -> Option<String> {
     match value.get("detail")? {
         Value::String(detail) => Some(detail.clone()),
@@ -120,5 +137,10 @@ const LONG_PROMPT: [&str; 6] = [
 ];
 
 /// Phrases in messages about a request that violates a content policy.
-const AGAINST_POLICY: [&str; 5] =
-    ["content policy", "content management policy", "content filter", "usage policies", "safety system"];
+const AGAINST_POLICY: [&str; 5] = [
+    "content policy",
+    "content management policy",
+    "content filter",
+    "usage policies",
+    "safety system",
+];

@@ -1,7 +1,8 @@
 //! Serializes interleaved tool calls.
 //!
-//! In the neutral event model, arguments belong to the latest call, so while a call is open no other event can be
-//! emitted. Events that arrive in the meantime are held back until the call has ended.
+//! In the neutral event model, arguments belong to the latest call, so while a call is open no
+//! other event can be emitted. Events that arrive in the meantime are held back until the call has
+//! ended.
 
 use std::collections::VecDeque;
 
@@ -66,7 +67,12 @@ impl CallSequencer {
             call.set_missing(id, name);
             return self.flush();
         }
-        let call = Call { key, id: id.to_owned(), name: name.to_owned(), ..Call::default() };
+        let call = Call {
+            key,
+            id: id.to_owned(),
+            name: name.to_owned(),
+            ..Call::default()
+        };
         if self.release() {
             self.open = Some(call);
             return self.flush();
@@ -87,7 +93,9 @@ impl CallSequencer {
 
     /// Sets the complete arguments of a call, of which pieces may have been emitted.
     pub(super) fn complete_arguments(&mut self, key: Key, complete: &str) {
-        let rest = self.find(key).and_then(|call| complete.strip_prefix(call.arguments.as_str()));
+        let rest = self
+            .find(key)
+            .and_then(|call| complete.strip_prefix(call.arguments.as_str()));
         if let Some(rest) = rest.map(str::to_owned) {
             self.arguments(key, &rest);
         }
@@ -102,7 +110,8 @@ impl CallSequencer {
         if let Some(call) = self.find(key) {
             call.closed = true;
         }
-        // The last call stays open, because only the end of the stream shows whether it was truncated.
+        // The last call stays open, because only the end of the stream shows whether it was
+        // truncated.
         while !self.held.is_empty() && self.open.as_ref().is_some_and(|call| call.closed) {
             self.advance();
         }
@@ -123,10 +132,17 @@ impl CallSequencer {
         Ok(())
     }
 
-    /// Ends the open call if it is complete. Returns true if no call is open, so that other events can be emitted.
+    /// Ends the open call if it is complete. Returns true if no call is open, so that other events
+    /// can be emitted.
     fn release(&mut self) -> bool {
-        // Checked only while nothing is held back, because parsing the arguments for every event would be costly.
-        if self.held.is_empty() && self.open.as_ref().is_some_and(|call| call.closed || call.is_complete()) {
+        // Checked only while nothing is held back, because parsing the arguments for every event
+        // would be costly.
+        if self.held.is_empty()
+            && self
+                .open
+                .as_ref()
+                .is_some_and(|call| call.closed || call.is_complete())
+        {
             self.advance();
         }
         self.open.is_none()
@@ -158,7 +174,10 @@ impl CallSequencer {
     }
 
     fn find(&mut self, key: Key) -> Option<&mut Call> {
-        self.open.iter_mut().chain(&mut self.waiting).find(|call| call.key == key)
+        self.open
+            .iter_mut()
+            .chain(&mut self.waiting)
+            .find(|call| call.key == key)
     }
 }
 
@@ -190,7 +209,10 @@ impl Call {
             return;
         }
         if self.emitted.is_none() {
-            out.push(TextEvent::Call { id: self.id(answer), name: self.name.clone() });
+            out.push(TextEvent::Call {
+                id: self.id(answer),
+                name: self.name.clone(),
+            });
         }
         let new = &self.arguments[self.emitted.unwrap_or_default()..];
         if !new.is_empty() {
@@ -213,13 +235,20 @@ impl Call {
 
     /// Returns true if the arguments already form a complete object, so that nothing can follow.
     fn is_complete(&self) -> bool {
-        let object = self.arguments.trim_start().starts_with('{') && self.arguments.trim_end().ends_with('}');
-        object && self.emitted.is_some() && serde_json::from_str::<IgnoredAny>(&self.arguments).is_ok()
+        let object = self.arguments.trim_start().starts_with('{')
+            && self.arguments.trim_end().ends_with('}');
+        object
+            && self.emitted.is_some()
+            && serde_json::from_str::<IgnoredAny>(&self.arguments).is_ok()
     }
 
-    /// Returns the id by which the result will refer to the call. If the upstream sent none, it is a hash of the call's
-    /// position and the answer's id, since a conversation has many answers.
+    /// Returns the id by which the result will refer to the call. If the upstream sent none, it is
+    /// a hash of the call's position and the answer's id, since a conversation has many answers.
     fn id(&self, answer: &str) -> String {
-        if self.id.is_empty() { call_id(&format!("{answer}.{}.{}", self.key.0, self.key.1)) } else { self.id.clone() }
+        if self.id.is_empty() {
+            call_id(&format!("{answer}.{}.{}", self.key.0, self.key.1))
+        } else {
+            self.id.clone()
+        }
     }
 }

@@ -41,13 +41,19 @@ pub(super) fn reply(body: &[u8], out: &mut CallSequencer) -> Result<(), EngineEr
 }
 
 impl StreamParser {
-    pub(super) fn event(&mut self, data: &[u8], out: &mut CallSequencer) -> Result<(), EngineError> {
+    pub(super) fn event(
+        &mut self,
+        data: &[u8],
+        out: &mut CallSequencer,
+    ) -> Result<(), EngineError> {
         if data != DONE {
             ErrorMarkers::read(data)?;
             return self.chunk(read(data)?, out);
         }
         if self.finish_reason.is_none() {
-            return Err(EngineError::Truncated("[DONE] before a finish reason".to_owned()));
+            return Err(EngineError::Truncated(
+                "[DONE] before a finish reason".to_owned(),
+            ));
         }
         self.end(out);
         Ok(())
@@ -56,7 +62,10 @@ impl StreamParser {
     pub(super) fn end(&mut self, out: &mut CallSequencer) {
         if let Some(reason) = self.finish_reason.take() {
             let stop = stop(&reason, out);
-            out.events.push(TextEvent::Finished { stop, usage: self.usage });
+            out.events.push(TextEvent::Finished {
+                stop,
+                usage: self.usage,
+            });
         }
     }
 
@@ -80,9 +89,14 @@ impl StreamParser {
         if let Some(delta) = choice.delta {
             self.delta(delta, out)?;
         }
-        let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) else { return Ok(()) };
+        let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) else {
+            return Ok(());
+        };
         check_finish(&reason)?;
-        out.end(matches!(stop(&reason, out), Stop::MaxTokens | Stop::Refused))?;
+        out.end(matches!(
+            stop(&reason, out),
+            Stop::MaxTokens | Stop::Refused
+        ))?;
         self.finish_reason = Some(reason);
         Ok(())
     }
@@ -90,11 +104,16 @@ impl StreamParser {
     fn delta(&mut self, delta: Delta, out: &mut CallSequencer) -> Result<(), EngineError> {
         let non_empty = |text: Option<String>| text.filter(|text| !text.is_empty());
         let events = [
-            non_empty(delta.reasoning_content).or(non_empty(delta.reasoning)).map(TextEvent::Reasoning),
+            non_empty(delta.reasoning_content)
+                .or(non_empty(delta.reasoning))
+                .map(TextEvent::Reasoning),
             non_empty(delta.content).map(TextEvent::Text),
             non_empty(delta.refusal).map(TextEvent::Refusal),
         ];
-        events.into_iter().flatten().for_each(|event| out.emit(event));
+        events
+            .into_iter()
+            .flatten()
+            .for_each(|event| out.emit(event));
         let pieces = delta.tool_calls.unwrap_or_default();
         let only = pieces.len() == 1;
         for (position, piece) in pieces.into_iter().enumerate() {
@@ -103,12 +122,21 @@ impl StreamParser {
         Ok(())
     }
 
-    /// Handles a piece of a call. `position` is its position in the chunk, and `only` is true if it is the chunk's only
-    /// piece.
-    fn piece(&mut self, piece: Piece, position: usize, only: bool, out: &mut CallSequencer) -> Result<(), EngineError> {
+    /// Handles a piece of a call. `position` is its position in the chunk, and `only` is true if it
+    /// is the chunk's only piece.
+    fn piece(
+        &mut self,
+        piece: Piece,
+        position: usize,
+        only: bool,
+        out: &mut CallSequencer,
+    ) -> Result<(), EngineError> {
         let index = piece.index.map(bounded).transpose()?;
         let id = piece.id.unwrap_or_default();
-        let Function { name, arguments: text } = piece.function.unwrap_or_default();
+        let Function {
+            name,
+            arguments: text,
+        } = piece.function.unwrap_or_default();
         let name = name.unwrap_or_default();
         let known = self.find_call(index, &id, !name.is_empty(), position, only);
         let key = match known {
@@ -116,32 +144,56 @@ impl StreamParser {
             None => self.add_call(index, &id)?,
         };
         out.call(key, &id, &name);
-        let text = text.as_ref().map(arguments).transpose()?.unwrap_or_default();
+        let text = text
+            .as_ref()
+            .map(arguments)
+            .transpose()?
+            .unwrap_or_default();
         out.arguments(key, &text);
         Ok(())
     }
 
-    /// Finds the known call that a piece belongs to, by the index, else by the id, else by the position.
-    fn find_call(&self, index: Option<u32>, id: &str, is_named: bool, position: usize, only: bool) -> Option<usize> {
+    /// Finds the known call that a piece belongs to, by the index, else by the id, else by the
+    /// position.
+    fn find_call(
+        &self,
+        index: Option<u32>,
+        id: &str,
+        is_named: bool,
+        position: usize,
+        only: bool,
+    ) -> Option<usize> {
         let same = |known: &KnownCall| known.id == id;
         if index.is_some() {
             let numbered = |known: &KnownCall| known.index == index;
-            let exactly = self.calls.iter().rposition(|known| numbered(known) && same(known));
-            // Some servers number every call 0, so a new id together with a name starts another call.
+            let exactly = self
+                .calls
+                .iter()
+                .rposition(|known| numbered(known) && same(known));
+            // Some servers number every call 0, so a new id together with a name starts another
+            // call.
             let is_other = is_named && !id.is_empty();
             return exactly.or_else(|| self.calls.iter().rposition(numbered).filter(|_| !is_other));
         }
         if !id.is_empty() {
             return self.calls.iter().rposition(same);
         }
-        let at = if only { self.calls.len().checked_sub(1)? } else { position };
+        let at = if only {
+            self.calls.len().checked_sub(1)?
+        } else {
+            position
+        };
         (!is_named && at < self.calls.len()).then_some(at)
     }
 
     fn add_call(&mut self, index: Option<u32>, id: &str) -> Result<Key, EngineError> {
         let slot = bounded(self.calls.len() as u64)?;
         let key = (index.unwrap_or(slot), slot);
-        self.calls.push(KnownCall { index, id: id.to_owned(), key });
+        self.calls.push(KnownCall {
+            index,
+            id: id.to_owned(),
+            key,
+        });
         Ok(key)
     }
 }
@@ -159,9 +211,9 @@ fn stop(reason: &str, out: &CallSequencer) -> Stop {
 /// Rejects finish reasons that report a failure of the model.
 pub(crate) fn check_finish(reason: &str) -> Result<(), EngineError> {
     match reason {
-        "error" | "abort" | "insufficient_system_resource" => {
-            Err(EngineError::Upstream(format!("the model failed with finish reason '{reason}'")))
-        }
+        "error" | "abort" | "insufficient_system_resource" => Err(EngineError::Upstream(format!(
+            "the model failed with finish reason '{reason}'"
+        ))),
         _ => Ok(()),
     }
 }
@@ -221,7 +273,12 @@ wire::read_objects! {
 impl Choice {
     /// Assigns indices to the calls of a complete reply, in which every entry is a separate call.
     fn number_calls(&mut self) {
-        let calls = self.delta.iter_mut().flat_map(|message| message.tool_calls.iter_mut().flatten());
-        calls.zip(0..=MAX_INDEX + 1).for_each(|(call, position)| call.index = Some(position));
+        let calls = self
+            .delta
+            .iter_mut()
+            .flat_map(|message| message.tool_calls.iter_mut().flatten());
+        calls
+            .zip(0..=MAX_INDEX + 1)
+            .for_each(|(call, position)| call.index = Some(position));
     }
 }

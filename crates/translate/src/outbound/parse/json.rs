@@ -49,13 +49,20 @@ impl ErrorMarkers {
     /// The failure that the upstream reports, if any.
     pub(super) fn read(data: &[u8]) -> Result<Self, EngineError> {
         let markers: Self = read(data)?;
-        if markers.is_error() { Err(Complaint::read(data).in_success()) } else { Ok(markers) }
+        if markers.is_error() {
+            Err(Complaint::read(data).in_success())
+        } else {
+            Ok(markers)
+        }
     }
 
     fn is_error(&self) -> bool {
-        let has_error = self.error.as_ref().is_some_and(|error| *error != Value::Bool(false));
-        let is_marked =
-            self.kind.as_deref() == Some("error") || self.object.as_ref().is_some_and(|object| object == "error");
+        let has_error = self
+            .error
+            .as_ref()
+            .is_some_and(|error| *error != Value::Bool(false));
+        let is_marked = self.kind.as_deref() == Some("error")
+            || self.object.as_ref().is_some_and(|object| object == "error");
         has_error || is_marked
     }
 }
@@ -64,21 +71,29 @@ impl ErrorMarkers {
 pub(super) fn arguments(json: &Json) -> Result<String, EngineError> {
     match json.text() {
         "null" => Ok(String::new()),
-        text if text.starts_with('"') => {
-            serde_json::from_str(text).map_err(|_| malformed("the arguments are not a valid JSON string"))
-        }
+        text if text.starts_with('"') => serde_json::from_str(text)
+            .map_err(|_| malformed("the arguments are not a valid JSON string")),
         text => Ok(text.to_owned()),
     }
 }
 
-/// Deserializes a member, ignoring a value of another type: servers use such members for other purposes.
-pub(super) fn lenient<'de, T: DeserializeOwned, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+/// Deserializes a member, ignoring a value of another type: servers use such members for other
+/// purposes.
+pub(super) fn lenient<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(from)?).ok())
 }
 
-/// Returns the number of tokens at `path`, a JSON pointer, in a usage; some upstreams write it as a float.
+/// Returns the number of tokens at `path`, a JSON pointer, in a usage; some upstreams write it as a
+/// float.
 pub(super) fn count(usage: &Value, path: &str) -> Option<u64> {
     let value = usage.pointer(path)?;
     // The cast saturates; values that are not numbers are ignored.
-    value.as_u64().or_else(|| value.as_f64().filter(|count| *count >= 0.0).map(|count| count as u64))
+    value.as_u64().or_else(|| {
+        value
+            .as_f64()
+            .filter(|count| *count >= 0.0)
+            .map(|count| count as u64)
+    })
 }

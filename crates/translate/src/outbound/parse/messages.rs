@@ -1,4 +1,5 @@
-//! Parses Messages answers of upstreams (<https://docs.anthropic.com/en/docs/build-with-claude/streaming>).
+//! Parses Messages answers of upstreams
+//! (<https://docs.anthropic.com/en/docs/build-with-claude/streaming>).
 
 use engine::{EngineError, Stop, TextEvent, Usage};
 use serde_json::Value;
@@ -31,7 +32,10 @@ pub(super) fn reply(body: &[u8], out: &mut CallSequencer) -> Result<(), EngineEr
     if message.kind != "message" {
         return Err(malformed("the reply is not a message"));
     }
-    for (index, block) in needed(message.content, "message", "content")?.into_iter().enumerate() {
+    for (index, block) in needed(message.content, "message", "content")?
+        .into_iter()
+        .enumerate()
+    {
         parser.start_block(index as u64, block, out)?;
         parser.close(index as u64, out)?;
     }
@@ -42,8 +46,14 @@ pub(super) fn reply(body: &[u8], out: &mut CallSequencer) -> Result<(), EngineEr
 }
 
 impl StreamParser {
-    pub(super) fn event(&mut self, data: &[u8], out: &mut CallSequencer) -> Result<(), EngineError> {
-        let kind = ErrorMarkers::read(data)?.kind.ok_or_else(|| malformed("an event without 'type'"))?;
+    pub(super) fn event(
+        &mut self,
+        data: &[u8],
+        out: &mut CallSequencer,
+    ) -> Result<(), EngineError> {
+        let kind = ErrorMarkers::read(data)?
+            .kind
+            .ok_or_else(|| malformed("an event without 'type'"))?;
         match kind.as_str() {
             "message_start" => {
                 let start: Start = read(data)?;
@@ -70,7 +80,9 @@ impl StreamParser {
                 self.stop_sequence = ending.delta.stop_sequence.or(self.stop_sequence.take());
             }
             "message_stop" if self.stop_reason.is_none() => {
-                return Err(EngineError::Truncated("message_stop without a stop reason".to_owned()));
+                return Err(EngineError::Truncated(
+                    "message_stop without a stop reason".to_owned(),
+                ));
             }
             "message_stop" => self.finish(out)?,
             _ => {}
@@ -78,7 +90,12 @@ impl StreamParser {
         Ok(())
     }
 
-    fn start_block(&mut self, index: u64, block: Block, out: &mut CallSequencer) -> Result<(), EngineError> {
+    fn start_block(
+        &mut self,
+        index: u64,
+        block: Block,
+        out: &mut CallSequencer,
+    ) -> Result<(), EngineError> {
         let index = bounded(index)?;
         match block.kind.as_str() {
             "text" => emit(TextEvent::Text, block.text, out),
@@ -89,9 +106,16 @@ impl StreamParser {
             "tool_use" => {
                 let id = needed(block.id, "tool_use", "id")?;
                 let name = needed(block.name, "tool_use", "name")?;
-                let input = block.input.filter(|input| !input.is_null()).map(|input| input.text().to_owned());
+                let input = block
+                    .input
+                    .filter(|input| !input.is_null())
+                    .map(|input| input.text().to_owned());
                 let key = (index, bounded(self.calls.len() as u64)?);
-                self.calls.push(Call { index, key, input: input.unwrap_or_default() });
+                self.calls.push(Call {
+                    index,
+                    key,
+                    input: input.unwrap_or_default(),
+                });
                 out.call(key, &id, &name);
             }
             "redacted_thinking" => emit(TextEvent::RedactedReasoning, block.data, out),
@@ -101,12 +125,24 @@ impl StreamParser {
         Ok(())
     }
 
-    fn delta(&mut self, BlockDelta { index, delta }: BlockDelta, out: &mut CallSequencer) -> Result<(), EngineError> {
+    fn delta(
+        &mut self,
+        BlockDelta { index, delta }: BlockDelta,
+        out: &mut CallSequencer,
+    ) -> Result<(), EngineError> {
         let index = bounded(index)?;
         let kind = delta.kind.as_str();
         match kind {
-            "text_delta" => emit(TextEvent::Text, Some(needed(delta.text, kind, "text")?), out),
-            "thinking_delta" => emit(TextEvent::Reasoning, Some(needed(delta.thinking, kind, "thinking")?), out),
+            "text_delta" => emit(
+                TextEvent::Text,
+                Some(needed(delta.text, kind, "text")?),
+                out,
+            ),
+            "thinking_delta" => emit(
+                TextEvent::Reasoning,
+                Some(needed(delta.thinking, kind, "thinking")?),
+                out,
+            ),
             "signature_delta" => {
                 let signature = needed(delta.signature, kind, "signature")?;
                 emit(TextEvent::ReasoningSignature, Some(signature), out);
@@ -123,7 +159,9 @@ impl StreamParser {
     }
 
     fn close(&mut self, index: u64, out: &mut CallSequencer) -> Result<(), EngineError> {
-        let Some(call) = self.call(bounded(index)?) else { return Ok(()) };
+        let Some(call) = self.call(bounded(index)?) else {
+            return Ok(());
+        };
         let input = std::mem::take(&mut call.input);
         if out.is_blank(call.key) && !is_empty_object(&input) {
             out.arguments(call.key, &input);
@@ -138,8 +176,14 @@ impl StreamParser {
 
     fn finish(&mut self, out: &mut CallSequencer) -> Result<(), EngineError> {
         let stop = self.stop(out.has_calls);
-        out.end(matches!(stop, Stop::MaxTokens | Stop::ContextFull | Stop::Refused))?;
-        out.events.push(TextEvent::Finished { stop, usage: self.counts.neutral() });
+        out.end(matches!(
+            stop,
+            Stop::MaxTokens | Stop::ContextFull | Stop::Refused
+        ))?;
+        out.events.push(TextEvent::Finished {
+            stop,
+            usage: self.counts.neutral(),
+        });
         Ok(())
     }
 
@@ -164,7 +208,9 @@ fn emit(event: fn(String) -> TextEvent, text: Option<String>, out: &mut CallSequ
 }
 
 fn is_empty_object(input: &str) -> bool {
-    let members = input.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    let members = input
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'));
     members.is_some_and(|members| members.trim().is_empty())
 }
 
@@ -196,9 +242,19 @@ impl Counts {
         let cache_read = self.cache_read.unwrap_or_default();
         let cache_write = self.cache_write.unwrap_or_default();
         // In this protocol `input_tokens` excludes the cached tokens.
-        let input = self.input.unwrap_or_default().saturating_add(cache_read).saturating_add(cache_write);
+        let input = self
+            .input
+            .unwrap_or_default()
+            .saturating_add(cache_read)
+            .saturating_add(cache_write);
         let reasoning = self.reasoning.unwrap_or_default();
-        Some(Usage { input, cache_read, cache_write, output: self.output.unwrap_or_default(), reasoning })
+        Some(Usage {
+            input,
+            cache_read,
+            cache_write,
+            output: self.output.unwrap_or_default(),
+            reasoning,
+        })
     }
 }
 

@@ -1,4 +1,5 @@
-//! Parses Responses answers of upstreams (<https://platform.openai.com/docs/api-reference/responses-streaming>).
+//! Parses Responses answers of upstreams
+//! (<https://platform.openai.com/docs/api-reference/responses-streaming>).
 
 mod item;
 
@@ -25,26 +26,48 @@ pub(super) fn reply(body: &[u8], out: &mut CallSequencer) -> Result<(), EngineEr
     match response.status.as_deref() {
         Some("completed" | "incomplete") => StreamParser::default().finish(response, out),
         Some("failed") => Err(response.failure()),
-        _ => Err(EngineError::Truncated("the response is not finished".to_owned())),
+        _ => Err(EngineError::Truncated(
+            "the response is not finished".to_owned(),
+        )),
     }
 }
 
 impl StreamParser {
-    pub(super) fn event(&mut self, data: &[u8], out: &mut CallSequencer) -> Result<(), EngineError> {
-        let kind = ErrorMarkers::read(data)?.kind.ok_or_else(|| malformed("an event without 'type'"))?;
-        let Some(kind) = kind.strip_prefix("response.") else { return Ok(()) };
+    pub(super) fn event(
+        &mut self,
+        data: &[u8],
+        out: &mut CallSequencer,
+    ) -> Result<(), EngineError> {
+        let kind = ErrorMarkers::read(data)?
+            .kind
+            .ok_or_else(|| malformed("an event without 'type'"))?;
+        let Some(kind) = kind.strip_prefix("response.") else {
+            return Ok(());
+        };
         match kind {
             "completed" | "incomplete" => {
                 let response = needed(read::<Terminal>(data)?.response, kind, "response")?;
-                // The event's type decides, unless the response reports a failure, which must not become a success.
+                // The event's type decides, unless the response reports a failure, which must not
+                // become a success.
                 let has_failed = matches!(response.status.as_deref(), Some("failed" | "cancelled"));
                 if has_failed || response.error.is_some() {
                     return Err(response.failure());
                 }
-                self.finish(Response { status: Some(kind.to_owned()), ..response }, out)
+                self.finish(
+                    Response {
+                        status: Some(kind.to_owned()),
+                        ..response
+                    },
+                    out,
+                )
             }
-            "failed" => Err(read::<Terminal>(data)?.response.unwrap_or_default().failure()),
-            "output_item.added" | "output_item.done" => self.item(&read(data)?, kind == "output_item.done", out),
+            "failed" => Err(read::<Terminal>(data)?
+                .response
+                .unwrap_or_default()
+                .failure()),
+            "output_item.added" | "output_item.done" => {
+                self.item(&read(data)?, kind == "output_item.done", out)
+            }
             _ => match Kind::from_event(kind) {
                 Some((kind, true)) => self.done(kind, read(data)?, out),
                 Some((kind, false)) => self.delta(kind, read(data)?, out),
@@ -53,21 +76,44 @@ impl StreamParser {
         }
     }
 
-    fn delta(&mut self, kind: Kind, event: PartEvent, out: &mut CallSequencer) -> Result<(), EngineError> {
+    fn delta(
+        &mut self,
+        kind: Kind,
+        event: PartEvent,
+        out: &mut CallSequencer,
+    ) -> Result<(), EngineError> {
         let part = event.part();
         let text = needed(event.delta, kind.name(), "delta")?;
-        let item = self.items.get_or_add(event.output_index, event.item_id.as_deref())?;
+        let item = self
+            .items
+            .get_or_add(event.output_index, event.item_id.as_deref())?;
         item.push_delta(kind, part, &text, out)
     }
 
-    fn done(&mut self, kind: Kind, event: PartEvent, out: &mut CallSequencer) -> Result<(), EngineError> {
+    fn done(
+        &mut self,
+        kind: Kind,
+        event: PartEvent,
+        out: &mut CallSequencer,
+    ) -> Result<(), EngineError> {
         let part = event.part();
-        let complete = needed(event.text.or(event.refusal).or(event.arguments), kind.name(), kind.complete_member())?;
-        let item = self.items.get_or_add(event.output_index, event.item_id.as_deref())?;
+        let complete = needed(
+            event.text.or(event.refusal).or(event.arguments),
+            kind.name(),
+            kind.complete_member(),
+        )?;
+        let item = self
+            .items
+            .get_or_add(event.output_index, event.item_id.as_deref())?;
         item.complete(kind, part, &complete, out)
     }
 
-    fn item(&mut self, event: &ItemEvent, is_done: bool, out: &mut CallSequencer) -> Result<(), EngineError> {
+    fn item(
+        &mut self,
+        event: &ItemEvent,
+        is_done: bool,
+        out: &mut CallSequencer,
+    ) -> Result<(), EngineError> {
         let ItemEvent { output_index, item } = event;
         let state = match is_done {
             true => self.items.get_or_add(*output_index, item.id.as_deref())?,
@@ -84,9 +130,16 @@ impl StreamParser {
         }
         let truncated = response.truncated();
         out.end(truncated.is_some())?;
-        let natural = if out.has_calls { Stop::ToolCalls } else { Stop::End };
+        let natural = if out.has_calls {
+            Stop::ToolCalls
+        } else {
+            Stop::End
+        };
         let usage = response.usage.as_ref().and_then(neutral_usage);
-        out.events.push(TextEvent::Finished { stop: truncated.unwrap_or(natural), usage });
+        out.events.push(TextEvent::Finished {
+            stop: truncated.unwrap_or(natural),
+            usage,
+        });
         Ok(())
     }
 }
@@ -124,18 +177,27 @@ wire::read_objects! {
 
 impl PartEvent {
     fn part(&self) -> PartIndex {
-        self.content_index.or(self.summary_index).unwrap_or_default()
+        self.content_index
+            .or(self.summary_index)
+            .unwrap_or_default()
     }
 }
 
 impl Response {
     fn failure(&self) -> EngineError {
-        self.error.as_ref().map(Complaint::of).unwrap_or_default().in_success()
+        self.error
+            .as_ref()
+            .map(Complaint::of)
+            .unwrap_or_default()
+            .in_success()
     }
 
     /// Returns the reason for which the output was truncated, if it was.
     fn truncated(&self) -> Option<Stop> {
-        let reason = self.incomplete_details.as_ref().and_then(|details| details.get("reason")?.as_str());
+        let reason = self
+            .incomplete_details
+            .as_ref()
+            .and_then(|details| details.get("reason")?.as_str());
         match reason {
             Some("content_filter") => Some(Stop::Refused),
             Some(_) => Some(Stop::MaxTokens),

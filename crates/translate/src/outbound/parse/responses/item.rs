@@ -19,7 +19,8 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind of content in an event of this type, and true if the event carries it completely.
+    /// Returns the kind of content in an event of this type, and true if the event carries it
+    /// completely.
     pub(super) fn from_event(event: &str) -> Option<(Self, bool)> {
         let (name, step) = event.rsplit_once('.')?;
         let kind = match name {
@@ -100,12 +101,19 @@ struct Part {
 }
 
 impl Items {
-    /// Returns the item that an event belongs to, by the index, else by the id, else the last. Starts it if it is
-    /// unknown.
-    pub(super) fn get_or_add(&mut self, index: Option<u64>, id: Option<&str>) -> Result<&mut ItemState, EngineError> {
+    /// Returns the item that an event belongs to, by the index, else by the id, else the last.
+    /// Starts it if it is unknown.
+    pub(super) fn get_or_add(
+        &mut self,
+        index: Option<u64>,
+        id: Option<&str>,
+    ) -> Result<&mut ItemState, EngineError> {
         let position = match (index.map(bounded).transpose()?, id) {
             (Some(index), _) => self.0.iter().rposition(|item| item.key.0 == index),
-            (None, Some(id)) => self.0.iter().rposition(|item| item.id.as_deref() == Some(id)),
+            (None, Some(id)) => self
+                .0
+                .iter()
+                .rposition(|item| item.id.as_deref() == Some(id)),
             (None, None) => self.0.len().checked_sub(1),
         };
         match position {
@@ -114,24 +122,46 @@ impl Items {
         }
     }
 
-    /// Starts an item. An item with the same index may be another one, because some servers give all items one index.
-    pub(super) fn start(&mut self, index: Option<u64>, id: Option<&str>) -> Result<&mut ItemState, EngineError> {
+    /// Starts an item. An item with the same index may be another one, because some servers give
+    /// all items one index.
+    pub(super) fn start(
+        &mut self,
+        index: Option<u64>,
+        id: Option<&str>,
+    ) -> Result<&mut ItemState, EngineError> {
         let slot = bounded(self.0.len() as u64)?;
         let index = index.map(bounded).transpose()?.unwrap_or(slot);
-        let started = self.0.iter().rposition(|item| item.key.0 == index && item.may_match(id));
+        let started = self
+            .0
+            .iter()
+            .rposition(|item| item.key.0 == index && item.may_match(id));
         Ok(match started {
             Some(position) => &mut self.0[position],
             None => self.push((index, slot), id),
         })
     }
 
-    /// Returns the state of an item of the complete output, where it may have another id than in the stream: by the id,
-    /// else by its position among the items of its kind.
-    pub(super) fn matching(&mut self, output: &[Item], index: usize) -> Result<&mut ItemState, EngineError> {
+    /// Returns the state of an item of the complete output, where it may have another id than in
+    /// the stream: by the id, else by its position among the items of its kind.
+    pub(super) fn matching(
+        &mut self,
+        output: &[Item],
+        index: usize,
+    ) -> Result<&mut ItemState, EngineError> {
         let item = &output[index];
-        let by_id = self.0.iter().position(|known| item.id.is_some() && known.id == item.id);
-        let before = output[..index].iter().filter(|other| other.kind == item.kind).count();
-        let mut alike = self.0.iter().enumerate().filter(|(_, known)| known.kind == item.kind);
+        let by_id = self
+            .0
+            .iter()
+            .position(|known| item.id.is_some() && known.id == item.id);
+        let before = output[..index]
+            .iter()
+            .filter(|other| other.kind == item.kind)
+            .count();
+        let mut alike = self
+            .0
+            .iter()
+            .enumerate()
+            .filter(|(_, known)| known.kind == item.kind);
         match by_id.or_else(|| alike.nth(before).map(|(position, _)| position)) {
             Some(position) => Ok(&mut self.0[position]),
             None => {
@@ -143,7 +173,13 @@ impl Items {
 
     fn push(&mut self, key: Key, id: Option<&str>) -> &mut ItemState {
         let id = id.map(str::to_owned);
-        self.0.push_mut(ItemState { key, id, kind: String::new(), parts: Vec::new(), is_done: false })
+        self.0.push_mut(ItemState {
+            key,
+            id,
+            kind: String::new(),
+            parts: Vec::new(),
+            is_done: false,
+        })
     }
 }
 
@@ -166,7 +202,8 @@ impl ItemState {
             out.arguments(self.key, text);
             return Ok(());
         }
-        let is_next_paragraph = kind == Kind::Summary && !self.parts.is_empty() && self.emitted(kind, index).is_empty();
+        let is_next_paragraph =
+            kind == Kind::Summary && !self.parts.is_empty() && self.emitted(kind, index).is_empty();
         if is_next_paragraph {
             out.emit(TextEvent::Reasoning(PARAGRAPH.to_owned()));
         }
@@ -196,15 +233,25 @@ impl ItemState {
     }
 
     fn emitted(&self, kind: Kind, index: PartIndex) -> &str {
-        let part = self.parts.iter().find(|part| part.kind == kind && part.index == index);
+        let part = self
+            .parts
+            .iter()
+            .find(|part| part.kind == kind && part.index == index);
         part.map_or("", |part| part.text.as_str())
     }
 
     fn part(&mut self, kind: Kind, index: PartIndex) -> Result<&mut Part, EngineError> {
-        let known = self.parts.iter().position(|part| part.kind == kind && part.index == index);
+        let known = self
+            .parts
+            .iter()
+            .position(|part| part.kind == kind && part.index == index);
         if known.is_none() {
             bounded(self.parts.len() as u64)?;
-            self.parts.push(Part { kind, index, text: String::new() });
+            self.parts.push(Part {
+                kind,
+                index,
+                text: String::new(),
+            });
         }
         let at = known.unwrap_or(self.parts.len() - 1);
         Ok(&mut self.parts[at])
@@ -222,7 +269,8 @@ impl ItemState {
         self.parts = Vec::new();
     }
 
-    /// Returns true if a starting item with this id may be this one, of which content was emitted before.
+    /// Returns true if a starting item with this id may be this one, of which content was emitted
+    /// before.
     fn may_match(&self, id: Option<&str>) -> bool {
         let is_other = |known: &str| id.is_some_and(|id| id != known);
         !self.is_done && !self.id.as_deref().is_some_and(is_other)
@@ -280,7 +328,11 @@ impl Item {
 
     fn call(&self, known: &ItemState, out: &mut CallSequencer) -> Result<(), EngineError> {
         let name = needed(self.name.as_deref(), &self.kind, "name")?;
-        let id = needed(self.call_id.as_deref().or(self.id.as_deref()), &self.kind, "call_id")?;
+        let id = needed(
+            self.call_id.as_deref().or(self.id.as_deref()),
+            &self.kind,
+            "call_id",
+        )?;
         out.call(known.key, id, name);
         Ok(())
     }
