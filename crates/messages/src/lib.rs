@@ -6,6 +6,7 @@ mod encode;
 mod error;
 mod event;
 mod input;
+pub mod lenient;
 mod request;
 mod response;
 mod stream;

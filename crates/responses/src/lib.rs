@@ -3,6 +3,7 @@
 mod addresses;
 mod encode;
 mod event;
+pub mod lenient;
 mod request;
 mod response;
 mod status;

@@ -5,6 +5,7 @@ mod echo;
 mod error;
 mod id;
 mod json;
+pub mod lenient;
 mod number;
 mod object;
 mod open;

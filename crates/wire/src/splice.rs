@@ -4,8 +4,8 @@ use std::ops::Range;
 
 /// A set of edits to one JSON document, located by path and applied together.
 ///
-/// The document must have been accepted by a JSON parser. Edits whose path does not exist have no
-/// effect.
+/// The document must have been accepted by a JSON parser. A path consists of the names of members,
+/// and of the numbers of elements. Edits whose path does not exist have no effect.
 ///
 /// ```
 /// let document = br#"{"n": 1.50, "model" : "mine","metadata":{"a":1}}"#;
@@ -41,6 +41,16 @@ impl<'a> Splice<'a> {
         true
     }
 
+    /// Replaces the member `name` of the object at `path` by another one, with this name and JSON
+    /// text. Returns true if it exists.
+    pub fn replace_member(&mut self, path: &[&str], name: &str, with: (&str, &[u8])) -> bool {
+        let found = start_of(self.document, path).and_then(|at| member(self.document, at, name));
+        let Some(found) = found else { return false };
+        let member = [format!("\"{}\":", with.0).as_bytes(), with.1].concat();
+        self.edit(found.name.start..found.value.end, member);
+        true
+    }
+
     /// Sets the top-level member `name` to the JSON text `value`, adding it as the first member if
     /// absent.
     pub fn set(&mut self, name: &str, value: &[u8]) {
@@ -56,6 +66,30 @@ impl<'a> Splice<'a> {
         let name = serde_json::Value::from(name);
         let member = [format!("{name}:").as_bytes(), value, comma.as_bytes()].concat();
         self.edit(start..start, member);
+    }
+
+    /// Adds members to the object at `path`, with these names and JSON texts, unless it has them or
+    /// is absent.
+    pub fn add_missing(&mut self, path: &[&str], members: &[(&str, &str)]) {
+        let Some(start) = enter(self.document, path) else {
+            return;
+        };
+        let names: Vec<_> = Members::new(self.document, start)
+            .map(|member| &self.document[member.name])
+            .collect();
+        let is_missing = |name: &str| !names.iter().any(|known| is_name(known, name));
+        let missing = members.iter().filter(|(name, _)| is_missing(name));
+        let mut added = missing
+            .map(|(name, value)| format!("\"{name}\":{value}"))
+            .collect::<Vec<_>>()
+            .join(",");
+        if added.is_empty() {
+            return;
+        }
+        if !names.is_empty() {
+            added.push(',');
+        }
+        self.edit(start..start, added.into_bytes());
     }
 
     /// Removes the members with the given names from the object at `path`, each with its separating
@@ -151,21 +185,33 @@ pub enum Piece<'a> {
 
 /// Returns the range of the value at `path`.
 fn find(document: &[u8], path: &[&str]) -> Option<Range<usize>> {
-    let (last, object) = path.split_last()?;
-    let start = enter(document, object)?;
-    let matches = |member: &Member| is_name(&document[member.name.clone()], last);
-    Members::new(document, start)
-        .find(matches)
-        .map(|member| member.value)
+    let (last, outer) = path.split_last()?;
+    let at = start_of(document, outer)?;
+    let scanner = || Scanner { document, at };
+    if scanner().next()? == b'[' {
+        return scanner().element(last.parse().ok()?);
+    }
+    member(document, at, last).map(|member| member.value)
+}
+
+/// Returns the member of the object at a position.
+fn member(document: &[u8], at: usize, name: &str) -> Option<Member> {
+    let start = Scanner { document, at }.object()?;
+    let matches = |member: &Member| is_name(&document[member.name.clone()], name);
+    Members::new(document, start).find(matches)
+}
+
+/// Returns the position of the value at `path`.
+fn start_of(document: &[u8], path: &[&str]) -> Option<usize> {
+    if path.is_empty() {
+        return Some(0);
+    }
+    find(document, path).map(|value| value.start)
 }
 
 /// Returns the position after the opening brace of the object at `path`.
 fn enter(document: &[u8], path: &[&str]) -> Option<usize> {
-    let at = if path.is_empty() {
-        0
-    } else {
-        find(document, path)?.start
-    };
+    let at = start_of(document, path)?;
     Scanner { document, at }.object()
 }
 
@@ -299,6 +345,16 @@ impl Scanner<'_> {
         }
     }
 
+    /// Enters an array and returns the range of one of its elements.
+    fn element(mut self, number: usize) -> Option<Range<usize>> {
+        self.expect(b'[')?;
+        for _ in 0..number {
+            self.value()?;
+            self.expect(b',')?;
+        }
+        self.value()
+    }
+
     fn value(&mut self) -> Option<Range<usize>> {
         let start = self.at_next();
         match self.next()? {
@@ -376,6 +432,47 @@ mod tests {
         assert_eq!(set(r#"{"m": 0}"#), r#"{"m": 1}"#);
         assert_eq!(set(r#" { "n":2}"#), r#" {"m":1, "n":2}"#);
         assert_eq!(set("{ }"), r#"{"m":1 }"#);
+    }
+
+    #[test]
+    fn a_path_may_lead_through_lists() {
+        let document = r#"{"a":[{"b":1},[2,{"c":3}] ,4]}"#;
+        assert_eq!(
+            replaced(document, &["a", "0", "b"], "0"),
+            r#"{"a":[{"b":0},[2,{"c":3}] ,4]}"#
+        );
+        assert_eq!(
+            replaced(document, &["a", "1", "1", "c"], "0"),
+            r#"{"a":[{"b":1},[2,{"c":0}] ,4]}"#
+        );
+        assert_eq!(
+            replaced(document, &["a", "2"], "0"),
+            r#"{"a":[{"b":1},[2,{"c":3}] ,0]}"#
+        );
+        for absent in [&["a", "3"][..], &["a", "b"], &["a", "0", "0"], &["0"]] {
+            assert_eq!(replaced(document, absent, "0"), document);
+        }
+    }
+
+    #[test]
+    fn a_member_can_get_another_name() {
+        let mut splice = Splice::new(br#"{"a":{ "b" : [1] ,"c":2}}"#);
+        assert!(splice.replace_member(&["a"], "b", ("d", b"3")));
+        assert!(!splice.replace_member(&["a"], "e", ("d", b"3")));
+        assert_eq!(splice.to_vec(), br#"{"a":{ "d":3 ,"c":2}}"#);
+    }
+
+    #[test]
+    fn missing_members_are_added_first() {
+        let added = |document: &str| {
+            let mut splice = Splice::new(document.as_bytes());
+            splice.add_missing(&["a"], &[("b", "1"), ("c", "2")]);
+            String::from_utf8(splice.to_vec()).unwrap()
+        };
+        assert_eq!(added(r#"{"a":{}}"#), r#"{"a":{"b":1,"c":2}}"#);
+        assert_eq!(added(r#"{"a":{"c":0}}"#), r#"{"a":{"b":1,"c":0}}"#);
+        assert_eq!(added(r#"{"a":{"b":0,"c":0}}"#), r#"{"a":{"b":0,"c":0}}"#);
+        assert_eq!(added("{}"), "{}");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 mod fixtures;
 mod grammar;
 mod laws;
+mod lenient;
 mod rules;
 
 use sluicegate_chat::{Completion, Event, Fold, StreamError};

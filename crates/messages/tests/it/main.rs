@@ -9,6 +9,7 @@ mod errors;
 mod fixtures;
 mod grammar;
 mod laws;
+mod lenient;
 mod rules;
 
 use sluicegate_messages::{Event, Fold, Message, StreamError};

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use sluicegate_responses::{
     Echo, Encoder, Event, Finish, Grammar, Head, IncompleteReason, Offence, OutputItem, Phase,
-    Request, Response, Status, StreamError, Usage,
+    Request, Response, Status, StreamError, Usage, lenient,
 };
 use wire::{ApiError, Shape};
 
@@ -335,6 +335,41 @@ proptest! {
         prop_assert_eq!(content(&response), output(&with_arguments(sum(&steps, traits))));
         prop_assert!(statuses(&response).into_iter().flatten().all(|status| status == Status::Completed));
         prop_assert_eq!((response.usage, response.completed_at), (Some(Usage::new(3, 4)), Some(1_789_000_002)));
+    }
+
+    /// What the strict types accept, the lenient reader reads to the same. It refuses calls that cannot be executed.
+    #[test]
+    fn the_strict_and_the_lenient_reading_agree(steps in vec(step(), 0..14), traits in traits()) {
+        let (mut encoder, mut out) = (encoder(traits), Vec::new());
+        encode(&steps, &mut encoder, &mut out);
+        encoder.finish(Finish::Completed, Some(Usage::new(3, 4)), 1_789_000_002, &mut out);
+        let mut collector = lenient::Collector::default();
+        out.iter().for_each(|event| collector.event(&event.data()).unwrap_or_default());
+        let strict = serde_json::to_value(fold(&out).unwrap()).unwrap();
+        let (streamed, plain) = (collector.finish(), lenient::collect(&strict.to_string()));
+
+        let items = strict["output"].as_array().unwrap();
+        let calls: Vec<_> = items.iter().filter(|item| item["type"] == "function_call").collect();
+        let is_object = |text: &str| {
+            text.trim().is_empty() || serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object())
+        };
+        let can_be_executed = |call: &&Value| is_object(call["arguments"].as_str().unwrap());
+        prop_assert_eq!(streamed.is_ok(), calls.iter().all(can_be_executed));
+        prop_assert_eq!(streamed.is_ok(), plain.is_ok());
+        if let (Ok(streamed), Ok(plain)) = (streamed, plain) {
+            prop_assert_eq!(&streamed, &plain);
+            let texts = |list: &str, member: &str| items.iter()
+                .flat_map(|item| item[list].as_array().into_iter().flatten())
+                .filter_map(|part| part[member].as_str()).collect::<String>();
+            prop_assert_eq!(&streamed.text, &texts("content", "text"));
+            prop_assert_eq!(&streamed.refusal, &texts("content", "refusal"));
+            prop_assert_eq!(&streamed.reasoning, &texts("summary", "text"));
+            prop_assert_eq!(streamed.calls.len(), calls.len());
+            for (strict, lenient) in calls.iter().zip(&streamed.calls) {
+                prop_assert_eq!((&strict["call_id"], &strict["name"]), (&json!(lenient.id), &json!(lenient.name)));
+                prop_assert_eq!(&strict["arguments"], &lenient.arguments);
+            }
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 mod fixtures;
 mod grammar;
 mod laws;
+mod lenient;
 mod rules;
 
 use bytes::Bytes;

@@ -1,0 +1,20 @@
+//! A reader of the answers that servers really send.
+//!
+//! Servers bend the protocol, each in its own way: chunks without choices or roles, ids that
+//! change, usage in any chunk, calls without index. [`Reader`] tolerates every form whose meaning
+//! is clear, and is strict about the end: an answer is complete only if its server said so in a
+//! word that means it, and if its calls are complete.
+//!
+//! The types and the [`Grammar`](crate::Grammar) of this crate are the protocol as its vendor
+//! writes it down. What they accept, this reader reads to the same content.
+
+mod chunk;
+mod collector;
+mod finish;
+mod reader;
+
+pub use wire::lenient::{Call, ReadError, Tokens};
+
+pub use self::collector::{Answer, Collector, collect};
+pub use self::finish::Finish;
+pub use self::reader::{Reader, Update};

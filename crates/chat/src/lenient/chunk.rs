@@ -1,0 +1,233 @@
+//! A chunk of a stream or a plain reply, as views into its JSON.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use wire::lenient::{Arguments, Count, List, Members, ReadError, Text, Tokens};
+
+/// A chunk, or a plain reply.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Chunk<'a> {
+    #[serde(borrow)]
+    pub(super) id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) choices: Option<Vec<Choice<'a>>>,
+    pub(super) usage: Members<Usage>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    object: Text<'a>,
+}
+
+impl Chunk<'_> {
+    /// Returns true if it reports an error, whatever else it has.
+    pub(super) fn is_error(&self) -> bool {
+        let has_error = self
+            .error
+            .is_some_and(|error| !matches!(error.get(), "null" | "false"));
+        has_error || self.kind.get() == Some("error") || self.object.get() == Some("error")
+    }
+}
+
+/// A choice.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Choice<'a> {
+    pub(super) index: Count,
+    #[serde(borrow)]
+    pub(super) delta: Option<Delta<'a>>,
+    /// In a plain reply; some servers send it in chunks too, where the delta counts.
+    #[serde(borrow)]
+    pub(super) message: Option<Delta<'a>>,
+    #[serde(borrow)]
+    pub(super) finish_reason: Text<'a>,
+    pub(super) usage: Members<Usage>,
+}
+
+impl Choice<'_> {
+    /// Returns true if it has calls in a form that clients do not know.
+    pub(super) fn has_odd_calls(&self) -> bool {
+        let is_first = self.index.0.unwrap_or_default() == 0;
+        let is_odd = |piece: &Piece<'_>| {
+            let function = piece.function.0.as_ref();
+            function.is_some_and(|function| function.arguments.is_json())
+        };
+        let in_message = |message: &Delta<'_>| {
+            message.tool_calls.iter().flatten().any(is_odd) || message.function_call.0.is_some()
+        };
+        let pieces = self.delta.iter().flat_map(|delta| &delta.tool_calls);
+        let lacks_index = pieces.flatten().any(|piece| piece.index.0.is_none());
+        let messages = [&self.delta, &self.message].into_iter().flatten();
+        is_first && (lacks_index || messages.into_iter().any(in_message))
+    }
+}
+
+/// A delta, or the message of a plain reply.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Delta<'a> {
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reasoning_content: Text<'a>,
+    #[serde(borrow)]
+    reasoning: Text<'a>,
+    #[serde(borrow)]
+    thinking: Text<'a>,
+    #[serde(borrow)]
+    reasoning_details: List<Part<'a>>,
+    #[serde(borrow)]
+    pub(super) refusal: Text<'a>,
+    #[serde(borrow)]
+    pub(super) tool_calls: Option<Vec<Piece<'a>>>,
+    /// The predecessor of `tool_calls`.
+    #[serde(borrow)]
+    pub(super) function_call: Members<Function<'a>>,
+}
+
+/// The content of a delta, in the order of its text.
+pub(super) enum Content<'a> {
+    Text(Cow<'a, str>),
+    Reasoning(Cow<'a, str>),
+}
+
+impl<'a> Delta<'a> {
+    /// The reasoning that is told beside the content. Servers that have several names for it say
+    /// the same in each.
+    pub(super) fn take_reasoning(&mut self) -> Option<Cow<'a, str>> {
+        let told = [
+            &mut self.reasoning_content,
+            &mut self.reasoning,
+            &mut self.thinking,
+        ];
+        let told = told
+            .into_iter()
+            .find_map(|text| text.0.take().filter(|text| !text.is_empty()));
+        told.or_else(|| {
+            let details: String = self
+                .reasoning_details
+                .0
+                .iter()
+                .map(|part| part.text.or_empty())
+                .collect();
+            (!details.is_empty()).then_some(Cow::Owned(details))
+        })
+    }
+
+    /// The content, which is a text or a list of parts.
+    ///
+    /// # Errors
+    /// If it is anything else.
+    pub(super) fn content(&self) -> Result<Vec<Content<'a>>, ReadError> {
+        let content = self.content.map_or("null", RawValue::get);
+        Ok(match content.as_bytes().first() {
+            Some(b'[') => {
+                let parts: List<Part<'a>> =
+                    serde_json::from_str(content).map_err(|error| ReadError::json(&error))?;
+                parts.0.into_iter().flat_map(Part::into_content).collect()
+            }
+            Some(b'"') => {
+                let text: Text<'a> =
+                    serde_json::from_str(content).map_err(|error| ReadError::json(&error))?;
+                text.0.map(Content::Text).into_iter().collect()
+            }
+            Some(b'n') => Vec::new(),
+            _ => {
+                return Err(ReadError::Malformed(
+                    "the content is neither a text nor a list".to_owned(),
+                ));
+            }
+        })
+    }
+}
+
+/// A part of the content, or of the details of the reasoning.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Part<'a> {
+    #[serde(borrow)]
+    text: Text<'a>,
+    /// A text, or a list of parts with texts.
+    #[serde(borrow)]
+    thinking: Option<&'a RawValue>,
+}
+
+impl<'a> Part<'a> {
+    fn into_content(self) -> Vec<Content<'a>> {
+        let thinking = self.thinking.map_or("", RawValue::get);
+        let parts: List<Part<'a>> = serde_json::from_str(thinking).unwrap_or_default();
+        let text: Text<'a> = serde_json::from_str(thinking).unwrap_or_default();
+        let thoughts = parts.0.into_iter().map(|part| part.text).chain([text]);
+        let thoughts = thoughts.filter_map(|text| text.0).map(Content::Reasoning);
+        thoughts.chain(self.text.0.map(Content::Text)).collect()
+    }
+}
+
+/// A piece of a call.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Piece<'a> {
+    pub(super) index: Count,
+    #[serde(borrow)]
+    pub(super) id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) function: Members<Function<'a>>,
+}
+
+/// The name and a piece of the arguments of a call.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Function<'a> {
+    #[serde(borrow)]
+    pub(super) name: Text<'a>,
+    #[serde(borrow)]
+    pub(super) arguments: Arguments<'a>,
+}
+
+/// Token counts.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Usage {
+    prompt_tokens: Count,
+    completion_tokens: Count,
+    prompt_tokens_details: Members<PromptDetails>,
+    completion_tokens_details: Members<CompletionDetails>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct PromptDetails {
+    cached_tokens: Count,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct CompletionDetails {
+    reasoning_tokens: Count,
+}
+
+impl Usage {
+    /// The counts, unless none is known.
+    pub(super) fn tokens(self) -> Option<Tokens> {
+        self.prompt_tokens.0.or(self.completion_tokens.0)?;
+        let (prompt, completion) = (
+            self.prompt_tokens_details.0,
+            self.completion_tokens_details.0,
+        );
+        Some(Tokens {
+            input: self.prompt_tokens.0.unwrap_or_default(),
+            cache_read: prompt
+                .and_then(|details| details.cached_tokens.0)
+                .unwrap_or_default(),
+            cache_write: 0,
+            output: self.completion_tokens.0.unwrap_or_default(),
+            reasoning: completion
+                .and_then(|details| details.reasoning_tokens.0)
+                .unwrap_or_default(),
+        })
+    }
+}

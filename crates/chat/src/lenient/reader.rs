@@ -1,0 +1,393 @@
+//! The reader of a stream.
+
+use std::borrow::Cow;
+
+use wire::lenient::{Call, Members, ReadError, Tokens, bounded};
+
+use super::Finish;
+use super::chunk::{Choice, Chunk, Content, Delta, Piece, Usage};
+
+/// Reads a stream, event by event. A plain reply is read as a stream of one event.
+///
+/// ```
+/// use sluicegate_chat::lenient::{Finish, Reader, Update};
+///
+/// let mut reader = Reader::new();
+/// let mut updates = Vec::new();
+/// reader.event(r#"{"choices":[{"delta":{"content":"Hello."}}]}"#, &mut updates)?;
+/// reader.event(r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{}}"#, &mut updates)?;
+/// reader.event("[DONE]", &mut updates)?;
+/// assert_eq!(updates, [Update::Text("Hello.".into())]);
+/// assert_eq!(reader.finish()?, Finish::Stop);
+/// # Ok::<(), sluicegate_chat::lenient::ReadError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Reader {
+    /// Choices beside the first, which are checked alike but not told.
+    choices: Vec<ChoiceState>,
+    tokens: Option<Tokens>,
+    id: String,
+    is_done: bool,
+    has_odd_calls: bool,
+}
+
+/// New content of the first choice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Update<'a> {
+    /// Reasoning text to append.
+    Reasoning(Cow<'a, str>),
+    /// Output text to append.
+    Text(Cow<'a, str>),
+    /// Refusal text to append.
+    Refusal(Cow<'a, str>),
+    /// A call begins, or its id or name becomes known; an empty one is unknown.
+    Call {
+        /// The number of the call in the order in which calls began, from 0.
+        call: usize,
+        /// The id, by which the result refers to the call.
+        id: Cow<'a, str>,
+        /// The name of the function.
+        name: Cow<'a, str>,
+    },
+    /// A piece of the arguments of a call.
+    Arguments {
+        /// The number of the call.
+        call: usize,
+        /// The piece to append.
+        text: Cow<'a, str>,
+    },
+}
+
+impl Reader {
+    /// Creates a reader that has read nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads the data of an event, and appends its updates.
+    ///
+    /// # Errors
+    /// If it is not a chunk, reports an error, or contradicts what came before. The reader is
+    /// unusable afterwards.
+    pub fn event<'a>(&mut self, data: &'a str, out: &mut Vec<Update<'a>>) -> Result<(), ReadError> {
+        let data = data.trim_matches([' ', '\t', '\n', '\r']);
+        if data == DONE {
+            self.is_done = true;
+            return self.finish().map(drop);
+        }
+        self.read(chunk(data)?, false, out)
+    }
+
+    /// Reads a plain reply, which has to be finished.
+    ///
+    /// # Errors
+    /// As for [`Reader::event`], and if it has no finish reason.
+    pub fn reply<'a>(
+        &mut self,
+        body: &'a str,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<Finish, ReadError> {
+        self.read(chunk(body)?, true, out)?;
+        self.finish()
+    }
+
+    /// Returns how the answer ended. A stream may lack `[DONE]` after its finish reason.
+    ///
+    /// # Errors
+    /// If a choice has no finish reason.
+    pub fn finish(&self) -> Result<Finish, ReadError> {
+        let mut finishes = self
+            .choices
+            .iter()
+            .map(|choice| choice.finish.ok_or(ReadError::Truncated));
+        let first = finishes.next().ok_or(ReadError::Truncated)??;
+        finishes.try_for_each(|finish| finish.map(drop))?;
+        Ok(first)
+    }
+
+    /// Returns true after `[DONE]`.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Returns the token counts that were told last.
+    #[must_use]
+    pub fn tokens(&self) -> Option<Tokens> {
+        self.tokens
+    }
+
+    /// Returns the id of the answer; empty until it is known.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns true if the last event has calls of the first choice in a form that clients do not
+    /// know: without an index, with arguments that are no text, with an id or a name that an
+    /// earlier piece had, or as `function_call`. Whoever passes the event on writes them anew, from
+    /// its updates.
+    #[must_use]
+    pub fn has_odd_calls(&self) -> bool {
+        let repeats = |first: &ChoiceState| first.has_repetition;
+        self.has_odd_calls || self.choices.first().is_some_and(repeats)
+    }
+
+    /// Returns true if a limit truncated any choice.
+    #[must_use]
+    pub fn is_truncated(&self) -> bool {
+        let is_cut = |choice: &ChoiceState| choice.finish == Some(Finish::Length);
+        self.choices.iter().any(is_cut)
+    }
+
+    fn read<'a>(
+        &mut self,
+        chunk: Chunk<'a>,
+        is_reply: bool,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<(), ReadError> {
+        if chunk.choices.is_none() && chunk.usage.0.is_none() {
+            return Err(ReadError::Malformed("neither choices nor usage".to_owned()));
+        }
+        if self.id.is_empty() {
+            chunk.id.or_empty().clone_into(&mut self.id);
+        }
+        self.has_odd_calls = chunk.choices.iter().flatten().any(Choice::has_odd_calls);
+        if let Some(first) = self.choices.first_mut() {
+            first.has_repetition = false;
+        }
+        for choice in chunk.choices.into_iter().flatten() {
+            self.choice(choice, is_reply, out)?;
+        }
+        self.tokens = chunk.usage.0.and_then(Usage::tokens).or(self.tokens);
+        Ok(())
+    }
+
+    fn choice<'a>(
+        &mut self,
+        mut choice: Choice<'a>,
+        is_reply: bool,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<(), ReadError> {
+        let index = bounded(choice.index.0.unwrap_or_default())?;
+        if self.choices.len() <= index {
+            self.choices.resize_with(index + 1, ChoiceState::default);
+        }
+        self.tokens = choice
+            .usage
+            .0
+            .take()
+            .and_then(Usage::tokens)
+            .or(self.tokens);
+        let state = &mut self.choices[index];
+        let before = out.len();
+        if let Some(delta) = choice.delta.or(choice.message) {
+            state.delta(delta, is_reply, out)?;
+        }
+        if state.finish.is_some() && out.len() > before {
+            return Err(ReadError::Contradiction(AFTER_FINISH));
+        }
+        if index > 0 {
+            out.truncate(before);
+        }
+        match choice.finish_reason.or_empty() {
+            "" => Ok(()),
+            reason => state.end(reason),
+        }
+    }
+}
+
+/// A choice as far as it is known.
+#[derive(Clone, Debug, Default)]
+struct ChoiceState {
+    calls: Vec<KnownCall>,
+    finish: Option<Finish>,
+    /// True if the last event repeats the id or the name of a call.
+    has_repetition: bool,
+}
+
+/// A call as far as it is known.
+#[derive(Clone, Debug, Default)]
+struct KnownCall {
+    index: Option<u64>,
+    call: Call,
+}
+
+impl ChoiceState {
+    fn delta<'a>(
+        &mut self,
+        mut delta: Delta<'a>,
+        is_reply: bool,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<(), ReadError> {
+        let content = delta.content()?.into_iter().map(|content| match content {
+            Content::Text(text) => Update::Text(text),
+            Content::Reasoning(text) => Update::Reasoning(text),
+        });
+        let refusal = delta.refusal.0.take().map(Update::Refusal);
+        let updates = delta
+            .take_reasoning()
+            .map(Update::Reasoning)
+            .into_iter()
+            .chain(content)
+            .chain(refusal);
+        out.extend(updates.filter(|update| !update.is_empty()));
+        let pieces = delta.tool_calls.unwrap_or_default();
+        let is_only = pieces.len() == 1;
+        for (position, mut piece) in pieces.into_iter().enumerate() {
+            if is_reply {
+                // Every entry of a plain reply is a call of its own.
+                piece.index.0 = Some(position as u64);
+                piece.id.0 = piece.id.0.or(Some(Cow::default()));
+            }
+            self.piece(piece, position, is_only, out)?;
+        }
+        if let Some(function) = delta.function_call.0 {
+            self.piece(
+                Piece {
+                    function: Members(Some(function)),
+                    ..Piece::default()
+                },
+                0,
+                true,
+                out,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Reads a piece of a call. `position` is its position in the chunk, and `is_only` is true if
+    /// it is the only one there.
+    fn piece<'a>(
+        &mut self,
+        piece: Piece<'a>,
+        position: usize,
+        is_only: bool,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<(), ReadError> {
+        let (index, id) = (piece.index.0, piece.id.0.unwrap_or_default());
+        let function = piece.function.0.unwrap_or_default();
+        let arguments = function.arguments.text();
+        let name = function.name.0.unwrap_or_default();
+        index.map(bounded).transpose()?;
+        let known = self.find(index, &id, !name.is_empty(), position, is_only);
+        let call = known.map_or_else(|| self.add(index, &id), Ok)?;
+        self.has_repetition |= known.is_some() && !(id.is_empty() && name.is_empty());
+        let state = &mut self.calls[call].call;
+        if state.id.is_empty() {
+            (*id).clone_into(&mut state.id);
+        }
+        // Some servers repeat the name in every piece.
+        if known.is_none() || state.name.is_empty() && !name.is_empty() {
+            (*name).clone_into(&mut state.name);
+            out.push(Update::Call { call, id, name });
+        }
+        if !arguments.is_empty() {
+            state.arguments.push_str(&arguments);
+            out.push(Update::Arguments {
+                call,
+                text: arguments,
+            });
+        }
+        Ok(())
+    }
+
+    /// Finds the call of a piece: by the index, else by the id, else by the position.
+    fn find(
+        &self,
+        index: Option<u64>,
+        id: &str,
+        is_named: bool,
+        position: usize,
+        is_only: bool,
+    ) -> Option<usize> {
+        let is_same = |known: &KnownCall| known.call.id == id;
+        if index.is_some() {
+            let has_index = |known: &KnownCall| known.index == index;
+            let exactly = self
+                .calls
+                .iter()
+                .rposition(|known| has_index(known) && is_same(known));
+            // Some servers number every call 0, so a new id together with a name starts another
+            // call.
+            let is_other = is_named && !id.is_empty();
+            return exactly
+                .or_else(|| self.calls.iter().rposition(has_index).filter(|_| !is_other));
+        }
+        if !id.is_empty() {
+            return self.calls.iter().rposition(is_same);
+        }
+        let at = if is_only {
+            self.calls.len().checked_sub(1)?
+        } else {
+            position
+        };
+        (!is_named && at < self.calls.len()).then_some(at)
+    }
+
+    fn add(&mut self, index: Option<u64>, id: &str) -> Result<usize, ReadError> {
+        let call = bounded(self.calls.len() as u64)?;
+        self.calls.push(KnownCall {
+            index,
+            call: Call {
+                id: id.to_owned(),
+                ..Call::default()
+            },
+        });
+        Ok(call)
+    }
+
+    /// Handles a finish reason.
+    fn end(&mut self, reason: &str) -> Result<(), ReadError> {
+        let finish = Finish::of(reason).ok_or_else(|| ReadError::Stop(reason.to_owned()))?;
+        match self.finish {
+            Some(earlier)
+                if earlier == finish || earlier == Finish::ToolCalls && finish == Finish::Stop =>
+            {
+                return Ok(());
+            }
+            Some(_) => return Err(ReadError::Contradiction(AFTER_FINISH)),
+            None => {}
+        }
+        if finish == Finish::ToolCalls && self.calls.is_empty() {
+            return Err(ReadError::Contradiction(
+                "a finish reason for calls, but no call",
+            ));
+        }
+        if finish.is_complete() {
+            self.calls.iter().try_for_each(|known| known.call.check())?;
+        }
+        let has_calls = finish == Finish::Stop && !self.calls.is_empty();
+        self.finish = Some(if has_calls { Finish::ToolCalls } else { finish });
+        Ok(())
+    }
+}
+
+impl Update<'_> {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Reasoning(text) | Self::Text(text) | Self::Refusal(text) => text.is_empty(),
+            Self::Call { .. } | Self::Arguments { .. } => false,
+        }
+    }
+}
+
+fn chunk(data: &str) -> Result<Chunk<'_>, ReadError> {
+    // Some servers send empty lines before a reply, to keep the connection alive.
+    let data = data.trim_ascii_start();
+    if !data.starts_with('{') {
+        return Err(ReadError::Malformed("not a JSON object".to_owned()));
+    }
+    let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|error| ReadError::json(&error))?;
+    if chunk.is_error() {
+        Err(ReadError::Reported(data.to_owned()))
+    } else {
+        Ok(chunk)
+    }
+}
+
+/// The data of the last event.
+const DONE: &str = "[DONE]";
+const AFTER_FINISH: &str = "content after the finish reason, or another finish reason";

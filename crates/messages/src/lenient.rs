@@ -1,0 +1,20 @@
+//! A reader of the answers that servers really send.
+//!
+//! Servers bend the protocol, each in its own way: a start without usage, blocks that overlap,
+//! calls without input, several `message_delta` events. [`Reader`] tolerates every form whose
+//! meaning is clear, and is strict about the end: an answer is complete only if its server said so
+//! in a word that means it, and if its blocks are closed and its calls complete.
+//!
+//! The types and the [`Grammar`](crate::Grammar) of this crate are the protocol as its vendor
+//! writes it down. What they accept, this reader reads to the same content.
+
+mod collector;
+mod event;
+mod reader;
+mod stop;
+
+pub use wire::lenient::{Call, ReadError, Tokens};
+
+pub use self::collector::{Answer, Collector, collect};
+pub use self::reader::{Kind, Reader, Update};
+pub use self::stop::Stop;

@@ -1,0 +1,440 @@
+//! The reader of a stream.
+
+use std::borrow::Cow;
+
+use wire::lenient::{Call, ReadError, Tokens, bounded};
+
+use super::Stop;
+use super::event::{Block, Delta, Event, Message, Usage};
+
+/// Reads a stream, event by event.
+///
+/// ```
+/// use sluicegate_messages::lenient::{Reader, Stop, Update};
+///
+/// let mut reader = Reader::new();
+/// let mut updates = Vec::new();
+/// for data in [
+///     r#"{"type":"message_start","message":{}}"#,
+///     r#"{"type":"content_block_start","index":0,"content_block":{"type":"text"}}"#,
+///     r#"{"type":"content_block_delta","index":0,"delta":{"text":"Hello."}}"#,
+///     r#"{"type":"content_block_stop","index":0}"#,
+///     r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#,
+///     r#"{"type":"message_stop"}"#,
+/// ] {
+///     reader.event(data, &mut updates)?;
+/// }
+/// assert_eq!(updates, [Update::Text("Hello.".into())]);
+/// assert_eq!(reader.stop(), Some(&Stop::EndTurn));
+/// # Ok::<(), sluicegate_messages::lenient::ReadError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Reader {
+    has_started: bool,
+    is_ended: bool,
+    has_content: bool,
+    /// The open blocks, by their index.
+    open: Vec<(usize, BlockState)>,
+    calls: Vec<Call>,
+    usage: Usage,
+    stop: Option<Stop>,
+}
+
+/// New content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Update<'a> {
+    /// Thinking text to append.
+    Thinking(Cow<'a, str>),
+    /// The signature of the thinking so far, or a piece of it.
+    Signature(Cow<'a, str>),
+    /// A block of encrypted thinking.
+    RedactedThinking(Cow<'a, str>),
+    /// Output text to append.
+    Text(Cow<'a, str>),
+    /// A call begins.
+    Call {
+        /// The number of the call in the order in which calls began, from 0.
+        call: usize,
+        /// The id, by which the result refers to the call.
+        id: Cow<'a, str>,
+        /// The name of the tool.
+        name: Cow<'a, str>,
+    },
+    /// A piece of the input of a call.
+    Input {
+        /// The number of the call.
+        call: usize,
+        /// The piece of JSON to append.
+        json: Cow<'a, str>,
+    },
+    /// A call is complete as far as it was sent.
+    CallEnd(usize),
+}
+
+/// The kind of an event, for those who pass it on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// The first `message_start`.
+    Start,
+    /// A `message_start` that repeats the first one, or `[DONE]`: nothing that a client expects.
+    Repetition,
+    /// `message_stop`.
+    End,
+    /// Any other event.
+    Other,
+}
+
+/// An open block.
+#[derive(Clone, Debug)]
+enum BlockState {
+    /// A call with its number, and the input that its start has.
+    Call(usize, String),
+    /// Any other block.
+    Other,
+}
+
+impl Reader {
+    /// Creates a reader that has read nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads the data of an event, and appends its updates.
+    ///
+    /// # Errors
+    /// If it is not an event, reports an error, or contradicts what came before. The reader is
+    /// unusable afterwards.
+    pub fn event<'a>(
+        &mut self,
+        data: &'a str,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<Kind, ReadError> {
+        let data = data.trim_matches([' ', '\t', '\n', '\r']);
+        // Some servers end the streams of every protocol with it.
+        if data == "[DONE]" {
+            return Ok(Kind::Repetition);
+        }
+        let event: Event<'_> = parse(data)?;
+        if event.is_error() {
+            return Err(ReadError::Reported(data.to_owned()));
+        }
+        let before = out.len();
+        let kind = self.read(event, out)?;
+        self.has_content |= out.len() > before;
+        Ok(kind)
+    }
+
+    /// Reads a plain reply, which has to be finished.
+    ///
+    /// # Errors
+    /// As for [`Reader::event`], and if it has no stop reason.
+    pub fn reply<'a>(&mut self, body: &'a str, out: &mut Vec<Update<'a>>) -> Result<(), ReadError> {
+        let event: Event<'_> = parse(body)?;
+        let message: Message<'a> = parse(body)?;
+        if event.is_error() || message.is_failure() {
+            return Err(ReadError::Reported(body.to_owned()));
+        }
+        let content = message
+            .content
+            .filter(|_| message.kind.get().is_none_or(|kind| kind == "message"));
+        let content =
+            content.ok_or_else(|| ReadError::Malformed("the reply is not a message".to_owned()))?;
+        for (index, block) in content.into_iter().enumerate() {
+            self.open_block(index, block, out)?;
+            self.close_block(index, out)?;
+        }
+        self.usage.update(message.usage.0);
+        if let Some(reason) = message
+            .stop_reason
+            .get()
+            .filter(|reason| !reason.is_empty())
+        {
+            self.end(reason, message.stop_sequence.get())?;
+        }
+        self.finish()
+    }
+
+    /// Returns how the answer ended, once the stop reason is known.
+    #[must_use]
+    pub fn stop(&self) -> Option<&Stop> {
+        self.stop.as_ref()
+    }
+
+    /// Returns true after `message_start`.
+    #[must_use]
+    pub fn has_started(&self) -> bool {
+        self.has_started
+    }
+
+    /// Returns true after `message_stop`.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        self.is_ended
+    }
+
+    /// Returns the token counts so far.
+    #[must_use]
+    pub fn tokens(&self) -> Option<Tokens> {
+        self.usage.tokens()
+    }
+
+    fn read<'a>(&mut self, event: Event<'a>, out: &mut Vec<Update<'a>>) -> Result<Kind, ReadError> {
+        match event.kind.get().ok_or_else(|| missing("type"))? {
+            "message_start" => {
+                let usage = event
+                    .message
+                    .0
+                    .and_then(|message| message.usage.0)
+                    .or(event.usage.0);
+                return self.start(usage);
+            }
+            "content_block_start" => {
+                let block = event
+                    .content_block
+                    .ok_or_else(|| missing("content_block"))?;
+                self.check_open()?;
+                self.open_block(index(event.index.0)?, block, out)?;
+            }
+            "content_block_delta" => {
+                let delta = event.delta.ok_or_else(|| missing("delta"))?;
+                delta.check()?;
+                self.check_open()?;
+                self.delta(index(event.index.0)?, delta, out)?;
+            }
+            "content_block_stop" => self.close_block(index(event.index.0)?, out)?,
+            "message_delta" => {
+                if event.delta.is_none() && event.usage.0.is_none() {
+                    return Err(missing("delta"));
+                }
+                self.check_started()?;
+                self.usage.update(event.usage.0);
+                let delta = event.delta.unwrap_or_default();
+                if let Some(reason) = delta.stop_reason.get().filter(|reason| !reason.is_empty()) {
+                    self.end(reason, delta.stop_sequence.get())?;
+                }
+            }
+            "message_stop" => {
+                self.check_started()?;
+                self.finish()?;
+                return Ok(Kind::End);
+            }
+            // `ping`, and events that are newer than this reader.
+            _ => {}
+        }
+        Ok(Kind::Other)
+    }
+
+    fn start(&mut self, usage: Option<Usage>) -> Result<Kind, ReadError> {
+        // Some servers repeat the event. One after content begins another answer.
+        if self.has_started && (self.has_content || !self.open.is_empty() || self.stop.is_some()) {
+            return Err(ReadError::Contradiction("a second message_start"));
+        }
+        self.usage.update(usage);
+        let is_repeated = std::mem::replace(&mut self.has_started, true);
+        Ok(if is_repeated {
+            Kind::Repetition
+        } else {
+            Kind::Start
+        })
+    }
+
+    fn check_started(&self) -> Result<(), ReadError> {
+        if self.has_started {
+            Ok(())
+        } else {
+            Err(ReadError::Contradiction("an event before message_start"))
+        }
+    }
+
+    /// Checks that content may come.
+    fn check_open(&self) -> Result<(), ReadError> {
+        match self.stop {
+            Some(_) => Err(ReadError::Contradiction("content after the stop reason")),
+            None => self.check_started(),
+        }
+    }
+
+    fn open_block<'a>(
+        &mut self,
+        index: usize,
+        block: Block<'a>,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<(), ReadError> {
+        if self.open.iter().any(|(open, _)| *open == index) {
+            return Err(ReadError::Contradiction("a block that is opened twice"));
+        }
+        let state = match block.kind.or_empty() {
+            "text" => {
+                push(block.text.0, Update::Text, out);
+                BlockState::Other
+            }
+            "thinking" => {
+                push(block.thinking.0, Update::Thinking, out);
+                push(block.signature.0, Update::Signature, out);
+                BlockState::Other
+            }
+            "redacted_thinking" => {
+                push(block.data.0, Update::RedactedThinking, out);
+                BlockState::Other
+            }
+            "tool_use" => self.open_call(block, out)?,
+            // Blocks of the server's hosted tools, and blocks that are newer than this reader.
+            _ => BlockState::Other,
+        };
+        self.open.push((index, state));
+        Ok(())
+    }
+
+    fn open_call<'a>(
+        &mut self,
+        block: Block<'a>,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<BlockState, ReadError> {
+        let call = bounded(self.calls.len() as u64)?;
+        let input = block.input.map_or("", serde_json::value::RawValue::get);
+        if !matches!(input, "" | "null") && !input.starts_with('{') {
+            return Err(ReadError::Call("its input is no JSON object"));
+        }
+        let [id, name] = [block.id, block.name].map(|text| text.0.unwrap_or_default());
+        self.calls.push(Call {
+            id: (*id).to_owned(),
+            name: (*name).to_owned(),
+            arguments: String::new(),
+        });
+        out.push(Update::Call { call, id, name });
+        Ok(BlockState::Call(call, input.to_owned()))
+    }
+
+    fn delta<'a>(
+        &mut self,
+        index: usize,
+        delta: Delta<'a>,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<(), ReadError> {
+        let open = self.open.iter().find(|(open, _)| *open == index);
+        match open.ok_or(ReadError::Contradiction(
+            "a delta of a block that is not open",
+        ))? {
+            (_, BlockState::Call(call, _)) => {
+                let json = delta.partial_json.0.filter(|json| !json.is_empty());
+                if let Some(json) = json {
+                    self.calls[*call].arguments += &json;
+                    out.push(Update::Input { call: *call, json });
+                }
+            }
+            (_, BlockState::Other) => {
+                push(delta.text.0, Update::Text, out);
+                push(delta.thinking.0, Update::Thinking, out);
+                push(delta.signature.0, Update::Signature, out);
+            }
+        }
+        Ok(())
+    }
+
+    fn close_block(&mut self, index: usize, out: &mut Vec<Update<'_>>) -> Result<(), ReadError> {
+        let position = self.open.iter().position(|(open, _)| *open == index);
+        let position = position.ok_or(ReadError::Contradiction(
+            "the end of a block that is not open",
+        ))?;
+        if let (_, BlockState::Call(call, input)) = self.open.remove(position) {
+            let arguments = &mut self.calls[call].arguments;
+            // The input at the start counts if no deltas follow.
+            if arguments.is_empty()
+                && !matches!(input.as_str(), "" | "null")
+                && !is_empty_object(&input)
+            {
+                arguments.clone_from(&input);
+                out.push(Update::Input {
+                    call,
+                    json: Cow::Owned(input),
+                });
+            }
+            out.push(Update::CallEnd(call));
+        }
+        Ok(())
+    }
+
+    /// Handles a stop reason.
+    fn end(&mut self, reason: &str, sequence: Option<&str>) -> Result<(), ReadError> {
+        let stop = match Stop::of(reason).ok_or_else(|| ReadError::Stop(reason.to_owned()))? {
+            Stop::StopSequence(_) => Stop::StopSequence(sequence.map(str::to_owned)),
+            Stop::EndTurn if !self.calls.is_empty() => Stop::ToolUse,
+            stop => stop,
+        };
+        if stop == Stop::ToolUse && self.calls.is_empty() {
+            return Err(ReadError::Contradiction(
+                "a stop reason for calls, but no call",
+            ));
+        }
+        if self.stop.as_ref().is_some_and(|earlier| *earlier != stop) {
+            return Err(ReadError::Contradiction("two stop reasons"));
+        }
+        self.stop = Some(stop);
+        Ok(())
+    }
+
+    /// Handles the end of the answer.
+    fn finish(&mut self) -> Result<(), ReadError> {
+        let stop = self.stop.as_ref().ok_or(ReadError::Truncated)?;
+        if stop.is_complete() {
+            if !self.open.is_empty() {
+                return Err(ReadError::Contradiction("a block that is not closed"));
+            }
+            self.calls.iter().try_for_each(Call::check)?;
+        }
+        self.is_ended = true;
+        Ok(())
+    }
+}
+
+fn push<'a>(
+    text: Option<Cow<'a, str>>,
+    update: fn(Cow<'a, str>) -> Update<'a>,
+    out: &mut Vec<Update<'a>>,
+) {
+    out.extend(text.filter(|text| !text.is_empty()).map(update));
+}
+
+fn parse<'a, T: serde::Deserialize<'a>>(data: &'a str) -> Result<T, ReadError> {
+    if !data.trim_start().starts_with('{') {
+        return Err(ReadError::Malformed("not a JSON object".to_owned()));
+    }
+    serde_json::from_str(data).map_err(|error| ReadError::json(&error))
+}
+
+impl Delta<'_> {
+    /// Checks that it has what its type promises.
+    fn check(&self) -> Result<(), ReadError> {
+        let (member, name) = match self.kind.or_empty() {
+            "text_delta" => (&self.text, "text"),
+            "thinking_delta" => (&self.thinking, "thinking"),
+            "signature_delta" => (&self.signature, "signature"),
+            "input_json_delta" => (&self.partial_json, "partial_json"),
+            _ => return Ok(()),
+        };
+        if member.0.is_some() {
+            Ok(())
+        } else {
+            Err(missing(name))
+        }
+    }
+}
+
+fn missing(member: &str) -> ReadError {
+    ReadError::Malformed(format!("no '{member}'"))
+}
+
+/// The index of a block. Servers that send one block at a time may leave it out.
+fn index(index: Option<u64>) -> Result<usize, ReadError> {
+    bounded(index.unwrap_or_default())
+}
+
+fn is_empty_object(json: &str) -> bool {
+    let members = json
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'));
+    members.is_some_and(|members| members.trim().is_empty())
+}

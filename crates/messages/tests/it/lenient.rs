@@ -1,0 +1,372 @@
+//! The lenient reader: forms that it tolerates, ends that it refuses, and its law.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use sluicegate_messages::lenient::{
+    Answer, Call, Collector, Kind, ReadError, Reader, Stop, Tokens, collect,
+};
+use sluicegate_messages::{Encoder, Head, StopReason, Usage};
+
+use crate::fold;
+
+/// Reads a stream of these events.
+fn read(events: &[Value]) -> Result<Answer, ReadError> {
+    let mut collector = Collector::default();
+    for event in events {
+        collector.event(&event.to_string())?;
+    }
+    collector.finish()
+}
+
+fn start() -> Value {
+    json!({"type": "message_start", "message": {}})
+}
+
+fn open(index: u32, block: Value) -> Value {
+    json!({"type": "content_block_start", "index": index, "content_block": block})
+}
+
+fn delta(index: u32, delta: Value) -> Value {
+    json!({"type": "content_block_delta", "index": index, "delta": delta})
+}
+
+fn close(index: u32) -> Value {
+    json!({"type": "content_block_stop", "index": index})
+}
+
+fn reason(reason: &str) -> Value {
+    json!({"type": "message_delta", "delta": {"stop_reason": reason}})
+}
+
+fn stop() -> Value {
+    json!({"type": "message_stop"})
+}
+
+fn tool() -> Value {
+    json!({"type": "tool_use", "id": "a", "name": "f"})
+}
+
+fn input(json: &str) -> Value {
+    json!({"type": "input_json_delta", "partial_json": json})
+}
+
+/// A stream with these events between its start and its stop reason.
+fn stream(content: &[Value], word: &str) -> Vec<Value> {
+    let end = [reason(word), stop()];
+    [&[start()], content, &end].concat()
+}
+
+fn contradicts(events: &[Value]) -> bool {
+    let read = read(events);
+    matches!(
+        read,
+        Err(ReadError::Contradiction(_) | ReadError::Call(_) | ReadError::Truncated)
+    )
+}
+
+#[test]
+fn a_stream_may_lack_what_has_no_content() {
+    let text = [
+        open(0, json!({"type": "text"})),
+        delta(0, json!({"text": "Hello."})),
+        close(0),
+    ];
+    let answer = read(&stream(&text, "end_turn")).unwrap();
+    assert_eq!(
+        (answer.text.as_str(), answer.stop, answer.tokens),
+        ("Hello.", Stop::EndTurn, None)
+    );
+}
+
+#[test]
+fn blocks_may_overlap_by_their_index() {
+    let content = [
+        open(0, json!({"type": "thinking", "thinking": ""})),
+        delta(0, json!({"type": "thinking_delta", "thinking": "Hm."})),
+        open(1, json!({"type": "text", "text": ""})),
+        delta(1, json!({"type": "text_delta", "text": "Yes."})),
+        delta(0, json!({"type": "signature_delta", "signature": ""})),
+        close(0),
+        close(1),
+    ];
+    let answer = read(&stream(&content, "end_turn")).unwrap();
+    assert_eq!(
+        (answer.thinking.as_str(), answer.text.as_str()),
+        ("Hm.", "Yes.")
+    );
+}
+
+#[test]
+fn the_input_of_a_call_comes_in_pieces_or_at_once_or_not_at_all() {
+    let with_input = |input: Value| {
+        let mut block = tool();
+        block["input"] = input;
+        block
+    };
+    for (content, arguments) in [
+        (vec![open(0, tool()), close(0)], ""),
+        (vec![open(0, with_input(json!(null))), close(0)], ""),
+        (vec![open(0, with_input(json!({}))), close(0)], ""),
+        (
+            vec![open(0, with_input(json!({"x": 1}))), close(0)],
+            "{\"x\":1}",
+        ),
+        (
+            vec![
+                open(0, with_input(json!({}))),
+                delta(0, input("{\"x\"")),
+                delta(0, input(":1}")),
+                close(0),
+            ],
+            "{\"x\":1}",
+        ),
+    ] {
+        let answer = read(&stream(&content, "tool_use")).unwrap();
+        let call = Call {
+            id: "a".into(),
+            name: "f".into(),
+            arguments: arguments.into(),
+        };
+        assert_eq!(
+            (answer.calls, answer.stop),
+            (vec![call], Stop::ToolUse),
+            "{content:?}"
+        );
+    }
+}
+
+#[test]
+fn usage_is_merged_from_wherever_it_is_told() {
+    let start = json!({"type": "message_start", "message": {"usage": {"input_tokens": 0, "output_tokens": 0}}});
+    let middle = json!({"type": "message_delta", "usage": {"input_tokens": 7, "cache_read_input_tokens": 2}});
+    let end = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}});
+    let tokens = Tokens {
+        input: 9,
+        cache_read: 2,
+        output: 9,
+        ..Tokens::default()
+    };
+    assert_eq!(
+        read(&[start, middle, end, stop()]).unwrap().tokens,
+        Some(tokens)
+    );
+    let beside = json!({"type": "message_start", "message": {}, "usage": {"input_tokens": 1}});
+    let tokens = read(&[beside, reason("end_turn"), stop()]).unwrap().tokens;
+    assert_eq!(tokens.map(|tokens| tokens.input), Some(1));
+}
+
+#[test]
+fn repetitions_are_told_from_other_events() {
+    let mut reader = Reader::new();
+    let mut kind = |event: &str| reader.event(event, &mut Vec::new()).unwrap();
+    let start = start().to_string();
+    assert_eq!(
+        (kind(&start), kind(&start)),
+        (Kind::Start, Kind::Repetition)
+    );
+    assert_eq!(kind(r#"{"type":"ping"}"#), Kind::Other);
+    assert_eq!(kind(r#"{"type":"of_tomorrow"}"#), Kind::Other);
+    assert_eq!(kind("[DONE]"), Kind::Repetition);
+    assert_eq!(kind(&reason("end_turn").to_string()), Kind::Other);
+    assert_eq!(kind(&stop().to_string()), Kind::End);
+}
+
+#[test]
+fn words_for_the_end_mean_what_they_mean() {
+    for (word, expected) in [
+        ("end_turn", Stop::EndTurn),
+        ("stop_sequence", Stop::StopSequence(None)),
+        ("pause_turn", Stop::PauseTurn),
+        ("max_tokens", Stop::MaxTokens),
+        ("model_context_window_exceeded", Stop::ContextFull),
+        ("refusal", Stop::Refusal),
+    ] {
+        assert_eq!(read(&stream(&[], word)).unwrap().stop, expected);
+    }
+    assert_eq!(
+        read(&stream(&[], "cancelled")),
+        Err(ReadError::Stop("cancelled".into()))
+    );
+    let matched = json!({"type": "message_delta", "delta": {"stop_reason": "stop_sequence", "stop_sequence": "x"}});
+    let answer = read(&[start(), matched, stop()]).unwrap();
+    assert_eq!(answer.stop, Stop::StopSequence(Some("x".into())));
+}
+
+#[test]
+fn an_order_that_lost_something_is_a_failure() {
+    let text = || open(0, json!({"type": "text", "text": "a"}));
+    // No start, no block, a block that is opened twice or never closed.
+    assert!(contradicts(&[text()]));
+    assert!(contradicts(&[reason("end_turn")]));
+    assert!(contradicts(&[stop()]));
+    assert!(contradicts(&stream(
+        &[delta(0, json!({"text": "a"}))],
+        "end_turn"
+    )));
+    assert!(contradicts(&stream(&[close(0)], "end_turn")));
+    assert!(contradicts(&stream(
+        &[text(), text(), close(0)],
+        "end_turn"
+    )));
+    assert!(contradicts(&stream(&[text()], "end_turn")));
+    // Two streams in one, content after the reason, two reasons, and no reason.
+    assert!(contradicts(&stream(
+        &[open(0, tool()), start(), close(0)],
+        "tool_use"
+    )));
+    assert!(contradicts(&[
+        start(),
+        reason("end_turn"),
+        text(),
+        close(0),
+        stop()
+    ]));
+    assert!(contradicts(&[
+        start(),
+        reason("end_turn"),
+        reason("max_tokens"),
+        stop()
+    ]));
+    assert!(contradicts(&[start(), stop()]));
+    assert!(contradicts(&[start(), reason("end_turn")]));
+}
+
+#[test]
+fn a_call_that_is_cut_is_none_unless_the_server_says_so() {
+    let cut = [open(0, tool()), delta(0, input("{\"x\":\"Par")), close(0)];
+    assert!(contradicts(&stream(&cut, "tool_use")));
+    assert!(contradicts(&stream(&cut, "end_turn")));
+    let answer = read(&stream(&cut, "max_tokens")).unwrap();
+    assert_eq!(answer.calls[0].arguments, "{\"x\":\"Par");
+    // A block that is not closed is cut as well.
+    assert_eq!(
+        read(&stream(&cut[..2], "max_tokens")).unwrap().stop,
+        Stop::MaxTokens
+    );
+    assert!(contradicts(&stream(&[], "tool_use")));
+    let mut no_object = tool();
+    no_object["input"] = json!("/srv");
+    assert!(contradicts(&stream(
+        &[open(0, no_object), close(0)],
+        "tool_use"
+    )));
+}
+
+#[test]
+fn errors_are_told_in_many_forms() {
+    for error in [
+        json!({"type": "error", "error": {"message": "m"}}),
+        json!({"error": "m"}),
+        json!({"type": "error", "message": "m"}),
+    ] {
+        assert_eq!(
+            read(&[start(), error.clone()]),
+            Err(ReadError::Reported(error.to_string()))
+        );
+        assert_eq!(
+            collect(&error.to_string()),
+            Err(ReadError::Reported(error.to_string()))
+        );
+    }
+    let failed = json!({"success": false, "code": 500, "msg": "m"}).to_string();
+    assert_eq!(collect(&failed), Err(ReadError::Reported(failed.clone())));
+}
+
+#[test]
+fn what_lacks_its_content_is_malformed() {
+    for event in [
+        json!([]),
+        json!({}),
+        json!({"type": 5}),
+        json!({"type": "content_block_start", "index": 0}),
+        json!({"type": "content_block_delta", "index": 0}),
+        json!({"type": "content_block_delta", "index": 0, "delta": 5}),
+        delta(0, json!({"type": "text_delta"})),
+        delta(0, json!({"type": "text_delta", "text": 5})),
+        json!({"type": "message_delta"}),
+    ] {
+        let read = read(&[start(), event.clone()]);
+        assert!(
+            matches!(read, Err(ReadError::Malformed(_))),
+            "{event}: {read:?}"
+        );
+    }
+    let read = read(&[start(), open(4096, json!({"type": "text"}))]);
+    assert_eq!(read, Err(ReadError::Index(4096)));
+    let unfinished = json!({"type": "message", "content": []}).to_string();
+    assert_eq!(collect(&unfinished), Err(ReadError::Truncated));
+    for body in ["null", "{}", r#"{"type":"completion","content":[]}"#] {
+        assert!(
+            matches!(collect(body), Err(ReadError::Malformed(_))),
+            "{body}"
+        );
+    }
+}
+
+/// One step of a model's output.
+#[derive(Clone, Debug)]
+enum Step {
+    Text(String),
+    Thinking(String),
+    /// A call with the pieces of its input.
+    Call(String, [String; 2]),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let words = "[a-z\u{e9}\u{2028}\"\\\\\r\n{}: ]{0,8}";
+    let input = (words, any::<prop::sample::Index>()).prop_map(|(word, at)| {
+        let text = json!({ "word": word }).to_string();
+        let at = text.floor_char_boundary(at.index(text.len()));
+        [text[..at].to_owned(), text[at..].to_owned()]
+    });
+    prop_oneof![
+        words.prop_map(Step::Text),
+        words.prop_map(Step::Thinking),
+        ("[a-z_]{1,8}", input).prop_map(|(name, pieces)| Step::Call(name, pieces)),
+    ]
+}
+
+proptest! {
+    /// What the strict types accept, the lenient reader reads to the same.
+    #[test]
+    fn the_strict_and_the_lenient_reading_agree(steps in vec(step(), 0..12), is_cut in any::<bool>()) {
+        let head = Head { id: "msg_1".into(), model: "m".into() };
+        let (mut encoder, mut events) = (Encoder::new(head, Some(3)), Vec::new());
+        for (number, step) in steps.iter().enumerate() {
+            match step {
+                Step::Text(text) => encoder.text(text, &mut events),
+                Step::Thinking(text) => encoder.reasoning(text, &mut events),
+                Step::Call(name, pieces) => {
+                    encoder.call(&format!("toolu_{number}"), name, &mut events);
+                    pieces.iter().for_each(|piece| encoder.arguments(piece, &mut events));
+                }
+            }
+        }
+        let called = steps.iter().any(|step| matches!(step, Step::Call(..)));
+        let natural = if called { StopReason::ToolUse } else { StopReason::EndTurn };
+        let reason = if is_cut { StopReason::MaxTokens } else { natural };
+        encoder.finish(reason, None, Some(Usage::new(3, 4)), &mut events);
+        let strict = fold(&events).unwrap();
+        let mut collector = Collector::default();
+        for event in &events {
+            collector.event(&event.data()).unwrap();
+        }
+        let streamed = collector.finish().unwrap();
+        let strict = serde_json::to_value(&strict).unwrap();
+        let plain = collect(&strict.to_string()).unwrap();
+        prop_assert_eq!((&streamed.text, &streamed.thinking, &streamed.stop, streamed.tokens),
+            (&plain.text, &plain.thinking, &plain.stop, plain.tokens));
+        let join = |kind: &str| strict["content"].as_array().unwrap().iter()
+            .filter_map(|block| block[kind].as_str()).collect::<String>();
+        prop_assert_eq!((streamed.text, streamed.thinking), (join("text"), join("thinking")));
+        let calls: Vec<_> = strict["content"].as_array().unwrap().iter().filter(|block| block["type"] == "tool_use").collect();
+        prop_assert_eq!(calls.len(), streamed.calls.len());
+        for (strict, lenient) in calls.iter().zip(&streamed.calls) {
+            prop_assert_eq!(&strict["id"], &lenient.id);
+            prop_assert_eq!(&strict["name"], &lenient.name);
+            let input: Value = serde_json::from_str(&lenient.arguments).unwrap();
+            prop_assert_eq!(&strict["input"], &input);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! An event of a stream or a plain reply, as views into its JSON.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use wire::lenient::{Arguments, Count, List, Members, Text, Tokens};
+
+/// An event.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Event<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow)]
+    object: Text<'a>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    pub(super) sequence_number: Count,
+    #[serde(borrow)]
+    pub(super) response: Option<Response<'a>>,
+    pub(super) output_index: Count,
+    #[serde(borrow)]
+    pub(super) item_id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) item: Option<Item<'a>>,
+    content_index: Count,
+    summary_index: Count,
+    #[serde(borrow)]
+    pub(super) delta: Text<'a>,
+    #[serde(borrow)]
+    text: Text<'a>,
+    #[serde(borrow)]
+    refusal: Text<'a>,
+    #[serde(borrow)]
+    pub(super) arguments: Arguments<'a>,
+}
+
+impl<'a> Event<'a> {
+    /// Returns true if it reports an error, whatever else it has.
+    pub(super) fn is_error(&self) -> bool {
+        has_error(self.error)
+            || matches!(self.kind.get(), Some("error" | "response.failed"))
+            || self.object.get() == Some("error")
+    }
+
+    /// The index of the part that it is about.
+    pub(super) fn part(&self) -> u64 {
+        self.content_index
+            .0
+            .or(self.summary_index.0)
+            .unwrap_or_default()
+    }
+
+    /// The complete text of a part.
+    pub(super) fn complete(self) -> Option<std::borrow::Cow<'a, str>> {
+        self.text.0.or(self.refusal.0)
+    }
+}
+
+/// A response object.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Response<'a> {
+    #[serde(borrow)]
+    pub(super) status: Text<'a>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) output: Option<Vec<Item<'a>>>,
+    #[serde(borrow)]
+    pub(super) incomplete_details: Members<IncompleteDetails<'a>>,
+    pub(super) usage: Members<Usage>,
+}
+
+impl Response<'_> {
+    /// Returns true if it reports a failure.
+    pub(super) fn is_failure(&self) -> bool {
+        has_error(self.error) || self.status.get() == Some("failed")
+    }
+}
+
+fn has_error(error: Option<&RawValue>) -> bool {
+    error.is_some_and(|error| !matches!(error.get(), "null" | "false"))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct IncompleteDetails<'a> {
+    #[serde(borrow)]
+    pub(super) reason: Text<'a>,
+}
+
+/// An item of the output.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Item<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(super) id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) call_id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) name: Text<'a>,
+    #[serde(borrow)]
+    pub(super) status: Text<'a>,
+    #[serde(borrow)]
+    pub(super) arguments: Arguments<'a>,
+    #[serde(borrow)]
+    pub(super) content: List<Content<'a>>,
+    #[serde(borrow)]
+    pub(super) summary: List<Content<'a>>,
+}
+
+/// A part of an item.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Content<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(super) text: Text<'a>,
+    #[serde(borrow)]
+    pub(super) refusal: Text<'a>,
+}
+
+/// Token counts.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Usage {
+    input_tokens: Count,
+    input_tokens_details: Members<InputDetails>,
+    output_tokens: Count,
+    output_tokens_details: Members<OutputDetails>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+struct InputDetails {
+    cached_tokens: Count,
+    cache_write_tokens: Count,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+struct OutputDetails {
+    reasoning_tokens: Count,
+}
+
+impl Usage {
+    /// The counts, unless none is known.
+    pub(super) fn tokens(&self) -> Option<Tokens> {
+        self.input_tokens.0.or(self.output_tokens.0)?;
+        let input = self.input_tokens_details.0.unwrap_or_default();
+        let output = self.output_tokens_details.0.unwrap_or_default();
+        Some(Tokens {
+            input: self.input_tokens.0.unwrap_or_default(),
+            cache_read: input.cached_tokens.0.unwrap_or_default(),
+            cache_write: input.cache_write_tokens.0.unwrap_or_default(),
+            output: self.output_tokens.0.unwrap_or_default(),
+            reasoning: output.reasoning_tokens.0.unwrap_or_default(),
+        })
+    }
+}

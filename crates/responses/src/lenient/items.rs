@@ -1,0 +1,409 @@
+//! The items of a response, as far as they are known.
+
+use std::borrow::Cow;
+
+use wire::lenient::{Call, ReadError, bounded, rest};
+
+use super::event::{Content, Item};
+use super::reader::Update;
+
+/// The kind of content of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PartKind {
+    Text,
+    Refusal,
+    Summary,
+    Reasoning,
+}
+
+impl PartKind {
+    /// The kind of content that events with this name are about, such as `output_text`.
+    pub(super) fn of_event(name: &str) -> Option<Self> {
+        Some(match name {
+            "output_text" => Self::Text,
+            "refusal" => Self::Refusal,
+            "reasoning_summary_text" => Self::Summary,
+            "reasoning_text" | "reasoning" => Self::Reasoning,
+            _ => return None,
+        })
+    }
+
+    /// The type of the items with such content.
+    fn item(self) -> ItemKind {
+        match self {
+            Self::Text | Self::Refusal => ItemKind::Message,
+            Self::Summary | Self::Reasoning => ItemKind::Reasoning,
+        }
+    }
+
+    fn update(self, part: u64, text: Cow<'_, str>) -> Update<'_> {
+        match self {
+            Self::Text => Update::Text(text),
+            Self::Refusal => Update::Refusal(text),
+            Self::Summary => Update::Summary { part, text },
+            Self::Reasoning => Update::Reasoning(text),
+        }
+    }
+}
+
+/// The type of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ItemKind {
+    Message,
+    Reasoning,
+    Call,
+    /// Items of hosted tools, and items that are newer than this reader.
+    Other,
+}
+
+impl ItemKind {
+    fn of(name: &str) -> Self {
+        match name {
+            "message" => Self::Message,
+            "reasoning" => Self::Reasoning,
+            "function_call" => Self::Call,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The items, in the order in which they began.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Items {
+    all: Vec<ItemState>,
+    calls: usize,
+}
+
+#[derive(Clone, Debug)]
+struct ItemState {
+    index: Option<u64>,
+    id: Option<String>,
+    /// `None` until it is known.
+    kind: Option<ItemKind>,
+    parts: Vec<Part>,
+    /// The number of the call, once it has begun.
+    number: Option<usize>,
+    call: Call,
+    /// True if the arguments of the call are complete.
+    is_complete: bool,
+    is_done: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Part {
+    kind: PartKind,
+    index: u64,
+    text: String,
+}
+
+/// The position of an item.
+#[derive(Clone, Copy)]
+pub(super) struct Place(usize);
+
+impl Items {
+    /// Finds the item of an event: by the index, else by the id, else the last. Begins it if it is
+    /// unknown.
+    pub(super) fn find(
+        &mut self,
+        index: Option<u64>,
+        id: Option<&str>,
+    ) -> Result<Place, ReadError> {
+        let position = match (index, id) {
+            (Some(_), _) => self.all.iter().rposition(|item| item.index == index),
+            (None, Some(id)) => self
+                .all
+                .iter()
+                .rposition(|item| item.id.as_deref() == Some(id)),
+            (None, None) => self.all.len().checked_sub(1),
+        };
+        position.map_or_else(|| self.add(index, id), |position| Ok(Place(position)))
+    }
+
+    /// Finds the open item that an event tells, or begins it.
+    ///
+    /// Some servers give an item another id in each event, and some give all items one index. So an
+    /// item that is added is another one if it has another id, and an item that is done is the last
+    /// open one of its kind.
+    pub(super) fn begin(
+        &mut self,
+        index: Option<u64>,
+        item: &Item<'_>,
+        is_done: bool,
+    ) -> Result<Place, ReadError> {
+        let (id, kind) = (item.id.get(), ItemKind::of(item.kind.or_empty()));
+        let may_be = |known: &ItemState| {
+            let has_place = index.is_none() || known.index.is_none() || known.index == index;
+            !known.is_done && has_place && known.kind.is_none_or(|known| known == kind)
+        };
+        let is_it = |known: &ItemState| may_be(known) && id.is_some() && known.id.as_deref() == id;
+        let is_unnamed = |known: &ItemState| is_done || known.id.is_none() || id.is_none();
+        let exactly = self.all.iter().rposition(is_it);
+        let position = exactly.or_else(|| {
+            let is_near = |known: &ItemState| may_be(known) && is_unnamed(known);
+            self.all.iter().rposition(is_near)
+        });
+        position.map_or_else(|| self.add(index, id), |position| Ok(Place(position)))
+    }
+
+    fn add(&mut self, index: Option<u64>, id: Option<&str>) -> Result<Place, ReadError> {
+        index.map(bounded).transpose()?;
+        let place = Place(bounded(self.all.len() as u64)?);
+        let id = id.map(str::to_owned);
+        let (parts, call) = (Vec::new(), Call::default());
+        self.all.push(ItemState {
+            index,
+            id,
+            kind: None,
+            parts,
+            number: None,
+            call,
+            is_complete: false,
+            is_done: false,
+        });
+        Ok(place)
+    }
+
+    /// Appends a delta to a part.
+    pub(super) fn delta<'a>(
+        &mut self,
+        place: Place,
+        (kind, part): (PartKind, u64),
+        text: Cow<'a, str>,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<(), ReadError> {
+        let item = &mut self.all[place.0];
+        item.set_kind(kind.item());
+        if text.is_empty() {
+            return Ok(());
+        }
+        if item.is_done {
+            return Err(ReadError::Contradiction("a delta of an item that is done"));
+        }
+        item.part(kind, part)?.text.push_str(&text);
+        out.push(kind.update(part, text));
+        Ok(())
+    }
+
+    /// Handles the complete text of a part: all of it counts if there were no deltas.
+    pub(super) fn complete<'a>(
+        &mut self,
+        place: Place,
+        (kind, part): (PartKind, u64),
+        text: Cow<'a, str>,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<(), ReadError> {
+        let item = &mut self.all[place.0];
+        item.set_kind(kind.item());
+        let is_done = item.is_done;
+        let known = item.part(kind, part)?;
+        let rest = rest(&known.text, text)?;
+        if is_done && !known.text.is_empty() && !rest.is_empty() {
+            return Err(ReadError::Contradiction(
+                "a final text that differs from the one before",
+            ));
+        }
+        if !rest.is_empty() {
+            known.text.push_str(&rest);
+            out.push(kind.update(part, rest));
+        }
+        Ok(())
+    }
+
+    /// Appends a piece of the arguments of a call.
+    pub(super) fn arguments<'a>(
+        &mut self,
+        place: Place,
+        text: Cow<'a, str>,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<(), ReadError> {
+        let call = self.call(place, (Cow::default(), Cow::default()), out);
+        let item = &mut self.all[place.0];
+        if text.is_empty() {
+            return Ok(());
+        }
+        if item.is_done {
+            return Err(ReadError::Contradiction("a delta of an item that is done"));
+        }
+        item.call.arguments.push_str(&text);
+        out.push(Update::Arguments { call, text });
+        Ok(())
+    }
+
+    /// Handles the complete arguments of a call.
+    pub(super) fn complete_arguments<'a>(
+        &mut self,
+        place: Place,
+        text: Cow<'a, str>,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<(), ReadError> {
+        let call = self.call(place, (Cow::default(), Cow::default()), out);
+        let item = &mut self.all[place.0];
+        let rest = rest(&item.call.arguments, text)?;
+        if !rest.is_empty() {
+            item.call.arguments.push_str(&rest);
+            out.push(Update::Arguments { call, text: rest });
+        }
+        item.is_complete = true;
+        Ok(())
+    }
+
+    /// Begins a call, or completes its id and name. Returns its number.
+    fn call<'a>(
+        &mut self,
+        place: Place,
+        (id, name): (Cow<'a, str>, Cow<'a, str>),
+        out: &mut Vec<Update<'a>>,
+    ) -> usize {
+        let item = &mut self.all[place.0];
+        item.set_kind(ItemKind::Call);
+        let is_new = item.number.is_none();
+        let call = *item.number.get_or_insert_with(|| {
+            self.calls += 1;
+            self.calls - 1
+        });
+        if is_new || item.call.name.is_empty() && !name.is_empty() {
+            (*id).clone_into(&mut item.call.id);
+            (*name).clone_into(&mut item.call.name);
+            out.push(Update::Call { call, id, name });
+        }
+        call
+    }
+
+    /// Handles an item as an event has it.
+    pub(super) fn item<'a>(
+        &mut self,
+        place: Place,
+        item: Item<'a>,
+        is_done: bool,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<(), ReadError> {
+        let kind = ItemKind::of(item.kind.or_empty());
+        self.all[place.0].set_kind(kind);
+        let id = item.call_id.0.or(item.id.0).unwrap_or_default();
+        if kind == ItemKind::Call {
+            self.call(place, (id, item.name.0.unwrap_or_default()), out);
+        }
+        if !is_done {
+            return Ok(());
+        }
+        if kind == ItemKind::Call {
+            self.complete_arguments(place, item.arguments.text(), out)?;
+        }
+        let summary = item.summary.0.into_iter().zip(0..);
+        for (part, index) in summary.chain(item.content.0.into_iter().zip(0..)) {
+            if let Some((kind, text)) = content(part) {
+                self.complete(place, (kind, index), text, out)?;
+            }
+        }
+        self.end(place, out)
+    }
+
+    /// Ends an item.
+    fn end(&mut self, place: Place, out: &mut Vec<Update<'_>>) -> Result<(), ReadError> {
+        let item = &mut self.all[place.0];
+        if let Some(number) = item.number.filter(|_| !item.is_done) {
+            out.push(Update::CallEnd(number));
+        }
+        item.is_done = true;
+        Ok(())
+    }
+
+    /// Handles the final output, in which items may have other ids than before.
+    pub(super) fn output<'a>(
+        &mut self,
+        output: Vec<Item<'a>>,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<(), ReadError> {
+        let mut matched = vec![false; self.all.len()];
+        let is_empty = output.is_empty();
+        for (index, item) in output.into_iter().enumerate() {
+            let kind = ItemKind::of(item.kind.or_empty());
+            let known = self
+                .all
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| matched.get(*at) == Some(&false));
+            let by_id = known
+                .clone()
+                .find(|(_, known)| item.id.0.is_some() && known.id.as_deref() == item.id.get());
+            let by_kind = || known.clone().find(|(_, known)| known.kind == Some(kind));
+            let position = by_id.or_else(by_kind).map(|(at, _)| at);
+            let place = position.map_or_else(
+                || self.add(Some(index as u64), item.id.get()),
+                |at| Ok(Place(at)),
+            )?;
+            if let Some(matched) = matched.get_mut(place.0) {
+                *matched = true;
+            }
+            self.item(place, item, true, out)?;
+        }
+        let is_lost = |(item, matched): (&ItemState, &bool)| {
+            !matched
+                && (item.number.is_some()
+                    || item.kind == Some(ItemKind::Message) && item.has_text())
+        };
+        if !is_empty && self.all.iter().zip(&matched).any(is_lost) {
+            return Err(ReadError::Contradiction(
+                "a final output without an item that came before",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks that the calls can be executed.
+    pub(super) fn check(&self) -> Result<(), ReadError> {
+        let calls = || self.all.iter().filter(|item| item.number.is_some());
+        if calls().any(|item| !item.is_complete) {
+            return Err(ReadError::Contradiction("a call that is never done"));
+        }
+        if calls().any(|item| item.call.id.is_empty()) {
+            return Err(ReadError::Call("it has no call_id"));
+        }
+        calls().try_for_each(|item| item.call.check())
+    }
+
+    pub(super) fn has_calls(&self) -> bool {
+        self.calls > 0
+    }
+}
+
+impl ItemState {
+    fn set_kind(&mut self, kind: ItemKind) {
+        self.kind.get_or_insert(kind);
+    }
+
+    fn has_text(&self) -> bool {
+        self.parts.iter().any(|part| !part.text.is_empty())
+    }
+
+    fn part(&mut self, kind: PartKind, index: u64) -> Result<&mut Part, ReadError> {
+        let known = self
+            .parts
+            .iter()
+            .position(|part| part.kind == kind && part.index == index);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let at = bounded(self.parts.len() as u64)?;
+                self.parts.push(Part {
+                    kind,
+                    index,
+                    text: String::new(),
+                });
+                at
+            }
+        };
+        Ok(&mut self.parts[at])
+    }
+}
+
+fn content(part: Content<'_>) -> Option<(PartKind, Cow<'_, str>)> {
+    let (kind, text) = match part.kind.or_empty() {
+        "output_text" | "text" => (PartKind::Text, part.text),
+        "refusal" => (PartKind::Refusal, part.refusal),
+        "summary_text" => (PartKind::Summary, part.text),
+        "reasoning_text" => (PartKind::Reasoning, part.text),
+        _ => return None,
+    };
+    Some((kind, text.0?))
+}

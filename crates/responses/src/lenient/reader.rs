@@ -1,0 +1,316 @@
+//! The reader of a stream.
+
+use std::borrow::Cow;
+
+use wire::lenient::{ReadError, Tokens};
+
+use super::event::{Event, Response};
+use super::items::{Items, PartKind};
+
+/// Reads a stream, event by event.
+///
+/// ```
+/// use sluicegate_responses::lenient::{Finish, Reader, Update};
+///
+/// let mut reader = Reader::new();
+/// let mut updates = Vec::new();
+/// for data in [
+///     r#"{"type":"response.created","response":{}}"#,
+///     r#"{"type":"response.output_text.delta","delta":"Hello."}"#,
+///     r#"{"type":"response.completed","response":{"status":"completed"}}"#,
+/// ] {
+///     reader.event(data, &mut updates)?;
+/// }
+/// assert_eq!(updates, [Update::Text("Hello.".into())]);
+/// assert_eq!(reader.finish(), Some(Finish::Completed));
+/// # Ok::<(), sluicegate_responses::lenient::ReadError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Reader {
+    items: Items,
+    /// The number of the next event, if events are numbered.
+    next: Option<u64>,
+    tokens: Option<Tokens>,
+    finish: Option<Finish>,
+}
+
+/// How an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Finish {
+    /// The answer is complete.
+    Completed,
+    /// The limit on the output truncated it, or something else that the server does not name.
+    MaxOutputTokens,
+    /// A filter truncated it.
+    ContentFilter,
+}
+
+/// New content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Update<'a> {
+    /// Reasoning text to append.
+    Reasoning(Cow<'a, str>),
+    /// Text to append to a part of the summary of the reasoning.
+    Summary {
+        /// The index of the part in its item.
+        part: u64,
+        /// The text.
+        text: Cow<'a, str>,
+    },
+    /// Output text to append.
+    Text(Cow<'a, str>),
+    /// Refusal text to append.
+    Refusal(Cow<'a, str>),
+    /// A call begins, or its id or name becomes known; an empty one is unknown.
+    Call {
+        /// The number of the call in the order in which calls began, from 0.
+        call: usize,
+        /// The id, by which the result refers to the call.
+        id: Cow<'a, str>,
+        /// The name of the function.
+        name: Cow<'a, str>,
+    },
+    /// A piece of the arguments of a call.
+    Arguments {
+        /// The number of the call.
+        call: usize,
+        /// The piece to append.
+        text: Cow<'a, str>,
+    },
+    /// A call is complete as far as it was sent.
+    CallEnd(usize),
+}
+
+/// The kind of an event, for those who pass it on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// It has the response object, such as `response.created`.
+    Response,
+    /// It ends the answer.
+    End,
+    /// It has content.
+    Content,
+    /// It is newer than this reader.
+    Unknown,
+    /// `[DONE]`, which some servers send and no client expects.
+    Done,
+}
+
+impl Reader {
+    /// Creates a reader that has read nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads the data of an event, and appends its updates.
+    ///
+    /// # Errors
+    /// If it is not an event, reports an error, or contradicts what came before. The reader is
+    /// unusable afterwards.
+    pub fn event<'a>(
+        &mut self,
+        data: &'a str,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<Kind, ReadError> {
+        let data = data.trim_matches([' ', '\t', '\n', '\r']);
+        if data == "[DONE]" {
+            return Ok(Kind::Done);
+        }
+        let event: Event<'_> = parse(data)?;
+        if event.is_error() {
+            return Err(ReadError::Reported(data.to_owned()));
+        }
+        self.number(event.sequence_number.0)?;
+        let kind = event.kind.0.clone().ok_or_else(|| missing("type"))?;
+        let Some(kind) = kind.strip_prefix("response.") else {
+            return Ok(Kind::Unknown);
+        };
+        match kind {
+            "created" | "in_progress" | "queued" => Ok(Kind::Response),
+            "completed" | "incomplete" => {
+                let response = event.response.ok_or_else(|| missing("response"))?;
+                if response.is_failure() {
+                    return Err(ReadError::Reported(data.to_owned()));
+                }
+                let is_incomplete = kind == "incomplete";
+                if !is_incomplete && response.status.get() == Some("incomplete") {
+                    return Err(ReadError::Contradiction(
+                        "response.completed with the status 'incomplete'",
+                    ));
+                }
+                self.end(response, is_incomplete, out)?;
+                Ok(Kind::End)
+            }
+            _ => self.content(kind, event, out),
+        }
+    }
+
+    /// Reads a plain reply, which has to be finished.
+    ///
+    /// # Errors
+    /// As for [`Reader::event`], and if it is not finished.
+    pub fn reply<'a>(&mut self, body: &'a str, out: &mut Vec<Update<'a>>) -> Result<(), ReadError> {
+        let response: Response<'a> = parse(body)?;
+        if parse::<Event<'_>>(body)?.is_error() || response.is_failure() {
+            return Err(ReadError::Reported(body.to_owned()));
+        }
+        if response.output.is_none() {
+            return Err(missing("output"));
+        }
+        match response.status.get() {
+            Some("completed" | "incomplete") => self.end(response, false, out),
+            _ => Err(ReadError::Truncated),
+        }
+    }
+
+    /// Returns how the answer ended, once it has.
+    #[must_use]
+    pub fn finish(&self) -> Option<Finish> {
+        self.finish
+    }
+
+    /// Returns true if any call has begun.
+    #[must_use]
+    pub fn has_calls(&self) -> bool {
+        self.items.has_calls()
+    }
+
+    /// Returns the token counts, which the last event has.
+    #[must_use]
+    pub fn tokens(&self) -> Option<Tokens> {
+        self.tokens
+    }
+
+    /// Returns the number of the event after the last one.
+    #[must_use]
+    pub fn next_number(&self) -> u64 {
+        self.next.unwrap_or_default()
+    }
+
+    /// Checks the number of an event. Some servers do not number them.
+    fn number(&mut self, number: Option<u64>) -> Result<(), ReadError> {
+        let Some(number) = number else { return Ok(()) };
+        if self.next.is_some_and(|next| next != number) {
+            return Err(ReadError::Contradiction(
+                "an event is missing or repeated, by its sequence_number",
+            ));
+        }
+        self.next = Some(number.saturating_add(1));
+        Ok(())
+    }
+
+    fn content<'a>(
+        &mut self,
+        kind: &str,
+        event: Event<'a>,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<Kind, ReadError> {
+        let index = event.output_index.0;
+        match kind {
+            "output_item.added" | "output_item.done" => {
+                let item = event.item.ok_or_else(|| missing("item"))?;
+                let is_done = kind == "output_item.done";
+                let place = self.items.begin(index, &item, is_done)?;
+                self.items.item(place, item, is_done, out)?;
+            }
+            "function_call_arguments.delta" => {
+                let place = self.items.find(index, event.item_id.get())?;
+                self.items
+                    .arguments(place, event.delta.0.ok_or_else(|| missing("delta"))?, out)?;
+            }
+            "function_call_arguments.done" => {
+                let place = self.items.find(index, event.item_id.get())?;
+                self.items
+                    .complete_arguments(place, event.arguments.text(), out)?;
+            }
+            _ => return self.part(kind, event, out),
+        }
+        Ok(Kind::Content)
+    }
+
+    fn part<'a>(
+        &mut self,
+        kind: &str,
+        event: Event<'a>,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<Kind, ReadError> {
+        let Some((name, step)) = kind.rsplit_once('.') else {
+            return Ok(Kind::Unknown);
+        };
+        let Some(part) = PartKind::of_event(name).map(|kind| (kind, event.part())) else {
+            return Ok(Kind::Unknown);
+        };
+        let place = self.items.find(event.output_index.0, event.item_id.get())?;
+        match step {
+            "delta" => self.items.delta(
+                place,
+                part,
+                event.delta.0.ok_or_else(|| missing("delta"))?,
+                out,
+            )?,
+            "done" => {
+                let text = event.complete().ok_or_else(|| missing("text"))?;
+                self.items.complete(place, part, text, out)?;
+            }
+            _ => return Ok(Kind::Unknown),
+        }
+        Ok(Kind::Content)
+    }
+
+    /// Handles the final response. `is_incomplete` is what its event says.
+    fn end<'a>(
+        &mut self,
+        response: Response<'a>,
+        is_incomplete: bool,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<(), ReadError> {
+        let status = response.status.get().unwrap_or("completed");
+        if status == "cancelled" || !is_incomplete && !matches!(status, "completed" | "incomplete")
+        {
+            return Err(ReadError::Contradiction(
+                "a final response whose status is not final",
+            ));
+        }
+        let reason = response
+            .incomplete_details
+            .0
+            .and_then(|details| details.reason.0);
+        let finish = match reason.as_deref() {
+            Some("content_filter") => Finish::ContentFilter,
+            Some(_) => Finish::MaxOutputTokens,
+            None if is_incomplete || status == "incomplete" => Finish::MaxOutputTokens,
+            None => Finish::Completed,
+        };
+        let output = response.output.unwrap_or_default();
+        let is_partial = output
+            .iter()
+            .any(|item| item.status.get() == Some("incomplete"));
+        self.items.output(output, out)?;
+        if finish == Finish::Completed {
+            if is_partial {
+                return Err(ReadError::Contradiction(
+                    "an incomplete item in a completed response",
+                ));
+            }
+            self.items.check()?;
+        }
+        self.tokens = response.usage.0.and_then(|usage| usage.tokens());
+        self.finish = Some(finish);
+        Ok(())
+    }
+}
+
+fn parse<'a, T: serde::Deserialize<'a>>(data: &'a str) -> Result<T, ReadError> {
+    if !data.trim_start().starts_with('{') {
+        return Err(ReadError::Malformed("not a JSON object".to_owned()));
+    }
+    serde_json::from_str(data).map_err(|error| ReadError::json(&error))
+}
+
+fn missing(member: &str) -> ReadError {
+    ReadError::Malformed(format!("no '{member}'"))
+}

@@ -1,0 +1,315 @@
+//! The lenient reader: forms that it tolerates, and ends that it refuses. Its law is in `laws`.
+
+use serde_json::{Value, json};
+use sluicegate_responses::lenient::{
+    Answer, Call, Collector, Finish, Kind, ReadError, Reader, collect,
+};
+
+/// Reads a stream of these events.
+fn read(events: &[Value]) -> Result<Answer, ReadError> {
+    let mut collector = Collector::default();
+    for event in events {
+        collector.event(&event.to_string())?;
+    }
+    collector.finish()
+}
+
+fn delta(text: &str) -> Value {
+    json!({"type": "response.output_text.delta", "delta": text})
+}
+
+fn done(text: &str) -> Value {
+    json!({"type": "response.output_text.done", "text": text})
+}
+
+fn message(text: &str) -> Value {
+    json!({"type": "message", "id": "m", "content": [{"type": "output_text", "text": text}]})
+}
+
+fn called(arguments: &str) -> Value {
+    json!({"type": "function_call", "id": "i", "call_id": "c", "name": "f", "arguments": arguments})
+}
+
+fn added(item: Value) -> Value {
+    json!({"type": "response.output_item.added", "item": item})
+}
+
+fn item_done(item: Value) -> Value {
+    json!({"type": "response.output_item.done", "item": item})
+}
+
+fn arguments(text: &str) -> Value {
+    json!({"type": "response.function_call_arguments.delta", "item_id": "i", "delta": text})
+}
+
+fn completed(output: Value) -> Value {
+    json!({"type": "response.completed", "response": {"status": "completed", "output": output}})
+}
+
+fn end() -> Value {
+    completed(json!([]))
+}
+
+fn contradicts(events: &[Value]) -> bool {
+    matches!(
+        read(events),
+        Err(ReadError::Contradiction(_) | ReadError::Call(_))
+    )
+}
+
+#[test]
+fn a_text_may_be_told_in_pieces_or_once_or_at_the_end() {
+    for stream in [
+        vec![delta("Hel"), delta("lo."), end()],
+        vec![delta("Hel"), done("Hello."), end()],
+        vec![done("Hello."), end()],
+        vec![item_done(message("Hello.")), end()],
+        vec![completed(json!([message("Hello.")]))],
+        vec![
+            delta("Hello."),
+            done("Hello."),
+            item_done(message("Hello.")),
+            completed(json!([message("Hello.")])),
+        ],
+        // The item has another id at the end.
+        vec![
+            added(message("")),
+            delta("Hello."),
+            completed(
+                json!([{"type": "message", "id": "n", "content": [{"type": "output_text", "text": "Hello."}]}]),
+            ),
+        ],
+    ] {
+        let answer = read(&stream).unwrap_or_else(|error| panic!("{error}: {stream:?}"));
+        assert_eq!(
+            (answer.text.as_str(), answer.finish),
+            ("Hello.", Finish::Completed),
+            "{stream:?}"
+        );
+    }
+}
+
+#[test]
+fn a_call_may_be_told_in_pieces_or_once_or_at_the_end() {
+    let call = Call {
+        id: "c".into(),
+        name: "f".into(),
+        arguments: "{\"x\":1}".into(),
+    };
+    let whole = called("{\"x\":1}");
+    let all = json!({"type": "response.function_call_arguments.done", "item_id": "i", "arguments": "{\"x\":1}"});
+    for stream in [
+        vec![
+            added(called("")),
+            arguments("{\"x\""),
+            arguments(":1}"),
+            item_done(whole.clone()),
+            end(),
+        ],
+        vec![added(called("")), all, end()],
+        vec![item_done(whole.clone()), end()],
+        vec![completed(json!([whole]))],
+    ] {
+        assert_eq!(
+            read(&stream).unwrap().calls,
+            std::slice::from_ref(&call),
+            "{stream:?}"
+        );
+    }
+    let without = read(&[item_done(called("")), end()]).unwrap();
+    assert_eq!(without.calls[0].arguments, "");
+}
+
+#[test]
+fn thoughts_have_many_events() {
+    for event in [
+        json!({"type": "response.reasoning_text.delta", "delta": "Hm."}),
+        json!({"type": "response.reasoning.delta", "delta": "Hm."}),
+        json!({"type": "response.reasoning_summary_text.delta", "summary_index": 0, "delta": "Hm."}),
+        item_done(
+            json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]}),
+        ),
+        item_done(
+            json!({"type": "reasoning", "content": [{"type": "reasoning_text", "text": "Hm."}]}),
+        ),
+    ] {
+        assert_eq!(
+            read(&[event.clone(), end()]).unwrap().reasoning,
+            "Hm.",
+            "{event}"
+        );
+    }
+}
+
+#[test]
+fn events_are_told_apart_for_those_who_pass_them_on() {
+    let mut reader = Reader::new();
+    let mut kind = |event: &str| reader.event(event, &mut Vec::new()).unwrap();
+    let created = r#"{"type":"response.created","sequence_number":4,"response":{"id":"r"}}"#;
+    assert_eq!(kind(created), Kind::Response);
+    assert_eq!(kind(r#"{"type":"keepalive"}"#), Kind::Unknown);
+    assert_eq!(kind(r#"{"type":"response.of_tomorrow"}"#), Kind::Unknown);
+    assert_eq!(kind("[DONE]"), Kind::Done);
+    assert_eq!(kind(&delta("a").to_string()), Kind::Content);
+    assert_eq!(kind(&end().to_string()), Kind::End);
+    assert_eq!(reader.next_number(), 5);
+}
+
+#[test]
+fn events_without_numbers_are_read_and_lost_ones_are_noticed() {
+    let numbered = |number: u64| json!({"type": "response.output_text.delta", "delta": "a", "sequence_number": number});
+    assert_eq!(
+        read(&[numbered(7), delta("b"), numbered(8), end()])
+            .unwrap()
+            .text,
+        "aba"
+    );
+    assert!(contradicts(&[numbered(7), numbered(9)]));
+    assert!(contradicts(&[numbered(7), numbered(7)]));
+}
+
+#[test]
+fn complete_forms_that_differ_from_their_deltas_are_failures() {
+    assert!(contradicts(&[delta("Hello"), done("Help"), end()]));
+    assert!(contradicts(&[
+        delta("Hello"),
+        item_done(message("Help")),
+        end()
+    ]));
+    assert!(contradicts(&[
+        delta("Hello"),
+        completed(json!([message("Help")]))
+    ]));
+    assert!(contradicts(&[
+        item_done(message("Hello")),
+        completed(json!([message("Hello!")]))
+    ]));
+    assert!(contradicts(&[
+        added(called("")),
+        arguments("{\"x\":1}"),
+        item_done(called("{\"x\":2}"))
+    ]));
+    // What came before is not in the final output.
+    assert!(contradicts(&[
+        item_done(called("{}")),
+        completed(json!([message("a")]))
+    ]));
+    assert!(contradicts(&[
+        delta("Hello"),
+        completed(json!([called("{}")]))
+    ]));
+    // A delta of an item that is done.
+    let first = json!({"type": "message", "id": "m", "content": []});
+    let late = json!({"type": "response.output_text.delta", "item_id": "m", "delta": "a"});
+    assert!(contradicts(&[item_done(first), late]));
+}
+
+#[test]
+fn calls_that_cannot_be_executed_are_failures() {
+    assert!(contradicts(&[
+        added(called("")),
+        arguments("{\"path\":\"/srv/da"),
+        end()
+    ]));
+    assert!(contradicts(&[
+        item_done(called("{\"path\":\"/srv/da")),
+        end()
+    ]));
+    assert!(contradicts(&[
+        item_done(json!({"type": "function_call", "call_id": "c"})),
+        end()
+    ]));
+    assert!(contradicts(&[
+        item_done(json!({"type": "function_call", "name": "f"})),
+        end()
+    ]));
+    // The server says itself that the call is cut.
+    let cut = json!({"type": "response.incomplete", "response": {}});
+    let answer = read(&[added(called("")), arguments("{\"path"), cut]).unwrap();
+    assert_eq!(
+        (answer.calls[0].arguments.as_str(), answer.finish),
+        ("{\"path", Finish::MaxOutputTokens)
+    );
+}
+
+#[test]
+fn the_status_has_to_mean_the_end() {
+    let ended = |kind: &str, response: Value| read(&[json!({"type": kind, "response": response})]);
+    let finish = |kind, response| ended(kind, response).unwrap().finish;
+    assert_eq!(finish("response.completed", json!({})), Finish::Completed);
+    let reason =
+        |reason: &str| json!({"status": "incomplete", "incomplete_details": {"reason": reason}});
+    assert_eq!(
+        finish("response.incomplete", reason("content_filter")),
+        Finish::ContentFilter
+    );
+    assert_eq!(
+        finish("response.incomplete", reason("max_output_tokens")),
+        Finish::MaxOutputTokens
+    );
+    for response in [
+        json!({"status": "incomplete"}),
+        json!({"status": "in_progress"}),
+        json!({"status": "cancelled"}),
+        json!({"output": [{"type": "message", "status": "incomplete", "content": []}]}),
+    ] {
+        let read = ended("response.completed", response.clone());
+        assert!(
+            matches!(read, Err(ReadError::Contradiction(_))),
+            "{response}"
+        );
+    }
+    for response in [json!({"status": "failed"}), json!({"error": {"code": "x"}})] {
+        let read = ended("response.completed", response.clone());
+        assert!(matches!(read, Err(ReadError::Reported(_))), "{response}");
+    }
+    assert_eq!(read(&[delta("a")]), Err(ReadError::Truncated));
+}
+
+#[test]
+fn a_plain_reply_has_to_be_finished() {
+    let reply = |status: &str| {
+        collect(&json!({"status": status, "output": [message("Hello.")]}).to_string())
+    };
+    assert_eq!(reply("completed").unwrap().text, "Hello.");
+    assert_eq!(reply("incomplete").unwrap().finish, Finish::MaxOutputTokens);
+    assert!(matches!(reply("failed"), Err(ReadError::Reported(_))));
+    for status in ["in_progress", "queued", "cancelled", ""] {
+        assert_eq!(reply(status), Err(ReadError::Truncated), "{status}");
+    }
+    for body in ["null", "[]", "{}", r#"{"status":"completed"}"#] {
+        assert!(
+            matches!(collect(body), Err(ReadError::Malformed(_))),
+            "{body}"
+        );
+    }
+    for body in [
+        r#"{"error":{"message":"m"}}"#,
+        r#"{"object":"error","message":"m"}"#,
+    ] {
+        assert_eq!(collect(body), Err(ReadError::Reported(body.into())));
+    }
+}
+
+#[test]
+fn what_lacks_its_content_is_malformed() {
+    for event in [
+        json!([]),
+        json!({}),
+        json!({"type": 5}),
+        json!({"type": "response.output_text.delta"}),
+        json!({"type": "response.output_text.delta", "delta": 5}),
+        json!({"type": "response.output_text.done"}),
+        json!({"type": "response.output_item.added"}),
+        json!({"type": "response.output_item.done", "item": 5}),
+        json!({"type": "response.completed"}),
+    ] {
+        let read = read(std::slice::from_ref(&event));
+        assert!(
+            matches!(read, Err(ReadError::Malformed(_))),
+            "{event}: {read:?}"
+        );
+    }
+    let far = json!({"type": "response.output_text.delta", "output_index": 4096, "delta": "a"});
+    assert_eq!(read(&[far]), Err(ReadError::Index(4096)));
+}

@@ -1,0 +1,71 @@
+//! Parts of an answer that every protocol has.
+
+use std::borrow::Cow;
+
+use serde::de::IgnoredAny;
+
+use super::ReadError;
+
+/// Token counts of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tokens {
+    /// Prompt tokens in total, including cached ones.
+    pub input: u64,
+    /// Prompt tokens that were read from a cache.
+    pub cache_read: u64,
+    /// Prompt tokens that were written to a cache.
+    pub cache_write: u64,
+    /// Output tokens in total, including those of reasoning.
+    pub output: u64,
+    /// Output tokens of reasoning.
+    pub reasoning: u64,
+}
+
+/// A call of a function.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Call {
+    /// The id, by which the result refers to the call; empty if the server sent none.
+    pub id: String,
+    /// The name of the function.
+    pub name: String,
+    /// The arguments as JSON text; empty if the server sent none.
+    pub arguments: String,
+}
+
+impl Call {
+    /// Checks that the call can be executed. Some servers send no arguments for a function without
+    /// parameters.
+    ///
+    /// # Errors
+    /// If it has no name, or arguments that are not a complete JSON object.
+    pub fn check(&self) -> Result<(), ReadError> {
+        let arguments = self.arguments.trim();
+        if self.name.is_empty() {
+            return Err(ReadError::Call("it has no name"));
+        }
+        let is_object =
+            arguments.starts_with('{') && serde_json::from_str::<IgnoredAny>(arguments).is_ok();
+        if arguments.is_empty() || is_object {
+            Ok(())
+        } else {
+            Err(ReadError::Call(CUT))
+        }
+    }
+}
+
+/// Compares the complete form of a text with its deltas. Returns what the deltas lacked.
+///
+/// # Errors
+/// If the complete form does not begin with the deltas.
+pub fn rest<'a>(deltas: &str, complete: Cow<'a, str>) -> Result<Cow<'a, str>, ReadError> {
+    let rest = |text: &str| text.strip_prefix(deltas).map(str::len);
+    let length = rest(&complete).ok_or(ReadError::Contradiction(
+        "a complete text that differs from its deltas",
+    ))?;
+    Ok(match complete {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[text.len() - length..]),
+        Cow::Owned(mut text) => Cow::Owned(text.split_off(text.len() - length)),
+    })
+}
+
+const CUT: &str = "its arguments are truncated, or no JSON object";
