@@ -70,6 +70,23 @@ pub(crate) fn delta_text(protocol: Protocol, stream: &[u8]) -> String {
     text
 }
 
+/// The number of events that end a stream of text, in the protocol of any client.
+pub(crate) fn ends(stream: &[u8]) -> usize {
+    const TYPES: [&str; 5] = [
+        "response.completed",
+        "response.incomplete",
+        "response.failed",
+        "message_stop",
+        "error",
+    ];
+    let is_end = |data: &String| {
+        let event: Value = serde_json::from_str(data).unwrap_or_default();
+        let is_failure = event["error"].is_object();
+        data.trim() == "[DONE]" || is_failure || TYPES.iter().any(|kind| event["type"] == *kind)
+    };
+    events(stream).iter().filter(|data| is_end(data)).count()
+}
+
 /// The data of each event of a stream that may be truncated.
 pub(crate) fn events(stream: &[u8]) -> Vec<String> {
     let (mut decoder, mut data) = (sse::Decoder::new(), Vec::new());

@@ -7,9 +7,8 @@ mod parse;
 mod stream;
 
 pub use self::failure::failure;
-pub(crate) use self::failure::reported;
 pub use self::parse::{Reader, reply};
-pub(crate) use self::parse::{check, check_finish};
+pub(crate) use self::parse::{check, engine_error, usage};
 pub use self::stream::StreamReader;
 
 wire::text_enum! {

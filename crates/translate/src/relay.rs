@@ -38,11 +38,17 @@ pub trait RelayProtocol: Send {
     /// dispatch on the name, others on the `type`, so both have to agree.
     const NAMED: bool = true;
 
-    /// Parses the data of the next event.
+    /// Reads the data of the next event, and records its edits. `model` is the name that the client
+    /// knows, as JSON.
     ///
     /// # Errors
-    /// When it violates the grammar or reports a failure.
-    fn event(&mut self, data: &str) -> Result<EventAction, EngineError>;
+    /// When it contradicts what came before, or reports a failure.
+    fn event(
+        &mut self,
+        data: &str,
+        model: &[u8],
+        edits: &mut Splice<'_>,
+    ) -> Result<Action, EngineError>;
 
     /// Handles the end of the body. May append a missing terminal event to `out`.
     ///
@@ -65,31 +71,15 @@ pub trait RelayProtocol: Send {
     fn reply(body: &[u8], model: &str, splice: &mut Splice<'_>) -> Result<End, EngineError>;
 }
 
-/// The handling of an event.
+/// What happens to an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct EventAction {
-    /// True if the event is forwarded.
-    pub forward: bool,
-    /// The path of the model's name, as a chain of members.
-    pub model: Option<&'static [&'static str]>,
-    /// The members to remove: the path of an object, and members of that object.
-    pub remove: Option<(&'static [&'static str], &'static [&'static str])>,
-    /// The end, if this is the event of a successful end.
-    pub end: Option<End>,
-}
-
-impl EventAction {
-    /// Forwards an event unchanged.
-    const FORWARD: Self = Self {
-        forward: true,
-        model: None,
-        remove: None,
-        end: None,
-    };
-    const DROP: Self = Self {
-        forward: false,
-        ..Self::FORWARD
-    };
+pub enum Action {
+    /// It is forwarded, with its edits.
+    Forward,
+    /// It is dropped.
+    Drop,
+    /// It is forwarded, and ends the answer successfully.
+    End(End),
 }
 
 /// The successful end of a stream or a reply.
@@ -148,14 +138,20 @@ impl<S: RelayProtocol> Guard<S> {
             if data.is_empty() {
                 continue;
             }
-            let action = self.protocol.event(&data)?;
-            if action.forward {
-                let name = corrected_name(&event.name(), &data, S::NAMED);
-                write(&event, &data, &action, (&self.model.1, name), out);
+            let mut edits = Splice::new(data.as_bytes());
+            let action = self.protocol.event(&data, &self.model.1, &mut edits)?;
+            if action != Action::Drop {
+                write(
+                    &event,
+                    &data,
+                    &edits,
+                    corrected_name(&event.name(), &data, S::NAMED),
+                    out,
+                );
             }
-            if action.end.is_some() {
+            if let Action::End(end) = action {
                 self.ended = true;
-                return Ok(action.end);
+                return Ok(Some(end));
             }
         }
         Ok(None)
@@ -220,25 +216,17 @@ fn corrected_name(name: &str, data: &str, named: bool) -> Option<String> {
         .filter(|kind| kind != name)
 }
 
-/// Appends an event with its edits: the model's name, removed members, and a new event name if
-/// given.
+/// Appends an event with its edits, and with a new name if one is given.
 fn write(
     event: &sse::Event<'_>,
     data: &str,
-    action: &EventAction,
-    (model, renamed): (&[u8], Option<String>),
+    splice: &Splice<'_>,
+    renamed: Option<String>,
     out: &mut Vec<u8>,
 ) {
     let raw = event.raw();
-    let mut splice = Splice::new(data.as_bytes());
-    if let Some(path) = action.model {
-        splice.replace(path, model);
-    }
-    if let Some((path, names)) = action.remove {
-        splice.remove(path, names);
-    }
     if let Some(name) = renamed {
-        encode(&name, &splice, out);
+        encode(&name, splice, out);
     } else if splice.is_empty() {
         out.extend_from_slice(raw);
     } else if let Some(line) = event
@@ -251,7 +239,7 @@ fn write(
     } else {
         // The data spans several lines, which JSON allows at its white space, or invalid UTF-8 was
         // replaced.
-        encode(&event.name(), &splice, out);
+        encode(&event.name(), splice, out);
     }
 }
 
@@ -273,15 +261,12 @@ fn read_event<E>(data: &str, read: fn(&str) -> Result<E, EventError>) -> Result<
 fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, EngineError> {
     outbound::check(body)?;
     // UTF-8 is validated once here instead of for each string.
-    let text = std::str::from_utf8(body).map_err(malformed_reply)?;
-    serde_json::from_str(text).map_err(|error| malformed_reply(wire::json_fault(&error)))
+    serde_json::from_str(utf8(body)?).map_err(|error| malformed_reply(wire::json_fault(&error)))
 }
 
-/// Replaces the upstream's name of the model with the client's.
-fn rename(splice: &mut Splice<'_>, path: &[&str], from: &str, to: &str) {
-    if from != to {
-        splice.replace(path, &json_string(to));
-    }
+/// The text of a complete reply.
+fn utf8(body: &[u8]) -> Result<&str, EngineError> {
+    std::str::from_utf8(body).map_err(malformed_reply)
 }
 
 fn json_string(text: &str) -> Vec<u8> {
@@ -301,11 +286,6 @@ fn grammar_error(offence: impl Display) -> EngineError {
     let advice =
         "if this upstream always does so, set `repair = true` to parse and re-encode its streams";
     malformed(format_args!("{offence}; {advice}"))
-}
-
-/// The failure for a reply that is not complete.
-fn unfinished() -> EngineError {
-    EngineError::Truncated("the reply is not finished".to_owned())
 }
 
 /// The name of an event without an `event` field.

@@ -20,17 +20,6 @@ pub fn failure(status: u16, body: &[u8], retry_after: Option<u32>) -> EngineErro
     Complaint::read(body).with_status(status, retry_after)
 }
 
-/// Classifies an error that is reported within a response with a success status.
-pub(crate) fn reported(code: &str, message: &str) -> EngineError {
-    let non_empty = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    Complaint {
-        code: non_empty(code),
-        message: non_empty(message),
-        ..Complaint::default()
-    }
-    .in_success()
-}
-
 impl Complaint {
     /// Classifies an error within a response with a success status. The status is derived from a
     /// known code.

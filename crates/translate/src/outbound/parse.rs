@@ -14,11 +14,9 @@ use std::sync::LazyLock;
 use engine::{EngineError, TextEvent};
 use memchr::memmem::Finder;
 
-use self::call_sequencer::CallSequencer;
-pub(crate) use self::chat::check_finish;
 use self::json::ErrorMarkers;
+pub(crate) use self::json::{engine_error, usage};
 use super::Protocol;
-use crate::error::truncated;
 
 /// Parses the stream of an upstream.
 ///
@@ -27,7 +25,6 @@ use crate::error::truncated;
 #[derive(Debug)]
 pub struct Reader {
     parser: StreamParser,
-    sequencer: CallSequencer,
     state: State,
 }
 
@@ -56,7 +53,6 @@ impl Reader {
         };
         Self {
             parser,
-            sequencer: CallSequencer::default(),
             state: State::Reading,
         }
     }
@@ -81,15 +77,12 @@ impl Reader {
     /// # Errors
     /// [`EngineError::Truncated`] when the stream is not complete.
     pub fn end(&mut self, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        self.advance(out, |parser, out| {
-            if let StreamParser::Chat(parser) = parser {
-                parser.end(out);
-            }
-            Ok(())
-        })?;
+        self.advance(out, StreamParser::end)?;
         match self.state {
             State::Finished => Ok(()),
-            _ => Err(truncated()),
+            _ => Err(EngineError::Truncated(
+                "the stream ended without a terminal event".to_owned(),
+            )),
         }
     }
 
@@ -102,32 +95,38 @@ impl Reader {
     fn advance(
         &mut self,
         out: &mut Vec<TextEvent>,
-        parse: impl FnOnce(&mut StreamParser, &mut CallSequencer) -> Result<(), EngineError>,
+        parse: impl FnOnce(&mut StreamParser, &mut Vec<TextEvent>) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         if self.state != State::Reading {
             return Ok(());
         }
-        let result = parse(&mut self.parser, &mut self.sequencer);
-        let events = &mut self.sequencer.events;
+        let before = out.len();
+        let result = parse(&mut self.parser, out);
         if result.is_err() {
             self.state = State::Failed;
-            events.clear();
-        } else if matches!(events.last(), Some(TextEvent::Finished { .. })) {
+            out.truncate(before);
+        } else if matches!(out[before..].last(), Some(TextEvent::Finished { .. })) {
             self.state = State::Finished;
         }
-        out.append(events);
         result
     }
 }
 
 impl StreamParser {
-    fn event(&mut self, data: &[u8], out: &mut CallSequencer) -> Result<(), EngineError> {
+    fn event(&mut self, data: &[u8], out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
         match self {
             Self::Chat(parser) => parser.event(data, out),
             // Some upstreams end streams of every protocol with `[DONE]`.
             _ if data == DONE => Ok(()),
             Self::Responses(parser) => parser.event(data, out),
             Self::Messages(parser) => parser.event(data, out),
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+        match self {
+            Self::Chat(parser) => parser.end(out),
+            Self::Responses(_) | Self::Messages(_) => Ok(()),
         }
     }
 }
@@ -139,13 +138,11 @@ impl StreamParser {
 /// [`EngineError::Upstream`] when it is not a complete reply of the protocol.
 pub fn reply(protocol: Protocol, body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
     ErrorMarkers::read(body)?;
-    let mut out = CallSequencer::default();
     match protocol {
-        Protocol::Responses => responses::reply(body, &mut out)?,
-        Protocol::Chat => chat::reply(body, &mut out)?,
-        Protocol::Messages => messages::reply(body, &mut out)?,
+        Protocol::Responses => responses::reply(body),
+        Protocol::Chat => chat::reply(body),
+        Protocol::Messages => messages::reply(body),
     }
-    Ok(out.events)
 }
 
 /// Checks an event or a complete reply, which is parsed elsewhere, for an error.
@@ -178,7 +175,3 @@ fn trimmed(data: &[u8]) -> &[u8] {
 
 /// The data of the last event of a Chat Completions stream.
 const DONE: &[u8] = b"[DONE]";
-
-/// The largest index of an item, a block, a choice or a call, which also limits their number in one
-/// reply.
-const MAX_INDEX: u64 = 127;

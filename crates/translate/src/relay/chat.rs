@@ -1,58 +1,49 @@
 //! Relays Chat Completions.
 
-use chat::{Choice, Completion, Event, FinishReason, Grammar, Usage};
+use chat::Event;
+use chat::lenient::{Reader, Update};
 use engine::EngineError;
+use serde_json::{Value, json};
 use wire::{ApiError, Splice};
 
-use super::{End, EventAction, RelayProtocol, grammar_error, unfinished};
-use crate::error::truncated;
-use crate::outbound::check_finish;
+use super::{Action, End, RelayProtocol, utf8};
+use crate::outbound::{engine_error, usage};
 
 /// The relayed Chat Completions protocol.
 #[derive(Debug, Default)]
 pub struct Chat {
-    grammar: Grammar,
-    end: End,
+    reader: Reader,
 }
 
 impl RelayProtocol for Chat {
     const NAMED: bool = false;
 
-    fn event(&mut self, data: &str) -> Result<EventAction, EngineError> {
-        let event = super::read_event(data, Event::read)?;
-        self.grammar.push(&event).map_err(grammar_error)?;
-        let chunk = match event {
-            Event::Chunk(chunk) => chunk,
-            Event::Done => {
-                return Ok(EventAction {
-                    end: Some(self.end),
-                    ..EventAction::FORWARD
-                });
-            }
-            _ => return Err(truncated()),
-        };
-        self.end.incomplete |= any_truncated(
-            chunk
-                .choices
-                .iter()
-                .map(|choice| choice.finish_reason.as_ref()),
-        )?;
-        let usage = chunk.usage.flatten();
-        self.end.usage = usage.as_ref().map(neutral_usage).or(self.end.usage);
-        Ok(EventAction {
-            model: Some(&["model"]),
-            remove: usage.map(|_| DETAILS),
-            ..EventAction::FORWARD
-        })
+    fn event(
+        &mut self,
+        data: &str,
+        model: &[u8],
+        edits: &mut Splice<'_>,
+    ) -> Result<Action, EngineError> {
+        let mut updates = Vec::new();
+        self.reader
+            .event(data, &mut updates)
+            .map_err(engine_error)?;
+        if self.reader.is_done() {
+            return Ok(Action::End(end(&self.reader)));
+        }
+        edits.replace(&["model"], model);
+        edits.remove(DETAILS.0, DETAILS.1);
+        if self.reader.has_odd_calls() {
+            mend_calls(&updates, "delta", edits);
+        }
+        Ok(Action::Forward)
     }
 
     /// A finished stream may lack its `[DONE]`, which is appended.
     fn end(&mut self, out: &mut Vec<u8>) -> Result<End, EngineError> {
-        if !self.grammar.may_end() {
-            return Err(truncated());
-        }
+        self.reader.finish().map_err(engine_error)?;
         Event::Done.write(out);
-        Ok(self.end)
+        Ok(end(&self.reader))
     }
 
     fn fail(&mut self, _: &str, error: &ApiError, out: &mut Vec<u8>) {
@@ -60,46 +51,61 @@ impl RelayProtocol for Chat {
     }
 
     fn reply(body: &[u8], model: &str, splice: &mut Splice<'_>) -> Result<End, EngineError> {
-        let completion: Completion = super::read(body)?;
-        let is_finished = |choice: &Choice| choice.finish_reason.is_some();
-        if completion.choices.is_empty() || !completion.choices.iter().all(is_finished) {
-            return Err(unfinished());
+        let (mut reader, mut updates) = (Reader::new(), Vec::new());
+        reader
+            .reply(utf8(body)?, &mut updates)
+            .map_err(engine_error)?;
+        if reader.has_odd_calls() {
+            mend_calls(&updates, "message", splice);
         }
-        super::rename(splice, &["model"], &completion.model, model);
+        splice.replace(&["model"], &super::json_string(model));
         splice.remove(DETAILS.0, DETAILS.1);
-        let incomplete = any_truncated(
-            completion
-                .choices
-                .iter()
-                .map(|choice| choice.finish_reason.as_ref()),
-        )?;
-        Ok(End {
-            incomplete,
-            usage: completion.usage.as_ref().map(neutral_usage),
-        })
+        Ok(end(&reader))
     }
 }
 
-/// Returns true if any choice was truncated.
-///
-/// # Errors
-/// When a finish reason reports a failure.
-fn any_truncated<'a>(
-    reasons: impl Iterator<Item = Option<&'a FinishReason>>,
-) -> Result<bool, EngineError> {
-    let mut truncated = false;
-    for reason in reasons.flatten() {
-        check_finish(reason.as_str())?;
-        truncated |= *reason == FinishReason::Length;
+/// Tells the calls of an event in the form that clients know, in its `delta` or `message`.
+fn mend_calls(updates: &[Update<'_>], message: &str, edits: &mut Splice<'_>) {
+    let mut calls: Vec<(usize, Value)> = Vec::new();
+    for update in updates {
+        let (Update::Call { call: number, .. } | Update::Arguments { call: number, .. }) = update
+        else {
+            continue;
+        };
+        let place = calls
+            .iter()
+            .position(|(known, _)| known == number)
+            .unwrap_or_else(|| {
+                let call = match message {
+                    "delta" => json!({"index": number, "function": {"arguments": ""}}),
+                    _ => json!({"function": {"arguments": ""}}),
+                };
+                calls.push((*number, call));
+                calls.len() - 1
+            });
+        let call = &mut calls[place].1;
+        match update {
+            Update::Call { id, name, .. } => {
+                call["id"] = id.as_ref().into();
+                call["type"] = "function".into();
+                call["function"]["name"] = name.as_ref().into();
+            }
+            Update::Arguments { text, .. } => call["function"]["arguments"] = text.as_ref().into(),
+            _ => {}
+        }
     }
-    Ok(truncated)
+    let calls: Value = calls.into_iter().map(|(_, call)| call).collect();
+    let (calls, path) = (calls.to_string(), ["choices", "0", message]);
+    let path_of_calls = [&path[..], &["tool_calls"]].concat();
+    if !edits.replace(&path_of_calls, calls.as_bytes()) {
+        edits.replace_member(&path, "function_call", ("tool_calls", calls.as_bytes()));
+    }
 }
 
-fn neutral_usage(usage: &Usage) -> engine::Usage {
-    engine::Usage {
-        input: usage.prompt_tokens,
-        output: usage.completion_tokens,
-        ..engine::Usage::default()
+fn end(reader: &Reader) -> End {
+    End {
+        incomplete: reader.is_truncated(),
+        usage: reader.tokens().map(usage),
     }
 }
 

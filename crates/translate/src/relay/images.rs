@@ -4,7 +4,7 @@ use engine::{EngineError, Usage};
 use images::{Event, Grammar, Operation, Response};
 use wire::{ApiError, Splice};
 
-use super::{End, EventAction, RelayProtocol, grammar_error};
+use super::{Action, End, RelayProtocol, grammar_error};
 use crate::error::truncated;
 
 /// The relayed Images protocol.
@@ -28,7 +28,7 @@ impl Images {
 impl RelayProtocol for Images {
     const MAX_EVENT: usize = MAX_IMAGE_EVENT;
 
-    fn event(&mut self, data: &str) -> Result<EventAction, EngineError> {
+    fn event(&mut self, data: &str, _: &[u8], _: &mut Splice<'_>) -> Result<Action, EngineError> {
         let event = super::read_event(data, Event::read)?;
         self.grammar.push(&event).map_err(grammar_error)?;
         if let Event::GenerationCompleted(done) | Event::EditCompleted(done) = &event
@@ -38,13 +38,14 @@ impl RelayProtocol for Images {
             sum.input = sum.input.saturating_add(usage.input_tokens);
             sum.output = sum.output.saturating_add(usage.output_tokens);
         }
-        let end = self.grammar.is_ended().then_some(End {
+        let end = End {
             incomplete: false,
             usage: self.usage,
-        });
-        Ok(EventAction {
-            end,
-            ..EventAction::FORWARD
+        };
+        Ok(if self.grammar.is_ended() {
+            Action::End(end)
+        } else {
+            Action::Forward
         })
     }
 

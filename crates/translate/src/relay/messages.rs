@@ -1,51 +1,43 @@
 //! Relays Messages.
 
-use engine::{EngineError, Usage};
-use messages::{ErrorBody, Event, Grammar, Message, Plain, StopReason, StreamFailure};
+use engine::EngineError;
+use messages::lenient::{Kind, Reader, Stop};
+use messages::{ErrorBody, Event, Plain, StreamFailure};
 use wire::{ApiError, Splice};
 
-use super::{End, EventAction, RelayProtocol, grammar_error, unfinished};
+use super::{Action, End, RelayProtocol, utf8};
 use crate::error::truncated;
+use crate::outbound::{engine_error, usage};
 
 /// The relayed Messages protocol.
 #[derive(Debug, Default)]
 pub struct Messages {
-    grammar: Grammar,
-    started: bool,
-    usage: messages::Usage,
-    incomplete: bool,
+    reader: Reader,
 }
 
 impl RelayProtocol for Messages {
-    fn event(&mut self, data: &str) -> Result<EventAction, EngineError> {
-        let event = super::read_event(data, Event::read)?;
-        self.grammar.push(&event).map_err(grammar_error)?;
-        Ok(match event {
-            Event::MessageStart(event) => {
-                self.started = true;
-                self.usage = event.message.usage;
-                EventAction {
-                    model: Some(&["message", "model"]),
-                    ..EventAction::FORWARD
+    fn event(
+        &mut self,
+        data: &str,
+        model: &[u8],
+        edits: &mut Splice<'_>,
+    ) -> Result<Action, EngineError> {
+        Ok(
+            match self
+                .reader
+                .event(data, &mut Vec::new())
+                .map_err(engine_error)?
+            {
+                Kind::Start => {
+                    edits.replace(&["message", "model"], model);
+                    edits.add_missing(&["message"], &START);
+                    Action::Forward
                 }
-            }
-            Event::MessageDelta(event) => {
-                self.incomplete = event.delta.stop_reason.as_ref().is_some_and(is_truncated);
-                self.usage.update(&event.usage);
-                EventAction::FORWARD
-            }
-            Event::MessageStop(_) => {
-                let usage = neutral_usage(&self.usage);
-                EventAction {
-                    end: Some(End {
-                        incomplete: self.incomplete,
-                        usage,
-                    }),
-                    ..EventAction::FORWARD
-                }
-            }
-            _ => EventAction::FORWARD,
-        })
+                Kind::Repetition => Action::Drop,
+                Kind::End => Action::End(end(&self.reader)),
+                _ => Action::Forward,
+            },
+        )
     }
 
     fn end(&mut self, _: &mut Vec<u8>) -> Result<End, EngineError> {
@@ -58,7 +50,7 @@ impl RelayProtocol for Messages {
     }
 
     fn keep_alive(&self, out: &mut Vec<u8>) {
-        if self.started {
+        if self.reader.has_started() {
             Event::Ping(Plain::default()).write(out);
         } else {
             sse::comment("keep-alive", out);
@@ -66,37 +58,28 @@ impl RelayProtocol for Messages {
     }
 
     fn reply(body: &[u8], model: &str, splice: &mut Splice<'_>) -> Result<End, EngineError> {
-        let message: Message = super::read(body)?;
-        super::rename(splice, &["model"], &message.model, model);
-        let incomplete = is_truncated(message.stop_reason.as_ref().ok_or_else(unfinished)?);
-        Ok(End {
-            incomplete,
-            usage: neutral_usage(&message.usage),
-        })
+        let mut reader = Reader::new();
+        reader
+            .reply(utf8(body)?, &mut Vec::new())
+            .map_err(engine_error)?;
+        splice.replace(&["model"], &super::json_string(model));
+        Ok(end(&reader))
     }
 }
 
-fn is_truncated(reason: &StopReason) -> bool {
-    matches!(
-        reason,
-        StopReason::MaxTokens | StopReason::ContextWindowExceeded
-    )
+fn end(reader: &Reader) -> End {
+    let incomplete = matches!(reader.stop(), Some(Stop::MaxTokens | Stop::ContextFull));
+    End {
+        incomplete,
+        usage: reader.tokens().map(usage),
+    }
 }
 
-/// Converts the usage. The protocol requires the counts, so a usage of zeros means that the
-/// upstream reported none.
-fn neutral_usage(usage: &messages::Usage) -> Option<Usage> {
-    let read = usage.cache_read_input_tokens;
-    let write = usage.cache_creation_input_tokens;
-    let usage = Usage {
-        input: usage
-            .input_tokens
-            .saturating_add(read)
-            .saturating_add(write),
-        cache_read: read,
-        cache_write: write,
-        output: usage.output_tokens,
-        reasoning: 0,
-    };
-    (usage.total() > 0).then_some(usage)
-}
+/// The members of a message that clients rely on, as the official SDKs do, and that some servers
+/// leave out.
+const START: [(&str, &str); 4] = [
+    ("type", r#""message""#),
+    ("role", r#""assistant""#),
+    ("content", "[]"),
+    ("usage", r#"{"input_tokens":0,"output_tokens":0}"#),
+];

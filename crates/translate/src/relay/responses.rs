@@ -1,45 +1,60 @@
 //! Relays Responses.
 
 use engine::EngineError;
-use responses::{Event, Grammar, Offence, Response, ResponseError, ResponseEvent, Status};
+use responses::lenient::{Finish, Kind, Reader};
+use responses::{ResponseError, Status};
+use serde_json::{Map, Value, json};
 use wire::{ApiError, Splice};
 
-use super::{End, EventAction, RelayProtocol, grammar_error, unfinished};
-use crate::error::{malformed, truncated};
-use crate::outbound::reported;
+use super::{Action, End, RelayProtocol, utf8};
+use crate::error::truncated;
+use crate::outbound::{engine_error, usage};
 
 /// The relayed Responses protocol.
 #[derive(Debug, Default)]
 pub struct Responses {
-    grammar: Grammar,
+    reader: Reader,
     /// The response as in the first event.
-    started: Option<Box<Response>>,
-    /// The sequence number of the next event.
+    started: Option<Map<String, Value>>,
+    /// The items that are done.
+    items: Vec<Value>,
+    /// The number of the event after the last one that was forwarded.
     next: u64,
+    has_forwarded: bool,
 }
 
 impl RelayProtocol for Responses {
-    fn event(&mut self, data: &str) -> Result<EventAction, EngineError> {
-        if data.trim() == "[DONE]" {
-            return Err(malformed("[DONE] in a stream of Responses"));
+    fn event(
+        &mut self,
+        data: &str,
+        model: &[u8],
+        edits: &mut Splice<'_>,
+    ) -> Result<Action, EngineError> {
+        let kind = self
+            .reader
+            .event(data, &mut Vec::new())
+            .map_err(engine_error)?;
+        match kind {
+            Kind::Done => return Ok(Action::Drop),
+            // A failure event needs the response, so nothing is forwarded before it.
+            Kind::Unknown if self.started.is_none() && self.reader.next_number() > 0 => {
+                return Err(gap());
+            }
+            Kind::Unknown if self.started.is_none() => return Ok(Action::Drop),
+            Kind::Response | Kind::End => {
+                edits.replace(&["response", "model"], model);
+                self.start(data);
+            }
+            Kind::Content if data.contains(ITEM_DONE) => self.items.extend(member(data, "item")),
+            _ => {}
         }
-        let event = super::read_event(data, Event::read)?;
-        // A failure event needs the started response, so nothing is forwarded before the response
-        // starts. If such an event has a sequence number, the next one is refused: the client's
-        // numbers would begin with a gap.
-        if self.started.is_none() && event.is_undefined() {
-            return Ok(EventAction::DROP);
-        }
-        match self.grammar.push(&event) {
-            Ok(()) | Err(Offence::UnknownType) => {}
-            Err(offence) => return Err(grammar_error(offence)),
-        }
-        let number = event.sequence_number();
-        let action = self.apply(event)?;
-        // Counts forwarded events only: the gateway's failure event takes the number of the
-        // upstream's.
-        self.next = number.map_or(self.next, |number| number + 1);
-        Ok(action)
+        self.next = self.reader.next_number();
+        self.has_forwarded = true;
+        Ok(if kind == Kind::End {
+            Action::End(end(&self.reader))
+        } else {
+            Action::Forward
+        })
     }
 
     fn end(&mut self, _: &mut Vec<u8>) -> Result<End, EngineError> {
@@ -48,66 +63,67 @@ impl RelayProtocol for Responses {
 
     fn fail(&mut self, model: &str, error: &ApiError, out: &mut Vec<u8>) {
         let Some(mut response) = self.started.take() else {
+            // A server that does not tell the response tells a failure like this.
+            if self.has_forwarded {
+                let event = json!({"type": "error", "code": error.code, "message": error.message,
+                    "param": null, "sequence_number": self.next});
+                sse::encode(sse::EventName::new("error").ok(), &event.to_string(), out);
+            }
             return;
         };
-        model.clone_into(&mut response.model);
-        response.status = Status::Failed;
-        response.output = std::mem::take(&mut self.grammar).into_items();
-        response.error = Some(ResponseError::from(error));
-        let failed = ResponseEvent::new(self.next, response);
-        Event::Failed(failed).write(out);
+        let error = serde_json::to_value(ResponseError::from(error)).unwrap_or_default();
+        let changes = [
+            ("model", model.into()),
+            ("status", Status::Failed.as_str().into()),
+            ("output", std::mem::take(&mut self.items).into()),
+            ("error", error),
+        ];
+        response.extend(changes.map(|(name, value)| (name.to_owned(), value)));
+        let event = json!({"type": FAILED, "sequence_number": self.next, "response": response});
+        sse::encode(sse::EventName::new(FAILED).ok(), &event.to_string(), out);
     }
 
     fn reply(body: &[u8], model: &str, splice: &mut Splice<'_>) -> Result<End, EngineError> {
-        let response: Response = super::read(body)?;
-        match response.status {
-            Status::Completed | Status::Incomplete => {}
-            Status::Failed => return Err(failed(&response.error.unwrap_or_default())),
-            _ => return Err(unfinished()),
-        }
-        super::rename(splice, &["model"], &response.model, model);
-        Ok(end(&response))
+        let mut reader = Reader::new();
+        reader
+            .reply(utf8(body)?, &mut Vec::new())
+            .map_err(engine_error)?;
+        splice.replace(&["model"], &super::json_string(model));
+        Ok(end(&reader))
     }
 }
 
 impl Responses {
-    fn apply(&mut self, event: Event) -> Result<EventAction, EngineError> {
-        Ok(match event {
-            Event::Created(event) => {
-                self.started = Some(event.response);
-                RENAME_MODEL
-            }
-            Event::InProgress(_) => RENAME_MODEL,
-            Event::Completed(event) | Event::Incomplete(event) => EventAction {
-                end: Some(end(&event.response)),
-                ..RENAME_MODEL
-            },
-            Event::Failed(event) => return Err(failed(&event.response.error.unwrap_or_default())),
-            _ => EventAction::FORWARD,
-        })
+    /// Keeps the response of the first event that has it.
+    fn start(&mut self, data: &str) {
+        if self.started.is_none()
+            && let Some(Value::Object(response)) = member(data, "response")
+        {
+            self.started = Some(response);
+        }
     }
 }
 
-fn failed(error: &ResponseError) -> EngineError {
-    reported(&error.code, &error.message)
+/// A member of an event.
+fn member(data: &str, name: &str) -> Option<Value> {
+    let mut event: Map<String, Value> = serde_json::from_str(data).ok()?;
+    event.remove(name)
 }
 
-fn end(response: &Response) -> End {
-    let usage = response.usage.as_ref().map(|usage| engine::Usage {
-        input: usage.input_tokens,
-        cache_read: usage.input_tokens_details.cached_tokens,
-        cache_write: usage.input_tokens_details.cache_write_tokens,
-        output: usage.output_tokens,
-        reasoning: usage.output_tokens_details.reasoning_tokens,
-    });
+fn end(reader: &Reader) -> End {
+    let incomplete = reader
+        .finish()
+        .is_some_and(|finish| finish != Finish::Completed);
     End {
-        incomplete: response.status == Status::Incomplete,
-        usage,
+        incomplete,
+        usage: reader.tokens().map(usage),
     }
 }
 
-/// Forwards an event that carries the response.
-const RENAME_MODEL: EventAction = EventAction {
-    model: Some(&["response", "model"]),
-    ..EventAction::FORWARD
-};
+/// The failure for a numbered event that is dropped: the client would see a gap in the numbers.
+fn gap() -> EngineError {
+    EngineError::Upstream("malformed event: a numbered event before the response".to_owned())
+}
+
+const FAILED: &str = "response.failed";
+const ITEM_DONE: &str = "response.output_item.done";

@@ -62,7 +62,6 @@ fn stop() -> impl Strategy<Value = Stop> {
         Stop::End,
         Stop::MaxTokens,
         Stop::ContextFull,
-        Stop::ToolCalls,
         Stop::Refused,
         Stop::Paused,
     ];
@@ -103,7 +102,6 @@ fn representable(protocol: Protocol, events: &[TextEvent]) -> ModelOutput {
         (_, Stop::End) => natural,
         (Protocol::Messages, stop) => stop,
         (_, Stop::ContextFull) => Stop::MaxTokens,
-        (Protocol::Chat, Stop::ToolCalls) => Stop::ToolCalls,
         (_, stop @ (Stop::MaxTokens | Stop::Refused)) => stop,
         _ => natural,
     };

@@ -30,7 +30,10 @@ impl Complaint {
             },
             // Some upstreams send a list with one error.
             Value::Array(errors) => errors.first().map(Self::of).unwrap_or_default(),
-            Value::Object(members) => match members.get("error") {
+            Value::Object(members) => match members
+                .get("error")
+                .or_else(|| members.get("response")?.get("error"))
+            {
                 Some(error @ (Value::String(_) | Value::Object(_))) => Self::of(error),
                 _ => Self {
                     code: scalar(value, "code"),

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use engine::{EngineError, TextEvent};
 use serde::de::IgnoredAny;
 
-use crate::error::malformed;
+use super::json::malformed;
 use crate::outbound::encode::call_id;
 
 /// The position of a call: its index, and its order of appearance among calls with the same index.
@@ -20,10 +20,6 @@ pub(super) type Key = (u32, u32);
 /// Events are held back only while a call is open.
 #[derive(Debug, Default)]
 pub(super) struct CallSequencer {
-    /// The events that were emitted.
-    pub(super) events: Vec<TextEvent>,
-    /// True if any call has started.
-    pub(super) has_calls: bool,
     /// The id of the answer; empty until it is known.
     answer: String,
     open: Option<Call>,
@@ -49,23 +45,22 @@ impl CallSequencer {
     }
 
     /// Emits an event that is not part of a call: a piece of text, reasoning or a refusal.
-    pub(super) fn emit(&mut self, event: TextEvent) {
-        if self.release() {
-            self.events.push(event);
+    pub(super) fn emit(&mut self, event: TextEvent, out: &mut Vec<TextEvent>) {
+        if self.release(out) {
+            out.push(event);
         } else {
             self.held.push_back(Held::Event(event));
         }
     }
 
     /// Starts a call, or completes the id and name of a started call.
-    pub(super) fn call(&mut self, key: Key, id: &str, name: &str) {
+    pub(super) fn call(&mut self, key: Key, id: &str, name: &str, out: &mut Vec<TextEvent>) {
         if self.ended.contains(&key) {
             return;
         }
-        self.has_calls = true;
         if let Some(call) = self.find(key) {
             call.set_missing(id, name);
-            return self.flush();
+            return self.flush(out);
         }
         let call = Call {
             key,
@@ -73,9 +68,9 @@ impl CallSequencer {
             name: name.to_owned(),
             ..Call::default()
         };
-        if self.release() {
+        if self.release(out) {
             self.open = Some(call);
-            return self.flush();
+            return self.flush(out);
         }
         let later = |held: &Held| matches!(held, Held::Call(other) if *other > key);
         let position = self.held.iter().position(later).unwrap_or(self.held.len());
@@ -84,36 +79,22 @@ impl CallSequencer {
     }
 
     /// Appends to the arguments of a call. Ignored if the call has ended.
-    pub(super) fn arguments(&mut self, key: Key, piece: &str) {
+    pub(super) fn arguments(&mut self, key: Key, piece: &str, out: &mut Vec<TextEvent>) {
         if let Some(call) = self.find(key).filter(|call| !call.closed) {
             call.arguments.push_str(piece);
-            self.flush();
+            self.flush(out);
         }
     }
 
-    /// Sets the complete arguments of a call, of which pieces may have been emitted.
-    pub(super) fn complete_arguments(&mut self, key: Key, complete: &str) {
-        let rest = self
-            .find(key)
-            .and_then(|call| complete.strip_prefix(call.arguments.as_str()));
-        if let Some(rest) = rest.map(str::to_owned) {
-            self.arguments(key, &rest);
-        }
-    }
-
-    /// Returns true if a call has no arguments so far.
-    pub(super) fn is_blank(&mut self, key: Key) -> bool {
-        self.find(key).is_some_and(|call| call.is_blank())
-    }
-
-    pub(super) fn close(&mut self, key: Key) {
+    /// Ends a call.
+    pub(super) fn close(&mut self, key: Key, out: &mut Vec<TextEvent>) {
         if let Some(call) = self.find(key) {
             call.closed = true;
         }
         // The last call stays open, because only the end of the stream shows whether it was
         // truncated.
         while !self.held.is_empty() && self.open.as_ref().is_some_and(|call| call.closed) {
-            self.advance();
+            self.advance(out);
         }
     }
 
@@ -121,20 +102,24 @@ impl CallSequencer {
     ///
     /// # Errors
     /// When a call has no name and was not truncated.
-    pub(super) fn end(&mut self, truncated: bool) -> Result<(), EngineError> {
+    pub(super) fn end(
+        &mut self,
+        truncated: bool,
+        out: &mut Vec<TextEvent>,
+    ) -> Result<(), EngineError> {
         while let Some(call) = &mut self.open {
             call.truncated = truncated && self.held.is_empty();
             if call.name.is_empty() && !call.truncated {
                 return Err(malformed("a tool call without a name"));
             }
-            self.advance();
+            self.advance(out);
         }
         Ok(())
     }
 
     /// Ends the open call if it is complete. Returns true if no call is open, so that other events
     /// can be emitted.
-    fn release(&mut self) -> bool {
+    fn release(&mut self, out: &mut Vec<TextEvent>) -> bool {
         // Checked only while nothing is held back, because parsing the arguments for every event
         // would be costly.
         if self.held.is_empty()
@@ -143,33 +128,33 @@ impl CallSequencer {
                 .as_ref()
                 .is_some_and(|call| call.closed || call.is_complete())
         {
-            self.advance();
+            self.advance(out);
         }
         self.open.is_none()
     }
 
     /// Ends the open call and emits the events held back behind it, up to the next call.
-    fn advance(&mut self) {
+    fn advance(&mut self, out: &mut Vec<TextEvent>) {
         if let Some(mut call) = self.open.take() {
-            call.finish(&self.answer, &mut self.events);
+            call.finish(&self.answer, out);
             self.ended.push(call.key);
         }
         while let Some(held) = self.held.pop_front() {
             match held {
-                Held::Event(event) => self.events.push(event),
+                Held::Event(event) => out.push(event),
                 Held::Call(key) => {
                     let position = self.waiting.iter().position(|call| call.key == key);
                     self.open = position.map(|position| self.waiting.swap_remove(position));
-                    return self.flush();
+                    return self.flush(out);
                 }
             }
         }
     }
 
     /// Emits the new data of the open call.
-    fn flush(&mut self) {
+    fn flush(&mut self, out: &mut Vec<TextEvent>) {
         if let Some(call) = &mut self.open {
-            call.flush(&self.answer, &mut self.events);
+            call.flush(&self.answer, out);
         }
     }
 

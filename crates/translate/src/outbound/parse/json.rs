@@ -1,45 +1,73 @@
 //! Lenient parsing of the JSON that upstreams send.
 
-use engine::EngineError;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer};
+use engine::{EngineError, Usage};
+use serde::Deserialize;
 use serde_json::Value;
-use wire::Json;
+use wire::lenient::{ReadError, Tokens};
 
 use super::super::failure::Complaint;
-use super::MAX_INDEX;
-use crate::error::malformed;
+use super::call_sequencer::Key;
+
+wire::read_objects!(ErrorMarkers);
 
 /// Parses a JSON object. All of it has to be valid UTF-8, including members that are ignored.
 pub(super) fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, EngineError> {
     if data.trim_ascii_start().first() != Some(&b'{') {
         return Err(malformed("not a JSON object"));
     }
-    let text = std::str::from_utf8(data).map_err(malformed)?;
-    serde_json::from_str(text).map_err(|error| malformed(wire::json_fault(&error)))
+    serde_json::from_str(text(data)?).map_err(|error| malformed(wire::json_fault(&error)))
 }
 
-/// Returns a required member of an event of type `kind`.
-pub(super) fn needed<T>(member: Option<T>, kind: &str, name: &str) -> Result<T, EngineError> {
-    member.ok_or_else(|| malformed(format!("'{kind}' without '{name}'")))
+/// The text of an event or of a reply.
+pub(super) fn text(data: &[u8]) -> Result<&str, EngineError> {
+    std::str::from_utf8(data).map_err(malformed)
 }
 
-/// Checks that an index is within [`MAX_INDEX`].
-pub(super) fn bounded(index: u64) -> Result<u32, EngineError> {
-    match u32::try_from(index) {
-        Ok(small) if index <= MAX_INDEX => Ok(small),
-        _ => Err(malformed(format!("the index {index} exceeds {MAX_INDEX}"))),
+/// The failure for an event that is not valid in its protocol.
+pub(super) fn malformed(why: impl std::fmt::Display) -> EngineError {
+    EngineError::Upstream(format!("malformed event: {why}"))
+}
+
+/// The failure for an answer that cannot be read to its end.
+pub(crate) fn engine_error(error: ReadError) -> EngineError {
+    match error {
+        ReadError::Reported(json) => Complaint::read(json.as_bytes()).in_success(),
+        ReadError::Truncated => EngineError::Truncated(error.to_string()),
+        error => EngineError::Upstream(error.to_string()),
     }
 }
 
-wire::read_objects! {
-    /// The members that identify an error and the type of an event.
-    pub(super) struct ErrorMarkers {
-        #[serde(rename = "type")]
-        pub(super) kind: Option<String>,
-        object: Option<Value>,
-        error: Option<Value>,
+/// The token counts of an answer.
+pub(crate) fn usage(tokens: Tokens) -> Usage {
+    let Tokens {
+        input,
+        cache_read,
+        cache_write,
+        output,
+        reasoning,
+    } = tokens;
+    Usage {
+        input,
+        cache_read,
+        cache_write,
+        output,
+        reasoning,
     }
+}
+
+/// The key of a call: calls are emitted in the order in which they began.
+pub(super) fn key(call: usize) -> Key {
+    (0, u32::try_from(call).unwrap_or(u32::MAX))
+}
+
+/// The members that identify an error and the type of an event.
+#[derive(Deserialize)]
+#[serde(remote = "Self")]
+pub(super) struct ErrorMarkers {
+    #[serde(rename = "type")]
+    pub(super) kind: Option<String>,
+    object: Option<Value>,
+    error: Option<Value>,
 }
 
 impl ErrorMarkers {
@@ -65,35 +93,4 @@ impl ErrorMarkers {
             || self.object.as_ref().is_some_and(|object| object == "error");
         has_error || is_marked
     }
-}
-
-/// Returns the arguments of a call. They should be a string; other JSON is returned as its text.
-pub(super) fn arguments(json: &Json) -> Result<String, EngineError> {
-    match json.text() {
-        "null" => Ok(String::new()),
-        text if text.starts_with('"') => serde_json::from_str(text)
-            .map_err(|_| malformed("the arguments are not a valid JSON string")),
-        text => Ok(text.to_owned()),
-    }
-}
-
-/// Deserializes a member, ignoring a value of another type: servers use such members for other
-/// purposes.
-pub(super) fn lenient<'de, T: DeserializeOwned, D: Deserializer<'de>>(
-    from: D,
-) -> Result<Option<T>, D::Error> {
-    Ok(serde_json::from_value(Value::deserialize(from)?).ok())
-}
-
-/// Returns the number of tokens at `path`, a JSON pointer, in a usage; some upstreams write it as a
-/// float.
-pub(super) fn count(usage: &Value, path: &str) -> Option<u64> {
-    let value = usage.pointer(path)?;
-    // The cast saturates; values that are not numbers are ignored.
-    value.as_u64().or_else(|| {
-        value
-            .as_f64()
-            .filter(|count| *count >= 0.0)
-            .map(|count| count as u64)
-    })
 }
