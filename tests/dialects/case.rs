@@ -1,0 +1,267 @@
+//! The cases: bytes that a server sends, and what a client of the gateway is owed for them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use simulator::Protocol;
+use testkit::requests::{TEXT_PROTOCOLS, protocol_name};
+
+/// A case.
+#[derive(Debug)]
+pub(crate) struct Case {
+    /// Its folder and the name of its files, such as `azure-openai/first-chunk-empty`.
+    pub(crate) name: String,
+    /// The protocol of the upstream.
+    pub(crate) protocol: Protocol,
+    /// True if what is owed is open to another ruling.
+    pub(crate) is_soft: bool,
+    pub(crate) wire: Wire,
+    clients: Vec<Protocol>,
+    stream: Option<Vec<u8>>,
+    plain: Option<Vec<u8>>,
+    /// The modes in which its one body is sent.
+    modes: Option<Vec<Mode>>,
+    owed: toml::Table,
+}
+
+/// What a client asks for.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Mode {
+    Stream,
+    Plain,
+}
+
+/// The response around the body.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Wire {
+    pub(crate) status: Option<u16>,
+    pub(crate) content_type: Option<String>,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) ends: Option<Ends>,
+}
+
+/// The end of the body.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Ends {
+    /// With the last chunk.
+    Chunked,
+    /// After the length that the head states.
+    Length,
+    /// The connection is closed before the last chunk.
+    Cut,
+    /// The connection is closed before the length that the head states.
+    Short,
+    /// With the connection.
+    Close,
+}
+
+/// What a client is owed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Owed {
+    pub(crate) outcome: Outcome,
+    /// The reason of an incomplete reply.
+    #[serde(default)]
+    pub(crate) reason: Option<Reason>,
+    #[serde(default)]
+    pub(crate) text: Option<String>,
+    #[serde(default)]
+    pub(crate) reasoning: Option<String>,
+    #[serde(default)]
+    pub(crate) calls: Vec<Call>,
+    #[serde(default)]
+    pub(crate) usage: Option<Usage>,
+    /// The upstream's own word for the end, which clients of its protocol may see.
+    #[serde(default)]
+    pub(crate) word: Option<String>,
+}
+
+/// The outcome that a client has to see.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Outcome {
+    Complete,
+    Incomplete,
+    Failure,
+    /// Incomplete or a failure.
+    NotComplete,
+}
+
+/// The reason of an incomplete reply.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Reason {
+    MaxOutputTokens,
+    ContentFilter,
+}
+
+/// A function call.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Call {
+    pub(crate) name: String,
+    /// JSON.
+    pub(crate) arguments: String,
+}
+
+/// Token counts.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Usage {
+    /// With those from a cache.
+    pub(crate) input: u64,
+    /// With those of reasoning.
+    pub(crate) output: u64,
+    #[serde(default)]
+    pub(crate) cached: Option<u64>,
+    #[serde(default)]
+    pub(crate) reasoning: Option<u64>,
+}
+
+/// The file of a case.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    server: String,
+    protocol: String,
+    source: String,
+    says: String,
+    clients: Option<Vec<String>>,
+    modes: Option<Vec<Mode>>,
+    level: Option<Level>,
+    owed: toml::Table,
+    #[serde(default)]
+    wire: Wire,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Level {
+    Soft,
+}
+
+impl Case {
+    /// All cases, ordered by their names.
+    pub(crate) fn all() -> Vec<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/dialects/cases");
+        let files = entries(&root)
+            .into_iter()
+            .flat_map(|server| entries(&server));
+        files
+            .filter(|path| path.extension().is_some_and(|kind| kind == "toml"))
+            .map(|path| Self::read(&path))
+            .collect()
+    }
+
+    fn read(path: &Path) -> Self {
+        let text = fs::read_to_string(path).unwrap();
+        let file: File =
+            toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let stem = path.file_stem().unwrap().to_str().unwrap();
+        assert!(
+            path.parent()
+                .is_some_and(|folder| folder.ends_with(&file.server)),
+            "{stem}: another server's folder"
+        );
+        assert!(
+            !file.source.is_empty() && !file.says.is_empty(),
+            "{stem}: no source, or no description"
+        );
+        let protocol = protocol(&file.protocol);
+        let body = |kind| fs::read(path.with_extension(kind)).ok();
+        let case = Self {
+            name: format!("{}/{stem}", file.server),
+            protocol,
+            is_soft: file.level.is_some(),
+            wire: file.wire,
+            clients: match file.clients {
+                Some(clients) => clients.iter().map(|name| self::protocol(name)).collect(),
+                None if protocol == Protocol::Images => vec![Protocol::Images],
+                None => TEXT_PROTOCOLS.to_vec(),
+            },
+            stream: body("sse"),
+            plain: body("json"),
+            modes: file.modes,
+            owed: file.owed,
+        };
+        assert!(!case.modes().is_empty(), "{}: no body", case.name);
+        case
+    }
+
+    /// The clients that it is for, and their modes.
+    pub(crate) fn visits(&self) -> Vec<(Protocol, Mode)> {
+        let modes = self.modes();
+        self.clients
+            .iter()
+            .flat_map(|client| modes.iter().map(|mode| (*client, *mode)))
+            .collect()
+    }
+
+    fn modes(&self) -> Vec<Mode> {
+        let has = |mode| match mode {
+            Mode::Stream => self.stream.is_some(),
+            Mode::Plain => self.plain.is_some(),
+        };
+        let own = || {
+            [Mode::Stream, Mode::Plain]
+                .into_iter()
+                .filter(|mode| has(*mode))
+                .collect()
+        };
+        self.modes.clone().unwrap_or_else(own)
+    }
+
+    /// The body of the response to a request in this mode, and whether it is a stream.
+    pub(crate) fn body(&self, mode: Mode) -> (&[u8], bool) {
+        let stream = self.stream.as_deref().map(|body| (body, true));
+        let plain = self.plain.as_deref().map(|body| (body, false));
+        let body = match mode {
+            Mode::Stream => stream.or(plain),
+            Mode::Plain => plain.or(stream),
+        };
+        body.unwrap()
+    }
+
+    /// What a client is owed in this mode.
+    pub(crate) fn owed(&self, client: Protocol, mode: Mode) -> Owed {
+        let mode = if mode == Mode::Stream {
+            "stream"
+        } else {
+            "plain"
+        };
+        let (mut owed, mut special) = (toml::Table::new(), Vec::new());
+        for (key, value) in &self.owed {
+            match value {
+                toml::Value::Table(table) if key != "usage" => special.push((key.as_str(), table)),
+                value => drop(owed.insert(key.clone(), value.clone())),
+            }
+        }
+        for wanted in [protocol_name(client), mode] {
+            let tables = special.iter().filter(|(key, _)| *key == wanted);
+            owed.extend(tables.flat_map(|(_, table)| (*table).clone()));
+        }
+        owed.try_into()
+            .unwrap_or_else(|error| panic!("{}: {error}", self.name))
+    }
+}
+
+/// The files in a folder, ordered by their names.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    entries.sort();
+    entries
+}
+
+fn protocol(name: &str) -> Protocol {
+    let all = testkit::requests::PROTOCOLS;
+    all.into_iter()
+        .find(|protocol| protocol_name(*protocol) == name)
+        .unwrap_or_else(|| panic!("protocol {name:?}"))
+}

@@ -1,0 +1,91 @@
+//! Compares what a client has read with what it is owed.
+
+use serde_json::Value;
+use simulator::Protocol;
+
+use crate::case::{Call, Outcome, Owed, Usage};
+use crate::reading::{End, Reading};
+
+/// What is wrong with a reading; nothing if it is as owed. `is_own` is true for a client of the
+/// upstream's protocol.
+pub(crate) fn judge(owed: &Owed, reading: &Reading, client: Protocol, is_own: bool) -> Vec<String> {
+    let mut wrong = reading.problems.clone();
+    let is_own_word =
+        matches!(&reading.end, End::Other(word) if is_own && owed.word.as_ref() == Some(word));
+    let is_incomplete = matches!(reading.end, End::Incomplete(reason) if owed.reason.is_none_or(|owed| owed == reason));
+    let is_failure = matches!(reading.end, End::Failure(_));
+    let fits = match owed.outcome {
+        Outcome::Complete => reading.end == End::Complete || is_own_word,
+        Outcome::Incomplete => is_incomplete || is_own_word,
+        Outcome::Failure => is_failure,
+        Outcome::NotComplete => is_incomplete || is_failure || is_own_word,
+    };
+    if !fits {
+        wrong.push(format!("{:?} instead of {:?}", reading.end, owed.outcome));
+    }
+    if let Some(text) = &owed.text {
+        let fits = if is_failure {
+            text.starts_with(&reading.text)
+        } else {
+            *text == reading.text
+        };
+        if !fits {
+            wrong.push(format!("text {:?} instead of {text:?}", reading.text));
+        }
+    }
+    if owed.outcome == Outcome::Complete && fits {
+        wrong.extend(content(owed, reading, client));
+    }
+    wrong
+}
+
+/// What is wrong with the other content of a success.
+fn content(owed: &Owed, reading: &Reading, client: Protocol) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if let Some(reasoning) = owed
+        .reasoning
+        .as_ref()
+        .filter(|reasoning| **reasoning != reading.reasoning)
+    {
+        wrong.push(format!(
+            "reasoning {:?} instead of {reasoning:?}",
+            reading.reasoning
+        ));
+    }
+    if calls(&reading.calls) != calls(&owed.calls) {
+        wrong.push(format!(
+            "calls {:?} instead of {:?}",
+            reading.calls, owed.calls
+        ));
+    }
+    if let Some(owed) = owed
+        .usage
+        .filter(|owed| !is_usage(*owed, reading.usage, client))
+    {
+        wrong.push(format!("usage {:?} instead of {owed:?}", reading.usage));
+    }
+    wrong
+}
+
+/// Names and arguments as JSON, for arguments that are.
+fn calls(calls: &[Call]) -> Vec<(&str, Result<Value, &str>)> {
+    let arguments = |call| serde_json::from_str(call).map_err(|_| call);
+    calls
+        .iter()
+        .map(|call| (call.name.as_str(), arguments(call.arguments.as_str())))
+        .collect()
+}
+
+/// Returns true if these are the counts, as far as the client's protocol has them.
+fn is_usage(owed: Usage, read: Option<Usage>, client: Protocol) -> bool {
+    let Some(read) = read else { return false };
+    let is_count = |owed: Option<u64>, read| owed.is_none_or(|owed| Some(owed) == read);
+    let details = match client {
+        Protocol::Responses => {
+            is_count(owed.cached, read.cached) && is_count(owed.reasoning, read.reasoning)
+        }
+        Protocol::Messages => is_count(owed.cached, read.cached),
+        Protocol::Chat | Protocol::Images => true,
+    };
+    (owed.input, owed.output) == (read.input, read.output) && details
+}

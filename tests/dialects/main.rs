@@ -1,0 +1,239 @@
+//! The running binary in front of servers that bend their protocol, and of some that break it.
+//!
+//! `cases` has what they send, byte for byte, and what a client of the gateway is owed for it. Each
+//! case is requested by clients of every protocol that it fits, streamed and plain, with the
+//! default settings. `player` is the server, `reading` the client, `judge` compares. `cargo xtask
+//! dialects` prints what differs, and the table of `table`.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+
+mod case;
+#[path = "../campaign/reading/events.rs"]
+mod events;
+mod judge;
+mod player;
+mod reading;
+mod table;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use serde_json::{Value, json};
+use simulator::Protocol;
+use testkit::requests::{ask, protocol_name};
+use testkit::{Config, Gateway};
+
+use self::case::{Case, Mode};
+use self::reading::Reading;
+
+/// A case as one client requests it.
+#[derive(Clone, Copy)]
+struct Visit<'a> {
+    case: &'a Case,
+    number: usize,
+    client: Protocol,
+    mode: Mode,
+}
+
+/// The result of a visit.
+pub(crate) struct Verdict<'a> {
+    visit: Visit<'a>,
+    wrong: Vec<String>,
+}
+
+#[test]
+fn every_case_comes_through_as_owed() {
+    let cases = Arc::new(Case::all());
+    let visits = visits(&cases);
+    let gateway = gateway(&visits, &player::start(Arc::clone(&cases)));
+    let verdicts = run(&visits, &gateway);
+    println!("{}", table::table(&verdicts));
+    let failing: BTreeSet<_> = verdicts
+        .iter()
+        .filter(|verdict| verdict.fails())
+        .map(Verdict::name)
+        .collect();
+    let known: BTreeSet<_> = KNOWN.lines().map(str::to_owned).collect();
+    for verdict in verdicts.iter().filter(|verdict| !verdict.wrong.is_empty()) {
+        let kind = if verdict.visit.case.is_soft {
+            "soft: "
+        } else {
+            ""
+        };
+        println!("{kind}{}: {}", verdict.name(), verdict.wrong.join("; "));
+    }
+    if let Ok(path) = std::env::var("SLUICEGATE_DIALECTS_FAILING") {
+        std::fs::write(
+            path,
+            failing
+                .iter()
+                .fold(String::new(), |text, name| text + name + "\n"),
+        )
+        .unwrap();
+    } else {
+        let mut report = String::new();
+        failing
+            .difference(&known)
+            .for_each(|name| _ = writeln!(report, "fails: {name}"));
+        known
+            .difference(&failing)
+            .for_each(|name| _ = writeln!(report, "is mended, remove it from failing.txt: {name}"));
+        assert!(report.is_empty(), "{report}");
+    }
+}
+
+impl Verdict<'_> {
+    fn fails(&self) -> bool {
+        !self.wrong.is_empty() && !self.visit.case.is_soft
+    }
+
+    fn name(&self) -> String {
+        self.visit.name()
+    }
+}
+
+impl Visit<'_> {
+    fn name(&self) -> String {
+        format!(
+            "{} {} {}",
+            self.case.name,
+            protocol_name(self.client),
+            self.mode_name()
+        )
+    }
+
+    fn mode_name(&self) -> &'static str {
+        if self.mode == Mode::Stream {
+            "stream"
+        } else {
+            "plain"
+        }
+    }
+
+    /// The model, which has an upstream of its own: what one visit does to its upstream matters to
+    /// no other.
+    fn model(&self) -> String {
+        format!(
+            "{}.{}.{}",
+            self.number,
+            protocol_name(self.client),
+            self.mode_name()
+        )
+    }
+
+    fn body(&self) -> Value {
+        let owed = self.case.owed(self.client, self.mode);
+        let mut body = ask(
+            self.client,
+            &self.model(),
+            "Hello.",
+            self.mode == Mode::Stream,
+        );
+        let schema = json!({"type": "object"});
+        let tools = owed
+            .calls
+            .iter()
+            .map(|call| call.name.as_str())
+            .collect::<BTreeSet<_>>()
+            .into_iter();
+        let tools = tools.map(|name| match self.client {
+            Protocol::Responses => {
+                json!({"type": "function", "name": name, "parameters": schema, "strict": false})
+            }
+            Protocol::Chat => {
+                json!({"type": "function", "function": {"name": name, "parameters": schema}})
+            }
+            _ => json!({"name": name, "input_schema": schema}),
+        });
+        if !owed.calls.is_empty() {
+            body["tools"] = tools.collect();
+        }
+        if owed.reasoning.is_some() {
+            match self.client {
+                Protocol::Responses => {
+                    body["reasoning"] = json!({"effort": "low", "summary": "auto"});
+                }
+                Protocol::Chat => body["reasoning_effort"] = "low".into(),
+                _ => {
+                    body["thinking"] = json!({"type": "enabled", "budget_tokens": 1024});
+                    body["max_tokens"] = 4096.into();
+                }
+            }
+        }
+        body
+    }
+
+    fn judged(&self, gateway: &Gateway) -> Vec<String> {
+        let response = gateway.ask(self.client, &self.body());
+        let reading = Reading::of(self.client, &response);
+        let owed = self.case.owed(self.client, self.mode);
+        judge::judge(
+            &owed,
+            &reading,
+            self.client,
+            self.client == self.case.protocol,
+        )
+    }
+}
+
+fn visits(cases: &[Case]) -> Vec<Visit<'_>> {
+    let of_case = |(number, case): (usize, &'_ Case)| {
+        case.visits()
+            .into_iter()
+            .map(move |(client, mode)| (number, client, mode))
+            .collect::<Vec<_>>()
+    };
+    let all = cases.iter().enumerate().flat_map(of_case);
+    all.map(|(number, client, mode)| Visit {
+        case: &cases[number],
+        number,
+        client,
+        mode,
+    })
+    .collect()
+}
+
+fn gateway(visits: &[Visit<'_>], url: &str) -> Gateway {
+    let add = |config: Config, visit: &Visit<'_>| {
+        let id = visit.model();
+        let targets = format!(r#"[{{ upstream = "{id}" }}]"#);
+        let url = format!("{url}/{}/v1", visit.number);
+        config
+            .keyless(&id, visit.case.protocol, &url)
+            .model(&id, visit.client, &targets)
+    };
+    visits
+        .iter()
+        .fold(Config::new(""), add)
+        .start(testkit::binary!())
+}
+
+/// Runs all visits, some at once.
+fn run<'a>(visits: &[Visit<'a>], gateway: &Gateway) -> Vec<Verdict<'a>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let take = || visits.get(next.fetch_add(1, Ordering::Relaxed));
+        let judged = std::iter::from_fn(take).map(|visit| Verdict {
+            visit: *visit,
+            wrong: visit.judged(gateway),
+        });
+        judged.collect::<Vec<_>>()
+    };
+    let mut verdicts: Vec<_> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
+        workers
+            .into_iter()
+            .flat_map(|worker| worker.join().unwrap())
+            .collect()
+    });
+    verdicts.sort_by_key(|verdict| (verdict.visit.number, verdict.name()));
+    verdicts
+}
+
+/// The number of visits at once.
+const AT_ONCE: usize = 8;
+/// The visits that are known to fail.
+const KNOWN: &str = include_str!("failing.txt");
