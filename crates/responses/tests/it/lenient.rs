@@ -211,6 +211,8 @@ fn calls_that_cannot_be_executed_are_failures() {
         arguments("{\"path\":\"/srv/da"),
         end()
     ]));
+    // Its arguments look complete, but nothing says that they are.
+    assert!(contradicts(&[added(called("")), arguments("{}"), end()]));
     assert!(contradicts(&[
         item_done(called("{\"path\":\"/srv/da")),
         end()
