@@ -25,7 +25,7 @@ pub(crate) struct Case {
     owed: toml::Table,
 }
 
-/// What a client asks for.
+/// The form of reply that a client requests.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Mode {
@@ -59,7 +59,7 @@ pub(crate) enum Ends {
     Close,
 }
 
-/// What a client is owed.
+/// The result that a client has to see.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Owed {
@@ -226,7 +226,7 @@ impl Case {
         body.unwrap()
     }
 
-    /// What a client is owed in this mode.
+    /// Returns the result that a client has to see in this mode.
     pub(crate) fn owed(&self, client: Protocol, mode: Mode) -> Owed {
         let mode = if mode == Mode::Stream {
             "stream"

@@ -6,7 +6,7 @@ use simulator::Protocol;
 use crate::case::{Call, Outcome, Owed, Usage};
 use crate::reading::{End, Reading};
 
-/// What is wrong with a reading; nothing if it is as owed. `is_own` is true for a client of the
+/// Returns the problems of a reading, none if it is as owed. `is_own` is true for a client of the
 /// upstream's protocol.
 pub(crate) fn judge(owed: &Owed, reading: &Reading, client: Protocol, is_own: bool) -> Vec<String> {
     let mut wrong = reading.problems.clone();
@@ -39,7 +39,7 @@ pub(crate) fn judge(owed: &Owed, reading: &Reading, client: Protocol, is_own: bo
     wrong
 }
 
-/// What is wrong with the other content of a success.
+/// Returns the problems of the other content of a success.
 fn content(owed: &Owed, reading: &Reading, client: Protocol) -> Vec<String> {
     let mut wrong = Vec::new();
     if let Some(reasoning) = owed

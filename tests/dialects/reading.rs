@@ -1,4 +1,4 @@
-//! What a client reads in a response of the gateway, without any type of the gateway's.
+//! Reads a response of the gateway as a client does, without any type of the gateway's.
 //!
 //! It is as lenient as the official SDKs, and reports what contradicts itself.
 

@@ -93,7 +93,7 @@ fn names_path(line: &str, folder: &str) -> bool {
 }
 
 /// Folders with inputs and expected outputs of tests, which are kept byte for byte.
-const DATA: &[&str] = &["corpus", "fixtures", "snapshots"];
+const DATA: &[&str] = &["cases", "corpus", "fixtures", "snapshots"];
 
 /// The permitted beginnings of a Rust file: its documentation.
 const OPENINGS: &[&str] = &["//! ", "#![doc = include_str!("];
@@ -177,6 +177,7 @@ mod tests {
         assert!(is_ours("crates/sse/src/lib.rs") && is_ours(".ci/run"));
         assert!(
             !is_ours("fuzz/corpus/sse/a")
+                && !is_ours("tests/dialects/cases/vllm/a.json")
                 && !is_ours("crates/chat/tests/it/fixtures/a.json")
                 && !is_ours("Cargo.lock")
         );

@@ -2,7 +2,7 @@
 //!
 //! Servers bend the protocol, each in its own way: chunks without choices or roles, ids that
 //! change, usage in any chunk, calls without index. [`Reader`] tolerates every form whose meaning
-//! is clear, and is strict about the end: an answer is complete only if its server said so in a
+//! is clear, and is strict about the end: an answer is complete only if its server reports it in a
 //! word that means it, and if its calls are complete.
 //!
 //! The types and the [`Grammar`](crate::Grammar) of this crate are the protocol as its vendor

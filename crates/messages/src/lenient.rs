@@ -2,7 +2,7 @@
 //!
 //! Servers bend the protocol, each in its own way: a start without usage, blocks that overlap,
 //! calls without input, several `message_delta` events. [`Reader`] tolerates every form whose
-//! meaning is clear, and is strict about the end: an answer is complete only if its server said so
+//! meaning is clear, and is strict about the end: an answer is complete only if its server reports it
 //! in a word that means it, and if its blocks are closed and its calls complete.
 //!
 //! The types and the [`Grammar`](crate::Grammar) of this crate are the protocol as its vendor

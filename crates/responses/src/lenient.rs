@@ -1,9 +1,9 @@
 //! A reader of the answers that servers really send.
 //!
 //! Servers bend the protocol, each in its own way: events without numbers and indices, texts and
-//! calls that are told once, other ids at the end, an empty final output. [`Reader`] tolerates
+//! calls that are sent once, other ids at the end, an empty final output. [`Reader`] tolerates
 //! every form whose meaning is clear, and is strict about the end: an answer is complete only if
-//! its server said so, if its calls are complete, and if nothing contradicts what came before.
+//! its server reports it, if its calls are complete, and if nothing contradicts what came before.
 //!
 //! The types and the [`Grammar`](crate::Grammar) of this crate are the protocol as its vendor
 //! writes it down. What they accept, this reader reads to the same content.

@@ -71,7 +71,7 @@ pub trait RelayProtocol: Send {
     fn reply(body: &[u8], model: &str, splice: &mut Splice<'_>) -> Result<End, EngineError>;
 }
 
-/// What happens to an event.
+/// The handling of an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
     /// It is forwarded, with its edits.

@@ -1,4 +1,4 @@
-//! What the lenient readers of the protocols share.
+//! Types that the lenient readers of the protocols share.
 //!
 //! A lenient reader tolerates every form of an answer whose meaning is clear, and is strict about
 //! its end. The readers are in the crates of the protocols.

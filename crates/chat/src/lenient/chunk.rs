@@ -96,18 +96,18 @@ pub(super) enum Content<'a> {
 }
 
 impl<'a> Delta<'a> {
-    /// The reasoning that is told beside the content. Servers that have several names for it say
+    /// The reasoning beside the content. Servers that have several names for it send
     /// the same in each.
     pub(super) fn take_reasoning(&mut self) -> Option<Cow<'a, str>> {
-        let told = [
+        let texts = [
             &mut self.reasoning_content,
             &mut self.reasoning,
             &mut self.thinking,
         ];
-        let told = told
+        let texts = texts
             .into_iter()
             .find_map(|text| text.0.take().filter(|text| !text.is_empty()));
-        told.or_else(|| {
+        texts.or_else(|| {
             let details: String = self
                 .reasoning_details
                 .0

@@ -26,7 +26,7 @@ pub struct Collector {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Answer {
-    /// The reasoning, if the server tells it.
+    /// The reasoning, if the server sends it.
     pub reasoning: String,
     /// The output text.
     pub text: String,
@@ -34,10 +34,10 @@ pub struct Answer {
     pub refusal: String,
     /// The calls, in the order in which they began.
     pub calls: Vec<Call>,
-    /// How the answer ended. Unless it is complete, the last of the texts or calls may be
+    /// The end of the answer. Unless it is complete, the last of the texts or calls may be
     /// truncated.
     pub finish: Finish,
-    /// The token counts, if the server tells them.
+    /// The token counts, if the server sends them.
     pub tokens: Option<Tokens>,
 }
 

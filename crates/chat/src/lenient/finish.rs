@@ -1,6 +1,6 @@
 //! The words for the end of an answer.
 
-/// What a finish reason means.
+/// The meaning of a finish reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Finish {

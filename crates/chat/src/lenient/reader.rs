@@ -23,7 +23,7 @@ use super::chunk::{Choice, Chunk, Content, Delta, Piece, Usage};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
-    /// Choices beside the first, which are checked alike but not told.
+    /// Choices beside the first, which are checked alike but emit no updates.
     choices: Vec<ChoiceState>,
     tokens: Option<Tokens>,
     id: String,
@@ -113,7 +113,7 @@ impl Reader {
         self.is_done
     }
 
-    /// Returns the token counts that were told last.
+    /// Returns the latest token counts.
     #[must_use]
     pub fn tokens(&self) -> Option<Tokens> {
         self.tokens

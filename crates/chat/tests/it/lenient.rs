@@ -294,7 +294,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// What the strict types accept, the lenient reader reads to the same.
+    /// The lenient reader reads answers that the strict types accept to the same content.
     #[test]
     fn the_strict_and_the_lenient_reading_agree(steps in vec(step(), 0..12), is_cut in any::<bool>()) {
         let head = Head { id: "chatcmpl-1".into(), created: 1_789_000_000, model: "m".into() };

@@ -33,16 +33,16 @@ pub struct Collector {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Answer {
-    /// The thinking, if the server tells it.
+    /// The thinking, if the server sends it.
     pub thinking: String,
     /// The output text.
     pub text: String,
     /// The calls, in the order in which they began.
     pub calls: Vec<Call>,
-    /// How the answer ended. Unless it is complete, the last of the texts or calls may be
+    /// The end of the answer. Unless it is complete, the last of the texts or calls may be
     /// truncated.
     pub stop: Stop,
-    /// The token counts, if the server tells them.
+    /// The token counts, if the server sends them.
     pub tokens: Option<Tokens>,
 }
 

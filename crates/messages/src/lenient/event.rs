@@ -45,7 +45,7 @@ pub(super) struct Message<'a> {
     #[serde(borrow)]
     pub(super) stop_sequence: Text<'a>,
     pub(super) usage: Members<Usage>,
-    /// As some servers say that a reply with status 200 is a failure.
+    /// False in replies by which some servers report a failure with status 200.
     success: Option<bool>,
 }
 

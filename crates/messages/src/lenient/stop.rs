@@ -1,12 +1,12 @@
 //! The words for the end of an answer.
 
-/// What a stop reason means.
+/// The meaning of a stop reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stop {
     /// The model finished its turn.
     EndTurn,
-    /// A stop sequence of the request matched: this one, if the server says which.
+    /// A stop sequence of the request matched: this one, if the server names it.
     StopSequence(Option<String>),
     /// The model waits for the results of its calls.
     ToolUse,

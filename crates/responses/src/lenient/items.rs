@@ -119,7 +119,7 @@ impl Items {
         position.map_or_else(|| self.add(index, id), |position| Ok(Place(position)))
     }
 
-    /// Finds the open item that an event tells, or begins it.
+    /// Finds the open item of an event, or begins it.
     ///
     /// Some servers give an item another id in each event, and some give all items one index. So an
     /// item that is added is another one if it has another id, and an item that is done is the last

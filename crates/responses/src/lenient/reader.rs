@@ -34,7 +34,7 @@ pub struct Reader {
     finish: Option<Finish>,
 }
 
-/// How an answer ended.
+/// The end of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Finish {
@@ -261,7 +261,8 @@ impl Reader {
         Ok(Kind::Content)
     }
 
-    /// Handles the final response. `is_incomplete` is what its event says.
+    /// Handles the final response. `is_incomplete` is true if its event is
+    /// `response.incomplete`.
     fn end<'a>(
         &mut self,
         response: Response<'a>,

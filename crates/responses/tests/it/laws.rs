@@ -337,7 +337,7 @@ proptest! {
         prop_assert_eq!((response.usage, response.completed_at), (Some(Usage::new(3, 4)), Some(1_789_000_002)));
     }
 
-    /// What the strict types accept, the lenient reader reads to the same. It refuses calls that cannot be executed.
+    /// The lenient reader reads answers that the strict types accept to the same content. It refuses calls that cannot be executed.
     #[test]
     fn the_strict_and_the_lenient_reading_agree(steps in vec(step(), 0..14), traits in traits()) {
         let (mut encoder, mut out) = (encoder(traits), Vec::new());

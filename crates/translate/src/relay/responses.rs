@@ -63,7 +63,7 @@ impl RelayProtocol for Responses {
 
     fn fail(&mut self, model: &str, error: &ApiError, out: &mut Vec<u8>) {
         let Some(mut response) = self.started.take() else {
-            // A server that does not tell the response tells a failure like this.
+            // There is no response to report as failed.
             if self.has_forwarded {
                 let event = json!({"type": "error", "code": error.code, "message": error.message,
                     "param": null, "sequence_number": self.next});

@@ -17,7 +17,7 @@ pub enum ReadError {
     Truncated,
     /// Events that contradict each other. The text names the contradiction.
     Contradiction(&'static str),
-    /// A call that cannot be executed, in an answer that is said to be complete. The text gives the
+    /// A call that cannot be executed, in an answer that claims to be complete. The text gives the
     /// reason.
     Call(&'static str),
     /// An index above [`MAX_INDEX`].

@@ -42,7 +42,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// The arguments of a call: a text, or JSON that is told as it is. Null is an empty text.
+/// The arguments of a call: a text, or JSON that is kept as it is. Null is an empty text.
 #[derive(Clone, Copy, Debug, Default, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Arguments<'a>(#[serde(borrow)] Option<&'a RawValue>);
@@ -113,7 +113,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     }
 }
 
-/// What a visitor of one type makes of a value: `None` unless it is of that type.
+/// A visitor of one type of value, which returns `None` for values of other types.
 trait Wanted<'de>: Sized {
     type Value;
 
