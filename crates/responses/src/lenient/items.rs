@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use wire::lenient::{Call, ReadError, bounded, rest};
 
 use super::event::{Content, Item};
-use super::reader::Update;
+use super::update::Update;
 
 /// The kind of content of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,6 +15,11 @@ use crate::outbound::encode::call_id;
 /// The position of a call: its index, and its order of appearance among calls with the same index.
 pub(super) type Key = (u32, u32);
 
+/// The key of a call: calls are emitted in the order in which they began.
+pub(super) fn key(call: usize) -> Key {
+    (0, u32::try_from(call).unwrap_or(u32::MAX))
+}
+
 /// Emits events in order, with each call in one piece.
 ///
 /// Events are held back only while a call is open.

@@ -6,7 +6,6 @@ use serde_json::Value;
 use wire::lenient::{ReadError, Tokens};
 
 use super::super::failure::Complaint;
-use super::call_sequencer::Key;
 
 wire::read_objects!(ErrorMarkers);
 
@@ -53,11 +52,6 @@ pub(crate) fn usage(tokens: Tokens) -> Usage {
         output,
         reasoning,
     }
-}
-
-/// The key of a call: calls are emitted in the order in which they began.
-pub(super) fn key(call: usize) -> Key {
-    (0, u32::try_from(call).unwrap_or(u32::MAX))
 }
 
 /// The members that identify an error and the type of an event.

@@ -3,8 +3,8 @@
 use engine::{EngineError, Stop, TextEvent};
 use responses::lenient::{Finish, Reader, Update};
 
-use super::call_sequencer::CallSequencer;
-use super::json::{engine_error, key, text, usage};
+use super::call_sequencer::{CallSequencer, key};
+use super::json::{engine_error, text, usage};
 
 /// Parses a stream.
 #[derive(Debug, Default)]
