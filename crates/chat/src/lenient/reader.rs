@@ -183,6 +183,11 @@ impl Reader {
             .or(self.tokens);
         let state = &mut self.choices[index];
         let before = out.len();
+        if is_reply && choice.delta.is_none() && choice.message.is_none() {
+            return Err(ReadError::Malformed(
+                "a choice without a message".to_owned(),
+            ));
+        }
         if let Some(delta) = choice.delta.or(choice.message) {
             state.delta(delta, is_reply, out)?;
         }

@@ -237,6 +237,8 @@ fn a_plain_reply_is_read_as_a_stream_of_one_event() {
     assert_eq!(collect(body).unwrap().text, "a");
     let unfinished = json!({"choices": [{"message": {"content": "a"}}]}).to_string();
     assert_eq!(collect(&unfinished), Err(ReadError::Truncated));
+    let empty = json!({"choices": [{"finish_reason": "stop"}]}).to_string();
+    assert!(matches!(collect(&empty), Err(ReadError::Malformed(_))));
     let calls = json!([{"function": {"name": "f"}}, {"function": {"name": "f"}}]);
     let body = json!({"choices": [{"message": {"tool_calls": calls}, "finish_reason": "stop"}]});
     assert_eq!(

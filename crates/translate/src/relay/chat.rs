@@ -3,6 +3,7 @@
 use chat::Event;
 use chat::lenient::{Reader, Update};
 use engine::EngineError;
+use memchr::memmem;
 use serde_json::{Value, json};
 use wire::{ApiError, Splice};
 
@@ -32,7 +33,10 @@ impl RelayProtocol for Chat {
             return Ok(Action::End(end(&self.reader)));
         }
         edits.replace(&["model"], model);
-        edits.remove(DETAILS.0, DETAILS.1);
+        // Few chunks have a usage, and looking for it takes longer than reading the chunk.
+        if memmem::find(data.as_bytes(), DETAILS_HINT).is_some() {
+            edits.remove(DETAILS.0, DETAILS.1);
+        }
         if self.reader.has_odd_calls() {
             mend_calls(&updates, "delta", edits);
         }
@@ -114,3 +118,5 @@ const DETAILS: (&[&str], &[&str]) = (
     &["usage"],
     &["prompt_tokens_details", "completion_tokens_details"],
 );
+/// A part of the names of its members.
+const DETAILS_HINT: &[u8] = b"_tokens_details";
