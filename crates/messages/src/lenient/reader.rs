@@ -139,7 +139,7 @@ impl Reader {
         }
         let content = message
             .content
-            .filter(|_| message.kind.get().is_none_or(|kind| kind == "message"));
+            .filter(|_| message.kind.get() == Some("message"));
         let content =
             content.ok_or_else(|| ReadError::Malformed("the reply is not a message".to_owned()))?;
         for (index, block) in content.into_iter().enumerate() {
