@@ -30,24 +30,24 @@ impl Upstream {
     pub(crate) async fn start() -> io::Result<Self> {
         let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
         let address = listener.local_addr()?;
-        let (tell, left) = unbounded_channel();
-        tokio::spawn(accept(listener, Arc::new(Answers::made()), tell));
+        let (closed, left) = unbounded_channel();
+        tokio::spawn(accept(listener, Arc::new(Answers::made()), closed));
         Ok(Self { address, left })
     }
 }
 
-async fn accept(listener: TcpListener, answers: Arc<Answers>, tell: UnboundedSender<Instant>) {
+async fn accept(listener: TcpListener, answers: Arc<Answers>, closed: UnboundedSender<Instant>) {
     while let Ok((socket, _)) = listener.accept().await {
         // An error on a connection is a peer that disconnected.
-        let (answers, tell) = (Arc::clone(&answers), tell.clone());
-        tokio::spawn(async move { serve(socket, &answers, &tell).await.ok() });
+        let (answers, closed) = (Arc::clone(&answers), closed.clone());
+        tokio::spawn(async move { serve(socket, &answers, &closed).await.ok() });
     }
 }
 
 async fn serve(
     mut socket: TcpStream,
     answers: &Answers,
-    tell: &UnboundedSender<Instant>,
+    closed: &UnboundedSender<Instant>,
 ) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let mut buffer = BytesMut::with_capacity(4096);
@@ -78,7 +78,7 @@ async fn serve(
             let _ = socket.read_u8().await;
         }
         if model == IDLE || model == ENDLESS {
-            let _ = tell.send(Instant::now());
+            let _ = closed.send(Instant::now());
             return Ok(());
         }
     }

@@ -12,6 +12,7 @@ use testkit::requests::Question;
 
 use crate::dice::Dice;
 use crate::drawing::Drawing;
+use crate::reply;
 
 /// One fault.
 #[derive(Clone, Debug)]
@@ -303,6 +304,15 @@ impl Kind {
             self,
             Self::Changed(_, Change::Byte(_) | Change::Inserted(_) | Change::Removed)
         )
+    }
+
+    /// Returns true if the events of the response may be outside of the grammar.
+    pub(crate) fn bends_events(&self) -> bool {
+        match self {
+            Self::Changed(..) => true,
+            Self::Scenario(scenario) => reply::BENT.contains(&scenario.template),
+            _ => false,
+        }
     }
 
     /// Returns true if the upstream stalls in the middle of a conforming reply.

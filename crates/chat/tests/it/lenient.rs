@@ -187,7 +187,7 @@ fn an_end_that_contradicts_the_content_is_a_failure() {
 }
 
 #[test]
-fn errors_are_told_in_many_forms() {
+fn errors_have_many_forms() {
     for error in [
         json!({"error": {"message": "m"}}),
         json!({"error": "m", "choices": []}),
@@ -248,26 +248,26 @@ fn a_plain_reply_is_read_as_a_stream_of_one_event() {
 }
 
 #[test]
-fn choices_after_the_first_are_checked_but_not_told() {
+fn choices_after_the_first_are_checked_but_emit_nothing() {
     let second = json!({"choices": [{"index": 1, "delta": {"content": "b"}}]});
     let mut reader = Reader::new();
     let mut updates = Vec::new();
     for event in [second.to_string(), finish("stop").to_string()] {
-        let mut told = Vec::new();
-        reader.event(&event, &mut told).unwrap();
-        updates.extend(told.into_iter().map(|update| format!("{update:?}")));
+        let mut new = Vec::new();
+        reader.event(&event, &mut new).unwrap();
+        updates.extend(new.into_iter().map(|update| format!("{update:?}")));
     }
     assert_eq!(
         (updates.len(), reader.finish()),
         (0, Err(ReadError::Truncated))
     );
-    let mut told = Vec::new();
+    let mut new = Vec::new();
     let text = delta(json!({"content": "a"})).to_string();
     assert_eq!(
-        reader.event(&text, &mut told).unwrap_err(),
+        reader.event(&text, &mut new).unwrap_err(),
         ReadError::Contradiction("content after the finish reason, or another finish reason")
     );
-    assert_eq!(told, [Update::Text("a".into())]);
+    assert_eq!(new, [Update::Text("a".into())]);
 }
 
 /// One step of a model's output.

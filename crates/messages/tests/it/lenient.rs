@@ -137,7 +137,7 @@ fn the_input_of_a_call_comes_in_pieces_or_at_once_or_not_at_all() {
 }
 
 #[test]
-fn usage_is_merged_from_wherever_it_is_told() {
+fn usage_is_merged_from_every_event() {
     let start = json!({"type": "message_start", "message": {"usage": {"input_tokens": 0, "output_tokens": 0}}});
     let middle = json!({"type": "message_delta", "usage": {"input_tokens": 7, "cache_read_input_tokens": 2}});
     let end = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}});
@@ -157,7 +157,7 @@ fn usage_is_merged_from_wherever_it_is_told() {
 }
 
 #[test]
-fn repetitions_are_told_from_other_events() {
+fn repetitions_are_distinguished_from_other_events() {
     let mut reader = Reader::new();
     let mut kind = |event: &str| reader.event(event, &mut Vec::new()).unwrap();
     let start = start().to_string();
@@ -254,7 +254,7 @@ fn a_call_that_is_cut_is_none_unless_the_server_says_so() {
 }
 
 #[test]
-fn errors_are_told_in_many_forms() {
+fn errors_have_many_forms() {
     for error in [
         json!({"type": "error", "error": {"message": "m"}}),
         json!({"error": "m"}),

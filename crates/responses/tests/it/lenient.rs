@@ -58,7 +58,7 @@ fn contradicts(events: &[Value]) -> bool {
 }
 
 #[test]
-fn a_text_may_be_told_in_pieces_or_once_or_at_the_end() {
+fn a_text_may_come_in_pieces_or_once_or_at_the_end() {
     for stream in [
         vec![delta("Hel"), delta("lo."), end()],
         vec![delta("Hel"), done("Hello."), end()],
@@ -90,7 +90,7 @@ fn a_text_may_be_told_in_pieces_or_once_or_at_the_end() {
 }
 
 #[test]
-fn a_call_may_be_told_in_pieces_or_once_or_at_the_end() {
+fn a_call_may_come_in_pieces_or_once_or_at_the_end() {
     let call = Call {
         id: "c".into(),
         name: "f".into(),
@@ -142,7 +142,7 @@ fn thoughts_have_many_events() {
 }
 
 #[test]
-fn events_are_told_apart_for_those_who_pass_them_on() {
+fn events_have_kinds_for_those_who_pass_them_on() {
     let mut reader = Reader::new();
     let mut kind = |event: &str| reader.event(event, &mut Vec::new()).unwrap();
     let created = r#"{"type":"response.created","sequence_number":4,"response":{"id":"r"}}"#;
@@ -189,7 +189,7 @@ fn complete_forms_that_differ_from_their_deltas_are_failures() {
         arguments("{\"x\":1}"),
         item_done(called("{\"x\":2}"))
     ]));
-    // What came before is not in the final output.
+    // The final output lacks an item that came before.
     assert!(contradicts(&[
         item_done(called("{}")),
         completed(json!([message("a")]))
