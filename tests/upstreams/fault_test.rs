@@ -5,6 +5,7 @@
 //! permits are returned and connections closed, each request has one outcome, no headers of the
 //! client were forwarded, nothing private is in the log.
 
+use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use testkit::{
     Connection, Gateway, Response, assert_private, await_that, check_refusal,
     check_request_headers, check_response_headers, refusals,
 };
+use tokio::net::TcpSocket;
 use wire::ErrorKind;
 
 use crate::GATEWAY;
@@ -35,6 +37,14 @@ pub(crate) struct FaultTest {
     /// The number of requests that clients sent by other ways than [`FaultTest::ask`], which those
     /// add themselves.
     pub(crate) sent: AtomicUsize,
+}
+
+/// A port that refuses connections, since it is bound without a listener. It refuses them for as
+/// long as the socket lives: a port that was closed could be given to another test.
+pub(crate) fn closed_port() -> TcpSocket {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    socket
 }
 
 /// The response that a client got.

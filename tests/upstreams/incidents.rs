@@ -1,14 +1,13 @@
 //! The log of incidents.
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
 
 use serde_json::{Value, json};
 use simulator::{Protocol, Simulator, scenario};
 use testkit::{Config, await_that};
 
 use crate::GATEWAY;
-use crate::fault_test::HASTY;
+use crate::fault_test::{HASTY, closed_port};
 
 /// One run with a refused connection, a timeout, an open circuit breaker, a reload that fails, and
 /// a shutdown. The log has a line for each, with the word that an operator searches for.
@@ -16,11 +15,12 @@ use crate::fault_test::HASTY;
 fn each_incident_is_found_by_its_usual_word() {
     let stalled = scenario::named("stall-head").unwrap();
     let stalled = Simulator::start(move |request| stalled.play(request)).unwrap();
+    let closed = closed_port();
     let mut gateway = Config::new("")
         .upstream(
             "closed",
             Protocol::Chat,
-            &format!("http://{}", closed_port()),
+            &format!("http://{}", closed.local_addr().unwrap()),
             "",
         )
         .upstream("stalled", Protocol::Chat, &stalled.base_url(), HASTY)
@@ -83,12 +83,4 @@ fn each_incident_is_found_by_its_usual_word() {
             "{level} {message:?} {upstream:?} {cause:?}: {log}"
         );
     }
-}
-
-/// The address of a port that accepts no connections.
-fn closed_port() -> std::net::SocketAddr {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .unwrap()
-        .local_addr()
-        .unwrap()
 }

@@ -1,6 +1,6 @@
 //! U: upstream failures.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use simulator::{Cut, Protocol, Request, Simulator, honest, scenario};
@@ -11,16 +11,14 @@ use wire::ErrorKind;
 use super::{at_once, is_whole_or_fails};
 use crate::GATEWAY;
 use crate::fault_test::{
-    FaultTest, HASTY, Lane, Outcome, PATIENT, lanes, plainly, streams, text_lanes,
+    FaultTest, HASTY, Lane, Outcome, PATIENT, closed_port, lanes, plainly, streams, text_lanes,
 };
 
 /// A refused upstream connection is answered with 502.
 #[test]
 fn u01_nobody_listens() {
-    let nobody = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let address = nobody.local_addr().unwrap();
-    drop(nobody);
-    unreachable(address, Outcome::is_bad_gateway);
+    let closed = closed_port();
+    unreachable(closed.local_addr().unwrap(), Outcome::is_bad_gateway);
 }
 
 /// An upstream connection that cannot be established in time is answered with 504.
