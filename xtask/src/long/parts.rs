@@ -120,7 +120,7 @@ pub(super) const PARTS: [Part; 14] = [
     Part {
         name: "soak",
         about: "long soak tests of the release build, written to tests/benches/SOAK.md",
-        area: LEAN,
+        area: &["crates", "tests/benches/soak"],
         most: MANY,
         run: || passed(bench::soak(&[OsString::from("--write")])),
     },
@@ -193,24 +193,5 @@ fn every_cut() -> Outcome {
     process::echoed(test.args(["--", "--ignored", "a_reset_behind_each_byte"]))
 }
 
-/// The gateway without embedded engines, which the soak tests run, and the soak tests.
-const LEAN: &[&str] = &[
-    "crates/auth",
-    "crates/catalog",
-    "crates/chat",
-    "crates/engine",
-    "crates/fetch",
-    "crates/images",
-    "crates/messages",
-    "crates/net",
-    "crates/picture",
-    "crates/responses",
-    "crates/server",
-    "crates/sse",
-    "crates/translate",
-    "crates/upstream",
-    "crates/wire",
-    "tests/benches/soak",
-];
 /// The product gets dozens of commits a day.
 const MANY: usize = 150;
