@@ -1,33 +1,22 @@
-//! Any bytes as the stream of an upstream of the client's own protocol: the relayed stream is
-//! within the grammar, ends once, and ends well only when the upstream's did.
+//! Any bytes as the stream of an upstream of the client's own protocol: the relayed stream ends once,
+//! and ends well only when the upstream's did. A stream within the strict grammar is relayed whole.
 
 use bytes::Bytes;
+use serde_json::Value;
 use sse::Decoder;
 use translate::api_error;
 use translate::relay::{Chat, Guard, Images, Messages, RelayProtocol, Responses};
 
-macro_rules! check {
-    ($protocol:ident, $grammar:expr, $failure:pat, $relayed:expr) => {{
-        let (out, is_success) = $relayed;
-        let (mut grammar, mut failures) = ($grammar, 0);
-        let events = data(out);
-        for data in &events {
-            let event = $protocol::Event::read(data).expect("relayed data is an event");
-            failures += usize::from(matches!(event, $failure));
-            match grammar.push(&event) {
-                Ok(()) => {}
-                Err(offence) => assert!(is_unknown(&format!("{offence:?}")), "{offence:?}"),
-            }
-        }
-        assert!(
-            grammar.is_ended() || events.is_empty(),
-            "every stream has an end"
-        );
-        assert_eq!(
-            failures,
-            usize::from(!is_success && !events.is_empty()),
-            "one end"
-        );
+/// Whether a stream is within the strict grammar of its protocol, and ends with a success.
+macro_rules! strict {
+    ($protocol:ident, $stream:expr) => {{
+        let mut fold = $protocol::Fold::default();
+        data($stream).is_some_and(|events| {
+            let is_conforming = events.iter().all(|data| {
+                $protocol::Event::read(data).is_ok_and(|event| fold.push(&event).is_ok())
+            });
+            is_conforming && fold.finish().is_ok()
+        })
     }};
 }
 
@@ -36,33 +25,48 @@ pub fn check(input: &[u8]) {
     let Some((first, stream)) = input.split_first() else {
         return;
     };
-    let (size, stream) = (usize::from(first >> 2) * 3 + 1, stream);
-    match first % 4 {
-        0 => check!(
-            responses,
-            responses::Grammar::default(),
-            responses::Event::Failed(_) | responses::Event::Error(_),
-            relayed(Responses::default(), stream, size)
+    let size = usize::from(first >> 2) * 3 + 1;
+    let (is_conforming, (out, is_success)) = match first % 4 {
+        0 => (
+            strict!(responses, stream),
+            relayed(Responses::default(), stream, size),
         ),
-        1 => check!(
-            chat,
-            chat::Grammar::default(),
-            chat::Event::Error(_),
-            relayed(Chat::default(), stream, size)
+        1 => (
+            strict!(chat, stream),
+            relayed(Chat::default(), stream, size),
         ),
-        2 => check!(
-            messages,
-            messages::Grammar::default(),
-            messages::Event::Error(_),
-            relayed(Messages::default(), stream, size)
+        2 => (
+            strict!(messages, stream),
+            relayed(Messages::default(), stream, size),
         ),
-        _ => check!(
-            images,
-            images::Grammar::new(images::Operation::Generation, Some(1)),
-            images::Event::Error(_),
-            relayed(Images::new(images::Operation::Generation, 1), stream, size)
+        _ => (
+            // Any text is a picture to the grammar, but not to the relay.
+            false,
+            relayed(Images::new(images::Operation::Generation, 1), stream, size),
         ),
+    };
+    assert!(is_success || !is_conforming, "a conforming stream fails");
+    let events = data(&out).expect("relayed data is a stream of events");
+    let ends: Vec<_> = events.iter().map(|data| end(data)).collect();
+    let Some((last, before)) = ends.split_last() else {
+        assert!(!is_success, "a success without events");
+        return;
+    };
+    assert!(before.iter().all(Option::is_none), "events after the end");
+    assert_eq!(*last, Some(is_success), "every stream has an end");
+}
+
+/// Whether the event with this data ends a stream, and with a success.
+fn end(data: &str) -> Option<bool> {
+    if data == "[DONE]" {
+        return Some(true);
     }
+    let event: Value = serde_json::from_str(data).expect("relayed data is JSON");
+    let kind = event["type"].as_str().unwrap_or_default();
+    let is_failure =
+        matches!(kind, "error" | "response.failed") || kind.is_empty() && !event["error"].is_null();
+    let is_success = ENDS.contains(&kind);
+    (is_failure || is_success).then_some(is_success)
 }
 
 /// The client's stream for an upstream's that arrives in pieces of `size`, and whether it ended
@@ -81,16 +85,20 @@ fn relayed<S: RelayProtocol>(protocol: S, stream: &[u8], size: usize) -> (Vec<u8
     (out, ended.is_ok())
 }
 
-fn data(stream: Vec<u8>) -> Vec<String> {
+/// The data of each event, or `None` if they cannot be told apart.
+fn data(stream: &[u8]) -> Option<Vec<String>> {
     let (mut decoder, mut data) = (Decoder::new(), Vec::new());
-    decoder.feed(stream.into());
+    decoder.feed(Bytes::copy_from_slice(stream));
     while let Some(event) = decoder.poll() {
-        data.push(event.expect("relayed data is an event").data().into_owned());
+        data.push(event.ok()?.data().into_owned());
     }
-    data
+    Some(data)
 }
 
-/// Events of unknown types are relayed.
-fn is_unknown(offence: &str) -> bool {
-    offence == "UnknownType"
-}
+/// The types of the events that end a stream with a success.
+const ENDS: [&str; 4] = [
+    "response.completed",
+    "response.incomplete",
+    "message_stop",
+    "image_generation.completed",
+];
