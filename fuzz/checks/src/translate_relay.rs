@@ -7,7 +7,7 @@ use sse::Decoder;
 use translate::api_error;
 use translate::relay::{Chat, Guard, Images, Messages, RelayProtocol, Responses};
 
-/// Whether a stream is within the strict grammar of its protocol, and ends with a success.
+/// Is true if a stream is within the strict grammar of its protocol, and ends with a success.
 macro_rules! strict {
     ($protocol:ident, $stream:expr) => {{
         let mut fold = $protocol::Fold::default();
@@ -47,7 +47,8 @@ pub fn check(input: &[u8]) {
     };
     assert!(is_success || !is_conforming, "a conforming stream fails");
     let events = data(&out).expect("relayed data is a stream of events");
-    let ends: Vec<_> = events.iter().map(|data| end(data)).collect();
+    let protocol = usize::from(first % 4);
+    let ends: Vec<_> = events.iter().map(|data| end(protocol, data)).collect();
     let Some((last, before)) = ends.split_last() else {
         assert!(!is_success, "a success without events");
         return;
@@ -56,8 +57,9 @@ pub fn check(input: &[u8]) {
     assert_eq!(*last, Some(is_success), "every stream has an end");
 }
 
-/// Whether the event with this data ends a stream, and with a success.
-fn end(data: &str) -> Option<bool> {
+/// Returns true or false if the event with this data ends a stream of the protocol with this
+/// number, with a success or a failure.
+fn end(protocol: usize, data: &str) -> Option<bool> {
     if data == "[DONE]" {
         return Some(true);
     }
@@ -65,7 +67,7 @@ fn end(data: &str) -> Option<bool> {
     let kind = event["type"].as_str().unwrap_or_default();
     let is_failure =
         matches!(kind, "error" | "response.failed") || kind.is_empty() && !event["error"].is_null();
-    let is_success = ENDS.contains(&kind);
+    let is_success = ENDS[protocol].contains(&kind);
     (is_failure || is_success).then_some(is_success)
 }
 
@@ -95,10 +97,10 @@ fn data(stream: &[u8]) -> Option<Vec<String>> {
     Some(data)
 }
 
-/// The types of the events that end a stream with a success.
-const ENDS: [&str; 4] = [
-    "response.completed",
-    "response.incomplete",
-    "message_stop",
-    "image_generation.completed",
+/// The types of the events that end a stream of each protocol with a success.
+const ENDS: [&[&str]; 4] = [
+    &["response.completed", "response.incomplete"],
+    &[],
+    &["message_stop"],
+    &["image_generation.completed"],
 ];
