@@ -207,6 +207,8 @@ impl<R: Read> Reader<R> {
             match read {
                 Ok(0) => return Err(End::Closed),
                 Ok(_) => {}
+                // A process that was paused: nothing was read.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => return Err(End::Reset),
                 Err(error) => panic!("{error} after {:?}", String::from_utf8_lossy(&self.input)),
             }
