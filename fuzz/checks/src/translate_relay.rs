@@ -38,8 +38,9 @@ fn end(protocol: usize, data: &str) -> Option<bool> {
     }
     let event: Value = serde_json::from_str(data).expect("relayed data is JSON");
     let kind = event["type"].as_str().unwrap_or_default();
-    let is_failure =
-        matches!(kind, "error" | "response.failed") || kind.is_empty() && !event["error"].is_null();
+    let is_failure = kind == "error"
+        || protocol == 0 && kind == "response.failed"
+        || kind.is_empty() && !event["error"].is_null();
     let is_success = ENDS[protocol].contains(&kind);
     (is_failure || is_success).then_some(is_success)
 }
