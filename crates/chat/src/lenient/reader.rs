@@ -240,6 +240,8 @@ impl ChoiceState {
             .chain(refusal);
         out.extend(updates.filter(|update| !update.is_empty()));
         let pieces = delta.tool_calls.unwrap_or_default();
+        // Some servers send a call in both forms at once.
+        let old_form = delta.function_call.0.filter(|_| pieces.is_empty());
         let is_only = pieces.len() == 1;
         for (position, mut piece) in pieces.into_iter().enumerate() {
             if is_reply {
@@ -249,7 +251,7 @@ impl ChoiceState {
             }
             self.piece(piece, position, is_only, out)?;
         }
-        if let Some(function) = delta.function_call.0 {
+        if let Some(function) = old_form {
             self.piece(
                 Piece {
                     function: Members(Some(function)),
