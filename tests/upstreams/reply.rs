@@ -72,7 +72,13 @@ pub(crate) fn delta_text(protocol: Protocol, stream: &[u8]) -> String {
 
 /// The scenarios whose streams are tolerated although the grammar does not permit them: the relay
 /// forwards them unchanged.
-pub(crate) const BENT: [&str; 4] = ["filtered", "unknown-event", "usage-twice", "vllm"];
+pub(crate) const BENT: [&str; 5] = [
+    "filtered",
+    "huge-index-N",
+    "unknown-event",
+    "usage-twice",
+    "vllm",
+];
 
 /// The number of events that end a stream of text, in the protocol of any client.
 pub(crate) fn ends(stream: &[u8]) -> usize {
