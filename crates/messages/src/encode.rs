@@ -133,12 +133,13 @@ impl Encoder {
 
     /// Appends to the arguments of the last call. Has no effect once another block has started.
     ///
-    /// Text that can begin a JSON object is emitted immediately. Other text is held back until the
-    /// call ends and then emitted as the field `_raw`, with all of the arguments. Text after a
-    /// complete object is discarded.
+    /// A JSON object is emitted as it arrives. Other text is held back until the call ends, and
+    /// then emitted as the field `_raw`. Nothing is completed: end the stream with
+    /// [`fail`](Self::fail) if the arguments turn out to be truncated, unless
+    /// [`finish`](Self::finish) reports that as the reason.
     pub fn arguments(&mut self, text: &str, out: &mut Vec<Event>) {
         if let Some(Open::Call(arguments)) = &mut self.open {
-            let piece = arguments.push(text).to_owned();
+            let piece = arguments.push(text);
             self.push_input(piece, out);
         }
     }
@@ -236,7 +237,7 @@ impl Encoder {
     /// Closes the open block, if any. `truncated` is true if the model was truncated within it.
     fn close_block(&mut self, truncated: bool, out: &mut Vec<Event>) {
         match self.open.take() {
-            Some(Open::Call(mut arguments)) => self.push_input(arguments.finish(truncated), out),
+            Some(Open::Call(arguments)) => self.push_input(arguments.finish(truncated), out),
             Some(Open::Thinking) => self.push_signature("", out),
             Some(_) => {}
             None => return,

@@ -288,6 +288,10 @@ impl Items {
         }
         if kind == ItemKind::Call {
             self.complete_arguments(place, item.arguments.text(), out)?;
+            // A call is executed once it is done, so that the end of the answer is too late.
+            if item.status.get() == Some("completed") {
+                self.all[place.0].call.check()?;
+            }
         }
         let summary = item.summary.0.into_iter().zip(0..);
         for (part, index) in summary.chain(item.content.0.into_iter().zip(0..)) {

@@ -232,21 +232,30 @@ impl Reader {
         out: &mut Vec<Update<'a>>,
     ) -> Result<(), ReadError> {
         let status = response.status.get().unwrap_or("completed");
-        if status == "cancelled" || !is_incomplete && !matches!(status, "completed" | "incomplete")
-        {
+        let is_final = match status {
+            "incomplete" => true,
+            "completed" => !is_incomplete || response.status.get().is_none(),
+            _ => false,
+        };
+        if !is_final {
             return Err(ReadError::Contradiction(
-                "a final response whose status is not final",
+                "a final response with another status",
             ));
         }
         let reason = response
             .incomplete_details
             .0
             .and_then(|details| details.reason.0);
+        let is_incomplete = is_incomplete || status == "incomplete";
         let finish = match reason.as_deref() {
+            Some(_) if !is_incomplete => {
+                return Err(ReadError::Contradiction(
+                    "the reason of an incomplete response in a completed one",
+                ));
+            }
             Some("content_filter") => Finish::ContentFilter,
-            Some(_) => Finish::MaxOutputTokens,
-            None if is_incomplete || status == "incomplete" => Finish::MaxOutputTokens,
-            None => Finish::Completed,
+            _ if is_incomplete => Finish::MaxOutputTokens,
+            _ => Finish::Completed,
         };
         let output = response.output.unwrap_or_default();
         let is_partial = output

@@ -225,7 +225,14 @@ fn calls_that_cannot_be_executed_are_failures() {
         item_done(json!({"type": "function_call", "name": "f"})),
         end()
     ]));
-    // The server says itself that the call is cut.
+    // A client executes a call once it is done, whatever comes later.
+    let mut done = called("{\"path\":\"/srv/da");
+    done["status"] = "completed".into();
+    assert_eq!(
+        read(&[item_done(done)]),
+        Err(ReadError::Call("its arguments are truncated, or no JSON"))
+    );
+    // The server reports itself that the call is cut.
     let cut = json!({"type": "response.incomplete", "response": {}});
     let answer = read(&[added(called("")), arguments("{\"path"), cut]).unwrap();
     assert_eq!(
@@ -259,6 +266,19 @@ fn the_status_has_to_mean_the_end() {
         assert!(
             matches!(read, Err(ReadError::Contradiction(_))),
             "{response}"
+        );
+    }
+    let with_reason =
+        json!({"status": "completed", "incomplete_details": {"reason": "max_output_tokens"}});
+    for (kind, response) in [
+        ("response.completed", with_reason),
+        ("response.incomplete", json!({"status": "completed"})),
+        ("response.incomplete", json!({"status": "queued"})),
+    ] {
+        let read = ended(kind, response.clone());
+        assert!(
+            matches!(read, Err(ReadError::Contradiction(_))),
+            "{kind} {response}"
         );
     }
     for response in [json!({"status": "failed"}), json!({"error": {"code": "x"}})] {

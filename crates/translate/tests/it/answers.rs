@@ -10,20 +10,31 @@ use wire::ApiError;
 
 use crate::{NOW, chat_request, messages_request, responses_request, stamp};
 
-fn event() -> impl Strategy<Value = TextEvent> {
+/// The events of a model, in which calls have their complete arguments: whoever reads truncated ones
+/// ends the answer with a failure.
+fn events() -> impl Strategy<Value = Vec<TextEvent>> {
     let words = "[a-z\u{e9}\u{2028}\"\\\\\r\n{}: ]{0,6}";
-    prop_oneof![
+    let arguments = prop::sample::select(vec!["", " ", "{\"a\": 1}", "\n{\"a\":[{}]}", "[2]"]);
+    let call = (0..9_u8, "[a-z_]{1,6}", arguments).prop_map(|(number, name, arguments)| {
+        let (one, other) = arguments.split_at(arguments.len() / 2);
+        vec![
+            TextEvent::Call {
+                id: format!("call_{number}"),
+                name,
+            },
+            TextEvent::Arguments(one.to_owned()),
+            TextEvent::Arguments(other.to_owned()),
+        ]
+    });
+    let text = prop_oneof![
         words.prop_map(TextEvent::Text),
         words.prop_map(TextEvent::Reasoning),
         words.prop_map(TextEvent::ReasoningSignature),
         words.prop_map(TextEvent::RedactedReasoning),
         words.prop_map(TextEvent::Refusal),
-        (0..9_u8, "[a-z_]{1,6}").prop_map(|(number, name)| TextEvent::Call {
-            id: format!("call_{number}"),
-            name
-        }),
-        words.prop_map(TextEvent::Arguments),
-    ]
+    ];
+    let step = prop_oneof![5 => text.prop_map(|event| vec![event]), 2 => call];
+    vec(step, 0..8).prop_map(|steps| steps.concat())
 }
 
 fn stop() -> impl Strategy<Value = Stop> {
@@ -140,7 +151,7 @@ fn clients_of_responses_get_ids_of_calls_that_they_may_send_back() {
 
 proptest! {
     #[test]
-    fn the_plain_reply_is_the_fold_of_the_stream(mut events in vec(event(), 0..10), stop in stop()) {
+    fn the_plain_reply_is_the_fold_of_the_stream(mut events in events(), stop in stop()) {
         events.push(TextEvent::Finished { stop, usage: Some(Usage { input: 3, output: 4, ..Usage::default() }) });
         let request = responses_request();
         let folded = folded!(responses, &stream::<Responses>(&request, &events, None));
@@ -157,7 +168,7 @@ proptest! {
     }
 
     #[test]
-    fn a_failure_is_reported_once_and_is_not_a_reply(events in vec(event(), 0..10)) {
+    fn a_failure_is_reported_once_and_is_not_a_reply(events in events()) {
         let failure = ApiError::server_error();
         prop_assert_eq!(folded!(responses, &stream::<Responses>(&responses_request(), &events, Some(&failure))), None);
         prop_assert_eq!(folded!(chat, &stream::<Chat>(&chat_request(), &events, Some(&failure))), None);
@@ -165,7 +176,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_model_did_not_finish_is_no_reply(events in vec(event(), 0..10)) {
+    fn what_a_model_did_not_finish_is_no_reply(events in events()) {
         prop_assert_eq!(reply::<Responses>(&responses_request(), &events), None);
         prop_assert_eq!(reply::<Chat>(&chat_request(), &events), None);
         prop_assert_eq!(reply::<Messages>(&messages_request(), &events), None);

@@ -726,21 +726,23 @@ fn the_type_of_the_last_event_decides() {
     };
     assert_eq!(end("response.incomplete", json!({})), Stop::MaxTokens);
     assert_eq!(
-        end("response.incomplete", json!({"status": "in_progress"})),
-        Stop::MaxTokens
-    );
-    assert_eq!(
         end("response.completed", json!({"status": null})),
         Stop::End
     );
-    for response in [
-        json!({"status": "failed"}),
-        json!({"status": "cancelled"}),
-        json!({"error": {"code": "x"}}),
+    for (kind, response) in [
+        ("response.completed", json!({"status": "failed"})),
+        ("response.completed", json!({"status": "cancelled"})),
+        ("response.completed", json!({"error": {"code": "x"}})),
+        (
+            "response.completed",
+            json!({"status": "completed", "incomplete_details": {"reason": "max_output_tokens"}}),
+        ),
+        ("response.incomplete", json!({"status": "in_progress"})),
+        ("response.incomplete", json!({"status": "completed"})),
     ] {
         let failed = failed(
             Protocol::Responses,
-            &[json!({"type": "response.completed", "response": response})],
+            &[json!({"type": kind, "response": response})],
         );
         assert!(matches!(failed, EngineError::Upstream(_)), "{failed:?}");
     }

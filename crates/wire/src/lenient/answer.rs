@@ -37,15 +37,13 @@ impl Call {
     /// parameters.
     ///
     /// # Errors
-    /// If it has no name, or arguments that are not a complete JSON object.
+    /// If it has no name, or arguments that are not complete JSON.
     pub fn check(&self) -> Result<(), ReadError> {
         let arguments = self.arguments.trim();
         if self.name.is_empty() {
             return Err(ReadError::Call("it has no name"));
         }
-        let is_object =
-            arguments.starts_with('{') && serde_json::from_str::<IgnoredAny>(arguments).is_ok();
-        if arguments.is_empty() || is_object {
+        if arguments.is_empty() || serde_json::from_str::<IgnoredAny>(arguments).is_ok() {
             Ok(())
         } else {
             Err(ReadError::Call(CUT))
@@ -68,4 +66,4 @@ pub fn rest<'a>(deltas: &str, complete: Cow<'a, str>) -> Result<Cow<'a, str>, Re
     })
 }
 
-const CUT: &str = "its arguments are truncated, or no JSON object";
+const CUT: &str = "its arguments are truncated, or no JSON";
