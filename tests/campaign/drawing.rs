@@ -30,6 +30,13 @@ enum Form {
 }
 
 impl Drawing {
+    /// One picture.
+    pub(crate) const SINGLE: Self = Self {
+        form: Form::Generation,
+        count: 1,
+        is_long: false,
+    };
+
     pub(crate) fn draw(dice: &mut Dice) -> Self {
         Self {
             form: *dice.one(&FORMS),

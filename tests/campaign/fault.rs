@@ -1,6 +1,9 @@
 //! One fault: the client, the upstream, the request, the connections, and what fails. All of it
 //! follows from a seed and a number.
 
+mod foreign;
+mod rewrite;
+
 use std::fmt;
 use std::time::Duration;
 
@@ -10,6 +13,8 @@ use simulator::scenario::{self, Scenario};
 use simulator::{Cut, Play, Protocol, Request, honest};
 use testkit::requests::Question;
 
+pub(crate) use self::foreign::Foreign;
+use self::rewrite::Rewrite;
 use crate::dice::Dice;
 use crate::drawing::Drawing;
 use crate::reply;
@@ -55,6 +60,10 @@ pub(crate) enum Kind {
     Changed(Spot, Change),
     /// The upstream's response is complete, but is not a valid reply.
     Hollow(Hollow),
+    /// The upstream's response is complete, but ends in another word or contradicts itself.
+    Rewritten(Rewrite),
+    /// The upstream sends the answer of a real server.
+    Foreign(Foreign),
     /// The upstream plays one of the simulator's scenarios.
     Scenario(Scenario),
     /// The connection to the upstream is refused.
@@ -140,16 +149,24 @@ impl Fault {
         };
         let stream = !dice.once_in(4);
         let drawing = Drawing::draw(dice);
-        Self {
+        let mut fault = Self {
             number,
             client,
             upstream,
             stream,
             question,
             drawing,
-            kind: Kind::draw(dice),
+            kind: Kind::draw(dice, upstream),
             pace: Pace::draw(dice),
+        };
+        if let Kind::Foreign(foreign) = fault.kind {
+            fault.client = foreign.client;
+            fault.upstream = foreign.upstream();
+            fault.stream = foreign.streams();
+            fault.question = Question::Text;
+            fault.drawing = Drawing::SINGLE;
         }
+        fault
     }
 
     /// The text of the request, which the reply repeats.
@@ -161,6 +178,7 @@ impl Fault {
     pub(crate) fn play(&self, request: &Request) -> Play {
         match &self.kind {
             Kind::Scenario(scenario) => scenario.play(request),
+            Kind::Foreign(foreign) => self.paced(foreign.play()),
             Kind::Cut(spot, cut) => {
                 let play = self.paced(self.honest(request));
                 let length = play.body_bytes().len();
@@ -181,6 +199,7 @@ impl Fault {
                 self.paced(play.with_pieces(change.of(pieces, *spot)))
             }
             Kind::Hollow(hollow) => self.paced(hollow.play(request)),
+            Kind::Rewritten(rewrite) => self.paced(rewrite.of(self.honest(request))),
             Kind::Shutdown(spot) => {
                 let play = self.honest(request);
                 let length = play.body_bytes().len();
@@ -230,9 +249,9 @@ impl Fault {
 }
 
 impl Kind {
-    fn draw(dice: &mut Dice) -> Self {
+    fn draw(dice: &mut Dice, upstream: Protocol) -> Self {
         let spot = Spot(dice.among(0..1 << 16) as u16);
-        match dice.among(0..22) {
+        match dice.among(0..27) {
             0 => Self::Nothing,
             1..7 => Self::Cut(spot, *dice.one(&CUTS)),
             7 => Self::HeadCut(spot, *dice.one(&CUTS)),
@@ -244,6 +263,8 @@ impl Kind {
             18 => Self::Upload(spot, *dice.one(&LEAVES)),
             19 => Self::Shutdown(spot),
             20 => Self::Hollow(*dice.one(&HOLLOWS)),
+            21..24 => Self::Rewritten(Rewrite::draw(dice, upstream)),
+            24 | 25 => Self::Foreign(Foreign::draw(dice)),
             _ => Self::Drain(spot),
         }
     }
@@ -274,6 +295,9 @@ impl Kind {
             }
             Self::Changed(..) => "event lost, doubled, late",
             Self::Hollow(_) => "hollow reply",
+            Self::Rewritten(Rewrite::Finish(_)) => "another end",
+            Self::Rewritten(_) => "contradiction",
+            Self::Foreign(_) => "real server",
             Self::Scenario(_) => "scenario",
             Self::Refused | Self::Unreachable => "not reached",
             Self::Leaves(_, Leave::Still) => "client stops reading",
@@ -287,7 +311,8 @@ impl Kind {
     /// Returns true if the upstream's output means the same in every protocol, as far as it gets.
     pub(crate) fn keeps_words(&self) -> bool {
         match self {
-            Self::Changed(..) | Self::Hollow(_) => false,
+            Self::Changed(..) => !self.changes_bytes(),
+            Self::Hollow(_) | Self::Foreign(_) => false,
             Self::Scenario(scenario) => !ODD.contains(&scenario.template),
             _ => true,
         }
@@ -309,13 +334,8 @@ impl Kind {
     /// Returns true if the events of the response may be outside of the grammar.
     pub(crate) fn bends_events(&self) -> bool {
         match self {
-            Self::Changed(..) => true,
-            // A call that lacks its first delta has no name, so that the stream fails at its end; one
-            // whose first delta comes again is relayed without the repetition.
-            Self::Scenario(scenario) => {
-                reply::BENT.contains(&scenario.template)
-                    || matches!(scenario.template, "missing-delta" | "delta-after-finish")
-            }
+            Self::Changed(..) | Self::Rewritten(_) => true,
+            Self::Scenario(scenario) => reply::BENT.contains(&scenario.template),
             _ => false,
         }
     }
@@ -333,7 +353,7 @@ impl Kind {
     pub(crate) fn lets_through(&self) -> bool {
         match self {
             Self::Scenario(scenario) => !STRAYS.contains(&scenario.template),
-            Self::Nothing | Self::Cut(..) | Self::Drain(_) => true,
+            Self::Nothing | Self::Cut(..) | Self::Drain(_) | Self::Rewritten(_) => true,
             _ => false,
         }
     }
@@ -356,6 +376,10 @@ impl fmt::Debug for Kind {
             Self::Changed(spot, change) => write!(f, "body changed at {spot:?}: {change:?}"),
             Self::Scenario(scenario) => write!(f, "scenario {}", scenario.name()),
             Self::Hollow(hollow) => write!(f, "hollow reply: {hollow:?}"),
+            Self::Foreign(foreign) => {
+                write!(f, "answer of a real server: {}", foreign.name())
+            }
+            Self::Rewritten(rewrite) => write!(f, "rewritten reply: {rewrite:?}"),
             Self::Leaves(spot, how) => write!(f, "client leaves at {spot:?}: {how:?}"),
             Self::Upload(spot, how) => write!(f, "upload ends at {spot:?}: {how:?}"),
             Self::Shutdown(spot) => write!(f, "process ends at {spot:?}"),

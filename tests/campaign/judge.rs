@@ -2,9 +2,11 @@
 
 mod answer;
 mod counts;
+mod foreign;
 mod reason;
 mod requests;
 
+use simulator::Protocol;
 use testkit::{assert_private, check_response_headers};
 
 use crate::fault::{Fault, Kind};
@@ -62,7 +64,7 @@ pub(crate) fn judge(fault: &Fault, observed: &Observed, log: &str, panics: &[Str
     let case = Case::new(fault, observed);
     requests::check(&case);
     let verdict = case.verdict();
-    if !verdict.is_success() {
+    if !verdict.is_success() && !matches!(fault.kind, Kind::Foreign(_)) {
         answer::check_withheld(&case, verdict);
     }
     counts::check(&case, verdict, log);
@@ -75,6 +77,13 @@ impl<'a> Case<'a> {
         let is_ok = sent.is_ok();
         let theirs =
             is_ok.then(|| Reading::of(fault.upstream, &sent.body, sent.is_whole, fault.pictures()));
+        let theirs = theirs.map(|theirs| {
+            if fault.kind.changes_bytes() {
+                theirs
+            } else {
+                theirs.checked()
+            }
+        });
         Self {
             fault,
             observed,
@@ -95,6 +104,9 @@ impl<'a> Case<'a> {
         };
         check_response_headers(&response.headers);
         assert_private("the body", &String::from_utf8_lossy(&response.body));
+        if let Kind::Foreign(foreign) = self.fault.kind {
+            return foreign::check(self, foreign, response);
+        }
         match response.status {
             200 if response.is_stream() => answer::stream(self, response),
             200 => answer::reply(self, response),
@@ -112,7 +124,10 @@ impl<'a> Case<'a> {
 
     /// Returns true if the upstream's text and the client's can be compared word for word.
     fn is_comparable(&self) -> bool {
-        self.fault.kind.keeps_words()
+        // A changed reply of pictures may be passed through unread.
+        let is_unread =
+            self.fault.client == Protocol::Images && matches!(self.fault.kind, Kind::Changed(..));
+        self.fault.kind.keeps_words() && !is_unread
     }
 }
 

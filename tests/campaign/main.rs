@@ -7,6 +7,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a campaign fails where it stands")]
 
+#[path = "../dialects/case.rs"]
+#[allow(dead_code, reason = "dialects uses the rest")]
+mod case;
 mod client;
 mod dice;
 mod drawing;

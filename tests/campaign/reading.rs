@@ -1,8 +1,10 @@
 //! The content of a response, parsed from its bytes without any type of the gateway's.
 
 mod events;
+mod finish;
 mod reply;
 mod stream;
+mod truth;
 
 use std::collections::BTreeSet;
 
@@ -10,6 +12,8 @@ use serde_json::Value;
 use simulator::Protocol;
 
 pub(crate) use self::events::events;
+use self::finish::Finish;
+use self::truth::Contradiction;
 
 /// The content of the body of a response with status 200, up to its end.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,6 +23,8 @@ pub(crate) struct Reading {
     pub(crate) words: String,
     /// True if the output limit truncated it.
     pub(crate) is_cut: bool,
+    /// True if a filter truncated it, or the model refused.
+    pub(crate) is_filtered: bool,
     /// True if it says that it is incomplete, for that reason or another.
     pub(crate) is_incomplete: bool,
     pub(crate) usage: Option<Usage>,
@@ -28,6 +34,8 @@ pub(crate) struct Reading {
     pub(crate) events: usize,
     /// True if there are events after its end.
     pub(crate) has_more: bool,
+    /// The contradiction that makes it a failure.
+    pub(crate) contradiction: Option<Contradiction>,
 }
 
 /// The end of a response.
@@ -59,6 +67,23 @@ impl Reading {
             Ok(Value::Object(_)) => Self::default(),
             _ => stream::read(protocol, body, is_whole, pictures),
         }
+    }
+
+    /// Fails if it is a success that contradicts itself. One changed byte may be meant as a
+    /// contradiction or as a form that is tolerated, so this is for other changes only.
+    pub(crate) fn checked(mut self) -> Self {
+        if self.contradiction.is_some() {
+            self.end = End::Failure(None);
+        }
+        self
+    }
+
+    /// Notes what a word for the end means.
+    fn finish(&mut self, protocol: Protocol, word: &Value) {
+        let finish = word.as_str().and_then(|word| Finish::of(protocol, word));
+        self.is_cut |= finish == Some(Finish::Cut);
+        self.is_incomplete |= finish == Some(Finish::Cut);
+        self.is_filtered |= finish == Some(Finish::Filtered);
     }
 
     fn name(&mut self, model: &Value) {
@@ -159,6 +184,12 @@ fn failure(object: &Value) -> Option<End> {
 /// The texts of the members with these names.
 fn texts<'a>(object: &'a Value, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
     names.iter().filter_map(|name| object[*name].as_str())
+}
+
+/// The texts of content that is a list of parts.
+fn parts(content: &Value) -> impl Iterator<Item = &str> {
+    let parts = content.as_array().into_iter().flatten();
+    parts.filter_map(|part| part["text"].as_str())
 }
 
 fn list<'a>(object: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {

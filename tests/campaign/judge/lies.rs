@@ -11,7 +11,7 @@ use testkit::{CLIENT_KEY, End, Response, UPSTREAM_KEY};
 use tokio::time::Instant;
 
 use super::{Verdict, judge};
-use crate::fault::{Change, Fault, Hollow, Kind, Leave, Spot};
+use crate::fault::{Change, Fault, Foreign, Hollow, Kind, Leave, Spot};
 use crate::harness::{Exchange, Leftovers, Observed};
 use crate::metrics::Counted;
 use crate::panics;
@@ -918,3 +918,49 @@ const FAULTY: &str = "The upstream returned an invalid reply.";
 const LATE: &str = "The upstream did not answer in time.";
 const WAIT: &str = "The model takes no more requests just now; try again in 2s.";
 const BUSY: &str = "The model is overloaded just now.";
+
+/// A client of Chat that requests the answer of a real server, which succeeds, and gets it.
+fn of_real_server() -> Sample {
+    let mut sample = Sample::stream();
+    sample.fault.kind = Kind::Foreign(Foreign::planted("generic-chat/no-done", Protocol::Chat));
+    sample.change_response("You said: nonce-00000007", "Soft rain.");
+    sample
+}
+
+/// One that fails, which its client is told.
+fn of_broken_server() -> Sample {
+    let mut sample = Sample::failed();
+    let failing = Foreign::planted("generic-chat/finish-timeout", Protocol::Chat);
+    sample.fault.kind = Kind::Foreign(failing);
+    sample
+}
+
+#[test]
+fn the_answer_of_a_real_server_is_what_is_owed_for_it() {
+    let lies: [Violation; 3] = [
+        (
+            |it| it.change_response("Soft rain.", "Soft"),
+            "the text is 'Soft'",
+        ),
+        (
+            |it| it.change_response("\"stop\"", "\"length\""),
+            "a complete answer is marked as truncated",
+        ),
+        (
+            |it| it.response().body = chat(&[TEXT, FAILED], "chat").into(),
+            "a success is withheld",
+        ),
+    ];
+    check(of_real_server, Verdict::StreamWhole, &lies);
+    let lies: [Violation; 2] = [
+        (
+            |it| it.response().body = chat(&[TEXT, FINISH, USAGE, DONE], "chat").into(),
+            "a false success",
+        ),
+        (
+            |it| it.response().body = chat(&[TEXT], "chat").into(),
+            "a response without an end",
+        ),
+    ];
+    check(of_broken_server, Verdict::StreamFailed, &lies);
+}

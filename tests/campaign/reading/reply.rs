@@ -3,12 +3,13 @@
 use serde_json::Value;
 use simulator::Protocol;
 
-use super::{End, Reading, Usage, failure, list, texts};
+use super::{End, Reading, Usage, failure, list, parts, texts, truth};
 
 /// Parses a plain reply.
 pub(super) fn read(protocol: Protocol, reply: &Value) -> Reading {
     let mut reading = Reading {
         usage: Usage::of(&reply["usage"]),
+        contradiction: truth::reply(protocol, reply).err(),
         ..Reading::default()
     };
     reading.name(&reply["model"]);
@@ -57,8 +58,11 @@ pub(super) fn response(response: &Value, reading: &mut Reading) -> bool {
 /// Notes whether a response is complete.
 pub(super) fn note_incomplete(response: &Value, reading: &mut Reading) {
     reading.is_incomplete = response["status"] == "incomplete";
-    reading.is_cut =
-        reading.is_incomplete && response["incomplete_details"]["reason"] == "max_output_tokens";
+    let reason = |owed| {
+        response["status"] == "incomplete" && response["incomplete_details"]["reason"] == owed
+    };
+    reading.is_cut = reason("max_output_tokens");
+    reading.is_filtered = reason("content_filter");
 }
 
 fn completion(completion: &Value, reading: &mut Reading) -> bool {
@@ -68,12 +72,12 @@ fn completion(completion: &Value, reading: &mut Reading) -> bool {
         reading
             .words
             .extend(texts(message, &["reasoning_content", "content", "refusal"]));
+        reading.words.extend(parts(&message["content"]));
         reading
             .words
             .extend(calls.flat_map(|function| texts(function, &["arguments"])));
-        reading.is_cut |= choice["finish_reason"] == "length";
+        reading.finish(Protocol::Chat, &choice["finish_reason"]);
     }
-    reading.is_incomplete = reading.is_cut;
     let mut choices = list(completion, "choices").peekable();
     choices.peek().is_some() && choices.all(|choice| choice["finish_reason"].is_string())
 }
@@ -85,7 +89,6 @@ fn message(message: &Value, reading: &mut Reading) -> bool {
             _ => reading.words.extend(texts(block, &["thinking", "text"])),
         }
     }
-    reading.is_cut = message["stop_reason"] == "max_tokens";
-    reading.is_incomplete = reading.is_cut;
+    reading.finish(Protocol::Messages, &message["stop_reason"]);
     message["type"] == "message" && message["stop_reason"].is_string()
 }

@@ -4,7 +4,8 @@ use serde_json::Value;
 use simulator::Protocol;
 
 use super::reply::note_incomplete;
-use super::{End, Reading, Usage, events, failure, json, list, texts};
+use super::truth::Truth;
+use super::{End, Reading, Usage, events, failure, json, list, parts, texts};
 
 /// Parses a stream up to the first event that ends it.
 pub(super) fn read(protocol: Protocol, body: &[u8], is_whole: bool, pictures: u32) -> Reading {
@@ -12,6 +13,7 @@ pub(super) fn read(protocol: Protocol, body: &[u8], is_whole: bool, pictures: u3
         protocol,
         pictures,
         is_finished: false,
+        truth: Truth::default(),
         reading: Reading::default(),
     };
     for data in events(body) {
@@ -35,6 +37,7 @@ struct Stream {
     pictures: u32,
     /// True if the reply was finished before the terminal event.
     is_finished: bool,
+    truth: Truth,
     reading: Reading,
 }
 
@@ -50,6 +53,9 @@ impl Stream {
         if let Some(failure) = failure(&event) {
             self.reading.end = failure;
             return;
+        }
+        if self.reading.contradiction.is_none() {
+            self.reading.contradiction = self.truth.event(self.protocol, &event).err();
         }
         match self.protocol {
             Protocol::Responses => self.response(&event),
@@ -92,11 +98,13 @@ impl Stream {
             self.reading
                 .words
                 .extend(texts(delta, &["reasoning_content", "content", "refusal"]));
+            self.reading.words.extend(parts(&delta["content"]));
             self.reading
                 .words
                 .extend(calls.flat_map(|function| texts(function, &["arguments"])));
-            self.note_cut(choice["finish_reason"] == "length");
-            self.is_finished |= choice["finish_reason"].is_string();
+            let reason = &choice["finish_reason"];
+            self.reading.finish(Protocol::Chat, reason);
+            self.is_finished |= reason.as_str().is_some_and(|word| !word.is_empty());
         }
     }
 
@@ -106,7 +114,8 @@ impl Stream {
             &event["delta"],
             &["thinking", "text", "partial_json"],
         ));
-        self.note_cut(event["delta"]["stop_reason"] == "max_tokens");
+        self.reading
+            .finish(Protocol::Messages, &event["delta"]["stop_reason"]);
         for counts in [&event["message"]["usage"], &event["usage"]] {
             // Each count is the total so far; absent ones keep their value.
             let old = self.reading.usage;
@@ -116,11 +125,6 @@ impl Stream {
         if event["type"] == "message_stop" {
             self.reading.end = End::Success;
         }
-    }
-
-    fn note_cut(&mut self, is_cut: bool) {
-        self.reading.is_cut |= is_cut;
-        self.reading.is_incomplete |= is_cut;
     }
 
     fn picture(&mut self, event: &Value) {

@@ -349,6 +349,83 @@ fn an_unfinished_reply_is_no_success() {
     );
 }
 
+/// The contradiction in a stream of these events.
+fn contradiction(protocol: Protocol, events: &[&str]) -> Option<&'static str> {
+    let stream: String = events
+        .iter()
+        .map(|data| format!("data: {data}\n\n"))
+        .collect();
+    Reading::of(protocol, stream.as_bytes(), true, 1).contradiction
+}
+
+#[test]
+fn an_end_has_to_mean_the_end() {
+    let chunk = |delta: &str, reason: &str| {
+        format!(r#"{{"choices":[{{"index":0,"delta":{delta},"finish_reason":"{reason}"}}]}}"#)
+    };
+    let ended = |reason: &str| contradiction(Chat, &[&chunk(r#"{"content":"a"}"#, reason)]);
+    for reason in ["stop", "COMPLETE", "length", "SAFETY", ""] {
+        assert_eq!(ended(reason), None, "{reason}");
+    }
+    for reason in ["network_error", "cancelled", "ok"] {
+        let unknown = Some("no word for the end that is known");
+        assert_eq!(ended(reason), unknown, "{reason}");
+    }
+    assert_eq!(ended("tool_calls"), Some("an end for calls without one"));
+    let call = r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\":"}}]}"#;
+    assert_eq!(contradiction(Chat, &[&chunk(call, "length")]), None);
+    assert_eq!(
+        contradiction(Chat, &[&chunk(call, "tool_calls")]),
+        Some("truncated arguments")
+    );
+    let text = chunk(r#"{"content":"a"}"#, "stop");
+    assert_eq!(
+        contradiction(Chat, &[&text, &text]),
+        Some("content after the end")
+    );
+}
+
+#[test]
+fn blocks_and_numbers_have_to_fit() {
+    let start = r#"{"type":"message_start","message":{}}"#;
+    let open = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text"}}"#;
+    let delta = r#"{"type":"content_block_delta","index":0,"delta":{"text":"a"}}"#;
+    let stop = r#"{"type":"content_block_stop","index":0}"#;
+    let reason = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#;
+    let end = r#"{"type":"message_stop"}"#;
+    let whole = [start, open, delta, stop, reason, end];
+    assert_eq!(contradiction(Messages, &whole), None);
+    let without = |lost: usize| {
+        let mut events = whole.to_vec();
+        events.remove(lost);
+        contradiction(Messages, &events)
+    };
+    assert_eq!(without(0), Some("content before the start"));
+    assert_eq!(without(1), Some("a delta of no block"));
+    assert_eq!(without(2), None);
+    assert_eq!(without(3), Some("an open block"));
+    assert_eq!(without(4), Some("no word for the end that is known"));
+
+    let created = r#"{"type":"response.created","sequence_number":0}"#;
+    let text = r#"{"type":"response.output_text.delta","sequence_number":1,"delta":"a"}"#;
+    let done = r#"{"type":"response.output_text.done","sequence_number":2,"text":"ab"}"#;
+    let other = r#"{"type":"response.output_text.done","sequence_number":2,"text":"b"}"#;
+    assert_eq!(contradiction(Responses, &[created, text, done]), None);
+    assert_eq!(
+        contradiction(Responses, &[created, done]),
+        Some("an event is missing, or comes twice")
+    );
+    assert_eq!(
+        contradiction(Responses, &[created, text, other]),
+        Some("a complete text that differs from its deltas")
+    );
+    let completed = r#"{"type":"response.completed","response":{"status":"queued"}}"#;
+    assert_eq!(
+        contradiction(Responses, &[completed]),
+        Some("another status")
+    );
+}
+
 const CALLS: &str = r#"Checking both cities.{"city":"Oslo"}{"city":"Rome"}"#;
 const COMPARED: &str = "Compare 9.80 with 9.11.9.8 is larger.";
 const DIGITS: &str = "Compared the two numbers digit by digit.9.8 is larger.";
