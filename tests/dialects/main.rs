@@ -13,6 +13,7 @@ mod events;
 mod judge;
 mod player;
 mod reading;
+mod simulated;
 mod table;
 
 use std::collections::BTreeSet;

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 pub(crate) use error::Failure;
 
+use crate::dialect;
 use crate::play::{EVENT_STREAM, Framing, Play, Step};
 use crate::request::{Protocol, Request};
 
@@ -26,7 +27,10 @@ pub fn answer(request: &Request) -> Play {
 
 /// Returns the conforming reply to a request.
 pub(crate) fn reply(request: &Request) -> Reply {
-    decide(request).unwrap_or_else(|failure| Reply::Json(failure.status, failure.body(request)))
+    let mut reply = decide(request)
+        .unwrap_or_else(|failure| Reply::Json(failure.status, failure.body(request)));
+    dialect::apply(request, &mut reply);
+    reply
 }
 
 /// Returns the conforming plain reply to a request, even if it requests a stream. Multipart forms
@@ -98,6 +102,14 @@ impl Event {
         Self {
             name: data["type"].as_str().map(str::to_owned),
             data: data.to_string(),
+        }
+    }
+
+    /// Changes the data, if it is JSON.
+    pub(crate) fn change(&mut self, change: impl FnOnce(&mut Value)) {
+        if let Ok(mut data) = serde_json::from_str(&self.data) {
+            change(&mut data);
+            self.data = data.to_string();
         }
     }
 

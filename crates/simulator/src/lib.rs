@@ -2,6 +2,7 @@
 
 mod clock;
 mod connection;
+pub mod dialect;
 mod form;
 pub mod honest;
 mod inbound;

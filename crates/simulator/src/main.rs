@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 
 use clap::Parser;
-use sluicegate_simulator::{Simulator, scenario};
+use sluicegate_simulator::{Simulator, dialect, scenario};
 
 /// A model server for tests of clients: Responses, Chat Completions, Messages and Images.
 ///
@@ -20,6 +20,9 @@ struct Arguments {
     /// Print all scenarios.
     #[arg(long)]
     list: bool,
+    /// Print the servers whose form a request can select by its path, as in /deepseek/v1.
+    #[arg(long)]
+    dialects: bool,
     /// Print the faults of this many scenarios fault-0, fault-1, ….
     #[arg(long, value_name = "COUNT")]
     faults: Option<u64>,
@@ -33,6 +36,11 @@ fn main() -> io::Result<()> {
     let mut out = io::stdout().lock();
     if arguments.list {
         return list(&mut out);
+    }
+    if arguments.dialects {
+        return dialect::all()
+            .iter()
+            .try_for_each(|known| writeln!(out, "{:12} {}", known.name, known.about));
     }
     if let Some(count) = arguments.faults {
         return list_faults(arguments.first, count, &mut out);

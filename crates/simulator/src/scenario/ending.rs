@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::events::{change, edit, end_of_answer, first_delta, renumber};
+use super::events::{edit, end_of_answer, first_delta, renumber};
 use super::{Scenario, pair, size};
 use crate::honest::{self, Event, Reply};
 use crate::play::{Cut, Play};
@@ -99,7 +99,7 @@ fn endless_deltas(request: &Request, _: [u64; 2]) -> Play {
     let mut repeated = events[delta].clone();
     // Numbers would repeat, which is a failure of its own. Servers that do not number their events
     // leave them out.
-    change(&mut repeated, |data| {
+    repeated.change(|data| {
         if let Some(data) = data.as_object_mut() {
             data.remove("sequence_number");
         }

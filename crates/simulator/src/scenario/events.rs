@@ -93,7 +93,7 @@ fn usage_missing(request: &Request, _: [u64; 2]) -> Play {
             .iter_mut()
             .filter(|event| event.data.contains("\"usage\""))
         {
-            change(event, |data| match data["type"].as_str() {
+            event.change(|data| match data["type"].as_str() {
                 Some("response.completed" | "response.incomplete") => {
                     data["response"]["usage"] = Value::Null;
                 }
@@ -118,15 +118,7 @@ pub(super) fn edit(request: &Request, edit: impl FnOnce(&mut Vec<Event>)) -> Pla
 
 /// A conforming stream with changed data of its first delta.
 pub(super) fn change_delta(request: &Request, change_data: impl FnOnce(&mut Value)) -> Play {
-    with_delta(request, |event| change(event, change_data))
-}
-
-/// Changes the data of an event.
-pub(super) fn change(event: &mut Event, change: impl FnOnce(&mut Value)) {
-    if let Ok(mut data) = serde_json::from_str(&event.data) {
-        change(&mut data);
-        event.data = data.to_string();
-    }
+    with_delta(request, |event| event.change(change_data))
 }
 
 /// The index of the first delta; for pictures, of the first event.
@@ -158,7 +150,7 @@ pub(super) fn renumber(events: &mut [Event]) {
         .enumerate()
         .filter(|(_, event)| event.data.contains("\"sequence_number\""))
     {
-        change(event, |data| data["sequence_number"] = number.into());
+        event.change(|data| data["sequence_number"] = number.into());
     }
 }
 

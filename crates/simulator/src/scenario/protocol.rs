@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::events::{change, edit};
+use super::events::edit;
 use super::{Scenario, pair};
 use crate::honest::{self, Event, Reply};
 use crate::play::Play;
@@ -59,7 +59,7 @@ fn filtered(request: &Request) -> Play {
             body["prompt_filter_results"] = about_prompt;
         }
         Reply::Events(events) => {
-            events.iter_mut().for_each(|event| change(event, mark));
+            events.iter_mut().for_each(|event| event.change(mark));
             let first = json!({
                 "choices": [], "created": 0, "id": "", "model": "", "object": "", "prompt_filter_results": about_prompt,
             });
@@ -87,7 +87,7 @@ fn think_tags(request: &Request) -> Play {
         };
         let pieces = REASONING.split_inclusive(' ').map(|piece| {
             let mut event = events[place].clone();
-            change(&mut event, |data| {
+            event.change(|data| {
                 data["choices"][0]["delta"]["content"] = piece.into();
             });
             event
@@ -146,7 +146,7 @@ fn deviate(events: &mut Vec<Event>) {
     let last = events.len().saturating_sub(1);
     let mut ids = Vec::new();
     for (place, event) in events.iter_mut().enumerate() {
-        change(event, |data| {
+        event.change(|data| {
             let choice = &mut data["choices"][0];
             choice["delta"]["role"] = "assistant".into();
             rename(&mut choice["delta"], "reasoning_content", "reasoning");

@@ -4,6 +4,7 @@
 
 mod binary;
 mod connections;
+mod dialects;
 mod folds;
 mod honest;
 mod pictures;
