@@ -8,6 +8,9 @@ mod truth;
 
 use std::collections::BTreeSet;
 
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::general_purpose::{GeneralPurpose, PAD};
 use serde_json::Value;
 use simulator::Protocol;
 
@@ -191,6 +194,29 @@ fn parts(content: &Value) -> impl Iterator<Item = &str> {
     let parts = content.as_array().into_iter().flatten();
     parts.filter_map(|part| part["text"].as_str())
 }
+
+/// Returns true if this is the base64 of a picture: of a known format with its end, or binary.
+fn is_picture(base64: &Value) -> bool {
+    let Some(file) = base64.as_str().and_then(|text| BASE64.decode(text).ok()) else {
+        return false;
+    };
+    let end = &file[file.len().saturating_sub(48)..];
+    let ends_with = |mark: &[u8]| end.windows(mark.len()).any(|window| window == mark);
+    let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    match file.first_chunk::<12>() {
+        None => false,
+        Some([0x89, b'P', b'N', b'G', ..]) => ends_with(b"IEND\xaeB`\x82"),
+        Some([0xff, 0xd8, 0xff, ..]) => ends_with(b"\xff\xd9"),
+        Some([b'R', b'I', b'F', b'F', size @ .., b'W', b'E', b'B', b'P']) => {
+            file.len() >= 8 + u32::from_le_bytes(*size) as usize
+        }
+        Some(head) => !head.iter().all(is_text),
+    }
+}
+
+/// The alphabet with its padding, whatever bits of the last letter are not used.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&STANDARD, PAD.with_decode_allow_trailing_bits(true));
 
 fn list<'a>(object: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
     object[name].as_array().into_iter().flatten()

@@ -17,7 +17,6 @@ mod simulated;
 mod table;
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -52,12 +51,6 @@ fn every_case_comes_through_as_owed() {
     let gateway = gateway(&visits, &player::start(Arc::clone(&cases)));
     let verdicts = run(&visits, &gateway);
     println!("{}", table::table(&verdicts));
-    let failing: BTreeSet<_> = verdicts
-        .iter()
-        .filter(|verdict| verdict.fails())
-        .map(Verdict::name)
-        .collect();
-    let known: BTreeSet<_> = KNOWN.lines().map(str::to_owned).collect();
     for verdict in verdicts.iter().filter(|verdict| !verdict.wrong.is_empty()) {
         let kind = if verdict.visit.case.is_soft {
             "soft: "
@@ -66,24 +59,12 @@ fn every_case_comes_through_as_owed() {
         };
         println!("{kind}{}: {}", verdict.name(), verdict.wrong.join("; "));
     }
-    if let Ok(path) = std::env::var("SLUICEGATE_DIALECTS_FAILING") {
-        std::fs::write(
-            path,
-            failing
-                .iter()
-                .fold(String::new(), |text, name| text + name + "\n"),
-        )
-        .unwrap();
-    } else {
-        let mut report = String::new();
-        failing
-            .difference(&known)
-            .for_each(|name| _ = writeln!(report, "fails: {name}"));
-        known
-            .difference(&failing)
-            .for_each(|name| _ = writeln!(report, "is mended, remove it from failing.txt: {name}"));
-        assert!(report.is_empty(), "{report}");
-    }
+    let failing: Vec<_> = verdicts
+        .iter()
+        .filter(|verdict| verdict.fails())
+        .map(Verdict::name)
+        .collect();
+    assert!(failing.is_empty(), "{}", failing.join("\n"));
 }
 
 impl Verdict<'_> {
@@ -236,5 +217,3 @@ fn run<'a>(visits: &[Visit<'a>], gateway: &Gateway) -> Vec<Verdict<'a>> {
 
 /// The number of visits at once.
 const AT_ONCE: usize = 8;
-/// The visits that are known to fail.
-const KNOWN: &str = include_str!("failing.txt");

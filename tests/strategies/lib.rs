@@ -1,4 +1,4 @@
-//! Strategies for property tests: any JSON, and documents with something changed.
+//! Strategies for property tests: any JSON, and documents with something changed. Pictures.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,6 +8,17 @@
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof};
 use serde_json::{Value, json};
+
+/// A PNG of one pixel, as base64.
+pub const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mP4DQAA/QD8+ApPNQAAAABJRU5ErkJggg==";
+
+/// A PNG as base64 of this many letters, a multiple of four, with zeros behind its header. Only its
+/// beginning and its end are those of a picture.
+pub fn png(letters: usize) -> String {
+    let (head, rest) = PNG.split_at(44);
+    format!("{head}{}{rest}", "A".repeat(letters - PNG.len()))
+}
 
 /// Any small JSON value.
 pub fn json_value() -> impl Strategy<Value = Value> {

@@ -297,8 +297,16 @@ fn capped(protocol: Protocol, mut body: Value) -> Value {
     body
 }
 
+/// A picture as base64 of this many letters, a multiple of four. Only its beginning and its end are
+/// those of a PNG.
+pub fn long_picture(letters: usize) -> String {
+    let (head, rest) = RED.split_at(44);
+    let middle = "A+/z".repeat((letters - RED.len()) / 4);
+    format!("{head}{middle}{rest}")
+}
+
 const PARIS: &str = r#"{"city":"Paris"}"#;
-/// A red square.
+/// A red square, as the base64 of a PNG.
 pub const RED: &str = "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mP4z8BAEmIY1TCqYfhqAACQ+f8B8u7oVwAAAABJRU5ErkJggg==";
 
 /// The protocols with text.

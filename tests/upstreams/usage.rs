@@ -65,7 +65,10 @@ fn the_shares_of_pictures_add_up() {
 fn tokens_of_a_reply_that_passes_unread_are_counted() {
     for usage_first in [true, false] {
         let counts = format!(r#""usage":{}"#, usage(Protocol::Images, None));
-        let data = format!(r#""data":[{{"b64_json":"{}"}}]"#, "A".repeat(LONG));
+        let data = format!(
+            r#""data":[{{"b64_json":"{}"}}]"#,
+            requests::long_picture(LONG)
+        );
         let (first, second) = if usage_first {
             (counts, data)
         } else {

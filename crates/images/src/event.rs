@@ -50,14 +50,10 @@ impl Event {
 
     /// Appends the event in its wire format.
     pub fn write(&self, out: &mut Vec<u8>) {
-        out.reserve(self.image_base64().len() + ENVELOPE);
-        sse::encode(self.name(), "", out);
-        // The JSON may be a line of several megabytes, so it is serialized in place: between an
-        // event without data and its end.
-        out.truncate(out.len() - END.len());
-        let written = serde_json::to_writer(&mut *out, self);
-        debug_assert!(written.is_ok(), "serializing an event cannot fail");
-        out.extend_from_slice(END);
+        write_in_place(self.name(), self.image_base64().len(), out, |out| {
+            let written = serde_json::to_writer(out, self);
+            debug_assert!(written.is_ok(), "serializing an event cannot fail");
+        });
     }
 
     /// The base64 of the image or preview; empty if there is none.
@@ -70,6 +66,21 @@ impl Event {
             Self::Error(_) | Self::Other(_) => "",
         }
     }
+}
+
+/// Appends an event whose JSON `write` appends, with an image of this size. It may be a line of
+/// several megabytes, so it is written in place: between an event without data and its end.
+pub(crate) fn write_in_place(
+    name: Option<EventName<'_>>,
+    size: usize,
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>),
+) {
+    out.reserve(size + ENVELOPE);
+    sse::encode(name, "", out);
+    out.truncate(out.len() - END.len());
+    write(out);
+    out.extend_from_slice(END);
 }
 
 wire::open_structs! {

@@ -3,6 +3,7 @@
 mod encode;
 mod event;
 mod form;
+pub mod lenient;
 mod request;
 mod response;
 mod source;

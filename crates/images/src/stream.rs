@@ -132,40 +132,6 @@ impl Grammar {
     }
 }
 
-impl Response {
-    /// Converts the response to the equivalent stream: one event per completed image. The first
-    /// event carries the usage.
-    pub fn into_events(self, operation: Operation) -> impl Iterator<Item = Event> {
-        let Self {
-            created,
-            background,
-            data,
-            output_format,
-            quality,
-            size,
-            mut usage,
-            ..
-        } = self;
-        data.into_iter().map(move |image| {
-            let completed = Completed {
-                b64_json: image.b64_json,
-                generation_id: image.generation_id,
-                created_at: created,
-                size: size.clone(),
-                quality: quality.clone(),
-                background: background.clone(),
-                output_format: output_format.clone(),
-                usage: usage.take(),
-                extra: image.extra,
-            };
-            match operation {
-                Operation::Generation => Event::GenerationCompleted(completed),
-                Operation::Edit => Event::EditCompleted(completed),
-            }
-        })
-    }
-}
-
 /// Assembles a stream into its response. Previews are discarded.
 #[derive(Clone, Debug)]
 pub struct Fold {

@@ -8,7 +8,7 @@ mod stream;
 
 pub use self::failure::failure;
 pub use self::parse::{Reader, reply};
-pub(crate) use self::parse::{check, engine_error, usage};
+pub(crate) use self::parse::{engine_error, usage};
 pub use self::stream::StreamReader;
 
 wire::text_enum! {

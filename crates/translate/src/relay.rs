@@ -15,12 +15,10 @@ mod images;
 mod messages;
 mod responses;
 
-use std::fmt::Display;
-
 use bytes::Bytes;
 use engine::{EngineError, Usage};
 use sse::{Decoder, EventName, Limits};
-use wire::{ApiError, EventError, Splice};
+use wire::{ApiError, Splice};
 
 pub use self::chat::Chat;
 pub use self::image_scanner::ImageScanner;
@@ -28,7 +26,6 @@ pub use self::images::{Images, reply_as_stream};
 pub use self::messages::Messages;
 pub use self::responses::Responses;
 use crate::error::{in_stream, malformed};
-use crate::outbound;
 
 /// A protocol that can be relayed: its grammar and its edits.
 pub trait RelayProtocol: Send {
@@ -251,22 +248,10 @@ fn encode(name: &str, splice: &Splice<'_>, out: &mut Vec<u8>) {
     sse::encode(name, &String::from_utf8_lossy(&splice.to_vec()), out);
 }
 
-/// Parses an event, unless it reports a failure.
-fn read_event<E>(data: &str, read: fn(&str) -> Result<E, EventError>) -> Result<E, EngineError> {
-    outbound::check(data.as_bytes())?;
-    read(data).map_err(malformed)
-}
-
-/// Parses a complete reply, unless it reports a failure.
-fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, EngineError> {
-    outbound::check(body)?;
-    // UTF-8 is validated once here instead of for each string.
-    serde_json::from_str(utf8(body)?).map_err(|error| malformed_reply(wire::json_fault(&error)))
-}
-
 /// The text of a complete reply.
 fn utf8(body: &[u8]) -> Result<&str, EngineError> {
-    std::str::from_utf8(body).map_err(malformed_reply)
+    std::str::from_utf8(body)
+        .map_err(|error| EngineError::Upstream(format!("malformed reply: {error}")))
 }
 
 fn json_string(text: &str) -> Vec<u8> {
@@ -274,18 +259,6 @@ fn json_string(text: &str) -> Vec<u8> {
         .text()
         .as_bytes()
         .to_vec()
-}
-
-fn malformed_reply(why: impl Display) -> EngineError {
-    EngineError::Upstream(format!("malformed reply: {why}"))
-}
-
-/// The failure for a stream that violates the grammar of its protocol. The log message suggests a
-/// remedy to operators.
-fn grammar_error(offence: impl Display) -> EngineError {
-    let advice =
-        "if this upstream always does so, set `repair = true` to parse and re-encode its streams";
-    malformed(format_args!("{offence}; {advice}"))
 }
 
 /// The name of an event without an `event` field.

@@ -23,13 +23,16 @@ pub enum ImageReply {
 }
 
 /// A long reply that is being read. It fails when it is truncated, even if the framing of the body
-/// does not show it, when it has an `error` after its images, and when it ends without images.
+/// does not show it, when it has an `error` after its images, when one of them is no picture, and
+/// when it ends without images.
 #[derive(Debug)]
 pub struct StreamingReply {
     /// The chunks that were read to classify the reply, in reverse order.
     buffered: Vec<Bytes>,
     body: IncomingBody,
     remaining: Option<u64>,
+    /// True if an image among the first bytes has only its URL.
+    pub has_url: bool,
     scanner: ImageScanner,
     /// The token usage, set once the complete reply was returned, if it has any.
     pub usage: Arc<OnceLock<Usage>>,
@@ -47,7 +50,10 @@ impl ImageReply {
         let mut buffered = Vec::new();
         let mut read = 0;
         let mut scanner = ImageScanner::default();
-        let is_success = |scanner: &ImageScanner| scanner.has_images() && !scanner.has_error();
+        // Images that are URLs are buffered as well, for callers that need their bytes.
+        let is_success = |scanner: &ImageScanner| {
+            scanner.has_images() && !scanner.has_error() && !scanner.has_url()
+        };
         // A reply that was received to its last byte is parsed as a whole, however long it is.
         while read < MAX_SHORT_REPLY
             || length == Some(read)
@@ -67,6 +73,7 @@ impl ImageReply {
                 "long error in a reply with status 200".to_owned(),
             ));
         }
+        scanner.check(false)?;
         if buffered
             .iter()
             .flatten()
@@ -82,6 +89,7 @@ impl ImageReply {
             buffered,
             body,
             remaining: length,
+            has_url: scanner.has_url(),
             scanner: ImageScanner::default(),
             usage: Arc::default(),
         };

@@ -49,15 +49,21 @@ pub(super) fn reply(case: &Case<'_>, response: &Response) -> Verdict {
         return Verdict::BrokenOff;
     }
     if is_passed_unread(case, response) {
-        // It is what the upstream wrote, whether a success or not.
+        // It is what the upstream wrote, whether it is JSON or not.
         assert!(
             sent.is_ok() && sent.is_whole && sent.body == response.body,
             "another reply"
         );
+        let is_json = serde_json::from_slice::<Value>(&sent.body).is_ok();
+        assert!(
+            !is_json || case.theirs.end == End::Success,
+            "a false success: {}",
+            response.text()
+        );
         return Verdict::Reply;
     }
     // A tolerated reply is relayed unchanged, without the members that it lacks.
-    let is_relayed = fault.client == fault.upstream && fault.client != Protocol::Images;
+    let is_relayed = fault.client == fault.upstream;
     if !(is_relayed && fault.kind.changes_bytes()) {
         reply::plain(fault.client, response);
     }
@@ -82,8 +88,10 @@ fn is_passed_unread(case: &Case<'_>, response: &Response) -> bool {
 
 /// Returns true if a plain reply may be truncated, even before its head was sent: a long one is
 /// streamed through.
-pub(super) fn may_break_off(Case { fault, sent, .. }: &Case<'_>) -> bool {
-    let is_broken = !sent.is_whole || serde_json::from_slice::<Value>(&sent.body).is_err();
+pub(super) fn may_break_off(case: &Case<'_>) -> bool {
+    let Case { fault, sent, .. } = case;
+    let is_json = serde_json::from_slice::<Value>(&sent.body).is_ok();
+    let is_broken = !sent.is_whole || !is_json || case.theirs.end != End::Success;
     fault.client == Protocol::Images && !fault.stream && sent.body.len() > LONG && is_broken
 }
 
@@ -119,12 +127,13 @@ fn check_grammar(fault: &Fault, response: &Response) {
     let is_stranger =
         |data: &String| matches!(responses::Event::read(data), Ok(responses::Event::Other(_)));
     // A tolerated stream is relayed unchanged, outside of the grammar.
-    let is_relayed = fault.client == fault.upstream && fault.client != Protocol::Images;
+    let is_relayed = fault.client == fault.upstream;
     let has_strangers = fault.client == Protocol::Responses
         && reply::events(&response.body).iter().any(is_stranger);
     if is_relayed && fault.kind.bends_events() || has_strangers {
         assert!(response.is_complete(), "the body came to its end");
-        let ends = reply::ends(&response.body);
+        let pictures = completed(&response.body);
+        let ends = reply::ends(&response.body) + usize::from(pictures == fault.pictures() as usize);
         assert_eq!(ends, 1, "exactly one end: {}", response.text());
         return;
     }
@@ -134,6 +143,19 @@ fn check_grammar(fault: &Fault, response: &Response) {
         }
         client => reply::stream(client, response),
     };
+}
+
+/// The number of complete pictures in a stream.
+fn completed(stream: &[u8]) -> usize {
+    const TYPES: [&str; 2] = ["image_generation.completed", "image_edit.completed"];
+    let is_picture = |data: &String| {
+        let event: Value = serde_json::from_str(data).unwrap_or_default();
+        TYPES.iter().any(|kind| event["type"] == *kind)
+    };
+    reply::events(stream)
+        .iter()
+        .filter(|data| is_picture(data))
+        .count()
 }
 
 /// A client sees a success only if its upstream succeeded, and gets the complete reply.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use simulator::Protocol;
 
-use super::{End, Reading, Usage, failure, list, parts, texts, truth};
+use super::{End, Reading, Usage, failure, is_picture, list, parts, texts, truth};
 
 /// Parses a plain reply.
 pub(super) fn read(protocol: Protocol, reply: &Value) -> Reading {
@@ -21,7 +21,9 @@ pub(super) fn read(protocol: Protocol, reply: &Value) -> Reading {
             reading.words = list(reply, "data")
                 .flat_map(|picture| texts(picture, &["b64_json"]))
                 .collect();
-            list(reply, "data").next().is_some()
+            let pictures: Vec<_> = list(reply, "data").collect();
+            let is_whole = |picture: &&Value| is_picture(&picture["b64_json"]);
+            !pictures.is_empty() && pictures.iter().all(is_whole)
         }
     };
     let end = if is_finished {

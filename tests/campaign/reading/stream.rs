@@ -5,7 +5,9 @@ use simulator::Protocol;
 
 use super::reply::note_incomplete;
 use super::truth::Truth;
-use super::{End, Reading, Usage, events, failure, json, list, parts, texts};
+use super::{
+    End, Reading, Usage, events, failure, is_picture, json, list, parts, texts,
+};
 
 /// Parses a stream up to the first event that ends it.
 pub(super) fn read(protocol: Protocol, body: &[u8], is_whole: bool, pictures: u32) -> Reading {
@@ -129,10 +131,15 @@ impl Stream {
 
     fn picture(&mut self, event: &Value) {
         self.reading.words.extend(texts(event, &["b64_json"]));
-        if !matches!(
-            event["type"].as_str(),
-            Some("image_generation.completed" | "image_edit.completed")
-        ) {
+        let kind = event["type"].as_str().unwrap_or_default();
+        let (is_preview, is_last) = (
+            kind.ends_with(".partial_image"),
+            matches!(kind, "image_generation.completed" | "image_edit.completed"),
+        );
+        if (is_preview || is_last) && !is_picture(&event["b64_json"]) {
+            self.reading.end = End::Failure(None);
+        }
+        if !is_last || self.reading.end != End::Missing {
             return;
         }
         if let Some(usage) = Usage::of(&event["usage"]) {

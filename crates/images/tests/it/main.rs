@@ -10,6 +10,7 @@ mod fixtures;
 mod form;
 mod grammar;
 mod laws;
+mod lenient;
 mod rules;
 
 use sluicegate_images::{Event, Fold, Operation, Response, StreamError};

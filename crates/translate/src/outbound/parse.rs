@@ -9,10 +9,7 @@ mod json;
 mod messages;
 mod responses;
 
-use std::sync::LazyLock;
-
 use engine::{EngineError, TextEvent};
-use memchr::memmem::Finder;
 
 use self::json::ErrorMarkers;
 pub(crate) use self::json::{engine_error, usage};
@@ -144,23 +141,6 @@ pub fn reply(protocol: Protocol, body: &[u8]) -> Result<Vec<TextEvent>, EngineEr
         Protocol::Messages => messages::reply(body),
     }
 }
-
-/// Checks an event or a complete reply, which is parsed elsewhere, for an error.
-///
-/// # Errors
-/// The failure that the upstream reports, if any.
-pub(crate) fn check(data: &[u8]) -> Result<(), EngineError> {
-    // Runs for every event, so data without the word `error`, plain or escaped, is skipped without
-    // parsing.
-    if ERROR_HINTS.iter().any(|hint| hint.find(data).is_some()) {
-        ErrorMarkers::read(data)?;
-    }
-    Ok(())
-}
-
-/// Substrings of every reported error: the word `error`, or an escape sequence that may hide it.
-static ERROR_HINTS: LazyLock<[Finder<'static>; 2]> =
-    LazyLock::new(|| [Finder::new("error"), Finder::new("\\u")]);
 
 /// Strips the white space that JSON allows around a value, which excludes the form feed.
 fn trimmed(data: &[u8]) -> &[u8] {

@@ -1,23 +1,33 @@
-//! Scans the top-level members of an image reply chunk by chunk, and detects the end of its JSON.
+//! Scans the top-level members and the images of a reply chunk by chunk, and detects the end of its
+//! JSON.
+
+mod picture;
 
 use engine::{EngineError, Usage};
 use memchr::memchr2;
 
+use self::picture::Picture;
 use super::images;
 
-/// A scanner for the JSON of an image reply with status 200 that does not buffer it. It does not
-/// validate the JSON.
+/// A scanner for the JSON of an image reply with status 200 that does not buffer it. It checks the
+/// images like [`images::lenient::Reader`](::images::lenient::Reader), but does not validate the
+/// JSON.
 #[derive(Clone, Debug, Default)]
 pub struct ImageScanner {
     depth: u64,
     lexical: Lexical,
-    /// The position within a top-level member.
+    /// The position within a member at the top level or of an image.
     position: Position,
-    /// The name of the current top-level member, with its escapes.
+    /// The name of this member, with its escapes.
     name: Vec<u8>,
     /// True within the top-level array of images.
     in_images: bool,
+    /// The current image.
+    picture: Option<Picture>,
     has_images: bool,
+    /// True if an image has no content or one that is no picture.
+    has_broken_image: bool,
+    has_url: bool,
     has_error: bool,
     closed: bool,
     /// True within a top-level `usage` object, which is being copied.
@@ -32,6 +42,11 @@ enum Lexical {
     String,
     /// The last byte was a backslash in a string.
     Escape,
+    /// Within the digits of an escaped character of an image.
+    Digits {
+        left: u8,
+        code: u8,
+    },
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,18 +71,21 @@ impl ImageScanner {
                 // Images are long strings, so string contents are skipped with memchr.
                 Lexical::String => match memchr2(b'"', b'\\', bytes) {
                     Some(at) => {
-                        self.push_name(&bytes[..at]);
+                        self.push_text(&bytes[..at]);
                         self.quote_or_backslash(bytes[at]);
                         &bytes[at + 1..]
                     }
                     None => {
-                        self.push_name(bytes);
+                        self.push_text(bytes);
                         &[]
                     }
                 },
                 Lexical::Escape => {
-                    self.push_name(&[b'\\', first]);
-                    self.lexical = Lexical::String;
+                    self.escape(first);
+                    rest
+                }
+                Lexical::Digits { left, code } => {
+                    self.digit(first, left, code);
                     rest
                 }
             };
@@ -79,6 +97,12 @@ impl ImageScanner {
     #[must_use]
     pub fn has_images(&self) -> bool {
         self.has_images
+    }
+
+    /// Returns true if an image has only its URL.
+    #[must_use]
+    pub fn has_url(&self) -> bool {
+        self.has_url
     }
 
     /// Returns true if the object has a member `error` that is not `null`.
@@ -102,7 +126,7 @@ impl ImageScanner {
     /// is all of it.
     ///
     /// # Errors
-    /// When it is truncated, has no images, or has an error after them.
+    /// When it is truncated, has no images, one that is no picture, or an error after them.
     pub fn check(&self, is_at_end: bool) -> Result<(), EngineError> {
         let is_truncated = is_at_end && !self.closed;
         if is_truncated {
@@ -112,6 +136,10 @@ impl ImageScanner {
         } else if self.has_error {
             Err(EngineError::Upstream(
                 "error after the images of a reply with status 200".to_owned(),
+            ))
+        } else if self.has_broken_image {
+            Err(EngineError::Upstream(
+                "an image of a reply is empty, cut or no picture".to_owned(),
             ))
         } else if self.closed && !self.has_images {
             Err(EngineError::Upstream(
@@ -125,7 +153,8 @@ impl ImageScanner {
     fn structure(&mut self, byte: u8) {
         match self.depth {
             1 => self.member(byte),
-            2 => self.has_images |= self.in_images && byte == b'{',
+            2 if self.in_images => self.element(byte),
+            3 if self.picture.is_some() => self.image_member(byte),
             _ => {}
         }
         match byte {
@@ -143,30 +172,64 @@ impl ImageScanner {
 
     /// Handles a byte of a top-level member outside of strings.
     fn member(&mut self, byte: u8) {
-        match (self.position, byte) {
-            (_, b',') => {
-                self.position = Position::BeforeName;
-                (self.in_images, self.in_usage) = (false, false);
+        if byte == b',' {
+            (self.in_images, self.in_usage) = (false, false);
+        }
+        match self.value(byte).as_deref() {
+            Some("data") => self.in_images = byte == b'[',
+            // Only `null` starts with this byte, and only `false` with the other.
+            Some("error") => self.has_error |= !matches!(byte, b'n' | b'f'),
+            Some("usage") => {
+                self.in_usage = byte == b'{';
+                self.usage.clear();
             }
+            _ => {}
+        }
+    }
+
+    /// Handles a byte between the elements of the array of images.
+    fn element(&mut self, byte: u8) {
+        match byte {
+            b'{' => {
+                (self.has_images, self.position) = (true, Position::BeforeName);
+                self.picture = Some(Picture::default());
+            }
+            b',' | b']' => {}
+            byte => self.has_broken_image |= !byte.is_ascii_whitespace(),
+        }
+    }
+
+    /// Handles a byte of a member of an image outside of strings.
+    fn image_member(&mut self, byte: u8) {
+        if byte == b'}' {
+            let picture = self.picture.take().unwrap_or_default();
+            self.has_broken_image |= !picture.has_content();
+            self.has_url |= picture.is_url();
+            self.position = Position::Value;
+            return;
+        }
+        let name = self.value(byte).filter(|_| byte == b'"');
+        if let Some((name, picture)) = name.zip(self.picture.as_mut()) {
+            picture.begin(&name);
+        }
+    }
+
+    /// Advances the position by a byte outside of strings. Returns the name of the member whose
+    /// value begins with this byte.
+    fn value(&mut self, byte: u8) -> Option<String> {
+        match (self.position, byte) {
+            (_, b',') => self.position = Position::BeforeName,
             (Position::BeforeName, b'"') => {
                 self.position = Position::Name;
                 self.name.clear();
             }
             (Position::BeforeValue, byte) if byte != b':' && !byte.is_ascii_whitespace() => {
                 self.position = Position::Value;
-                match unescape(&self.name).as_deref() {
-                    Some("data") => self.in_images = byte == b'[',
-                    // Only `null` starts with this byte.
-                    Some("error") => self.has_error |= byte != b'n',
-                    Some("usage") => {
-                        self.in_usage = byte == b'{';
-                        self.usage.clear();
-                    }
-                    _ => {}
-                }
+                return unescape(&self.name);
             }
             _ => {}
         }
+        None
     }
 
     /// Appends to the copy of the usage. A usage that is too long is discarded.
@@ -179,12 +242,46 @@ impl ImageScanner {
         }
     }
 
-    /// Appends the contents of a string to the name, if it is one.
-    fn push_name(&mut self, part: &[u8]) {
+    /// Adds a piece of a string without escapes to the name or to the content of an image.
+    fn push_text(&mut self, part: &[u8]) {
         if self.position == Position::Name {
             let room = MAX_NAME.saturating_sub(self.name.len());
             self.name.extend_from_slice(&part[..part.len().min(room)]);
+        } else if let Some(picture) = &mut self.picture {
+            picture.push(part);
         }
+    }
+
+    /// Handles the byte after a backslash.
+    fn escape(&mut self, byte: u8) {
+        self.lexical = Lexical::String;
+        let is_in_base64 = self.picture.as_ref().is_some_and(Picture::is_in_base64);
+        match byte {
+            _ if self.position == Position::Name || !is_in_base64 => self.push_text(&[b'\\', byte]),
+            b'u' => self.lexical = Lexical::Digits { left: 4, code: 0 },
+            b'/' => self.push_text(b"/"),
+            b'n' | b'r' => self.push_text(b"\n"),
+            // No other character is one of base64.
+            _ => self.push_text(b"\\"),
+        }
+    }
+
+    /// Handles a digit of an escaped character, of which all of base64 are below 128.
+    fn digit(&mut self, byte: u8, left: u8, code: u8) {
+        let digit = char::from(byte).to_digit(16).map(|digit| digit as u8);
+        let code = match digit {
+            Some(digit) if code < 16 => code * 16 + digit,
+            _ => u8::MAX,
+        };
+        self.lexical = if left > 1 {
+            Lexical::Digits {
+                left: left - 1,
+                code,
+            }
+        } else {
+            self.push_text(&[code]);
+            Lexical::String
+        };
     }
 
     /// Handles the quote that ends a string, or a backslash in it.
@@ -196,6 +293,9 @@ impl ImageScanner {
         self.lexical = Lexical::Structure;
         if self.position == Position::Name {
             self.position = Position::BeforeValue;
+        } else if let Some(picture) = &mut self.picture {
+            picture.end();
+            self.has_broken_image |= picture.is_broken();
         }
     }
 }
@@ -207,140 +307,9 @@ fn unescape(written: &[u8]) -> Option<String> {
 /// The maximum size of a usage object, in bytes; a few counts take far less.
 const MAX_USAGE: usize = 4 << 10;
 
-/// The maximum length of a name that is kept: five letters, all of them escaped, and one more byte,
-/// so that a longer name does not match.
-const MAX_NAME: usize = 5 * 6 + 1;
+/// The maximum length of a name that is kept: eight letters, all of them escaped, and one more
+/// byte, so that a longer name does not match.
+const MAX_NAME: usize = 8 * 6 + 1;
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn read(object: &str, size: usize) -> ImageScanner {
-        let mut scanner = ImageScanner::default();
-        object
-            .as_bytes()
-            .chunks(size)
-            .for_each(|chunk| scanner.read(chunk));
-        scanner
-    }
-
-    #[test]
-    fn no_part_of_an_object_is_closed_however_it_is_cut() {
-        let object = r#" {"a": "}]\"}\\", "b": [{"c": {}}, "\u005c\"", []], "": "{"} "#;
-        let end = object.rfind('}').unwrap();
-        for length in 0..=object.len() {
-            for size in 1..=length.max(1) {
-                assert_eq!(
-                    read(&object[..length], size).closed,
-                    length > end,
-                    "{length} bytes by {size}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn outermost_members_are_told_however_they_are_cut() {
-        for (object, has_images, has_error) in [
-            (r#"{"data":[]}"#, false, false),
-            (r#"{"data":["{"],"a":[{}]}"#, false, false),
-            (r#"{"data":[ {}]}"#, true, false),
-            (
-                r#" { "created" : 1 , "usage" : {"error": {}, "data": []} , "data" : [ {"error": 1} ] } "#,
-                true,
-                false,
-            ),
-            (r#"{"data":null,"error":null}"#, false, false),
-            (
-                r#"{"data":{"data":[]},"a":["error",{"error":1}],"b":"error","c":"\"error\":1"}"#,
-                false,
-                false,
-            ),
-            (r#"{"error":{"message":"\"data\":[]"}}"#, false, true),
-            (r#"{"error" : "no"}"#, false, true),
-            (r#"{"error":false,"data":[{}]}"#, true, true),
-            (r#"{"data":[{"b64_json":"AAAA"}],"error":{}}"#, true, true),
-            (r#"{"a":"\\","error":0}"#, false, true),
-            (
-                r#"{"\u0065\u0072\u0072\u006f\u0072":0,"\u0064ata":[{}]}"#,
-                true,
-                true,
-            ),
-            (
-                r#"{"errors":1,"Error":1,"error\\":1,"error\"":1,"\u0065\u0072\u0072\u006f\u0072s":1}"#,
-                false,
-                false,
-            ),
-            (
-                r#"{"a long name that ends with error":1,"":1}"#,
-                false,
-                false,
-            ),
-        ] {
-            for size in 1..=object.len() {
-                let scanner = read(object, size);
-                let found = (scanner.has_images(), scanner.has_error(), scanner.closed);
-                assert_eq!(found, (has_images, has_error, true), "{object} by {size}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_usage_is_kept_as_it_is_written_however_it_is_cut() {
-        let (fits, too_long) = ("x".repeat(MAX_USAGE - 8), "x".repeat(MAX_USAGE - 7));
-        for (object, usage) in [
-            (
-                r#"{"usage":{"a":[1,{"b":"}\"}"}],"c":2},"data":[]}"#,
-                r#"{"a":[1,{"b":"}\"}"}],"c":2}"#,
-            ),
-            (
-                r#"{"data":[{"usage":{"a":1}}],"usage" : {"a":2}}"#,
-                r#"{"a":2}"#,
-            ),
-            (r#"{"usage":{"a":1},"usage":{"a":2}}"#, r#"{"a":2}"#),
-            (r#"{"usage":null,"used":{}}"#, ""),
-            (
-                &format!(r#"{{"usage":{{"a":"{fits}"}}}}"#),
-                &format!(r#"{{"a":"{fits}"}}"#),
-            ),
-            (&format!(r#"{{"usage":{{"a":"{too_long}"}}}}"#), ""),
-        ] {
-            for size in [1, 2, 3, 7, object.len()] {
-                assert_eq!(
-                    read(object, size).usage,
-                    usage.as_bytes(),
-                    "{object} by {size}"
-                );
-            }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn texts_of_any_kind_are_no_structure(text: String, key: String, at: prop::sample::Index) {
-            let object = serde_json::json!({ key: [text] }).to_string();
-            let (first, second) = object.as_bytes().split_at(at.index(object.len()));
-            let mut scanner = ImageScanner::default();
-            scanner.read(first);
-            prop_assert!(!scanner.closed);
-            scanner.read(second);
-            prop_assert!(scanner.closed);
-        }
-
-        #[test]
-        fn the_reader_agrees_with_the_parser(
-            names in prop::collection::vec(prop_oneof!["data", "error", "[a-z\"\\\\]{0,6}"], 0..5),
-            values in prop::collection::vec(prop_oneof!["null", "\\[(\\{\\})?\\]", "\\{\"error\":1\\}", "-1", "\"error\""], 5),
-            size in 1..40_usize,
-        ) {
-            let object: std::collections::BTreeMap<_, serde_json::Value> =
-                names.into_iter().zip(values).map(|(name, value)| (name, serde_json::from_str(&value).unwrap())).collect();
-            let scanner = read(&serde_json::to_string(&object).unwrap(), size);
-            let is_first_image = |data: &serde_json::Value| data.get(0).is_some_and(serde_json::Value::is_object);
-            prop_assert_eq!(scanner.has_images(), object.get("data").is_some_and(is_first_image));
-            prop_assert_eq!(scanner.has_error(), object.get("error").is_some_and(|error| !error.is_null()));
-        }
-    }
-}
+mod tests;

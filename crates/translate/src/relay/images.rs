@@ -1,17 +1,19 @@
 //! Relays Images.
 
 use engine::{EngineError, Usage};
-use images::{Event, Grammar, Operation, Response};
+use images::lenient::{self, Picture, Reader, Update};
+use images::{Event, Operation};
 use wire::{ApiError, Splice};
 
-use super::{Action, End, RelayProtocol, grammar_error};
+use super::{Action, End, RelayProtocol, utf8};
 use crate::error::truncated;
+use crate::outbound;
+use crate::outbound::engine_error;
 
 /// The relayed Images protocol.
 #[derive(Debug)]
 pub struct Images {
-    grammar: Grammar,
-    usage: Option<Usage>,
+    reader: Reader,
 }
 
 impl Images {
@@ -19,8 +21,7 @@ impl Images {
     #[must_use]
     pub fn new(operation: Operation, count: u32) -> Self {
         Self {
-            grammar: Grammar::new(operation, Some(count)),
-            usage: None,
+            reader: Reader::new(operation, Some(count)),
         }
     }
 }
@@ -29,21 +30,13 @@ impl RelayProtocol for Images {
     const MAX_EVENT: usize = MAX_IMAGE_EVENT;
 
     fn event(&mut self, data: &str, _: &[u8], _: &mut Splice<'_>) -> Result<Action, EngineError> {
-        let event = super::read_event(data, Event::read)?;
-        self.grammar.push(&event).map_err(grammar_error)?;
-        if let Event::GenerationCompleted(done) | Event::EditCompleted(done) = &event
-            && let Some(usage) = &done.usage
-        {
-            let sum = self.usage.get_or_insert_default();
-            sum.input = sum.input.saturating_add(usage.input_tokens);
-            sum.output = sum.output.saturating_add(usage.output_tokens);
+        match self.reader.event(data).map_err(engine_error)? {
+            Update::Done => return Ok(Action::Drop),
+            Update::Preview(picture) | Update::Image(picture) => check_bytes(&picture)?,
+            _ => {}
         }
-        let end = End {
-            incomplete: false,
-            usage: self.usage,
-        };
-        Ok(if self.grammar.is_ended() {
-            Action::End(end)
+        Ok(if self.reader.is_ended() {
+            Action::End(end(&self.reader))
         } else {
             Action::Forward
         })
@@ -58,61 +51,51 @@ impl RelayProtocol for Images {
     }
 
     fn reply(body: &[u8], _: &str, _: &mut Splice<'_>) -> Result<End, EngineError> {
-        let response: Response = super::read(body)?;
-        if response.data.is_empty() {
-            return Err(EngineError::Upstream("the reply has no images".to_owned()));
-        }
-        Ok(End {
-            incomplete: false,
-            usage: response.usage.as_ref().map(neutral_usage),
-        })
+        // Replies of both operations are the same.
+        let mut reader = Reader::new(Operation::Generation, None);
+        reader.reply(utf8(body)?).map_err(engine_error)?;
+        Ok(end(&reader))
     }
 }
 
 /// Converts a complete reply to a stream, for clients that requested a stream.
 ///
 /// # Errors
-/// When it is not a reply, reports a failure, or does not have exactly `count` images.
+/// When it is not a reply, reports a failure, has an image as a URL, or does not have exactly
+/// `count` images.
 pub fn reply_as_stream(
     body: &[u8],
     operation: Operation,
     count: u32,
 ) -> Result<(Vec<u8>, End), EngineError> {
-    let response: Response = super::read(body)?;
-    if response.data.len() != count as usize {
-        let images = response.data.len();
-        return Err(EngineError::Upstream(format!(
-            "the reply has {images} images, expected {count}"
-        )));
-    }
-    let usage = response.usage.as_ref().map(neutral_usage);
+    let (text, mut reader) = (utf8(body)?, Reader::new(operation, Some(count)));
+    let pictures = reader.reply(text).map_err(engine_error)?;
+    pictures.iter().try_for_each(check_bytes)?;
     let mut out = Vec::new();
-    response
-        .into_events(operation)
-        .for_each(|event| event.write(&mut out));
-    Ok((
-        out,
-        End {
-            incomplete: false,
-            usage,
-        },
-    ))
+    lenient::write_as_stream(text, operation, &mut out).map_err(engine_error)?;
+    Ok((out, end(&reader)))
 }
 
-/// The token usage in the JSON of a reply's `usage` member, if it is valid.
-pub(super) fn usage(member: &[u8]) -> Option<Usage> {
-    serde_json::from_slice(member)
-        .ok()
-        .as_ref()
-        .map(neutral_usage)
-}
-
-fn neutral_usage(usage: &images::Usage) -> Usage {
-    Usage {
-        input: usage.input_tokens,
-        output: usage.output_tokens,
-        ..Usage::default()
+/// Fails for an image without its bytes, which clients expect in a stream.
+fn check_bytes(picture: &Picture<'_>) -> Result<(), EngineError> {
+    match picture {
+        Picture::Base64(_) => Ok(()),
+        Picture::Url(_) => Err(EngineError::Upstream(
+            "an image of a stream is a `url` instead of `b64_json`".to_owned(),
+        )),
     }
+}
+
+fn end(reader: &Reader) -> End {
+    End {
+        incomplete: false,
+        usage: reader.tokens().map(outbound::usage),
+    }
+}
+
+/// The token usage in the JSON of a reply's `usage` member, if it has any.
+pub(super) fn usage(member: &[u8]) -> Option<Usage> {
+    lenient::tokens(member).map(outbound::usage)
 }
 
 /// The largest event: a large image as base64.

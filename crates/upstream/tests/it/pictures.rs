@@ -3,6 +3,7 @@
 use engine::EngineError;
 use http_body_util::BodyExt;
 use sluicegate_upstream::ImageReply;
+use strategies::png;
 
 use crate::world::{Peer, ok, post, send_once, single_host};
 
@@ -43,7 +44,7 @@ fn reply(before: &str, picture: usize, after: &str) -> String {
         r#""created":1,"background":"opaque","output_format":"png","quality":"low","size":"16x16""#;
     format!(
         r#"{{{before}{traits},"data":[{{"b64_json":"{}"}}]{after}}}"#,
-        "A".repeat(picture)
+        png(picture)
     )
 }
 
@@ -53,12 +54,12 @@ async fn pictures_of_any_length_pass() {
     let note = format!(r#""note":"{}","#, "\\\"error\\\":1".repeat(2000));
     let long_note = format!(r#""note":"{}","#, "x".repeat(200 << 10));
     for body in [
-        reply("", 4, usage),
+        reply("", 96, usage),
         reply("", 100 << 10, usage),
         reply(r#""error":null,"#, 100 << 10, ""),
-        reply(&note, 4, usage),
+        reply(&note, 96, usage),
         reply(&note, 100 << 10, usage),
-        reply(&long_note, 4, usage),
+        reply(&long_note, 96, usage),
     ] {
         for framed in framed(&body) {
             let (returned, failed) = read(framed).await;
@@ -70,6 +71,43 @@ async fn pictures_of_any_length_pass() {
                 body.len()
             );
         }
+    }
+}
+
+/// An image that is none is a failure, and the reply never looks complete.
+#[tokio::test]
+async fn a_picture_of_any_length_has_its_head_and_its_tail() {
+    for length in [96, 20 << 10, 100 << 10, 300 << 10] {
+        let whole = png(length);
+        let cut = &whole[..length - 12];
+        let foreign = whole.replacen('A', "!", 1);
+        for picture in ["", cut, &foreign, TEXT] {
+            let body = reply("", length, "").replace(&whole, picture);
+            let later =
+                format!(r#"{{"data":[{{"b64_json":"{whole}"}},{{"b64_json":"{picture}"}}]}}"#);
+            for body in [body, later] {
+                for framed in framed(&body) {
+                    let (returned, failed) = read(framed).await;
+                    assert!(
+                        matches!(failed, Some(EngineError::Upstream(_))),
+                        "{length}: {failed:?}"
+                    );
+                    assert!(returned.len() < body.len(), "the reply looks complete");
+                }
+            }
+        }
+    }
+}
+
+/// Images that are URLs are buffered, so that whoever needs their bytes can fetch them.
+#[tokio::test]
+async fn urls_are_buffered() {
+    let url = format!("https://pictures.example/a.png?{}", "x".repeat(20 << 10));
+    let body = format!(r#"{{"data":[{{"url":"{url}"}},{{"url":"{url}"}}]}}"#);
+    for framed in framed(&body) {
+        let (returned, failed) = read(framed).await;
+        assert!(failed.is_none(), "{failed:?}");
+        assert!(returned == body.as_bytes());
     }
 }
 
@@ -136,3 +174,6 @@ async fn a_long_reply_without_pictures_is_no_success() {
         }
     }
 }
+
+/// The base64 of an error message.
+const TEXT: &str = "eyJlcnJvciI6Im5vIGltYWdlIn0=";
