@@ -3,6 +3,7 @@
 
 mod dispatch;
 mod encode;
+mod inline;
 mod read;
 mod streaming;
 mod unary;

@@ -6,11 +6,12 @@ use bytes::Bytes;
 use engine::{EngineError, ImageEdit, ImageGeneration, ImageStream};
 use http::{HeaderMap, HeaderValue};
 use images::{Edit, Mask, Operation, Reference, Source};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use translate::inbound::{Pictures, image_request};
 use upstream::{Outgoing, Payload};
 use wire::{ApiError, Splice};
 
+use super::inline::inline;
 use super::read::{EditInputs, ParsedRequest};
 use crate::attempt::{TargetFailure, Turn};
 use crate::config::upstream::EditForm;
@@ -105,6 +106,20 @@ impl ImageDispatch {
             body,
             accept_stream,
         })
+    }
+
+    /// Returns a plain reply of an upstream with the bytes of its images, and fetches those that are
+    /// URLs.
+    pub(super) async fn with_bytes(&self, reply: Bytes) -> Result<Bytes, TargetFailure> {
+        let inlined = inline(reply, &self.key, &self.state, &self.parsed.share);
+        timeout_at(self.deadline, inlined)
+            .await
+            .unwrap_or_else(|_| {
+                Err(EngineError::Timeout(
+                    "the images of the reply were not fetched in time".to_owned(),
+                ))
+            })
+            .map_err(TargetFailure::of)
     }
 
     /// Returns the bytes of the input images, and fetches those that are given by URL.

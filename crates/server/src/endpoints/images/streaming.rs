@@ -70,6 +70,7 @@ impl StreamingDispatch {
                 Ok(started(relay.map_err(TargetFailure::of)?))
             }
             Answer::Json(body) => {
+                let body = self.0.with_bytes(body).await?;
                 let stream = relay::reply_as_stream(&body, request.operation, request.count());
                 let (events, end) = stream.map_err(TargetFailure::of)?;
                 Ok(started(CompleteImages { events, end }))

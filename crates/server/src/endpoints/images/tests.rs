@@ -10,7 +10,7 @@ use http::Request;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
-use simulator::{Protocol, Simulator};
+use simulator::{Play, Protocol, Simulator};
 
 use crate::config::Config;
 use crate::gateway;
@@ -60,6 +60,11 @@ impl Harness {
     }
 
     async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let (status, body) = self.post_for_text(path, body).await;
+        (status, serde_json::from_str(&body).unwrap())
+    }
+
+    async fn post_for_text(&self, path: &str, body: &Value) -> (u16, String) {
         let key = self
             .keys
             .iter()
@@ -74,7 +79,74 @@ impl Harness {
         let response = gateway::answer(&self.state, request, &Arc::default()).await;
         let status = response.status().as_u16();
         let body = response.into_body().collect().await.unwrap().to_bytes();
-        (status, serde_json::from_slice(&body).unwrap())
+        (status, String::from_utf8(body.into()).unwrap())
+    }
+}
+
+/// A gateway in front of an upstream that sends this reply.
+fn replying(reply: Value) -> (Harness, Simulator) {
+    let simulator = Simulator::start(move |_| Play::json(200, &reply)).unwrap();
+    let base = simulator.base_url();
+    let upstreams =
+        format!("[[upstreams]]\nname = \"u\"\nprotocol = \"images\"\nbase_url = \"{base}\"\n");
+    (
+        Harness::new(r#"[{ upstream = "u" }]"#, &upstreams),
+        simulator,
+    )
+}
+
+/// An image that is a URL passes, unless the client needs its bytes.
+#[tokio::test]
+async fn a_url_becomes_bytes_for_clients_that_need_them() {
+    const PATH: &str = "/v1/images/generations";
+    let url = format!("data:image/png;base64,{RED}");
+    let reply = json!({"data": [{"url": url, "b64_json": null}, {"url": url}, {"b64_json": RED}]});
+    let (harness, _simulator) = replying(reply.clone());
+    let request = json!({"model": "m", "prompt": "x", "n": 3});
+    assert_eq!(harness.post(PATH, &request).await, (200, reply));
+
+    let mut with_bytes = request.clone();
+    with_bytes["response_format"] = "b64_json".into();
+    let expected = json!({"data": [{"url": url, "b64_json": RED}, {"b64_json": RED, "url": url}, {"b64_json": RED}]});
+    assert_eq!(harness.post(PATH, &with_bytes).await, (200, expected));
+
+    let mut streamed = request;
+    streamed["stream"] = true.into();
+    let (status, stream) = harness.post_for_text(PATH, &streamed).await;
+    let events: Vec<Value> = stream
+        .lines()
+        .filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok())
+        .collect();
+    let pictures: Vec<_> = events.iter().map(|event| &event["b64_json"]).collect();
+    assert_eq!((status, pictures), (200, vec![&json!(RED); 3]));
+}
+
+/// An upstream cannot make the gateway connect to its own network, and what cannot be fetched is a
+/// failure.
+#[tokio::test]
+async fn a_url_that_cannot_be_fetched_is_a_bad_gateway() {
+    for url in [
+        "http://127.0.0.1:9/a.png",
+        "/a.png",
+        "data:image/png;base64,AAAA",
+    ] {
+        let (harness, _simulator) = replying(json!({"data": [{"url": url}]}));
+        for needs in [
+            json!({"response_format": "b64_json"}),
+            json!({"stream": true}),
+        ] {
+            let mut request = json!({"model": "m", "prompt": "x"});
+            request
+                .as_object_mut()
+                .unwrap()
+                .extend(needs.as_object().unwrap().clone());
+            let (status, body) = harness.post("/v1/images/generations", &request).await;
+            assert_eq!(
+                (status, &body["error"]["code"]),
+                (502, &json!("upstream_error")),
+                "{url} {needs}"
+            );
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use engine::ImageStream;
+use engine::{EngineError, ImageStream};
 use http::Response;
 use http_body_util::BodyExt;
 use images::Fold;
@@ -47,13 +47,34 @@ impl Dispatch for UnaryDispatch {
                     .send_with_retry(&outgoing, self.0.deadline, turn.first)
                     .await;
                 let reply = ImageReply::read(incoming.map_err(TargetFailure::of)?).await;
-                UnaryAnswer::Relayed(reply.map_err(TargetFailure::of)?)
+                let reply = reply.map_err(TargetFailure::of)?;
+                UnaryAnswer::Relayed(self.as_requested(reply).await?)
             }
         };
         Ok(Started {
             dropped: Vec::new(),
             answer,
         })
+    }
+}
+
+impl UnaryDispatch {
+    /// Returns the reply with the bytes of its images if the client has asked for them.
+    async fn as_requested(&self, reply: ImageReply) -> Result<ImageReply, TargetFailure> {
+        if self.0.parsed.generation.response_format.is_none() {
+            return Ok(reply);
+        }
+        match reply {
+            ImageReply::Whole(body, end) => {
+                let body = self.0.with_bytes(body).await?;
+                Ok(ImageReply::Whole(body, end))
+            }
+            ImageReply::StreamingReply(reply) if reply.has_url => {
+                let cause = "the URLs of the images in the reply are too long to be fetched";
+                Err(TargetFailure::of(EngineError::Upstream(cause.to_owned())))
+            }
+            reply @ ImageReply::StreamingReply(_) => Ok(reply),
+        }
     }
 }
 
