@@ -5,9 +5,7 @@ use simulator::Protocol;
 
 use super::reply::note_incomplete;
 use super::truth::Truth;
-use super::{
-    End, Reading, Usage, events, failure, is_picture, json, list, parts, texts,
-};
+use super::{End, Reading, Usage, events, failure, is_picture, json, list, parts, texts};
 
 /// Parses a stream up to the first event that ends it.
 pub(super) fn read(protocol: Protocol, body: &[u8], is_whole: bool, pictures: u32) -> Reading {
