@@ -13,8 +13,8 @@ mod collector;
 mod finish;
 mod reader;
 
-pub use wire::lenient::{Call, ReadError, Tokens};
+pub use wire::lenient::{Call, ReadError, Tokens, Update};
 
 pub use self::collector::{Answer, Collector, collect};
 pub use self::finish::Finish;
-pub use self::reader::{Reader, Update};
+pub use self::reader::Reader;

@@ -13,8 +13,8 @@ mod event;
 mod reader;
 mod stop;
 
-pub use wire::lenient::{Call, ReadError, Tokens};
+pub use wire::lenient::{Call, ReadError, Tokens, Update};
 
 pub use self::collector::{Answer, Collector, collect};
-pub use self::reader::{Kind, Reader, Update};
+pub use self::reader::{Kind, Reader};
 pub use self::stop::Stop;

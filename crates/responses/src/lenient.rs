@@ -12,10 +12,8 @@ mod collector;
 mod event;
 mod items;
 mod reader;
-mod update;
 
-pub use wire::lenient::{Call, ReadError, Tokens};
+pub use wire::lenient::{Call, ReadError, Tokens, Update};
 
 pub use self::collector::{Answer, Collector, collect};
 pub use self::reader::{Finish, Kind, Reader};
-pub use self::update::Update;

@@ -4,9 +4,15 @@
 //! its end. The readers are in the crates of the protocols.
 
 mod answer;
+mod collector;
 mod error;
 mod members;
+mod reader;
+mod update;
 
-pub use self::answer::{Call, Tokens, rest};
+pub use self::answer::{Answer, Call, Tokens, rest};
+pub use self::collector::{Collector, collect};
 pub use self::error::{MAX_INDEX, ReadError, bounded};
-pub use self::members::{Arguments, Count, List, Members, Text};
+pub use self::members::{Arguments, Count, List, Members, Text, parse, reports_error, required};
+pub use self::reader::AnswerReader;
+pub use self::update::{Update, push};

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use wire::lenient::{Arguments, Count, List, Members, ReadError, Text, Tokens};
+use wire::lenient::{
+    Arguments, Count, List, Members, ReadError, Text, Tokens, Update, push, reports_error,
+};
 
 /// A chunk, or a plain reply.
 #[derive(Debug, Default, Deserialize)]
@@ -26,10 +28,9 @@ pub(super) struct Chunk<'a> {
 impl Chunk<'_> {
     /// Returns true if it reports an error, whatever else it has.
     pub(super) fn is_error(&self) -> bool {
-        let has_error = self
-            .error
-            .is_some_and(|error| !matches!(error.get(), "null" | "false"));
-        has_error || self.kind.get() == Some("error") || self.object.get() == Some("error")
+        reports_error(self.error)
+            || self.kind.get() == Some("error")
+            || self.object.get() == Some("error")
     }
 }
 
@@ -89,12 +90,6 @@ pub(super) struct Delta<'a> {
     pub(super) function_call: Members<Function<'a>>,
 }
 
-/// The content of a delta, in the order of its text.
-pub(super) enum Content<'a> {
-    Text(Cow<'a, str>),
-    Reasoning(Cow<'a, str>),
-}
-
 impl<'a> Delta<'a> {
     /// The reasoning beside the content. Servers that have several names for it send
     /// the same in each.
@@ -118,31 +113,31 @@ impl<'a> Delta<'a> {
         })
     }
 
-    /// The content, which is a text or a list of parts.
+    /// Appends the content, which is a text or a list of parts.
     ///
     /// # Errors
     /// If it is anything else.
-    pub(super) fn content(&self) -> Result<Vec<Content<'a>>, ReadError> {
+    pub(super) fn content(&self, out: &mut Vec<Update<'a>>) -> Result<(), ReadError> {
         let content = self.content.map_or("null", RawValue::get);
-        Ok(match content.as_bytes().first() {
+        match content.as_bytes().first() {
             Some(b'[') => {
-                let parts: List<Part<'a>> =
-                    serde_json::from_str(content).map_err(|error| ReadError::json(&error))?;
-                parts.0.into_iter().flat_map(Part::into_content).collect()
+                let parts: List<Part<'a>> = inner(content)?;
+                parts.0.into_iter().for_each(|part| part.content(out));
             }
-            Some(b'"') => {
-                let text: Text<'a> =
-                    serde_json::from_str(content).map_err(|error| ReadError::json(&error))?;
-                text.0.map(Content::Text).into_iter().collect()
-            }
-            Some(b'n') => Vec::new(),
+            Some(b'"') => push(inner::<Text<'a>>(content)?.0, Update::Text, out),
+            Some(b'n') => {}
             _ => {
                 return Err(ReadError::Malformed(
                     "the content is neither a text nor a list".to_owned(),
                 ));
             }
-        })
+        }
+        Ok(())
     }
+}
+
+fn inner<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, ReadError> {
+    serde_json::from_str(json).map_err(|error| ReadError::json(&error))
 }
 
 /// A part of the content, or of the details of the reasoning.
@@ -157,13 +152,14 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn into_content(self) -> Vec<Content<'a>> {
+    fn content(self, out: &mut Vec<Update<'a>>) {
         let thinking = self.thinking.map_or("", RawValue::get);
         let parts: List<Part<'a>> = serde_json::from_str(thinking).unwrap_or_default();
         let text: Text<'a> = serde_json::from_str(thinking).unwrap_or_default();
-        let thoughts = parts.0.into_iter().map(|part| part.text).chain([text]);
-        let thoughts = thoughts.filter_map(|text| text.0).map(Content::Reasoning);
-        thoughts.chain(self.text.0.map(Content::Text)).collect()
+        for text in parts.0.into_iter().map(|part| part.text).chain([text]) {
+            push(text.0, Update::Reasoning, out);
+        }
+        push(self.text.0, Update::Text, out);
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use wire::lenient::{Call, Members, ReadError, Tokens, bounded};
+use wire::lenient::{Call, Members, ReadError, Tokens, Update, bounded, parse, push};
 
 use super::Finish;
-use super::chunk::{Choice, Chunk, Content, Delta, Piece, Usage};
+use super::chunk::{Choice, Chunk, Delta, Piece, Usage};
 
 /// Reads a stream, event by event. A plain reply is read as a stream of one event.
 ///
@@ -31,34 +31,6 @@ pub struct Reader {
     has_odd_calls: bool,
 }
 
-/// New content of the first choice.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Update<'a> {
-    /// Reasoning text to append.
-    Reasoning(Cow<'a, str>),
-    /// Output text to append.
-    Text(Cow<'a, str>),
-    /// Refusal text to append.
-    Refusal(Cow<'a, str>),
-    /// A call begins, or its id or name becomes known; an empty one is unknown.
-    Call {
-        /// The number of the call in the order in which calls began, from 0.
-        call: usize,
-        /// The id, by which the result refers to the call.
-        id: Cow<'a, str>,
-        /// The name of the function.
-        name: Cow<'a, str>,
-    },
-    /// A piece of the arguments of a call.
-    Arguments {
-        /// The number of the call.
-        call: usize,
-        /// The piece to append.
-        text: Cow<'a, str>,
-    },
-}
-
 impl Reader {
     /// Creates a reader that has read nothing.
     #[must_use]
@@ -66,7 +38,7 @@ impl Reader {
         Self::default()
     }
 
-    /// Reads the data of an event, and appends its updates.
+    /// Reads the data of an event, and appends the updates of the first choice.
     ///
     /// # Errors
     /// If it is not a chunk, reports an error, or contradicts what came before. The reader is
@@ -227,18 +199,9 @@ impl ChoiceState {
         is_reply: bool,
         out: &mut Vec<Update<'a>>,
     ) -> Result<(), ReadError> {
-        let content = delta.content()?.into_iter().map(|content| match content {
-            Content::Text(text) => Update::Text(text),
-            Content::Reasoning(text) => Update::Reasoning(text),
-        });
-        let refusal = delta.refusal.0.take().map(Update::Refusal);
-        let updates = delta
-            .take_reasoning()
-            .map(Update::Reasoning)
-            .into_iter()
-            .chain(content)
-            .chain(refusal);
-        out.extend(updates.filter(|update| !update.is_empty()));
+        push(delta.take_reasoning(), Update::Reasoning, out);
+        delta.content(out)?;
+        push(delta.refusal.0, Update::Refusal, out);
         let pieces = delta.tool_calls.unwrap_or_default();
         // Some servers send a call in both forms at once.
         let old_form = delta.function_call.0.filter(|_| pieces.is_empty());
@@ -372,22 +335,10 @@ impl ChoiceState {
     }
 }
 
-impl Update<'_> {
-    fn is_empty(&self) -> bool {
-        match self {
-            Self::Reasoning(text) | Self::Text(text) | Self::Refusal(text) => text.is_empty(),
-            Self::Call { .. } | Self::Arguments { .. } => false,
-        }
-    }
-}
-
 fn chunk(data: &str) -> Result<Chunk<'_>, ReadError> {
     // Some servers send empty lines before a reply, to keep the connection alive.
     let data = data.trim_ascii_start();
-    if !data.starts_with('{') {
-        return Err(ReadError::Malformed("not a JSON object".to_owned()));
-    }
-    let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|error| ReadError::json(&error))?;
+    let chunk: Chunk<'_> = parse(data)?;
     if chunk.is_error() {
         Err(ReadError::Reported(data.to_owned()))
     } else {

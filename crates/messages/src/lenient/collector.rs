@@ -1,8 +1,8 @@
 //! Collects an answer.
 
-use wire::lenient::{Call, ReadError, Tokens};
+use wire::lenient::{self, AnswerReader, ReadError, Tokens, Update};
 
-use super::{Reader, Stop, Update};
+use super::{Reader, Stop};
 
 /// Collects a stream into its answer.
 ///
@@ -20,111 +20,39 @@ use super::{Reader, Stop, Update};
 ///     collector.event(data)?;
 /// }
 /// let answer = collector.finish()?;
-/// assert_eq!((answer.text.as_str(), answer.stop), ("Good day.", Stop::EndTurn));
+/// assert_eq!((answer.text.as_str(), answer.finish), ("Good day.", Stop::EndTurn));
 /// # Ok::<(), sluicegate_messages::lenient::ReadError>(())
 /// ```
-#[derive(Clone, Debug, Default)]
-pub struct Collector {
-    reader: Reader,
-    content: Content,
-}
+pub type Collector = lenient::Collector<Reader>;
 
-/// A message.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Answer {
-    /// The thinking, if the server sends it.
-    pub thinking: String,
-    /// The output text.
-    pub text: String,
-    /// The calls, in the order in which they began.
-    pub calls: Vec<Call>,
-    /// The end of the answer. Unless it is complete, the last of the texts or calls may be
-    /// truncated.
-    pub stop: Stop,
-    /// The token counts, if the server sends them.
-    pub tokens: Option<Tokens>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Content {
-    thinking: String,
-    text: String,
-    calls: Vec<Call>,
-}
-
-impl Collector {
-    /// Reads the data of an event.
-    ///
-    /// # Errors
-    /// As for [`Reader::event`].
-    pub fn event(&mut self, data: &str) -> Result<(), ReadError> {
-        let mut updates = Vec::new();
-        self.reader.event(data, &mut updates)?;
-        updates
-            .into_iter()
-            .for_each(|update| self.content.add(update));
-        Ok(())
-    }
-
-    /// Returns the answer at the end of the stream.
-    ///
-    /// # Errors
-    /// If there was no `message_stop`.
-    pub fn finish(self) -> Result<Answer, ReadError> {
-        self.content.answer(&self.reader)
-    }
-}
+/// A message. Its `reasoning` is the thinking of the model, and its `finish` the stop reason.
+pub type Answer = lenient::Answer<Stop>;
 
 /// Reads a plain reply.
 ///
 /// # Errors
 /// As for [`Reader::reply`].
 pub fn collect(body: &str) -> Result<Answer, ReadError> {
-    let (mut reader, mut updates, mut content) = (Reader::new(), Vec::new(), Content::default());
-    reader.reply(body, &mut updates)?;
-    updates.into_iter().for_each(|update| content.add(update));
-    content.answer(&reader)
+    lenient::collect::<Reader>(body)
 }
 
-impl Content {
-    fn add(&mut self, update: Update<'_>) {
-        match update {
-            Update::Thinking(text) => self.thinking += &text,
-            Update::Text(text) => self.text += &text,
-            Update::Call { id, name, .. } => {
-                self.calls.push(Call {
-                    id: id.into_owned(),
-                    name: name.into_owned(),
-                    arguments: String::new(),
-                });
-            }
-            Update::Input { call, json } => {
-                if let Some(call) = self.calls.get_mut(call) {
-                    call.arguments += &json;
-                }
-            }
-            Update::Signature(_) | Update::RedactedThinking(_) | Update::CallEnd(_) => {}
-        }
+impl AnswerReader for Reader {
+    type Finish = Stop;
+
+    fn event<'a>(&mut self, data: &'a str, out: &mut Vec<Update<'a>>) -> Result<(), ReadError> {
+        self.event(data, out).map(drop)
     }
 
-    fn answer(self, reader: &Reader) -> Result<Answer, ReadError> {
-        let stop = reader
-            .stop()
-            .filter(|_| reader.is_ended())
-            .cloned()
-            .ok_or(ReadError::Truncated)?;
-        let Self {
-            thinking,
-            text,
-            calls,
-        } = self;
-        Ok(Answer {
-            thinking,
-            text,
-            calls,
-            stop,
-            tokens: reader.tokens(),
-        })
+    fn reply<'a>(&mut self, body: &'a str, out: &mut Vec<Update<'a>>) -> Result<(), ReadError> {
+        self.reply(body, out)
+    }
+
+    fn finish(&self) -> Result<Stop, ReadError> {
+        let stop = self.stop().filter(|_| self.is_ended());
+        stop.cloned().ok_or(ReadError::Truncated)
+    }
+
+    fn tokens(&self) -> Option<Tokens> {
+        self.tokens()
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use wire::lenient::{Count, Members, Text, Tokens};
+use wire::lenient::{Count, Members, Text, Tokens, reports_error};
 
 /// An event, or a plain reply.
 #[derive(Debug, Default, Deserialize)]
@@ -25,10 +25,7 @@ pub(super) struct Event<'a> {
 impl Event<'_> {
     /// Returns true if it reports an error, whatever else it has.
     pub(super) fn is_error(&self) -> bool {
-        let has_error = self
-            .error
-            .is_some_and(|error| !matches!(error.get(), "null" | "false"));
-        has_error || self.kind.get() == Some("error")
+        reports_error(self.error) || self.kind.get() == Some("error")
     }
 }
 

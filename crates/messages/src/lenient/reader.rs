@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use wire::lenient::{Call, ReadError, Tokens, bounded};
+use wire::lenient::{Call, ReadError, Tokens, Update, bounded, parse, push, required};
 
 use super::Stop;
 use super::event::{Block, Delta, Event, Message, Usage};
@@ -38,38 +38,6 @@ pub struct Reader {
     calls: Vec<Call>,
     usage: Usage,
     stop: Option<Stop>,
-}
-
-/// New content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Update<'a> {
-    /// Thinking text to append.
-    Thinking(Cow<'a, str>),
-    /// The signature of the thinking so far, or a piece of it.
-    Signature(Cow<'a, str>),
-    /// A block of encrypted thinking.
-    RedactedThinking(Cow<'a, str>),
-    /// Output text to append.
-    Text(Cow<'a, str>),
-    /// A call begins.
-    Call {
-        /// The number of the call in the order in which calls began, from 0.
-        call: usize,
-        /// The id, by which the result refers to the call.
-        id: Cow<'a, str>,
-        /// The name of the tool.
-        name: Cow<'a, str>,
-    },
-    /// A piece of the input of a call.
-    Input {
-        /// The number of the call.
-        call: usize,
-        /// The piece of JSON to append.
-        json: Cow<'a, str>,
-    },
-    /// A call is complete as far as it was sent.
-    CallEnd(usize),
 }
 
 /// The kind of an event, for those who pass it on.
@@ -154,7 +122,7 @@ impl Reader {
         {
             self.end(reason, message.stop_sequence.get())?;
         }
-        self.finish()
+        self.complete()
     }
 
     /// Returns how the answer ended, once the stop reason is known.
@@ -182,7 +150,7 @@ impl Reader {
     }
 
     fn read<'a>(&mut self, event: Event<'a>, out: &mut Vec<Update<'a>>) -> Result<Kind, ReadError> {
-        match event.kind.get().ok_or_else(|| missing("type"))? {
+        match required(event.kind.get(), "type")? {
             "message_start" => {
                 let usage = event
                     .message
@@ -192,22 +160,20 @@ impl Reader {
                 return self.start(usage);
             }
             "content_block_start" => {
-                let block = event
-                    .content_block
-                    .ok_or_else(|| missing("content_block"))?;
+                let block = required(event.content_block, "content_block")?;
                 self.check_open()?;
                 self.open_block(index(event.index.0)?, block, out)?;
             }
             "content_block_delta" => {
-                let delta = event.delta.ok_or_else(|| missing("delta"))?;
+                let delta = required(event.delta, "delta")?;
                 delta.check()?;
                 self.check_open()?;
                 self.delta(index(event.index.0)?, delta, out)?;
             }
             "content_block_stop" => self.close_block(index(event.index.0)?, out)?,
             "message_delta" => {
-                if event.delta.is_none() && event.usage.0.is_none() {
-                    return Err(missing("delta"));
+                if event.usage.0.is_none() {
+                    required(event.delta.as_ref(), "delta")?;
                 }
                 self.check_started()?;
                 self.usage.update(event.usage.0);
@@ -218,7 +184,7 @@ impl Reader {
             }
             "message_stop" => {
                 self.check_started()?;
-                self.finish()?;
+                self.complete()?;
                 return Ok(Kind::End);
             }
             // `ping`, and events that are newer than this reader.
@@ -272,12 +238,12 @@ impl Reader {
                 BlockState::Other
             }
             "thinking" => {
-                push(block.thinking.0, Update::Thinking, out);
+                push(block.thinking.0, Update::Reasoning, out);
                 push(block.signature.0, Update::Signature, out);
                 BlockState::Other
             }
             "redacted_thinking" => {
-                push(block.data.0, Update::RedactedThinking, out);
+                push(block.data.0, Update::RedactedReasoning, out);
                 BlockState::Other
             }
             "tool_use" => self.open_call(block, out)?,
@@ -319,15 +285,15 @@ impl Reader {
             "a delta of a block that is not open",
         ))? {
             (_, BlockState::Call(call, _)) => {
-                let json = delta.partial_json.0.filter(|json| !json.is_empty());
-                if let Some(json) = json {
-                    self.calls[*call].arguments += &json;
-                    out.push(Update::Input { call: *call, json });
+                let text = delta.partial_json.0.filter(|text| !text.is_empty());
+                if let Some(text) = text {
+                    self.calls[*call].arguments += &text;
+                    out.push(Update::Arguments { call: *call, text });
                 }
             }
             (_, BlockState::Other) => {
                 push(delta.text.0, Update::Text, out);
-                push(delta.thinking.0, Update::Thinking, out);
+                push(delta.thinking.0, Update::Reasoning, out);
                 push(delta.signature.0, Update::Signature, out);
             }
         }
@@ -347,10 +313,8 @@ impl Reader {
                 && !is_empty_object(&input)
             {
                 arguments.clone_from(&input);
-                out.push(Update::Input {
-                    call,
-                    json: Cow::Owned(input),
-                });
+                let text = Cow::Owned(input);
+                out.push(Update::Arguments { call, text });
             }
             out.push(Update::CallEnd(call));
         }
@@ -377,7 +341,7 @@ impl Reader {
     }
 
     /// Handles the end of the answer.
-    fn finish(&mut self) -> Result<(), ReadError> {
+    fn complete(&mut self) -> Result<(), ReadError> {
         let stop = self.stop.as_ref().ok_or(ReadError::Truncated)?;
         if stop.is_complete() {
             if !self.open.is_empty() {
@@ -390,21 +354,6 @@ impl Reader {
     }
 }
 
-fn push<'a>(
-    text: Option<Cow<'a, str>>,
-    update: fn(Cow<'a, str>) -> Update<'a>,
-    out: &mut Vec<Update<'a>>,
-) {
-    out.extend(text.filter(|text| !text.is_empty()).map(update));
-}
-
-fn parse<'a, T: serde::Deserialize<'a>>(data: &'a str) -> Result<T, ReadError> {
-    if !data.trim_start().starts_with('{') {
-        return Err(ReadError::Malformed("not a JSON object".to_owned()));
-    }
-    serde_json::from_str(data).map_err(|error| ReadError::json(&error))
-}
-
 impl Delta<'_> {
     /// Checks that it has what its type promises.
     fn check(&self) -> Result<(), ReadError> {
@@ -415,16 +364,8 @@ impl Delta<'_> {
             "input_json_delta" => (&self.partial_json, "partial_json"),
             _ => return Ok(()),
         };
-        if member.0.is_some() {
-            Ok(())
-        } else {
-            Err(missing(name))
-        }
+        required(member.get(), name).map(drop)
     }
-}
-
-fn missing(member: &str) -> ReadError {
-    ReadError::Malformed(format!("no '{member}'"))
 }
 
 /// The index of a block. Servers that send one block at a time may leave it out.

@@ -74,7 +74,7 @@ fn a_stream_may_lack_what_has_no_content() {
     ];
     let answer = read(&stream(&text, "end_turn")).unwrap();
     assert_eq!(
-        (answer.text.as_str(), answer.stop, answer.tokens),
+        (answer.text.as_str(), answer.finish, answer.tokens),
         ("Hello.", Stop::EndTurn, None)
     );
 }
@@ -92,7 +92,7 @@ fn blocks_may_overlap_by_their_index() {
     ];
     let answer = read(&stream(&content, "end_turn")).unwrap();
     assert_eq!(
-        (answer.thinking.as_str(), answer.text.as_str()),
+        (answer.reasoning.as_str(), answer.text.as_str()),
         ("Hm.", "Yes.")
     );
 }
@@ -129,7 +129,7 @@ fn the_input_of_a_call_comes_in_pieces_or_at_once_or_not_at_all() {
             arguments: arguments.into(),
         };
         assert_eq!(
-            (answer.calls, answer.stop),
+            (answer.calls, answer.finish),
             (vec![call], Stop::ToolUse),
             "{content:?}"
         );
@@ -182,7 +182,7 @@ fn words_for_the_end_mean_what_they_mean() {
         ("model_context_window_exceeded", Stop::ContextFull),
         ("refusal", Stop::Refusal),
     ] {
-        assert_eq!(read(&stream(&[], word)).unwrap().stop, expected);
+        assert_eq!(read(&stream(&[], word)).unwrap().finish, expected);
     }
     assert_eq!(
         read(&stream(&[], "cancelled")),
@@ -190,7 +190,7 @@ fn words_for_the_end_mean_what_they_mean() {
     );
     let matched = json!({"type": "message_delta", "delta": {"stop_reason": "stop_sequence", "stop_sequence": "x"}});
     let answer = read(&[start(), matched, stop()]).unwrap();
-    assert_eq!(answer.stop, Stop::StopSequence(Some("x".into())));
+    assert_eq!(answer.finish, Stop::StopSequence(Some("x".into())));
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn a_call_that_is_cut_is_none_unless_the_server_says_so() {
     assert_eq!(answer.calls[0].arguments, "{\"x\":\"Par");
     // A block that is not closed is cut as well.
     assert_eq!(
-        read(&stream(&cut[..2], "max_tokens")).unwrap().stop,
+        read(&stream(&cut[..2], "max_tokens")).unwrap().finish,
         Stop::MaxTokens
     );
     assert!(contradicts(&stream(&[], "tool_use")));
@@ -355,11 +355,11 @@ proptest! {
         let streamed = collector.finish().unwrap();
         let strict = serde_json::to_value(&strict).unwrap();
         let plain = collect(&strict.to_string()).unwrap();
-        prop_assert_eq!((&streamed.text, &streamed.thinking, &streamed.stop, streamed.tokens),
-            (&plain.text, &plain.thinking, &plain.stop, plain.tokens));
+        prop_assert_eq!((&streamed.text, &streamed.reasoning, &streamed.finish, streamed.tokens),
+            (&plain.text, &plain.reasoning, &plain.finish, plain.tokens));
         let join = |kind: &str| strict["content"].as_array().unwrap().iter()
             .filter_map(|block| block[kind].as_str()).collect::<String>();
-        prop_assert_eq!((streamed.text, streamed.thinking), (join("text"), join("thinking")));
+        prop_assert_eq!((streamed.text, streamed.reasoning), (join("text"), join("thinking")));
         let calls: Vec<_> = strict["content"].as_array().unwrap().iter().filter(|block| block["type"] == "tool_use").collect();
         prop_assert_eq!(calls.len(), streamed.calls.len());
         for (strict, lenient) in calls.iter().zip(&streamed.calls) {

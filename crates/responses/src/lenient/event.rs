@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use wire::lenient::{Arguments, Count, List, Members, Text, Tokens};
+use wire::lenient::{Arguments, Count, List, Members, Text, Tokens, reports_error};
 
 /// An event.
 #[derive(Debug, Default, Deserialize)]
@@ -37,7 +37,7 @@ pub(super) struct Event<'a> {
 impl<'a> Event<'a> {
     /// Returns true if it reports an error, whatever else it has.
     pub(super) fn is_error(&self) -> bool {
-        has_error(self.error)
+        reports_error(self.error)
             || matches!(self.kind.get(), Some("error" | "response.failed"))
             || self.object.get() == Some("error")
     }
@@ -74,12 +74,8 @@ pub(super) struct Response<'a> {
 impl Response<'_> {
     /// Returns true if it reports a failure.
     pub(super) fn is_failure(&self) -> bool {
-        has_error(self.error) || self.status.get() == Some("failed")
+        reports_error(self.error) || self.status.get() == Some("failed")
     }
-}
-
-fn has_error(error: Option<&RawValue>) -> bool {
-    error.is_some_and(|error| !matches!(error.get(), "null" | "false"))
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 
-use wire::lenient::{Call, ReadError, bounded, rest};
+use wire::lenient::{Call, ReadError, Update, bounded, rest};
 
 use super::event::{Content, Item};
-use super::update::Update;
 
 /// The kind of content of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,9 @@
 //! The reader of a stream.
 
-use wire::lenient::{ReadError, Tokens};
+use wire::lenient::{ReadError, Tokens, Update, parse, required};
 
 use super::event::{Event, Response};
 use super::items::{Items, PartKind};
-use super::update::Update;
 
 /// Reads a stream, event by event.
 ///
@@ -87,14 +86,14 @@ impl Reader {
             return Err(ReadError::Reported(data.to_owned()));
         }
         self.number(event.sequence_number.0)?;
-        let kind = event.kind.0.clone().ok_or_else(|| missing("type"))?;
+        let kind = required(event.kind.0.clone(), "type")?;
         let Some(kind) = kind.strip_prefix("response.") else {
             return Ok(Kind::Unknown);
         };
         match kind {
             "created" | "in_progress" | "queued" => Ok(Kind::Response),
             "completed" | "incomplete" => {
-                let response = event.response.ok_or_else(|| missing("response"))?;
+                let response = required(event.response, "response")?;
                 if response.is_failure() {
                     return Err(ReadError::Reported(data.to_owned()));
                 }
@@ -120,9 +119,7 @@ impl Reader {
         if parse::<Event<'_>>(body)?.is_error() || response.is_failure() {
             return Err(ReadError::Reported(body.to_owned()));
         }
-        if response.output.is_none() {
-            return Err(missing("output"));
-        }
+        required(response.output.as_ref(), "output")?;
         match response.status.get() {
             Some("completed" | "incomplete") => self.end(response, false, out),
             _ => Err(ReadError::Truncated),
@@ -174,7 +171,7 @@ impl Reader {
         let index = event.output_index.0;
         match kind {
             "output_item.added" | "output_item.done" => {
-                let item = event.item.ok_or_else(|| missing("item"))?;
+                let item = required(event.item, "item")?;
                 let is_done = kind == "output_item.done";
                 let place = self.items.begin(index, &item, is_done)?;
                 self.items.item(place, item, is_done, out)?;
@@ -182,7 +179,7 @@ impl Reader {
             "function_call_arguments.delta" => {
                 let place = self.items.find(index, event.item_id.get())?;
                 self.items
-                    .arguments(place, event.delta.0.ok_or_else(|| missing("delta"))?, out)?;
+                    .arguments(place, required(event.delta.0, "delta")?, out)?;
             }
             "function_call_arguments.done" => {
                 let place = self.items.find(index, event.item_id.get())?;
@@ -208,14 +205,11 @@ impl Reader {
         };
         let place = self.items.find(event.output_index.0, event.item_id.get())?;
         match step {
-            "delta" => self.items.delta(
-                place,
-                part,
-                event.delta.0.ok_or_else(|| missing("delta"))?,
-                out,
-            )?,
+            "delta" => self
+                .items
+                .delta(place, part, required(event.delta.0, "delta")?, out)?,
             "done" => {
-                let text = event.complete().ok_or_else(|| missing("text"))?;
+                let text = required(event.complete(), "text")?;
                 self.items.complete(place, part, text, out)?;
             }
             _ => return Ok(Kind::Unknown),
@@ -274,15 +268,4 @@ impl Reader {
         self.finish = Some(finish);
         Ok(())
     }
-}
-
-fn parse<'a, T: serde::Deserialize<'a>>(data: &'a str) -> Result<T, ReadError> {
-    if !data.trim_start().starts_with('{') {
-        return Err(ReadError::Malformed("not a JSON object".to_owned()));
-    }
-    serde_json::from_str(data).map_err(|error| ReadError::json(&error))
-}
-
-fn missing(member: &str) -> ReadError {
-    ReadError::Malformed(format!("no '{member}'"))
 }

@@ -1,18 +1,17 @@
 //! Parses the streams and complete replies of upstreams into neutral events.
 //!
-//! Upstreams omit members that the protocol crates' types require, so each protocol is parsed here
-//! with small, lenient types that require only the necessary members.
+//! Upstreams bend their protocols, so they are read with the lenient readers of the protocol crates.
 
 mod call_sequencer;
-mod chat;
 mod json;
-mod messages;
-mod responses;
+mod readers;
+mod stream_parser;
 
 use engine::{EngineError, TextEvent};
 
 use self::json::ErrorMarkers;
 pub(crate) use self::json::{engine_error, usage};
+use self::stream_parser::StreamParser;
 use super::Protocol;
 
 /// Parses the stream of an upstream.
@@ -21,15 +20,15 @@ use super::Protocol;
 /// failure.
 #[derive(Debug)]
 pub struct Reader {
-    parser: StreamParser,
+    parser: Parser,
     state: State,
 }
 
 #[derive(Debug)]
-enum StreamParser {
-    Responses(responses::StreamParser),
-    Chat(chat::StreamParser),
-    Messages(messages::StreamParser),
+enum Parser {
+    Responses(StreamParser<responses::lenient::Reader>),
+    Chat(StreamParser<chat::lenient::Reader>),
+    Messages(StreamParser<messages::lenient::Reader>),
 }
 
 #[derive(Debug, PartialEq)]
@@ -44,9 +43,9 @@ impl Reader {
     #[must_use]
     pub fn new(protocol: Protocol) -> Self {
         let parser = match protocol {
-            Protocol::Responses => StreamParser::Responses(responses::StreamParser::default()),
-            Protocol::Chat => StreamParser::Chat(chat::StreamParser::default()),
-            Protocol::Messages => StreamParser::Messages(messages::StreamParser::default()),
+            Protocol::Responses => Parser::Responses(StreamParser::default()),
+            Protocol::Chat => Parser::Chat(StreamParser::default()),
+            Protocol::Messages => Parser::Messages(StreamParser::default()),
         };
         Self {
             parser,
@@ -74,7 +73,7 @@ impl Reader {
     /// # Errors
     /// [`EngineError::Truncated`] when the stream is not complete.
     pub fn end(&mut self, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        self.advance(out, StreamParser::end)?;
+        self.advance(out, Parser::end)?;
         match self.state {
             State::Finished => Ok(()),
             _ => Err(EngineError::Truncated(
@@ -92,7 +91,7 @@ impl Reader {
     fn advance(
         &mut self,
         out: &mut Vec<TextEvent>,
-        parse: impl FnOnce(&mut StreamParser, &mut Vec<TextEvent>) -> Result<(), EngineError>,
+        parse: impl FnOnce(&mut Parser, &mut Vec<TextEvent>) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         if self.state != State::Reading {
             return Ok(());
@@ -109,22 +108,22 @@ impl Reader {
     }
 }
 
-impl StreamParser {
+impl Parser {
     fn event(&mut self, data: &[u8], out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
         match self {
-            Self::Chat(parser) => parser.event(data, out),
-            // Some upstreams end streams of every protocol with `[DONE]`.
-            _ if data == DONE => Ok(()),
             Self::Responses(parser) => parser.event(data, out),
+            Self::Chat(parser) => parser.event(data, out),
             Self::Messages(parser) => parser.event(data, out),
         }
     }
 
     fn end(&mut self, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
         match self {
+            Self::Responses(parser) => parser.end(out),
             Self::Chat(parser) => parser.end(out),
-            Self::Responses(_) | Self::Messages(_) => Ok(()),
+            Self::Messages(parser) => parser.end(out),
         }
+        Ok(())
     }
 }
 
@@ -136,9 +135,9 @@ impl StreamParser {
 pub fn reply(protocol: Protocol, body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
     ErrorMarkers::read(body)?;
     match protocol {
-        Protocol::Responses => responses::reply(body),
-        Protocol::Chat => chat::reply(body),
-        Protocol::Messages => messages::reply(body),
+        Protocol::Responses => stream_parser::reply::<responses::lenient::Reader>(body),
+        Protocol::Chat => stream_parser::reply::<chat::lenient::Reader>(body),
+        Protocol::Messages => stream_parser::reply::<messages::lenient::Reader>(body),
     }
 }
 
@@ -152,6 +151,3 @@ fn trimmed(data: &[u8]) -> &[u8] {
         .map_or(start, |last| last + 1);
     &data[start..end]
 }
-
-/// The data of the last event of a Chat Completions stream.
-const DONE: &[u8] = b"[DONE]";

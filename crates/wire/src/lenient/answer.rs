@@ -6,6 +6,25 @@ use serde::de::IgnoredAny;
 
 use super::ReadError;
 
+/// An answer. If it has several choices, the first one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Answer<Finish> {
+    /// The reasoning and its summary, if the server sends them.
+    pub reasoning: String,
+    /// The output text.
+    pub text: String,
+    /// The text by which the model refuses, in protocols that separate it from the output text.
+    pub refusal: String,
+    /// The calls, in the order in which they began.
+    pub calls: Vec<Call>,
+    /// The end of the answer. Unless it is complete, the last of the texts or calls may be
+    /// truncated.
+    pub finish: Finish,
+    /// The token counts, if the server sends them.
+    pub tokens: Option<Tokens>,
+}
+
 /// Token counts of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tokens {

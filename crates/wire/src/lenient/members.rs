@@ -11,6 +11,49 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::ReadError;
+
+/// Parses the JSON object of an event or of a reply.
+///
+/// ```
+/// use sluicegate_wire::lenient::{ReadError, Text, parse};
+///
+/// #[derive(serde::Deserialize)]
+/// struct Event<'a> {
+///     #[serde(borrow)]
+///     id: Text<'a>,
+/// }
+///
+/// assert_eq!(parse::<Event<'_>>(r#"{"id":"a"}"#)?.id.get(), Some("a"));
+/// assert!(matches!(parse::<Event<'_>>(r#"["a"]"#), Err(ReadError::Malformed(_))));
+/// # Ok::<(), ReadError>(())
+/// ```
+///
+/// # Errors
+/// If it is no JSON object, or no `T`.
+pub fn parse<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, ReadError> {
+    if !data.trim_start().starts_with('{') {
+        return Err(ReadError::Malformed("not a JSON object".to_owned()));
+    }
+    serde_json::from_str(data).map_err(|error| ReadError::json(&error))
+}
+
+/// Returns a member of an event or of a reply.
+///
+/// # Errors
+/// If it is absent. The error contains its name.
+pub fn required<T>(member: Option<T>, name: &str) -> Result<T, ReadError> {
+    member.ok_or_else(|| ReadError::Malformed(format!("no '{name}'")))
+}
+
+/// Returns true if the member `error` of an event or of a reply reports an error. Some servers
+/// write null or false into it where there is none.
+#[must_use]
+#[inline]
+pub fn reports_error(error: Option<&RawValue>) -> bool {
+    error.is_some_and(|error| !matches!(error.get(), "null" | "false"))
+}
+
 /// A text that borrows from its document where it has no escapes. Any other value is `None`.
 ///
 /// ```

@@ -12,13 +12,8 @@ use serde::de::IgnoredAny;
 use super::json::malformed;
 use crate::outbound::encode::call_id;
 
-/// The position of a call: its index, and its order of appearance among calls with the same index.
-pub(super) type Key = (u32, u32);
-
-/// The key of a call: calls are emitted in the order in which they began.
-pub(super) fn key(call: usize) -> Key {
-    (0, u32::try_from(call).unwrap_or(u32::MAX))
-}
+/// The number of a call. Calls are emitted in the order of their numbers.
+type Key = usize;
 
 /// Emits events in order, with each call in one piece.
 ///
@@ -236,7 +231,7 @@ impl Call {
     /// a hash of the call's position and the answer's id, since a conversation has many answers.
     fn id(&self, answer: &str) -> String {
         if self.id.is_empty() {
-            call_id(&format!("{answer}.{}.{}", self.key.0, self.key.1))
+            call_id(&format!("{answer}.0.{}", self.key))
         } else {
             self.id.clone()
         }

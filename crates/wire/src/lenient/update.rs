@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// New content.
+/// New content of an answer. No protocol has all of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Update<'a> {
@@ -15,6 +15,10 @@ pub enum Update<'a> {
         /// The text.
         text: Cow<'a, str>,
     },
+    /// The signature of the reasoning so far, or a piece of it.
+    Signature(Cow<'a, str>),
+    /// A block of encrypted reasoning.
+    RedactedReasoning(Cow<'a, str>),
     /// Output text to append.
     Text(Cow<'a, str>),
     /// Refusal text to append.
@@ -32,9 +36,28 @@ pub enum Update<'a> {
     Arguments {
         /// The number of the call.
         call: usize,
-        /// The piece to append.
+        /// The piece of JSON to append.
         text: Cow<'a, str>,
     },
     /// A call is complete as far as it was sent.
     CallEnd(usize),
+}
+
+/// Appends an update for a text, unless the text is absent or empty.
+///
+/// ```
+/// use sluicegate_wire::lenient::{Update, push};
+///
+/// let mut updates = Vec::new();
+/// push(Some("Hello.".into()), Update::Text, &mut updates);
+/// push(Some("".into()), Update::Text, &mut updates);
+/// push(None, Update::Refusal, &mut updates);
+/// assert_eq!(updates, [Update::Text("Hello.".into())]);
+/// ```
+pub fn push<'a>(
+    text: Option<Cow<'a, str>>,
+    update: impl FnOnce(Cow<'a, str>) -> Update<'a>,
+    out: &mut Vec<Update<'a>>,
+) {
+    out.extend(text.filter(|text| !text.is_empty()).map(update));
 }

@@ -1,0 +1,52 @@
+//! The lenient readers of the protocols, and how their ends are named in neutral events.
+
+use engine::Stop;
+
+use super::stream_parser::NeutralReader;
+
+impl NeutralReader for chat::lenient::Reader {
+    fn neutral_stop(&self) -> Option<Stop> {
+        use chat::lenient::Finish;
+        Some(match self.finish().ok()? {
+            Finish::ToolCalls => Stop::ToolCalls,
+            Finish::Length => Stop::MaxTokens,
+            Finish::ContentFilter => Stop::Refused,
+            _ => Stop::End,
+        })
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_done()
+    }
+
+    fn answer_id(&self) -> &str {
+        self.id()
+    }
+}
+
+impl NeutralReader for messages::lenient::Reader {
+    fn neutral_stop(&self) -> Option<Stop> {
+        use messages::lenient::Stop as Reason;
+        Some(match self.stop().filter(|_| self.is_ended())? {
+            Reason::StopSequence(Some(text)) => Stop::StopText(text.clone()),
+            Reason::ToolUse => Stop::ToolCalls,
+            Reason::MaxTokens => Stop::MaxTokens,
+            Reason::ContextFull => Stop::ContextFull,
+            Reason::Refusal => Stop::Refused,
+            Reason::PauseTurn => Stop::Paused,
+            _ => Stop::End,
+        })
+    }
+}
+
+impl NeutralReader for responses::lenient::Reader {
+    fn neutral_stop(&self) -> Option<Stop> {
+        use responses::lenient::Finish;
+        Some(match self.finish()? {
+            Finish::Completed if self.has_calls() => Stop::ToolCalls,
+            Finish::Completed => Stop::End,
+            Finish::ContentFilter => Stop::Refused,
+            _ => Stop::MaxTokens,
+        })
+    }
+}

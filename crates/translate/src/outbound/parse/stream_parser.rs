@@ -1,0 +1,121 @@
+//! Parses the answers of upstreams into neutral events.
+
+use engine::{EngineError, Stop, TextEvent};
+use wire::lenient::{AnswerReader, Update};
+
+use super::call_sequencer::CallSequencer;
+use super::json::{engine_error, text, usage};
+
+/// A lenient reader, and what neutral events need of it.
+pub(super) trait NeutralReader: AnswerReader {
+    /// The reason why the content ended; `None` before its end.
+    fn neutral_stop(&self) -> Option<Stop>;
+
+    /// Returns false if token counts may follow the end of the content.
+    fn is_done(&self) -> bool {
+        true
+    }
+
+    /// The id of the answer, from which ids of calls are made; empty if it is unknown.
+    fn answer_id(&self) -> &str {
+        ""
+    }
+}
+
+/// Parses a stream.
+#[derive(Debug, Default)]
+pub(super) struct StreamParser<R> {
+    reader: R,
+    sequencer: CallSequencer,
+    /// The part of a summary to which text was appended last.
+    part: Option<u64>,
+    /// Set at the end of the content.
+    stop: Option<Stop>,
+}
+
+/// Parses a complete reply.
+pub(super) fn reply<R: NeutralReader>(body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
+    let (mut parser, mut out) = (StreamParser::<R>::default(), Vec::new());
+    let mut updates = Vec::new();
+    parser
+        .reader
+        .reply(text(body)?, &mut updates)
+        .map_err(engine_error)?;
+    parser.emit(updates, &mut out)?;
+    parser.end(&mut out);
+    Ok(out)
+}
+
+impl<R: NeutralReader> StreamParser<R> {
+    pub(super) fn event(
+        &mut self,
+        data: &[u8],
+        out: &mut Vec<TextEvent>,
+    ) -> Result<(), EngineError> {
+        let mut updates = Vec::new();
+        self.reader
+            .event(text(data)?, &mut updates)
+            .map_err(engine_error)?;
+        self.emit(updates, out)?;
+        if self.reader.is_done() {
+            self.end(out);
+        }
+        Ok(())
+    }
+
+    /// Emits the end, if the content has ended.
+    pub(super) fn end(&mut self, out: &mut Vec<TextEvent>) {
+        if let Some(stop) = self.stop.clone() {
+            let usage = self.reader.tokens().map(usage);
+            out.push(TextEvent::Finished { stop, usage });
+        }
+    }
+
+    fn emit(
+        &mut self,
+        updates: Vec<Update<'_>>,
+        out: &mut Vec<TextEvent>,
+    ) -> Result<(), EngineError> {
+        self.sequencer.set_answer_id(self.reader.answer_id());
+        for update in updates {
+            self.update(update, out);
+        }
+        if self.stop.is_none() {
+            self.stop = self.reader.neutral_stop();
+            if let Some(stop) = &self.stop {
+                self.sequencer.end(is_truncation(stop), out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn update(&mut self, update: Update<'_>, out: &mut Vec<TextEvent>) {
+        let sequencer = &mut self.sequencer;
+        let event = match update {
+            Update::Call { call, id, name } => return sequencer.call(call, &id, &name, out),
+            Update::Arguments { call, text } => return sequencer.arguments(call, &text, out),
+            Update::CallEnd(call) => return sequencer.close(call, out),
+            Update::Reasoning(text) => TextEvent::Reasoning(text.into_owned()),
+            Update::Summary { part, text } => {
+                if self.part.replace(part).is_some_and(|last| last != part) {
+                    sequencer.emit(TextEvent::Reasoning(PARAGRAPH.to_owned()), out);
+                }
+                TextEvent::Reasoning(text.into_owned())
+            }
+            Update::Signature(text) => TextEvent::ReasoningSignature(text.into_owned()),
+            Update::RedactedReasoning(data) => TextEvent::RedactedReasoning(data.into_owned()),
+            Update::Text(text) => TextEvent::Text(text.into_owned()),
+            Update::Refusal(text) => TextEvent::Refusal(text.into_owned()),
+            _ => return,
+        };
+        sequencer.emit(event, out);
+    }
+}
+
+/// Returns true if the last output of the model may be cut off.
+fn is_truncation(stop: &Stop) -> bool {
+    matches!(stop, Stop::MaxTokens | Stop::ContextFull | Stop::Refused)
+}
+
+/// The separator of the parts of a summary, which are paragraphs.
+const PARAGRAPH: &str = "\n\n";
