@@ -118,14 +118,17 @@ fn take_content(message: &Value, reading: &mut Reading) {
         .unwrap_or_default();
 }
 
-/// Takes a part of content as Mistral sends it: <https://docs.mistral.ai/capabilities/reasoning/>.
+/// Takes a part of content as Mistral sends it, <https://docs.mistral.ai/capabilities/reasoning/>,
+/// or Databricks, whose thoughts are a summary.
 fn take_part(part: &Value, reading: &mut Reading) {
     reading.text += text(part, "text");
-    match &part["thinking"] {
-        Value::Array(parts) => reading
-            .reasoning
-            .extend(parts.iter().map(|part| text(part, "text"))),
-        thinking => reading.reasoning += thinking.as_str().unwrap_or_default(),
+    for thoughts in [&part["thinking"], &part["summary"]] {
+        match thoughts {
+            Value::Array(parts) => reading
+                .reasoning
+                .extend(parts.iter().map(|part| text(part, "text"))),
+            thoughts => reading.reasoning += thoughts.as_str().unwrap_or_default(),
+        }
     }
 }
 

@@ -32,6 +32,11 @@ impl Chunk<'_> {
             || self.kind.get() == Some("error")
             || self.object.get() == Some("error")
     }
+
+    /// Returns true if it is a plain reply, by its own account.
+    pub(super) fn is_whole(&self) -> bool {
+        self.object.get() == Some("chat.completion")
+    }
 }
 
 /// A choice.
@@ -149,11 +154,14 @@ struct Part<'a> {
     /// A text, or a list of parts with texts.
     #[serde(borrow)]
     thinking: Option<&'a RawValue>,
+    /// The same by another name.
+    #[serde(borrow)]
+    summary: Option<&'a RawValue>,
 }
 
 impl<'a> Part<'a> {
     fn content(self, out: &mut Vec<Update<'a>>) {
-        let thinking = self.thinking.map_or("", RawValue::get);
+        let thinking = self.thinking.or(self.summary).map_or("", RawValue::get);
         let parts: List<Part<'a>> = serde_json::from_str(thinking).unwrap_or_default();
         let text: Text<'a> = serde_json::from_str(thinking).unwrap_or_default();
         for text in parts.0.into_iter().map(|part| part.text).chain([text]) {

@@ -28,6 +28,9 @@ pub struct Reader {
     tokens: Option<Tokens>,
     id: String,
     is_done: bool,
+    has_content: bool,
+    /// The length of the text.
+    text: usize,
     has_odd_calls: bool,
 }
 
@@ -120,7 +123,8 @@ impl Reader {
         is_reply: bool,
         out: &mut Vec<Update<'a>>,
     ) -> Result<(), ReadError> {
-        if chunk.choices.is_none() && chunk.usage.0.is_none() {
+        // A stream may have events of the server's own, such as the results of its checks.
+        if is_reply && chunk.choices.is_none() && chunk.usage.0.is_none() {
             return Err(ReadError::Malformed("neither choices nor usage".to_owned()));
         }
         if self.id.is_empty() {
@@ -130,11 +134,37 @@ impl Reader {
         if let Some(first) = self.choices.first_mut() {
             first.has_repetition = false;
         }
-        for choice in chunk.choices.into_iter().flatten() {
+        let may_repeat = !is_reply && self.has_content && chunk.is_whole();
+        let before = out.len();
+        for mut choice in chunk.choices.into_iter().flatten() {
+            if may_repeat {
+                self.drop_repetition(&mut choice)?;
+            }
             self.choice(choice, is_reply, out)?;
         }
+        self.has_content |= out.len() > before;
+        self.text += text_length(&out[before..]);
         self.tokens = chunk.usage.0.and_then(Usage::tokens).or(self.tokens);
         Ok(())
+    }
+
+    /// Drops the message of a finished choice without a delta: some servers end a stream with the
+    /// whole reply, which repeats the deltas.
+    fn drop_repetition(&self, choice: &mut Choice<'_>) -> Result<(), ReadError> {
+        let is_finished = !choice.finish_reason.or_empty().is_empty();
+        let message = choice.message.take_if(|_| is_finished);
+        let Some(message) = message.filter(|_| choice.delta.is_none()) else {
+            return Ok(());
+        };
+        let mut repeated = Vec::new();
+        ChoiceState::default().delta(message, true, &mut repeated)?;
+        if text_length(&repeated) == self.text {
+            Ok(())
+        } else {
+            Err(ReadError::Contradiction(
+                "a whole reply that differs from its deltas",
+            ))
+        }
     }
 
     fn choice<'a>(
@@ -333,6 +363,15 @@ impl ChoiceState {
         self.finish = Some(if has_calls { Finish::ToolCalls } else { finish });
         Ok(())
     }
+}
+
+/// The length of the output text of these updates.
+fn text_length(updates: &[Update<'_>]) -> usize {
+    let length = |update: &Update<'_>| match update {
+        Update::Text(text) => text.len(),
+        _ => 0,
+    };
+    updates.iter().map(length).sum()
 }
 
 fn chunk(data: &str) -> Result<Chunk<'_>, ReadError> {

@@ -88,6 +88,7 @@ fn thoughts_have_many_names() {
         json!({"reasoning_details": [{"type": "reasoning.text", "text": "Hm."}]}),
         json!({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}]}),
         json!({"content": [{"type": "thinking", "thinking": "Hm."}]}),
+        json!({"content": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]}]}),
     ] {
         let answer = read(&[delta(thoughts.clone()), finish("stop")]).unwrap();
         assert_eq!(
@@ -105,6 +106,42 @@ fn a_message_beside_a_delta_does_not_count() {
     let mut chunk = delta(json!({"content": "a"}));
     chunk["choices"][0]["message"] = json!({"content": "aa"});
     assert_eq!(read(&[chunk, finish("stop")]).unwrap().text, "a");
+}
+
+#[test]
+fn a_whole_reply_at_the_end_repeats_the_deltas() {
+    let whole = |text: &str| json!({"object": "chat.completion", "choices": [{"message": {"content": text}, "finish_reason": "stop"}]});
+    let stream = |last| {
+        [
+            delta(json!({"content": "a"})),
+            delta(json!({"content": "b"})),
+            last,
+        ]
+    };
+    assert_eq!(read(&stream(whole("ab"))).unwrap().text, "ab");
+    assert_eq!(read(&[whole("ab")]).unwrap().text, "ab");
+    let differs = read(&stream(whole("abc")));
+    assert!(
+        matches!(differs, Err(ReadError::Contradiction(_))),
+        "{differs:?}"
+    );
+}
+
+#[test]
+fn events_of_the_server_s_own_are_ignored() {
+    let own = json!({"hook_results": {"before_request_hooks": []}});
+    let stream = [
+        own.clone(),
+        delta(json!({"content": "a"})),
+        own.clone(),
+        finish("stop"),
+    ];
+    assert_eq!(read(&stream).unwrap().text, "a");
+    assert_eq!(read(std::slice::from_ref(&own)), Err(ReadError::Truncated));
+    assert!(matches!(
+        collect(&own.to_string()),
+        Err(ReadError::Malformed(_))
+    ));
 }
 
 #[test]
@@ -215,7 +252,6 @@ fn errors_have_many_forms() {
 fn content_of_another_type_is_malformed() {
     for chunk in [
         json!([]),
-        json!({}),
         json!({"choices": {}}),
         json!({"choices": [{"delta": 7}]}),
         json!({"choices": [{"delta": {"content": 7}}]}),

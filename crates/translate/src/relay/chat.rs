@@ -33,6 +33,10 @@ impl RelayProtocol for Chat {
             return Ok(Action::End(end(&self.reader)));
         }
         edits.replace(&["model"], model);
+        if updates.is_empty() && memmem::find(data.as_bytes(), CHOICES_HINT).is_none() {
+            // Clients iterate over the choices of every chunk.
+            edits.set("choices", b"[]");
+        }
         // Few chunks have a usage, and looking for it takes longer than reading the chunk.
         if memmem::find(data.as_bytes(), DETAILS_HINT).is_some() {
             edits.remove(DETAILS.0, DETAILS.1);
@@ -113,6 +117,8 @@ fn end(reader: &Reader) -> End {
     }
 }
 
+/// The name of the member that every chunk has.
+const CHOICES_HINT: &[u8] = b"\"choices\"";
 /// The breakdown of the usage, which is not sent to clients of this protocol.
 const DETAILS: (&[&str], &[&str]) = (
     &["usage"],

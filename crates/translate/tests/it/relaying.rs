@@ -604,6 +604,18 @@ fn calls_may_be_null() {
     );
 }
 
+/// Clients iterate over the choices of every event.
+#[test]
+fn every_event_of_chat_has_choices() {
+    let own = r#"{"hook_results":{}}"#;
+    let (first, last) = (chunk(None), chunk(Some("stop")));
+    let stream = format!("data: {first}\n\ndata: {own}\n\ndata: {last}\n\ndata: [DONE]\n\n");
+    let (out, ended) = relayed(Chat::default(), "m", &[stream.as_bytes()]);
+    let mended = stream.replace(own, r#"{"choices":[],"hook_results":{}}"#);
+    assert_eq!(String::from_utf8_lossy(&out), mended);
+    assert!(ended.is_ok());
+}
+
 #[test]
 fn codes_that_clients_know_pass_within_a_stream_and_words_do_not() {
     let stream = String::from_utf8(fixture("responses-stream-failed-mid.sse")).unwrap();
