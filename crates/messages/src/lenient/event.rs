@@ -27,6 +27,12 @@ impl Event<'_> {
     pub(super) fn is_error(&self) -> bool {
         reports_error(self.error) || self.kind.get() == Some("error")
     }
+
+    /// Returns true if it is of the server's own: without a type, and without any known member.
+    pub(super) fn is_foreign(&self) -> bool {
+        let is_empty = self.index.0.is_none() && self.message.0.is_none() && self.usage.0.is_none();
+        is_empty && self.kind.0.is_none() && self.content_block.is_none() && self.delta.is_none()
+    }
 }
 
 /// The message of `message_start`, or of a plain reply.

@@ -150,6 +150,9 @@ impl Reader {
     }
 
     fn read<'a>(&mut self, event: Event<'a>, out: &mut Vec<Update<'a>>) -> Result<Kind, ReadError> {
+        if event.is_foreign() {
+            return Ok(Kind::Other);
+        }
         match required(event.kind.get(), "type")? {
             "message_start" => {
                 let usage = event

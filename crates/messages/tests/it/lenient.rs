@@ -274,11 +274,23 @@ fn errors_have_many_forms() {
 }
 
 #[test]
+fn events_of_the_server_s_own_are_ignored() {
+    let own = json!({"hook_results": {"before_request_hooks": []}});
+    let text = [
+        own.clone(),
+        open(0, json!({"type": "text", "text": "a"})),
+        close(0),
+    ];
+    let events = [vec![own], stream(&text, "end_turn")].concat();
+    assert_eq!(read(&events).unwrap().text, "a");
+}
+
+#[test]
 fn what_lacks_its_content_is_malformed() {
     for event in [
         json!([]),
-        json!({}),
-        json!({"type": 5}),
+        json!({"index": 0}),
+        json!({"delta": {"text": "a"}}),
         json!({"type": "content_block_start", "index": 0}),
         json!({"type": "content_block_delta", "index": 0}),
         json!({"type": "content_block_delta", "index": 0, "delta": 5}),

@@ -42,6 +42,15 @@ impl<'a> Event<'a> {
             || self.object.get() == Some("error")
     }
 
+    /// Returns true if it is of the server's own: without a type, and without any known member.
+    pub(super) fn is_foreign(&self) -> bool {
+        let texts = [&self.kind, &self.item_id, &self.delta, &self.text];
+        let counts = [self.sequence_number, self.output_index];
+        let is_empty = texts.iter().all(|text| text.0.is_none());
+        let is_unplaced = counts.iter().all(|count| count.0.is_none());
+        is_empty && is_unplaced && self.response.is_none() && self.item.is_none()
+    }
+
     /// The index of the part that it is about.
     pub(super) fn part(&self) -> u64 {
         self.content_index

@@ -85,6 +85,9 @@ impl Reader {
         if event.is_error() {
             return Err(ReadError::Reported(data.to_owned()));
         }
+        if event.is_foreign() {
+            return Ok(Kind::Unknown);
+        }
         self.number(event.sequence_number.0)?;
         let kind = required(event.kind.0.clone(), "type")?;
         let Some(kind) = kind.strip_prefix("response.") else {

@@ -314,11 +314,19 @@ fn a_plain_reply_has_to_be_finished() {
 }
 
 #[test]
+fn events_of_the_server_s_own_are_ignored() {
+    let mut reader = Reader::new();
+    let own = json!({"hook_results": {}}).to_string();
+    assert_eq!(reader.event(&own, &mut Vec::new()), Ok(Kind::Unknown));
+    assert_eq!(reader.finish(), None);
+}
+
+#[test]
 fn what_lacks_its_content_is_malformed() {
     for event in [
         json!([]),
-        json!({}),
-        json!({"type": 5}),
+        json!({"delta": "a"}),
+        json!({"sequence_number": 1}),
         json!({"type": "response.output_text.delta"}),
         json!({"type": "response.output_text.delta", "delta": 5}),
         json!({"type": "response.output_text.done"}),
