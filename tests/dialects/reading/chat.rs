@@ -42,7 +42,9 @@ impl Stream {
             return reading.fail(&chunk["error"]);
         }
         reading.usage = counts(&chunk["usage"]).or(reading.usage);
-        for choice in list(chunk, "choices") {
+        // Clients ask for one choice, which is the first.
+        let is_first = |choice: &&Value| choice["index"].as_u64().unwrap_or(0) == 0;
+        for choice in list(chunk, "choices").filter(is_first) {
             let (delta, before) = (
                 &choice["delta"],
                 reading.text.len() + reading.reasoning.len(),
