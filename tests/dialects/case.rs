@@ -192,6 +192,16 @@ impl Case {
         case
     }
 
+    /// The name of its server, which is its folder.
+    pub(crate) fn server(&self) -> &str {
+        self.name.split('/').next().unwrap_or_default()
+    }
+
+    /// The number of its bodies.
+    pub(crate) fn bodies(&self) -> usize {
+        usize::from(self.stream.is_some()) + usize::from(self.plain.is_some())
+    }
+
     /// The clients that it is for, and their modes.
     pub(crate) fn visits(&self) -> Vec<(Protocol, Mode)> {
         let modes = self.modes();

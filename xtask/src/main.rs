@@ -6,6 +6,7 @@ mod campaign;
 mod ci;
 mod clients;
 mod deps;
+mod dialects;
 mod faults;
 mod features;
 mod fetch_model;
@@ -72,6 +73,7 @@ fn run_task(args: &[OsString]) -> Outcome {
         Some("fetch-model") => no_arguments(args).and_then(|()| fetch_model::run()),
         Some("bench") => bench::run(args),
         Some("campaign") => campaign::run(args),
+        Some("dialects") => dialects::run(args),
         Some("soak") => bench::soak(args),
         Some("fuzz") => fuzz::run(args),
         Some("openapi") => no_arguments(args).and_then(|()| serve::openapi()),
@@ -136,6 +138,8 @@ usage: cargo xtask <task>
   campaign [--seed N] [--faults N] [--write] [--only N]
                       run N seeded faults (100,000) against a gateway in memory and check the outcome of each; --write
                       writes the summary to tests/campaign/LOG.md; --only prints all details of one fault
+  dialects [--write]  request every answer of tests/dialects through the gateway, and print what differs and a table;
+                      --write writes the table to docs/dialects.md
   openapi             print the OpenAPI document of the gateway
   schemathesis [--examples N] [--without TAG]…
                       test the running gateway against its OpenAPI document with N random requests per operation (25);
