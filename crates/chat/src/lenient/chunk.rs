@@ -93,9 +93,19 @@ pub(super) struct Delta<'a> {
     /// The predecessor of `tool_calls`.
     #[serde(borrow)]
     pub(super) function_call: Members<Function<'a>>,
+    #[serde(borrow)]
+    audio: Option<&'a RawValue>,
+    #[serde(borrow)]
+    images: Option<&'a RawValue>,
 }
 
 impl<'a> Delta<'a> {
+    /// Returns true if it has sound, or pictures as <https://openrouter.ai/docs/features/multimodal/image-generation>.
+    pub(super) fn has_other_content(&self) -> bool {
+        let is_filled = |value: &&RawValue| !matches!(value.get(), "null" | "[]");
+        self.audio.filter(is_filled).is_some() || self.images.filter(is_filled).is_some()
+    }
+
     /// The reasoning beside the content. Servers that have several names for it send
     /// the same in each.
     pub(super) fn take_reasoning(&mut self) -> Option<Cow<'a, str>> {

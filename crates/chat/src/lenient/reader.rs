@@ -32,6 +32,7 @@ pub struct Reader {
     /// The length of the text.
     text: usize,
     has_odd_calls: bool,
+    has_other_content: bool,
 }
 
 impl Reader {
@@ -98,6 +99,13 @@ impl Reader {
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Returns true if the answer has content that this reader has no updates for, such as pictures,
+    /// sound and the calls of hosted tools.
+    #[must_use]
+    pub fn has_other_content(&self) -> bool {
+        self.has_other_content
     }
 
     /// Returns true if the last event has calls of the first choice in a form that clients do not
@@ -191,6 +199,7 @@ impl Reader {
             ));
         }
         if let Some(delta) = choice.delta.or(choice.message) {
+            self.has_other_content |= delta.has_other_content();
             state.delta(delta, is_reply, out)?;
         }
         if state.finish.is_some() && out.len() > before {

@@ -33,6 +33,7 @@ pub struct Reader {
     has_started: bool,
     is_ended: bool,
     has_content: bool,
+    has_other_content: bool,
     /// The open blocks, by their index.
     open: Vec<(usize, BlockState)>,
     calls: Vec<Call>,
@@ -143,6 +144,13 @@ impl Reader {
         self.is_ended
     }
 
+    /// Returns true if the answer has content that this reader has no updates for, such as pictures,
+    /// sound and the calls of hosted tools.
+    #[must_use]
+    pub fn has_other_content(&self) -> bool {
+        self.has_other_content
+    }
+
     /// Returns the token counts so far.
     #[must_use]
     pub fn tokens(&self) -> Option<Tokens> {
@@ -251,7 +259,10 @@ impl Reader {
             }
             "tool_use" => self.open_call(block, out)?,
             // Blocks of the server's hosted tools, and blocks that are newer than this reader.
-            _ => BlockState::Other,
+            _ => {
+                self.has_other_content = true;
+                BlockState::Other
+            }
         };
         self.open.push((index, state));
         Ok(())

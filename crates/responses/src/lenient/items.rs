@@ -365,6 +365,12 @@ impl Items {
         calls().try_for_each(|item| item.call.check())
     }
 
+    pub(super) fn has_others(&self) -> bool {
+        self.all
+            .iter()
+            .any(|item| item.kind == Some(ItemKind::Other))
+    }
+
     pub(super) fn has_calls(&self) -> bool {
         self.calls > 0
     }

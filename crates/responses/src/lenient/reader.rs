@@ -141,6 +141,13 @@ impl Reader {
         self.items.has_calls()
     }
 
+    /// Returns true if the answer has content that this reader has no updates for, such as pictures,
+    /// sound and the calls of hosted tools.
+    #[must_use]
+    pub fn has_other_content(&self) -> bool {
+        self.items.has_others()
+    }
+
     /// Returns the token counts, which the last event has.
     #[must_use]
     pub fn tokens(&self) -> Option<Tokens> {

@@ -15,6 +15,10 @@ impl NeutralReader for chat::lenient::Reader {
         })
     }
 
+    fn has_other_content(&self) -> bool {
+        self.has_other_content()
+    }
+
     fn is_done(&self) -> bool {
         self.is_done()
     }
@@ -37,6 +41,10 @@ impl NeutralReader for messages::lenient::Reader {
             _ => Stop::End,
         })
     }
+
+    fn has_other_content(&self) -> bool {
+        self.has_other_content()
+    }
 }
 
 impl NeutralReader for responses::lenient::Reader {
@@ -48,5 +56,9 @@ impl NeutralReader for responses::lenient::Reader {
             Finish::ContentFilter => Stop::Refused,
             _ => Stop::MaxTokens,
         })
+    }
+
+    fn has_other_content(&self) -> bool {
+        self.has_other_content()
     }
 }

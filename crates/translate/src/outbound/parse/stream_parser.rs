@@ -16,6 +16,9 @@ pub(super) trait NeutralReader: AnswerReader {
         true
     }
 
+    /// Returns true if the answer has content without a neutral event.
+    fn has_other_content(&self) -> bool;
+
     /// The id of the answer, from which ids of calls are made; empty if it is unknown.
     fn answer_id(&self) -> &str {
         ""
@@ -29,6 +32,8 @@ pub(super) struct StreamParser<R> {
     sequencer: CallSequencer,
     /// The part of a summary to which text was appended last.
     part: Option<u64>,
+    /// True after a text, a refusal or a call.
+    has_content: bool,
     /// Set at the end of the content.
     stop: Option<Stop>,
 }
@@ -84,12 +89,22 @@ impl<R: NeutralReader> StreamParser<R> {
             self.stop = self.reader.neutral_stop();
             if let Some(stop) = &self.stop {
                 self.sequencer.end(is_truncation(stop), out)?;
+                let is_lost = !self.has_content && self.reader.has_other_content();
+                if is_lost && !is_truncation(stop) {
+                    return Err(EngineError::Upstream(
+                        "the answer has no content that other protocols have".to_owned(),
+                    ));
+                }
             }
         }
         Ok(())
     }
 
     fn update(&mut self, update: Update<'_>, out: &mut Vec<TextEvent>) {
+        self.has_content |= matches!(
+            update,
+            Update::Text(_) | Update::Refusal(_) | Update::Call { .. }
+        );
         let sequencer = &mut self.sequencer;
         let event = match update {
             Update::Call { call, id, name } => return sequencer.call(call, &id, &name, out),
