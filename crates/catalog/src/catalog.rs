@@ -8,7 +8,7 @@ use wire::{ApiError, Code, ErrorKind};
 
 use crate::{Family, Model, Protocol};
 
-/// The catalog of a gateway's models, newest first.
+/// The catalog of a gateway's models: newest first, and then the patterns, longest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalog(Vec<Model>);
 
@@ -51,7 +51,8 @@ impl Catalog {
         ])
     }
 
-    /// Creates a catalog of custom models. Models with the same creation time keep their order.
+    /// Creates a catalog of custom models. Models with the same creation time keep their order. A
+    /// model whose id ends in `*` is a [pattern](Model::prefix).
     ///
     /// # Errors
     /// Returns all problems with the models, each as a message that names the model.
@@ -67,32 +68,36 @@ impl Catalog {
         if !problems.is_empty() {
             return Err(problems);
         }
-        models.sort_by_key(|model| Reverse(model.created));
+        // The first match of a name is the right one: an exact id, else the longest prefix.
+        let longest_first = |model: &Model| model.prefix().map(|prefix| Reverse(prefix.len()));
+        models.sort_by_key(|model| (longest_first(model), Reverse(model.created)));
         Ok(Self(models))
     }
 
-    /// Iterates over the models, newest first.
+    /// Iterates over the models, newest first, and then over the patterns, longest first.
     pub fn iter(&self) -> std::slice::Iter<'_, Model> {
         self.0.iter()
     }
 
-    /// Returns the model with the given id.
+    /// Returns the model that serves requests for `name`: the one with this id, else the pattern
+    /// with the longest prefix of the name.
     #[must_use]
-    pub fn find(&self, id: &str) -> Option<&Model> {
-        self.iter().find(|model| model.id == id)
+    pub fn find(&self, name: &str) -> Option<&Model> {
+        self.iter().find(|model| model.matches(name))
     }
 
-    /// Returns the model with the given id if it is served on the endpoint of `protocol`.
+    /// Returns the model that serves requests for `name`, as [`find`](Self::find) does, if it is
+    /// served on the endpoint of `protocol`.
     ///
     /// # Errors
     /// Returns `model_not_found` if the model does not exist, and `model_not_supported` if it is
     /// served on other endpoints only. The message is worded for the protocol.
-    pub fn serves(&self, id: &str, protocol: Protocol) -> Result<&Model, ApiError> {
-        let model = self.find(id).ok_or_else(|| not_found(id, protocol))?;
+    pub fn serves(&self, name: &str, protocol: Protocol) -> Result<&Model, ApiError> {
+        let model = self.find(name).ok_or_else(|| not_found(name, protocol))?;
         if model.is_served_on(protocol) {
             Ok(model)
         } else {
-            Err(not_supported(model, protocol))
+            Err(not_supported(name, model, protocol))
         }
     }
 }
@@ -116,8 +121,8 @@ pub(crate) fn not_found(id: &str, protocol: Protocol) -> ApiError {
     ApiError::new(ErrorKind::NotFound, "model_not_found", sentence).with_param("model")
 }
 
-fn not_supported(model: &Model, protocol: Protocol) -> ApiError {
-    let id = &model.id;
+fn not_supported(name: &str, model: &Model, protocol: Protocol) -> ApiError {
+    let id = wire::truncate_for_error(name);
     let endpoints: Vec<_> = model
         .protocols()
         .map(|protocol| format!("POST {}", protocol.path()))
@@ -142,10 +147,18 @@ fn check(model: &Model, position: usize, problems: &mut Vec<String>) {
         created,
         ..
     } = model;
-    if id.is_empty() || id.contains(|c: char| c.is_whitespace() || c.is_control() || c == '/') {
+    // A slash would not fit into the path that retrieves the model, which patterns do not have.
+    let is_refused =
+        |c: char| c.is_whitespace() || c.is_control() || (c == '/' && model.prefix().is_none());
+    if id.is_empty() || id.contains(is_refused) {
         problems.push(format!(
             "model {}: its id {id:?} must be 1 or more characters without spaces, control characters and slashes",
             position + 1
+        ));
+    }
+    if model.prefix().unwrap_or(id).contains('*') {
+        problems.push(format!(
+            "model '{id}': '*' is only allowed at the end of an id, where it stands for any characters"
         ));
     }
     if model.protocols().next().is_none() {

@@ -66,14 +66,14 @@ pub struct Page {
 }
 
 impl Catalog {
-    /// Returns a page of the models for which `may_see` returns true.
+    /// Returns a page of the models for which `may_see` returns true, without patterns.
     ///
     /// # Errors
     /// Returns violations if the limit is out of range or a cursor is not the id of a model in the
     /// list.
     pub fn list(&self, page: &Page, may_see: impl Fn(&Model) -> bool) -> Result<List, Violations> {
         let mut found = Violations::default();
-        let models: Vec<&Model> = self.iter().filter(|model| may_see(model)).collect();
+        let models: Vec<&Model> = self.listed().filter(|model| may_see(model)).collect();
         found.check_integer(&Path::ROOT.key("limit"), page.limit, 1, MAX_LIMIT);
         let after = cursor_position("after_id", page.after_id.as_deref(), &models, &mut found);
         let before = cursor_position("before_id", page.before_id.as_deref(), &models, &mut found);
@@ -94,15 +94,21 @@ impl Catalog {
         found.or(List::of(window, surplus > 0))
     }
 
-    /// Returns the entry of a model for which `may_see` returns true.
+    /// Returns the entry of a listed model for which `may_see` returns true.
     ///
     /// # Errors
     /// Returns `model_not_found` if there is no such model.
     pub fn retrieve(&self, id: &str, may_see: impl Fn(&Model) -> bool) -> Result<Entry, ApiError> {
-        let model = self.find(id).filter(|model| may_see(model));
+        let mut listed = self.listed();
+        let model = listed.find(|model| model.id == id && may_see(model));
         model
             .map(Entry::from)
             .ok_or_else(|| not_found(id, Protocol::Responses))
+    }
+
+    /// Iterates over the models that are listed: all but the patterns.
+    fn listed(&self) -> impl Iterator<Item = &Model> {
+        self.iter().filter(|model| model.prefix().is_none())
     }
 }
 

@@ -12,7 +12,7 @@ use serde::Deserialize;
 #[serde(from = "Settings")]
 #[non_exhaustive]
 pub struct Model {
-    /// The id used in requests.
+    /// The id used in requests, or a prefix of such ids followed by `*`.
     pub id: String,
     /// The family, which determines the endpoints that may serve the model. The scope required of a
     /// key depends on the endpoint, not on the family.
@@ -51,6 +51,26 @@ impl Model {
             reasoning: false,
             id,
         }
+    }
+
+    /// Returns the prefix of a pattern: `gpt-` if the id is `gpt-*`, and `None` if it is that of
+    /// one model.
+    ///
+    /// A pattern serves requests for every name with this prefix that no exact id and no longer
+    /// prefix matches. It is not listed, because the names behind it are not known.
+    #[must_use]
+    pub fn prefix(&self) -> Option<&str> {
+        self.id.strip_suffix('*')
+    }
+
+    /// Returns true if requests for `name` are for this model. A pattern matches no name that is
+    /// empty, too long or has control characters: the client has chosen it, and it is logged.
+    pub(crate) fn matches(&self, name: &str) -> bool {
+        self.prefix().map_or(self.id == name, |prefix| {
+            name.starts_with(prefix)
+                && (1..=MAX_NAME).contains(&name.len())
+                && !name.contains(char::is_control)
+        })
     }
 
     /// Iterates over the endpoints that serve the model, in the order of [`Protocol::ALL`].
@@ -204,6 +224,8 @@ fn display_name(id: &str) -> String {
     id.split('-').map(capital).collect::<Vec<_>>().join(" ")
 }
 
+/// The longest name that a pattern matches, in bytes.
+const MAX_NAME: usize = 256;
 /// The default creation time, used by the built-in models.
 const CREATED: i64 = 1_786_000_000;
 const OWNER: &str = "sluicegate";

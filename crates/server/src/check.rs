@@ -9,8 +9,8 @@ use crate::policy::Policy;
 use crate::targets::{Backend, Routes, Target};
 
 /// Describes how a request for each model would be handled.
-pub(crate) fn report(config: &Config) -> Result<String, ConfigError> {
-    let (policy, _) = Policy::read(config, true, upstream::Network::default())?;
+pub(crate) fn report(config: &Config, from_file: bool) -> Result<String, ConfigError> {
+    let (policy, _) = Policy::read(config, from_file, upstream::Network::default())?;
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = write(&mut out, config, &policy);
@@ -47,7 +47,7 @@ fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result
 
 fn write_model(out: &mut String, model: &Model, routes: &Routes) -> std::fmt::Result {
     writeln!(out, "\n{}", model.id)?;
-    let targets = routes.configured(&model.id);
+    let targets = routes.configured(model);
     if targets.is_empty() {
         return writeln!(out, "  {}: the embedded engine", paths(model, |_| true));
     }
@@ -77,10 +77,13 @@ fn write_target(
         return writeln!(out, "  {position}. the embedded engine{weight}");
     };
     let config = &server.config;
-    let name = target.model.as_deref().unwrap_or(&model.id);
+    let name = match (&target.model, model.prefix()) {
+        (None, Some(_)) => "the client's model".to_owned(),
+        (name, _) => format!("'{}'", name.as_ref().unwrap_or(&model.id)),
+    };
     writeln!(
         out,
-        "  {position}. '{name}' at upstream {} ({}){weight}",
+        "  {position}. {name} at upstream {} ({}){weight}",
         config.name,
         config.describe()
     )?;

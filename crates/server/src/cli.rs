@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use auth::Scope;
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
+use url::Url;
 
-use crate::config::{Config, ConfigError, DEFAULT_ADMIN};
+use crate::config::{Config, ConfigError, DEFAULT_ADMIN, pass_through};
 use crate::{check, keys, log, openapi, start};
 
 /// One gate for every model protocol.
@@ -23,9 +24,8 @@ struct Arguments {
 enum Command {
     /// Serve clients until SIGTERM or Ctrl-C.
     Serve {
-        /// The configuration file. Without it the embedded models are served on 127.0.0.1:8080.
-        #[arg(long, value_name = "FILE")]
-        config: Option<PathBuf>,
+        #[command(flatten)]
+        source: Source,
         /// Listen on this address instead. May be repeated.
         #[arg(long, value_name = "ADDRESS")]
         listen: Vec<SocketAddr>,
@@ -35,9 +35,8 @@ enum Command {
     },
     /// Check a configuration and print how each model would be served.
     Check {
-        /// The configuration file.
-        #[arg(long, value_name = "FILE")]
-        config: PathBuf,
+        #[command(flatten)]
+        source: Source,
     },
     /// Manage the API keys of a configuration.
     #[command(subcommand)]
@@ -46,10 +45,32 @@ enum Command {
     Openapi,
     /// List the models that would be served.
     Models {
-        /// The configuration file.
-        #[arg(long, value_name = "FILE")]
-        config: Option<PathBuf>,
+        #[command(flatten)]
+        source: Source,
     },
+}
+
+// The source of a configuration. A doc comment here would replace those of the commands.
+#[derive(Debug, Args)]
+struct Source {
+    /// The configuration file. Without it the embedded models are served on 127.0.0.1:8080.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Instead of a file: pass all requests to the model server with this base URL, such as
+    /// http://127.0.0.1:8000/v1, with the model that the client names.
+    #[arg(
+        long,
+        value_name = "URL",
+        conflicts_with = "config",
+        requires = "protocol"
+    )]
+    upstream: Option<Url>,
+    /// The protocol of that model server.
+    #[arg(long, value_parser = pass_through::PROTOCOLS, requires = "upstream")]
+    protocol: Option<String>,
+    /// The environment variable with the API key of that model server.
+    #[arg(long, value_name = "NAME", requires = "upstream")]
+    api_key_env: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -90,20 +111,20 @@ pub fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), ConfigError> {
     match command {
         Command::Serve {
-            config,
+            source,
             listen,
             admin,
         } => {
-            let file = config.clone();
-            let mut config = load(config)?;
+            let mut config = source.load()?;
             if !listen.is_empty() {
                 config.listen = listen;
             }
             config.admin = admin.or(config.admin);
-            serve(config, file)
+            serve(config, source.config)
         }
-        Command::Check { config } => {
-            print!("{}", check::report(&Config::load(&config)?)?);
+        Command::Check { source } => {
+            let from_file = source.config.is_some();
+            print!("{}", check::report(&source.load()?, from_file)?);
             Ok(())
         }
         Command::Keys(KeysCommand::New {
@@ -122,8 +143,8 @@ fn run(command: Command) -> Result<(), ConfigError> {
             println!("{:#}", openapi::document());
             Ok(())
         }
-        Command::Models { config } => {
-            for model in &load(config)?.catalog()? {
+        Command::Models { source } => {
+            for model in &source.load()?.catalog()? {
                 println!(
                     "{:24} {}",
                     model.id,
@@ -139,13 +160,19 @@ fn run(command: Command) -> Result<(), ConfigError> {
     }
 }
 
-fn load(path: Option<PathBuf>) -> Result<Config, ConfigError> {
-    match path {
-        Some(path) => Config::load(&path),
-        None => Ok(Config {
+impl Source {
+    fn load(&self) -> Result<Config, ConfigError> {
+        let without_file = match (&self.config, &self.upstream, &self.protocol) {
+            (Some(path), ..) => return Config::load(path),
+            (None, Some(url), Some(protocol)) => {
+                pass_through::config(url.as_str(), protocol, self.api_key_env.as_deref())?
+            }
+            _ => Config::default(),
+        };
+        Ok(Config {
             admin: Some(DEFAULT_ADMIN),
-            ..Config::default()
-        }),
+            ..without_file
+        })
     }
 }
 

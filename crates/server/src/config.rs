@@ -3,6 +3,7 @@
 mod fetch;
 pub(crate) mod key;
 mod limits;
+pub(crate) mod pass_through;
 pub(crate) mod upstream;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -3,6 +3,7 @@
 use std::env;
 
 use auth::{Entry, Key, KeyHash, KeyRing, Scope, Scopes};
+use catalog::Protocol;
 
 use crate::clock;
 use crate::config::{Config, ConfigError};
@@ -23,8 +24,8 @@ pub(crate) struct GeneratedKey {
 }
 
 /// Collects the keys of a run, and those of them that were generated for it. A key is generated
-/// only without a file (`from_file` is false) and without the environment variable of its scope. A
-/// file without keys is rejected: the gateway is never open.
+/// only without a file (`from_file` is false), without the environment variable of its scope, and
+/// if a model is served in its scope. A file without keys is rejected: the gateway is never open.
 pub(crate) fn gather(
     config: &Config,
     from_file: bool,
@@ -34,7 +35,7 @@ pub(crate) fn gather(
     for (scope, variable) in VARIABLES {
         match from_environment(variable)? {
             Some(key) => add(&mut entries, scope, &key),
-            None if from_file => {}
+            None if from_file || !serves(config, scope) => {}
             None => {
                 let key = generate()?;
                 add(&mut entries, scope, &key);
@@ -53,6 +54,19 @@ pub(crate) fn gather(
         )));
     }
     Ok((KeyRing::new(entries)?, generated))
+}
+
+/// True if a model of the configuration is served on an endpoint that needs this scope.
+fn serves(config: &Config, scope: Scope) -> bool {
+    let scope_of = |protocol| match protocol {
+        Protocol::Responses | Protocol::Chat => Scope::Text,
+        Protocol::Messages => Scope::Messages,
+        _ => Scope::Images,
+    };
+    config.models.as_ref().is_none_or(|models| {
+        let mut protocols = models.iter().flat_map(|entry| entry.model.protocols());
+        protocols.any(|protocol| scope_of(protocol) == scope)
+    })
 }
 
 /// Generates a key of 256 bits.
@@ -131,5 +145,20 @@ fn resolve_expiry(text: &str) -> Result<String, ConfigError> {
         _ => Err(ConfigError::one(format!(
             "expires: '{text}' is not in the future"
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::pass_through;
+
+    #[test]
+    fn a_key_is_generated_for_each_scope_that_is_served() {
+        let scopes = |config: &Config| VARIABLES.map(|(scope, _)| serves(config, scope));
+        let before = |protocol| pass_through::config("http://127.0.0.1:1/v1", protocol, None);
+        assert_eq!(scopes(&Config::default()), [true, true, true]);
+        assert_eq!(scopes(&before("chat").unwrap()), [true, true, false]);
+        assert_eq!(scopes(&before("images").unwrap()), [false, false, true]);
     }
 }

@@ -40,7 +40,7 @@ impl Policy {
     ) -> Result<(Self, Vec<GeneratedKey>), ConfigError> {
         let (keys, generated) = keys::gather(config, from_file)?;
         let catalog = config.catalog()?;
-        let routes = Routes::new(config, &catalog, network)?;
+        let routes = Routes::new(config, network)?;
         Ok((
             Self {
                 keys,
@@ -56,14 +56,14 @@ impl Policy {
         let is_of = |family| (family == Family::Images) == images;
         self.catalog
             .iter()
-            .any(|model| is_of(model.family) && self.routes.uses_embedded(&model.id))
+            .any(|model| is_of(model.family) && self.routes.uses_embedded(model))
     }
 
     /// Builds the policy of a changed configuration. Unchanged upstreams keep their connections.
     fn reload(config: &Config, before: &Self, engines: Embedded) -> Result<Self, ConfigError> {
         let (keys, _) = keys::gather(config, true)?;
         let catalog = config.catalog()?;
-        let routes = Routes::reload(config, &catalog, &before.routes)?;
+        let routes = Routes::reload(config, &before.routes)?;
         let policy = Self {
             keys,
             catalog,

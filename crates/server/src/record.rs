@@ -27,7 +27,7 @@ pub(crate) struct Record {
     pub(crate) route: &'static str,
     /// The name of the key.
     pub(crate) key: Option<String>,
-    /// The model, once it is known to exist.
+    /// The client's name of the model, once it is known that the catalog serves it.
     pub(crate) model: Option<String>,
     pub(crate) status: u16,
     /// The code of the error, if the request failed.

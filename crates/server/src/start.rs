@@ -54,12 +54,13 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
         .iter()
         .filter_map(|listener| listener.local_addr().ok())
         .collect();
-    let state = assemble(config, policy, engines, &addresses);
     print_banner(
         &addresses,
         admin.as_ref().and_then(|admin| admin.local_addr().ok()),
         &generated,
+        config.models.is_none(),
     );
+    let state = assemble(config, policy, engines, &addresses);
     let state = Arc::new(state);
     let reload = reload.map(|(path, hangup)| {
         let policies = Arc::clone(&state.policies);
@@ -224,11 +225,17 @@ fn catch_stop() -> Result<impl Future<Output = Stop>, ConfigError> {
     Ok(async { receiver.await.unwrap_or(Stop::Immediate) })
 }
 
-/// Prints the addresses, and how to use the generated keys.
-fn print_banner(addresses: &[SocketAddr], admin: Option<SocketAddr>, generated: &[GeneratedKey]) {
+/// Prints the addresses, and how to use the generated keys, with examples if the models are the
+/// built-in ones.
+fn print_banner(
+    addresses: &[SocketAddr],
+    admin: Option<SocketAddr>,
+    generated: &[GeneratedKey],
+    with_examples: bool,
+) {
     let mut out = io::stdout().lock();
     // Serve even if standard output is closed.
-    let _ = write_banner(&mut out, addresses, admin, generated);
+    let _ = write_banner(&mut out, addresses, admin, generated, with_examples);
     let _ = out.flush();
 }
 
@@ -237,6 +244,7 @@ fn write_banner(
     addresses: &[SocketAddr],
     admin: Option<SocketAddr>,
     generated: &[GeneratedKey],
+    with_examples: bool,
 ) -> io::Result<()> {
     for address in addresses {
         writeln!(out, "sluicegate listens on http://{address}")?;
@@ -260,7 +268,7 @@ fn write_banner(
             scope.as_str()
         )?;
         writeln!(out, "export {variable}={key}")?;
-        if let Some((path, body, then)) = example(*scope) {
+        if let Some((path, body, then)) = example(*scope).filter(|_| with_examples) {
             writeln!(
                 out,
                 "curl http://{address}{path} -H 'Authorization: Bearer {key}' \\"

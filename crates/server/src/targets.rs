@@ -18,6 +18,7 @@ pub(crate) struct Routes {
     /// The network for new upstreams.
     network: Network,
     upstreams: BTreeMap<String, Arc<UpstreamTarget>>,
+    /// The targets of each model, by its id in the catalog.
     targets: BTreeMap<String, Vec<Target>>,
 }
 
@@ -51,14 +52,9 @@ pub(crate) struct UpstreamTarget {
 
 impl Routes {
     /// Builds the routes of a configuration over `network`.
-    pub(crate) fn new(
-        config: &Config,
-        catalog: &Catalog,
-        network: Network,
-    ) -> Result<Self, ConfigError> {
+    pub(crate) fn new(config: &Config, network: Network) -> Result<Self, ConfigError> {
         Self::reload(
             config,
-            catalog,
             &Self {
                 network,
                 upstreams: BTreeMap::new(),
@@ -68,11 +64,7 @@ impl Routes {
     }
 
     /// Builds the routes of a changed configuration. Unchanged upstreams keep their connections.
-    pub(crate) fn reload(
-        config: &Config,
-        catalog: &Catalog,
-        before: &Self,
-    ) -> Result<Self, ConfigError> {
+    pub(crate) fn reload(config: &Config, before: &Self) -> Result<Self, ConfigError> {
         let mut problems = Vec::new();
         let mut upstreams = BTreeMap::new();
         for upstream in &config.upstreams {
@@ -101,9 +93,7 @@ impl Routes {
             targets: BTreeMap::new(),
         };
         for entry in config.models.iter().flatten() {
-            let Some(model) = catalog.find(&entry.model.id) else {
-                continue;
-            };
+            let model = &entry.model;
             let mut targets = Vec::new();
             for (i, target) in entry.targets.iter().enumerate() {
                 match routes.backend(target, model, &known) {
@@ -133,8 +123,8 @@ impl Routes {
 
     /// Returns the targets of a model in the order in which this request tries them. A model
     /// without targets is embedded.
-    pub(crate) fn select(&self, model: &str) -> Vec<Target> {
-        let Some(targets) = self.targets.get(model) else {
+    pub(crate) fn select(&self, model: &Model) -> Vec<Target> {
+        let Some(targets) = self.targets.get(&model.id) else {
             return vec![Target {
                 backend: Backend::Embedded,
                 model: None,
@@ -156,7 +146,7 @@ impl Routes {
     }
 
     /// True if the embedded engine may serve a model: it is a target, or the model has no targets.
-    pub(crate) fn uses_embedded(&self, model: &str) -> bool {
+    pub(crate) fn uses_embedded(&self, model: &Model) -> bool {
         let targets = self.configured(model);
         targets.is_empty()
             || targets
@@ -165,22 +155,22 @@ impl Routes {
     }
 
     /// True if an upstream may serve a model.
-    pub(crate) fn uses_upstream(&self, model: &str) -> bool {
+    pub(crate) fn uses_upstream(&self, model: &Model) -> bool {
         self.configured(model)
             .iter()
             .any(|target| matches!(target.backend, Backend::Upstream(_)))
     }
 
     /// The targets of a model in the order of the configuration.
-    pub(crate) fn configured(&self, model: &str) -> &[Target] {
-        self.targets.get(model).map_or(&[], Vec::as_slice)
+    pub(crate) fn configured(&self, model: &Model) -> &[Target] {
+        self.targets.get(&model.id).map_or(&[], Vec::as_slice)
     }
 
     /// The upstreams that are not a target of any model of `catalog`.
     pub(crate) fn unused(&self, catalog: &Catalog) -> impl Iterator<Item = &str> {
         let backends = catalog
             .iter()
-            .flat_map(|model| self.configured(&model.id))
+            .flat_map(|model| self.configured(model))
             .map(|target| &target.backend);
         let used: Vec<_> = backends
             .filter_map(|backend| match backend {

@@ -86,6 +86,26 @@ fn what_a_key_may_not_use_is_not_listed() {
     assert_eq!(serde_json::to_string(&nothing).unwrap(), empty);
 }
 
+/// The names behind a pattern are not known, and neither its id nor one of them is a listed model.
+#[test]
+fn patterns_are_not_listed() {
+    let model = |id: &str| Model::new(id, Family::Text, [Protocol::Chat]);
+    let catalog = Catalog::new(vec![model("*"), model("gpt-5"), model("gpt-*")]).unwrap();
+    let list = catalog.list(&Page::default(), |_| true).unwrap();
+    assert_eq!(
+        list.data
+            .iter()
+            .map(|entry| entry.id.as_str())
+            .collect::<Vec<_>>(),
+        ["gpt-5"]
+    );
+    assert_eq!(catalog.retrieve("gpt-5", |_| true).unwrap().id, "gpt-5");
+    for id in ["gpt-*", "gpt-4", "*"] {
+        let error = catalog.retrieve(id, |_| true).unwrap_err();
+        assert_eq!(error.code, "model_not_found", "{id}");
+    }
+}
+
 #[test]
 fn pages_meet_without_gap_or_overlap() {
     let (all, more) = page(Some(1000), None, None).unwrap();

@@ -95,6 +95,54 @@ fn an_unknown_model_and_one_that_is_served_elsewhere_are_told_apart() {
 }
 
 #[test]
+fn an_exact_id_comes_before_a_prefix_and_a_longer_prefix_before_a_shorter_one() {
+    let model = |id: &str| Model::new(id, Family::Text, [Protocol::Chat]);
+    let ids = ["*", "gpt-5", "gpt-*", "openai/*", "gpt-5-*"];
+    let catalog = Catalog::new(ids.map(model).to_vec()).unwrap();
+    let found = |name: &str| catalog.find(name).map(|model| model.id.as_str());
+    for (name, id) in [
+        ("gpt-5", "gpt-5"),
+        ("gpt-5-mini", "gpt-5-*"),
+        ("gpt-5-", "gpt-5-*"),
+        ("gpt-5.1", "gpt-*"),
+        ("gpt-*", "gpt-*"),
+        ("gpt", "*"),
+        ("GPT-5", "*"),
+        ("openai/gpt-5", "openai/*"),
+        ("qwen3:8b Q4 / schön", "*"),
+    ] {
+        assert_eq!(found(name), Some(id), "{name}");
+    }
+    assert_eq!(found(&"x".repeat(256)), Some("*"));
+    // Such names are not logged, so they are no models.
+    for name in ["", "gpt-5\n", "gpt-5-\u{1b}[31m", &"x".repeat(257)] {
+        assert_eq!(found(name), None, "{name:?}");
+    }
+    let patterns: Vec<_> = catalog.iter().filter_map(Model::prefix).collect();
+    assert_eq!(patterns, ["openai/", "gpt-5-", "gpt-", ""]);
+}
+
+/// An error about a pattern names the model of the client, and not the pattern.
+#[test]
+fn a_pattern_is_served_on_its_endpoints_only() {
+    let pattern = Model::new("gpt-*", Family::Text, [Protocol::Chat]);
+    let catalog = Catalog::new(vec![pattern]).unwrap();
+    let error = catalog.serves("gpt-5", Protocol::Responses).unwrap_err();
+    assert_eq!(
+        (error.code, error.message.as_str()),
+        (
+            "model_not_supported",
+            "The model 'gpt-5' is not served here; send it to POST /v1/chat/completions."
+        )
+    );
+    assert!(catalog.serves("gpt-5", Protocol::Chat).is_ok());
+    assert_eq!(
+        catalog.serves("o3", Protocol::Chat).unwrap_err().code,
+        "model_not_found"
+    );
+}
+
+#[test]
 fn everything_wrong_with_a_catalog_is_told_at_once() {
     let mut old = Model::new("a b", Family::Images, [Protocol::Responses]);
     old.created = i64::MAX;
@@ -110,6 +158,10 @@ fn everything_wrong_with_a_catalog_is_told_at_once() {
         twin,
         old,
         Model::new("", Family::Text, Protocol::ALL),
+        Model::new("a/b", Family::Text, [Protocol::Chat]),
+        Model::new("a*b", Family::Text, [Protocol::Chat]),
+        Model::new("**", Family::Text, [Protocol::Chat]),
+        Model::new("a b*", Family::Text, [Protocol::Chat]),
     ];
     assert_eq!(
         Catalog::new(models).unwrap_err(),
@@ -123,6 +175,10 @@ fn everything_wrong_with_a_catalog_is_told_at_once() {
             "model 4: its id \"\" must be 1 or more characters without spaces, control characters and slashes",
             "model '': a model of the text family cannot be served on /v1/images/generations",
             "model '': a model of the text family cannot be served on /v1/images/edits",
+            "model 5: its id \"a/b\" must be 1 or more characters without spaces, control characters and slashes",
+            "model 'a*b': '*' is only allowed at the end of an id, where it stands for any characters",
+            "model '**': '*' is only allowed at the end of an id, where it stands for any characters",
+            "model 8: its id \"a b*\" must be 1 or more characters without spaces, control characters and slashes",
         ]
     );
 }

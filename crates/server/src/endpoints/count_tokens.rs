@@ -39,11 +39,8 @@ pub(crate) async fn answer(
     let valid = Request::read(&upload.bytes)
         .and_then(Request::validate_for_count)
         .map_err(refusal)?;
-    let model = policy
-        .catalog
-        .serves(&valid.model, Protocol::Messages)?
-        .id
-        .clone();
+    let model = valid.model.clone();
+    let entry = policy.catalog.serves(&model, Protocol::Messages)?;
     if !key.may_use(&model) {
         return Err(Refusal::model(&model));
     }
@@ -56,7 +53,7 @@ pub(crate) async fn answer(
             .ok_or_else(ApiError::concurrency_limit)?,
     );
     let mut last = None;
-    for target in policy.routes.select(&model) {
+    for target in policy.routes.select(entry) {
         match &target.backend {
             Backend::Embedded => {
                 let counted = embedded(valid.clone(), &key.name, state, &upload.share);

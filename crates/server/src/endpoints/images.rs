@@ -59,13 +59,23 @@ fn with_part_name(mut refusal: Refusal) -> Refusal {
 
 /// Answers a parsed request: looks up the model, takes a permit, tries the targets in order, and
 /// streams or folds the answer.
-async fn answer(caller: Caller<'_>, parsed: ParsedRequest) -> Result<Response<ReplyBody>, Refusal> {
-    caller
-        .policy
+async fn answer(
+    caller: Caller<'_>,
+    mut parsed: ParsedRequest,
+) -> Result<Response<ReplyBody>, Refusal> {
+    let policy = caller.policy;
+    let model = policy
         .catalog
         .serves(&parsed.model, read::protocol(parsed.operation))?;
     if !caller.key.may_use(&parsed.model) {
         return Err(Refusal::model(&parsed.model));
+    }
+    // What a pattern stands for may have a default model of its own.
+    if model.prefix().is_none() {
+        parsed
+            .generation
+            .model
+            .get_or_insert_with(|| parsed.model.clone());
     }
     let streams = parsed.generation.streams();
     caller.record.model = Some(parsed.model.clone());
@@ -76,10 +86,11 @@ async fn answer(caller: Caller<'_>, parsed: ParsedRequest) -> Result<Response<Re
         .take(&caller.key.name)
         .ok_or_else(ApiError::concurrency_limit)?;
     caller.record.permit = Some(permit);
+    let targets = policy.routes.select(model);
     if streams {
-        streaming::answer(parsed, &caller).await
+        streaming::answer(parsed, targets, &caller).await
     } else {
-        unary::answer(parsed, caller).await
+        unary::answer(parsed, targets, caller).await
     }
 }
 

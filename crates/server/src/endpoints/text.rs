@@ -96,7 +96,7 @@ pub(crate) async fn answer<D: TextEndpoint>(
     let model = policy.catalog.find(id);
     let id = id.to_owned();
     let valid = Box::new(D::validate(unchecked, model)?);
-    let reasons_by_default = policy.catalog.serves(&id, D::PROTOCOL)?.reasoning;
+    let model = policy.catalog.serves(&id, D::PROTOCOL)?;
     if !key.may_use(&id) {
         return Err(Refusal::model(&id));
     }
@@ -116,18 +116,19 @@ pub(crate) async fn answer<D: TextEndpoint>(
             valid: Some(valid),
             upload,
             model: id,
-            reasons_by_default,
+            reasons_by_default: model.reasoning,
             headers,
             streams,
         };
         TextDispatch::new(parsed, &caller)
     };
+    let targets = policy.routes.select(model);
     if streams {
         let encoder = Answer::<D>::new(&valid, &stamp);
-        streaming::answer(dispatch(valid), encoder, &caller).await
+        streaming::answer(dispatch(valid), targets, encoder, &caller).await
     } else {
         let reply = Reply::<D>::new(&valid, &stamp);
-        unary::answer(dispatch(valid), reply, caller).await
+        unary::answer(dispatch(valid), targets, reply, caller).await
     }
 }
 

@@ -89,7 +89,8 @@ impl ImageDispatch {
         server: &UpstreamTarget,
         target: &Target,
     ) -> Result<Outgoing, TargetFailure> {
-        let model = target.model.as_ref().unwrap_or(&self.parsed.model);
+        let own = self.parsed.generation.model.as_deref();
+        let model = target.model.as_deref().or(own);
         let (content_type, body) = self
             .body(server, model)
             .await
@@ -146,10 +147,11 @@ impl ImageDispatch {
     }
 
     /// Returns the body for an upstream, in the format that it accepts, with its content type.
+    /// Without a `model`, the upstream's default is requested.
     async fn body(
         &self,
         server: &UpstreamTarget,
-        model: &str,
+        model: Option<&str>,
     ) -> Result<(HeaderValue, Payload), Refusal> {
         match (&self.parsed.json, &self.parsed.inputs, server.config.edits) {
             (Some(json), None, _) | (Some(json), Some(_), EditForm::AsSent | EditForm::Json) => {
@@ -161,9 +163,13 @@ impl ImageDispatch {
         }
     }
 
-    fn as_json(&self, inputs: &EditInputs, model: &str) -> Result<(HeaderValue, Payload), Refusal> {
+    fn as_json(
+        &self,
+        inputs: &EditInputs,
+        model: Option<&str>,
+    ) -> Result<(HeaderValue, Payload), Refusal> {
         let mut generation = self.parsed.generation.clone();
-        generation.model = Some(model.to_owned());
+        generation.model = model.map(str::to_owned);
         let mut edit = Edit::default();
         edit.generation = generation;
         edit.images = Some(
@@ -186,10 +192,10 @@ impl ImageDispatch {
     async fn as_form(
         &self,
         inputs: &EditInputs,
-        model: &str,
+        model: Option<&str>,
     ) -> Result<(HeaderValue, Payload), Refusal> {
         let mut generation = self.parsed.generation.clone();
-        generation.model = Some(model.to_owned());
+        generation.model = model.map(str::to_owned);
         let boundary = format!("sluicegate-{:032x}", clock::random_bits());
         let references = self.references(inputs).await?;
         let pieces = images::write_form(&generation, &references, inputs.mask.as_ref(), &boundary);
@@ -217,12 +223,14 @@ fn too_many(found: usize, most: usize) -> EngineError {
 }
 
 /// Returns the document with the upstream's name of the model, without copying the large parts.
-fn renamed(json: &Bytes, model: &str) -> Vec<Bytes> {
+fn renamed(json: &Bytes, model: Option<&str>) -> Vec<Bytes> {
     let mut splice = Splice::new(json);
-    splice.set(
-        "model",
-        serde_json::Value::from(model).to_string().as_bytes(),
-    );
+    if let Some(model) = model {
+        splice.set(
+            "model",
+            serde_json::Value::from(model).to_string().as_bytes(),
+        );
+    }
     outgoing::edited_chunks(&splice, json)
 }
 

@@ -64,11 +64,7 @@ pub(super) async fn generation(
     let valid = generation
         .validate(&rules(&model, caller))
         .map_err(ApiError::from)?;
-    let json = caller
-        .policy
-        .routes
-        .uses_upstream(&model)
-        .then_some(upload.bytes);
+    let json = uses_upstream(&model, caller).then_some(upload.bytes);
     let share = if json.is_some() {
         upload.share
     } else {
@@ -136,7 +132,7 @@ pub(super) async fn edit(
         references,
         mask: mask.and_then(inline),
     };
-    let json = json.filter(|_| caller.policy.routes.uses_upstream(&model));
+    let json = json.filter(|_| uses_upstream(&model, caller));
     Ok(ParsedRequest {
         model,
         operation: Operation::Edit,
@@ -215,6 +211,12 @@ fn model(generation: &Generation) -> String {
         .model
         .clone()
         .unwrap_or_else(|| DEFAULT_IMAGE_MODEL.to_owned())
+}
+
+/// True if an upstream may serve the model, so that the document may be needed.
+fn uses_upstream(model: &str, caller: &Caller<'_>) -> bool {
+    let model = caller.policy.catalog.find(model);
+    model.is_some_and(|model| caller.policy.routes.uses_upstream(model))
 }
 
 fn rules(model: &str, caller: &Caller<'_>) -> Rules {

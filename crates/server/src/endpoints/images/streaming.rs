@@ -82,9 +82,9 @@ impl StreamingDispatch {
 /// Streams the answer to a request.
 pub(super) async fn answer(
     parsed: ParsedRequest,
+    targets: Vec<Target>,
     caller: &Caller<'_>,
 ) -> Result<Response<ReplyBody>, Refusal> {
-    let targets = caller.policy.routes.select(&parsed.model);
     let dispatch = StreamingDispatch(ImageDispatch::new(parsed, caller));
     let attempt = attempt::first_successful_target(dispatch, targets, caller);
     reply::stream(

@@ -81,9 +81,9 @@ impl UnaryDispatch {
 /// Returns the reply of an upstream, or folds the events of the engine into one.
 pub(super) async fn answer(
     parsed: ParsedRequest,
+    targets: Vec<Target>,
     caller: Caller<'_>,
 ) -> Result<Response<ReplyBody>, Refusal> {
-    let targets = caller.policy.routes.select(&parsed.model);
     let fold = Fold::new(parsed.operation, Some(parsed.count()));
     let dispatch = UnaryDispatch(ImageDispatch::new(parsed, &caller));
     let Started { answer, .. } =

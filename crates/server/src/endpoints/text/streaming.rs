@@ -55,10 +55,10 @@ impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
 /// Streams the answer to a request.
 pub(super) async fn answer<D: TextEndpoint>(
     dispatch: TextDispatch<D>,
+    targets: Vec<Target>,
     encoder: Answer<D>,
     caller: &Caller<'_>,
 ) -> Result<Response<ReplyBody>, Refusal> {
-    let targets = caller.policy.routes.select(&dispatch.parsed.model);
     let attempt = attempt::first_successful_target(StreamingDispatch(dispatch), targets, caller);
     reply::stream(Box::pin(attempt), encoder, Answer::fail, caller).await
 }

@@ -59,10 +59,10 @@ impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
 /// Returns the reply of a relayed upstream, or folds the events of a model into one.
 pub(super) async fn answer<D: TextEndpoint>(
     dispatch: TextDispatch<D>,
+    targets: Vec<Target>,
     reply: Reply<D>,
     caller: Caller<'_>,
 ) -> Result<Response<ReplyBody>, Refusal> {
-    let targets = caller.policy.routes.select(&dispatch.parsed.model);
     let attempt = attempt::first_successful_target(UnaryDispatch(dispatch), targets, &caller);
     let Started { dropped, answer } = attempt.await?;
     let mut response = match answer {
