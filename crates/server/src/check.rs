@@ -4,17 +4,16 @@ use std::fmt::Write as _;
 
 use catalog::Model;
 
-use crate::config::{Config, ConfigError};
+use crate::config::Config;
 use crate::policy::Policy;
 use crate::targets::{Backend, Routes, Target};
 
 /// Describes how a request for each model would be handled.
-pub(crate) fn report(config: &Config, from_file: bool) -> Result<String, ConfigError> {
-    let (policy, _) = Policy::read(config, from_file, upstream::Network::default())?;
+pub(crate) fn report(config: &Config, policy: &Policy) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
-    let _ = write(&mut out, config, &policy);
-    Ok(out)
+    let _ = write(&mut out, config, policy);
+    out
 }
 
 fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result {

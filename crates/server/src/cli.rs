@@ -10,7 +10,8 @@ use clap::{Args, Parser, Subcommand};
 use url::Url;
 
 use crate::config::{Config, ConfigError, DEFAULT_ADMIN, pass_through};
-use crate::{check, keys, log, openapi, start};
+use crate::policy::Policy;
+use crate::{ask, check, keys, log, openapi, start};
 
 /// One gate for every model protocol.
 #[derive(Debug, Parser)]
@@ -37,6 +38,12 @@ enum Command {
     Check {
         #[command(flatten)]
         source: Source,
+        /// Also send one small request to each target of each model, and report how it is answered.
+        #[arg(long)]
+        ask: bool,
+        /// Ask only the targets of this model, named as by a client. May be repeated.
+        #[arg(long, value_name = "NAME", requires = "ask")]
+        model: Vec<String>,
     },
     /// Manage the API keys of a configuration.
     #[command(subcommand)]
@@ -122,11 +129,7 @@ fn run(command: Command) -> Result<(), ConfigError> {
             config.admin = admin.or(config.admin);
             serve(config, source.config)
         }
-        Command::Check { source } => {
-            let from_file = source.config.is_some();
-            print!("{}", check::report(&source.load()?, from_file)?);
-            Ok(())
-        }
+        Command::Check { source, ask, model } => check(&source, ask, &model),
         Command::Keys(KeysCommand::New {
             name,
             scopes,
@@ -176,16 +179,32 @@ impl Source {
     }
 }
 
+fn check(source: &Source, ask: bool, models: &[String]) -> Result<(), ConfigError> {
+    let config = source.load()?;
+    let network = upstream::Network::default();
+    let (policy, _) = Policy::read(&config, source.config.is_some(), network)?;
+    print!("{}", check::report(&config, &policy));
+    if ask {
+        block_on(ask::targets(&config, &policy, models))?;
+    }
+    Ok(())
+}
+
 fn serve(config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
     let log = log::start().map_err(|error| ConfigError::one(format!("cannot start: {error}")))?;
+    let served = block_on(start::run(config, file));
+    drop(log);
+    served
+}
+
+fn block_on(work: impl Future<Output = Result<(), ConfigError>>) -> Result<(), ConfigError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
     let runtime = runtime.map_err(|error| ConfigError::one(format!("cannot start: {error}")))?;
-    let served = runtime.block_on(start::run(config, file));
+    let done = runtime.block_on(work);
     // Generations that are still running notice that their receiver is gone; they are not waited
     // for.
     runtime.shutdown_background();
-    drop(log);
-    served
+    done
 }

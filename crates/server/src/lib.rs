@@ -6,6 +6,7 @@
 mod accept;
 mod admin;
 mod answer;
+mod ask;
 mod attempt;
 mod body;
 mod check;

@@ -88,7 +88,7 @@ pub(crate) fn edited_chunks(splice: &Splice<'_>, whole: &Bytes) -> Vec<Bytes> {
 }
 
 /// The largest unary reply of a text protocol, in bytes.
-const MAX_REPLY: usize = 32 << 20;
+pub(crate) const MAX_REPLY: usize = 32 << 20;
 /// The longest stream of a text protocol, in bytes. An event is many times as long as its text, and
 /// the text is buffered to the end, for the terminal event or for a unary reply.
 pub(crate) const MAX_STREAM: usize = 4 * MAX_REPLY;

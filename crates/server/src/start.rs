@@ -39,28 +39,20 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     fd_limit::clamp(&mut config);
     let listeners = bind(&config.listen, &config.limits)?;
     let admin = bind(config.admin.as_slice(), &config.limits)?.pop();
-    let text = if policy.needs_embedded(false) {
-        load_text_engine(&config).await?
-    } else {
-        None
-    };
-    let images = if policy.needs_embedded(true) {
-        start_image_engine(&config)
-    } else {
-        None
-    };
-    let engines = Engines { text, images };
+    let needed = |images| policy.needs_embedded(images);
+    let engines = Engines::load(&config, needed(false), needed(true)).await?;
     let addresses: Vec<_> = listeners
         .iter()
         .filter_map(|listener| listener.local_addr().ok())
         .collect();
+    let with_examples = config.models.is_none();
+    let state = assemble(config, policy, engines, &addresses);
     print_banner(
         &addresses,
         admin.as_ref().and_then(|admin| admin.local_addr().ok()),
         &generated,
-        config.models.is_none(),
+        with_examples,
     );
-    let state = assemble(config, policy, engines, &addresses);
     let state = Arc::new(state);
     let reload = reload.map(|(path, hangup)| {
         let policies = Arc::clone(&state.policies);
@@ -81,13 +73,32 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
 /// The embedded engines that are loaded.
 #[derive(Default)]
 pub(crate) struct Engines {
-    text: Option<Arc<dyn TextEngine>>,
-    images: Option<Arc<dyn ImageEngine>>,
+    pub(crate) text: Option<Arc<dyn TextEngine>>,
+    pub(crate) images: Option<Arc<dyn ImageEngine>>,
 }
 
-#[cfg(all(test, feature = "easel"))]
 impl Engines {
+    /// Loads the engines that are needed, as far as this build has them.
+    pub(crate) async fn load(
+        config: &Config,
+        text: bool,
+        images: bool,
+    ) -> Result<Self, ConfigError> {
+        let text = if text {
+            load_text_engine(config).await?
+        } else {
+            None
+        };
+        let images = if images {
+            start_image_engine(config)
+        } else {
+            None
+        };
+        Ok(Self { text, images })
+    }
+
     /// Only the image engine.
+    #[cfg(all(test, feature = "easel"))]
     pub(crate) fn drawing(config: &Config) -> Self {
         Self {
             text: None,

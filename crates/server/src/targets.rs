@@ -7,6 +7,7 @@ use std::sync::Arc;
 use catalog::{Catalog, Family, Model};
 use translate::envelope::Envelope;
 use translate::outbound::Protocol as Outbound;
+use translate::outbound::encode::Settings;
 use upstream::{Network, Options, Upstream, targets};
 
 use crate::clock;
@@ -125,11 +126,7 @@ impl Routes {
     /// without targets is embedded.
     pub(crate) fn select(&self, model: &Model) -> Vec<Target> {
         let Some(targets) = self.targets.get(&model.id) else {
-            return vec![Target {
-                backend: Backend::Embedded,
-                model: None,
-                weight: None,
-            }];
+            return vec![Target::EMBEDDED];
         };
         let order = match &targets[..] {
             [_] => vec![0],
@@ -226,6 +223,13 @@ impl Routes {
 }
 
 impl Target {
+    /// The target of a model without any.
+    pub(crate) const EMBEDDED: Self = Self {
+        backend: Backend::Embedded,
+        model: None,
+        weight: None,
+    };
+
     /// The name for logs and metrics.
     pub(crate) fn label(&self) -> &str {
         match &self.backend {
@@ -262,13 +266,27 @@ impl UpstreamTarget {
     /// Returns the protocol that the requests of a client protocol are translated to, or `None` if
     /// they are relayed.
     pub(crate) fn translation(&self, client: catalog::Protocol) -> Option<Outbound> {
-        let (own, outbound) = match self.config.protocol {
-            Protocol::Responses => (catalog::Protocol::Responses, Outbound::Responses),
-            Protocol::Chat => (catalog::Protocol::Chat, Outbound::Chat),
-            Protocol::Messages => (catalog::Protocol::Messages, Outbound::Messages),
-            Protocol::Images => return None,
-        };
+        let (own, outbound) = self.text_protocol()?;
         (own != client || self.config.repair).then_some(outbound)
+    }
+
+    /// The protocol of a text upstream, among those of clients and among those of upstreams.
+    pub(crate) fn text_protocol(&self) -> Option<(catalog::Protocol, Outbound)> {
+        match self.config.protocol {
+            Protocol::Responses => Some((catalog::Protocol::Responses, Outbound::Responses)),
+            Protocol::Chat => Some((catalog::Protocol::Chat, Outbound::Chat)),
+            Protocol::Messages => Some((catalog::Protocol::Messages, Outbound::Messages)),
+            Protocol::Images => None,
+        }
+    }
+
+    /// The settings for encoding a request, which requests a stream or not.
+    pub(crate) fn settings(&self, stream: bool) -> Settings {
+        Settings {
+            stream,
+            max_tokens: self.config.max_tokens,
+            sampling: self.config.sampling,
+        }
     }
 }
 

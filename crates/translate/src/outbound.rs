@@ -6,7 +6,7 @@ mod failure;
 mod parse;
 mod stream;
 
-pub use self::failure::failure;
+pub use self::failure::{failure, message};
 pub use self::parse::{Reader, reply};
 pub(crate) use self::parse::{engine_error, usage};
 pub use self::stream::StreamReader;

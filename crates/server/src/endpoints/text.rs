@@ -154,7 +154,8 @@ fn over_the_limit<D: TextEndpoint>(
     )))
 }
 
-fn ending(event: &TextEvent) -> Option<End> {
+/// Returns how an answer has ended, if this event is its last.
+pub(crate) fn ending(event: &TextEvent) -> Option<End> {
     let TextEvent::Finished { stop, usage } = event else {
         return None;
     };

@@ -20,6 +20,13 @@ pub fn failure(status: u16, body: &[u8], retry_after: Option<u32>) -> EngineErro
     Complaint::read(body).with_status(status, retry_after)
 }
 
+/// Returns the message of an error response, in the format of any protocol, without anything
+/// private to the operator. `None` if there is none.
+#[must_use]
+pub fn message(body: &[u8]) -> Option<String> {
+    Complaint::read(body).shown_message()
+}
+
 impl Complaint {
     /// Classifies an error within a response with a success status. The status is derived from a
     /// known code.
@@ -49,11 +56,7 @@ impl Complaint {
     }
 
     fn rejected(&self, why: Rejection) -> EngineError {
-        let message = self
-            .message
-            .as_deref()
-            .map(sanitised)
-            .filter(|message| !message.is_empty());
+        let message = self.shown_message();
         EngineError::Rejected {
             why,
             param: self
@@ -63,6 +66,14 @@ impl Complaint {
                 .filter(|param| !param.is_empty()),
             message: message.unwrap_or_else(|| fallback(why).to_owned()),
         }
+    }
+
+    /// Returns its message as others may see it.
+    fn shown_message(&self) -> Option<String> {
+        self.message
+            .as_deref()
+            .map(sanitised)
+            .filter(|message| !message.is_empty())
     }
 
     /// Describes the error for the log. The message is left out: it may contain the operator's

@@ -141,11 +141,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         if let Some(envelope) = envelope {
             envelope.unseal(&mut inbound.request);
         }
-        let settings = encode::Settings {
-            stream: self.parsed.streams,
-            max_tokens: server.config.max_tokens,
-            sampling: server.config.sampling,
-        };
+        let settings = server.settings(self.parsed.streams);
         let encoded = encode::request(protocol, &inbound.request, &settings);
         let encoded = encoded.map_err(TargetFailure::fall_back)?;
         for name in encoded.dropped.iter().map(ToString::to_string) {
