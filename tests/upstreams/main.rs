@@ -4,9 +4,9 @@
 //! `reply` parses responses, `folded` has the reply that a stream amounts to, `access` reads the
 //! log. `matrix` tests every pair of protocols, `pictures` long replies and edits that change their
 //! format, `errors` the tables of errors, `patterns` keys for some models, `any_name` models for
-//! all names, `asking` the output of `check --ask`, `usage` and `timing` metrics and log,
-//! `incidents` the words of the log. In `faults` and `gathered` upstreams misbehave, and
-//! `fault_test` checks each of them.
+//! all names, `affinity` conversations that stay at their target, `asking` the output of `check
+//! --ask`, `usage` and `timing` metrics and log, `incidents` the words of the log. In `faults` and
+//! `gathered` upstreams misbehave, and `fault_test` checks each of them.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
@@ -23,6 +23,7 @@ mod folded;
 mod redact;
 mod reply;
 
+mod affinity;
 mod any_name;
 mod asking;
 mod errors;

@@ -53,7 +53,7 @@ fn write_model(out: &mut String, model: &Model, routes: &Routes) -> std::fmt::Re
     if targets.iter().any(|target| target.weight.is_some()) {
         writeln!(
             out,
-            "  each request draws the order of its targets by their weights"
+            "  each conversation draws the order of its targets by their weights"
         )?;
     }
     targets

@@ -5,6 +5,7 @@
 
 mod accept;
 mod admin;
+mod affinity;
 mod answer;
 mod ask;
 mod attempt;

@@ -8,11 +8,12 @@ use catalog::{Catalog, Family, Model};
 use translate::envelope::Envelope;
 use translate::outbound::Protocol as Outbound;
 use translate::outbound::encode::Settings;
-use upstream::{Network, Options, Upstream, targets};
+use upstream::targets::{self, Candidate};
+use upstream::{Network, Options, Upstream};
 
-use crate::clock;
 use crate::config::upstream::{EngineName, Protocol};
 use crate::config::{Config, ConfigError, upstream as config};
+use crate::{affinity, clock};
 
 /// The targets of every model.
 pub(crate) struct Routes {
@@ -122,21 +123,23 @@ impl Routes {
         }
     }
 
-    /// Returns the targets of a model in the order in which this request tries them. A model
+    /// Returns the targets of a model in the order in which this request tries them. Among weighted
+    /// targets it is drawn by the hash of the request's `conversation`, if that is known. A model
     /// without targets is embedded.
-    pub(crate) fn select(&self, model: &Model) -> Vec<Target> {
+    pub(crate) fn select(
+        &self,
+        model: &Model,
+        conversation: impl FnOnce() -> Option<u64>,
+    ) -> Vec<Target> {
         let Some(targets) = self.targets.get(&model.id) else {
             return vec![Target::EMBEDDED];
         };
-        let order = match &targets[..] {
-            [_] => vec![0],
-            targets => {
-                let weights: Vec<_> = targets.iter().map(|target| target.weight).collect();
-                // Half of the bits are enough for one draw.
-                targets::order(&weights, clock::random_bits() as u64)
-            }
-        };
-        order
+        if targets.len() < 2 || targets.iter().all(|target| target.weight.is_none()) {
+            return targets.clone();
+        }
+        // Half of the random bits are enough for one draw.
+        let draw = conversation().unwrap_or_else(|| clock::random_bits() as u64);
+        targets::order(&candidates(targets), draw)
             .into_iter()
             .filter_map(|at| targets.get(at).cloned())
             .collect()
@@ -288,6 +291,23 @@ impl UpstreamTarget {
             sampling: self.config.sampling,
         }
     }
+}
+
+/// Returns what the order of targets depends on. A target that is listed twice is two candidates.
+fn candidates(targets: &[Target]) -> Vec<Candidate> {
+    let id = |target: &Target| affinity::target_id(target.label(), target.model.as_deref());
+    let mut candidates: Vec<Candidate> = Vec::with_capacity(targets.len());
+    for target in targets {
+        let mut id = id(target);
+        while candidates.iter().any(|other| other.id == id) {
+            id = id.wrapping_add(1);
+        }
+        candidates.push(Candidate {
+            id,
+            weight: target.weight,
+        });
+    }
+    candidates
 }
 
 fn list(names: &[&str]) -> String {

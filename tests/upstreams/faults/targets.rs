@@ -197,14 +197,15 @@ fn weights_share_the_requests() {
         plan.model("chat", Protocol::Chat, targets).start(GATEWAY),
         simulator,
     );
-    for _ in 0..200 {
-        test.ask(RELAY, false).is_whole();
+    for number in 0..200 {
+        test.ask_with(RELAY, false, &format!("Conversation {number}."))
+            .is_whole();
     }
     let mut counts = BTreeMap::<String, usize>::new();
     for request in test.simulator.requests() {
         *counts.entry(request.model()).or_default() += 1;
     }
-    // A fair draw is outside of these bounds once in many millions of runs.
+    // A fair draw would be outside of these bounds once in many millions of sets of conversations.
     assert!(
         counts["often"] > 140 && counts.get("seldom").is_some_and(|count| *count > 0),
         "{counts:?}"

@@ -2,12 +2,13 @@
 //! completions](https://platform.openai.com/docs/api-reference/chat/create).
 
 use catalog::{Model, Protocol};
-use chat::{Request, Rules, ValidRequest};
+use chat::{Message, Part, Request, Rules, ValidRequest};
 use translate::inbound::Chat;
 use translate::{outbound, relay};
 use wire::{ApiError, Path};
 
 use super::text::TextEndpoint;
+use crate::affinity::{Conversation, member};
 
 impl TextEndpoint for Chat {
     const PROTOCOL: Protocol = Protocol::Chat;
@@ -29,5 +30,33 @@ impl TextEndpoint for Chat {
 
     fn image_urls(request: &ValidRequest, visit: &mut dyn FnMut(&Path<'_>, &str)) {
         request.addresses(visit);
+    }
+
+    fn identify(request: &ValidRequest, conversation: &mut Conversation) {
+        let user = || member(request.extra.get("metadata")?.as_object()?, "user_id");
+        if let Some(key) = member(&request.extra, "prompt_cache_key").or_else(user) {
+            return conversation.add(key);
+        }
+        for message in &request.messages {
+            match message {
+                Message::System(message) | Message::Developer(message) => {
+                    conversation.add_content(&message.content, text_of);
+                }
+                Message::User(message) => {
+                    return conversation.add_content(&message.content, text_of);
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+/// The text of a part, or what else distinguishes it.
+fn text_of(part: &Part) -> Option<&str> {
+    match part {
+        Part::Text(part) => Some(&part.text),
+        Part::Image(part) => Some(&part.image_url.url),
+        Part::File(part) => part.file.file_data.as_deref(),
+        _ => None,
     }
 }

@@ -53,7 +53,7 @@ pub(crate) async fn answer(
             .ok_or_else(ApiError::concurrency_limit)?,
     );
     let mut last = None;
-    for target in policy.routes.select(entry) {
+    for target in policy.routes.select(entry, || None) {
         match &target.backend {
             Backend::Embedded => {
                 let counted = embedded(valid.clone(), &key.name, state, &upload.share);

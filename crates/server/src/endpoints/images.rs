@@ -86,7 +86,7 @@ async fn answer(
         .take(&caller.key.name)
         .ok_or_else(ApiError::concurrency_limit)?;
     caller.record.permit = Some(permit);
-    let targets = policy.routes.select(model);
+    let targets = policy.routes.select(model, || None);
     if streams {
         streaming::answer(parsed, targets, &caller).await
     } else {

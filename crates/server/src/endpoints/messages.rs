@@ -1,12 +1,13 @@
 //! `POST /v1/messages`: [messages](https://docs.anthropic.com/en/api/messages).
 
 use catalog::{Model, Protocol};
-use messages::{Request, Rules, ValidRequest, refusal};
+use messages::{InputBlock, Request, Rules, Source, ValidRequest, refusal};
 use translate::inbound::Messages;
 use translate::{outbound, relay};
 use wire::{ApiError, Path, Splice};
 
 use super::text::TextEndpoint;
+use crate::affinity::{Conversation, member};
 use crate::targets::UpstreamTarget;
 
 impl TextEndpoint for Messages {
@@ -34,10 +35,36 @@ impl TextEndpoint for Messages {
         request.addresses(visit);
     }
 
+    fn identify(request: &ValidRequest, conversation: &mut Conversation) {
+        let user = || request.user().filter(|user| !user.is_empty());
+        if let Some(key) = member(&request.extra, "prompt_cache_key").or_else(user) {
+            return conversation.add(key);
+        }
+        let first = request.messages.first().map(|message| &message.content);
+        for content in request.system.iter().chain(first) {
+            conversation.add_content(content, text_of);
+        }
+    }
+
     /// Removes the sampling parameters for upstreams whose models refuse them.
     fn edit(server: &UpstreamTarget, splice: &mut Splice<'_>) {
         if !server.config.sampling {
             splice.remove(&[], &["temperature", "top_p", "top_k"]);
         }
+    }
+}
+
+/// The text of a block, or what else distinguishes it.
+fn text_of(block: &InputBlock) -> Option<&str> {
+    let source = match block {
+        InputBlock::Text(block) => return Some(&block.text),
+        InputBlock::Image(block) => &block.source,
+        InputBlock::Document(block) => &block.source,
+        _ => return None,
+    };
+    match source {
+        Source::Base64(source) | Source::Text(source) => Some(&source.data),
+        Source::Url(source) => Some(&source.url),
+        _ => None,
     }
 }

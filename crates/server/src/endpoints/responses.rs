@@ -2,12 +2,13 @@
 //! [responses](https://platform.openai.com/docs/api-reference/responses/create).
 
 use catalog::{Model, Protocol};
-use responses::{Request, Rules, ValidRequest};
+use responses::{Item, Part, Request, Role, Rules, ValidRequest};
 use translate::inbound::Responses;
 use translate::{outbound, relay};
-use wire::{ApiError, Path, Splice};
+use wire::{ApiError, Path, Splice, TextOr};
 
 use super::text::TextEndpoint;
+use crate::affinity::{Conversation, member};
 use crate::targets::UpstreamTarget;
 
 impl TextEndpoint for Responses {
@@ -34,9 +35,39 @@ impl TextEndpoint for Responses {
         request.addresses(visit);
     }
 
+    fn identify(request: &ValidRequest, conversation: &mut Conversation) {
+        let key = request.prompt_cache_key.as_deref();
+        let user = || member(request.metadata.as_ref()?, "user_id");
+        if let Some(key) = key.filter(|key| !key.is_empty()).or_else(user) {
+            return conversation.add(key);
+        }
+        conversation.add(request.instructions.as_deref().unwrap_or_default());
+        let items = match &request.input {
+            TextOr::Text(text) => return conversation.add(text),
+            TextOr::List(items) => items,
+        };
+        for item in items {
+            let Item::Message(message) = item else { return };
+            conversation.add_content(&message.content, text_of);
+            if !matches!(message.role, Role::System | Role::Developer) {
+                return;
+            }
+        }
+    }
+
     /// Removes `metadata`: the client's notes are not for the upstream.
     fn edit(_: &UpstreamTarget, splice: &mut Splice<'_>) {
         splice.remove(&[], &["metadata"]);
+    }
+}
+
+/// The text of a part, or what else distinguishes it.
+fn text_of(part: &Part) -> Option<&str> {
+    match part {
+        Part::InputText(part) | Part::OutputText(part) | Part::Text(part) => Some(&part.text),
+        Part::Image(part) => part.image_url.as_deref(),
+        Part::File(part) => part.file_data.as_deref().or(part.file_url.as_deref()),
+        _ => None,
     }
 }
 

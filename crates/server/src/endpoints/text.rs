@@ -17,6 +17,7 @@ use wire::{ApiError, Path, Splice};
 
 use self::dispatch::TextDispatch;
 use super::json_body;
+use crate::affinity::Conversation;
 use crate::body::ClientBody;
 use crate::body::upload::Upload;
 use crate::clock;
@@ -61,6 +62,10 @@ pub(crate) trait TextEndpoint:
 
     /// Visits every image URL of a request, with its path in the document.
     fn image_urls(request: &Self::Request, visit: &mut dyn FnMut(&Path<'_>, &str));
+
+    /// Adds what identifies the conversation of a request: its cache key, else its end user, else
+    /// its system instructions and its first message.
+    fn identify(request: &Self::Request, conversation: &mut Conversation);
 
     /// Removes fields from a request that is relayed to this upstream.
     fn edit(_: &UpstreamTarget, _: &mut Splice<'_>) {}
@@ -122,7 +127,11 @@ pub(crate) async fn answer<D: TextEndpoint>(
         };
         TextDispatch::new(parsed, &caller)
     };
-    let targets = policy.routes.select(model);
+    let targets = policy.routes.select(model, || {
+        let mut conversation = Conversation::of(&key.name);
+        D::identify(&valid, &mut conversation);
+        conversation.hash()
+    });
     if streams {
         let encoder = Answer::<D>::new(&valid, &stamp);
         streaming::answer(dispatch(valid), targets, encoder, &caller).await
