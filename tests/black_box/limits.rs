@@ -159,7 +159,7 @@ fn o04_two_hundred_clients_that_vanish_leave_nothing_behind() {
 
 #[test]
 fn a_stream_that_takes_too_long_is_told_that_it_failed() {
-    let server = GATEWAY.configured("[limits]\nrequest_timeout = \"300ms\"\n");
+    let server = GATEWAY.configured("[limits]\nstream_timeout = \"300ms\"\n");
     let body = json!({"model": "alt-flash", "input": "Tell a long story.", "stream": true, "max_output_tokens": 4000});
     let response = server.post(TEXT, "/v1/responses", &body);
     let failure = stream::responses(&response).failure();

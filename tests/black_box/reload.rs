@@ -45,6 +45,22 @@ fn d08_a_changed_file_changes_keys_and_models() {
     );
 }
 
+/// A reload that changes what only a restart can change names it, and reloads the rest.
+#[test]
+fn d08_settings_that_need_a_restart_are_named() {
+    let server = GATEWAY.without_engines(&with_key(OLD));
+    let limits = "[limits]\nconcurrency = 7\nkeep_alive = \"9s\"\n";
+    replace(&server, &(limits.to_owned() + &with_key(NEW) + NOWHERE));
+    await_that("the new key is taken", || status(&server, NEW) == 200);
+    await_that("the settings are named", || {
+        let log = server.log.lock().unwrap();
+        log.lines().any(|line| {
+            line.contains("changed settings need a restart")
+                && line.contains("limits.concurrency, limits.keep_alive")
+        })
+    });
+}
+
 /// An invalid configuration file changes nothing and is logged.
 #[test]
 fn d08_a_wrong_file_changes_nothing_and_is_told() {

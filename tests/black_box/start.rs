@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::process::Command;
 
-use testkit::Scratch;
+use testkit::{NOWHERE, Scratch, await_that};
 
 use crate::GATEWAY;
 
@@ -41,6 +41,30 @@ fn a_taken_port_is_named() {
         "{message}"
     );
     assert_eq!(message.lines().count(), 1, "{message}");
+}
+
+/// A key of the environment that is shorter than 16 characters gets a warning at the start, which
+/// does not show it.
+#[test]
+fn short_keys_of_the_environment_get_a_warning() {
+    let log = |key: &str| {
+        let mut command = GATEWAY.command();
+        command.env("SLUICEGATE_TEXT_KEY", key);
+        let server = GATEWAY.start_by(command, Some(NOWHERE));
+        assert_eq!(server.get(key, "/v1/models").status, 200);
+        // The line of the request comes after those of the start.
+        await_that("the request is logged", || {
+            server.log.lock().unwrap().contains("models")
+        });
+        server.log.lock().unwrap().clone()
+    };
+    let short = log("fifteen-letters");
+    let line = short.lines().find(|line| line.contains("fewer than 16"));
+    let line = line.unwrap_or_else(|| panic!("{short}"));
+    assert!(line.contains(r#""level":"WARN""#) && line.contains("SLUICEGATE_TEXT_KEY"));
+    assert!(!short.contains("fifteen-letters"), "{short}");
+    let long = log("sixteen--letters");
+    assert!(!long.contains("fewer than 16"), "{long}");
 }
 
 #[test]

@@ -219,9 +219,9 @@ impl Fault {
         }
     }
 
-    /// Returns true if the upstream is so slow that a timeout may expire.
+    /// Returns true if the upstream is so slow, or goes on for so long, that a timeout may expire.
     pub(crate) fn is_slow(&self) -> bool {
-        !self.pace.pause.is_zero()
+        !self.pace.pause.is_zero() || self.kind.is_endless()
     }
 
     /// Returns true if no connection to the upstream can be established.
@@ -338,6 +338,11 @@ impl Kind {
             Self::Scenario(scenario) => reply::BENT.contains(&scenario.template),
             _ => false,
         }
+    }
+
+    /// Returns true if the upstream never comes to an end.
+    fn is_endless(&self) -> bool {
+        matches!(self, Self::Scenario(scenario) if scenario.template.starts_with("endless-"))
     }
 
     /// Returns true if the upstream stalls in the middle of a conforming reply.

@@ -237,7 +237,7 @@ fn config(key: &Path) -> String {
     };
     (1..)
         .zip(PROTOCOLS)
-        .fold(Config::new("write_stall = \"30s\""), serve)
+        .fold(Config::new(LIMITS), serve)
         .text(key)
 }
 
@@ -260,6 +260,9 @@ static NO_RESPONSE: UpstreamResponse = UpstreamResponse {
     is_whole: false,
     is_closed: false,
 };
+/// Limits that differ from the defaults: a stream of nothing but comments is waited for as long as
+/// a plain reply.
+const LIMITS: &str = "write_stall = \"30s\"\nstream_timeout = \"600s\"";
 /// Longer than all timeouts of a request together.
 const MAX_DURATION: Duration = Duration::from_secs(3_600);
 /// Longer than idle connections to upstreams are kept.

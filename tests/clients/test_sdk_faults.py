@@ -222,6 +222,7 @@ def config(lane: Lane, base_url: str, drawn: list[Fault]) -> str:
     lines = [
         "[limits]",
         'request_timeout = "4s"',
+        'stream_timeout = "4s"',
         "[[keys]]",
         'name = "faults"',
         f'hash = "sha256:{hashlib.sha256(KEY.encode()).hexdigest()}"',

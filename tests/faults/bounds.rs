@@ -150,7 +150,8 @@ fn l05_a_body_may_be_as_large_as_the_limit() {
 /// 503 and Retry-After.
 #[test]
 fn l06_bodies_share_their_memory() {
-    let limits = "json_body = \"64KiB\"\nedit_body = \"64KiB\"\nbody_memory = \"128KiB\"\n";
+    let limits = "json_body = \"64KiB\"\nedit_body = \"64KiB\"\nbody_memory = \"128KiB\"\n\
+                  body_memory_per_key = \"128KiB\"\n";
     let (gateway, _simulator) = GATEWAY.with_upstream(limits);
     let body = format!("{:40000}", question().to_string());
     let request = Request::post_bytes("/v1/chat/completions", body.as_bytes()).bearer(CLIENT_KEY);

@@ -292,7 +292,7 @@ fn h07_other_targets_and_methods() {
 }
 
 /// Upgrade requests are ignored, and the bytes that follow are a separate request that needs its
-/// own key.
+/// own key; a WebSocket on the path of Responses is refused with 426.
 #[test]
 fn h08_nothing_is_upgraded() {
     let (gateway, simulator) = GATEWAY.with_upstream("");
@@ -315,6 +315,33 @@ fn h08_nothing_is_upgraded() {
         );
     }
     assert_eq!(simulator.requests().len(), 2);
+}
+
+/// A client that asks for a WebSocket on the path of Responses gets 426 with the protocol that is
+/// supported (RFC 9110, section 15.5.22), whatever its key; what follows is a separate request.
+#[test]
+fn h08_a_websocket_of_responses_is_refused_with_426() {
+    let (gateway, simulator) = GATEWAY.with_upstream("");
+    let upgrade = "upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-version: 13\r\n\
+                   sec-websocket-key: x3JJHMbDL1EzLkh9GBhXDw==\r\n";
+    let second = list("connection: close\r\n");
+    let get = list(upgrade).replacen("/v1/models", "/v1/responses", 1);
+    let body = question();
+    let length = format!("{upgrade}content-length: {}\r\n", body.len());
+    let posted = post(&length, &body).replacen("/v1/chat/completions", "/v1/responses", 1);
+    for request in [get.clone(), posted, get.replacen(CLIENT_KEY, "nobody", 1)] {
+        let received = exchange(gateway.address(), request + &second);
+        assert_eq!(received.statuses()[0], 426, "{}", received.text());
+        for part in [
+            "\r\nupgrade: HTTP/1.1\r\n",
+            "\r\nconnection: upgrade\r\n",
+            "\"type\":\"invalid_request_error\"",
+            "\"code\":\"upgrade_required\"",
+        ] {
+            assert!(received.has(part), "{part}: {}", received.text());
+        }
+    }
+    assert_eq!(simulator.requests().len(), 0);
 }
 
 /// Paths are matched exactly: a path that merely resembles a route is rejected with 404, and no

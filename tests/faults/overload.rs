@@ -130,7 +130,7 @@ fn o04_permits_come_back_whatever_happens() {
 }
 
 /// Sends one request that ends in a different way in each turn. Only upstreams of the client's own
-/// protocol abort: one that fails more often in a row would open its circuit breaker.
+/// protocol abort.
 fn comes_and_goes(test: &FaultTest, lane: Lane, turn: usize) {
     let is_relayed = lane.client == lane.upstream;
     match turn {

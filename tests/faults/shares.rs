@@ -1,7 +1,11 @@
-//! L: the memory limit for request bodies is exact on every route and upstream protocol.
+//! L: the memory limit for request bodies is exact on every route and upstream protocol, and one key
+//! cannot take what is the others'.
 
-use testkit::Request;
+use serde_json::{Value, json};
+use simulator::{Play, Protocol, Request as Asked, Simulator, honest, scenario};
+use testkit::{CLIENT_KEY, Config, Connection, Gateway, Request, TEXT, await_that};
 
+use crate::GATEWAY;
 use crate::gate::Gate;
 use crate::roads::{Road, roads};
 
@@ -25,6 +29,86 @@ fn l06_bodies_may_fill_their_memory_on_every_road() {
         gate.release(vec![hold(HALF), hold(HALF - 1)]);
         gate.release(vec![hold(2 * HALF)]);
     }
+}
+
+/// "The breaker is not a weapon of one tenant", and "no key can take the whole body budget":
+/// requests of one key that make the server fail or stall, and uploads of it that never end, do not
+/// keep a single request of another key from its answer.
+#[test]
+fn o07_one_tenant_cannot_shut_out_the_others() {
+    let (first, second) = (
+        Simulator::start(touchy).unwrap(),
+        Simulator::honest().unwrap(),
+    );
+    let limits = "json_body = \"64KiB\"\nedit_body = \"64KiB\"\nbody_memory = \"128KiB\"";
+    let gateway = Config::new(limits)
+        .upstream(
+            "first",
+            Protocol::Chat,
+            &first.base_url(),
+            "head_timeout = \"500ms\"",
+        )
+        .upstream("second", Protocol::Chat, &second.base_url(), "")
+        .model(
+            "shared",
+            Protocol::Chat,
+            r#"[{ upstream = "first" }, { upstream = "second" }]"#,
+        )
+        .start(GATEWAY);
+    // More than enough failures to open a circuit breaker that counts them.
+    std::thread::scope(|scope| {
+        for text in ["break", "stall"].into_iter().cycle().take(30) {
+            let gateway = &gateway;
+            scope.spawn(move || request(CLIENT_KEY, text, 0).send(gateway.address()));
+        }
+    });
+    let _dripping = uploads_without_end(&gateway);
+    for _ in 0..25 {
+        let response = request(TEXT, "modest", 40_000).send(gateway.address());
+        assert_eq!(response.status, 200, "{}", response.text());
+    }
+    let modest = |simulator: &Simulator| {
+        let requests = simulator.requests();
+        let is_modest = |request: &&Asked| text(request).contains("modest");
+        requests.iter().filter(is_modest).count()
+    };
+    assert_eq!((modest(&first), modest(&second)), (25, 0));
+}
+
+/// A server that fails with 500 or stalls if a request says so.
+fn touchy(request: &Asked) -> Play {
+    match text(request) {
+        text if text.contains("break") => scenario::named("status-500").unwrap().play(request),
+        text if text.contains("stall") => Play::new().hold(),
+        _ => honest::answer(request),
+    }
+}
+
+fn text(request: &Asked) -> String {
+    String::from_utf8_lossy(&request.body).into_owned()
+}
+
+/// Sends all but the end of more bodies than there is memory for, and waits until those without
+/// room are refused.
+fn uploads_without_end(gateway: &Gateway) -> Vec<Connection> {
+    let bytes = request(CLIENT_KEY, "drip", 40_000).bytes();
+    let open = (0..4).map(|_| {
+        let mut connection = Connection::open(gateway.address());
+        connection.try_send(&bytes[..bytes.len() - 1]);
+        connection
+    });
+    let open = open.collect();
+    let shed = "sluicegate_requests_total{route=\"chat_completions\",status=\"503\"";
+    await_that("one upload is left", || gateway.sum(shed) == 3.0);
+    open
+}
+
+/// A request for a stream with this key and text, whose body has at least so many bytes.
+fn request(key: &str, text: &str, length: usize) -> Request {
+    let body: Value = json!({"model": "shared", "stream": true,
+                             "messages": [{"role": "user", "content": text}]});
+    let body = format!("{:length$}", body.to_string());
+    Request::post_bytes("/v1/chat/completions", body.as_bytes()).bearer(key)
 }
 
 /// Asserts that a request is refused because no memory is left for its body.

@@ -394,6 +394,8 @@ impl Received {
         let lines = text
             .split("HTTP/1.")
             .skip(1)
+            // Not a status line, but the protocol in a header.
+            .filter(|response| response.get(1..2) == Some(" "))
             .map(|response| response.get(2..5).expect("a status"));
         lines
             .map(|status| status.parse().expect("a status"))

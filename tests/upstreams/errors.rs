@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use simulator::{Play, Protocol, Request, honest};
+use simulator::{Play, Protocol, Request, honest, scenario};
 use testkit::{Connection, Response};
 
 use crate::fault_test::{FaultTest, Lane, PATIENT, lanes, request};
@@ -44,7 +44,12 @@ fn lanes_of(client: impl Fn(Protocol) -> bool) -> Vec<Lane> {
 /// Responses to requests for a plain reply and for a stream before an upstream that plays this
 /// scenario.
 fn played(name: &str, lanes: &[Lane]) -> Vec<Response> {
-    let test = FaultTest::named(name, "head_timeout = \"100ms\"");
+    let scenario = scenario::named(name).unwrap();
+    let test = FaultTest::playing(
+        move |request| scenario.play(request),
+        "request_timeout = \"500ms\"",
+        "head_timeout = \"100ms\"",
+    );
     let both = lanes
         .iter()
         .flat_map(|lane| [false, true].map(|stream| test.ask(*lane, stream).response))

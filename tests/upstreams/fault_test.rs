@@ -463,9 +463,9 @@ fn messages_type(code: &str) -> &str {
 
 #[allow(
     clippy::disallowed_methods,
-    reason = "a request of the simulator has the time at which it came"
+    reason = "requests of the simulator have the time at which they came, and some tests measure"
 )]
-fn now() -> std::time::Instant {
+pub(crate) fn now() -> std::time::Instant {
     std::time::Instant::now()
 }
 

@@ -16,6 +16,7 @@ fn each_incident_is_found_by_its_usual_word() {
     let stalled = scenario::named("stall-head").unwrap();
     let stalled = Simulator::start(move |request| stalled.play(request)).unwrap();
     let closed = closed_port();
+    let honest = Simulator::honest().unwrap();
     let mut gateway = Config::new("")
         .upstream(
             "closed",
@@ -24,19 +25,22 @@ fn each_incident_is_found_by_its_usual_word() {
             "",
         )
         .upstream("stalled", Protocol::Chat, &stalled.base_url(), HASTY)
-        .model("down", Protocol::Chat, r#"[{ upstream = "closed" }]"#)
+        .upstream("honest", Protocol::Chat, &honest.base_url(), "")
+        .model(
+            "down",
+            Protocol::Chat,
+            r#"[{ upstream = "closed" }, { upstream = "honest" }]"#,
+        )
         .model("slow", Protocol::Chat, r#"[{ upstream = "stalled" }]"#)
         .start(GATEWAY);
-    let status = |model: &str| {
-        let body = json!({"model": model, "messages": [{"role": "user", "content": "Hello."}]});
+    let status = |model: &str, stream: bool| {
+        let messages = json!([{"role": "user", "content": "Hello."}]);
+        let body = json!({"model": model, "messages": messages, "stream": stream});
         gateway.ask(Protocol::Chat, &body).status
     };
-    assert_eq!(
-        [(); 6].map(|()| status("down")),
-        [502, 502, 502, 503, 503, 503],
-        "five attempts open the breaker"
-    );
-    assert_eq!(status("slow"), 504);
+    // Twenty attempts open the breaker.
+    assert_eq!([(); 21].map(|()| status("down", false)), [200; 21]);
+    assert_eq!(status("slow", true), 504);
     fs::write(gateway.config_path(), "limits = 1").unwrap();
     await_that("the reload has failed", || {
         gateway.sum("sluicegate_config_reloads_total{outcome=\"refused\"}") == 1.0

@@ -64,6 +64,10 @@ pub enum EngineError {
     /// The upstream failed or sent an invalid response.
     #[error("the upstream failed: {0}")]
     Upstream(String),
+    /// The upstream rejected the gateway's own key, or does not know the model or the path. Caused
+    /// by the operator; it does not pass by itself.
+    #[error("the upstream failed: {0}")]
+    Misconfigured(String),
     /// The upstream's response ended before it was complete.
     #[error("the upstream response was truncated: {0}")]
     Truncated(String),

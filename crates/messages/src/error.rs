@@ -112,6 +112,7 @@ pub const fn error_type(kind: ErrorKind) -> &'static str {
         | ErrorKind::MethodNotAllowed
         | ErrorKind::TargetTooLong
         | ErrorKind::UnsupportedMediaType
+        | ErrorKind::UpgradeRequired
         | ErrorKind::HeadersTooLarge => "invalid_request_error",
         ErrorKind::Authentication => "authentication_error",
         ErrorKind::Permission => "permission_error",

@@ -9,7 +9,6 @@ pub(crate) mod pending;
 mod relayed;
 
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use engine::EngineError;
 use translate::relay::End;
@@ -32,11 +31,6 @@ pub(crate) trait AnswerStream: Send {
 
     fn keep_alive(&self, out: &mut Vec<u8>) {
         sse::comment("keep-alive", out);
-    }
-
-    /// Returns the longest time between two events of the source, or `None` if it is not limited.
-    fn idle_timeout(&self) -> Option<Duration> {
-        None
     }
 
     /// Releases the source after the last event has been written.

@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::time::{Instant, timeout};
 use translate::outbound::{self, encode};
 use translate::relay::End;
-use upstream::{Answer, ImageReply, Incoming, Outgoing, read_stream};
+use upstream::{Answer, Effort, ImageReply, Incoming, Outgoing, read_stream};
 
 use crate::answer::engine_events::fold;
 use crate::config::{Config, ConfigError};
@@ -184,7 +184,7 @@ impl Question<'_> {
 async fn ask_text_engine(engines: &Engines, name: &str) -> Result<(), String> {
     let engine = engines.text.as_ref().ok_or(NO_ENGINE)?;
     let started = engine.start(text_request(name)).await.map_err(in_words)?;
-    let ended = fold(started.events, None, |event| ending(&event)).await;
+    let ended = fold(started.events, |event| ending(&event)).await;
     ended.map(drop).map_err(in_words)
 }
 
@@ -206,7 +206,7 @@ async fn ask_image_engine(engines: &Engines, name: &str) -> Result<(), String> {
     let started = engine.start(request).await.map_err(in_words)?;
     let is_end =
         |event: ImageEvent| matches!(event, ImageEvent::Finished { .. }).then(End::default);
-    let ended = fold(started.events, None, is_end).await;
+    let ended = fold(started.events, is_end).await;
     ended.map(drop).map_err(in_words)
 }
 
@@ -224,8 +224,8 @@ async fn ask_upstream(server: &UpstreamTarget, name: &str) -> Result<(), String>
     let body = request.map_err(in_words)?.body.into();
     let incoming = send(server, outgoing::path(protocol), body).await?;
     let answer = Answer::read(incoming, MAX_REPLY).await.map_err(in_words)?;
-    let events = read_stream(answer, protocol, TIMEOUT).await;
-    let ended = fold(events.map_err(in_words)?, None, |event| ending(&event)).await;
+    let events = read_stream(answer, protocol).await;
+    let ended = fold(events.map_err(in_words)?, |event| ending(&event)).await;
     ended.map(drop).map_err(in_words)
 }
 
@@ -237,7 +237,11 @@ async fn send(
 ) -> Result<Incoming, String> {
     let outgoing: Outgoing = outgoing::json(path, HeaderMap::new(), body, false);
     let deadline = Instant::now() + TIMEOUT;
-    let sent = server.upstream.send_with_retry(&outgoing, deadline, false);
+    let effort = Effort {
+        may_retry: false,
+        has_alternative: false,
+    };
+    let sent = server.upstream.send_with_retry(&outgoing, deadline, effort);
     let incoming = sent.await.map_err(in_words)?;
     let status = incoming.status;
     if status.is_success() {

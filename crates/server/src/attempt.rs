@@ -1,10 +1,11 @@
 //! Tries the targets of a request in order until one of them has started to answer.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use engine::EngineError;
+use engine::{EngineError, Rejection};
 use tokio::time::timeout_at;
-use upstream::Upstream;
+use upstream::{Effort, Upstream};
 use wire::ErrorKind;
 
 use crate::outcome::Outcome;
@@ -33,6 +34,18 @@ pub(crate) struct Turn {
     pub(crate) first: bool,
     /// True for the last target: the request is not needed after it.
     pub(crate) last: bool,
+    /// True if it is left alone while its circuit breaker is open, because there is another one.
+    pub(crate) has_alternative: bool,
+}
+
+impl Turn {
+    /// The lengths to which an upstream goes for the request.
+    pub(crate) const fn effort(self) -> Effort {
+        Effort {
+            may_retry: self.first,
+            has_alternative: self.has_alternative,
+        }
+    }
 }
 
 /// An answer that has started, or the reason why this target failed.
@@ -50,16 +63,27 @@ pub(crate) struct TargetFailure {
     pub(crate) refusal: Box<Refusal>,
     /// True if the next target is tried.
     pub(crate) may_fall_back: bool,
+    /// True if the request was not sent, because the circuit breaker is open.
+    pub(crate) was_left_alone: bool,
 }
 
 impl TargetFailure {
     /// The failure of an engine or upstream. The next target is tried, unless the request itself is
-    /// at fault.
+    /// at fault. A prompt that is too long for one model may fit the next one.
     pub(crate) fn of(error: EngineError) -> Self {
         let is_client_error = Outcome::of_failure(&error) == Outcome::Refused;
+        let is_too_long = matches!(
+            error,
+            EngineError::ContextLength { .. }
+                | EngineError::Rejected {
+                    why: Rejection::ContextLength,
+                    ..
+                }
+        );
         Self {
+            may_fall_back: !is_client_error || is_too_long,
+            was_left_alone: matches!(error, EngineError::Unavailable(_)),
             refusal: Box::new(error.into()),
-            may_fall_back: !is_client_error,
         }
     }
 
@@ -87,6 +111,7 @@ impl TargetFailure {
         Self {
             refusal: Box::new(refusal.into()),
             may_fall_back: true,
+            was_left_alone: false,
         }
     }
 
@@ -95,13 +120,16 @@ impl TargetFailure {
         Self {
             refusal: Box::new(refusal.into()),
             may_fall_back: false,
+            was_left_alone: false,
         }
     }
 }
 
 /// Sends the request to the targets in order until one starts to answer or the deadline passes, and
-/// notes in the record which target answers. Otherwise returns the failure of the last target that
-/// was tried; no further target is tried if the request itself is at fault.
+/// notes in the record which target answers. A target whose circuit breaker is open comes after all
+/// others, and is asked then: a breaker never keeps a request from its only target. Otherwise
+/// returns the failure of the last target that was tried; no further target is tried if the request
+/// itself is at fault.
 pub(crate) fn first_successful_target<A: Dispatch>(
     mut dispatch: A,
     targets: Vec<Target>,
@@ -112,12 +140,16 @@ pub(crate) fn first_successful_target<A: Dispatch>(
     let deadline = caller.deadline;
     async move {
         let mut last_failure = None;
-        let count = targets.len();
-        for (index, target) in targets.into_iter().enumerate() {
+        let mut targets = VecDeque::from(targets);
+        let mut untried = targets.len();
+        while let Some(target) = targets.pop_front() {
+            let last = targets.is_empty();
             let turn = Turn {
                 first: last_failure.is_none(),
-                last: index + 1 == count,
+                last,
+                has_alternative: untried > 0 && !last,
             };
+            untried = untried.saturating_sub(1);
             let attempted = timeout_at(deadline, send(&mut dispatch, &target, turn)).await;
             match attempted.unwrap_or_else(|_| Err(TargetFailure::fatal(Refusal::timeout()))) {
                 Ok(started) => {
@@ -127,6 +159,10 @@ pub(crate) fn first_successful_target<A: Dispatch>(
                 }
                 Err(failure) => {
                     report_failure(&state, &target, &failure.refusal);
+                    if failure.was_left_alone && turn.has_alternative {
+                        targets.push_back(target);
+                        continue;
+                    }
                     if !failure.may_fall_back {
                         return Err(*failure.refusal);
                     }
@@ -161,7 +197,8 @@ pub(crate) fn report_failure(state: &ServerState, target: &Target, refusal: &Ref
         state.metrics.upstream_failed(upstream, code);
         let cause = refusal.cause.as_deref();
         // An invalid response, or a rejected API key: an error that does not pass by itself.
-        if refusal.error.kind == ErrorKind::Upstream {
+        let kinds = [ErrorKind::Upstream, ErrorKind::Misconfigured];
+        if kinds.contains(&refusal.error.kind) {
             tracing::error!(upstream, code, cause, "upstream request failed");
         } else {
             tracing::warn!(upstream, code, cause, "upstream request failed");

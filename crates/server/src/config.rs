@@ -1,6 +1,7 @@
 //! The configuration file: TOML. Unknown keys are rejected and all problems are reported at once.
 
 mod fetch;
+pub(crate) mod fixed;
 pub(crate) mod key;
 mod limits;
 pub(crate) mod pass_through;
@@ -87,7 +88,7 @@ impl<'de> Deserialize<'de> for ModelEntry {
 }
 
 /// The embedded text engine.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub(crate) struct Local {
     /// A GGUF file of the llama family. Absent: the file that `cargo xtask fetch-model` downloads.
@@ -99,7 +100,7 @@ pub(crate) struct Local {
 }
 
 /// The embedded image engine.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub(crate) struct Easel {
     /// Images decoded and rendered at once. Absent: the number of cores.

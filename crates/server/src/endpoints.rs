@@ -8,6 +8,7 @@ pub(crate) mod models;
 pub(crate) mod responses;
 pub(crate) mod text;
 
+use auth::Entry;
 use bytesize::ByteSize;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, Request};
@@ -18,11 +19,12 @@ use crate::config::bytes;
 use crate::refusal::Refusal;
 use crate::state::ServerState;
 
-/// Reads the body of a request, which must be JSON.
+/// Reads the body of a request with this key, which must be JSON.
 async fn json_body(
     request: Request<impl ClientBody>,
     limit: ByteSize,
     state: &ServerState,
+    key: &Entry,
 ) -> Result<Upload, Refusal> {
     let limit = bytes(limit);
     check_length(request.headers(), limit)?;
@@ -30,7 +32,8 @@ async fn json_body(
     if !is_json(&media_type) {
         return Err(Refusal::media_type("application/json", &media_type));
     }
-    Incoming::new(request.into_body(), limit, &state.limits, &state.budget)
+    let share = state.budget.share(&key.name);
+    Incoming::new(request.into_body(), limit, &state.limits, share)
         .collect()
         .await
 }

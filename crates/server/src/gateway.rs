@@ -75,8 +75,7 @@ async fn respond(
     match answered {
         Ok(response) => {
             record.status = response.status().as_u16();
-            let deadline = state.deadline(&record);
-            response.map(|reply| reply.into_body(record, deadline, state))
+            response.map(|reply| reply.into_body(record, state))
         }
         Err(refusal) => {
             note_refusal(&mut record, &refusal);

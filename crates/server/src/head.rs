@@ -3,16 +3,18 @@
 use std::str::FromStr;
 
 use bytesize::ByteSize;
-use http::header::{HOST, TRANSFER_ENCODING};
+use http::header::{HOST, TRANSFER_ENCODING, UPGRADE};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, Request, Uri, Version};
 
 use crate::config::Limits;
 use crate::refusal::Refusal;
+use crate::routing::RESPONSES;
 
 /// Checks a head before the request is routed. Returns 414 for a target that is too long, 400 for a
-/// transfer coding or a host that violates RFC 9112, and 405 for a request without a path, such as
-/// CONNECT.
+/// transfer coding or a host that violates RFC 9112, 405 for a request without a path, such as
+/// CONNECT, and 426 for a WebSocket of the path that other gateways offer one on. Any other upgrade
+/// is ignored (RFC 9110 §7.8).
 pub(crate) fn check<B>(request: &Request<B>, limits: &Limits) -> Result<(), Refusal> {
     check_length(request.uri(), limits.target)?;
     check_coding(request.headers())?;
@@ -20,7 +22,18 @@ pub(crate) fn check<B>(request: &Request<B>, limits: &Limits) -> Result<(), Refu
     if request.method() == Method::CONNECT || request.uri().path() == "*" {
         return Err(Refusal::no_path(request.method()));
     }
+    if request.uri().path() == RESPONSES && wants_websocket(request.headers()) {
+        return Err(Refusal::websocket());
+    }
     Ok(())
+}
+
+fn wants_websocket(headers: &HeaderMap) -> bool {
+    let protocols = headers.get_all(UPGRADE).into_iter();
+    protocols
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|protocol| protocol.trim().eq_ignore_ascii_case("websocket"))
 }
 
 fn check_length(target: &Uri, limit: ByteSize) -> Result<(), Refusal> {
@@ -149,6 +162,19 @@ mod tests {
             .header(TRANSFER_ENCODING, "chunked")
             .header(TRANSFER_ENCODING, "chunked");
         assert_eq!(code(twice), Some("invalid_value"));
+    }
+
+    #[test]
+    fn a_websocket_is_refused_on_responses_alone() {
+        let upgrade = |to| request().header(UPGRADE, to);
+        for to in ["websocket", "WebSocket", "h2c, websocket"] {
+            assert_eq!(code(upgrade(to)), Some("upgrade_required"), "{to}");
+        }
+        for to in ["h2c", "", "websockets"] {
+            assert_eq!(code(upgrade(to)), None, "{to}");
+        }
+        let elsewhere = Request::post("/v1/messages").header(HOST, "gateway");
+        assert_eq!(code(elsewhere.header(UPGRADE, "websocket")), None);
     }
 
     #[test]

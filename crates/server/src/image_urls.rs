@@ -12,7 +12,7 @@ use fetch::target::{Target, log_form};
 use fetch::{FetchError, Picture};
 use wire::{ApiError, ErrorKind, Path};
 
-use crate::body::upload::Share;
+use crate::body::budget::Share;
 use crate::config::bytes;
 use crate::refusal::Refusal;
 use crate::state::ServerState;
@@ -61,7 +61,7 @@ pub(crate) async fn fetch_image(
         .ok_or_else(ApiError::concurrency_limit)?;
     // The size is unknown before the fetch, so the maximum is reserved.
     let most = bytes(state.limits.picture);
-    share.grow(most, &state.budget)?;
+    share.grow(most)?;
     let fetched = state.fetcher.fetch(url).await;
     share.shrink(most.saturating_sub(fetched.as_ref().map_or(0, |picture| picture.bytes.len())));
     state.metrics.fetched(
@@ -93,7 +93,7 @@ pub(crate) async fn inline(
         let picture = fetch_image(url, None, key, state, share).await?;
         let media_type = picture.head.format.media_type().to_owned();
         let data = STANDARD.encode(&picture.bytes);
-        share.grow(data.len() - picture.bytes.len(), &state.budget)?;
+        share.grow(data.len() - picture.bytes.len())?;
         *source = ImageSource::Inline { media_type, data };
     }
     Ok(())

@@ -15,6 +15,9 @@ const VARIABLES: [(Scope, &str); 3] = [
     (Scope::Images, "SLUICEGATE_IMAGE_KEY"),
 ];
 
+/// The length below which a key in the environment gets a warning.
+const MIN_LENGTH: usize = 16;
+
 /// A key that was generated for this run, to be printed once.
 pub(crate) struct GeneratedKey {
     pub(crate) scope: Scope,
@@ -67,6 +70,19 @@ fn serves(config: &Config, scope: Scope) -> bool {
         let mut protocols = models.iter().flat_map(|entry| entry.model.protocols());
         protocols.any(|protocol| scope_of(protocol) == scope)
     })
+}
+
+/// Logs each key of the environment that is short enough to be guessed.
+pub(crate) fn warn_of_short_keys() {
+    for (_, variable) in VARIABLES {
+        let length = env::var_os(variable).map_or(0, |text| text.to_string_lossy().trim().len());
+        if (1..MIN_LENGTH).contains(&length) {
+            tracing::warn!(
+                variable,
+                "the key has fewer than {MIN_LENGTH} characters: use `sluicegate keys new`"
+            );
+        }
+    }
 }
 
 /// Generates a key of 256 bits.

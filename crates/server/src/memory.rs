@@ -1,5 +1,6 @@
-//! Tests of the peak memory of requests, as counted by the allocator.
+//! Tests of the memory of requests, as counted by the allocator.
 
+mod asking;
 mod large;
 #[cfg(feature = "easel")]
 mod pictures;

@@ -38,7 +38,9 @@ impl Outcome {
             EngineError::Named(StreamCode::InvalidPrompt) => Self::Refused,
             EngineError::Named(StreamCode::ServerIsOverloaded | StreamCode::SlowDown) => Self::Shed,
             EngineError::Timeout(_) => Self::Timeout,
-            EngineError::Upstream(_) | EngineError::Named(_) => Self::UpstreamError,
+            EngineError::Upstream(_) | EngineError::Misconfigured(_) | EngineError::Named(_) => {
+                Self::UpstreamError
+            }
             EngineError::Truncated(_) => Self::UpstreamTruncated,
             EngineError::Unavailable(_) => Self::Shed,
             _ => Self::Internal,

@@ -4,23 +4,23 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use tokio::time::Instant;
 use translate::outbound::Protocol;
-use upstream::{Answer, Outgoing, Payload};
+use upstream::{Answer, Effort, Outgoing, Payload};
 use wire::{Piece, Splice};
 
 use crate::attempt::TargetFailure;
 use crate::targets::UpstreamTarget;
 
-/// Sends a request to a text upstream and reads the head of its response. It is retried once, if
-/// this is the `first` target of the request.
+/// Sends a request to an upstream, and reads its response until it is known to be JSON or an event
+/// stream.
 pub(crate) async fn send(
     server: &UpstreamTarget,
     outgoing: &Outgoing,
     deadline: Instant,
-    first: bool,
+    effort: Effort,
 ) -> Result<Answer, TargetFailure> {
     let incoming = server
         .upstream
-        .send_with_retry(outgoing, deadline, first)
+        .send_with_retry(outgoing, deadline, effort)
         .await;
     Answer::read(incoming.map_err(TargetFailure::of)?, MAX_REPLY)
         .await

@@ -15,6 +15,7 @@ use tokio::signal::unix::Signal;
 use tokio::time::sleep;
 use upstream::Network;
 
+use crate::config::fixed::FixedSettings;
 use crate::config::{Config, ConfigError};
 use crate::keys::{self, GeneratedKey};
 use crate::metrics::Metrics;
@@ -114,6 +115,7 @@ pub(crate) async fn watch_file(
     metrics: Arc<Metrics>,
 ) {
     let mut seen = file_version(&path).ok();
+    let at_start = FixedSettings::read(&path);
     loop {
         tokio::select! {
             _ = hangup.recv() => {}
@@ -129,12 +131,24 @@ pub(crate) async fn watch_file(
                 );
                 policies.replace(policy);
                 metrics.reloaded(true);
+                warn_of_fixed_settings(at_start.as_ref(), &path);
             }
             Err(error) => {
                 tracing::error!(%error, "reload failed, keeping the previous configuration");
                 metrics.reloaded(false);
             }
         }
+    }
+}
+
+/// Logs the settings that have changed since the start and are not reloaded.
+fn warn_of_fixed_settings(at_start: Option<&FixedSettings>, path: &Path) {
+    let changed = at_start
+        .zip(FixedSettings::read(path))
+        .map(|(before, now)| now.changed_since(before).join(", "))
+        .unwrap_or_default();
+    if !changed.is_empty() {
+        tracing::warn!(settings = changed, "changed settings need a restart");
     }
 }
 

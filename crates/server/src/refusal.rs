@@ -1,7 +1,7 @@
 //! The errors that are sent before an answer has started, in the shape of the client's protocol.
 
 use engine::EngineError;
-use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, UPGRADE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use wire::{ApiError, ErrorKind};
 
@@ -94,6 +94,13 @@ impl Refusal {
             allow: Some(allow),
             ..error.into()
         }
+    }
+
+    /// The request asks for a WebSocket. Clients that can do without one fall back on this status.
+    pub(crate) fn websocket() -> Self {
+        let sentence =
+            "WebSockets are not supported; send a POST request, with 'stream' for events.";
+        ApiError::new(ErrorKind::UpgradeRequired, "upgrade_required", sentence).into()
     }
 
     /// The request violates the framing of HTTP/1.1. Its end is in doubt, so nothing is read after
@@ -201,12 +208,14 @@ impl Refusal {
         }
     }
 
-    /// The memory for uploads is exhausted.
-    pub(crate) fn overloaded() -> Self {
+    /// The memory for uploads is exhausted; the log gets the limit.
+    pub(crate) fn overloaded(limit: &str) -> Self {
         let sentence = "The service is overloaded; try again in 1s.";
-        ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence)
-            .with_retry_after(1)
-            .into()
+        let error = ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence);
+        Self {
+            cause: Some(limit.into()),
+            ..error.with_retry_after(1).into()
+        }
     }
 
     /// The shutdown aborts the request before the answer has started. Another process may answer
@@ -262,7 +271,12 @@ impl Refusal {
             ErrorKind::Authentication => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
-            ErrorKind::TooLarge => {
+            // RFC 9110 §15.5.22: the protocol that is supported instead.
+            ErrorKind::UpgradeRequired => {
+                headers.insert(UPGRADE, HeaderValue::from_static("HTTP/1.1"));
+                headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+            }
+            ErrorKind::TooLarge | ErrorKind::Misconfigured => {
                 headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
             }
             ErrorKind::Upstream | ErrorKind::Overloaded | ErrorKind::Unavailable => {

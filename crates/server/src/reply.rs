@@ -5,7 +5,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use http_body_util::BodyExt;
 use serde::Serialize;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use crate::answer::AnswerStream;
 use crate::answer::pending::{Attempt, PendingAnswer, WriteFailure};
@@ -13,7 +13,7 @@ use crate::attempt::Started;
 use crate::body::Body;
 use crate::body::buffered::Buffered;
 use crate::body::delivered::delivered;
-use crate::body::events::Events;
+use crate::body::events::{Events, Times};
 use crate::outcome::Outcome;
 use crate::record::Record;
 use crate::refusal::Refusal;
@@ -30,13 +30,9 @@ pub(crate) enum ReplyBody {
 impl ReplyBody {
     /// Returns the body with the record of its request, which ends with the last byte. A short
     /// reply is written at once, so its record ends here.
-    pub(crate) fn into_body(
-        self,
-        mut record: Record,
-        deadline: Instant,
-        state: &ServerState,
-    ) -> Body {
+    pub(crate) fn into_body(self, mut record: Record, state: &ServerState) -> Body {
         let abort = state.lifecycle.aborting();
+        let deadline = state.deadline(&record);
         match self {
             Self::Buffered(body) if body.is_short() => {
                 record.end(Outcome::Completed);
@@ -45,7 +41,12 @@ impl ReplyBody {
             Self::Buffered(body) => delivered(body.into_body(), record, deadline, abort),
             Self::Forwarded(body) => delivered(body, record, deadline, abort),
             Self::Stream(stream) => {
-                Events::new(stream, state.limits.keep_alive, deadline, abort, record).boxed_unsync()
+                let times = Times {
+                    keep_alive: state.limits.keep_alive,
+                    first_event: deadline,
+                    end: record.started + state.limits.stream_timeout,
+                };
+                Events::new(stream, times, abort, record).boxed_unsync()
             }
         }
     }

@@ -31,7 +31,7 @@ impl Endpoint {
     /// it does not allow.
     pub(crate) fn of(method: &Method, path: &str) -> Result<Self, Refusal> {
         let endpoint = match path {
-            "/v1/responses" => Self::Responses,
+            RESPONSES => Self::Responses,
             "/v1/chat/completions" => Self::Chat,
             "/v1/messages" => Self::Messages,
             "/v1/messages/count_tokens" => Self::CountTokens,
@@ -107,6 +107,9 @@ pub(crate) fn style(path: &str, headers: &http::HeaderMap) -> Style {
         Style::OpenAi
     }
 }
+
+/// The path of the Responses endpoint.
+pub(crate) const RESPONSES: &str = "/v1/responses";
 
 #[cfg(test)]
 mod tests {

@@ -16,10 +16,10 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::Instant;
 use upstream::Network;
 
-use crate::body::upload::Budget;
+use crate::body::budget::Budget;
 use crate::config::{Config, ConfigError, Limits};
 use crate::fd_limit;
-use crate::keys::GeneratedKey;
+use crate::keys::{self, GeneratedKey};
 use crate::lifecycle::Lifecycle;
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
@@ -36,6 +36,7 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
         .map(|path| catch(SignalKind::hangup()).map(|hangup| (path, hangup)))
         .transpose()?;
     let (policy, generated) = Policy::read(&config, reload.is_some(), Network::default())?;
+    keys::warn_of_short_keys();
     fd_limit::clamp(&mut config);
     let listeners = bind(&config.listen, &config.limits)?;
     let admin = bind(config.admin.as_slice(), &config.limits)?.pop();
@@ -117,7 +118,7 @@ pub(crate) fn assemble(
     let Config { limits, fetch, .. } = config;
     ServerState {
         limiter: Limiter::new(limits.concurrency, limits.concurrency_per_key),
-        budget: Budget::new(limits.body_memory.as_u64()),
+        budget: Budget::new(limits.body_memory.as_u64(), limits.body_memory_per_key()),
         policies: Arc::new(Policies::new(policy)),
         text_engine: engines.text,
         image_engine: engines.images,
@@ -140,7 +141,13 @@ async fn load_text_engine(config: &Config) -> Result<Option<Arc<dyn TextEngine>>
         model: config.local.model.clone(),
         threads: config.local.threads.unwrap_or(defaults.threads),
         generations: config.local.generations.unwrap_or(defaults.generations),
-        timeout: Some(config.limits.request_timeout),
+        // A plain reply is dropped at its own deadline.
+        timeout: Some(
+            config
+                .limits
+                .request_timeout
+                .max(config.limits.stream_timeout),
+        ),
         // Every admitted request may wait: the concurrency limit of the gateway is the one that
         // clients see.
         waiting: config.limits.concurrency,

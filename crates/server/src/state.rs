@@ -8,7 +8,7 @@ use fetch::Fetcher;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use crate::body::upload::Budget;
+use crate::body::budget::Budget;
 use crate::config::Limits;
 use crate::lifecycle::Lifecycle;
 use crate::limit::Limiter;
@@ -40,12 +40,14 @@ pub(crate) struct Caller<'a> {
     pub(crate) key: &'a Entry,
     /// The record of the request, which is attached to the response.
     pub(crate) record: &'a mut Record,
-    /// The time by which the request has to be answered.
+    /// The time by which a plain reply has to be complete, and a stream has to have its first
+    /// event.
     pub(crate) deadline: Instant,
 }
 
 impl ServerState {
-    /// Returns the time by which a request has to be answered.
+    /// Returns the time by which a plain reply has to be complete, and a stream has to have its
+    /// first event.
     pub(crate) fn deadline(&self, record: &Record) -> Instant {
         record.started + self.limits.request_timeout
     }

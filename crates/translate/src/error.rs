@@ -64,11 +64,13 @@ pub fn api_error(error: &EngineError) -> ApiError {
             "upstream_timeout",
             "The upstream did not answer in time.",
         ),
-        EngineError::Upstream(_) | EngineError::Truncated(_) => ApiError::new(
-            ErrorKind::Upstream,
-            "upstream_error",
-            "The upstream returned an invalid reply.",
-        ),
+        EngineError::Upstream(_) | EngineError::Truncated(_) => {
+            ApiError::new(ErrorKind::Upstream, "upstream_error", BAD_GATEWAY)
+        }
+        // The client cannot help it, and need not know more.
+        EngineError::Misconfigured(_) => {
+            ApiError::new(ErrorKind::Misconfigured, "upstream_error", BAD_GATEWAY)
+        }
         _ => ApiError::server_error(),
     }
 }
@@ -97,8 +99,7 @@ fn named(code: StreamCode) -> ApiError {
     }
 }
 
-/// Returns the `Retry-After` of the response in seconds, capped: some clients stop retrying when it
-/// is long.
+/// Returns the `Retry-After` of the response in seconds: that of the upstream, within bounds.
 fn retry_after_secs(advised: Option<u32>, default: u32) -> u32 {
     advised.unwrap_or(default).clamp(1, MAX_RETRY_AFTER)
 }
@@ -138,6 +139,7 @@ pub(crate) fn truncated() -> EngineError {
 
 /// The message for a prompt that is too long when the lengths are not known.
 pub(crate) const PROMPT_TOO_LONG: &str = "The prompt is longer than the context of the model.";
+const BAD_GATEWAY: &str = "The upstream returned an invalid reply.";
 const PROMPT_REFUSED: &str = "The upstream refused the prompt.";
 /// The longest `Retry-After` that is sent to clients, in seconds.
-const MAX_RETRY_AFTER: u32 = 30;
+const MAX_RETRY_AFTER: u32 = 3600;

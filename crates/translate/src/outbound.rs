@@ -9,6 +9,7 @@ mod stream;
 pub use self::failure::{failure, message};
 pub use self::parse::{Reader, reply};
 pub(crate) use self::parse::{engine_error, usage};
+pub(crate) use self::stream::MAX_EVENT;
 pub use self::stream::StreamReader;
 
 wire::text_enum! {

@@ -26,11 +26,10 @@ pub use self::images::{Images, reply_as_stream};
 pub use self::messages::Messages;
 pub use self::responses::Responses;
 use crate::error::{in_stream, malformed};
+use crate::outbound::MAX_EVENT;
 
 /// A protocol that can be relayed: its grammar and its edits.
 pub trait RelayProtocol: Send {
-    /// The largest accepted event, in bytes.
-    const MAX_EVENT: usize = MAX_TEXT_EVENT;
     /// True if events are named after their `type`, false if they are unnamed. Some clients
     /// dispatch on the name, others on the `type`, so both have to agree.
     const NAMED: bool = true;
@@ -96,6 +95,8 @@ pub struct Guard<S> {
     /// The model's name in the client's request, as text and as JSON.
     model: (String, Vec<u8>),
     ended: bool,
+    /// The number of events that were read.
+    events: u64,
 }
 
 impl<S: RelayProtocol> Guard<S> {
@@ -103,8 +104,8 @@ impl<S: RelayProtocol> Guard<S> {
     #[must_use]
     pub fn new(protocol: S, model: String) -> Self {
         let limits = Limits {
-            line: S::MAX_EVENT,
-            event: S::MAX_EVENT,
+            line: MAX_EVENT,
+            event: MAX_EVENT,
         };
         let json = json_string(&model);
         Self {
@@ -112,6 +113,7 @@ impl<S: RelayProtocol> Guard<S> {
             protocol,
             model: (model, json),
             ended: false,
+            events: 0,
         }
     }
 
@@ -128,6 +130,7 @@ impl<S: RelayProtocol> Guard<S> {
         self.decoder.feed(bytes);
         while let Some(event) = self.decoder.poll() {
             let event = event.map_err(malformed)?;
+            self.events += 1;
             if event.is_replaced() {
                 return Err(malformed("invalid UTF-8"));
             }
@@ -152,6 +155,19 @@ impl<S: RelayProtocol> Guard<S> {
             }
         }
         Ok(None)
+    }
+
+    /// Returns the number of events and comments that were read. Servers that think for minutes
+    /// send some that have no content.
+    #[must_use]
+    pub fn signs_of_life(&self) -> u64 {
+        self.events + self.decoder.comments()
+    }
+
+    /// Returns the bytes of the incomplete event that are buffered.
+    #[must_use]
+    pub fn buffered(&self) -> usize {
+        self.decoder.buffered()
     }
 
     /// Handles the end of the body of a stream that has not ended yet.
@@ -263,5 +279,3 @@ fn json_string(text: &str) -> Vec<u8> {
 
 /// The name of an event without an `event` field.
 const DEFAULT_NAME: &str = "message";
-/// The largest event of a text protocol. The terminal event of Responses holds the complete answer.
-const MAX_TEXT_EVENT: usize = 4 << 20;

@@ -50,7 +50,9 @@ impl Answer {
                         [first, rest].concat().into()
                     }));
                 }
-                Some(_) if is_event_stream => return Ok(Self::Events(join(buffered, chunk), body)),
+                Some(_) if is_event_stream => {
+                    return Ok(Self::Events(join(buffered, chunk), body.with_events()));
+                }
                 _ => break,
             }
         }
@@ -91,19 +93,6 @@ pub(crate) async fn successful_body(incoming: Incoming) -> Result<IncomingBody, 
     let read = timeout(ERROR_BODY_TIMEOUT, body.collect(MAX_ERROR_BODY)).await;
     let body = read.map_or_else(|_| Bytes::new(), Result::unwrap_or_default);
     Err(failure(status.as_u16(), &body, retry_after))
-}
-
-/// Runs `read`, and fails with `Timeout` if it takes longer than `idle_timeout`.
-pub(crate) async fn or_timeout<T>(
-    idle_timeout: Duration,
-    read: impl Future<Output = Result<T, EngineError>>,
-) -> Result<T, EngineError> {
-    let timed_out = |_| {
-        Err(EngineError::Timeout(
-            "idle timeout while waiting for an event".to_owned(),
-        ))
-    };
-    timeout(idle_timeout, read).await.unwrap_or_else(timed_out)
 }
 
 fn join(buffered: Vec<u8>, chunk: Bytes) -> Bytes {

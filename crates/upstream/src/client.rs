@@ -31,6 +31,16 @@ struct Inner {
     budget: Mutex<Budget>,
 }
 
+/// The lengths to which an upstream goes for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// True if the request may be sent a second time.
+    pub may_retry: bool,
+    /// True if the caller can turn to another upstream: then the request fails at once if the
+    /// circuit breakers of all hosts are open.
+    pub has_alternative: bool,
+}
+
 /// The result of one attempt, and the index of its host.
 struct Attempted {
     outcome: Result<Incoming, Failure>,
@@ -57,7 +67,11 @@ impl Upstream {
         if let Some(url) = &options.fallback_base_url {
             origins.push(Origin::new(url, "fallback_base_url")?);
         }
-        let host = |origin| Arc::new(Host::new(origin, &options, Arc::clone(&connector)));
+        let host = |origin| {
+            let connector = Arc::clone(&connector);
+            let event_memory = network.event_memory.clone();
+            Arc::new(Host::new(origin, &options, connector, event_memory))
+        };
         let hosts = origins.into_iter().map(host).collect();
         let budget = Mutex::new(Budget::new());
         let key = options.credential.map(|credential| credential.key);
@@ -83,10 +97,11 @@ impl Upstream {
         }
     }
 
-    /// Sends a request to the first host whose circuit breaker admits it. Resolves with the head of
-    /// the response, whatever its status. Dropping the future closes the connection.
+    /// Sends a request to the first host whose circuit breaker admits it, or to the first host if
+    /// the caller has no alternative. Resolves with the head of the response, whatever its status.
+    /// Dropping the future closes the connection.
     ///
-    /// The request is retried once if `may_retry` is set and a retry is safe: when the request did
+    /// The request is retried once if `effort` allows it and a retry is safe: when the request did
     /// not reach the host, or the status says that the host has failed or is overloaded. The retry
     /// goes to the other host, if there is one. It needs time before `deadline`, a token of the
     /// retry budget, and a `Retry-After` of at most one second, if any.
@@ -97,13 +112,13 @@ impl Upstream {
         &self,
         request: &Outgoing,
         deadline: Instant,
-        may_retry: bool,
+        effort: Effort,
     ) -> Result<Incoming, EngineError> {
         self.inner.budget(Budget::deposit);
-        let first = self.inner.first(request, deadline).await;
+        let first = self.inner.first(request, deadline, effort).await;
         let delay = first
             .delay()
-            .filter(|delay| may_retry && Instant::now() + *delay < deadline);
+            .filter(|delay| effort.may_retry && Instant::now() + *delay < deadline);
         let last = match delay {
             // Boxed, because retries are rare: unboxed, the future of every request would be
             // larger.
@@ -115,8 +130,11 @@ impl Upstream {
 }
 
 impl Inner {
-    async fn first(&self, request: &Outgoing, deadline: Instant) -> Attempted {
-        match self.admit(0..self.hosts.len()) {
+    async fn first(&self, request: &Outgoing, deadline: Instant, effort: Effort) -> Attempted {
+        let admitted = self
+            .admit(0..self.hosts.len())
+            .or_else(|| self.admit_always(effort));
+        match admitted {
             Some((host, attempt)) => Attempted {
                 outcome: exchange(attempt, request, deadline).await,
                 host,
@@ -165,6 +183,12 @@ impl Inner {
             .find_map(|at| Some((at, HostAttempt::admit(&self.hosts[at])?)))
     }
 
+    /// Returns an attempt against the first host for a caller without an alternative.
+    fn admit_always(&self, effort: Effort) -> Option<(usize, HostAttempt)> {
+        let host = self.hosts.first().filter(|_| !effort.has_alternative)?;
+        Some((0, HostAttempt::admit_always(host)))
+    }
+
     fn budget<T>(&self, act: impl FnOnce(&mut Budget) -> T) -> T {
         // A panic cannot leave the budget in an inconsistent state.
         act(&mut self.budget.lock().unwrap_or_else(PoisonError::into_inner))
@@ -197,12 +221,7 @@ impl Attempted {
 
 /// The failure of a request for which no host was tried, so that there is nothing to retry.
 fn breaker_open() -> Failure {
-    let error = EngineError::Unavailable("circuit breaker open".to_owned());
-    Failure {
-        error,
-        may_retry: false,
-        closed_silently: false,
-    }
+    Failure::unanswered(EngineError::Unavailable("circuit breaker open".to_owned()))
 }
 
 /// Response statuses after which a request is retried.

@@ -11,16 +11,20 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::{TlsConnector, TlsStream};
 
+use crate::event_memory::EventMemory;
 use crate::failure::Failure;
 use crate::origin::Origin;
 
-/// A resolver and a dialer: the system's by default, others for tests and for embedded gateways.
+/// A resolver and a dialer, the system's by default, others for tests and for embedded gateways;
+/// and the memory for the long events of all upstreams that use them.
 #[derive(Clone)]
 pub struct Network {
     /// The DNS resolver.
     pub resolver: Arc<dyn Resolve>,
     /// The dialer.
     pub dialer: Arc<dyn Dial>,
+    /// The memory for long events.
+    pub event_memory: EventMemory,
 }
 
 impl Default for Network {
@@ -28,6 +32,7 @@ impl Default for Network {
         Self {
             resolver: Arc::new(SystemResolver::per_name(MAX_THREADS)),
             dialer: Arc::new(Tcp),
+            event_memory: EventMemory::default(),
         }
     }
 }

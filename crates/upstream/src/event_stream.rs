@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bytes::Bytes;
 use engine::{EngineError, TextEvent, TextStream};
@@ -12,23 +11,20 @@ use futures_core::Stream;
 use futures_util::stream;
 use translate::outbound::{self, Protocol, StreamReader};
 
-use crate::answer::{Answer, or_timeout};
+use crate::answer::Answer;
 use crate::incoming::IncomingBody;
 
-/// Reads a response up to its first neutral event, and returns the stream of all its events.
+/// Reads a response up to its first neutral event, and returns the stream of all its events. Any
+/// event or comment of the upstream restarts the idle timeout, even if it has no neutral event.
 ///
 /// # Errors
-/// When the upstream fails before its first event, or sends none within `idle_timeout`.
-pub async fn read_stream(
-    answer: Answer,
-    protocol: Protocol,
-    idle_timeout: Duration,
-) -> Result<TextStream, EngineError> {
+/// When the upstream fails before its first event.
+pub async fn read_stream(answer: Answer, protocol: Protocol) -> Result<TextStream, EngineError> {
     let mut stream = match answer {
         Answer::Json(body) => return Ok(from_events(outbound::reply(protocol, &body)?)),
         Answer::Events(first, body) => EventStream::new(protocol, first, body),
     };
-    or_timeout(idle_timeout, poll_fn(|cx| stream.poll_ready(cx))).await?;
+    poll_fn(|cx| stream.poll_ready(cx)).await?;
     Ok(Box::pin(stream))
 }
 
@@ -87,7 +83,12 @@ impl EventStream {
 
     /// Decodes every event that the next chunk of the body completes.
     fn feed(&mut self, chunk: Bytes) {
-        let fed = self.reader.feed(chunk, &mut self.scratch);
+        let before = self.reader.signs_of_life();
+        let mut fed = self.reader.feed(chunk, &mut self.scratch);
+        if let Some(body) = &mut self.body {
+            let is_alive = self.reader.signs_of_life() > before;
+            fed = fed.and(body.note_read(is_alive, self.reader.buffered()));
+        }
         if self.reader.is_finished()
             && let Some(body) = self.body.take()
         {

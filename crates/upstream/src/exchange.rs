@@ -1,6 +1,7 @@
 //! One exchange with a host: sends the request of an admitted attempt, and checks the head of the
 //! response.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use engine::EngineError;
@@ -37,7 +38,7 @@ pub(crate) async fn exchange(
             attempt.settle(if is_past_deadline {
                 Outcome::Unknown
             } else {
-                Outcome::Failure
+                failure.outcome
             });
             Err(failure)
         }
@@ -62,7 +63,7 @@ fn incoming(
         status: head.status,
         is_event_stream: is_event_stream(&head.headers),
         retry_after: retry_delay.map(retry_after::clamp),
-        body: IncomingBody::new(body, connection, may_reuse, attempt),
+        body: IncomingBody::new(body, connection, may_reuse, Arc::clone(&attempt.host)),
         retry_delay,
     }
 }

@@ -2,6 +2,8 @@
 
 use engine::EngineError;
 
+use crate::breaker::Outcome;
+
 /// An attempt that got no usable response.
 pub(crate) struct Failure {
     pub(crate) error: EngineError,
@@ -10,6 +12,8 @@ pub(crate) struct Failure {
     /// True if the connection closed without a byte of a response, as an idle one does that the
     /// host has closed.
     pub(crate) closed_silently: bool,
+    /// The outcome for the circuit breaker.
+    pub(crate) outcome: Outcome,
 }
 
 impl Failure {
@@ -19,15 +23,18 @@ impl Failure {
             error,
             may_retry: true,
             closed_silently: false,
+            outcome: Outcome::Failure,
         }
     }
 
-    /// A failure after the request was sent: the host may have worked on it.
+    /// A failure after the request was sent: the host may have worked on it, and the request may
+    /// be the reason.
     pub(crate) const fn unanswered(error: EngineError) -> Self {
         Self {
             error,
             may_retry: false,
             closed_silently: false,
+            outcome: Outcome::Unknown,
         }
     }
 }

@@ -8,8 +8,9 @@ use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
 use tokio::time::{Instant, timeout_at};
 
-use crate::breaker::Breaker;
+use crate::breaker::{Breaker, Outcome};
 use crate::connect::Connector;
+use crate::event_memory::EventMemory;
 use crate::failure::Failure;
 use crate::headers;
 use crate::http1::{ConnectionEnded, Http1Connection, describe};
@@ -29,10 +30,17 @@ pub(crate) struct Host {
     head_timeout: Duration,
     /// The timeout between two chunks of a body.
     pub(crate) idle_timeout: Duration,
+    /// The memory for the long events of its streams.
+    pub(crate) event_memory: EventMemory,
 }
 
 impl Host {
-    pub(crate) fn new(origin: Origin, options: &Options, connector: Arc<Connector>) -> Self {
+    pub(crate) fn new(
+        origin: Origin,
+        options: &Options,
+        connector: Arc<Connector>,
+        event_memory: EventMemory,
+    ) -> Self {
         let mut headers = headers::for_host(origin.authority.clone(), &options.headers);
         if let Some(credential) = &options.credential {
             headers.insert(&credential.name, credential.value.clone());
@@ -46,6 +54,7 @@ impl Host {
             connect_timeout: options.connect,
             head_timeout: options.head,
             idle_timeout: options.idle,
+            event_memory,
         }
     }
 
@@ -96,7 +105,11 @@ impl Host {
     ) -> Result<(Http1Connection, Response<Incoming>), Failure> {
         let request = self.request(outgoing)?;
         let started = Instant::now();
-        let deadline = deadline.min(started + self.head_timeout);
+        // The head of a plain reply comes with its last token.
+        let deadline = match outgoing.accept_stream {
+            true => deadline.min(started + self.head_timeout),
+            false => deadline,
+        };
         let Ok(sent) = timeout_at(deadline, connection.send(request)).await else {
             return Err(Failure::unanswered(EngineError::Timeout(
                 "response head timeout".to_owned(),
@@ -111,6 +124,7 @@ impl Host {
                     error,
                     may_retry: !was_written,
                     closed_silently: !was_written || was_stale,
+                    outcome: Outcome::Failure,
                 })
             }
         }

@@ -18,23 +18,30 @@ impl HostAttempt {
     /// Returns an attempt, if the circuit breaker of `host` admits one.
     pub(crate) fn admit(host: &Arc<Host>) -> Option<Self> {
         let ticket = host.breaker(Breaker::admit)?;
-        Some(Self {
-            host: Arc::clone(host),
-            ticket: Some(ticket),
-        })
+        Some(Self::new(host, ticket))
     }
 
-    /// Settles the attempt if the status is decisive. A success is otherwise known only at the end
-    /// of the body; a probe does not wait for that, because it may be minutes away.
-    pub(crate) fn settle_by_status(&mut self, status: StatusCode) {
-        if status.is_server_error() {
-            self.settle(Outcome::Failure);
-        } else if !status.is_success() {
-            self.settle(Outcome::Success);
-        } else if self.ticket.as_ref().is_some_and(|ticket| ticket.is_probe) {
-            self.settle(Outcome::Success);
-            self.ticket = self.host.breaker(Breaker::admit);
+    /// Returns an attempt whatever the state of the circuit breaker is, for a request that no other
+    /// host can serve.
+    pub(crate) fn admit_always(host: &Arc<Host>) -> Self {
+        Self::new(host, host.breaker(Breaker::admit_always))
+    }
+
+    fn new(host: &Arc<Host>, ticket: Ticket) -> Self {
+        Self {
+            host: Arc::clone(host),
+            ticket: Some(ticket),
         }
+    }
+
+    /// Settles the attempt by the status of the response. A broken body says nothing about the
+    /// host: the next request gets another one.
+    pub(crate) fn settle_by_status(&mut self, status: StatusCode) {
+        self.settle(match status.as_u16() {
+            502..=504 => Outcome::Failure,
+            500..=599 => Outcome::Unknown,
+            _ => Outcome::Success,
+        });
     }
 
     /// Reports the outcome to the circuit breaker, unless one was reported before.

@@ -1,4 +1,4 @@
-//! The timeout for the next chunk of a body.
+//! The timeout for the next sign of life of a body: a chunk, or an event.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A timeout for each wait for a chunk. Only time spent waiting counts: a slow reader is not the
-/// upstream's fault.
+/// A timeout for each wait for a sign of life. Only time spent waiting counts: a slow reader is not
+/// the upstream's fault.
 ///
-/// The timer is not reset for every chunk: it checks the deadline when it fires, because chunks are
+/// The timer is not reset for every sign: it checks the deadline when it fires, because signs are
 /// frequent and timeouts are rare.
 pub(crate) struct IdleTimeout {
     limit: Duration,
@@ -26,7 +26,7 @@ impl IdleTimeout {
         }
     }
 
-    /// Restarts the timeout: a chunk has arrived.
+    /// Restarts the timeout: a sign of life has arrived.
     pub(crate) fn reset(&mut self) {
         self.deadline = None;
     }

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ use http_body::Body as _;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use crate::breaker::Outcome;
-use crate::host_attempt::HostAttempt;
+use crate::event_memory::Lease;
+use crate::host::Host;
 use crate::http1::{Http1Connection, describe};
 use crate::idle_timeout::IdleTimeout;
 
@@ -25,7 +26,7 @@ pub struct Incoming {
     /// True if the declared content type is `text/event-stream`. Servers do not always send the
     /// right one.
     pub is_event_stream: bool,
-    /// `Retry-After` in seconds, clamped to 1 to 30.
+    /// `Retry-After` in seconds, clamped to 1 to 3600.
     pub retry_after: Option<u32>,
     /// The body.
     pub body: IncomingBody,
@@ -35,16 +36,20 @@ pub struct Incoming {
 
 /// The body of a response, read as it is polled.
 ///
-/// It fails with `Timeout` when the next chunk does not arrive within the idle timeout, and with
-/// `Truncated` when it ends too early or has invalid framing. Dropped before its end, it closes the
-/// connection at once.
+/// It fails with `Timeout` when the next chunk, or of an event stream the next event or comment,
+/// does not arrive within the idle timeout, and with `Truncated` when it ends too early or has
+/// invalid framing. Dropped before its end, it closes the connection at once.
 pub struct IncomingBody {
     body: hyper::body::Incoming,
     /// `None` once the body has ended or failed.
     connection: Option<Http1Connection>,
     may_reuse: bool,
-    attempt: HostAttempt,
+    host: Arc<Host>,
     idle_timeout: IdleTimeout,
+    /// True if it is an event stream: only its reader knows if the upstream is alive.
+    has_events: bool,
+    /// The memory for the incomplete event.
+    event: Lease,
     /// The number of bytes that may still be received.
     remaining: usize,
 }
@@ -54,22 +59,46 @@ impl IncomingBody {
         body: hyper::body::Incoming,
         connection: Http1Connection,
         may_reuse: bool,
-        attempt: HostAttempt,
+        host: Arc<Host>,
     ) -> Self {
-        let idle_timeout = IdleTimeout::new(attempt.host.idle_timeout);
+        let idle_timeout = IdleTimeout::new(host.idle_timeout);
+        let event = host.event_memory.lease();
         let connection = Some(connection);
         let mut this = Self {
             body,
             connection,
             may_reuse,
-            attempt,
+            host,
             idle_timeout,
+            has_events: false,
+            event,
             remaining: usize::MAX,
         };
         if this.body.is_end_stream() {
             this.finish();
         }
         this
+    }
+
+    /// Turns it into the body of an event stream, whose reader calls [`IncomingBody::note_read`].
+    pub(crate) fn with_events(self) -> Self {
+        Self {
+            has_events: true,
+            ..self
+        }
+    }
+
+    /// Notes what the reader of an event stream has made of the last chunk: true if an event or a
+    /// comment was completed, which restarts the idle timeout, and the bytes of the incomplete
+    /// event.
+    ///
+    /// # Errors
+    /// [`EngineError::Overloaded`] when there is no memory for an event of this size.
+    pub(crate) fn note_read(&mut self, is_alive: bool, buffered: usize) -> Result<(), EngineError> {
+        if is_alive {
+            self.idle_timeout.reset();
+        }
+        self.event.resize(buffered)
     }
 
     /// Limits the body to `limit` bytes: beyond that it fails with `Upstream`.
@@ -132,7 +161,6 @@ impl IncomingBody {
     /// read in the background, so that the connection can be reused; otherwise the connection is
     /// closed.
     pub fn drain(mut self) {
-        self.attempt.settle(Outcome::Success);
         let mut left = MAX_DRAIN;
         // The end has usually been received already.
         let drained = self.poll_drain(&mut Context::from_waker(Waker::noop()), &mut left);
@@ -165,7 +193,9 @@ impl IncomingBody {
             let body = &mut self.body;
             match connection.poll(cx, |cx| Pin::new(&mut *body).poll_frame(cx)) {
                 Poll::Ready(Some(Ok(frame))) => {
-                    self.idle_timeout.reset();
+                    if !self.has_events {
+                        self.idle_timeout.reset();
+                    }
                     // Trailers are ignored.
                     let Ok(chunk) = frame.into_data() else {
                         continue;
@@ -198,19 +228,17 @@ impl IncomingBody {
         }
     }
 
-    /// Ends the body: settles the attempt and returns the connection to the pool.
+    /// Ends the body: returns the connection to the pool.
     fn finish(&mut self) {
-        self.attempt.settle(Outcome::Success);
         if let Some(connection) = self.connection.take()
             && self.may_reuse
         {
-            self.attempt.host.pool.put(connection);
+            self.host.pool.put(connection);
         }
     }
 
-    /// Fails the body: settles the attempt and closes the connection.
+    /// Fails the body: closes the connection.
     fn fail<T>(&mut self, error: EngineError) -> Poll<Result<T, EngineError>> {
-        self.attempt.settle(Outcome::Failure);
         self.connection = None;
         Poll::Ready(Err(error))
     }

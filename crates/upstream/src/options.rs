@@ -28,9 +28,10 @@ pub struct Options {
     pub headers: HeaderMap,
     /// The connect timeout: DNS lookup, TCP and TLS.
     pub connect: Duration,
-    /// The timeout for sending the request and receiving the head of the response.
+    /// The timeout for sending a request for a stream and receiving the head of the response. Other
+    /// requests only have a deadline, because their head arrives with the last token.
     pub head: Duration,
-    /// The timeout between two chunks of a response body.
+    /// The timeout between two chunks of a response body, or two events or comments of a stream.
     pub idle: Duration,
     /// The settings of the circuit breakers. Each host has its own breaker.
     pub breaker: breaker::Options,
@@ -63,9 +64,12 @@ pub enum OptionsError {
     /// The setting, and its duration of zero or of more than a day.
     #[error("`{0}` is {1:?}; a time above 0 and of a day at most is accepted.")]
     Time(&'static str, Duration),
-    /// A circuit breaker that opens after zero failures.
-    #[error("`breaker.failures` is 0; 1 and more are accepted.")]
-    Failures,
+    /// The number of attempts of a circuit breaker that opens without any.
+    #[error("`breaker.attempts` is 0; 1 and more are accepted.")]
+    Attempts,
+    /// The share of failures that opens a circuit breaker, if it is no percentage.
+    #[error("`breaker.failure_percent` is {0}; 1 to 100 are accepted.")]
+    FailurePercent(u32),
     /// The name of a header that only the gateway sets.
     #[error("`headers` has `{0}`, which the gateway sets itself.")]
     Header(String),
@@ -90,7 +94,7 @@ impl Options {
             headers: HeaderMap::new(),
             connect: Duration::from_secs(5),
             head: Duration::from_secs(120),
-            idle: Duration::from_secs(120),
+            idle: Duration::from_secs(300),
             breaker: breaker::Options::default(),
             roots: None,
         }
@@ -103,6 +107,7 @@ impl Options {
             ("connect", self.connect),
             ("head", self.head),
             ("idle", self.idle),
+            ("breaker.window", self.breaker.window),
             ("breaker.open", self.breaker.open),
         ];
         if let Some((field, found)) = times
@@ -111,8 +116,11 @@ impl Options {
         {
             return Err(OptionsError::Time(field, found));
         }
-        if self.breaker.failures == 0 {
-            return Err(OptionsError::Failures);
+        if self.breaker.attempts == 0 {
+            return Err(OptionsError::Attempts);
+        }
+        if !(1..=100).contains(&self.breaker.failure_percent) {
+            return Err(OptionsError::FailurePercent(self.breaker.failure_percent));
         }
         let is_credential =
             |name: &HeaderName| self.credential.as_ref().is_some_and(|own| own.name == name);

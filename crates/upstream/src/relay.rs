@@ -1,12 +1,12 @@
-//! Reads the start of a stream that is relayed to a client of the upstream's protocol.
+//! Reads a stream that is relayed to a client of the upstream's protocol.
 
-use std::time::Duration;
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use engine::EngineError;
 use translate::relay::{End, Guard, RelayProtocol};
 
-use crate::answer::or_timeout;
 use crate::incoming::IncomingBody;
 
 /// A stream that is being relayed.
@@ -20,42 +20,57 @@ pub struct Relay<S> {
     pub end: Option<End>,
     /// The rest of the body.
     pub body: IncomingBody,
-    /// The timeout between two events.
-    pub idle_timeout: Duration,
 }
 
 impl<S: RelayProtocol> Relay<S> {
     /// Reads a stream up to its first event.
     ///
     /// # Errors
-    /// When it fails before that, or sends no event within `idle_timeout`.
+    /// When it fails before that.
     pub async fn begin(
         first: Bytes,
-        mut body: IncomingBody,
+        body: IncomingBody,
         relay_protocol: S,
         model: &str,
-        idle_timeout: Duration,
     ) -> Result<Self, EngineError> {
-        let mut guard = Guard::new(relay_protocol, model.to_owned());
-        let mut opening = Vec::new();
-        let read_opening = async {
-            let mut chunk = Some(first);
-            while let Some(bytes) = chunk {
-                let end = guard.feed(bytes, &mut opening)?;
-                if end.is_some() || !opening.is_empty() {
-                    return Ok(end);
-                }
-                chunk = body.chunk().await?;
-            }
-            guard.finish(&mut opening).map(Some)
-        };
-        let end = or_timeout(idle_timeout, read_opening).await?;
-        Ok(Self {
-            guard,
-            opening: Some(opening),
-            end,
+        let mut this = Self {
+            guard: Guard::new(relay_protocol, model.to_owned()),
+            opening: None,
+            end: None,
             body,
-            idle_timeout,
+        };
+        let mut opening = Vec::new();
+        this.end = this.feed(first, &mut opening)?;
+        while this.end.is_none() && opening.is_empty() {
+            this.end = poll_fn(|cx| this.poll_feed(cx, &mut opening)).await?;
+        }
+        this.opening = Some(opening);
+        Ok(this)
+    }
+
+    /// Reads the next chunk and appends the events that it completes to `out`. Returns the end of
+    /// the stream, if it was read.
+    ///
+    /// # Errors
+    /// When the stream fails.
+    pub fn poll_feed(
+        &mut self,
+        cx: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<Option<End>, EngineError>> {
+        Poll::Ready(match ready!(self.body.poll_chunk(cx))? {
+            Some(chunk) => self.feed(chunk, out),
+            None => self.guard.finish(out).map(Some),
         })
+    }
+
+    /// Validates a chunk. Any event or comment in it restarts the idle timeout, even if it is not
+    /// forwarded.
+    fn feed(&mut self, chunk: Bytes, out: &mut Vec<u8>) -> Result<Option<End>, EngineError> {
+        let before = self.guard.signs_of_life();
+        let end = self.guard.feed(chunk, out)?;
+        let is_alive = self.guard.signs_of_life() > before;
+        self.body.note_read(is_alive, self.guard.buffered())?;
+        Ok(end)
     }
 }

@@ -15,14 +15,12 @@ pub(crate) fn parse(value: &str, now: SystemTime) -> Option<Duration> {
 }
 
 /// Converts a delay to the `Retry-After` that clients get: whole seconds, rounded up, at least 1
-/// and at most 30.
-///
-/// Client libraries do not retry at all after a long delay.
+/// and at most an hour.
 pub(crate) fn clamp(wait: Duration) -> u32 {
     let whole = wait
         .as_secs()
         .saturating_add(u64::from(wait.subsec_nanos() > 0));
-    whole.clamp(1, 30) as u32
+    whole.clamp(1, 3600) as u32
 }
 
 /// Parses digits with an optional decimal fraction: no sign, no exponent.
@@ -123,18 +121,20 @@ mod tests {
             (1_000, 1),
             (1_001, 2),
             (29_001, 30),
-            (31_000, 30),
+            (600_000, 600),
+            (3_599_001, 3600),
+            (3_601_000, 3600),
         ] {
             assert_eq!(clamp(Duration::from_millis(millis)), seconds, "{millis}");
         }
-        assert_eq!(clamp(Duration::MAX), 30);
+        assert_eq!(clamp(Duration::MAX), 3600);
     }
 
     proptest! {
         #[test]
         fn nothing_breaks_it(value in ".{0,40}") {
             if let Some(wait) = parse(&value, at(0)) {
-                prop_assert!((1..=30).contains(&clamp(wait)));
+                prop_assert!((1..=3600).contains(&clamp(wait)));
             }
         }
 

@@ -29,6 +29,8 @@ pub enum ErrorKind {
     TargetTooLong,
     /// 415: unsupported media type or content coding of the body.
     UnsupportedMediaType,
+    /// 426: the path does not support the protocol that the request asks to upgrade to.
+    UpgradeRequired,
     /// 429: concurrency or rate limit exceeded.
     RateLimit,
     /// 431: the request headers exceed the size limit.
@@ -37,6 +39,9 @@ pub enum ErrorKind {
     Internal,
     /// 502: the upstream failed or sent an invalid response.
     Upstream,
+    /// 502: the upstream rejected the gateway's own key or configuration, so that a retry cannot
+    /// succeed.
+    Misconfigured,
     /// 503: no engine or upstream is available.
     Unavailable,
     /// 503, in the Messages protocol 529: the upstream is overloaded.
@@ -59,10 +64,11 @@ impl ErrorKind {
             Self::TooLarge => 413,
             Self::TargetTooLong => 414,
             Self::UnsupportedMediaType => 415,
+            Self::UpgradeRequired => 426,
             Self::RateLimit => 429,
             Self::HeadersTooLarge => 431,
             Self::Internal => 500,
-            Self::Upstream => 502,
+            Self::Upstream | Self::Misconfigured => 502,
             Self::Unavailable | Self::Overloaded => 503,
             Self::UpstreamTimeout => 504,
         }
@@ -78,6 +84,7 @@ impl ErrorKind {
             | Self::TooLarge
             | Self::TargetTooLong
             | Self::UnsupportedMediaType
+            | Self::UpgradeRequired
             | Self::HeadersTooLarge => "invalid_request_error",
             Self::Authentication => "authentication_error",
             Self::Permission => "permission_error",
@@ -85,6 +92,7 @@ impl ErrorKind {
             Self::RateLimit => "rate_limit_error",
             Self::Internal
             | Self::Upstream
+            | Self::Misconfigured
             | Self::Unavailable
             | Self::Overloaded
             | Self::UpstreamTimeout => "server_error",

@@ -57,7 +57,8 @@ async function running(program, args, greeting) {
 async function gateway(family, upstreams) {
   const hash = createHash("sha256").update(KEY).digest("hex");
   const protocols = JSON.stringify(family === "text" ? TEXT : ["images_generations"]);
-  const lines = ["[limits]", 'request_timeout = "8s"', "[[keys]]", 'name = "faults"', `hash = "sha256:${hash}"`];
+  const limits = ["[limits]", 'request_timeout = "8s"', 'stream_timeout = "8s"'];
+  const lines = [...limits, "[[keys]]", 'name = "faults"', `hash = "sha256:${hash}"`];
   lines.push('scopes = ["text", "messages", "images"]');
   for (let seed = 0; seed < SEEDS; seed++) {
     lines.push("[[upstreams]]", `name = "upstream-${seed}"`, `base_url = "${simulator}"`);

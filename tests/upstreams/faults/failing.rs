@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use simulator::{Cut, Protocol, Request, Simulator, honest, scenario};
+use simulator::{Cut, Play, Protocol, Request, Simulator, honest, scenario};
 use testkit::requests::{TEXT_PROTOCOLS, protocol_name};
 use testkit::{Config, await_that};
 use wire::ErrorKind;
@@ -11,7 +11,7 @@ use wire::ErrorKind;
 use super::{at_once, is_whole_or_fails};
 use crate::GATEWAY;
 use crate::fault_test::{
-    FaultTest, HASTY, Lane, Outcome, PATIENT, closed_port, lanes, plainly, streams, text_lanes,
+    FaultTest, HASTY, Lane, Outcome, PATIENT, closed_port, lanes, now, plainly, streams, text_lanes,
 };
 
 /// A refused upstream connection is answered with 502.
@@ -38,18 +38,36 @@ fn u02_nobody_accepts() {
     unreachable(address, Outcome::is_late);
 }
 
-/// An upstream that sends no complete response head within its timeout is answered with 504, and
-/// its connection is closed.
+/// An upstream that sends no complete head of a stream within its timeout, or none of a plain reply
+/// within that of the request, is answered with 504, and its connection is closed.
 #[test]
 fn u05_no_head() {
     let cases = ["stall-head", "stall-in-head"]
         .into_iter()
-        .flat_map(|name| [(name, true), (name, false)]);
-    at_once(cases, |(name, stream)| {
-        let test = FaultTest::named(name, HASTY).each(&lanes(), stream, Outcome::is_late);
+        .flat_map(|name| {
+            [
+                (name, true, "", HASTY),
+                (name, false, "request_timeout = \"1s\"", PATIENT),
+            ]
+        });
+    at_once(cases, |(name, stream, limits, settings)| {
+        let scenario = scenario::named(name).unwrap();
+        let test = FaultTest::playing(move |request| scenario.play(request), limits, settings);
+        let test = test.each(&lanes(), stream, Outcome::is_late);
         test.all_closed();
         test.end();
     });
+}
+
+/// The head of a plain reply comes with its last token, so that the timeout for heads does not
+/// apply to it.
+#[test]
+fn u05_a_plain_reply_may_take_longer_than_a_head() {
+    let scenario = scenario::named("delay-1500").unwrap();
+    let play = move |request: &Request| scenario.play(request);
+    FaultTest::playing(play, "", "head_timeout = \"500ms\"")
+        .each(&lanes(), false, Outcome::is_whole)
+        .end();
 }
 
 /// A head timeout after the client's stream was opened by keep-alive comments ends the stream with
@@ -316,15 +334,16 @@ fn u14_a_failure_in_the_stream() {
     }
 }
 
-/// Retry-After of an upstream is forwarded between 1 and 30 seconds, and an invalid value counts as
-/// 1 second.
+/// Retry-After of an upstream is forwarded between 1 and 3600 seconds, and an invalid value counts
+/// as 1 second.
 #[test]
 fn u15_when_to_come_back() {
     let cases = [
         ("status-429-retry-7", Some("7")),
         ("status-429-retry-0", Some("1")),
-        ("status-429-retry-1000000000", Some("30")),
-        ("status-429-retry-date", Some("30")),
+        ("status-429-retry-600", Some("600")),
+        ("status-429-retry-1000000000", Some("3600")),
+        ("status-429-retry-date", Some("3600")),
         // An invalid value is treated like an absent one: a second.
         ("status-429-retry-negative", Some("1")),
         ("status-429-retry-garbage", Some("1")),
@@ -372,13 +391,16 @@ fn u16_the_request_is_wrong() {
     }
 }
 
-/// An upstream's 401, 403 or 404 is answered with 502, and logged as an error for the operator.
+/// An upstream's 401, 403 or 404 is answered with 502 and `x-should-retry: false`, and logged as an
+/// error for the operator.
 #[test]
 fn p07_u16_the_operators_key_is_wrong() {
     for name in ["status-401", "status-403", "status-404"] {
         for stream in [true, false] {
-            let test =
-                FaultTest::named(name, PATIENT).each(&lanes(), stream, Outcome::is_bad_gateway);
+            let test = FaultTest::named(name, PATIENT).each(&lanes(), stream, |got| {
+                got.is_refused(ErrorKind::Upstream, "upstream_error");
+                assert_eq!(got.response.header("x-should-retry"), Some("false"));
+            });
             // It is for the operator to mend.
             let is_told = |line: &str| {
                 line.contains("upstream request failed") && line.contains(r#""level":"ERROR""#)
@@ -478,18 +500,45 @@ fn u20_the_end_is_the_end() {
     test.end();
 }
 
-/// A slow stream may continue until the request deadline, which ends it with a timeout.
+/// A slow stream may continue until the deadline of streams, which ends it with a timeout. The
+/// deadline of requests is only that of its first event.
 #[test]
 fn u21_a_drip_may_go_on_until_the_deadline() {
     streams("drip-20", Outcome::is_whole);
-    let scenario = scenario::named("drip-400").unwrap();
-    let test = FaultTest::playing(
-        move |request| scenario.play(request),
-        "request_timeout = \"1s\"",
-        PATIENT,
-    );
-    let test = test.each(&text_lanes(), true, Outcome::stalls);
+    let drip = |limits| {
+        let scenario = scenario::named("drip-400").unwrap();
+        FaultTest::playing(move |request| scenario.play(request), limits, PATIENT)
+    };
+    let test = drip("stream_timeout = \"1s\"").each(&text_lanes(), true, Outcome::stalls);
     test.all_closed();
+    test.end();
+    let is_relayed = |lane: &Lane| lane.client == lane.upstream;
+    let relayed: Vec<_> = text_lanes().into_iter().filter(is_relayed).collect();
+    drip("request_timeout = \"1s\"")
+        .each(&relayed, true, Outcome::is_whole)
+        .end();
+}
+
+/// A stream whose server sends only comments from some event on is alive, until the deadline of
+/// streams ends it; a stream that falls silent ends after its idle timeout.
+#[test]
+fn u21_comments_keep_a_stream_alive_until_its_deadline() {
+    let comments = |request: &Request| {
+        let answer = honest::answer(request);
+        let begun: Vec<_> = answer.pieces().take(2).cloned().collect();
+        let comment = Play::new()
+            .pause(Duration::from_millis(200))
+            .body(": PROCESSING\n\n");
+        Play::stream().with_pieces(begun).forever(comment)
+    };
+    let is_relayed = |lane: &Lane| lane.client == lane.upstream;
+    let relayed: Vec<_> = text_lanes().into_iter().filter(is_relayed).collect();
+    let test = FaultTest::playing(comments, "stream_timeout = \"3s\"", HASTY);
+    let started = now();
+    let test = test.each(&relayed, true, |got| got.fails_after(2));
+    assert!(started.elapsed() >= Duration::from_secs(3));
+    test.all_closed();
+    test.streams_ended_as("timeout");
     test.end();
 }
 

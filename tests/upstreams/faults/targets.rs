@@ -63,6 +63,34 @@ fn a_wrong_request_is_not_tried_elsewhere() {
     }
 }
 
+/// A context-length refusal of one target may go on to the next one, whose model may take more; if
+/// it was the last one, the client gets it.
+#[test]
+fn a_prompt_too_long_for_one_target_goes_to_the_next() {
+    let too_long = |_: &Request| {
+        let message = "This model's maximum context length is 8192 tokens.";
+        let error = json!({"message": message, "type": "invalid_request_error", "param": "messages",
+                           "code": "context_length_exceeded"});
+        Play::json(400, &json!({"error": error}))
+    };
+    let first = Simulator::start(too_long).unwrap();
+    let test = two(&first, Simulator::honest().unwrap(), "", PATIENT);
+    for lane in [RELAY, ACROSS] {
+        test.ask(lane, true).is_whole();
+        test.ask(lane, false).is_whole();
+    }
+    assert_eq!(first.requests().len(), 4);
+    test.end();
+    let test = two(&first, Simulator::start(too_long).unwrap(), "", PATIENT);
+    let got = test.ask(RELAY, false);
+    assert_eq!(got.response.status, 400, "{}", got.response.text());
+    assert_eq!(
+        got.response.json()["error"]["code"],
+        "context_length_exceeded"
+    );
+    test.end();
+}
+
 #[test]
 fn what_one_protocol_has_no_words_for_goes_to_the_next_target() {
     let (first, second) = (Simulator::honest().unwrap(), Simulator::honest().unwrap());
@@ -261,36 +289,63 @@ fn a_retry_waits_as_it_is_told_but_not_for_long() {
     test.end();
 }
 
+/// The circuit breaker never opens when there is nowhere else to go: an only target is asked
+/// however often it has failed, and so are all targets if each of them has.
 #[test]
-fn an_upstream_that_fails_again_and_again_is_left_alone() {
+fn an_upstream_that_fails_again_and_again_is_asked_if_there_is_no_other() {
     let test = FaultTest::named("close-before-head", PATIENT);
-    for _ in 0..5 {
+    for _ in 0..30 {
         test.ask(RELAY, true).is_bad_gateway();
     }
-    let before = test.simulator.requests().len();
-    for stream in [true, false] {
-        let got = test.ask(RELAY, stream);
-        got.is_refused(ErrorKind::Unavailable, "service_unavailable");
-        assert_eq!(got.response.header("retry-after"), Some("2"));
+    assert_eq!(test.simulator.requests().len(), 30);
+    test.end();
+    let first = play("close-before-head");
+    let test = two(&first, play("close-before-head"), "", PATIENT);
+    for _ in 0..30 {
+        test.ask(RELAY, true).is_bad_gateway();
     }
     assert_eq!(
-        test.simulator.requests().len(),
-        before,
-        "no request is sent to it"
+        (first.requests().len(), test.simulator.requests().len()),
+        (30, 30)
     );
     test.end();
+}
+
+/// The breaker belongs to the upstream: one that is left alone by a model with an alternative is
+/// asked for a model that has none.
+#[test]
+fn one_that_is_left_alone_is_asked_for_a_model_without_another() {
+    let (first, second) = (play("close-before-head"), Simulator::honest().unwrap());
+    let gateway = Config::new("")
+        .upstream("one", Protocol::Chat, &first.base_url(), PATIENT)
+        .upstream("two", Protocol::Chat, &second.base_url(), PATIENT)
+        .model(
+            "both",
+            Protocol::Chat,
+            r#"[{ upstream = "one" }, { upstream = "two" }]"#,
+        )
+        .model("only", Protocol::Chat, r#"[{ upstream = "one" }]"#)
+        .start(GATEWAY);
+    let status = |model: &str| {
+        let body = json!({"model": model, "messages": [{"role": "user", "content": "Hello."}]});
+        gateway.ask(Protocol::Chat, &body).status
+    };
+    assert_eq!([(); 25].map(|()| status("both")), [200; 25]);
+    assert_eq!(first.requests().len(), 20);
+    assert_eq!([status("only"), status("both")], [502, 200]);
+    assert_eq!(first.requests().len(), 21);
 }
 
 #[test]
 fn one_that_is_left_alone_does_not_hold_up_the_next() {
     let first = play("close-before-head");
     let test = two(&first, Simulator::honest().unwrap(), "", PATIENT);
-    for _ in 0..8 {
+    for _ in 0..25 {
         test.ask(RELAY, true).is_whole();
     }
     assert_eq!(
         (first.requests().len(), test.simulator.requests().len()),
-        (5, 8)
+        (20, 25)
     );
     test.end();
 }

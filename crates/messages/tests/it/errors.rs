@@ -87,6 +87,7 @@ fn kinds_without_a_row_have_the_status_of_http() {
         (ErrorKind::RequestTimeout, 408),
         (ErrorKind::TargetTooLong, 414),
         (ErrorKind::UnsupportedMediaType, 415),
+        (ErrorKind::UpgradeRequired, 426),
         (ErrorKind::HeadersTooLarge, 431),
         (ErrorKind::Upstream, 502),
         (ErrorKind::Unavailable, 503),

@@ -3,11 +3,9 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use engine::EngineError;
 use futures_util::Stream;
-use tokio::time::timeout;
 use translate::relay::End;
 
 use crate::outcome::Outcome;
@@ -31,22 +29,14 @@ pub(crate) fn poll_event<S>(
     Poll::Ready(ready!(events.as_mut().poll_next(cx)).unwrap_or_else(unterminated))
 }
 
-/// Passes each event to `take` until it returns how the answer ended. `idle_timeout` bounds the
-/// wait for each event.
+/// Passes each event to `take` until it returns how the answer ended.
 pub(crate) async fn fold<S>(
     mut events: EngineEvents<S>,
-    idle_timeout: Option<Duration>,
     mut take: impl FnMut(S) -> Option<End>,
 ) -> Result<End, EngineError> {
     loop {
-        let event = poll_fn(|cx| poll_event(&mut events, cx));
-        let event = match idle_timeout {
-            None => event.await,
-            Some(idle_timeout) => timeout(idle_timeout, event)
-                .await
-                .unwrap_or_else(|_| Err(timed_out())),
-        };
-        if let Some(ending) = take(event?) {
+        let event = poll_fn(|cx| poll_event(&mut events, cx)).await?;
+        if let Some(ending) = take(event) {
             return Ok(ending);
         }
     }
@@ -55,11 +45,10 @@ pub(crate) async fn fold<S>(
 /// Folds the events of an answer that is not streamed, and records how it ended.
 pub(crate) async fn fold_recorded<S>(
     events: EngineEvents<S>,
-    idle_timeout: Option<Duration>,
     record: &mut Record,
     take: impl FnMut(S) -> Option<End>,
 ) -> Result<(), Refusal> {
-    match fold(events, idle_timeout, take).await {
+    match fold(events, take).await {
         Ok(ending) => {
             record.finish(ending);
             Ok(())
@@ -69,9 +58,4 @@ pub(crate) async fn fold_recorded<S>(
             Err(error.into())
         }
     }
-}
-
-/// The failure of an engine that exceeds the idle timeout.
-pub(crate) fn timed_out() -> EngineError {
-    EngineError::Timeout("idle timeout: no event".to_owned())
 }

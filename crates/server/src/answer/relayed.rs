@@ -2,7 +2,6 @@
 //! unchanged once it has accepted them.
 
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use translate::relay::RelayProtocol;
 use upstream::relay::Relay;
@@ -20,10 +19,8 @@ impl<P: RelayProtocol + Unpin> AnswerStream for Relay<P> {
         let end = if let Some(mut opening) = self.opening.take() {
             out.append(&mut opening);
             self.end
-        } else if let Some(chunk) = ready!(self.body.poll_chunk(cx))? {
-            self.guard.feed(chunk, out)?
         } else {
-            Some(self.guard.finish(out)?)
+            ready!(self.poll_feed(cx, out))?
         };
         Poll::Ready(Ok(match end {
             Some(end) => Progress::Ended(end),
@@ -46,10 +43,6 @@ impl<P: RelayProtocol + Unpin> AnswerStream for Relay<P> {
             return sse::comment("keep-alive", out);
         }
         self.guard.keep_alive(out);
-    }
-
-    fn idle_timeout(&self) -> Option<Duration> {
-        Some(self.idle_timeout)
     }
 
     fn finish(self: Box<Self>) {

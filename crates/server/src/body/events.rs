@@ -4,8 +4,8 @@
 //!             a target has started            the last event
 //!   pending ───────────────────────► streaming ─────────────► ended, with the outcome of the answer
 //!      │                                 │
-//!      │ no target answers,              │ the source fails, idle timeout,
-//!      │ deadline, shutdown, panic       │ deadline, shutdown, panic
+//!      │ no target answers,              │ the source fails, deadline,
+//!      │ deadline, shutdown, panic       │ shutdown, panic
 //!      └──────────────┬──────────────────┘
 //!                     ▼
 //!               failure event ──► ended, with the outcome of the failure
@@ -29,7 +29,6 @@ use wire::ApiError;
 
 use super::Aborted;
 use super::buffered::MAX_FRAME;
-use crate::answer::engine_events::timed_out;
 use crate::answer::{AnswerStream, Progress, StreamFailure};
 use crate::outcome::Outcome;
 use crate::record::Record;
@@ -44,18 +43,19 @@ pin_project! {
         rest: Bytes,
         ending: Option<End>,
         keep_alive: Duration,
-        // When something was last written to the client, and when the source last made progress.
+        // When something was last written to the client.
         last_write: Instant,
-        last_event: Instant,
         // True if a frame was handed out since the source was last polled, or it was not polled
-        // yet: the time that the client took to read does not count as idle time of the source.
+        // yet: the time that the client took to read is no silence of the source.
         was_taken: bool,
-        // Fires when a keep-alive or the idle timeout may be due. It is not reset for each event,
-        // because events are frequent: only when it fires, or when the idle timeout changes.
+        // Fires when a keep-alive may be due. It is reset only then, and not for each event,
+        // because events are frequent.
         #[pin]
         timer: Sleep,
+        // That of the first event, and from then on that of the complete stream, at `end`.
         #[pin]
         deadline: Sleep,
+        end: Instant,
         abort: Pin<Box<dyn Future<Output = ()> + Send>>,
         // Work since the task last yielded: bytes, plus a fixed cost for each step.
         work: usize,
@@ -63,31 +63,37 @@ pin_project! {
     }
 }
 
+/// The times of a stream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    /// The silence after which the client gets a keep-alive.
+    pub(crate) keep_alive: Duration,
+    /// The deadline of the first event with content.
+    pub(crate) first_event: Instant,
+    /// The deadline of the complete stream.
+    pub(crate) end: Instant,
+}
+
 impl Events {
-    /// Creates the body of an answer, which fails with a timeout at `deadline`. A silent stream
-    /// gets a keep-alive after each interval of this length.
+    /// Creates the body of an answer, which fails with a timeout at either deadline.
     pub(crate) fn new(
         stream: Box<dyn AnswerStream>,
-        keep_alive: Duration,
-        deadline: Instant,
+        times: Times,
         abort: impl Future<Output = ()> + Send + 'static,
         record: Record,
     ) -> Self {
         let now = Instant::now();
-        let first = stream
-            .idle_timeout()
-            .map_or(keep_alive, |idle_timeout| idle_timeout.min(keep_alive));
         Self {
             stream: Some(stream),
             buffer: Vec::new(),
             rest: Bytes::new(),
             ending: None,
-            keep_alive,
+            keep_alive: times.keep_alive,
             last_write: now,
-            last_event: now,
             was_taken: true,
-            timer: sleep_until(now + first),
-            deadline: sleep_until(deadline),
+            timer: sleep_until(now + times.keep_alive),
+            deadline: sleep_until(times.first_event.min(times.end)),
+            end: times.end,
             abort: Box::pin(abort),
             work: 0,
             record,
@@ -212,13 +218,11 @@ impl Events {
             return Poll::Ready(());
         };
         if std::mem::take(this.was_taken) {
-            let now = Instant::now();
-            *this.last_event += now - *this.last_write;
-            *this.last_write = now;
+            *this.last_write = Instant::now();
         }
         if this.timer.as_mut().poll(cx).is_ready() {
-            // The timer comes before the stream, so that the idle timeout also ends a source that
-            // is always ready with bytes and never with an event.
+            // The timer comes before the stream, because a source may be always ready with bytes
+            // and never with an event.
             self.on_timer();
             return Poll::Ready(());
         }
@@ -229,54 +233,37 @@ impl Events {
         Poll::Ready(())
     }
 
-    /// Fails the stream if its source has exceeded the idle timeout, and writes a keep-alive if one
-    /// is due.
-    fn on_timer(mut self: Pin<&mut Self>) {
-        let this = self.as_mut().project();
+    /// Writes a keep-alive if one is due, and sets the timer to the next one.
+    fn on_timer(self: Pin<&mut Self>) {
+        let mut this = self.project();
         let now = Instant::now();
-        let Some(stream) = this.stream else { return };
-        if stream
-            .idle_timeout()
-            .is_some_and(|idle_timeout| *this.last_event + idle_timeout <= now)
+        if let Some(stream) = this.stream
+            && *this.last_write + *this.keep_alive <= now
         {
-            return self.fail(timed_out().into());
-        }
-        if *this.last_write + *this.keep_alive <= now {
             stream.keep_alive(this.buffer);
             *this.last_write = now;
         }
-        self.reset_timer();
-    }
-
-    /// Sets the timer to the next keep-alive or the idle timeout, whichever is earlier.
-    fn reset_timer(self: Pin<&mut Self>) {
-        let mut this = self.project();
-        let keep_alive = *this.last_write + *this.keep_alive;
-        let idle_timeout = this
-            .stream
-            .as_ref()
-            .and_then(|stream| stream.idle_timeout());
-        let idle = idle_timeout.map(|idle_timeout| *this.last_event + idle_timeout);
         this.timer
             .as_mut()
-            .reset(idle.map_or(keep_alive, |at| at.min(keep_alive)));
+            .reset(*this.last_write + *this.keep_alive);
     }
 
     /// Notes what was written, and when.
-    fn note(mut self: Pin<&mut Self>, progress: Progress) {
-        if matches!(progress, Progress::Skipped) {
-            return;
+    fn note(self: Pin<&mut Self>, progress: Progress) {
+        let mut this = self.project();
+        match progress {
+            Progress::Skipped => return,
+            Progress::Started(stream) => {
+                *this.stream = Some(stream);
+                return;
+            }
+            Progress::Opened | Progress::Written | Progress::Ended(_) => {}
         }
-        let this = self.as_mut().project();
         let now = Instant::now();
-        *this.last_event = now;
-        if let Progress::Started(stream) = progress {
-            *this.stream = Some(stream);
-            return self.reset_timer();
-        }
         *this.last_write = now;
-        if !matches!(progress, Progress::Opened) {
-            this.record.first_event.get_or_insert(now);
+        if !matches!(progress, Progress::Opened) && this.record.first_event.is_none() {
+            this.record.first_event = Some(now);
+            this.deadline.as_mut().reset(*this.end);
         }
         if let Progress::Ended(ending) = progress {
             *this.ending = Some(ending);

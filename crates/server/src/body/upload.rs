@@ -3,32 +3,17 @@
 use std::error::Error;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::Body;
 use http_body_util::BodyExt;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
+use super::budget::Share;
 use super::pieces::Pieces;
 use crate::config::Limits;
 use crate::refusal::Refusal;
-
-/// The memory budget for request bodies, shared by all requests.
-#[derive(Clone, Debug)]
-pub(crate) struct Budget(Arc<Semaphore>);
-
-/// The memory that one body holds of the budget. It is released when the last clone is dropped.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Share(Arc<Mutex<Held>>);
-
-#[derive(Debug, Default)]
-struct Held {
-    permit: Option<OwnedSemaphorePermit>,
-    bytes: usize,
-}
 
 /// A completely read body, and its share of the budget.
 #[derive(Debug)]
@@ -47,50 +32,17 @@ pub(crate) struct Incoming<B> {
     due: Instant,
     /// The minimum rate, in bytes per second.
     rate: u64,
+    /// The time over which the rate is measured: what was sent before it does not count.
+    window: Duration,
     deadline: Instant,
-    budget: Budget,
     /// The share of the budget, which grows while the body is read.
     pub(crate) share: Share,
 }
 
-impl Budget {
-    /// Creates a budget of this many bytes, rounded down to blocks.
-    pub(crate) fn new(bytes: u64) -> Self {
-        let blocks = usize::try_from(bytes / BLOCK as u64).unwrap_or(usize::MAX);
-        Self(Arc::new(Semaphore::new(blocks.min(Semaphore::MAX_PERMITS))))
-    }
-}
-
-impl Share {
-    /// Takes this many more bytes from `budget`, or returns 503 if it is exhausted.
-    pub(crate) fn grow(&self, bytes: usize, budget: &Budget) -> Result<(), Refusal> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let missing = (held.bytes + bytes).div_ceil(BLOCK) - held.bytes.div_ceil(BLOCK);
-        let blocks = u32::try_from(missing).map_err(|_| Refusal::too_large())?;
-        let more = Arc::clone(&budget.0)
-            .try_acquire_many_owned(blocks)
-            .map_err(|_| Refusal::overloaded())?;
-        held.bytes += bytes;
-        match &mut held.permit {
-            Some(permit) => permit.merge(more),
-            None => held.permit = Some(more),
-        }
-        Ok(())
-    }
-
-    /// Returns this many bytes to the budget.
-    pub(crate) fn shrink(&self, bytes: usize) {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = held.bytes.saturating_sub(bytes);
-        let blocks = held.bytes.div_ceil(BLOCK) - left.div_ceil(BLOCK);
-        held.bytes = left;
-        drop(held.permit.as_mut().and_then(|permit| permit.split(blocks)));
-    }
-}
-
 impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
-    /// Prepares to read a body of at most `limit` bytes; its timeouts start now.
-    pub(crate) fn new(body: B, limit: usize, limits: &Limits, budget: &Budget) -> Self {
+    /// Prepares to read a body of at most `limit` bytes into its `share` of the memory; its timeouts
+    /// start now.
+    pub(crate) fn new(body: B, limit: usize, limits: &Limits, share: Share) -> Self {
         let now = Instant::now();
         Self {
             body: Box::pin(body),
@@ -98,9 +50,9 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
             idle: limits.body_idle,
             due: now + limits.body_grace,
             rate: limits.body_rate.as_u64().max(1),
+            window: limits.body_grace,
             deadline: now + limits.body_timeout,
-            budget: budget.clone(),
-            share: Share::default(),
+            share,
         }
     }
 
@@ -120,8 +72,9 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
                 .left
                 .checked_sub(chunk.len())
                 .ok_or_else(Refusal::too_large)?;
-            self.share.grow(chunk.len(), &self.budget)?;
-            self.due += Duration::from_secs_f64(chunk.len() as f64 / self.rate as f64);
+            self.share.grow(chunk.len())?;
+            let paid = Duration::from_secs_f64(chunk.len() as f64 / self.rate as f64);
+            self.due = (self.due + paid).min(Instant::now() + self.window);
             return Ok(Some(chunk));
         }
     }
@@ -163,20 +116,18 @@ fn is_connection_error(error: &io::Error) -> bool {
     )
 }
 
-/// The unit of the budget, in bytes.
-const BLOCK: usize = 1024;
-
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
     use std::task::{Context, Poll};
 
     use bytesize::ByteSize;
-    use futures_util::StreamExt;
+    use futures_util::{Stream, StreamExt};
     use http_body::Frame;
     use http_body_util::{Full, StreamBody};
 
     use super::*;
+    use crate::body::budget::Budget;
 
     const LONG: Duration = Duration::from_secs(1000);
 
@@ -201,6 +152,11 @@ mod tests {
         }
     }
 
+    /// A budget of which one key can take everything.
+    fn budget(bytes: u64) -> Budget {
+        Budget::new(bytes, bytes)
+    }
+
     async fn code(
         body: impl Body<Data = Bytes, Error: Error>,
         limit: usize,
@@ -210,7 +166,9 @@ mod tests {
             body_idle: Duration::from_secs(1),
             ..Limits::default()
         };
-        let upload = Incoming::new(body, limit, &limits, budget).collect().await;
+        let upload = Incoming::new(body, limit, &limits, budget.share("key"))
+            .collect()
+            .await;
         upload
             .map(|upload| upload.bytes)
             .map_err(|refusal| refusal.error.code)
@@ -218,7 +176,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_limit_is_exact_and_pieces_are_joined_in_order() {
-        let budget = Budget::new(1 << 20);
+        let budget = budget(1 << 20);
         assert_eq!(
             code(Script(vec![b"ab", b"", b"c", b"de"], false), 5, &budget).await,
             Ok(Bytes::from("abcde"))
@@ -235,7 +193,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_stalls_is_given_up() {
-        let budget = Budget::new(1 << 20);
+        let budget = budget(1 << 20);
         let started = Instant::now();
         assert_eq!(
             code(Script(vec![b"ab"], true), 5, &budget).await,
@@ -246,14 +204,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_body_has_its_time_however_steadily_it_comes() {
-        let budget = Budget::new(1 << 20);
+        let budget = budget(1 << 20);
         let limits = Limits {
             body_rate: ByteSize::b(1),
             body_timeout: Duration::from_secs(50),
             ..Limits::default()
         };
         let started = Instant::now();
-        let late = Incoming::new(slow(100), 100, &limits, &budget)
+        let late = Incoming::new(slow(100), 100, &limits, budget.share("key"))
             .collect()
             .await;
         assert_eq!(
@@ -264,26 +222,30 @@ mod tests {
 
     /// Returns a body of single bytes, one per second.
     fn slow(bytes: usize) -> impl Body<Data = Bytes, Error = Infallible> {
-        StreamBody::new(futures_util::stream::iter(0..bytes).then(|_| async {
+        StreamBody::new(slow_frames(bytes))
+    }
+
+    fn slow_frames(bytes: usize) -> impl Stream<Item = Result<Frame<Bytes>, Infallible>> {
+        futures_util::stream::iter(0..bytes).then(|_| async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             Ok(Frame::data(Bytes::from_static(b"x")))
-        }))
+        })
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_keeps_its_pace_or_is_given_up() {
-        let budget = Budget::new(1 << 20);
+        let budget = budget(1 << 20);
         let limits = |rate| Limits {
             body_rate: ByteSize::b(rate),
             body_timeout: LONG,
             ..Limits::default()
         };
-        let at_pace = Incoming::new(slow(100), 100, &limits(1), &budget)
+        let at_pace = Incoming::new(slow(100), 100, &limits(1), budget.share("key"))
             .collect()
             .await;
         assert_eq!(at_pace.unwrap().bytes.len(), 100);
         let started = Instant::now();
-        let behind = Incoming::new(slow(100), 100, &limits(2), &budget)
+        let behind = Incoming::new(slow(100), 100, &limits(2), budget.share("key"))
             .collect()
             .await;
         assert_eq!(behind.unwrap_err().error.code, "request_timeout");
@@ -293,12 +255,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn memory_goes_back_to_the_budget() {
-        let budget = Budget::new(2048);
+        let budget = budget(2048);
         let limits = Limits::default();
-        let held = Incoming::new(Script(vec![&[0; 2000]], false), 4096, &limits, &budget)
-            .collect()
-            .await
-            .unwrap();
+        let held = Incoming::new(
+            Script(vec![&[0; 2000]], false),
+            4096,
+            &limits,
+            budget.share("key"),
+        )
+        .collect()
+        .await
+        .unwrap();
         assert_eq!(
             code(Script(vec![b"a"], false), 5, &budget).await,
             Err("service_unavailable")
@@ -307,22 +274,28 @@ mod tests {
         assert!(code(Script(vec![b"a"], false), 5, &budget).await.is_ok());
     }
 
-    /// Memory that a body returns before its end is available to other bodies at once.
-    #[test]
-    fn a_share_shrinks() {
-        let (budget, share, other) = (Budget::new(4096), Share::default(), Share::default());
-        share.grow(4096, &budget).unwrap();
-        assert!(other.grow(1, &budget).is_err());
-        share.shrink(1024);
-        other.grow(1024, &budget).unwrap();
-        assert!(other.grow(1, &budget).is_err());
-        share.shrink(3072);
-        other.grow(3072, &budget).unwrap();
+    /// The rate is measured over the last ten seconds: a body that came fast at first cannot drip
+    /// from then on.
+    #[tokio::test(start_paused = true)]
+    async fn l03_what_came_before_the_window_does_not_count() {
+        let limits = Limits {
+            body_rate: ByteSize::b(10),
+            body_timeout: LONG,
+            ..Limits::default()
+        };
+        let fast = futures_util::stream::iter([Ok(Frame::data(Bytes::from_static(&[0; 5000])))]);
+        let body = StreamBody::new(fast.chain(slow_frames(100)));
+        let started = Instant::now();
+        let share = budget(1 << 20).share("key");
+        let late = Incoming::new(body, 1 << 20, &limits, share).collect().await;
+        assert_eq!(late.unwrap_err().error.code, "request_timeout");
+        // Ten seconds, and a tenth of a second for each of the eleven bytes in them.
+        assert_eq!(started.elapsed().as_millis(), 11_100);
     }
 
     #[tokio::test(start_paused = true)]
     async fn small_pieces_take_no_more_of_the_budget_than_they_are() {
-        let budget = Budget::new(1024);
+        let budget = budget(1024);
         assert!(
             code(Script(vec![b"a"; 1000], false), 2000, &budget)
                 .await

@@ -10,7 +10,7 @@ use super::{bytes, duration};
 
 wire::read_objects!(Fetch);
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(
     remote = "Self",
     default,

@@ -10,7 +10,7 @@ use super::{bytes, duration};
 wire::read_objects!(Limits);
 
 /// The limits of a gateway. Sizes read `"32MiB"`, durations `"600s"`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub(crate) struct Limits {
     /// Concurrent requests over all keys; more fail with `gateway_concurrency_limit`. Default 256.
@@ -31,6 +31,9 @@ pub(crate) struct Limits {
     pub(crate) picture: ByteSize,
     /// The memory for all bodies that are being uploaded. Default 512 MiB.
     pub(crate) body_memory: ByteSize,
+    /// The part of it that the bodies of one key can take. Absent: half of it, or the size of one
+    /// body if that is more.
+    pub(crate) body_memory_per_key: Option<ByteSize>,
     /// The timeout for the first byte on a new connection. Default 10 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) first_byte: Duration,
@@ -40,17 +43,21 @@ pub(crate) struct Limits {
     /// The idle timeout between two chunks of a body. Default 15 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) body_idle: Duration,
-    /// The time for which a body may be received at any rate. Default 10 s.
+    /// The time over which the rate of a body is measured. Default 10 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) body_grace: Duration,
-    /// The minimum rate after that, in bytes per second. Default 1 KiB.
+    /// The minimum rate, in bytes per second. Default 1 KiB.
     pub(crate) body_rate: ByteSize,
     /// The timeout for a complete body. Default 120 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) body_timeout: Duration,
-    /// The timeout for a complete request, as long as the official clients wait. Default 600 s.
+    /// The timeout for a plain reply, and for the first event of a stream, as long as the official
+    /// clients wait. Default 600 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) request_timeout: Duration,
+    /// The timeout for a complete stream. Default 3,600 s.
+    #[serde(deserialize_with = "duration")]
+    pub(crate) stream_timeout: Duration,
     /// The time after which an idle stream sends a keep-alive. Default 15 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) keep_alive: Duration,
@@ -80,6 +87,7 @@ impl Default for Limits {
             edit_body: ByteSize::mib(64),
             picture: ByteSize::mib(20),
             body_memory: ByteSize::mib(512),
+            body_memory_per_key: None,
             first_byte: Duration::from_secs(10),
             head_timeout: Duration::from_secs(30),
             body_idle: Duration::from_secs(15),
@@ -87,6 +95,7 @@ impl Default for Limits {
             body_rate: ByteSize::kib(1),
             body_timeout: Duration::from_secs(120),
             request_timeout: Duration::from_secs(600),
+            stream_timeout: Duration::from_secs(3600),
             keep_alive: Duration::from_secs(15),
             write_stall: Duration::from_secs(30),
             send_buffer: None,
@@ -102,6 +111,14 @@ impl Limits {
         bytes(self.head).max(MIN_HEAD)
     }
 
+    /// The memory that the bodies of one key can take, in bytes.
+    pub(crate) fn body_memory_per_key(&self) -> u64 {
+        let largest = self.json_body.max(self.edit_body).as_u64();
+        let default = (self.body_memory.as_u64() / 2).max(largest);
+        self.body_memory_per_key
+            .map_or(default, |size| size.as_u64())
+    }
+
     pub(super) fn problems(&self) -> Vec<String> {
         let zero = [
             ("limits.concurrency", self.concurrency == 0),
@@ -114,6 +131,7 @@ impl Limits {
             ("limits.first_byte", self.first_byte.is_zero()),
             ("limits.body_rate", self.body_rate.as_u64() == 0),
             ("limits.request_timeout", self.request_timeout.is_zero()),
+            ("limits.stream_timeout", self.stream_timeout.is_zero()),
             ("limits.keep_alive", self.keep_alive.is_zero()),
             (
                 "limits.send_buffer",
@@ -125,11 +143,17 @@ impl Limits {
             .filter(|(_, is_zero)| *is_zero)
             .map(|(name, _)| format!("{name}: must be more than 0"))
             .collect();
-        if self.body_memory < self.json_body.max(self.edit_body) {
-            problems.push(
-                "limits.body_memory: must be at least limits.json_body and limits.edit_body"
-                    .to_owned(),
-            );
+        let memories = [
+            ("limits.body_memory", Some(self.body_memory)),
+            ("limits.body_memory_per_key", self.body_memory_per_key),
+        ];
+        let largest = self.json_body.max(self.edit_body);
+        for (name, size) in memories {
+            if size.is_some_and(|size| size < largest) {
+                problems.push(format!(
+                    "{name}: must be at least limits.json_body and limits.edit_body"
+                ));
+            }
         }
         problems
     }

@@ -47,12 +47,14 @@ pub(crate) struct Upstream {
     /// The timeout for connecting, including DNS and TLS. Default 5 s.
     #[serde(default = "connect", deserialize_with = "duration")]
     connect_timeout: Duration,
-    /// The timeout for the head of a response. Default 120 s.
-    #[serde(default = "idle_timeout", deserialize_with = "duration")]
+    /// The timeout for the head of a stream; that of a plain reply comes with its last token.
+    /// Default 120 s.
+    #[serde(default = "head_timeout", deserialize_with = "duration")]
     head_timeout: Duration,
-    /// The idle timeout between two events of a response, and for the first one. Default 120 s.
-    #[serde(default = "idle_timeout", deserialize_with = "duration")]
-    pub(crate) event_idle: Duration,
+    /// The timeout between two events or comments of a stream, or two chunks of a plain reply.
+    /// Default 300 s.
+    #[serde(default = "event_idle", deserialize_with = "duration")]
+    event_idle: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -266,6 +268,10 @@ const fn connect() -> Duration {
     Duration::from_secs(5)
 }
 
-const fn idle_timeout() -> Duration {
+const fn head_timeout() -> Duration {
     Duration::from_secs(120)
+}
+
+const fn event_idle() -> Duration {
+    Duration::from_secs(300)
 }

@@ -7,14 +7,14 @@ use http::{HeaderMap, Response};
 use messages::{Request, TokenCount, ValidCount, refusal};
 use tokio::time::{Instant, timeout_at};
 use translate::inbound::Messages;
-use upstream::{Answer, Outgoing};
+use upstream::{Answer, Effort, Outgoing};
 use wire::{ApiError, ErrorKind, Splice};
 
 use super::json_body;
 use super::text::TextEndpoint;
 use crate::attempt::TargetFailure;
 use crate::body::ClientBody;
-use crate::body::upload::Share;
+use crate::body::budget::Share;
 use crate::refusal::Refusal;
 use crate::reply::{ReplyBody, json, json_bytes};
 use crate::state::{Caller, ServerState};
@@ -35,7 +35,7 @@ pub(crate) async fn answer(
         deadline,
     } = caller;
     let headers = outgoing::forwarded(request.headers(), Messages::FORWARDED);
-    let upload = json_body(request, state.limits.json_body, state).await?;
+    let upload = json_body(request, state.limits.json_body, state, key).await?;
     let valid = Request::read(&upload.bytes)
         .and_then(Request::validate_for_count)
         .map_err(refusal)?;
@@ -53,7 +53,8 @@ pub(crate) async fn answer(
             .ok_or_else(ApiError::concurrency_limit)?,
     );
     let mut last = None;
-    for target in policy.routes.select(entry, || None) {
+    let mut targets = policy.routes.select(entry, || None).into_iter();
+    while let Some(target) = targets.next() {
         match &target.backend {
             Backend::Embedded => {
                 let counted = embedded(valid.clone(), &key.name, state, &upload.share);
@@ -65,17 +66,19 @@ pub(crate) async fn answer(
                     Err(TargetFailure {
                         refusal,
                         may_fall_back: true,
+                        ..
                     }) => last = Some(*refusal),
                     Err(TargetFailure { refusal, .. }) => return Err(*refusal),
                 }
             }
             Backend::Upstream(server) if server.translation(Protocol::Messages).is_none() => {
                 let outgoing = outgoing(&upload.bytes, &headers, &model, &target);
-                let counted = timeout_at(
-                    deadline,
-                    counted(server, &outgoing, deadline, last.is_none()),
-                )
-                .await;
+                let effort = Effort {
+                    may_retry: last.is_none(),
+                    has_alternative: targets.len() > 0,
+                };
+                let counted =
+                    timeout_at(deadline, counted(server, &outgoing, deadline, effort)).await;
                 let failure = match counted.map_err(|_| Refusal::timeout())? {
                     Ok(body) => return Ok(json_bytes(body)),
                     Err(failure) => failure.without_key(&server.upstream),
@@ -85,6 +88,7 @@ pub(crate) async fn answer(
                     TargetFailure {
                         refusal,
                         may_fall_back: true,
+                        ..
                     } => last = Some(*refusal),
                     TargetFailure { refusal, .. } => return Err(*refusal),
                 }
@@ -132,14 +136,14 @@ async fn counted(
     server: &UpstreamTarget,
     outgoing: &Outgoing,
     deadline: Instant,
-    first: bool,
+    effort: Effort,
 ) -> Result<Bytes, TargetFailure> {
     let invalid = |why: &str| {
         TargetFailure::of(engine::EngineError::Upstream(format!(
             "invalid token count: {why}"
         )))
     };
-    match outgoing::send(server, outgoing, deadline, first).await? {
+    match outgoing::send(server, outgoing, deadline, effort).await? {
         Answer::Json(body) => match serde_json::from_slice::<TokenCount>(&body) {
             Ok(_) => Ok(body),
             Err(error) => Err(invalid(&wire::json_fault(&error))),

@@ -73,8 +73,8 @@ pub(crate) trait TextEndpoint:
 
 /// A validated request, and everything needed to send it to a target.
 pub(crate) struct ParsedRequest<D: TextEndpoint> {
-    /// `Some` until converted to a `TextRequest`. Boxed, because it is large and moved from one
-    /// future to the next.
+    /// `Some` until it is converted to a `TextRequest`, or relayed. Boxed, because it is large and
+    /// moved from one future to the next.
     valid: Option<Box<D::Request>>,
     upload: Upload,
     /// The id of the model in the client's request.
@@ -95,7 +95,7 @@ pub(crate) async fn answer<D: TextEndpoint>(
         state, policy, key, ..
     } = caller;
     let headers = outgoing::forwarded(request.headers(), D::FORWARDED);
-    let upload = json_body(request, state.limits.json_body, state).await?;
+    let upload = json_body(request, state.limits.json_body, state, key).await?;
     let unchecked = D::read(&upload.bytes)?;
     let (id, streams) = D::model_and_stream(&unchecked);
     let model = policy.catalog.find(id);

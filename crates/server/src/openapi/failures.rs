@@ -49,8 +49,13 @@ pub(super) fn response(kind: ErrorKind, error: &Value, allow: &str) -> Value {
             .iter()
             .map(|(name, definition)| ((*name).to_owned(), header(definition))),
     );
-    if kind == ErrorKind::MethodNotAllowed {
-        headers.insert("Allow".to_owned(), allowed(allow));
+    let own = match kind {
+        ErrorKind::MethodNotAllowed => Some(("Allow", "The method that the path supports.", allow)),
+        ErrorKind::UpgradeRequired => Some(("Upgrade", "The supported protocol.", "HTTP/1.1")),
+        _ => None,
+    };
+    if let Some((name, description, value)) = own {
+        headers.insert(name.to_owned(), constant(description, value));
     }
     let content = json!({ "application/json": { "schema": error } });
     json!({ "description": description(kind), "headers": headers, "content": content })
@@ -104,11 +109,11 @@ pub(super) fn headers() -> Value {
     })
 }
 
-fn allowed(method: &str) -> Value {
+fn constant(description: &str, value: &str) -> Value {
     json!({
-        "description": "The method that the path supports.",
+        "description": description,
         "required": true,
-        "schema": { "type": "string", "const": method },
+        "schema": { "type": "string", "const": value },
     })
 }
 
@@ -129,6 +134,7 @@ fn description(kind: ErrorKind) -> &'static str {
         ErrorKind::UnsupportedMediaType => {
             "The media type of the body is not supported, or the body is compressed."
         }
+        ErrorKind::UpgradeRequired => "The request asks for a WebSocket.",
         ErrorKind::RateLimit => {
             "Too many concurrent requests, or the rate limit of the model is exceeded."
         }

@@ -82,10 +82,10 @@ impl Operation {
             Endpoint::Model(_) => &[ErrorKind::NotFound],
             _ => &failures::OF_ENGINES,
         };
-        let own: &[ErrorKind] = if self.uses_messages_errors() {
-            &[ErrorKind::Overloaded]
-        } else {
-            &[]
+        let own: &[ErrorKind] = match &self.endpoint {
+            Endpoint::Responses => &[ErrorKind::UpgradeRequired],
+            _ if self.uses_messages_errors() => &[ErrorKind::Overloaded],
+            _ => &[],
         };
         failures::COMMON
             .iter()

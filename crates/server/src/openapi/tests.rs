@@ -61,9 +61,11 @@ fn every_path_is_the_one_of_its_endpoint() {
 fn every_operation_has_each_status_that_it_can_answer() {
     const OF_ENGINES: &str = "200 400 401 403 404 405 408 413 414 415 429 431 500 502 503 504";
     const OF_MESSAGES: &str = "200 400 401 403 404 405 408 413 414 415 429 431 500 502 503 504 529";
+    const OF_RESPONSES: &str =
+        "200 400 401 403 404 405 408 413 414 415 426 429 431 500 502 503 504";
     let document = document();
     for (path, method, statuses) in [
-        ("/v1/responses", "post", OF_ENGINES),
+        ("/v1/responses", "post", OF_RESPONSES),
         ("/v1/chat/completions", "post", OF_ENGINES),
         ("/v1/messages", "post", OF_MESSAGES),
         ("/v1/messages/count_tokens", "post", OF_MESSAGES),
@@ -97,8 +99,9 @@ fn a_refusal_has_the_headers_that_are_described() {
             "Text405",
         ),
         (Refusal::too_large(), "Text413"),
+        (Refusal::websocket(), "Text426"),
         (wire::ApiError::concurrency_limit().into(), "Text429"),
-        (Refusal::overloaded(), "Text503"),
+        (Refusal::overloaded("a limit"), "Text503"),
         (Refusal::no_engine(), "Text503"),
     ] {
         let response = refusal.into_response(crate::refusal::Style::OpenAi, "req_1");

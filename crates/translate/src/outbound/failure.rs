@@ -47,10 +47,10 @@ impl Complaint {
             408 | 504 => EngineError::Timeout(self.for_log(&format!("status {status}"))),
             429 => EngineError::RateLimited { retry_after },
             503 | 529 => EngineError::Overloaded { retry_after },
-            401 | 403 => EngineError::Upstream(
+            401 | 403 => EngineError::Misconfigured(
                 self.for_log(&format!("authentication failed, status {status}")),
             ),
-            404 => EngineError::Upstream(self.for_log("model or path not found, status 404")),
+            404 => EngineError::Misconfigured(self.for_log("model or path not found, status 404")),
             _ => EngineError::Upstream(self.for_log(&format!("status {status}"))),
         }
     }

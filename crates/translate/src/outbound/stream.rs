@@ -12,6 +12,8 @@ use crate::error::malformed;
 pub struct StreamReader {
     decoder: Decoder,
     reader: Reader,
+    /// The number of events that were read.
+    events: u64,
 }
 
 impl StreamReader {
@@ -25,6 +27,7 @@ impl StreamReader {
         Self {
             decoder,
             reader: Reader::new(protocol),
+            events: 0,
         }
     }
 
@@ -39,6 +42,7 @@ impl StreamReader {
             && let Some(event) = self.decoder.poll()
         {
             let event = event.map_err(malformed)?;
+            self.events += 1;
             if event.is_replaced() {
                 return Err(malformed("invalid UTF-8"));
             }
@@ -55,6 +59,19 @@ impl StreamReader {
         self.reader.end(out)
     }
 
+    /// Returns the number of events and comments that were read. Servers that think for minutes
+    /// send some that have no content.
+    #[must_use]
+    pub fn signs_of_life(&self) -> u64 {
+        self.events + self.decoder.comments()
+    }
+
+    /// Returns the bytes of the incomplete event that are buffered.
+    #[must_use]
+    pub fn buffered(&self) -> usize {
+        self.decoder.buffered()
+    }
+
     /// Returns true if [`TextEvent::Finished`] was emitted.
     #[must_use]
     pub fn is_finished(&self) -> bool {
@@ -62,5 +79,5 @@ impl StreamReader {
     }
 }
 
-/// The maximum size of an event, in bytes.
-const MAX_EVENT: usize = 4 << 20;
+/// The maximum size of an event, in bytes: a large image as base64.
+pub(crate) const MAX_EVENT: usize = 32 << 20;

@@ -27,8 +27,6 @@ impl Images {
 }
 
 impl RelayProtocol for Images {
-    const MAX_EVENT: usize = MAX_IMAGE_EVENT;
-
     fn event(&mut self, data: &str, _: &[u8], _: &mut Splice<'_>) -> Result<Action, EngineError> {
         match self.reader.event(data).map_err(engine_error)? {
             Update::Done => return Ok(Action::Drop),
@@ -97,6 +95,3 @@ fn end(reader: &Reader) -> End {
 pub(super) fn usage(member: &[u8]) -> Option<Usage> {
     lenient::tokens(member).map(outbound::usage)
 }
-
-/// The largest event: a large image as base64.
-const MAX_IMAGE_EVENT: usize = 64 << 20;

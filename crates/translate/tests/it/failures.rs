@@ -24,7 +24,7 @@ fn rejected(status: u16, body: &Value) -> (Rejection, Option<String>, String) {
 
 #[test]
 fn statuses_show_whose_fault_it_is() {
-    use EngineError::{Overloaded, RateLimited, Rejected, Timeout, Upstream};
+    use EngineError::{Misconfigured, Overloaded, RateLimited, Rejected, Timeout, Upstream};
     let html = b"<html><h1>Bad Gateway</h1></html>";
     for body in [&html[..], b"", b"{}", b"[]", b"null", b"\xff"] {
         assert!(matches!(
@@ -67,8 +67,9 @@ fn statuses_show_whose_fault_it_is() {
         assert!(matches!(failure(408, body, None), Timeout(_)));
         assert!(matches!(failure(504, body, None), Timeout(_)));
         for status in [301, 401, 402, 403, 404, 409, 500, 502, 520] {
-            let Upstream(text) = failure(status, body, None) else {
-                panic!("{status}")
+            let text = match (failure(status, body, None), status) {
+                (Misconfigured(text), 401 | 403 | 404) | (Upstream(text), _) => text,
+                (error, _) => panic!("{status}: {error}"),
             };
             assert!(
                 text.contains(&status.to_string()) && !text.contains("html"),

@@ -1071,7 +1071,7 @@ fn a_body_with_status_200_can_be_a_failure() {
     );
     assert!(matches!(
         error(json!({"error": {"code": "invalid_api_key", "type": "invalid_request_error"}})),
-        Upstream(_)
+        EngineError::Misconfigured(_)
     ));
     assert!(matches!(
         error(json!({"choices": [{"message": {"content": "a"}}]})),

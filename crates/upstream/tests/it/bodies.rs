@@ -1,5 +1,6 @@
 //! Response bodies: complete, stalled, truncated.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -7,10 +8,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use engine::EngineError;
 use futures_util::StreamExt;
+use sluicegate_upstream::relay::Relay;
 use sluicegate_upstream::{Answer, IncomingBody, read_stream};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep};
 use translate::outbound::Protocol;
+use translate::relay::Chat;
 
 use crate::world::{Peer, ok, post, send_once, single_host, tcp};
 
@@ -120,9 +123,7 @@ async fn a_stream_that_is_kept_is_bounded() {
         .await
         .unwrap();
     let answer = answer.at_most(100 * EVENT.len());
-    let mut events = read_stream(answer, Protocol::Chat, Duration::from_secs(9))
-        .await
-        .unwrap();
+    let mut events = read_stream(answer, Protocol::Chat).await.unwrap();
     let mut count = 0;
     let failure = loop {
         match events.next().await.unwrap() {
@@ -163,7 +164,7 @@ async fn s11_an_event_that_is_no_utf8_is_a_failure() {
         let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), 1 << 20)
             .await
             .unwrap();
-        let events = read_stream(answer, Protocol::Chat, Duration::from_secs(9)).await;
+        let events = read_stream(answer, Protocol::Chat).await;
         assert_eq!(events.is_ok(), is_valid);
     }
 }
@@ -251,7 +252,7 @@ async fn a_stall_between_two_pieces_is_late_and_closes_the_connection() {
             peer.send(CHUNKED).await;
             // The timeout applies to each chunk, not to the complete body.
             for _ in 0..3 {
-                sleep(Duration::from_secs(119)).await;
+                sleep(Duration::from_secs(299)).await;
                 peer.send("1\r\na\r\n").await;
             }
             let started = Instant::now();
@@ -264,9 +265,94 @@ async fn a_stall_between_two_pieces_is_late_and_closes_the_connection() {
     assert_eq!(chunks.concat(), b"aaa");
     let waited = durations.recv().await.unwrap();
     assert!(
-        (Duration::from_millis(119_990)..Duration::from_millis(120_010)).contains(&waited),
+        (Duration::from_millis(299_990)..Duration::from_millis(300_010)).contains(&waited),
         "{waited:?}"
     );
+}
+
+/// Sends these pieces of a stream, each after 200 seconds, and reads it translated and relayed.
+/// Returns how long each of them took, and true if it was complete.
+async fn read_with_pauses(pieces: &'static [&'static str]) -> [(Duration, bool); 2] {
+    let (_world, upstream) = single_host(move |_, mut peer| async move {
+        peer.request().await;
+        peer.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+            .await;
+        for piece in pieces {
+            sleep(Duration::from_secs(200)).await;
+            peer.send(piece).await;
+        }
+        peer.closed().await;
+    });
+    let answer = async || {
+        let incoming = send_once(&upstream, &post("{}")).await.unwrap();
+        Answer::read(incoming, 1 << 20).await
+    };
+    let started = Instant::now();
+    let translated = translate_all(answer().await).await.is_ok();
+    let translated = (started.elapsed(), translated);
+    let started = Instant::now();
+    let relayed = relay_all(answer().await).await.is_ok();
+    [translated, (started.elapsed(), relayed)]
+}
+
+async fn translate_all(answer: Result<Answer, EngineError>) -> Result<(), EngineError> {
+    let mut events = read_stream(answer?, Protocol::Chat).await?;
+    while let Some(event) = events.next().await {
+        event?;
+    }
+    Ok(())
+}
+
+async fn relay_all(answer: Result<Answer, EngineError>) -> Result<(), EngineError> {
+    let Answer::Events(first, body) = answer? else {
+        panic!("it is a stream");
+    };
+    let mut relay = Relay::begin(first, body, Chat::default(), "m").await?;
+    let mut out = Vec::new();
+    let mut end = relay.end;
+    while end.is_none() {
+        end = poll_fn(|cx| relay.poll_feed(cx, &mut out)).await?;
+    }
+    Ok(())
+}
+
+/// "A sign of life is any well-formed event": comments, events of unknown kinds and events without
+/// content keep a stream alive on both roads, however long its server thinks.
+#[tokio::test(start_paused = true)]
+async fn u07_any_event_and_any_comment_is_a_sign_of_life() {
+    let roads = read_with_pauses(&[
+        ": PROCESSING\n\n",
+        ": PROCESSING\n\n",
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"}}]}\n\n",
+        "event: ping\ndata: {\"choices\":[]}\n\n",
+        ": PROCESSING\n\n",
+        "data: \n\n",
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi.\"}}]}\n\n",
+        ": PROCESSING\n\n",
+        "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
+        "data: [DONE]\n\n",
+    ])
+    .await;
+    assert_eq!(roads, [(Duration::from_secs(2000), true); 2]);
+}
+
+/// A part of an event is no sign of life: a server that sends some bytes now and then, and never
+/// completes an event, has timed out.
+#[tokio::test(start_paused = true)]
+async fn u07_a_part_of_an_event_is_no_sign_of_life() {
+    let roads = read_with_pauses(&[
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi.\"}}]}\n\n",
+        "data: {\"cho",
+        "ices\":[{\"index\":0,\"delta\":{\"con",
+        "tent\":\"Hi.\"}}]}\n\n",
+    ])
+    .await;
+    for (took, is_whole) in roads {
+        assert!(!is_whole);
+        // The first event, and then the idle timeout.
+        let owed = Duration::from_secs(500)..Duration::from_secs(501);
+        assert!(owed.contains(&took), "{took:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

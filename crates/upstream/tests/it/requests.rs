@@ -277,12 +277,22 @@ fn what_is_wrong_with_options_is_said() {
     let mut endless = options();
     endless.breaker.open = Duration::MAX;
     assert!(error(endless).unwrap().starts_with("`breaker.open` is "));
-    let mut failures = options();
-    failures.breaker.failures = 0;
+    let mut attempts = options();
+    attempts.breaker.attempts = 0;
     assert_eq!(
-        error(failures).as_deref(),
-        Some("`breaker.failures` is 0; 1 and more are accepted.")
+        error(attempts).as_deref(),
+        Some("`breaker.attempts` is 0; 1 and more are accepted.")
     );
+    for percent in [0, 101] {
+        let mut share = options();
+        share.breaker.failure_percent = percent;
+        assert_eq!(
+            error(share),
+            Some(format!(
+                "`breaker.failure_percent` is {percent}; 1 to 100 are accepted."
+            ))
+        );
+    }
     let mut own = options();
     own.headers.insert("host", header("b.example"));
     assert_eq!(

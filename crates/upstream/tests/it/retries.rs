@@ -6,11 +6,12 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use engine::EngineError;
-use sluicegate_upstream::Upstream;
+use sluicegate_upstream::{Effort, Upstream};
 use tokio::time::{Instant, advance};
 
 use crate::world::{
-    Peer, World, ok, options, post, response, send, send_once, single_host, with_fallback,
+    ONCE, Peer, WITH_RETRY, World, for_stream, ok, options, post, response, send, send_once,
+    single_host, with_fallback,
 };
 
 /// Starts a server that sends these responses in turn, then repeats the last one, over any number
@@ -70,15 +71,7 @@ async fn every_other_status_is_an_answer() {
 #[tokio::test]
 async fn who_does_not_want_a_retry_gets_none() {
     let (_, upstream, requests) = in_turn(&[status(503), ok("never")]);
-    let far = Instant::now() + Duration::from_secs(600);
-    assert_eq!(
-        upstream
-            .send_with_retry(&post("{}"), far, false)
-            .await
-            .unwrap()
-            .status,
-        503
-    );
+    assert_eq!(send_once(&upstream, &post("{}")).await.unwrap().status, 503);
     assert_eq!(send_once(&upstream, &post("{}")).await.unwrap().status, 200);
     assert_eq!(requests.load(Ordering::Relaxed), 2);
 }
@@ -109,7 +102,7 @@ async fn there_is_no_retry_for_which_there_is_no_time() {
     let near = Instant::now() + Duration::from_millis(900);
     assert_eq!(
         upstream
-            .send_with_retry(&post("{}"), near, true)
+            .send_with_retry(&post("{}"), near, WITH_RETRY)
             .await
             .unwrap()
             .status,
@@ -180,12 +173,7 @@ async fn a_request_that_may_have_been_begun_is_not_repeated() {
 
 #[tokio::test]
 async fn retries_are_a_tenth_of_the_requests() {
-    // The circuit breaker would open early.
-    let mut options = options();
-    options.breaker.failures = u32::MAX;
-    let world = World::default();
-    let counted = serve_in_turn(&world, "a.example", &[status(500)]);
-    let upstream = world.upstream(options);
+    let (_, upstream, counted) = in_turn(&[status(500)]);
     for _ in 0..1_000 {
         assert_eq!(send(&upstream).await.unwrap().status, 500);
     }
@@ -196,7 +184,7 @@ async fn retries_are_a_tenth_of_the_requests() {
 /// Returns an upstream whose circuit breaker is open.
 async fn opened(responses: &[String]) -> (World, Upstream, Arc<AtomicUsize>) {
     let (world, upstream, requests) = in_turn(responses);
-    for _ in 0..5 {
+    for _ in 0..20 {
         assert!(
             send_once(&upstream, &post("{}"))
                 .await
@@ -214,37 +202,61 @@ async fn assert_breaker_open(upstream: &Upstream) {
     assert!(matches!(failure, EngineError::Unavailable(_)), "{failure}");
 }
 
-fn five(status: &str) -> Vec<String> {
-    vec![status.to_owned(); 5]
+fn twenty(status: &str) -> Vec<String> {
+    vec![status.to_owned(); 20]
 }
 
 #[tokio::test(start_paused = true)]
-async fn five_failures_in_a_row_open_the_breaker_for_ten_seconds() {
-    let mut responses = five(&status(502));
-    responses.push(ok("again"));
-    let (_, upstream, requests) = opened(&responses).await;
-    advance(Duration::from_millis(9_990)).await;
-    assert_breaker_open(&upstream).await;
-    assert_eq!(requests.load(Ordering::Relaxed), 5);
-    advance(Duration::from_millis(10)).await;
-    assert_eq!(send(&upstream).await.unwrap().status, 200);
-    assert_eq!(send(&upstream).await.unwrap().status, 200);
+async fn twenty_failures_open_the_breaker_for_ten_seconds() {
+    for code in [502, 503, 504] {
+        let mut responses = twenty(&status(code));
+        responses.push(ok("again"));
+        let (_, upstream, requests) = opened(&responses).await;
+        advance(Duration::from_millis(9_990)).await;
+        assert_breaker_open(&upstream).await;
+        assert_eq!(requests.load(Ordering::Relaxed), 20, "{code}");
+        advance(Duration::from_millis(10)).await;
+        assert_eq!(send(&upstream).await.unwrap().status, 200);
+        assert_eq!(send(&upstream).await.unwrap().status, 200);
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_probe_that_fails_opens_it_again() {
-    let (_, upstream, requests) = opened(&[status(529)]).await;
+    let (_, upstream, requests) = opened(&[status(503)]).await;
     advance(Duration::from_secs(10)).await;
-    assert_eq!(send(&upstream).await.unwrap().status, 529);
+    assert_eq!(send(&upstream).await.unwrap().status, 503);
     assert_breaker_open(&upstream).await;
-    assert_eq!(requests.load(Ordering::Relaxed), 6);
+    assert_eq!(requests.load(Ordering::Relaxed), 21);
+}
+
+/// "Never open when there is nowhere else to go": a request without an alternative is sent, and if
+/// it succeeds, the breaker closes.
+#[tokio::test(start_paused = true)]
+async fn a_request_without_an_alternative_is_sent_to_an_open_host() {
+    let mut responses = twenty(&status(502));
+    responses.extend([status(502), ok("again")]);
+    let (_, upstream, requests) = opened(&responses).await;
+    let only = Effort {
+        has_alternative: false,
+        ..ONCE
+    };
+    let far = Instant::now() + Duration::from_secs(600);
+    let request = post("{}");
+    let first = upstream.send_with_retry(&request, far, only).await;
+    assert_eq!(first.unwrap().status, 502);
+    assert_breaker_open(&upstream).await;
+    let second = upstream.send_with_retry(&request, far, only).await;
+    assert_eq!(second.unwrap().status, 200);
+    assert_eq!(send(&upstream).await.unwrap().status, 200);
+    assert_eq!(requests.load(Ordering::Relaxed), 23);
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_probe_at_a_time_and_a_dropped_one_lets_the_next_through() {
     let world = World::default();
     let upstream = world.upstream(options());
-    for _ in 0..5 {
+    for _ in 0..20 {
         send_once(&upstream, &post("{}")).await.unwrap_err();
     }
     world.stall("a.example");
@@ -268,7 +280,7 @@ async fn one_probe_at_a_time_and_a_dropped_one_lets_the_next_through() {
 
 #[tokio::test(start_paused = true)]
 async fn a_probe_is_done_when_the_head_of_its_answer_is_there() {
-    let mut responses = five(&status(500));
+    let mut responses = twenty(&status(502));
     responses.push("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na".to_owned());
     responses.push(ok("b"));
     let (_, upstream, _) = opened(&responses).await;
@@ -288,50 +300,84 @@ async fn a_probe_is_done_when_the_head_of_its_answer_is_there() {
 }
 
 #[tokio::test]
-async fn bodies_that_break_off_are_failures_too() {
+async fn connections_that_end_before_a_head_are_failures() {
     let (_, upstream) = single_host(|_, mut peer| async move {
         peer.request().await;
-        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na")
-            .await;
     });
-    for _ in 0..5 {
-        let body = send_once(&upstream, &post("{}")).await.unwrap().body;
-        assert!(body.collect(9).await.is_err());
+    for _ in 0..20 {
+        send_once(&upstream, &post("{}")).await.unwrap_err();
     }
     assert_breaker_open(&upstream).await;
 }
 
 #[tokio::test]
-async fn refusals_and_limits_are_no_failures() {
-    for code in [400, 401, 404, 422, 429] {
+async fn bodies_that_break_off_are_no_failures_of_the_host() {
+    let (_, upstream) = single_host(|_, mut peer| async move {
+        peer.request().await;
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na")
+            .await;
+    });
+    for _ in 0..30 {
+        let body = send_once(&upstream, &post("{}")).await.unwrap().body;
+        assert!(body.collect(9).await.is_err());
+    }
+}
+
+/// "The breaker is not a weapon of one tenant": a request for which the server fails with 500, or
+/// that it refuses or limits, does not shut it for others.
+#[tokio::test]
+async fn statuses_that_depend_on_the_request_are_no_failures() {
+    for code in [400, 401, 404, 422, 429, 500, 529] {
         let (_, upstream, _) = in_turn(&[status(code)]);
-        for _ in 0..10 {
+        for _ in 0..30 {
             assert_eq!(send(&upstream).await.unwrap().status, code);
         }
     }
 }
 
+/// "The breaker is not a weapon of one tenant": a head that does not arrive in time may be the
+/// request's own fault.
+#[tokio::test(start_paused = true)]
+async fn slow_heads_are_no_failures() {
+    let (_, upstream) = single_host(|_, mut peer| async move { peer.closed().await });
+    let slow = |_| {
+        let upstream = upstream.clone();
+        tokio::spawn(async move { send_once(&upstream, &for_stream()).await.map(drop) })
+    };
+    let all: Vec<_> = (0..30).map(slow).collect();
+    for one in all {
+        let failure = one.await.unwrap().unwrap_err();
+        assert!(matches!(failure, EngineError::Timeout(_)), "{failure}");
+    }
+    let next = send_once(&upstream, &for_stream()).await.unwrap_err();
+    assert!(matches!(next, EngineError::Timeout(_)), "{next}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn impatience_is_no_failure_of_the_host() {
-    let (_, upstream) = single_host(|_, mut peer| async move { peer.closed().await });
-    for millis in 0..10 {
-        let near = Instant::now() + Duration::from_millis(millis);
-        let failure = upstream
-            .send_with_retry(&post("{}"), near, true)
-            .await
-            .unwrap_err();
-        assert!(matches!(failure, EngineError::Timeout(_)), "{failure}");
+    let (_, slow) = single_host(|_, mut peer| async move { peer.closed().await });
+    let world = World::default();
+    world.stall("a.example");
+    for upstream in [slow, world.upstream(options())] {
+        for millis in 0..30 {
+            let near = Instant::now() + Duration::from_millis(millis);
+            let failure = upstream
+                .send_with_retry(&post("{}"), near, WITH_RETRY)
+                .await
+                .unwrap_err();
+            assert!(matches!(failure, EngineError::Timeout(_)), "{failure}");
+        }
     }
 }
 
-#[tokio::test]
-async fn a_success_between_failures_keeps_it_closed() {
-    let mut responses = vec![status(500); 4];
+#[tokio::test(start_paused = true)]
+async fn more_successes_than_failures_keep_it_closed() {
+    let mut responses = vec![ok("a"); 11];
+    responses.extend(vec![status(502); 10]);
     responses.push(ok("a"));
-    responses.extend(vec![status(500); 4]);
     let (_, upstream, _) = in_turn(&responses);
-    // The tenth request shows that the breaker is closed after the ninth.
-    for _ in 0..10 {
+    // The last request shows that the breaker is closed after the others.
+    for _ in 0..22 {
         send_once(&upstream, &post("{}"))
             .await
             .unwrap()
@@ -348,8 +394,13 @@ async fn a_host_that_is_left_alone_costs_no_time() {
     world.stall("a.example");
     let fallback = serve_in_turn(&world, "b.example", &[ok("from b")]);
     let upstream = world.upstream(with_fallback());
-    for _ in 0..5 {
-        assert_eq!(send(&upstream).await.unwrap().status, 200);
+    let unreachable = |_| {
+        let upstream = upstream.clone();
+        tokio::spawn(async move { send_once(&upstream, &post("{}")).await.map(drop) })
+    };
+    let all: Vec<_> = (0..20).map(unreachable).collect();
+    for one in all {
+        one.await.unwrap().unwrap_err();
     }
     // The breaker of the first host is open.
     let started = Instant::now();
@@ -359,7 +410,7 @@ async fn a_host_that_is_left_alone_costs_no_time() {
         "{:?}",
         started.elapsed()
     );
-    assert_eq!(fallback.load(Ordering::Relaxed), 6);
+    assert_eq!(fallback.load(Ordering::Relaxed), 1);
     // Requests go to the first host again once it has recovered.
     let main = serve_in_turn(&world, "a.example", &[ok("from a")]);
     advance(Duration::from_secs(10)).await;

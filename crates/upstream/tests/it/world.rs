@@ -13,7 +13,8 @@ use engine::EngineError;
 use http::{HeaderMap, HeaderValue};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use sluicegate_upstream::{
-    BoxFuture, Connection, Dial, Incoming, Network, Options, Outgoing, Resolve, Upstream, WithPeer,
+    BoxFuture, Connection, Dial, Effort, Incoming, Network, Options, Outgoing, Resolve, Upstream,
+    WithPeer,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::net::TcpListener;
@@ -120,6 +121,7 @@ impl World {
         let network = Network {
             resolver: Arc::new(self.clone()),
             dialer: Arc::new(self.clone()),
+            ..Network::default()
         };
         Upstream::with_network(&network, options).unwrap()
     }
@@ -295,21 +297,41 @@ pub(crate) fn post(body: impl Into<Bytes>) -> Outgoing {
     }
 }
 
+/// The same as [`post`], for a stream.
+pub(crate) fn for_stream() -> Outgoing {
+    Outgoing {
+        accept_stream: true,
+        ..post("{}")
+    }
+}
+
 /// Sends a request without a retry. The timeouts of the upstream end it long before its deadline.
 pub(crate) async fn send_once(
     upstream: &Upstream,
     request: &Outgoing,
 ) -> Result<Incoming, EngineError> {
     let deadline = Instant::now() + Duration::from_secs(24 * 60 * 60);
-    upstream.send_with_retry(request, deadline, false).await
+    upstream.send_with_retry(request, deadline, ONCE).await
 }
 
 /// Sends a request that may be retried.
 pub(crate) async fn send(upstream: &Upstream) -> Result<Incoming, EngineError> {
+    let deadline = Instant::now() + Duration::from_secs(600);
     upstream
-        .send_with_retry(&post("{}"), Instant::now() + Duration::from_secs(600), true)
+        .send_with_retry(&post("{}"), deadline, WITH_RETRY)
         .await
 }
+
+/// One attempt, and only if a circuit breaker admits it.
+pub(crate) const ONCE: Effort = Effort {
+    may_retry: false,
+    has_alternative: true,
+};
+/// The same with a retry.
+pub(crate) const WITH_RETRY: Effort = Effort {
+    may_retry: true,
+    ..ONCE
+};
 
 /// A JSON response with a `Content-Length`.
 pub(crate) fn response(status: &str, body: &str) -> String {

@@ -18,14 +18,13 @@ use crate::limit::Limiter;
 use crate::metrics::Metrics;
 
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// The deadline of the first event.
 const DEADLINE: Duration = Duration::from_secs(40);
-
-/// The default idle timeout: longer than the deadline, so that it never fires.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// The deadline of the complete stream.
+const END: Duration = Duration::from_secs(100);
 
 /// The state around a stream.
 struct Harness {
-    idle_timeout: Duration,
     limiter: Limiter,
     lifecycle: Lifecycle,
 }
@@ -33,7 +32,6 @@ struct Harness {
 impl Harness {
     fn new() -> Self {
         Self {
-            idle_timeout: IDLE_TIMEOUT,
             limiter: Limiter::new(1, 1),
             lifecycle: Lifecycle::new(),
         }
@@ -47,24 +45,19 @@ impl Harness {
                 created_at: 0,
             },
         );
-        self.stream(TranslatedText::new(
-            encoder,
-            source,
-            Some(self.idle_timeout),
-        ))
+        self.stream(TranslatedText::new(encoder, source))
     }
 
     fn stream(&self, stream: impl AnswerStream + 'static) -> Events {
         let mut record = Record::new(Arc::new(Metrics::new()), Arc::default(), "req_1".to_owned());
         record.permit = Some(self.limiter.take("key").expect("a permit is free"));
-        let deadline = Instant::now() + DEADLINE;
-        Events::new(
-            Box::new(stream),
-            KEEP_ALIVE,
-            deadline,
-            self.lifecycle.aborting(),
-            record,
-        )
+        let times = Times {
+            keep_alive: KEEP_ALIVE,
+            first_event: Instant::now() + DEADLINE,
+            end: Instant::now() + END,
+        };
+        let abort = self.lifecycle.aborting();
+        Events::new(Box::new(stream), times, abort, record)
     }
 
     fn responses(&self, source: TextStream) -> Events {
@@ -150,37 +143,35 @@ async fn a_silent_message_is_kept_alive_by_pings() {
     assert_eq!(all.matches("event: error\n").count(), 1, "{all}");
 }
 
-/// An upstream that falls silent fails after its idle timeout, also if that is shorter than the
-/// keep-alive interval.
+/// A stream that lives is not cut at the deadline of its first event, and one that falls silent is
+/// kept alive, up to the deadline of the complete stream.
 #[tokio::test(start_paused = true)]
-async fn u07_a_silence_is_waited_for_as_long_as_was_set() {
-    for idle_timeout in [KEEP_ALIVE / 15, KEEP_ALIVE, KEEP_ALIVE * 2] {
-        let harness = Harness {
-            idle_timeout,
-            ..Harness::new()
-        };
-        let source = stream::iter([text("Hel")]).chain(stream::pending());
+async fn u21_a_stream_that_lives_has_a_deadline_of_its_own() {
+    let words = stream::unfold((), |()| async {
+        tokio::time::sleep(KEEP_ALIVE - Duration::from_secs(1)).await;
+        Some((text("Hel"), ()))
+    });
+    let silence = stream::iter([text("Hel")]).chain(stream::pending());
+    for (source, keep_alives) in [(words.boxed(), 0), (silence.boxed(), 6)] {
+        let harness = Harness::new();
         let started = Instant::now();
-        let (all, outcome) = rest(&mut Box::pin(harness.responses(Box::pin(source)))).await;
+        let (all, outcome) = rest(&mut Box::pin(harness.responses(source))).await;
         assert_eq!(
             (started.elapsed(), outcome),
-            (idle_timeout, Some(Outcome::Timeout)),
+            (END, Some(Outcome::Timeout)),
             "{all}"
         );
+        assert_eq!(all.matches(": keep-alive").count(), keep_alives, "{all}");
     }
 }
 
-/// The time that a client takes to read does not count as idle time of the upstream, and needs no
-/// keep-alive.
+/// The time that a client takes to read is no silence of the upstream, and needs no keep-alive.
 #[tokio::test(start_paused = true)]
 async fn u19_a_slow_client_is_not_taken_for_a_silent_upstream() {
-    let harness = Harness {
-        idle_timeout: Duration::from_secs(1),
-        ..Harness::new()
-    };
+    let harness = Harness::new();
     let mut events = Box::pin(harness.responses(Box::pin(stream::repeat_with(|| text("Hel")))));
     let started = Instant::now();
-    while started.elapsed() + KEEP_ALIVE < DEADLINE {
+    while started.elapsed() + KEEP_ALIVE < END {
         let frame = events.frame().await.unwrap().unwrap().into_data().unwrap();
         let text = std::str::from_utf8(&frame).unwrap();
         assert!(
@@ -191,44 +182,28 @@ async fn u19_a_slow_client_is_not_taken_for_a_silent_upstream() {
     }
 }
 
-/// The time until the body is first polled does not count as idle time of the upstream.
-#[tokio::test(start_paused = true)]
-async fn a_body_that_is_polled_late_is_not_taken_for_a_silent_upstream() {
-    let harness = Harness {
-        idle_timeout: Duration::from_secs(1),
-        ..Harness::new()
-    };
-    let finished = Ok(TextEvent::Finished {
-        stop: Stop::End,
-        usage: None,
-    });
-    let mut events = Box::pin(harness.responses(finite(vec![text("Hi."), finished])));
-    tokio::time::advance(Duration::from_secs(2)).await;
-    let (all, outcome) = rest(&mut events).await;
-    assert_eq!(outcome, Some(Outcome::Completed), "{all}");
-}
-
-/// The idle timeout also fails an upstream that keeps sending bytes but never an event.
+/// An upstream that keeps sending bytes but never an event is given up at the deadline of the first
+/// event.
 #[tokio::test(start_paused = true)]
 async fn s10_what_is_no_event_keeps_nobody_waiting() {
     let harness = Harness::new();
     let mut events = Box::pin(harness.stream(NoEvents));
     let started = Instant::now();
-    let failed = loop {
+    let mut all = Vec::new();
+    while !all.ends_with(b"failed") {
         let polled = poll_fn(|cx| Poll::Ready(events.as_mut().poll_frame(cx))).await;
         if let Poll::Ready(frame) = polled {
-            break frame
-                .expect("a failure is written")
-                .expect("streams do not fail")
-                .into_data()
-                .expect("data");
+            let frame = frame.expect("a failure is written");
+            all.extend(frame.expect("streams do not fail").into_data().unwrap());
         }
         tokio::time::advance(Duration::from_millis(10)).await;
-    };
-    assert_eq!(
-        (started.elapsed(), failed),
-        (NoEvents::IDLE_TIMEOUT, Bytes::from_static(b"failed"))
+    }
+    let took = started.elapsed();
+    assert!(
+        (DEADLINE..DEADLINE + Duration::from_secs(1)).contains(&took),
+        "{took:?}"
     );
+    assert_eq!(all, b"alivealivefailed");
     assert_eq!(
         events.as_mut().project().record.outcome,
         Some(Outcome::Timeout)
@@ -237,10 +212,6 @@ async fn s10_what_is_no_event_keeps_nobody_waiting() {
 
 /// A stream that is always ready and never writes.
 struct NoEvents;
-
-impl NoEvents {
-    const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
-}
 
 impl AnswerStream for NoEvents {
     fn poll_write(
@@ -257,10 +228,6 @@ impl AnswerStream for NoEvents {
 
     fn keep_alive(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"alive");
-    }
-
-    fn idle_timeout(&self) -> Option<Duration> {
-        Some(Self::IDLE_TIMEOUT)
     }
 }
 
@@ -448,7 +415,7 @@ async fn c06_a_long_event_ends_with_its_last_piece() {
         let mut events = begin(&harness);
         assert!(events.frame().await.unwrap().is_ok());
         match is_late {
-            true => tokio::time::advance(DEADLINE).await,
+            true => tokio::time::advance(END).await,
             false => harness.lifecycle.enter(Phase::Aborting),
         }
         assert_eq!(events.frame().await.unwrap().unwrap_err().outcome, expected);

@@ -11,7 +11,7 @@ use http_body_util::StreamBody;
 use images::Source;
 
 use super::*;
-use crate::body::upload::Budget;
+use crate::body::budget::Budget;
 
 /// Returns a form with the mask before the pictures, text with an accent, and a part with an
 /// unknown name.
@@ -57,12 +57,22 @@ async fn read_within(
 ) -> Result<Edit, Refusal> {
     let frames =
         futures_util::stream::iter(chunks).map(|chunk| Ok::<_, Infallible>(Frame::data(chunk)));
-    let incoming = Incoming::new(StreamBody::new(frames), 1 << 24, limits, budget);
+    let incoming = Incoming::new(
+        StreamBody::new(frames),
+        1 << 24,
+        limits,
+        budget.share("key"),
+    );
     read("sgb".to_owned(), incoming, limits).await
 }
 
+/// A budget of which one key can take everything.
+fn budget(bytes: u64) -> Budget {
+    Budget::new(bytes, bytes)
+}
+
 async fn read_chunks(chunks: Vec<Bytes>) -> Result<Edit, Refusal> {
-    read_within(chunks, &Limits::default(), &Budget::new(1 << 24)).await
+    read_within(chunks, &Limits::default(), &budget(1 << 24)).await
 }
 
 async fn code(form: &[u8]) -> &'static str {
@@ -107,7 +117,7 @@ async fn m09_a_form_is_the_same_in_every_chunking() {
 #[tokio::test]
 async fn m02_a_form_cut_at_any_byte_is_refused_and_gives_its_memory_back() {
     let form = form();
-    let (limits, budget) = (Limits::default(), Budget::new(4096));
+    let (limits, budget) = (Limits::default(), budget(4096));
     // The line break after the last boundary is not part of the form.
     for length in 0..form.len() - 2 {
         let refused = read_within(chunks(&form[..length], 7), &limits, &budget)
@@ -173,7 +183,7 @@ async fn m04_a_head_without_an_end_is_given_up_early() {
             StreamBody::new(endless),
             1 << 24,
             &limits,
-            &Budget::new(1 << 24),
+            budget(1 << 24).share("key"),
         );
         let refused = read("sgb".to_owned(), incoming, &limits).await.unwrap_err();
         assert!(
@@ -230,7 +240,7 @@ async fn m05_what_is_too_large_is_refused_by_name() {
         picture: ByteSize::b(100),
         ..Limits::default()
     };
-    let budget = Budget::new(1 << 24);
+    let budget = budget(1 << 24);
     let part = |name: &str, data: &str| {
         format!("--sgb\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{data}\r\n--sgb--")
     };

@@ -8,7 +8,7 @@ use images::lenient::{Picture, PictureCheck, collect};
 use memchr::memmem;
 use wire::{DataUrl, Splice};
 
-use crate::body::upload::Share;
+use crate::body::budget::Share;
 use crate::image_urls;
 use crate::state::ServerState;
 

@@ -11,8 +11,9 @@ use images::{Edit, Generation, Operation, Rules, Source};
 use wire::{ApiError, ErrorKind, Path};
 
 use crate::body::ClientBody;
+use crate::body::budget::Share;
 use crate::body::form;
-use crate::body::upload::{Incoming, Share};
+use crate::body::upload::Incoming;
 use crate::config::{Limits, bytes};
 use crate::endpoints::{check_length, is_json, json_body, media_type};
 use crate::image_urls;
@@ -58,17 +59,17 @@ pub(super) async fn generation(
     request: Request<impl ClientBody>,
     caller: &Caller<'_>,
 ) -> Result<ParsedRequest, Refusal> {
-    let upload = json_body(request, caller.state.limits.json_body, caller.state).await?;
+    let Caller { state, key, .. } = caller;
+    let upload = json_body(request, state.limits.json_body, state, key).await?;
     let generation = Generation::read(&upload.bytes).map_err(ApiError::from)?;
     let model = model(&generation);
     let valid = generation
         .validate(&rules(&model, caller))
         .map_err(ApiError::from)?;
     let json = uses_upstream(&model, caller).then_some(upload.bytes);
-    let share = if json.is_some() {
-        upload.share
-    } else {
-        Share::default()
+    let share = match json {
+        Some(_) => upload.share,
+        None => state.budget.share(&key.name),
     };
     let generation = valid.into_inner();
     Ok(ParsedRequest {
@@ -99,8 +100,8 @@ pub(super) async fn edit(
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
         .map(str::to_owned);
-    let incoming = Incoming::new(request.into_body(), limit, &state.limits, &state.budget);
-    let share = incoming.share.clone();
+    let share = state.budget.share(&caller.key.name);
+    let incoming = Incoming::new(request.into_body(), limit, &state.limits, share.clone());
     let mut json = None;
     let edit = if is_json(&media_type) {
         let body = incoming.collect().await?.bytes;

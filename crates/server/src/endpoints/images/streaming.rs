@@ -56,17 +56,10 @@ impl StreamingDispatch {
     ) -> Result<StartedStream<()>, TargetFailure> {
         let outgoing = self.0.outgoing(server, target).await?;
         let request = &self.0.parsed;
-        match outgoing::send(server, &outgoing, self.0.deadline, turn.first).await? {
+        match outgoing::send(server, &outgoing, self.0.deadline, turn.effort()).await? {
             Answer::Events(first, body) => {
                 let protocol = Images::new(request.operation, request.count());
-                let relay = Relay::begin(
-                    first,
-                    body,
-                    protocol,
-                    &request.model,
-                    server.config.event_idle,
-                )
-                .await;
+                let relay = Relay::begin(first, body, protocol, &request.model).await;
                 Ok(started(relay.map_err(TargetFailure::of)?))
             }
             Answer::Json(body) => {

@@ -44,7 +44,7 @@ impl Dispatch for UnaryDispatch {
                 let outgoing = self.0.outgoing(server, target).await?;
                 let incoming = server
                     .upstream
-                    .send_with_retry(&outgoing, self.0.deadline, turn.first)
+                    .send_with_retry(&outgoing, self.0.deadline, turn.effort())
                     .await;
                 let reply = ImageReply::read(incoming.map_err(TargetFailure::of)?).await;
                 let reply = reply.map_err(TargetFailure::of)?;
@@ -129,7 +129,7 @@ async fn fold_reply(
         let kept = encoded.is_none_or(|event| fold.push(event).is_ok());
         ending.filter(|_| kept)
     };
-    fold_recorded(events, None, record, take).await?;
+    fold_recorded(events, record, take).await?;
     framed(
         fold.finish()
             .map_err(|error| Refusal::internal(error.to_string()))?,

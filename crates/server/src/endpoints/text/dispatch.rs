@@ -1,7 +1,6 @@
 //! Sends a text request to a target: the embedded engine or an upstream.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use engine::{EngineError, Generation, TextStream};
 use futures_util::TryStreamExt;
@@ -17,6 +16,7 @@ use super::{ParsedRequest, TextEndpoint};
 use crate::attempt::{StartResult, Started, TargetFailure, Turn};
 use crate::image_urls;
 use crate::outgoing;
+use crate::policy::Policy;
 use crate::refusal::Refusal;
 use crate::state::{Caller, ServerState};
 use crate::targets::{Backend, Target, UpstreamTarget};
@@ -25,6 +25,7 @@ use crate::targets::{Backend, Target, UpstreamTarget};
 pub(super) struct TextDispatch<D: TextEndpoint> {
     pub(super) parsed: ParsedRequest<D>,
     state: Arc<ServerState>,
+    policy: Arc<Policy>,
     /// The name of the key.
     key: String,
     deadline: Instant,
@@ -33,11 +34,10 @@ pub(super) struct TextDispatch<D: TextEndpoint> {
 }
 
 pub(super) enum TextAnswer {
-    /// The events of a model, with their idle timeout.
-    Translated(TextStream, Option<Duration>),
-    /// The response of an upstream that uses the client's protocol, with the idle timeout of its
-    /// events.
-    Relayed(Answer, Duration),
+    /// The events of a model.
+    Translated(TextStream),
+    /// The response of an upstream that uses the client's protocol.
+    Relayed(Answer),
 }
 
 impl<D: TextEndpoint> TextDispatch<D> {
@@ -45,6 +45,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         Self {
             parsed,
             state: Arc::clone(caller.state),
+            policy: Arc::clone(caller.policy),
             key: caller.key.name.clone(),
             deadline: caller.deadline,
             inbound: None,
@@ -86,17 +87,21 @@ impl<D: TextEndpoint> TextDispatch<D> {
         inbound.dropped.extend(dropped);
         Ok(Started {
             dropped: inbound.dropped,
-            answer: TextAnswer::Translated(events, None),
+            answer: TextAnswer::Translated(events),
         })
     }
 
     /// Relays the request; only the model's name and a few fields change.
     async fn relay(
-        &self,
+        &mut self,
         server: &UpstreamTarget,
         model: &str,
         turn: Turn,
     ) -> StartResult<TextAnswer> {
+        // The parsed request takes several times the memory of its bytes, and the answer may take
+        // minutes to begin: a target that needs it reads it again.
+        self.parsed.valid = None;
+        self.inbound = None;
         let ParsedRequest {
             upload,
             headers,
@@ -113,14 +118,10 @@ impl<D: TextEndpoint> TextDispatch<D> {
             body,
             *streams,
         );
-        let answer = outgoing::send(server, &outgoing, self.deadline, turn.first).await?;
-        let answer = TextAnswer::Relayed(
-            answer.at_most(outgoing::MAX_STREAM),
-            server.config.event_idle,
-        );
+        let answer = outgoing::send(server, &outgoing, self.deadline, turn.effort()).await?;
         Ok(Started {
             dropped: Vec::new(),
-            answer,
+            answer: TextAnswer::Relayed(answer.at_most(outgoing::MAX_STREAM)),
         })
     }
 
@@ -156,11 +157,10 @@ impl<D: TextEndpoint> TextDispatch<D> {
             body,
             self.parsed.streams,
         );
-        let answer = outgoing::send(server, &outgoing, self.deadline, turn.first)
+        let answer = outgoing::send(server, &outgoing, self.deadline, turn.effort())
             .await?
             .at_most(outgoing::MAX_STREAM);
-        let idle_timeout = server.config.event_idle;
-        let mut events = read_stream(answer, protocol, idle_timeout)
+        let mut events = read_stream(answer, protocol)
             .await
             .map_err(TargetFailure::of)?;
         if let Some(envelope) = envelope {
@@ -174,7 +174,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         }
         Ok(Started {
             dropped,
-            answer: TextAnswer::Translated(events, Some(idle_timeout)),
+            answer: TextAnswer::Translated(events),
         })
     }
 
@@ -195,15 +195,28 @@ impl<D: TextEndpoint> TextDispatch<D> {
     /// Returns the request in the neutral model. It is cloned only if another target may need it
     /// too.
     fn inbound(&mut self, turn: Turn) -> Result<Inbound, ApiError> {
-        if let Some(valid) = self.parsed.valid.take() {
-            self.inbound = Some(D::request(*valid));
-        }
-        let inbound = if turn.last {
-            self.inbound.take()
-        } else {
-            self.inbound.clone()
+        let inbound = match self.inbound.take() {
+            Some(inbound) => inbound,
+            None => D::request(self.valid()?),
         };
-        inbound.unwrap_or_else(|| Err(ApiError::server_error()))
+        if !turn.last {
+            self.inbound = Some(inbound.clone());
+        }
+        inbound
+    }
+
+    /// Returns the validated request, and reads it again if a relay has dropped it.
+    fn valid(&mut self) -> Result<D::Request, ApiError> {
+        let ParsedRequest {
+            valid,
+            upload,
+            model,
+            ..
+        } = &mut self.parsed;
+        match valid.take() {
+            Some(valid) => Ok(*valid),
+            None => D::validate(D::read(&upload.bytes)?, self.policy.catalog.find(model)),
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Answers a text request with a stream.
 
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use engine::TextStream;
 use http::Response;
@@ -30,21 +29,15 @@ impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
     async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<Self::Answer> {
         let Started { dropped, answer } = self.0.send(target, turn).await?;
         let answer = match answer {
-            TextAnswer::Translated(events, idle_timeout) => translated(events, idle_timeout),
-            TextAnswer::Relayed(upstream::Answer::Json(body), idle_timeout) => {
+            TextAnswer::Translated(events) => translated(events),
+            TextAnswer::Relayed(upstream::Answer::Json(body)) => {
                 let events =
                     outbound::reply(D::UPSTREAM_PROTOCOL, &body).map_err(TargetFailure::of)?;
-                translated(upstream::from_events(events), Some(idle_timeout))
+                translated(upstream::from_events(events))
             }
-            TextAnswer::Relayed(upstream::Answer::Events(first, body), idle_timeout) => {
-                let relay = Relay::begin(
-                    first,
-                    body,
-                    D::Relay::default(),
-                    &self.0.parsed.model,
-                    idle_timeout,
-                )
-                .await;
+            TextAnswer::Relayed(upstream::Answer::Events(first, body)) => {
+                let model = &self.0.parsed.model;
+                let relay = Relay::begin(first, body, D::Relay::default(), model).await;
                 started(relay.map_err(TargetFailure::of)?)
             }
         };
@@ -63,31 +56,22 @@ pub(super) async fn answer<D: TextEndpoint>(
     reply::stream(Box::pin(attempt), encoder, Answer::fail, caller).await
 }
 
-fn translated<D: TextEndpoint>(
-    events: TextStream,
-    idle_timeout: Option<Duration>,
-) -> StartedStream<Answer<D>> {
-    Box::new(move |encoder| Box::new(TranslatedText::new(encoder, events, idle_timeout)))
+fn translated<D: TextEndpoint>(events: TextStream) -> StartedStream<Answer<D>> {
+    Box::new(move |encoder| Box::new(TranslatedText::new(encoder, events)))
 }
 
 /// A streamed answer that is encoded from the events of a model.
 pub(crate) struct TranslatedText<D: TextEndpoint> {
     encoder: Answer<D>,
     events: TextStream,
-    idle_timeout: Option<Duration>,
     is_open: bool,
 }
 
 impl<D: TextEndpoint> TranslatedText<D> {
-    pub(crate) fn new(
-        encoder: Answer<D>,
-        events: TextStream,
-        idle_timeout: Option<Duration>,
-    ) -> Self {
+    pub(crate) fn new(encoder: Answer<D>, events: TextStream) -> Self {
         Self {
             encoder,
             events,
-            idle_timeout,
             is_open: false,
         }
     }
@@ -116,9 +100,5 @@ impl<D: TextEndpoint> AnswerStream for TranslatedText<D> {
 
     fn keep_alive(&self, out: &mut Vec<u8>) {
         self.encoder.keep_alive(out);
-    }
-
-    fn idle_timeout(&self) -> Option<Duration> {
-        self.idle_timeout
     }
 }

@@ -1,7 +1,5 @@
 //! Answers a text request that is not streamed.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use engine::TextStream;
 use http::Response;
@@ -25,8 +23,8 @@ use crate::targets::Target;
 struct UnaryDispatch<D: TextEndpoint>(TextDispatch<D>);
 
 enum UnaryAnswer {
-    /// The events of a model, with their idle timeout.
-    Translated(TextStream, Option<Duration>),
+    /// The events of a model.
+    Translated(TextStream),
     /// The complete reply of an upstream that uses the client's protocol.
     Relayed(Bytes, End),
 }
@@ -37,19 +35,17 @@ impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
     async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<UnaryAnswer> {
         let Started { dropped, answer } = self.0.send(target, turn).await?;
         let answer = match answer {
-            TextAnswer::Translated(events, idle_timeout) => {
-                UnaryAnswer::Translated(events, idle_timeout)
-            }
-            TextAnswer::Relayed(upstream::Answer::Json(body), _) => {
+            TextAnswer::Translated(events) => UnaryAnswer::Translated(events),
+            TextAnswer::Relayed(upstream::Answer::Json(body)) => {
                 let (body, end) = relay::reply::<D::Relay>(&body, &self.0.parsed.model)
                     .map_err(TargetFailure::of)?;
                 UnaryAnswer::Relayed(body.into(), end)
             }
-            TextAnswer::Relayed(stream, idle_timeout) => {
+            TextAnswer::Relayed(stream) => {
                 // Read to its end, because another target can be tried until then.
-                let events = read_stream(stream, D::UPSTREAM_PROTOCOL, idle_timeout).await;
-                let events = collect(events.map_err(TargetFailure::of)?, idle_timeout).await;
-                UnaryAnswer::Translated(events.map_err(TargetFailure::of)?, None)
+                let events = read_stream(stream, D::UPSTREAM_PROTOCOL).await;
+                let events = collect(events.map_err(TargetFailure::of)?).await;
+                UnaryAnswer::Translated(events.map_err(TargetFailure::of)?)
             }
         };
         Ok(Started { dropped, answer })
@@ -66,12 +62,9 @@ pub(super) async fn answer<D: TextEndpoint>(
     let attempt = attempt::first_successful_target(UnaryDispatch(dispatch), targets, &caller);
     let Started { dropped, answer } = attempt.await?;
     let mut response = match answer {
-        UnaryAnswer::Translated(events, idle_timeout) => {
-            let reply = timeout_at(
-                caller.deadline,
-                fold_reply(events, idle_timeout, reply, caller.record),
-            )
-            .await;
+        UnaryAnswer::Translated(events) => {
+            let folded = fold_reply(events, reply, caller.record);
+            let reply = timeout_at(caller.deadline, folded).await;
             json(&reply.map_err(|_| Refusal::timeout())??)?
         }
         UnaryAnswer::Relayed(body, end) => {
@@ -84,23 +77,19 @@ pub(super) async fn answer<D: TextEndpoint>(
 }
 
 /// Returns the events of an answer once all of them have been read.
-async fn collect(
-    events: TextStream,
-    idle_timeout: Duration,
-) -> Result<TextStream, engine::EngineError> {
+async fn collect(events: TextStream) -> Result<TextStream, engine::EngineError> {
     let mut collected = Vec::new();
     let take = |event| {
         let ending = ending(&event);
         collected.push(event);
         ending
     };
-    fold(events, Some(idle_timeout), take).await?;
+    fold(events, take).await?;
     Ok(upstream::from_events(collected))
 }
 
 async fn fold_reply<D: ClientProtocol>(
     events: TextStream,
-    idle_timeout: Option<Duration>,
     mut reply: Reply<D>,
     record: &mut Record,
 ) -> Result<D::Reply, Refusal> {
@@ -109,7 +98,7 @@ async fn fold_reply<D: ClientProtocol>(
         reply.event(event, clock::unix_seconds());
         ending
     };
-    fold_recorded(events, idle_timeout, record, take).await?;
+    fold_recorded(events, record, take).await?;
     reply
         .finish()
         .ok_or_else(|| ApiError::server_error().into())
