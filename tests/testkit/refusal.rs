@@ -103,7 +103,14 @@ fn matches(pattern: &str, text: &str) -> bool {
 }
 
 /// The errors of Responses, Chat Completions and Images.
-const OPENAI: [Refusal; 9] = [
+const OPENAI: [Refusal; 10] = [
+    Refusal::new(
+        ErrorKind::InvalidRequest,
+        "content_policy_violation",
+        400,
+        "invalid_request_error",
+        "*",
+    ),
     Refusal::new(
         ErrorKind::InvalidRequest,
         "invalid_value",

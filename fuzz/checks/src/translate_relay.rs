@@ -1,14 +1,24 @@
 //! Any bytes as the stream of an upstream of the client's own protocol: the relayed stream ends once,
-//! and with a success only where the relay reports one.
-
-use std::borrow::Cow;
-use std::collections::BTreeMap;
+//! and ends well only when the upstream's did. A stream within the strict grammar is relayed whole.
 
 use bytes::Bytes;
-use serde_json::value::RawValue;
+use serde_json::Value;
 use sse::Decoder;
 use translate::api_error;
 use translate::relay::{Chat, Guard, Images, Messages, RelayProtocol, Responses};
+
+/// Whether a stream is within the strict grammar of its protocol, and ends with a success.
+macro_rules! strict {
+    ($protocol:ident, $stream:expr) => {{
+        let mut fold = $protocol::Fold::default();
+        data($stream).is_some_and(|events| {
+            let is_conforming = events.iter().all(|data| {
+                $protocol::Event::read(data).is_ok_and(|event| fold.push(&event).is_ok())
+            });
+            is_conforming && fold.finish().is_ok()
+        })
+    }};
+}
 
 /// Checks one input; a panic is a finding.
 pub fn check(input: &[u8]) {
@@ -16,12 +26,26 @@ pub fn check(input: &[u8]) {
         return;
     };
     let size = usize::from(first >> 2) * 3 + 1;
-    let (out, is_success) = match first % 4 {
-        0 => relayed(Responses::default(), stream, size),
-        1 => relayed(Chat::default(), stream, size),
-        2 => relayed(Messages::default(), stream, size),
-        _ => relayed(Images::new(images::Operation::Generation, 1), stream, size),
+    let (is_conforming, (out, is_success)) = match first % 4 {
+        0 => (
+            strict!(responses, stream),
+            relayed(Responses::default(), stream, size),
+        ),
+        1 => (
+            strict!(chat, stream),
+            relayed(Chat::default(), stream, size),
+        ),
+        2 => (
+            strict!(messages, stream),
+            relayed(Messages::default(), stream, size),
+        ),
+        _ => (
+            // Any text is a picture to the grammar, but not to the relay.
+            false,
+            relayed(Images::new(images::Operation::Generation, 1), stream, size),
+        ),
     };
+    assert!(is_success || !is_conforming, "a conforming stream fails");
     let events = data(&out).expect("relayed data is a stream of events");
     let protocol = usize::from(first % 4);
     let ends: Vec<_> = events.iter().map(|data| end(protocol, data)).collect();
@@ -33,23 +57,16 @@ pub fn check(input: &[u8]) {
     assert_eq!(*last, Some(is_success), "every stream has an end");
 }
 
-/// Returns true or false if the event with this data ends a stream of the protocol with this
-/// number, with a success or a failure.
+/// Whether the event with this data ends a stream of the protocol with this number, and with a
+/// success.
 fn end(protocol: usize, data: &str) -> Option<bool> {
     if data == "[DONE]" {
         return Some(true);
     }
-    // Numbers may be out of any range.
-    let event: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(data).unwrap_or_default();
-    let kind = event
-        .get("type")
-        .map_or("", |kind| kind.get().trim_matches('"'));
-    let is_failure = kind == "error"
-        || protocol == 0 && kind == "response.failed"
-        || kind.is_empty()
-            && event
-                .get("error")
-                .is_some_and(|error| error.get() != "null");
+    let event: Value = serde_json::from_str(data).expect("relayed data is JSON");
+    let kind = event["type"].as_str().unwrap_or_default();
+    let is_failure =
+        matches!(kind, "error" | "response.failed") || kind.is_empty() && !event["error"].is_null();
     let is_success = ENDS[protocol].contains(&kind);
     (is_failure || is_success).then_some(is_success)
 }

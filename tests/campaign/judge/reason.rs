@@ -113,7 +113,12 @@ fn of_answer(case: &Case<'_>) -> Vec<Reason> {
         End::Failure(Some(code)) => vec![of_code(code)],
         End::Missing if sent.is_silent() && case.fault.kind.stalls() => vec![Reason::Late],
         // The gateway itself may have aborted, at a head or an event that it rejects.
-        End::Missing if sent.is_silent() => vec![Reason::Late, Reason::Truncated, Reason::Failed],
+        End::Missing if sent.is_silent() => vec![
+            Reason::Late,
+            Reason::Expired,
+            Reason::Truncated,
+            Reason::Failed,
+        ],
         _ => vec![Reason::Truncated, Reason::Failed],
     }
 }

@@ -19,12 +19,13 @@ impl Finish {
     /// <https://platform.openai.com/docs/api-reference/chat/object>,
     /// <https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons>,
     /// <https://docs.cohere.com/reference/chat>,
+    /// <https://huggingface.co/docs/text-generation-inference/reference/api_reference>,
     /// <https://docs.mistral.ai/api/>,
     /// <https://ai.google.dev/api/generate-content#FinishReason>,
     /// <https://docs.z.ai/api-reference/llm/chat-completion>.
     pub(super) fn of(protocol: Protocol, word: &str) -> Option<Self> {
         Some(match (protocol, word.to_ascii_lowercase().as_str()) {
-            (Protocol::Chat, "stop" | "eos" | "complete")
+            (Protocol::Chat, "stop" | "eos" | "eos_token" | "complete")
             | (Protocol::Messages, "end_turn" | "stop_sequence" | "pause_turn") => Self::Whole,
             (Protocol::Chat, "tool_calls" | "function_call") | (Protocol::Messages, "tool_use") => {
                 Self::Calls
