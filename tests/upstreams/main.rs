@@ -3,7 +3,7 @@
 //!
 //! `reply` parses responses, `folded` has the reply that a stream amounts to, `access` reads the
 //! log. `matrix` tests every pair of protocols, `pictures` long replies and edits that change their
-//! format, `errors` the tables of errors, `patterns` keys for some models, `any_name` models for
+//! format, `asked` the fields of requests, `errors` the tables of errors, `patterns` keys for some models, `any_name` models for
 //! all names, `affinity` conversations that stay at their target, `asking` the output of `check
 //! --ask`, `usage` and `timing` metrics and log, `incidents` the words of the log. In `faults` and
 //! `gathered` upstreams misbehave, and `fault_test` checks each of them.
@@ -25,6 +25,7 @@ mod reply;
 
 mod affinity;
 mod any_name;
+mod asked;
 mod asking;
 mod errors;
 mod faults;

@@ -54,7 +54,9 @@ fn id(text: &str) -> Option<(&'static str, usize)> {
     let kind = KINDS.into_iter().find(|kind| text.starts_with(kind))?;
     let length = text[kind.len()..]
         .chars()
-        .take_while(|character| is_word(*character))
+        .take_while(|character| {
+            is_word(*character) || kind == ENVELOPE && ".-".contains(*character)
+        })
         .count();
     (length >= LEAST_ID).then_some((kind, kind.len() + length))
 }
@@ -63,7 +65,8 @@ fn is_word(character: char) -> bool {
     character.is_ascii_alphanumeric() || character == '_'
 }
 
-const KINDS: [&str; 8] = [
+const KINDS: [&str; 9] = [
+    ENVELOPE,
     "resp_",
     "msg_",
     "chatcmpl-",
@@ -73,6 +76,8 @@ const KINDS: [&str; 8] = [
     "fc_",
     "req_",
 ];
+/// Envelopes of reasoning, which contain ids.
+const ENVELOPE: &str = "sg1.";
 const TIMES: [&str; 3] = ["\"created\":", "\"created_at\":", "\"completed_at\":"];
 /// Shorter ones are made up by the tests.
 const LEAST_ID: usize = 8;

@@ -152,7 +152,7 @@ fn of_counts_with_each_chunk_the_last_is_counted() {
 #[test]
 fn tokens_are_counted_without_include_usage() {
     let meter = Meter::before(|request| edited(request, count));
-    for upstream in [Protocol::Responses, Protocol::Messages] {
+    for upstream in requests::TEXT_PROTOCOLS {
         let mut body = ask(Protocol::Chat, protocol_name(upstream), "Hello.", true);
         body.as_object_mut().unwrap().remove("stream_options");
         let response = meter.gateway.ask(Protocol::Chat, &body);

@@ -1,6 +1,6 @@
 //! Protocol-neutral requests to text models.
 
-use wire::Json;
+use wire::{Json, Object};
 
 /// A request to a text model.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +30,21 @@ pub struct TextRequest {
     pub reasoning: Reasoning,
     /// The client's identifier for its end user.
     pub user: Option<String>,
+    /// Statements of the client about the request, which the model does not see.
+    pub labels: Labels,
+}
+
+/// Statements of a client about its request that no model sees.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Labels {
+    /// The stable, pseudonymous id of the end user, by which a vendor detects abuse.
+    pub safety_identifier: Option<String>,
+    /// The cache key: requests with the same key are likely to share a cached prompt.
+    pub prompt_cache_key: Option<String>,
+    /// The requested service tier.
+    pub service_tier: Option<String>,
+    /// The client's own key-value pairs.
+    pub metadata: Option<Object>,
 }
 
 /// One turn of a conversation. Consecutive turns may have the same role.
@@ -65,6 +80,13 @@ pub enum UserPart {
         media_type: String,
         /// The content as padded base64 of the standard alphabet.
         data: String,
+    },
+    /// A document at a public https URL.
+    FileUrl {
+        /// The file name.
+        name: Option<String>,
+        /// The URL.
+        url: String,
     },
 }
 
@@ -133,7 +155,7 @@ pub struct Tool {
     pub description: Option<String>,
     /// A JSON Schema of the arguments, an object. `None` if the function takes no arguments.
     pub parameters: Option<Json>,
-    /// True if the arguments must match the schema exactly.
+    /// True if the arguments must match the schema exactly. `None`: if the schema permits it.
     pub strict: Option<bool>,
 }
 
@@ -207,6 +229,10 @@ pub struct Reasoning {
     pub by_default: bool,
     /// True if the client requests a summary of the reasoning. `None` lets the engine decide.
     pub summary: Option<bool>,
+    /// True if the effort applies to the output alone and does not make the model reason.
+    pub output_only: bool,
+    /// True if the client requests the reasoning in the encrypted form that it can send back.
+    pub encrypted: bool,
 }
 
 impl Reasoning {
@@ -214,6 +240,7 @@ impl Reasoning {
     #[must_use]
     pub fn wanted(&self) -> bool {
         self.effort
+            .filter(|_| !self.output_only)
             .map_or(self.by_default, |effort| effort != Effort::None)
     }
 }

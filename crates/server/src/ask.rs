@@ -220,7 +220,11 @@ async fn ask_upstream(server: &UpstreamTarget, name: &str) -> Result<(), String>
             ImageReply::StreamingReply(reply) => reply.collect().await.map(drop).map_err(in_words),
         };
     };
-    let request = encode::request(protocol, &text_request(name), &server.settings(false));
+    let request = encode::request(
+        protocol,
+        &text_request(name),
+        &server.settings(false, false),
+    );
     let body = request.map_err(in_words)?.body.into();
     let incoming = send(server, outgoing::path(protocol), body).await?;
     let answer = Answer::read(incoming, MAX_REPLY).await.map_err(in_words)?;

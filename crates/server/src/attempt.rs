@@ -136,7 +136,7 @@ pub(crate) fn first_successful_target<A: Dispatch>(
     caller: &Caller<'_>,
 ) -> impl Future<Output = Result<Started<A::Answer>, Refusal>> + Send + use<A> {
     let state = Arc::clone(caller.state);
-    let served_by = Arc::clone(&caller.record.served_by);
+    let record = Arc::clone(&caller.record.targets);
     let deadline = caller.deadline;
     async move {
         let mut last_failure = None;
@@ -154,7 +154,7 @@ pub(crate) fn first_successful_target<A: Dispatch>(
             match attempted.unwrap_or_else(|_| Err(TargetFailure::fatal(Refusal::timeout()))) {
                 Ok(started) => {
                     // It cannot be set already: a request is answered by one target.
-                    let _ = served_by.set(target.label().to_owned());
+                    let _ = record.served_by.set(target.label().to_owned());
                     return Ok(started);
                 }
                 Err(failure) => {

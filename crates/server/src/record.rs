@@ -1,6 +1,6 @@
 //! The access record of one request. Logs and counts its outcome exactly once, on drop.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use engine::Usage;
@@ -11,6 +11,28 @@ use crate::connection_state::ConnectionState;
 use crate::limit::Permit;
 use crate::metrics::Metrics;
 use crate::outcome::Outcome;
+
+/// The targets of a request, as its attempts and its response share it.
+#[derive(Debug, Default)]
+pub(crate) struct Targets {
+    /// The target that answers, once known: the name of an upstream, or `embedded`.
+    pub(crate) served_by: OnceLock<String>,
+    /// The fields that the latest target could not be given, which are known before it has begun to
+    /// answer.
+    losses: RwLock<Vec<String>>,
+}
+
+impl Targets {
+    /// Sets the fields that the target which is tried next cannot be given.
+    pub(crate) fn lose(&self, names: &[String]) {
+        names.clone_into(&mut self.losses.write().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(crate) fn losses(&self) -> Vec<String> {
+        let losses = self.losses.read().unwrap_or_else(PoisonError::into_inner);
+        losses.clone()
+    }
+}
 
 /// The access record of a request, from its head to its last byte. Dropping it writes the log line.
 #[derive(Debug)]
@@ -34,8 +56,7 @@ pub(crate) struct Record {
     pub(crate) code: Option<&'static str>,
     /// The internal cause, which the client does not see.
     pub(crate) cause: Option<String>,
-    /// The target that answers, once known: the name of an upstream, or `embedded`.
-    pub(crate) served_by: Arc<OnceLock<String>>,
+    pub(crate) targets: Arc<Targets>,
     pub(crate) stream: bool,
     /// The outcome. A record that is dropped without one means that the client disconnected, or a
     /// panic.
@@ -63,7 +84,7 @@ impl Record {
             status: 0,
             code: None,
             cause: None,
-            served_by: Arc::default(),
+            targets: Arc::default(),
             stream: false,
             outcome: None,
             usage: None,
@@ -117,7 +138,7 @@ impl Drop for Record {
             route = self.route,
             key = self.key,
             model = self.model,
-            target = self.served_by.get(),
+            target = self.targets.served_by.get(),
             status,
             code = self.code,
             cause = self.cause.as_deref().map(|cause| &cause[..cause.floor_char_boundary(MAX_CAUSE)]),

@@ -96,7 +96,7 @@ pub(crate) async fn stream<E: Send + 'static>(
         }
         Err(_) => (
             PendingAnswer::boxed(attempt, encoder, write_failure),
-            Vec::new(),
+            caller.record.targets.losses(),
         ),
     };
     let mut response = event_stream(ReplyBody::Stream(answer));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use catalog::{Catalog, Family, Model};
 use translate::envelope::Envelope;
 use translate::outbound::Protocol as Outbound;
-use translate::outbound::encode::Settings;
+use translate::outbound::encode::{Quirks, Settings};
 use upstream::targets::{self, Candidate};
 use upstream::{Network, Options, Upstream};
 
@@ -46,9 +46,10 @@ pub(crate) struct UpstreamTarget {
     pub(crate) config: config::Upstream,
     /// Its client, with its connections.
     pub(crate) upstream: Upstream,
-    /// Wraps the signatures of reasoning blocks for clients of another protocol, if the upstream
-    /// signs them.
+    /// Wraps the signatures of reasoning for clients of another protocol, if the upstream signs it.
     pub(crate) envelope: Option<Envelope>,
+    /// Its peculiarities, for requests that are translated.
+    pub(crate) quirks: Quirks,
     options: Options,
 }
 
@@ -252,13 +253,14 @@ impl UpstreamTarget {
         }
         let upstream = Upstream::with_network(&before.network, options.clone())
             .map_err(|error| vec![error.to_string()])?;
-        let envelope =
-            (config.protocol == Protocol::Messages).then(|| Envelope::new(&config.secret()));
+        let signs = matches!(config.protocol, Protocol::Messages | Protocol::Responses);
+        let envelope = signs.then(|| Envelope::new(&config.secret()));
         Ok(Arc::new(Self {
             config: config.clone(),
             options,
             upstream,
             envelope,
+            quirks: Quirks::default(),
         }))
     }
 
@@ -283,12 +285,15 @@ impl UpstreamTarget {
         }
     }
 
-    /// The settings for encoding a request, which requests a stream or not.
-    pub(crate) fn settings(&self, stream: bool) -> Settings {
+    /// The settings for encoding a request, which requests a stream or not. `sealed` is true if the
+    /// client gets the signatures of the reasoning.
+    pub(crate) fn settings(&self, stream: bool, sealed: bool) -> Settings {
         Settings {
             stream,
             max_tokens: self.config.max_tokens,
             sampling: self.config.sampling,
+            sealed,
+            quirks: self.quirks,
         }
     }
 }

@@ -1,9 +1,12 @@
-//! Envelopes that carry the reasoning signatures of a Messages upstream through a Responses client.
+//! Envelopes that carry the reasoning signatures of an upstream through a client of another
+//! protocol.
 //!
 //! A Messages model verifies earlier reasoning by a signature, or emits redacted reasoning that
 //! only it can decrypt (<https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking>).
-//! A Responses client has one field for such data, `encrypted_content`, and returns it unchanged.
-//! The signature is therefore sent in that field, together with the reasoning that it signs, as
+//! A Responses model needs the encrypted content of its reasoning
+//! (<https://platform.openai.com/docs/guides/reasoning>). Clients of the other protocol have one
+//! field for such data, `encrypted_content` or `signature`, and return it unchanged. The signature
+//! is therefore sent in that field, together with the reasoning that it signs, as
 //! `sg1.<base64url>.<HMAC>`; the HMAC distinguishes the gateway's envelopes from forged ones.
 
 use base64::Engine as _;

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod call_id;
 pub mod envelope;
 mod error;
 pub mod field_map;

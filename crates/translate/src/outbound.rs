@@ -26,3 +26,17 @@ impl Protocol {
     /// All protocols.
     pub const ALL: [Self; 3] = [Self::Responses, Self::Chat, Self::Messages];
 }
+
+/// Returns the signature of a reasoning item of Responses: its id and its encrypted content, which
+/// OpenAI accepts only together.
+pub(crate) fn signature(id: &str, encrypted_content: &str) -> String {
+    format!("{id} {encrypted_content}")
+}
+
+/// Returns the id and the encrypted content of a reasoning item from its [`signature`].
+pub(crate) fn signed(signature: &str) -> (Option<&str>, &str) {
+    match signature.split_once(' ') {
+        Some((id, content)) => (Some(id).filter(|id| !id.is_empty()), content),
+        None => (None, signature),
+    }
+}

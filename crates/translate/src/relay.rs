@@ -2,10 +2,10 @@
 //! the grammar.
 //!
 //! Events are forwarded byte for byte, except for a closed list of edits: the model's name, the
-//! event's name where it contradicts the `type`, and the token breakdown in the usage of Chat
-//! Completions. A [`Guard`] buffers at most one incomplete event and forwards complete events only.
-//! It forwards a successful end only after the upstream sent one, and writes a failure at most
-//! once.
+//! event's name where it contradicts the `type`, the token breakdown in the usage of Chat
+//! Completions, and the event with that usage if the client has not requested it. A [`Guard`]
+//! buffers at most one incomplete event and forwards complete events only. It forwards a successful
+//! end only after the upstream sent one, and writes a failure at most once.
 //!
 //! Sans-IO: the caller passes bytes in and receives bytes.
 

@@ -5,7 +5,7 @@ use engine::TextRequest;
 use translate::field_map;
 use translate::inbound::{Chat, ClientProtocol, Inbound, Messages, Responses};
 use translate::outbound::Protocol;
-use translate::outbound::encode::{self, Settings};
+use translate::outbound::encode::{self, Quirks, Settings};
 
 /// Checks one input; a panic is a finding.
 pub fn check(body: &[u8]) {
@@ -49,6 +49,8 @@ fn check_encoding(upstream: Protocol, request: &TextRequest) {
         stream: request.model.len().is_multiple_of(2),
         max_tokens: 1024,
         sampling: true,
+        sealed: request.model.len().is_multiple_of(3),
+        quirks: Quirks::NONE,
     };
     let Ok(encoded) = encode::request(upstream, request, &settings) else {
         return;

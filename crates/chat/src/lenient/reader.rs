@@ -33,6 +33,7 @@ pub struct Reader {
     text: usize,
     has_odd_calls: bool,
     has_other_content: bool,
+    has_usage_alone: bool,
 }
 
 impl Reader {
@@ -118,6 +119,13 @@ impl Reader {
         self.has_odd_calls || self.choices.first().is_some_and(repeats)
     }
 
+    /// Returns true if the last event has the usage and no choices. Only clients that request it
+    /// expect such an event.
+    #[must_use]
+    pub fn has_usage_alone(&self) -> bool {
+        self.has_usage_alone
+    }
+
     /// Returns true if a limit truncated any choice.
     #[must_use]
     pub fn is_truncated(&self) -> bool {
@@ -138,6 +146,11 @@ impl Reader {
         if self.id.is_empty() {
             chunk.id.or_empty().clone_into(&mut self.id);
         }
+        let has_choices = chunk
+            .choices
+            .as_ref()
+            .is_some_and(|choices| !choices.is_empty());
+        self.has_usage_alone = !has_choices && chunk.usage.0.is_some();
         self.has_odd_calls = chunk.choices.iter().flatten().any(Choice::has_odd_calls);
         if let Some(first) = self.choices.first_mut() {
             first.has_repetition = false;

@@ -111,6 +111,8 @@ pub(super) struct Item<'a> {
     #[serde(borrow)]
     pub(super) arguments: Arguments<'a>,
     #[serde(borrow)]
+    pub(super) encrypted_content: Text<'a>,
+    #[serde(borrow)]
     pub(super) content: List<Content<'a>>,
     #[serde(borrow)]
     pub(super) summary: List<Content<'a>>,

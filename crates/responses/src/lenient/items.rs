@@ -278,8 +278,9 @@ impl Items {
     ) -> Result<(), ReadError> {
         let kind = ItemKind::of(item.kind.or_empty());
         self.all[place.0].set_kind(kind);
-        let id = item.call_id.0.or(item.id.0).unwrap_or_default();
+        let (call_id, id) = (item.call_id.0, item.id.0.unwrap_or_default());
         if kind == ItemKind::Call {
+            let id = call_id.unwrap_or_else(|| id.clone());
             self.call(place, (id, item.name.0.unwrap_or_default()), out);
         }
         if !is_done {
@@ -292,11 +293,16 @@ impl Items {
                 self.all[place.0].call.check()?;
             }
         }
+        let was_done = self.all[place.0].is_done;
         let summary = item.summary.0.into_iter().zip(0..);
         for (part, index) in summary.chain(item.content.0.into_iter().zip(0..)) {
             if let Some((kind, text)) = content(part) {
                 self.complete(place, (kind, index), text, out)?;
             }
+        }
+        let content = item.encrypted_content.0.unwrap_or_default();
+        if kind == ItemKind::Reasoning && !was_done && !content.is_empty() {
+            out.push(Update::Encrypted { id, content });
         }
         self.end(place, out)
     }
@@ -319,7 +325,7 @@ impl Items {
     ) -> Result<(), ReadError> {
         let mut matched = vec![false; self.all.len()];
         let is_empty = output.is_empty();
-        for (index, item) in output.into_iter().enumerate() {
+        for (index, mut item) in output.into_iter().enumerate() {
             let kind = ItemKind::of(item.kind.or_empty());
             let known = self
                 .all
@@ -337,6 +343,8 @@ impl Items {
             )?;
             if let Some(matched) = matched.get_mut(place.0) {
                 *matched = true;
+                // Its reasoning is followed by other content already.
+                item.encrypted_content.0 = None;
             }
             self.item(place, item, true, out)?;
         }

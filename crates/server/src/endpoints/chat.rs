@@ -5,10 +5,11 @@ use catalog::{Model, Protocol};
 use chat::{Message, Part, Request, Rules, ValidRequest};
 use translate::inbound::Chat;
 use translate::{outbound, relay};
-use wire::{ApiError, Path};
+use wire::{ApiError, Path, Splice};
 
-use super::text::TextEndpoint;
+use super::text::{RelayNotes, TextEndpoint};
 use crate::affinity::{Conversation, member};
+use crate::targets::UpstreamTarget;
 
 impl TextEndpoint for Chat {
     const PROTOCOL: Protocol = Protocol::Chat;
@@ -47,6 +48,34 @@ impl TextEndpoint for Chat {
                 }
                 _ => return,
             }
+        }
+    }
+
+    fn notes(request: &ValidRequest) -> RelayNotes {
+        RelayNotes {
+            hides_usage: request.streams() && !request.includes_usage(),
+            has_stream_options: request.stream_options.is_some(),
+            ..RelayNotes::default()
+        }
+    }
+
+    /// Requests the usage of every stream; the client gets it only if it has requested it too.
+    fn edit(_: &UpstreamTarget, notes: RelayNotes, splice: &mut Splice<'_>) {
+        if !notes.hides_usage {
+            return;
+        }
+        if !notes.has_stream_options {
+            splice.set("stream_options", br#"{"include_usage":true}"#);
+        } else if !splice.replace(&["stream_options", "include_usage"], b"true") {
+            splice.add_missing(&["stream_options"], &[("include_usage", "true")]);
+        }
+    }
+
+    fn relay(notes: RelayNotes) -> relay::Chat {
+        if notes.hides_usage {
+            relay::Chat::hiding_usage()
+        } else {
+            relay::Chat::default()
         }
     }
 }

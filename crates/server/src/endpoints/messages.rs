@@ -6,13 +6,14 @@ use translate::inbound::Messages;
 use translate::{outbound, relay};
 use wire::{ApiError, Path, Splice};
 
-use super::text::TextEndpoint;
+use super::text::{RelayNotes, TextEndpoint};
 use crate::affinity::{Conversation, member};
 use crate::targets::UpstreamTarget;
 
 impl TextEndpoint for Messages {
     const PROTOCOL: Protocol = Protocol::Messages;
     const UPSTREAM_PROTOCOL: outbound::Protocol = outbound::Protocol::Messages;
+    const USES_ENVELOPES: bool = true;
     const FORWARDED: &'static [&'static str] = &["anthropic-version", "anthropic-beta"];
     type Unchecked = Request;
     type Relay = relay::Messages;
@@ -47,7 +48,7 @@ impl TextEndpoint for Messages {
     }
 
     /// Removes the sampling parameters for upstreams whose models refuse them.
-    fn edit(server: &UpstreamTarget, splice: &mut Splice<'_>) {
+    fn edit(server: &UpstreamTarget, _: RelayNotes, splice: &mut Splice<'_>) {
         if !server.config.sampling {
             splice.remove(&[], &["temperature", "top_p", "top_k"]);
         }

@@ -7,7 +7,7 @@ use translate::inbound::Responses;
 use translate::{outbound, relay};
 use wire::{ApiError, Path, Splice, TextOr};
 
-use super::text::TextEndpoint;
+use super::text::{RelayNotes, TextEndpoint};
 use crate::affinity::{Conversation, member};
 use crate::targets::UpstreamTarget;
 
@@ -55,9 +55,21 @@ impl TextEndpoint for Responses {
         }
     }
 
-    /// Removes `metadata`: the client's notes are not for the upstream.
-    fn edit(_: &UpstreamTarget, splice: &mut Splice<'_>) {
+    fn notes(request: &ValidRequest) -> RelayNotes {
+        RelayNotes {
+            has_store: request.store.is_some(),
+            ..RelayNotes::default()
+        }
+    }
+
+    /// Removes `metadata`: the client's notes are not for the upstream. It stores nothing unless
+    /// the client asks for it, which OpenAI would do by default
+    /// (<https://platform.openai.com/docs/api-reference/responses/create>).
+    fn edit(_: &UpstreamTarget, notes: RelayNotes, splice: &mut Splice<'_>) {
         splice.remove(&[], &["metadata"]);
+        if !notes.has_store {
+            splice.set("store", b"false");
+        }
     }
 }
 

@@ -41,8 +41,8 @@ pub(crate) trait TextEndpoint:
     /// True if a streaming request over the concurrency limit gets a failure event; otherwise it
     /// gets a 429.
     const LIMIT_IN_STREAM: bool = false;
-    /// True if the signatures of reasoning blocks are passed to clients in envelopes, which clients
-    /// send back unchanged (see [`translate::envelope`]).
+    /// True if the signatures of reasoning are passed to clients in envelopes, which clients send
+    /// back unchanged (see [`translate::envelope`]).
     const USES_ENVELOPES: bool = false;
     /// The headers of a client that are forwarded to an upstream of the same protocol.
     const FORWARDED: &'static [&'static str] = &[];
@@ -67,8 +67,29 @@ pub(crate) trait TextEndpoint:
     /// its system instructions and its first message.
     fn identify(request: &Self::Request, conversation: &mut Conversation);
 
-    /// Removes fields from a request that is relayed to this upstream.
-    fn edit(_: &UpstreamTarget, _: &mut Splice<'_>) {}
+    /// Returns the facts that the relaying of a request depends on.
+    fn notes(_: &Self::Request) -> RelayNotes {
+        RelayNotes::default()
+    }
+
+    /// Edits the fields of a request that is relayed to this upstream.
+    fn edit(_: &UpstreamTarget, _: RelayNotes, _: &mut Splice<'_>) {}
+
+    /// Creates the protocol that checks the answer to a relayed request.
+    fn relay(_: RelayNotes) -> Self::Relay {
+        Self::Relay::default()
+    }
+}
+
+/// The facts about a request that its relaying depends on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RelayNotes {
+    /// True if the client requests a stream without the usage, which the log needs.
+    pub(crate) hides_usage: bool,
+    /// True if the request has options of the stream.
+    pub(crate) has_stream_options: bool,
+    /// True if the request has a value for `store`.
+    pub(crate) has_store: bool,
 }
 
 /// A validated request, and everything needed to send it to a target.
@@ -82,6 +103,7 @@ pub(crate) struct ParsedRequest<D: TextEndpoint> {
     /// True if the model reasons when the request does not specify it.
     reasons_by_default: bool,
     headers: HeaderMap,
+    notes: RelayNotes,
     streams: bool,
 }
 
@@ -116,8 +138,9 @@ pub(crate) async fn answer<D: TextEndpoint>(
         return over_the_limit::<D>(streams, &valid, &stamp, caller.record);
     };
     caller.record.permit = Some(permit);
-    let dispatch = |valid| {
+    let dispatch = |valid: Box<D::Request>| {
         let parsed = ParsedRequest {
+            notes: D::notes(&valid),
             valid: Some(valid),
             upload,
             model: id,

@@ -69,13 +69,13 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "messages[].reasoning_content",
-        Mapped("a `reasoning` item"),
-        Mapped("`thinking`, with its signature"),
+        Mapped("(left out, see above)"),
+        Mapped("(left out, see above)"),
     ),
     row(
         "messages[].reasoning",
-        Mapped("a `reasoning` item"),
-        Mapped("`thinking`, with its signature"),
+        Mapped("(left out, see above)"),
+        Mapped("(left out, see above)"),
     ),
     row(
         "messages[].tool_calls",
@@ -165,7 +165,12 @@ pub(super) const ROWS: &[Row] = &[
         Mapped("`parameters`"),
         Mapped("`input_schema`"),
     ),
-    row("tools[].function.strict", Mapped("`strict`"), Dropped).unless(&["false"]),
+    row(
+        "tools[].function.strict",
+        Mapped("`strict`, `false` if absent"),
+        Dropped,
+    )
+    .unless(&["false"]),
     row("tools[].custom", Dropped, Dropped),
     row("tool_choice", Refused, Refused).unless(CHOICES),
     row(
@@ -195,13 +200,13 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "reasoning_effort",
         Mapped("`reasoning.effort`"),
-        Mapped("`output_config.effort`, `thinking`"),
+        Mapped("`thinking`, `output_config.effort`"),
     ),
     row("verbosity", Mapped("`text.verbosity`"), Dropped),
     row("user", Mapped("`user`"), Mapped("`metadata.user_id`")),
     row(
         "safety_identifier",
-        Mapped("`user`"),
+        Mapped("`safety_identifier`"),
         Mapped("`metadata.user_id`"),
     ),
     row("modalities[]", Refused, Refused).unless(&["text"]),
@@ -210,11 +215,11 @@ pub(super) const ROWS: &[Row] = &[
     row("web_search_options", Refused, Refused),
     row("functions", Refused, Refused),
     row("function_call", Refused, Refused),
-    row("metadata", Dropped, Dropped).unless(&["{}"]),
+    row("metadata", Mapped("`metadata`"), Dropped).unless(&["{}"]),
     row("store", Dropped, Dropped).unless(&["false"]),
-    row("service_tier", Dropped, Dropped).unless(&["auto", "default"]),
+    row("service_tier", Mapped("`service_tier`"), Dropped).unless(&["auto", "default"]),
     row("prediction", Dropped, Dropped),
-    row("prompt_cache_key", Dropped, Dropped),
+    row("prompt_cache_key", Mapped("`prompt_cache_key`"), Dropped),
     row("thinking", Dropped, Dropped),
     row("enable_thinking", Dropped, Dropped),
     row("chat_template_kwargs", Dropped, Dropped),

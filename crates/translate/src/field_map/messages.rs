@@ -14,8 +14,8 @@ pub(super) const ROWS: &[Row] = &[
     row("max_tokens", Refused, Refused).is(&["0"]),
     row(
         "max_tokens",
-        Mapped("`max_output_tokens`"),
-        Mapped("`max_tokens`"),
+        Mapped("`max_output_tokens`, at least 16"),
+        Mapped("`max_tokens` or `max_completion_tokens`"),
     ),
     row(
         "system",
@@ -45,7 +45,7 @@ pub(super) const ROWS: &[Row] = &[
     row("messages[].content[].cache_control", Dropped, Dropped),
     row(
         "messages[].content[].source",
-        Mapped("`image_url`, `file_data`"),
+        Mapped("`image_url`, `file_data`, `file_url`"),
         Mapped("`image_url`, `file.file_data`"),
     ),
     row(
@@ -82,13 +82,13 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "messages[].content[].content[]",
         Mapped("a part of the `output`"),
-        Refused,
+        Mapped("`content` of the user, behind the results"),
     )
-    .is(&["image"]),
+    .is(&["image", "document"]),
     row(
         "messages[].content[].content[]",
         Mapped("a part of the `output`"),
-        Mapped("`content`, text alone"),
+        Mapped("`content`"),
     ),
     row(
         "messages[].content[].is_error",
@@ -97,10 +97,15 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "messages[].content[].thinking",
-        Mapped("a `reasoning` item"),
+        Mapped("a `reasoning` item, with its signature"),
         Mapped("`reasoning_content`, beside calls"),
     ),
-    row("messages[].content[].signature", Dropped, Dropped).unless(&[""]),
+    row(
+        "messages[].content[].signature",
+        Mapped("`id`, `encrypted_content`, from the gateway's envelope"),
+        Dropped,
+    )
+    .unless(&[""]),
     row("messages[].content[].data", Dropped, Dropped),
     row("stream", Mapped("`stream`"), Mapped("`stream`")),
     row("stop_sequences", Refused, Mapped("`stop`")).unless(&["[]"]),
@@ -127,7 +132,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "tools[].strict",
-        Mapped("`strict`"),
+        Mapped("`strict`, `false` if absent"),
         Mapped("`function.strict`"),
     ),
     row("tools[].cache_control", Dropped, Dropped),
@@ -149,8 +154,8 @@ pub(super) const ROWS: &[Row] = &[
     row("thinking.display", Mapped("`reasoning.summary`"), Dropped).unless(&["omitted"]),
     row(
         "output_config.effort",
-        Mapped("`reasoning.effort`, with `thinking`"),
-        Mapped("`reasoning_effort`, with `thinking`"),
+        Mapped("`reasoning.effort`"),
+        Mapped("`reasoning_effort`"),
     ),
     row(
         "output_config.format.type",

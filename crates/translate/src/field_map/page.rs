@@ -78,8 +78,16 @@ translated; this page lists the translation of each field. A test generates it f
 treated like the field that contains them unless they have a row; of several rows for a field the first match counts.
 
 Some fields are dropped because of their value. `temperature` above 1 is lowered for Messages; it, `top_p` and `top_k`
-are left out if the upstream's version refuses them. Earlier reasoning is sent to Chat Completions only beside tool
-calls, and to Messages only with its signature; otherwise it is left out (`reasoning`). For Messages, instructions in
-the middle of a conversation move to the front (`system_position`); documents that are neither PDF nor text, arguments
-that are not a JSON object, and a conversation that begins with the assistant are refused.
+are left out if the upstream's version refuses them. The effort becomes the `thinking` that the model takes, and is left
+out (`reasoning_effort`) where it takes none: in older models, and together with a forced call, with other sampling, or
+with the beginning of the answer. Earlier reasoning is sent to Chat Completions only beside tool calls, and to Responses
+and Messages only with its signature; otherwise it is left out (`reasoning`). For Messages, instructions in the middle
+of a conversation move to the front (`system_position`); documents that are neither PDF nor text, arguments that are not
+a JSON object, and a conversation that begins with the assistant are refused.
+
+A limit of less than 16 tokens is raised for Responses (`max_tokens`). Stop sequences are left out for the reasoning
+models of OpenAI (`stop`), and `parallel_tool_calls` for upstreams that do not know it. Images and documents in the
+results of tools follow in a message of the user for Chat Completions (`tool_result_position`). Ids of calls and names
+of tools that an upstream would refuse are replaced, and restored in its answers. Texts that are joined are joined as
+they are.
 ";

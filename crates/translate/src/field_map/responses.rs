@@ -55,7 +55,7 @@ pub(super) const ROWS: &[Row] = &[
         Mapped("`file.file_data`"),
         Mapped("`source`, PDF or text"),
     ),
-    row("input[].content[].file_url", Refused, Refused),
+    row("input[].content[].file_url", Refused, Mapped("`source`")),
     row("input[].content[].file_id", Refused, Refused),
     row("input[].content[].input_audio", Refused, Refused),
     row(
@@ -75,8 +75,12 @@ pub(super) const ROWS: &[Row] = &[
         Mapped("`input`"),
     ),
     row("input[].output", Mapped("`content`"), Mapped("`content`")),
-    row("input[].output[]", Refused, Mapped("a block of the result"))
-        .is(&["input_image", "input_file"]),
+    row(
+        "input[].output[]",
+        Mapped("`content` of the user, behind the results"),
+        Mapped("a block of the result"),
+    )
+    .is(&["input_image", "input_file"]),
     row(
         "input[].output[]",
         Mapped("`content`"),
@@ -100,7 +104,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "max_output_tokens",
-        Mapped("`max_tokens`"),
+        Mapped("`max_tokens` or `max_completion_tokens`"),
         Mapped("`max_tokens`"),
     ),
     row("stream", Mapped("`stream`"), Mapped("`stream`")),
@@ -119,7 +123,12 @@ pub(super) const ROWS: &[Row] = &[
         Mapped("`function.parameters`"),
         Mapped("`input_schema`"),
     ),
-    row("tools[].strict", Mapped("`function.strict`"), Dropped).unless(&["false"]),
+    row(
+        "tools[].strict",
+        Mapped("`function.strict`, by the schema if absent"),
+        Dropped,
+    )
+    .unless(&["false"]),
     row(
         "tools[].function",
         Mapped("`function`"),
@@ -185,7 +194,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "reasoning.effort",
         Mapped("`reasoning_effort`"),
-        Mapped("`output_config.effort`, `thinking`"),
+        Mapped("`thinking`, `output_config.effort`"),
     ),
     row("reasoning.summary", Dropped, Mapped("`thinking.display`")),
     row(
@@ -200,14 +209,14 @@ pub(super) const ROWS: &[Row] = &[
     row("prompt", Refused, Refused),
     row("background", Refused, Refused).unless(&["false"]),
     row("truncation", Dropped, Dropped).unless(&["disabled"]),
-    row("service_tier", Dropped, Dropped).unless(&["auto", "default"]),
+    row("service_tier", Mapped("`service_tier`"), Dropped).unless(&["auto", "default"]),
     row("user", Mapped("`user`"), Mapped("`metadata.user_id`")),
     row(
         "safety_identifier",
-        Mapped("`user`"),
+        Mapped("`safety_identifier`"),
         Mapped("`metadata.user_id`"),
     ),
-    row("prompt_cache_key", Dropped, Dropped),
+    row("prompt_cache_key", Mapped("`prompt_cache_key`"), Dropped),
     row("prompt_cache_retention", Dropped, Dropped),
     row("prompt_cache_options", Dropped, Dropped),
     row("context_management", Dropped, Dropped),

@@ -5,9 +5,10 @@ use chat::{
     ResponseFormat, Tool, ToolCall, ToolChoiceObject, ToolMode, Usage, ValidRequest,
 };
 use engine::{
-    AssistantPart, Effort, Format, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice,
-    ToolResult, Turn, UserPart, Verbosity,
+    AssistantPart, Effort, Format, Labels, Reasoning, Sampling, Stop, TextEvent, TextRequest,
+    ToolChoice, ToolResult, Turn, UserPart, Verbosity,
 };
+use serde_json::Value;
 use wire::{ApiError, TextOr, WordOr};
 
 use super::{ClientProtocol, Inbound, Stamp, shared};
@@ -58,11 +59,8 @@ impl ClientProtocol for Chat {
                 effort,
                 ..Reasoning::default()
             },
-            user: request
-                .user
-                .as_deref()
-                .or(extra_str(&request, "safety_identifier"))
-                .map(str::to_owned),
+            labels: labels(&request),
+            user: request.user,
             model: request.model,
         };
         Ok(Inbound { request, dropped })
@@ -105,6 +103,17 @@ impl ClientProtocol for Chat {
 /// Returns a string field that the protocol's types do not declare.
 fn extra_str<'a>(request: &'a Request, name: &str) -> Option<&'a str> {
     request.extra.get(name)?.as_str()
+}
+
+fn labels(request: &Request) -> Labels {
+    let text = |name| extra_str(request, name).map(str::to_owned);
+    let metadata = request.extra.get("metadata").and_then(Value::as_object);
+    Labels {
+        safety_identifier: text("safety_identifier"),
+        prompt_cache_key: text("prompt_cache_key"),
+        service_tier: text("service_tier"),
+        metadata: metadata.filter(|pairs| !pairs.is_empty()).cloned(),
+    }
 }
 
 fn finish_reason(stop: &Stop) -> FinishReason {
@@ -153,7 +162,7 @@ fn turn(message: &Message, path: &str) -> Result<Turn, ApiError> {
 
 /// Concatenates the text parts of content that allows only text.
 fn plain(content: &TextOr<Part>) -> String {
-    shared::joined(content, "", |part| match part {
+    shared::joined(content, |part| match part {
         Part::Text(part) => Some(part.text.as_str()),
         _ => None,
     })
@@ -231,7 +240,9 @@ fn function(tool: &Tool) -> Option<engine::Tool> {
         name: tool.function.name.clone(),
         description: tool.function.description.clone(),
         parameters: tool.function.parameters.clone(),
-        strict: tool.function.strict,
+        // Unlike in Responses, functions without `strict` are not strict:
+        // https://platform.openai.com/docs/guides/function-calling#strict-mode
+        strict: Some(tool.function.strict == Some(true)),
     })
 }
 

@@ -1,16 +1,18 @@
 //! Messages (<https://docs.anthropic.com/en/api/messages>).
 
 use engine::{
-    AssistantPart, Effort, Format, ImageSource, Reasoning, Sampling, Stop, TextEvent, TextRequest,
-    ToolChoice, ToolResult, Turn, UserPart,
+    AssistantPart, Effort, Format, ImageSource, Labels, Reasoning, Sampling, Stop, TextEvent,
+    TextRequest, ToolChoice, ToolResult, Turn, UserPart,
 };
 use messages::{
     Encoder, Event, Fold, Head, InputBlock, InputMessage, Message, OutputFormat, Request, Role,
     Source, StopReason, Thinking, Tool, Usage, ValidCount, ValidRequest,
 };
+use serde_json::json;
 use wire::{ApiError, TextOr};
 
 use super::{ClientProtocol, Inbound, Stamp, shared};
+use crate::call_id;
 
 /// The Messages protocol on the client side.
 pub struct Messages;
@@ -45,7 +47,8 @@ impl ClientProtocol for Messages {
             TextEvent::RedactedReasoning(data) => encoder.redacted_thinking(&data, out),
             TextEvent::Text(text) => encoder.text(&text, out),
             TextEvent::Refusal(text) => encoder.refusal(&text, out),
-            TextEvent::Call { id, name } => encoder.call(&id, &name, out),
+            // An id of another form would be refused when it comes back.
+            TextEvent::Call { id, name } => encoder.call(&call_id::plain(&id), &name, out),
             TextEvent::Arguments(text) => encoder.arguments(&text, out),
             TextEvent::Finished { stop, usage } => {
                 let (reason, stop_sequence) = stop_reason(stop);
@@ -80,7 +83,9 @@ impl Messages {
 }
 
 fn neutral(request: Request) -> Result<Inbound, ApiError> {
-    let (tools, dropped) = shared::tools(request.tools.as_deref().unwrap_or_default(), function);
+    let (tools, mut dropped) =
+        shared::tools(request.tools.as_deref().unwrap_or_default(), function);
+    dropped.extend(has_titled_text(&request).then(|| TITLE.to_owned()));
     let (tool_choice, sequential) = tool_choice(&request);
     let neutral = TextRequest {
         turns: turns(&request)?,
@@ -99,6 +104,7 @@ fn neutral(request: Request) -> Result<Inbound, ApiError> {
         },
         reasoning: reasoning(&request),
         user: request.user().map(str::to_owned),
+        labels: Labels::default(),
         model: request.model,
     };
     Ok(Inbound {
@@ -128,6 +134,12 @@ fn protocol_usage(usage: engine::Usage) -> Usage {
     let mut counts = Usage::new(uncached, usage.output);
     counts.cache_read_input_tokens = usage.cache_read;
     counts.cache_creation_input_tokens = usage.cache_write;
+    if usage.reasoning > 0 {
+        let details = json!({ "thinking_tokens": usage.reasoning });
+        counts
+            .extra
+            .insert("output_tokens_details".to_owned(), details);
+    }
     counts
 }
 
@@ -221,11 +233,36 @@ fn add_part(block: &InputBlock, path: &str, parts: &mut Vec<UserPart>) -> Result
                 media_type: source.media_type.clone(),
                 data: source.data.clone(),
             }),
+            Source::Url(source) => parts.push(UserPart::FileUrl {
+                name: document.title.clone(),
+                url: source.url.clone(),
+            }),
             other => return Err(unknown(other.kind(), &format!("{path}.source.type"))),
         },
         other => return Err(unknown(other.kind(), &format!("{path}.type"))),
     }
     Ok(())
+}
+
+/// Returns true if the text of any document has a title, which the text cannot carry.
+fn has_titled_text(request: &Request) -> bool {
+    fn is_titled(block: &InputBlock) -> bool {
+        match block {
+            InputBlock::Document(document) => {
+                document.title.is_some()
+                    && matches!(document.source, Source::Text(_) | Source::Content(_))
+            }
+            InputBlock::ToolResult(result) => {
+                let content = result.content.iter();
+                content.flat_map(TextOr::parts).any(is_titled)
+            }
+            _ => false,
+        }
+    }
+    let messages = request.messages.iter();
+    messages
+        .flat_map(|message| message.content.parts())
+        .any(is_titled)
 }
 
 fn image_source(source: &Source, path: &str) -> Result<ImageSource, ApiError> {
@@ -269,9 +306,9 @@ fn assistant_parts(
     Ok(output)
 }
 
-/// Joins the text blocks of content, and ignores other blocks.
+/// Concatenates the text blocks of content, and ignores other blocks.
 fn plain(content: &TextOr<InputBlock>) -> String {
-    shared::joined(content, "\n\n", |block| match block {
+    shared::joined(content, |block| match block {
         InputBlock::Text(text) => Some(text.text.as_str()),
         _ => None,
     })
@@ -292,7 +329,7 @@ fn function(tool: &Tool) -> Option<engine::Tool> {
         name: tool.name.clone(),
         description: tool.description.clone(),
         parameters: Some(tool.input_schema.clone()),
-        strict: tool.strict,
+        strict: Some(tool.strict == Some(true)),
     })
 }
 
@@ -328,22 +365,20 @@ fn format(request: &Request) -> Format {
     }
 }
 
-/// Converts the requested thinking, by its budget or its effort.
+/// Converts the requested thinking. The effort counts before a budget.
 fn reasoning(request: &Request) -> Reasoning {
     let effort = request
         .output_config
         .as_ref()
         .and_then(|config| Effort::named(config.effort.as_ref()?.as_str()));
     let thinking = match &request.thinking {
-        Some(Thinking::Enabled(budget)) => Some(match budget.budget_tokens {
+        Some(Thinking::Enabled(budget)) => effort.or(Some(match budget.budget_tokens {
             ..4096 => Effort::Low,
             4096..16384 => Effort::Medium,
             _ => Effort::High,
-        }),
+        })),
         Some(Thinking::Disabled(_)) => Some(Effort::None),
-        Some(Thinking::Adaptive(_) | Thinking::BetweenTools(_)) => effort,
-        // In this protocol an effort without `thinking` does not enable reasoning.
-        _ => None,
+        _ => effort,
     };
     let summary = request
         .thinking
@@ -352,7 +387,13 @@ fn reasoning(request: &Request) -> Reasoning {
         .map(|display| display.as_str() != "omitted");
     Reasoning {
         effort: thinking,
-        by_default: false,
         summary,
+        // Without `thinking` the effort is about the output alone:
+        // https://docs.anthropic.com/en/docs/build-with-claude/effort
+        output_only: request.thinking.is_none() && effort.is_some(),
+        ..Reasoning::default()
     }
 }
+
+/// The title of a document, as in the field map.
+const TITLE: &str = "messages[].content[].title";

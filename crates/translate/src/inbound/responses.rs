@@ -1,8 +1,8 @@
 //! Responses (<https://platform.openai.com/docs/api-reference/responses>).
 
 use engine::{
-    AssistantPart, Effort, Format, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice,
-    ToolResult, Turn, UserPart, Verbosity,
+    AssistantPart, Effort, Format, Labels, Reasoning, Sampling, Stop, TextEvent, TextRequest,
+    ToolChoice, ToolResult, Turn, UserPart, Verbosity,
 };
 use responses::{
     Echo, Encoder, Event, Finish, Fold, Head, IncompleteReason, Item, Message, Part, ReasoningPart,
@@ -11,9 +11,9 @@ use responses::{
 use wire::{ApiError, TextOr, WordOr};
 
 use super::{ClientProtocol, Inbound, Stamp, shared};
+use crate::call_id;
 use crate::envelope::is_envelope;
 use crate::field_map::REQUIRED_ITEMS;
-use crate::outbound::encode::call_id;
 
 /// The Responses protocol on the client side.
 pub struct Responses;
@@ -53,7 +53,13 @@ impl ClientProtocol for Responses {
                 ..Sampling::default()
             },
             reasoning: reasoning(&request),
-            user: request.user.or(request.safety_identifier),
+            labels: Labels {
+                safety_identifier: request.safety_identifier,
+                prompt_cache_key: request.prompt_cache_key,
+                service_tier: request.service_tier,
+                metadata: request.metadata,
+            },
+            user: request.user,
             model: request.model,
         };
         Ok(Inbound {
@@ -78,7 +84,7 @@ impl ClientProtocol for Responses {
             TextEvent::Text(text) => encoder.text(&text, out),
             TextEvent::Refusal(text) => encoder.refusal(&text, out),
             // The client sends the id back, and a request with an invalid id would be refused.
-            TextEvent::Call { id, name } => encoder.call(&call_id(&id), &name, out),
+            TextEvent::Call { id, name } => encoder.call(&call_id::plain(&id), &name, out),
             TextEvent::Arguments(text) => encoder.arguments(&text, out),
             TextEvent::Finished { stop, usage } => {
                 encoder.finish(finish(&stop), usage.map(protocol_usage), now, out);
@@ -230,7 +236,7 @@ fn add_assistant_part(turns: &mut Vec<Turn>, part: AssistantPart) {
 }
 
 fn plain(content: &TextOr<Part>) -> String {
-    shared::joined(content, "", |part| match part {
+    shared::joined(content, |part| match part {
         Part::InputText(part) | Part::OutputText(part) | Part::Text(part) => {
             Some(part.text.as_str())
         }
@@ -263,10 +269,17 @@ fn part(part: &Part, path: &str) -> Result<UserPart, ApiError> {
             part.image_url.as_deref().unwrap_or_default(),
             part.detail.clone(),
         )),
-        Part::File(part) => {
-            let data = part.file_data.as_deref().unwrap_or_default();
-            shared::file(data, part.filename.clone(), &format!("{path}.file_data"))
-        }
+        Part::File(part) => match (&part.file_url, part.file_data.as_deref()) {
+            (Some(url), None) => Ok(UserPart::FileUrl {
+                name: part.filename.clone(),
+                url: url.clone(),
+            }),
+            (_, data) => shared::file(
+                data.unwrap_or_default(),
+                part.filename.clone(),
+                &format!("{path}.file_data"),
+            ),
+        },
         other => {
             let sentence = format!(
                 "Parts of type '{}' are not supported by this model.",
@@ -341,6 +354,7 @@ fn reasoning(request: &Request) -> Reasoning {
     Reasoning {
         effort,
         summary: options.and_then(|options| options.summary()).map(|_| true),
+        encrypted: request.includes(Request::ENCRYPTED_REASONING),
         ..Reasoning::default()
     }
 }

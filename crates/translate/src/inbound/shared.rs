@@ -15,19 +15,11 @@ pub(super) fn unsupported(param: impl Into<String>, sentence: &str) -> ApiError 
     .with_param(param)
 }
 
-/// Joins the texts of content; `text` returns the text of a part, if it has one.
-pub(super) fn joined<P>(
-    content: &TextOr<P>,
-    separator: &str,
-    text: impl Fn(&P) -> Option<&str>,
-) -> String {
+/// Joins the texts of content as they are; `text` returns the text of a part, if it has one.
+pub(super) fn joined<P>(content: &TextOr<P>, text: impl Fn(&P) -> Option<&str>) -> String {
     match content {
         TextOr::Text(text) => text.clone(),
-        TextOr::List(parts) => parts
-            .iter()
-            .filter_map(text)
-            .collect::<Vec<_>>()
-            .join(separator),
+        TextOr::List(parts) => parts.iter().filter_map(text).collect(),
     }
 }
 

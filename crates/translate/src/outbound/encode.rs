@@ -5,14 +5,19 @@
 
 mod chat;
 mod messages;
+mod names;
+mod quirks;
 mod responses;
+mod schema;
 
 use engine::{EngineError, ImageSource, TextRequest, Tool, ToolChoice};
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 use wire::{DataUrl, Json};
 
+pub use self::names::ShortNames;
+pub use self::quirks::{MaxTokensName, Quirks, ThinkingForm, ToolIds};
 use super::Protocol;
+use crate::call_id;
 
 /// Settings of a request to an upstream that the gateway decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +28,10 @@ pub struct Settings {
     pub max_tokens: u64,
     /// True if a Messages upstream accepts `temperature`, `top_p` and `top_k`.
     pub sampling: bool,
+    /// True if the client gets the signatures of the reasoning, in envelopes that it sends back.
+    pub sealed: bool,
+    /// The peculiarities of the upstream.
+    pub quirks: Quirks,
 }
 
 /// A request encoded for an upstream.
@@ -32,6 +41,8 @@ pub struct EncodedRequest {
     pub body: Vec<u8>,
     /// The fields dropped because of their value or the upstream, each once.
     pub dropped: Vec<DroppedField>,
+    /// The names of tools that were shortened.
+    pub names: ShortNames,
 }
 
 wire::text_enum! {
@@ -47,6 +58,17 @@ wire::text_enum! {
         TopK = "top_k",
         /// Earlier reasoning that the upstream would not accept.
         Reasoning = "reasoning",
+        /// The reasoning effort, where the model cannot be asked to reason.
+        Effort = "reasoning_effort",
+        /// Stop sequences, which reasoning models refuse.
+        Stop = "stop",
+        /// An output limit that was raised to the least one that the upstream accepts.
+        MaxTokens = "max_tokens",
+        /// The limit to one call for each turn.
+        ParallelToolCalls = "parallel_tool_calls",
+        /// The position of images and documents within the results of tools. They follow in a
+        /// message of the user.
+        ToolResultPosition = "tool_result_position",
         /// The position of instructions within the conversation. Their text is kept.
         SystemPosition = "system_position",
     }
@@ -63,15 +85,17 @@ pub fn request(
     settings: &Settings,
 ) -> Result<EncodedRequest, EngineError> {
     check(request)?;
+    let (request, names) = names::fitted(protocol, request);
     let mut dropped = DroppedFields::default();
     let body = match protocol {
-        Protocol::Responses => json(&responses::request(request, settings)?),
-        Protocol::Chat => json(&chat::request(request, settings, &mut dropped)?),
-        Protocol::Messages => json(&messages::request(request, settings, &mut dropped)?),
+        Protocol::Responses => json(&responses::request(&request, settings, &mut dropped)?),
+        Protocol::Chat => json(&chat::request(&request, settings, &mut dropped)?),
+        Protocol::Messages => json(&messages::request(&request, settings, &mut dropped)?),
     };
     Ok(EncodedRequest {
         body: body?,
         dropped: dropped.0,
+        names,
     })
 }
 
@@ -138,8 +162,8 @@ fn count(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Converts the tools, unless their number or a name exceeds the limits of Responses and Chat
-/// Completions.
+/// Converts the tools, unless there are more than OpenAI accepts
+/// (<https://platform.openai.com/docs/api-reference/chat/create>).
 fn tools<T>(
     tools: &[Tool],
     convert: impl Fn(&Tool) -> Result<T, EngineError>,
@@ -153,15 +177,26 @@ fn tools<T>(
             ),
         ));
     }
-    if let Some(tool) = tools.iter().find(|tool| tool.name.len() > MAX_NAME) {
-        let sentence = format!(
-            "The names of tools have at most {MAX_NAME} characters, '{}' has more.",
-            tool.name
-        );
-        return Err(refusal("tools", sentence));
-    }
     let converted = tools.iter().map(convert).collect::<Result<Vec<_>, _>>()?;
     Ok(Some(converted).filter(|tools| !tools.is_empty()))
+}
+
+/// Returns whether the model may make several calls in one turn, if the upstream accepts that.
+fn parallel_calls(
+    request: &TextRequest,
+    settings: &Settings,
+    dropped: &mut DroppedFields,
+) -> Option<bool> {
+    let parallel = request
+        .parallel_calls
+        .filter(|_| !request.tools.is_empty())?;
+    if !settings.quirks.no_parallel_tools {
+        return Some(parallel);
+    }
+    if !parallel {
+        dropped.add(DroppedField::ParallelToolCalls);
+    }
+    None
 }
 
 /// Returns JSON of the caller, if it can be nested in the request within the depth limit.
@@ -174,18 +209,13 @@ fn embed(json: &Json) -> Result<Json, EngineError> {
     Ok(json.clone())
 }
 
-/// Returns a call id that every protocol accepts: ids other than `[a-zA-Z0-9_-]{1,64}` are replaced
-/// by a digest, which is the same for the call and its result.
-pub(crate) fn call_id(id: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    if (1..=MAX_NAME).contains(&id.len()) && id.bytes().all(plain) {
-        return id.to_owned();
+/// Returns the id of a call in the form that an upstream of OpenAI's protocols accepts.
+fn call_id(id: &str, settings: &Settings) -> String {
+    match settings.quirks.tool_ids {
+        ToolIds::Any => call_id::own(id),
+        ToolIds::Plain => call_id::plain(&call_id::original(id)),
+        ToolIds::Alnum9 => call_id::nine(id),
     }
-    let half = Sha256::digest(id).into_iter().take(16);
-    wire::id(
-        "call",
-        half.fold(0, |bits, byte| bits << 8 | u128::from(byte)),
-    )
 }
 
 /// Returns the URL of an image; that of an inline image contains its data.
@@ -210,41 +240,15 @@ fn check_data(media_type: &str, data: &str) -> Result<(), EngineError> {
     }
 }
 
-/// Joins texts with blank lines; `None` if there are none.
+/// Joins the texts of one message as they are; `None` if there are none.
 fn join(texts: &[&str]) -> Option<String> {
-    (!texts.is_empty()).then(|| texts.join(BLANK_LINE))
+    (!texts.is_empty()).then(|| texts.concat())
 }
 
-/// The separator of joined texts.
-const BLANK_LINE: &str = "\n\n";
 /// The prefix of a failed call's result, for protocols without an error flag.
 const ERROR_PREFIX: &str = "[error] ";
 /// The name of an unnamed schema, for protocols that require one.
 const SCHEMA_NAME: &str = "answer";
 const MAX_TOOLS: usize = 128;
-/// The longest name of a tool, and the longest id of a call.
-const MAX_NAME: usize = 64;
 /// The maximum depth of the caller's JSON: the request adds at most five levels around it.
 const MAX_DEPTH: usize = wire::MAX_DEPTH - 5;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_that_not_everybody_takes_give_way_to_a_stable_hash() {
-        let (long, fits) = ("a".repeat(65), "a".repeat(64));
-        assert_eq!(call_id("call_a-1"), "call_a-1");
-        assert_eq!(call_id(&fits), fits);
-        for odd in ["", "a b", "caf\u{e9}", "a.b", &long] {
-            let id = call_id(odd);
-            assert_eq!(
-                (id.len(), id == call_id(odd), id == call_id("other.id")),
-                (37, true, false),
-                "{odd:?}"
-            );
-        }
-        // The SHA-256 of an empty message, cut to half of its digits.
-        assert_eq!(call_id(""), "call_e3b0c44298fc1c149afbf4c8996fb924");
-    }
-}

@@ -14,6 +14,19 @@ use crate::outbound::{engine_error, usage};
 #[derive(Debug, Default)]
 pub struct Chat {
     reader: Reader,
+    hides_usage: bool,
+}
+
+impl Chat {
+    /// Relays a stream for a client that has not requested its usage, which an event at the end
+    /// reports to the gateway alone.
+    #[must_use]
+    pub fn hiding_usage() -> Self {
+        Self {
+            hides_usage: true,
+            ..Self::default()
+        }
+    }
 }
 
 impl RelayProtocol for Chat {
@@ -31,6 +44,9 @@ impl RelayProtocol for Chat {
             .map_err(engine_error)?;
         if self.reader.is_done() {
             return Ok(Action::End(end(&self.reader)));
+        }
+        if self.hides_usage && self.reader.has_usage_alone() {
+            return Ok(Action::Drop);
         }
         edits.replace(&["model"], model);
         if updates.is_empty() && memmem::find(data.as_bytes(), CHOICES_HINT).is_none() {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sluicegate_translate::inbound::{Chat, ClientProtocol, Inbound, Messages, Responses};
 use sluicegate_translate::outbound::Protocol;
-use sluicegate_translate::outbound::encode::Settings;
+use sluicegate_translate::outbound::encode::{Quirks, Settings};
 use wire::{ApiError, Violations};
 
 /// Returns a client's request in the neutral form, or `None` if it is not valid.
@@ -152,4 +152,6 @@ pub(crate) const SETTINGS: Settings = Settings {
     stream: false,
     max_tokens: 4096,
     sampling: true,
+    sealed: false,
+    quirks: Quirks::NONE,
 };

@@ -16,6 +16,8 @@ mod requests;
 mod round_trip;
 mod stream_laws;
 mod streams;
+mod vendor_rules;
+mod vendor_rules_messages;
 
 use sluicegate_translate::inbound::Stamp;
 

@@ -74,14 +74,18 @@ fn turns() -> impl Strategy<Value = Vec<Turn>> {
     })
 }
 
-fn tools() -> impl Strategy<Value = (Vec<Tool>, ToolChoice, Option<bool>)> {
+fn tool(description: Option<String>) -> Tool {
     let schema = json!({ "type": "object", "properties": { "b": {}, "a": {} } });
-    let tool = option::of(words()).prop_map(move |description| Tool {
+    Tool {
         name: "f".to_owned(),
         description,
         parameters: Some((&schema).into()),
-        strict: None,
-    });
+        strict: Some(false),
+    }
+}
+
+fn tools() -> impl Strategy<Value = (Vec<Tool>, ToolChoice, Option<bool>)> {
+    let tool = option::of(words()).prop_map(tool);
     let choice = prop::sample::select(vec![
         (ToolChoice::Auto, None),
         (ToolChoice::Auto, Some(false)),
@@ -108,14 +112,22 @@ fn request() -> impl Strategy<Value = TextRequest> {
     ];
     let sampling = (option::of(0.0..=1.0), option::of(0.0..=1.0));
     let options = (
-        1..=1_000_000_u64,
+        16..=1_000_000_u64,
         sampling,
         option::of(prop::sample::select(efforts.to_vec())),
         option::of(words()),
     );
     (turns(), tools(), options).prop_map(
-        |(turns, (tools, tool_choice, parallel_calls), options)| {
+        |(turns, (mut tools, tool_choice, parallel_calls), options)| {
+            // In Messages, calls need tools.
+            if tools.is_empty() && turns.iter().any(|turn| matches!(turn, Turn::Tool(_))) {
+                tools.push(tool(None));
+            }
             let (cap, (temperature, top_p), effort, user) = options;
+            // A Messages model does not think with other sampling or a forced call.
+            let is_free = (temperature, top_p) == (None, None)
+                && matches!(tool_choice, ToolChoice::Auto | ToolChoice::None);
+            let effort = effort.filter(|effort| is_free || *effort == Effort::None);
             TextRequest {
                 model: "m".to_owned(),
                 turns,
@@ -180,6 +192,7 @@ fn enriched(protocol: Protocol, mut request: TextRequest, more: &More) -> TextRe
     match protocol {
         Messages => {
             request.sampling.top_k = Some(more.count);
+            request.reasoning = Reasoning::default();
             request.stop = more.words.clone();
         }
         Chat | Responses => {
@@ -197,8 +210,12 @@ fn enriched(protocol: Protocol, mut request: TextRequest, more: &More) -> TextRe
     if protocol == Chat {
         request.sampling.seed = Some(more.count.cast_signed());
         request.stop = more.words.clone();
-    } else if request.reasoning.effort != Some(Effort::None) {
+    } else if protocol == Responses {
         request.reasoning.summary = Some(true);
+    }
+    if protocol != Messages {
+        request.labels.safety_identifier = Some(more.words[3].clone());
+        request.labels.prompt_cache_key = Some(more.words[0].clone());
     }
     request
         .turns
@@ -229,7 +246,8 @@ fn enrich(protocol: Protocol, turn: &mut Turn, more: &More) {
                 .iter()
                 .any(|part| matches!(part, AssistantPart::Call(_)));
             let signature = (protocol == Messages).then(|| more.words[2].clone());
-            if protocol != Chat || has_calls {
+            // Responses takes reasoning only in its encrypted form.
+            if protocol == Messages || protocol == Chat && has_calls {
                 parts.insert(
                     0,
                     AssistantPart::Reasoning {

@@ -105,8 +105,7 @@ fn representable(protocol: Protocol, events: &[TextEvent]) -> ModelOutput {
         (_, stop @ (Stop::MaxTokens | Stop::Refused)) => stop,
         _ => natural,
     };
-    // Chat has only the sums, Messages has no reasoning tokens, and missing counts are zeros in
-    // Messages.
+    // Chat has only the sums, and missing counts are zeros in Messages.
     let usage = match protocol {
         Protocol::Responses => usage,
         Protocol::Chat => usage.map(|usage| Usage {
@@ -114,10 +113,7 @@ fn representable(protocol: Protocol, events: &[TextEvent]) -> ModelOutput {
             output: usage.output,
             ..Usage::default()
         }),
-        Protocol::Messages => Some(Usage {
-            reasoning: 0,
-            ..usage.unwrap_or_default()
-        }),
+        Protocol::Messages => Some(usage.unwrap_or_default()),
     };
     if protocol == Protocol::Messages {
         output.text = text_and_refusals(events);

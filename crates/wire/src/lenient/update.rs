@@ -19,6 +19,13 @@ pub enum Update<'a> {
     Signature(Cow<'a, str>),
     /// A block of encrypted reasoning.
     RedactedReasoning(Cow<'a, str>),
+    /// An item of reasoning is complete, with the encrypted form in which it can be sent back.
+    Encrypted {
+        /// The id of the item, which may be empty.
+        id: Cow<'a, str>,
+        /// The encrypted reasoning.
+        content: Cow<'a, str>,
+    },
     /// Output text to append.
     Text(Cow<'a, str>),
     /// Refusal text to append.

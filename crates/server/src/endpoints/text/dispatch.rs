@@ -6,9 +6,11 @@ use engine::{EngineError, Generation, TextStream};
 use futures_util::TryStreamExt;
 use http::HeaderMap;
 use tokio::time::Instant;
+use translate::envelope::Envelope;
 use translate::field_map;
 use translate::inbound::Inbound;
-use translate::outbound::{Protocol, encode};
+use translate::outbound::Protocol;
+use translate::outbound::encode::{self, EncodedRequest};
 use upstream::{Answer, Upstream, read_stream};
 use wire::{ApiError, Splice};
 
@@ -17,6 +19,7 @@ use crate::attempt::{StartResult, Started, TargetFailure, Turn};
 use crate::image_urls;
 use crate::outgoing;
 use crate::policy::Policy;
+use crate::record::Targets;
 use crate::refusal::Refusal;
 use crate::state::{Caller, ServerState};
 use crate::targets::{Backend, Target, UpstreamTarget};
@@ -29,6 +32,7 @@ pub(super) struct TextDispatch<D: TextEndpoint> {
     /// The name of the key.
     key: String,
     deadline: Instant,
+    record: Arc<Targets>,
     /// The request in the neutral model, or the error of its conversion, once a target needed it.
     inbound: Option<Result<Inbound, ApiError>>,
 }
@@ -48,6 +52,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
             policy: Arc::clone(caller.policy),
             key: caller.key.name.clone(),
             deadline: caller.deadline,
+            record: Arc::clone(&caller.record.targets),
             inbound: None,
         }
     }
@@ -77,6 +82,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         };
         let mut inbound = self.inbound(turn).map_err(TargetFailure::fall_back)?;
         inbound.request.reasoning.by_default = self.parsed.reasons_by_default;
+        self.record.lose(&inbound.dropped);
         let share = &self.parsed.upload.share;
         image_urls::inline(&mut inbound.request, &self.key, &state, share)
             .await
@@ -108,9 +114,10 @@ impl<D: TextEndpoint> TextDispatch<D> {
             streams,
             ..
         } = &self.parsed;
+        self.record.lose(&[]);
         let mut splice = Splice::new(&upload.bytes);
         outgoing::replace_model(&mut splice, &self.parsed.model, model);
-        D::edit(server, &mut splice);
+        D::edit(server, self.parsed.notes, &mut splice);
         let body = outgoing::edited_chunks(&splice, &upload.bytes);
         let outgoing = outgoing::json(
             outgoing::path(D::UPSTREAM_PROTOCOL),
@@ -133,30 +140,19 @@ impl<D: TextEndpoint> TextDispatch<D> {
         model: String,
         turn: Turn,
     ) -> StartResult<TextAnswer> {
-        let mut dropped = self
-            .dropped_fields(protocol)
-            .map_err(TargetFailure::fall_back)?;
-        let mut inbound = self.inbound(turn).map_err(TargetFailure::fall_back)?;
-        inbound.request.model = model;
-        let envelope = server.envelope.as_ref().filter(|_| D::USES_ENVELOPES);
-        if let Some(envelope) = envelope {
-            envelope.unseal(&mut inbound.request);
-        }
-        let settings = server.settings(self.parsed.streams);
-        let encoded = encode::request(protocol, &inbound.request, &settings);
-        let encoded = encoded.map_err(TargetFailure::fall_back)?;
-        for name in encoded.dropped.iter().map(ToString::to_string) {
-            if !dropped.contains(&name) {
-                dropped.push(name);
-            }
-        }
+        // A Messages client can be given the signatures of a Messages upstream as they are.
+        let uses_envelopes = D::USES_ENVELOPES
+            && (D::UPSTREAM_PROTOCOL, protocol) != (Protocol::Messages, Protocol::Messages);
+        let envelope = server.envelope.as_ref().filter(|_| uses_envelopes);
+        let (encoded, dropped) = self.encoded(server, protocol, model, envelope, turn)?;
+        self.record.lose(&dropped);
+        let headers = if protocol == D::UPSTREAM_PROTOCOL {
+            self.parsed.headers.clone()
+        } else {
+            HeaderMap::new()
+        };
         let body = bytes::Bytes::from(encoded.body);
-        let outgoing = outgoing::json(
-            outgoing::path(protocol),
-            HeaderMap::new(),
-            body,
-            self.parsed.streams,
-        );
+        let outgoing = outgoing::json(outgoing::path(protocol), headers, body, self.parsed.streams);
         let answer = outgoing::send(server, &outgoing, self.deadline, turn.effort())
             .await?
             .at_most(outgoing::MAX_STREAM);
@@ -167,6 +163,9 @@ impl<D: TextEndpoint> TextDispatch<D> {
             let mut sealer = envelope.sealer();
             events = Box::pin(events.map_ok(move |event| sealer.event(event)));
         }
+        if !encoded.names.is_empty() {
+            events = Box::pin(events.map_ok(move |event| encoded.names.restore(event)));
+        }
         // A streaming client never gets an upstream's message (`translate::in_stream`).
         if !self.parsed.streams {
             let upstream = server.upstream.clone();
@@ -176,6 +175,44 @@ impl<D: TextEndpoint> TextDispatch<D> {
             dropped,
             answer: TextAnswer::Translated(events),
         })
+    }
+
+    /// Encodes the request for an upstream of another protocol, and names what is lost.
+    fn encoded(
+        &mut self,
+        server: &UpstreamTarget,
+        protocol: Protocol,
+        model: String,
+        envelope: Option<&Envelope>,
+        turn: Turn,
+    ) -> Result<(EncodedRequest, Vec<String>), TargetFailure> {
+        let mut dropped = self
+            .dropped_fields(protocol)
+            .map_err(TargetFailure::fall_back)?;
+        let mut inbound = self.inbound(turn).map_err(TargetFailure::fall_back)?;
+        inbound.request.model = model;
+        if let Some(envelope) = envelope {
+            envelope.unseal(&mut inbound.request);
+        }
+        let settings = server.settings(self.parsed.streams, envelope.is_some());
+        let encoded = encode::request(protocol, &inbound.request, &settings)
+            .map_err(TargetFailure::fall_back)?;
+        // Of the paths in `inbound`, those with an index are in the field map as well.
+        let fields = inbound
+            .dropped
+            .into_iter()
+            .filter(|path| path.contains("[]"));
+        for name in encoded
+            .dropped
+            .iter()
+            .map(ToString::to_string)
+            .chain(fields)
+        {
+            if !dropped.contains(&name) {
+                dropped.push(name);
+            }
+        }
+        Ok((encoded, dropped))
     }
 
     /// Returns the names of the request's fields that the upstream's protocol cannot express.

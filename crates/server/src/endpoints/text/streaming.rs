@@ -37,7 +37,7 @@ impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
             }
             TextAnswer::Relayed(upstream::Answer::Events(first, body)) => {
                 let model = &self.0.parsed.model;
-                let relay = Relay::begin(first, body, D::Relay::default(), model).await;
+                let relay = Relay::begin(first, body, D::relay(self.0.parsed.notes), model).await;
                 started(relay.map_err(TargetFailure::of)?)
             }
         };

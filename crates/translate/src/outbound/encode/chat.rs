@@ -7,11 +7,13 @@ use chat::{
     Part, PlainFormat, Request, ResponseFormat, SystemMessage, TextPart, Tool, ToolCall,
     ToolChoice, ToolChoiceObject, ToolFunction, ToolMessage, ToolMode, UserMessage,
 };
-use engine::{AssistantPart, EngineError, Format, TextRequest, ToolResult, Turn, UserPart};
-use serde_json::Value;
-use wire::TextOr;
+use engine::{
+    AssistantPart, EngineError, Format, TextRequest, ToolResult, Turn, UserPart, Verbosity,
+};
+use wire::{Object, TextOr};
 
-use super::{DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings};
+use super::quirks::{MaxTokensName, is_reasoning_model};
+use super::{DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings, schema};
 
 pub(super) fn request(
     request: &TextRequest,
@@ -20,8 +22,15 @@ pub(super) fn request(
 ) -> Result<Request, EngineError> {
     // Some servers refuse `tool_choice` and `parallel_tool_calls` without `tools`.
     let has_tools = !request.tools.is_empty();
-    let mut body = Request::new(request.model.clone(), messages(&request.turns, dropped)?);
-    body.max_tokens = request.max_output_tokens.map(super::count);
+    let mut body = Request::new(
+        request.model.clone(),
+        messages(&request.turns, settings, dropped)?,
+    );
+    let cap = request.max_output_tokens.map(super::count);
+    match settings.quirks.max_tokens_name(&request.model) {
+        MaxTokensName::MaxTokens => body.max_tokens = cap,
+        MaxTokensName::MaxCompletionTokens => body.max_completion_tokens = cap,
+    }
     if settings.stream {
         body.stream = Some(true);
         // The gateway records the usage even if the client did not request it.
@@ -30,39 +39,66 @@ pub(super) fn request(
     body.response_format = format(&request.format)?;
     body.tools = super::tools(&request.tools, function_tool)?;
     body.tool_choice = has_tools.then(|| tool_choice(&request.tool_choice));
-    body.parallel_tool_calls = request.parallel_calls.filter(|_| has_tools);
+    body.parallel_tool_calls = super::parallel_calls(request, settings, dropped);
     body.temperature = request.sampling.temperature;
     body.top_p = request.sampling.top_p;
     body.presence_penalty = request.sampling.presence_penalty;
     body.frequency_penalty = request.sampling.frequency_penalty;
     body.seed = request.sampling.seed;
-    body.stop = stop(&request.stop)?;
+    body.stop = stop(request, dropped)?;
     body.reasoning_effort = request
         .reasoning
         .effort
         .map(|effort| Effort::from(effort.as_str()));
     body.user.clone_from(&request.user);
-    let verbosity = request
-        .verbosity
-        .map(|verbosity| ("verbosity".to_owned(), Value::from(verbosity.as_str())));
-    body.extra = verbosity.into_iter().collect();
+    body.extra = extra(request);
     Ok(body)
 }
 
-fn messages(turns: &[Turn], dropped: &mut DroppedFields) -> Result<Vec<Message>, EngineError> {
+/// Returns the fields that the protocol's types do not declare. The metadata stays behind, because
+/// OpenAI refuses it unless it stores the answer.
+fn extra(request: &TextRequest) -> Object {
+    let labels = &request.labels;
+    let verbosity = request.verbosity.map(Verbosity::as_str);
+    let fields = [
+        ("verbosity", verbosity),
+        ("safety_identifier", labels.safety_identifier.as_deref()),
+        ("prompt_cache_key", labels.prompt_cache_key.as_deref()),
+        ("service_tier", labels.service_tier.as_deref()),
+    ];
+    let set = |(name, value): (&str, Option<&str>)| Some((name.to_owned(), value?.into()));
+    fields.into_iter().filter_map(set).collect()
+}
+
+fn messages(
+    turns: &[Turn],
+    settings: &Settings,
+    dropped: &mut DroppedFields,
+) -> Result<Vec<Message>, EngineError> {
     let mut messages = Vec::new();
+    // The images and documents of tool results, which the next message of the user carries.
+    let mut held = Vec::new();
     let both_assistant =
         |one: &Turn, next: &Turn| matches!((one, next), (Turn::Assistant(_), Turn::Assistant(_)));
     for turns in turns.chunk_by(both_assistant) {
         match turns {
-            [Turn::System(text)] => {
-                messages.push(Message::System(SystemMessage::new(text.as_str().into())));
+            [Turn::Tool(result)] => messages.push(tool(result, settings, &mut held)?),
+            [Turn::User(parts)] if held.is_empty() => messages.push(user(parts)?),
+            [Turn::User(parts)] => {
+                let parts = [std::mem::take(&mut held), parts.clone()].concat();
+                messages.push(user(&parts)?);
+                dropped.add(DroppedField::ToolResultPosition);
             }
-            [Turn::User(parts)] => messages.push(user(parts)),
-            [Turn::Tool(result)] => messages.push(tool(result)?),
-            turns => messages.extend(assistant(turns, dropped)),
+            turns => {
+                flush(&mut held, &mut messages, dropped)?;
+                match turns {
+                    [Turn::System(text)] => messages.push(system(text)),
+                    turns => messages.extend(assistant(turns, settings, dropped)),
+                }
+            }
         }
     }
+    flush(&mut held, &mut messages, dropped)?;
     if messages.is_empty() {
         Err(super::empty_conversation())
     } else {
@@ -70,16 +106,33 @@ fn messages(turns: &[Turn], dropped: &mut DroppedFields) -> Result<Vec<Message>,
     }
 }
 
-fn user(parts: &[UserPart]) -> Message {
-    let content = match parts {
-        [UserPart::Text(text)] => text.as_str().into(),
-        parts => TextOr::List(parts.iter().map(part).collect()),
-    };
-    Message::User(UserMessage::new(content))
+/// Adds a message of the user with the images and documents of tool results, if there are any.
+fn flush(
+    held: &mut Vec<UserPart>,
+    messages: &mut Vec<Message>,
+    dropped: &mut DroppedFields,
+) -> Result<(), EngineError> {
+    if !held.is_empty() {
+        dropped.add(DroppedField::ToolResultPosition);
+        messages.push(user(&std::mem::take(held))?);
+    }
+    Ok(())
 }
 
-fn part(part: &UserPart) -> Part {
-    match part {
+fn system(text: &str) -> Message {
+    Message::System(SystemMessage::new(text.into()))
+}
+
+fn user(parts: &[UserPart]) -> Result<Message, EngineError> {
+    let content = match parts {
+        [UserPart::Text(text)] => text.as_str().into(),
+        parts => TextOr::List(parts.iter().map(part).collect::<Result<_, _>>()?),
+    };
+    Ok(Message::User(UserMessage::new(content)))
+}
+
+fn part(part: &UserPart) -> Result<Part, EngineError> {
+    Ok(match part {
         UserPart::Text(text) => Part::Text(TextPart::new(text.clone())),
         UserPart::Image { source, detail } => {
             let mut url = ImageUrl::new(super::image_url(source));
@@ -96,7 +149,12 @@ fn part(part: &UserPart) -> Part {
             file.file_data = Some(super::data_url(media_type, data));
             Part::File(FilePart::new(file))
         }
-    }
+        UserPart::FileUrl { .. } => {
+            return Err(super::unsupported(
+                "This model takes no documents by their address: send their data.",
+            ));
+        }
+    })
 }
 
 /// Replaces `original`, which only Responses supports.
@@ -108,29 +166,32 @@ fn known_detail(detail: &str) -> String {
     }
 }
 
-/// Encodes a tool result, which has to be text in this protocol.
-fn tool(result: &ToolResult) -> Result<Message, EngineError> {
-    let texts = result.content.iter().map(|part| match part {
-        UserPart::Text(text) => Ok(text.as_str()),
-        _ => Err(super::unsupported(
-            "This model takes nothing but text as the result of a tool.",
-        )),
-    });
-    let text = super::join(&texts.collect::<Result<Vec<_>, _>>()?).unwrap_or_default();
-    let content = if result.is_error {
-        format!("{ERROR_PREFIX}{text}")
-    } else {
-        text
-    };
+/// Encodes the text of a tool result, the only content that this protocol has there, and holds the
+/// rest.
+fn tool(
+    result: &ToolResult,
+    settings: &Settings,
+    held: &mut Vec<UserPart>,
+) -> Result<Message, EngineError> {
+    let mut content = String::new();
+    if result.is_error {
+        content.push_str(ERROR_PREFIX);
+    }
+    for part in &result.content {
+        match part {
+            UserPart::Text(text) => content.push_str(text),
+            other => held.push(other.clone()),
+        }
+    }
     Ok(Message::Tool(ToolMessage::new(
-        super::call_id(&result.call_id),
+        super::call_id(&result.call_id, settings),
         content.into(),
     )))
 }
 
 /// Merges consecutive assistant turns into one message; `None` if nothing of them can be
 /// represented.
-fn assistant(turns: &[Turn], dropped: &mut DroppedFields) -> Option<Message> {
+fn assistant(turns: &[Turn], settings: &Settings, dropped: &mut DroppedFields) -> Option<Message> {
     let mut texts = Vec::new();
     let mut refusals = Vec::new();
     let mut reasoning = Vec::new();
@@ -146,7 +207,7 @@ fn assistant(turns: &[Turn], dropped: &mut DroppedFields) -> Option<Message> {
                 AssistantPart::Reasoning { text, .. } => reasoning.push(text.as_str()),
                 // Another model cannot decrypt it. The field map reports the drop.
                 AssistantPart::RedactedReasoning(_) => {}
-                AssistantPart::Call(tool_call) => calls.push(call(tool_call)),
+                AssistantPart::Call(tool_call) => calls.push(call(tool_call, settings)),
             }
         }
     }
@@ -163,13 +224,19 @@ fn assistant(turns: &[Turn], dropped: &mut DroppedFields) -> Option<Message> {
     message.content = super::join(&texts).map(TextOr::Text);
     message.refusal = super::join(&refusals);
     message.reasoning_content = super::join(&reasoning);
+    if settings.quirks.echo_reasoning && !calls.is_empty() {
+        message.reasoning_content.get_or_insert_default();
+    }
     message.tool_calls = (!calls.is_empty()).then_some(calls);
     Some(Message::Assistant(message))
 }
 
-fn call(call: &engine::ToolCall) -> ToolCall {
+fn call(call: &engine::ToolCall, settings: &Settings) -> ToolCall {
     let function = FunctionCall::new(call.name.clone(), call.arguments.clone());
-    ToolCall::Function(FunctionToolCall::new(super::call_id(&call.id), function))
+    ToolCall::Function(FunctionToolCall::new(
+        super::call_id(&call.id, settings),
+        function,
+    ))
 }
 
 fn format(format: &Format) -> Result<Option<ResponseFormat>, EngineError> {
@@ -195,7 +262,9 @@ fn function_tool(tool: &engine::Tool) -> Result<Tool, EngineError> {
     let mut function = ToolFunction::new(tool.name.clone());
     function.description.clone_from(&tool.description);
     function.parameters = tool.parameters.as_ref().map(super::embed).transpose()?;
-    function.strict = tool.strict;
+    // Absent means false here, and that objects are made exact in Responses.
+    let permits_strict = || tool.parameters.as_ref().is_some_and(schema::permits_strict);
+    function.strict = tool.strict.unwrap_or_else(permits_strict).then_some(true);
     Ok(Tool::Function(FunctionTool::new(function)))
 }
 
@@ -211,10 +280,18 @@ fn tool_choice(choice: &engine::ToolChoice) -> ToolChoice {
     }
 }
 
-fn stop(stops: &[String]) -> Result<Option<TextOr<String>>, EngineError> {
+fn stop(
+    request: &TextRequest,
+    dropped: &mut DroppedFields,
+) -> Result<Option<TextOr<String>>, EngineError> {
+    let stops = &request.stop;
     match stops.len() {
         0 => Ok(None),
-        1..=MAX_STOPS => Ok(Some(TextOr::List(stops.to_vec()))),
+        _ if is_reasoning_model(&request.model) => {
+            dropped.add(DroppedField::Stop);
+            Ok(None)
+        }
+        1..=MAX_STOPS => Ok(Some(TextOr::List(stops.clone()))),
         more => Err(super::unsupported(format!(
             "This model takes at most {MAX_STOPS} stop texts, but got {more}."
         ))),

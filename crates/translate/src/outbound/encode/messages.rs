@@ -1,19 +1,20 @@
 //! Encodes requests for Messages (<https://docs.anthropic.com/en/api/messages>).
 
+mod thinking;
+
 use engine::{
     AssistantPart, EngineError, Format, ImageSource, Sampling, TextRequest, ToolResult, Turn,
     UserPart,
 };
 use messages::{
-    AnyTool, CustomTool, DataSource, DocumentBlock, Effort, ImageBlock, InputBlock, InputMessage,
+    AnyTool, CustomTool, DataSource, DocumentBlock, ImageBlock, InputBlock, InputMessage,
     JsonSchemaFormat, NamedTool, OutputConfig, OutputFormat, RedactedThinkingBlock, Request, Role,
-    Source, TextBlock, Thinking, ThinkingBlock, ThinkingDisplay, ThinkingMode, Tool, ToolChoice,
-    ToolResultBlock, ToolUseBlock, UrlSource,
+    Source, TextBlock, ThinkingBlock, Tool, ToolChoice, ToolResultBlock, ToolUseBlock, UrlSource,
 };
 use serde_json::json;
 use wire::{DataUrl, Json, TextOr};
 
-use super::{DroppedField, DroppedFields, Settings};
+use super::{DroppedField, DroppedFields, Settings, names};
 use crate::envelope::is_envelope;
 
 pub(super) fn request(
@@ -21,7 +22,10 @@ pub(super) fn request(
     settings: &Settings,
     dropped: &mut DroppedFields,
 ) -> Result<Request, EngineError> {
-    let has_tools = !request.tools.is_empty();
+    let user = request
+        .user
+        .as_ref()
+        .or(request.labels.safety_identifier.as_ref());
     let sampling = sampling(&request.sampling, settings, dropped);
     let mut body = Request::new(request.model.clone(), messages(&request.turns, dropped)?);
     body.max_tokens = Some(super::count(
@@ -30,25 +34,16 @@ pub(super) fn request(
             .unwrap_or(settings.max_tokens)
             .max(1),
     ));
-    body.system = system(&request.turns).map(TextOr::Text);
+    body.system = system(&request.turns);
     body.stream = settings.stream.then_some(true);
     body.stop_sequences = (!request.stop.is_empty()).then(|| request.stop.clone());
     body.temperature = sampling.temperature;
     body.top_p = sampling.top_p;
     body.top_k = sampling.top_k.map(super::count);
-    body.tools = if has_tools {
-        Some(tools(&request.tools)?)
-    } else {
-        None
-    };
-    body.tool_choice = if has_tools {
-        tool_choice(request)
-    } else {
-        None
-    };
-    body.thinking = thinking(&request.reasoning);
+    set_tools(&mut body, request, settings, dropped)?;
     body.output_config = output_config(request)?;
-    if let Some(user) = &request.user {
+    thinking::set(&mut body, request, settings, dropped);
+    if let Some(user) = user {
         body.metadata.get_or_insert_default().user_id = Some(user.clone());
     }
     Ok(body)
@@ -78,13 +73,17 @@ fn sampling(requested: &Sampling, settings: &Settings, dropped: &mut DroppedFiel
     Sampling::default()
 }
 
-/// Joins all system texts.
-fn system(turns: &[Turn]) -> Option<String> {
+/// Collects all system texts, each as a block of its own.
+fn system(turns: &[Turn]) -> Option<TextOr<InputBlock>> {
     let texts = turns.iter().filter_map(|turn| match turn {
-        Turn::System(text) if !is_blank(text) => Some(text.as_str()),
+        Turn::System(text) if !is_blank(text) => Some(text),
         _ => None,
     });
-    super::join(&texts.collect::<Vec<_>>())
+    match texts.collect::<Vec<_>>().as_slice() {
+        [] => None,
+        [only] => Some(TextOr::Text((*only).clone())),
+        several => Some(TextOr::List(several.iter().map(|one| text(one)).collect())),
+    }
 }
 
 fn messages(turns: &[Turn], dropped: &mut DroppedFields) -> Result<Vec<InputMessage>, EngineError> {
@@ -103,6 +102,7 @@ fn messages(turns: &[Turn], dropped: &mut DroppedFields) -> Result<Vec<InputMess
             }
         }
     }
+    trim_prefill(&mut messages);
     match messages.first() {
         None => return Err(super::empty_conversation()),
         Some((Role::Assistant, _)) => {
@@ -113,6 +113,17 @@ fn messages(turns: &[Turn], dropped: &mut DroppedFields) -> Result<Vec<InputMess
         Some(_) => {}
     }
     messages.into_iter().map(message).collect()
+}
+
+/// Removes the white space at the end of a text that the model is to continue, which the API
+/// refuses
+/// (<https://docs.anthropic.com/en/docs/build-with-claude/prompt-engineering/prefill-claudes-response>).
+fn trim_prefill(messages: &mut [(Role, Vec<InputBlock>)]) {
+    if let Some((Role::Assistant, blocks)) = messages.last_mut()
+        && let Some(InputBlock::Text(last)) = blocks.last_mut()
+    {
+        last.text.truncate(last.text.trim_end().len());
+    }
 }
 
 /// Adds blocks to the last message if it has the same role, else as a new message.
@@ -153,6 +164,11 @@ fn block(part: &UserPart) -> Result<InputBlock, EngineError> {
             data,
         } => {
             let mut document = DocumentBlock::new(document(media_type, data)?);
+            document.title.clone_from(name);
+            InputBlock::Document(document)
+        }
+        UserPart::FileUrl { name, url } => {
+            let mut document = DocumentBlock::new(Source::Url(UrlSource::new(url.clone())));
             document.title.clone_from(name);
             InputBlock::Document(document)
         }
@@ -207,7 +223,7 @@ fn tool_result(result: &ToolResult) -> Result<InputBlock, EngineError> {
             .filter(|blocks| !blocks.is_empty())
             .map(TextOr::List),
     };
-    let mut block = ToolResultBlock::new(super::call_id(&result.call_id));
+    let mut block = ToolResultBlock::new(call_id(&result.call_id));
     block.content = content;
     block.is_error = result.is_error.then_some(true);
     Ok(InputBlock::ToolResult(block))
@@ -242,8 +258,7 @@ fn assistant_blocks(
                 )));
             }
             AssistantPart::Call(call) => {
-                let block =
-                    ToolUseBlock::new(super::call_id(&call.id), call.name.clone(), input(call)?);
+                let block = ToolUseBlock::new(call_id(&call.id), call.name.clone(), input(call)?);
                 blocks.push(InputBlock::ToolUse(block));
             }
         }
@@ -268,11 +283,38 @@ fn input(call: &engine::ToolCall) -> Result<Json, EngineError> {
     }
 }
 
+/// Sets the tools and the choice among them.
+///
+/// Calls in a conversation without tools would be refused
+/// (<https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use>), so their
+/// functions are offered, and may not be called.
+fn set_tools(
+    body: &mut Request,
+    request: &TextRequest,
+    settings: &Settings,
+    dropped: &mut DroppedFields,
+) -> Result<(), EngineError> {
+    if !request.tools.is_empty() {
+        body.tools = Some(tools(&request.tools)?);
+        body.tool_choice = tool_choice(request, settings, dropped);
+        return Ok(());
+    }
+    let mut called: Vec<_> = names::calls(request).collect();
+    called.sort();
+    called.dedup();
+    if !called.is_empty() {
+        let tool = |name: &&String| Tool::Custom(CustomTool::new((*name).clone(), no_schema()));
+        body.tools = Some(called.iter().map(tool).collect());
+        body.tool_choice = Some(ToolChoice::None(AnyTool::default()));
+    }
+    Ok(())
+}
+
 fn tools(tools: &[engine::Tool]) -> Result<Vec<Tool>, EngineError> {
     let tool = |tool: &engine::Tool| {
         let schema = match &tool.parameters {
             Some(schema) => super::embed(schema)?,
-            None => json!({ "type": "object", "properties": {} }).into(),
+            None => no_schema(),
         };
         // `strict` is left out, because not every version of the protocol supports it.
         let mut custom = CustomTool::new(tool.name.clone(), schema);
@@ -282,9 +324,19 @@ fn tools(tools: &[engine::Tool]) -> Result<Vec<Tool>, EngineError> {
     tools.iter().map(tool).collect()
 }
 
+/// Returns the schema of a function whose arguments are not known.
+fn no_schema() -> Json {
+    json!({ "type": "object", "properties": {} }).into()
+}
+
 /// Encodes the tool choice, which also carries `disable_parallel_tool_use`.
-fn tool_choice(request: &TextRequest) -> Option<ToolChoice> {
-    let sequential = (request.parallel_calls == Some(false)).then_some(true);
+fn tool_choice(
+    request: &TextRequest,
+    settings: &Settings,
+    dropped: &mut DroppedFields,
+) -> Option<ToolChoice> {
+    let parallel = super::parallel_calls(request, settings, dropped);
+    let sequential = (parallel == Some(false)).then_some(true);
     let mut any = AnyTool::default();
     any.disable_parallel_tool_use = sequential;
     match &request.tool_choice {
@@ -299,25 +351,9 @@ fn tool_choice(request: &TextRequest) -> Option<ToolChoice> {
     }
 }
 
-/// Encodes the thinking option. An effort enables thinking, which `output_config.effort` alone
-/// would not do.
-fn thinking(reasoning: &engine::Reasoning) -> Option<Thinking> {
-    if reasoning.effort == Some(engine::Effort::None) {
-        return Some(Thinking::Disabled(ThinkingMode::default()));
-    }
-    let display = reasoning.summary.map(|wanted| match wanted {
-        true => ThinkingDisplay::Summarized,
-        false => ThinkingDisplay::Omitted,
-    });
-    let is_set = reasoning.effort.is_some() || display.is_some();
-    let mut mode = ThinkingMode::default();
-    mode.display = display;
-    is_set.then_some(Thinking::Adaptive(mode))
-}
-
+/// Encodes the format of the output.
 fn output_config(request: &TextRequest) -> Result<Option<OutputConfig>, EngineError> {
     let mut config = OutputConfig::default();
-    config.effort = request.reasoning.effort.and_then(effort);
     config.format = match &request.format {
         Format::Text => None,
         Format::JsonSchema { schema, .. } => Some(OutputFormat::JsonSchema(JsonSchemaFormat::new(
@@ -332,16 +368,9 @@ fn output_config(request: &TextRequest) -> Result<Option<OutputConfig>, EngineEr
     Ok(Some(config).filter(|config| *config != OutputConfig::default()))
 }
 
-/// Converts the effort; `None` has no counterpart.
-fn effort(effort: engine::Effort) -> Option<Effort> {
-    Some(match effort {
-        engine::Effort::None => return None,
-        engine::Effort::Minimal | engine::Effort::Low => Effort::Low,
-        engine::Effort::Medium => Effort::Medium,
-        engine::Effort::High => Effort::High,
-        engine::Effort::XHigh => Effort::XHigh,
-        engine::Effort::Max => Effort::Max,
-    })
+/// Returns the id of a call in the only form that the API accepts.
+fn call_id(id: &str) -> String {
+    crate::call_id::plain(&crate::call_id::original(id))
 }
 
 fn is_blank(text: &str) -> bool {

@@ -12,9 +12,16 @@ use responses::{
 };
 use wire::TextOr;
 
-use super::{ERROR_PREFIX, SCHEMA_NAME, Settings};
+use super::quirks::is_reasoning_model;
+use super::{DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings};
+use crate::envelope::is_envelope;
+use crate::outbound::signed;
 
-pub(super) fn request(request: &TextRequest, settings: &Settings) -> Result<Request, EngineError> {
+pub(super) fn request(
+    request: &TextRequest,
+    settings: &Settings,
+    dropped: &mut DroppedFields,
+) -> Result<Request, EngineError> {
     if !request.stop.is_empty() {
         return Err(super::unsupported(
             "Stop texts are not supported by this model.",
@@ -22,13 +29,16 @@ pub(super) fn request(request: &TextRequest, settings: &Settings) -> Result<Requ
     }
     let (instructions, turns) = instructions(&request.turns);
     let has_tools = !request.tools.is_empty();
-    let mut body = Request::new(request.model.clone(), TextOr::List(input(turns)?));
+    let mut body = Request::new(
+        request.model.clone(),
+        TextOr::List(input(turns, settings, dropped)?),
+    );
     body.instructions = instructions;
-    body.max_output_tokens = request.max_output_tokens.map(super::count);
+    body.max_output_tokens = cap(request, dropped);
     body.stream = settings.stream.then_some(true);
     body.tools = super::tools(&request.tools, function_tool)?;
     body.tool_choice = has_tools.then(|| tool_choice(&request.tool_choice));
-    body.parallel_tool_calls = request.parallel_calls.filter(|_| has_tools);
+    body.parallel_tool_calls = super::parallel_calls(request, settings, dropped);
     body.temperature = request.sampling.temperature;
     body.top_p = request.sampling.top_p;
     body.presence_penalty = request.sampling.presence_penalty;
@@ -37,8 +47,36 @@ pub(super) fn request(request: &TextRequest, settings: &Settings) -> Result<Requ
     body.reasoning = reasoning(&request.reasoning);
     // The gateway stores nothing, so the upstream must not store anything either.
     body.store = Some(false);
+    body.include = include(request, settings);
     body.user.clone_from(&request.user);
+    let labels = &request.labels;
+    body.safety_identifier.clone_from(&labels.safety_identifier);
+    body.prompt_cache_key.clone_from(&labels.prompt_cache_key);
+    body.service_tier.clone_from(&labels.service_tier);
+    body.metadata.clone_from(&labels.metadata);
     Ok(body)
+}
+
+/// Returns the output limit, which OpenAI refuses below 16
+/// (<https://platform.openai.com/docs/api-reference/responses/create>).
+fn cap(request: &TextRequest, dropped: &mut DroppedFields) -> Option<i64> {
+    let cap = super::count(request.max_output_tokens?);
+    if cap < MIN_CAP {
+        dropped.add(DroppedField::MaxTokens);
+    }
+    Some(cap.max(MIN_CAP))
+}
+
+/// Requests the reasoning in encrypted form, in which it can be sent back, since nothing is stored
+/// (<https://platform.openai.com/docs/guides/reasoning#encrypted-reasoning-items>). Models that do
+/// not reason refuse it.
+fn include(request: &TextRequest, settings: &Settings) -> Option<Vec<String>> {
+    let reasoning = &request.reasoning;
+    let reasons = match reasoning.effort {
+        Some(effort) => effort != engine::Effort::None,
+        None => reasoning.encrypted || is_reasoning_model(&request.model),
+    };
+    (settings.sealed && reasons).then(|| vec![Request::ENCRYPTED_REASONING.to_owned()])
 }
 
 /// Splits off a leading system text, unless no other turns would remain as items.
@@ -53,7 +91,11 @@ fn instructions(turns: &[Turn]) -> (Option<String>, &[Turn]) {
     }
 }
 
-fn input(turns: &[Turn]) -> Result<Vec<Item>, EngineError> {
+fn input(
+    turns: &[Turn],
+    settings: &Settings,
+    dropped: &mut DroppedFields,
+) -> Result<Vec<Item>, EngineError> {
     let mut items = Vec::new();
     let mut call_ids = HashSet::new();
     for turn in turns {
@@ -69,12 +111,12 @@ fn input(turns: &[Turn]) -> Result<Vec<Item>, EngineError> {
                     _ => None,
                 });
                 call_ids.extend(calls);
-                parts
-                    .iter()
-                    .for_each(|part| add_assistant_part(&mut items, part));
+                for part in parts {
+                    add_assistant_part(&mut items, part, settings, dropped);
+                }
             }
             Turn::Tool(result) if call_ids.contains(result.call_id.as_str()) => {
-                items.push(output(result)?);
+                items.push(output(result, settings)?);
             }
             Turn::Tool(_) => {
                 return Err(super::unsupported(
@@ -99,18 +141,27 @@ fn text_part(text: &str) -> TextPart {
 }
 
 /// Adds a part of an assistant turn. Consecutive texts form one message.
-fn add_assistant_part(items: &mut Vec<Item>, part: &AssistantPart) {
+fn add_assistant_part(
+    items: &mut Vec<Item>,
+    part: &AssistantPart,
+    settings: &Settings,
+    dropped: &mut DroppedFields,
+) {
     let part = match part {
         AssistantPart::Text(text) => Part::OutputText(text_part(text)),
         AssistantPart::Refusal(text) => Part::Refusal(RefusalPart::new(text.clone())),
-        AssistantPart::Reasoning { text, .. } => {
-            let summary = vec![ReasoningPart::Summary(text_part(text))];
-            return items.push(Item::Reasoning(Reasoning::new(summary)));
+        AssistantPart::Reasoning {
+            text,
+            signature: Some(signature),
+        } if !is_envelope(signature) => {
+            return items.push(Item::Reasoning(reasoning_item(text, signature)));
         }
+        // An item that is not stored is only known by its encrypted content.
+        AssistantPart::Reasoning { .. } => return dropped.add(DroppedField::Reasoning),
         // Another model cannot decrypt it. The field map reports the drop.
         AssistantPart::RedactedReasoning(_) => return,
         AssistantPart::Call(call) => {
-            let id = super::call_id(&call.id);
+            let id = super::call_id(&call.id, settings);
             let call = FunctionCall::new(id, call.name.clone(), call.arguments.clone());
             return items.push(Item::FunctionCall(call));
         }
@@ -125,7 +176,17 @@ fn add_assistant_part(items: &mut Vec<Item>, part: &AssistantPart) {
     }
 }
 
-fn output(result: &ToolResult) -> Result<Item, EngineError> {
+/// Encodes reasoning with the signature that the answer had.
+fn reasoning_item(text: &str, signature: &str) -> Reasoning {
+    let (id, encrypted_content) = signed(signature);
+    let summary = (!text.is_empty()).then(|| ReasoningPart::Summary(text_part(text)));
+    let mut item = Reasoning::new(summary.into_iter().collect());
+    item.id = id.map(str::to_owned);
+    item.encrypted_content = Some(encrypted_content.to_owned());
+    item
+}
+
+fn output(result: &ToolResult, settings: &Settings) -> Result<Item, EngineError> {
     let prefix = if result.is_error { ERROR_PREFIX } else { "" };
     let output = match result.content.as_slice() {
         [] => prefix.into(),
@@ -136,7 +197,7 @@ fn output(result: &ToolResult) -> Result<Item, EngineError> {
         }
     };
     Ok(Item::FunctionCallOutput(FunctionCallOutput::new(
-        super::call_id(&result.call_id),
+        super::call_id(&result.call_id, settings),
         output,
     )))
 }
@@ -168,10 +229,18 @@ fn part(part: &UserPart) -> Result<Part, EngineError> {
             file.file_data = Some(super::data_url(media_type, data));
             Part::File(file)
         }
+        UserPart::FileUrl { name, url } => {
+            let mut file = FilePart::default();
+            file.filename.clone_from(name);
+            file.file_url = Some(url.clone());
+            Part::File(file)
+        }
     })
 }
 
 fn function_tool(tool: &engine::Tool) -> Result<Tool, EngineError> {
+    // Absent, the schema would be made exact, so that optional parameters become required:
+    // https://platform.openai.com/docs/guides/function-calling#strict-mode
     let mut function = FunctionTool::new(tool.name.clone());
     function.description.clone_from(&tool.description);
     function.parameters = tool.parameters.as_ref().map(super::embed).transpose()?;
@@ -229,3 +298,5 @@ fn reasoning(reasoning: &engine::Reasoning) -> Option<ReasoningOptions> {
 
 /// The supported values of an image's `detail`.
 const DETAILS: [&str; 4] = ["auto", "low", "high", "original"];
+/// The least output limit, in tokens.
+const MIN_CAP: i64 = 16;

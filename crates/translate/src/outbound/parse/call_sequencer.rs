@@ -10,7 +10,7 @@ use engine::{EngineError, TextEvent};
 use serde::de::IgnoredAny;
 
 use super::json::malformed;
-use crate::outbound::encode::call_id;
+use crate::call_id;
 
 /// The number of a call. Calls are emitted in the order of their numbers.
 type Key = usize;
@@ -231,7 +231,7 @@ impl Call {
     /// a hash of the call's position and the answer's id, since a conversation has many answers.
     fn id(&self, answer: &str) -> String {
         if self.id.is_empty() {
-            call_id(&format!("{answer}.0.{}", self.key))
+            call_id::digest(&format!("{answer}.0.{}", self.key))
         } else {
             self.id.clone()
         }

@@ -5,6 +5,7 @@ use wire::lenient::{AnswerReader, Update};
 
 use super::call_sequencer::CallSequencer;
 use super::json::{engine_error, text, usage};
+use crate::outbound::signature;
 
 /// A lenient reader, and what neutral events need of it.
 pub(super) trait NeutralReader: AnswerReader {
@@ -119,6 +120,10 @@ impl<R: NeutralReader> StreamParser<R> {
             }
             Update::Signature(text) => TextEvent::ReasoningSignature(text.into_owned()),
             Update::RedactedReasoning(data) => TextEvent::RedactedReasoning(data.into_owned()),
+            Update::Encrypted { id, content } => {
+                self.part = None;
+                TextEvent::ReasoningSignature(signature(&id, &content))
+            }
             Update::Text(text) => TextEvent::Text(text.into_owned()),
             Update::Refusal(text) => TextEvent::Refusal(text.into_owned()),
             _ => return,

@@ -1,0 +1,84 @@
+//! The fields of the requests that upstreams get, and which of them are lost.
+
+use serde_json::{Value, json};
+use simulator::{Play, Protocol, Simulator, honest};
+use testkit::requests::{ask, request};
+use testkit::{Connection, Gateway};
+
+use crate::GATEWAY;
+
+/// Sends a request, and returns the one that the upstream gets.
+fn asked(gateway: &Gateway, simulator: &Simulator, client: Protocol, body: &Value) -> Value {
+    let response = gateway.ask(client, body);
+    assert_eq!(response.status, 200, "{}", response.text());
+    simulator.requests().pop().unwrap().json()
+}
+
+/// A vendor that stores answers by default stores none, unless the client asks for it:
+/// <https://platform.openai.com/docs/api-reference/responses/create>
+#[test]
+fn a_relayed_response_is_only_stored_if_the_client_asks_for_it() {
+    let (gateway, simulator) = GATEWAY.with_upstream("");
+    for (given, expected) in [
+        (None, json!(false)),
+        (Some(json!(null)), json!(false)),
+        (Some(json!(false)), json!(false)),
+        (Some(json!(true)), json!(true)),
+    ] {
+        let mut body = ask(Protocol::Responses, "responses", "Hello.", false);
+        body.as_object_mut().unwrap().remove("store");
+        if let Some(given) = given {
+            body["store"] = given;
+        }
+        let asked = asked(&gateway, &simulator, Protocol::Responses, &body);
+        assert_eq!(asked["store"], expected, "{body}");
+    }
+}
+
+/// A relayed stream is requested with its usage, and its other options stay:
+/// <https://platform.openai.com/docs/api-reference/chat/create>
+#[test]
+fn a_relayed_stream_of_chat_is_requested_with_its_usage() {
+    let (gateway, simulator) = GATEWAY.with_upstream("");
+    for (given, expected) in [
+        (None, json!({"include_usage": true})),
+        (Some(json!(null)), json!({"include_usage": true})),
+        (Some(json!({})), json!({"include_usage": true})),
+        (
+            Some(json!({"include_usage": false, "a": 1})),
+            json!({"include_usage": true, "a": 1}),
+        ),
+        (
+            Some(json!({"include_obfuscation": false})),
+            json!({"include_usage": true, "include_obfuscation": false}),
+        ),
+    ] {
+        let mut body = ask(Protocol::Chat, "chat", "Hello.", true);
+        body.as_object_mut().unwrap().remove("stream_options");
+        if let Some(given) = given {
+            body["stream_options"] = given;
+        }
+        let asked = asked(&gateway, &simulator, Protocol::Chat, &body);
+        assert_eq!(asked["stream_options"], expected, "{body}");
+    }
+    let plain = ask(Protocol::Chat, "chat", "Hello.", false);
+    let asked = asked(&gateway, &simulator, Protocol::Chat, &plain);
+    assert_eq!(asked.get("stream_options"), None);
+}
+
+/// The fields that are lost are known, and named, before the target begins to answer.
+#[test]
+fn what_is_lost_is_named_even_if_the_target_is_slow() {
+    let simulator =
+        Simulator::start(|request| Play::new().gate().then(honest::answer(request))).unwrap();
+    let gateway = GATEWAY.before(&simulator, "keep_alive = \"20ms\"", "");
+    let mut body = ask(Protocol::Chat, "messages", "Hello.", true);
+    body["seed"] = json!(7);
+    let mut connection = Connection::open(gateway.address());
+    connection.send(request(Protocol::Chat, &body).bytes());
+    let response = connection.response_after_head(|| simulator.release());
+    assert_eq!(
+        (response.status, response.header("x-sluicegate-dropped")),
+        (200, Some("seed"))
+    );
+}
