@@ -67,6 +67,60 @@ fn the_configurations_of_the_readme_are_right() {
     assert!(!report.contains("sk-check"), "keys are not shown");
 }
 
+/// A model may allow what only servers of the client's protocol understand.
+#[test]
+fn what_a_model_allows_needs_upstreams_of_its_protocol() {
+    let upstreams = "[[upstreams]]\nname = \"c\"\nprotocol = \"chat\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
+         [[upstreams]]\nname = \"r\"\nprotocol = \"chat\"\nbase_url = \"http://127.0.0.1:1/v1\"\nrepair = true\n";
+    let model = |protocols: &str, allow: &str, targets: &str| {
+        check(&format!(
+            "{upstreams}[[models]]\nid = \"m\"\nfamily = \"text\"\nprotocols = [{protocols}]\nallow = [{allow}]\n\
+             targets = [{targets}]\n"
+        ))
+    };
+    let report = model(
+        r#""chat", "responses""#,
+        r#""n", "audio""#,
+        r#"{ upstream = "c" }"#,
+    )
+    .unwrap();
+    assert!(report.contains("m\n  allowed: n, audio\n"), "{report}");
+    let relayed = "model 'm': allow: 'n' needs targets that are all upstreams of the protocol of \
+                   /v1/chat/completions, without 'repair'";
+    for (protocols, allow, targets, expected) in [
+        (
+            r#""chat""#,
+            r#""n""#,
+            r#"{ upstream = "c" }, { upstream = "r" }"#,
+            relayed,
+        ),
+        (r#""chat""#, r#""n""#, r#"{ engine = "local" }"#, relayed),
+        (r#""chat""#, r#""n""#, "", relayed),
+        (
+            r#""chat""#,
+            r#""store""#,
+            r#"{ upstream = "c" }"#,
+            "model 'm': allow: 'store' needs a model that is served on /v1/responses",
+        ),
+        (
+            r#""chat", "messages""#,
+            r#""file_id""#,
+            r#"{ upstream = "c" }"#,
+            "model 'm': allow: 'file_id' needs targets that are all upstreams of the protocol of /v1/messages, \
+             without 'repair'",
+        ),
+        (
+            r#""chat""#,
+            r#""telepathy""#,
+            r#"{ upstream = "c" }"#,
+            "unknown variant `telepathy`",
+        ),
+    ] {
+        let problems = model(protocols, allow, targets).unwrap_err();
+        assert!(problems.contains(expected), "{expected}\n{problems}");
+    }
+}
+
 #[test]
 fn models_without_targets_are_embedded() {
     let report =

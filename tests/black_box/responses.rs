@@ -297,7 +297,7 @@ fn what_other_clients_send_is_taken_or_told() {
     let reference = ask(json!({"input": [user("Hi."), {"type": "item_reference", "id": "msg_1"}]}));
     assert_eq!(
         (reference.status, &reference.json()["error"]["code"]),
-        (400, &json!("unsupported_item_reference"))
+        (404, &json!("not_found"))
     );
     let previous = ask(json!({"input": "Hi.", "previous_response_id": "resp_1"}));
     assert_eq!(

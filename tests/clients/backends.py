@@ -100,8 +100,8 @@ class Backends:
 
 
 def catalog(protocol: str, base_url: str, target: str = "theirs") -> str:
-    """The built-in models, at upstreams that know them as `target`."""
-    lines = []
+    """The built-in models, at upstreams that know them as `target`; answers are kept as without a configuration."""
+    lines = ["[responses]", 'keep = "1h"']
     for name in (protocol, "images"):
         lines += ["[[upstreams]]", f'name = "{name}"', f'protocol = "{name}"', f'base_url = "{base_url}"']
     for family, models in MODELS.items():

@@ -173,12 +173,6 @@ UNNAMED_RESULT = {"role": "tool", "content": "1"}
             "previous_response_id",
             id="a response by its id",
         ),
-        pytest.param(
-            respond(input=[{"type": "item_reference", "id": "msg_1"}]),
-            "unsupported_item_reference",
-            "input[0]",
-            id="an item by its id",
-        ),
         pytest.param(respond(conversation="conv_1"), "unsupported_parameter", "conversation", id="a conversation"),
         pytest.param(respond(background=True), "unsupported_parameter", "background", id="in the background"),
         pytest.param(respond(tool_choice=SEARCH), "invalid_value", "tool_choice", id="a function that is not there"),
@@ -226,6 +220,12 @@ def test_anthropic_bad_request(anthropic_client: Anthropic, call: Call, text: st
     with pytest.raises(anthropic.BadRequestError) as raised:
         call(anthropic_client)
     check_anthropic(raised.value, "invalid_request_error", text)
+
+
+def test_an_unknown_item_is_not_found(openai_client: OpenAI) -> None:
+    with pytest.raises(openai.NotFoundError) as raised:
+        openai_client.responses.create(model="alt-flash", input=[{"type": "item_reference", "id": "msg_1"}])
+    check_openai(raised.value, "invalid_request_error", "not_found", "input")
 
 
 def test_an_unknown_path_is_not_found(openai_client: OpenAI, anthropic_client: Anthropic) -> None:

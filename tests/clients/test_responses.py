@@ -48,7 +48,7 @@ def user(text: str) -> dict[str, Any]:
 def check_whole(response: Response) -> None:
     """What every finished response has."""
     assert response.id.startswith("resp_")
-    assert (response.object, response.model, response.store) == ("response", "alt-flash", False)
+    assert (response.object, response.model, response.store) == ("response", "alt-flash", True)
     assert response.error is None
     usage = response.usage
     assert usage is not None
@@ -237,6 +237,21 @@ def test_the_result_of_a_function_is_answered_from(openai_client: OpenAI, parses
     check_whole(response)
     assert kinds(response) == ["message"]
     assert response.output_text
+
+
+def test_a_conversation_is_continued_by_its_id(openai_client: OpenAI) -> None:
+    responses = openai_client.responses
+    first = responses.create(**ASK, input=[user(QUESTION)])
+    second = responses.create(**ASK, input=[user("And of Italy?")], previous_response_id=first.id)
+    check_whole(second)
+    assert second.previous_response_id == first.id
+    assert responses.retrieve(second.id).output_text == second.output_text
+    assert [item.type for item in responses.input_items.list(second.id)] == ["message", "message", "message"]
+    responses.delete(first.id)
+    with pytest.raises(openai.NotFoundError):
+        responses.retrieve(first.id)
+    with pytest.raises(openai.BadRequestError):
+        responses.create(**ASK, input=[user("And?")], previous_response_id=first.id)
 
 
 @ANSWER

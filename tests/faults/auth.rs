@@ -73,7 +73,7 @@ fn a06_every_endpoint_asks_for_the_models_of_a_key() {
 /// Every route in the OpenAPI document requires a key before it does anything else.
 #[test]
 fn a07_every_route_that_is_described_asks_for_a_key() {
-    let (gateway, simulator) = GATEWAY.with_upstream("");
+    let (gateway, simulator) = GATEWAY.with_upstream("[responses]\nkeep = \"1h\"\n");
     let described = GATEWAY.command().arg("openapi").output().unwrap();
     let document: Value = serde_json::from_slice(&described.stdout).unwrap();
     let mut routes = 0;
@@ -99,7 +99,7 @@ fn a07_every_route_that_is_described_asks_for_a_key() {
             routes += usize::from(is_served);
         }
     }
-    assert_eq!(routes, 8);
+    assert_eq!(routes, 12);
     assert!(
         simulator.requests().is_empty(),
         "no upstream request was sent"

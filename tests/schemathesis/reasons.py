@@ -156,8 +156,7 @@ def has_no_kind(finding: Finding, body: Body) -> bool:
     return at(finding.value(body), ["type"]) is None and at(finding.value(body), ["role"]) is None
 
 
-def refers(finding: Finding, body: Body) -> bool:
-    item = finding.value(body)
+def is_reference(item: Any) -> bool:
     return at(item, ["type"]) == "item_reference" or set(item or ()) == {"id"}
 
 
@@ -210,7 +209,8 @@ REASONS = [
     Reason("send one of them", lambda _, body: body["max_tokens"] != body["max_completion_tokens"]),
     Reason("expected an array of objects, but got a string", lambda _, body: isinstance(body["input"], str)),
     Reason("expected an item with a 'type' or a 'role'", has_no_kind),
-    Reason("item_reference is not supported", refers),
+    Reason("^Previous response with id ", lambda _, body: isinstance(body["previous_response_id"], str)),
+    Reason("^Item with id ", lambda _, body: any(is_reference(item) for item in body["input"])),
     Reason("'tool_choice' names a function that is not in 'tools'", names_no_tool),
     Reason("tool_choice.name: expected the name of one of the tools", names_no_tool),
     Reason("'tool_choice' is 'required', but there are no 'tools'", has_no_tools),

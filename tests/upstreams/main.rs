@@ -5,8 +5,9 @@
 //! log. `matrix` tests every pair of protocols, `pictures` long replies and edits that change their
 //! format, `asked` the fields of requests, `errors` the tables of errors, `patterns` keys for some models, `any_name` models for
 //! all names, `affinity` conversations that stay at their target, `asking` the output of `check
-//! --ask`, `usage` and `timing` metrics and log, `incidents` the words of the log. In `faults` and
-//! `gathered` upstreams misbehave, and `fault_test` checks each of them.
+//! --ask`, `usage` and `timing` metrics and log, `incidents` the words of the log, `kept` answers
+//! that clients refer to, `allowed` what models allow, `stateful` responses that upstreams keep. In
+//! `faults` and `gathered` upstreams misbehave, and `fault_test` checks each of them.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
@@ -24,6 +25,7 @@ mod redact;
 mod reply;
 
 mod affinity;
+mod allowed;
 mod any_name;
 mod asked;
 mod asking;
@@ -31,10 +33,12 @@ mod errors;
 mod faults;
 mod gathered;
 mod incidents;
+mod kept;
 mod matrix;
 mod patterns;
 mod pictures;
 mod reload;
+mod stateful;
 mod thoughts;
 mod timing;
 mod usage;

@@ -6,4 +6,4 @@ mod model;
 
 pub use catalog::{Catalog, DEFAULT_IMAGE_MODEL};
 pub use list::{Entry, List, Page};
-pub use model::{Family, Model, Protocol};
+pub use model::{Allowed, Family, Model, Protocol};

@@ -1,8 +1,12 @@
 //! A model of the catalog: the endpoints that serve it, and the validation rules relaxed for it.
 
+mod allowed;
+
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
+
+pub use self::allowed::Allowed;
 
 /// A model offered by the gateway.
 ///
@@ -29,6 +33,9 @@ pub struct Model {
     pub string_input: bool,
     /// True if the model reasons when the request does not set an effort.
     pub reasoning: bool,
+    /// The features that requests may use although the gateway itself does not serve them. Every
+    /// target of the model has to be a server of the request's protocol.
+    pub allow: BTreeSet<Allowed>,
 }
 
 impl Model {
@@ -49,6 +56,7 @@ impl Model {
             owned_by: OWNER.to_owned(),
             string_input: false,
             reasoning: false,
+            allow: BTreeSet::new(),
             id,
         }
     }
@@ -89,19 +97,45 @@ impl Model {
     pub fn responses_rules(&self) -> responses::Rules {
         let mut rules = responses::Rules::default();
         rules.string_input = self.string_input;
+        rules.previous_response = self.allows(Allowed::PreviousResponseId);
+        rules.item_references = self.allows(Allowed::ItemReference);
+        rules.conversation = self.allows(Allowed::Conversation);
+        rules.prompt = self.allows(Allowed::Prompt);
+        rules.background = self.allows(Allowed::Background);
+        rules.file_ids = self.allows(Allowed::FileId);
         rules
     }
 
-    /// Returns the validation rules of the Chat Completions API for this model: the default.
+    /// Returns the validation rules of the Chat Completions API for this model.
     #[must_use]
     pub fn chat_rules(&self) -> chat::Rules {
-        chat::Rules::default()
+        let mut rules = chat::Rules::default();
+        rules.many_choices = self.allows(Allowed::N);
+        rules.audio = self.allows(Allowed::Audio);
+        rules.web_search = self.allows(Allowed::WebSearch);
+        rules.file_ids = self.allows(Allowed::FileId);
+        rules
     }
 
-    /// Returns the validation rules of the Messages API for this model: the default.
+    /// Returns the validation rules of the Messages API for this model.
     #[must_use]
     pub fn messages_rules(&self) -> messages::Rules {
-        messages::Rules::default()
+        let mut rules = messages::Rules::default();
+        rules.cache_warming = self.allows(Allowed::CacheWarming);
+        rules.file_ids = self.allows(Allowed::FileId);
+        rules
+    }
+
+    /// Returns true if requests may ask for this.
+    #[must_use]
+    pub fn allows(&self, word: Allowed) -> bool {
+        self.allow.contains(&word)
+    }
+
+    /// Returns true if its servers may keep responses, so that the gateway does not.
+    #[must_use]
+    pub fn keeps_responses(&self) -> bool {
+        self.allow.iter().any(|word| word.needs_kept_responses())
     }
 
     /// Returns the validation rules of the Images API for this model: the default.
@@ -194,6 +228,8 @@ wire::read_objects! {
         string_input: bool,
         #[serde(default)]
         reasoning: bool,
+        #[serde(default)]
+        allow: BTreeSet<Allowed>,
     }
 }
 
@@ -206,6 +242,7 @@ impl From<Settings> for Model {
             owned_by: settings.owned_by.unwrap_or(model.owned_by),
             string_input: settings.string_input,
             reasoning: settings.reasoning,
+            allow: settings.allow,
             ..model
         }
     }

@@ -276,7 +276,7 @@ wire::open_structs! {
         pub filename: Option<String>,
         /// The content as a data URL.
         pub file_data: Option<String>,
-        /// The id of a stored file. Rejected: nothing is stored.
+        /// The id of a stored file. Rejected unless the rules allow it.
         pub file_id: Option<String>,
     }
 

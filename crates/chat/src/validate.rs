@@ -19,6 +19,18 @@ pub struct Rules {
     pub audio: bool,
     /// True if a hosted web search may be requested.
     pub web_search: bool,
+    /// True if documents may be files that the server keeps.
+    pub file_ids: bool,
+    /// True if unknown types of parts and tools and unknown roles are accepted, because somebody
+    /// else interprets them.
+    pub unknown_types: bool,
+}
+
+impl Rules {
+    /// Returns true if this type is accepted, although it is none of the known ones.
+    fn accepts(self, kind: &str) -> bool {
+        self.unknown_types && !kind.is_empty()
+    }
 }
 
 wire::valid! {
@@ -36,50 +48,60 @@ impl Request {
         let mut found = Violations::default();
         let root = Path::ROOT;
         found.check_model(&self.model);
-        check_messages(&self.messages, &root.key("messages"), &mut found);
+        check_messages(&self.messages, *rules, &root.key("messages"), &mut found);
         check_output(&self, rules, &mut found);
         check_sampling(&self, &mut found);
         check_format(&self, &mut found);
-        check_tools(&self, &mut found);
+        check_tools(&self, *rules, &mut found);
         check_unserved(&self, rules, &mut found);
         found.or(ValidRequest(self))
     }
 }
 
-fn check_messages(messages: &[Message], path: &Path<'_>, found: &mut Violations) {
+fn check_messages(messages: &[Message], rules: Rules, path: &Path<'_>, found: &mut Violations) {
     if messages.is_empty() {
         found.add(path, wire::Problem::EmptyArray);
     }
     for (i, message) in messages.iter().enumerate() {
-        check_message(message, &path.index(i), found);
+        check_message(message, rules, &path.index(i), found);
     }
 }
 
-fn check_message(message: &Message, path: &Path<'_>, found: &mut Violations) {
+fn check_message(message: &Message, rules: Rules, path: &Path<'_>, found: &mut Violations) {
     let content = path.key("content");
     match message {
         Message::System(message) | Message::Developer(message) => {
-            check_parts(&message.content, &["text"], &content, found);
+            check_parts(&message.content, &["text"], rules, &content, found);
         }
         Message::User(message) => {
             check_parts(
                 &message.content,
                 &["text", "image_url", "input_audio", "file"],
+                rules,
                 &content,
                 found,
             );
         }
-        Message::Tool(message) => check_parts(&message.content, &["text"], &content, found),
-        Message::Assistant(message) => check_assistant(message, path, found),
+        Message::Tool(message) => check_parts(&message.content, &["text"], rules, &content, found),
+        Message::Assistant(message) => check_assistant(message, rules, path, found),
         Message::Function(_) => {}
+        Message::Other(_) if rules.accepts(message.kind()) => {}
         Message::Other(_) => found.unknown_word(&path.key("role"), message.kind(), Message::KNOWN),
     }
 }
 
-fn check_assistant(message: &AssistantMessage, path: &Path<'_>, found: &mut Violations) {
+fn check_assistant(
+    message: &AssistantMessage,
+    rules: Rules,
+    path: &Path<'_>,
+    found: &mut Violations,
+) {
     let calls = message.tool_calls.as_deref().unwrap_or_default();
     match &message.content {
-        Some(content) => check_parts(content, &["text", "refusal"], &path.key("content"), found),
+        Some(content) => {
+            let accepted = ["text", "refusal"];
+            check_parts(content, &accepted, rules, &path.key("content"), found);
+        }
         None if calls.is_empty()
             && message.refusal.is_none()
             && message.extra.get("function_call").is_none() =>
@@ -90,31 +112,37 @@ fn check_assistant(message: &AssistantMessage, path: &Path<'_>, found: &mut Viol
     }
     let list = path.key("tool_calls");
     for (i, call) in calls.iter().enumerate() {
-        if let ToolCall::Other(_) = call {
+        if matches!(call, ToolCall::Other(_)) && !rules.accepts(call.kind()) {
             found.unknown_word(&list.index(i).key("type"), call.kind(), ToolCall::KNOWN);
         }
     }
 }
 
-fn check_parts(content: &TextOr<Part>, accepted: &[&str], path: &Path<'_>, found: &mut Violations) {
+fn check_parts(
+    content: &TextOr<Part>,
+    accepted: &[&str],
+    rules: Rules,
+    path: &Path<'_>,
+    found: &mut Violations,
+) {
     for (i, part) in content.parts().iter().enumerate() {
         let path = path.index(i);
         if accepted.contains(&part.kind()) {
-            check_part(part, &path, found);
-        } else {
+            check_part(part, rules, &path, found);
+        } else if !(matches!(part, Part::Other(_)) && rules.accepts(part.kind())) {
             found.unknown_word(&path.key("type"), part.kind(), accepted);
         }
     }
 }
 
-fn check_part(part: &Part, path: &Path<'_>, found: &mut Violations) {
+fn check_part(part: &Part, rules: Rules, path: &Path<'_>, found: &mut Violations) {
     match part {
         Part::Image(part) => check_image_url(
             &path.key("image_url").key("url"),
             &part.image_url.url,
             found,
         ),
-        Part::File(part) if part.file.file_id.is_some() => {
+        Part::File(part) if part.file.file_id.is_some() && !rules.file_ids => {
             let path = path.key("file");
             let path = path.key("file_id");
             let sentence = format!("{path} is not supported: no files are stored; send file_data.");
@@ -200,7 +228,7 @@ fn check_format(request: &Request, found: &mut Violations) {
     }
 }
 
-fn check_tools(request: &Request, found: &mut Violations) {
+fn check_tools(request: &Request, rules: Rules, found: &mut Violations) {
     let tools = request.tools.as_deref().unwrap_or_default();
     let list = Path::ROOT.key("tools");
     found.check_length(&list, tools.len(), 128);
@@ -213,15 +241,22 @@ fn check_tools(request: &Request, found: &mut Violations) {
                 found.check_schema(&path.key("parameters"), tool.function.parameters.as_ref());
             }
             Tool::Custom(_) => {}
+            Tool::Other(_) if rules.accepts(tool.kind()) => {}
             Tool::Other(_) => found.unknown_word(&path.key("type"), tool.kind(), Tool::KNOWN),
         }
     }
     if let Some(choice) = &request.tool_choice {
-        check_tool_choice(choice, tools, &Path::ROOT.key("tool_choice"), found);
+        check_tool_choice(choice, tools, rules, &Path::ROOT.key("tool_choice"), found);
     }
 }
 
-fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found: &mut Violations) {
+fn check_tool_choice(
+    choice: &ToolChoice,
+    tools: &[Tool],
+    rules: Rules,
+    path: &Path<'_>,
+    found: &mut Violations,
+) {
     match choice {
         ToolChoice::Word(ToolMode::Required) if tools.is_empty() => {
             found.invalid(
@@ -230,7 +265,7 @@ fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found
             );
         }
         ToolChoice::Word(word) => found.check_word(path, Some(word.as_str()), ToolMode::KNOWN),
-        ToolChoice::Object(choice) => check_choice(choice, &functions(tools), path, found),
+        ToolChoice::Object(choice) => check_choice(choice, &functions(tools), rules, path, found),
     }
 }
 
@@ -245,6 +280,7 @@ fn functions(tools: &[Tool]) -> HashSet<&str> {
 fn check_choice(
     choice: &ToolChoiceObject,
     offered: &HashSet<&str>,
+    rules: Rules,
     path: &Path<'_>,
     found: &mut Violations,
 ) {
@@ -263,10 +299,11 @@ fn check_choice(
             found.check_word(&path.key("mode"), mode, &["auto", "required"]);
             let list = path.key("tools");
             for (i, allowed) in choice.allowed_tools.tools.iter().enumerate() {
-                check_choice(allowed, offered, &list.index(i), found);
+                check_choice(allowed, offered, rules, &list.index(i), found);
             }
         }
         ToolChoiceObject::Custom(_) => {}
+        ToolChoiceObject::Other(_) if rules.accepts(choice.kind()) => {}
         ToolChoiceObject::Other(_) => {
             found.unknown_word(&path.key("type"), choice.kind(), ToolChoiceObject::KNOWN);
         }

@@ -13,6 +13,18 @@ use crate::request::{
 pub struct Rules {
     /// True if `max_tokens` may be 0, which clients use to warm the vendor's cache.
     pub cache_warming: bool,
+    /// True if images and documents may be files that the server keeps.
+    pub file_ids: bool,
+    /// True if unknown types of blocks and sources and unknown roles are accepted, because somebody
+    /// else interprets them.
+    pub unknown_types: bool,
+}
+
+impl Rules {
+    /// Returns true if this type is accepted, although it is none of the known ones.
+    fn accepts(self, kind: &str) -> bool {
+        self.unknown_types && !kind.is_empty()
+    }
 }
 
 wire::valid! {
@@ -37,7 +49,7 @@ impl Request {
         let mut found = Violations::default();
         check_model(&self, &mut found);
         check_cap(&self, rules, &mut found);
-        check_prompt(&self, &mut found);
+        check_prompt(&self, *rules, &mut found);
         check_sampling(&self, &mut found);
         found.or(ValidRequest(self))
     }
@@ -46,10 +58,10 @@ impl Request {
     ///
     /// # Errors
     /// Returns every violation, each with its path.
-    pub fn validate_for_count(self) -> Result<ValidCount, Violations> {
+    pub fn validate_for_count(self, rules: &Rules) -> Result<ValidCount, Violations> {
         let mut found = Violations::default();
         check_model(&self, &mut found);
-        check_prompt(&self, &mut found);
+        check_prompt(&self, *rules, &mut found);
         found.or(ValidCount(self))
     }
 }
@@ -79,16 +91,16 @@ fn check_sampling(request: &Request, found: &mut Violations) {
     found.check_integer(&root.key("top_k"), request.top_k, 0, i64::MAX);
 }
 
-fn check_prompt(request: &Request, found: &mut Violations) {
+fn check_prompt(request: &Request, rules: Rules, found: &mut Violations) {
     let root = Path::ROOT;
-    check_messages(&request.messages, &root.key("messages"), found);
+    check_messages(&request.messages, rules, &root.key("messages"), found);
     if let Some(system) = &request.system {
-        check_blocks(system, &["text"], &root.key("system"), found);
+        check_blocks(system, &["text"], rules, &root.key("system"), found);
     }
     let tools = request.tools.as_deref().unwrap_or_default();
     check_tools(tools, &root.key("tools"), found);
     if let Some(choice) = &request.tool_choice {
-        check_tool_choice(choice, tools, &root.key("tool_choice"), found);
+        check_tool_choice(choice, tools, rules, &root.key("tool_choice"), found);
     }
     if let Some(thinking) = &request.thinking {
         check_thinking(thinking, &root.key("thinking"), found);
@@ -98,7 +110,12 @@ fn check_prompt(request: &Request, found: &mut Violations) {
     }
 }
 
-fn check_messages(messages: &[InputMessage], path: &Path<'_>, found: &mut Violations) {
+fn check_messages(
+    messages: &[InputMessage],
+    rules: Rules,
+    path: &Path<'_>,
+    found: &mut Violations,
+) {
     if messages.is_empty() {
         found.add(
             path,
@@ -109,17 +126,18 @@ fn check_messages(messages: &[InputMessage], path: &Path<'_>, found: &mut Violat
         );
     }
     for (i, message) in messages.iter().enumerate() {
-        check_message(message, &path.index(i), found);
+        check_message(message, rules, &path.index(i), found);
     }
 }
 
-fn check_message(message: &InputMessage, path: &Path<'_>, found: &mut Violations) {
+fn check_message(message: &InputMessage, rules: Rules, path: &Path<'_>, found: &mut Violations) {
     let content = path.key("content");
     match message.role {
         Role::User => {
             check_blocks(
                 &message.content,
                 &["text", "image", "document", "tool_result"],
+                rules,
                 &content,
                 found,
             );
@@ -127,9 +145,10 @@ fn check_message(message: &InputMessage, path: &Path<'_>, found: &mut Violations
         }
         Role::Assistant => {
             let accepted = ["text", "tool_use", "thinking", "redacted_thinking"];
-            check_blocks(&message.content, &accepted, &content, found);
+            check_blocks(&message.content, &accepted, rules, &content, found);
         }
-        Role::System => check_blocks(&message.content, &["text"], &content, found),
+        Role::System => check_blocks(&message.content, &["text"], rules, &content, found),
+        Role::Other(_) if rules.accepts(message.role.as_str()) => {}
         Role::Other(_) => found.unknown_word(&path.key("role"), message.role.as_str(), Role::KNOWN),
     }
 }
@@ -156,14 +175,15 @@ fn check_order(blocks: &[InputBlock], path: &Path<'_>, found: &mut Violations) {
 fn check_blocks(
     content: &TextOr<InputBlock>,
     accepted: &[&str],
+    rules: Rules,
     path: &Path<'_>,
     found: &mut Violations,
 ) {
     for (i, block) in content.parts().iter().enumerate() {
         let path = path.index(i);
         if accepted.contains(&block.kind()) {
-            check_block(block, &path, found);
-        } else if !is_carried(block) {
+            check_block(block, rules, &path, found);
+        } else if !is_carried(block, rules) {
             found.unknown_word(&path.key("type"), block.kind(), accepted);
         }
     }
@@ -171,44 +191,48 @@ fn check_blocks(
 
 /// Returns true for blocks of the vendor's own tools and services, which a target of this protocol
 /// may support.
-fn is_carried(block: &InputBlock) -> bool {
+fn is_carried(block: &InputBlock, rules: Rules) -> bool {
+    let kind = block.kind();
     matches!(block, InputBlock::Other(_))
-        && (CARRIED.contains(&block.kind()) || block.kind().ends_with("_tool_result"))
+        && (CARRIED.contains(&kind) || kind.ends_with("_tool_result") || rules.accepts(kind))
 }
 
-fn check_block(block: &InputBlock, path: &Path<'_>, found: &mut Violations) {
+fn check_block(block: &InputBlock, rules: Rules, path: &Path<'_>, found: &mut Violations) {
     match block {
-        InputBlock::Image(block) => check_picture(&block.source, &path.key("source"), found),
-        InputBlock::Document(block) => check_document(&block.source, &path.key("source"), found),
+        InputBlock::Image(block) => check_picture(&block.source, rules, &path.key("source"), found),
+        InputBlock::Document(block) => {
+            check_document(&block.source, rules, &path.key("source"), found);
+        }
         InputBlock::ToolUse(call) if !call.input.is_object() => {
             let path = path.key("input");
             found.invalid(&path, format!("{path}: expected a JSON object"));
         }
-        InputBlock::ToolResult(result) => check_result(result, path, found),
+        InputBlock::ToolResult(result) => check_result(result, rules, path, found),
         _ => {}
     }
 }
 
-fn check_result(result: &ToolResultBlock, path: &Path<'_>, found: &mut Violations) {
+fn check_result(result: &ToolResultBlock, rules: Rules, path: &Path<'_>, found: &mut Violations) {
     if let Some(content) = &result.content {
         check_blocks(
             content,
             &["text", "image", "document"],
+            rules,
             &path.key("content"),
             found,
         );
     }
 }
 
-fn check_picture(source: &Source, path: &Path<'_>, found: &mut Violations) {
+fn check_picture(source: &Source, rules: Rules, path: &Path<'_>, found: &mut Violations) {
     match source {
         Source::Base64(source) => check_data(source, &PICTURES, path, found),
         Source::Url(source) => check_url(&source.url, &path.key("url"), found),
-        _ => refuse_source(source, &["base64", "url"], path, found),
+        _ => check_other_source(source, &["base64", "url"], rules, path, found),
     }
 }
 
-fn check_document(source: &Source, path: &Path<'_>, found: &mut Violations) {
+fn check_document(source: &Source, rules: Rules, path: &Path<'_>, found: &mut Violations) {
     match source {
         Source::Base64(source) => check_data(source, &["application/pdf"], path, found),
         Source::Text(_) => {}
@@ -216,16 +240,30 @@ fn check_document(source: &Source, path: &Path<'_>, found: &mut Violations) {
         Source::Content(source) => check_blocks(
             &source.content,
             &["text", "image"],
+            rules,
             &path.key("content"),
             found,
         ),
-        Source::Other(_) => refuse_source(source, Source::KNOWN, path, found),
+        Source::Other(_) => check_other_source(source, Source::KNOWN, rules, path, found),
     }
 }
 
-fn refuse_source(source: &Source, accepted: &[&str], path: &Path<'_>, found: &mut Violations) {
+fn check_other_source(
+    source: &Source,
+    accepted: &[&str],
+    rules: Rules,
+    path: &Path<'_>,
+    found: &mut Violations,
+) {
     let path = path.key("type");
+    let is_unknown = matches!(source, Source::Other(_)) && source.kind() != "file";
+    if is_unknown && rules.accepts(source.kind()) {
+        return;
+    }
     if source.kind() == "file" {
+        if rules.file_ids {
+            return;
+        }
         let sentence = format!(
             "{path}: no files are stored; expected one of '{}'",
             accepted.join("', '")
@@ -275,7 +313,13 @@ fn check_tools(tools: &[Tool], list: &Path<'_>, found: &mut Violations) {
     }
 }
 
-fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found: &mut Violations) {
+fn check_tool_choice(
+    choice: &ToolChoice,
+    tools: &[Tool],
+    rules: Rules,
+    path: &Path<'_>,
+    found: &mut Violations,
+) {
     match choice {
         ToolChoice::Any(_) if tools.is_empty() => {
             found.invalid(
@@ -290,6 +334,7 @@ fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found
                 format!("{path}: expected the name of one of the tools"),
             );
         }
+        ToolChoice::Other(_) if rules.accepts(choice.kind()) => {}
         ToolChoice::Other(_) => {
             found.unknown_word(&path.key("type"), choice.kind(), ToolChoice::KNOWN);
         }

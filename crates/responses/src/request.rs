@@ -29,8 +29,8 @@ wire::open_structs! {
     pub struct Request {
         /// The id of the model.
         pub model: String,
-        /// The conversation, oldest item first. Nothing is stored, so every request carries all of
-        /// it. A string is one user message.
+        /// The conversation, oldest item first: all of it, unless the request refers to a stored
+        /// part. A string is one user message.
         pub input: TextOr<Item>,
         /// System instructions that precede the conversation.
         pub instructions: Option<String>,
@@ -76,15 +76,17 @@ wire::open_structs! {
         pub include: Option<Vec<String>>,
         /// Up to 16 key-value pairs of the client's own, repeated in the response.
         pub metadata: Option<Object>,
-        /// True to store the response. Accepted, but nothing is ever stored.
+        /// False if the response is not to be stored. Whether it is stored is for the server to
+        /// decide.
         pub store: Option<bool>,
-        /// The id of the response to continue. Rejected: nothing is stored.
+        /// The id of the response to continue. Rejected unless the rules allow it.
         pub previous_response_id: Option<String>,
-        /// The stored conversation to continue. Rejected: nothing is stored.
+        /// The stored conversation to continue. Rejected unless the rules allow it.
         pub conversation: Option<Json>,
-        /// A reference to a stored prompt. Rejected: nothing is stored.
+        /// A reference to a stored prompt. Rejected unless the rules allow it.
         pub prompt: Option<Json>,
-        /// True to process the request in the background. Rejected if true.
+        /// True to process the request in the background. Rejected if true, unless the rules allow
+        /// it.
         pub background: Option<bool>,
         /// The strategy for conversations that exceed the model's context window.
         pub truncation: Option<Truncation>,

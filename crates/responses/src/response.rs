@@ -34,7 +34,7 @@ pub struct Response {
     pub completed_at: Option<i64>,
     /// The status.
     pub status: Status,
-    /// True for a background response; always false.
+    /// True for a background response; the encoder always writes false.
     #[serde(default, deserialize_with = "wire::or_default")]
     pub background: bool,
     /// The error of a failed response.
@@ -74,7 +74,7 @@ pub struct Response {
         serialize_with = "number"
     )]
     pub presence_penalty: f64,
-    /// The id of the continued response; always null.
+    /// The id of the continued response; the encoder always writes null.
     pub previous_response_id: Option<String>,
     /// Cache key: requests with the same key are likely to share a cached prompt.
     pub prompt_cache_key: Option<String>,
@@ -86,7 +86,7 @@ pub struct Response {
     /// The service tier that processed the request.
     #[serde(default = "standard_tier", deserialize_with = "or_standard_tier")]
     pub service_tier: String,
-    /// True if the response is stored; always false.
+    /// True if the response is stored; the encoder always writes false.
     #[serde(default, deserialize_with = "wire::or_default")]
     pub store: bool,
     /// Sampling temperature, 0 to 2.

@@ -17,6 +17,21 @@ use crate::request::{
 pub struct Rules {
     /// True if `input` may be a string.
     pub string_input: bool,
+    /// True if `previous_response_id` may continue a response that the server keeps.
+    pub previous_response: bool,
+    /// True if items may refer to those that the server keeps.
+    pub item_references: bool,
+    /// True if `conversation` may name a conversation that the server keeps.
+    pub conversation: bool,
+    /// True if `prompt` may name a prompt that the server keeps.
+    pub prompt: bool,
+    /// True if `background` may be true.
+    pub background: bool,
+    /// True if images and documents may be files that the server keeps.
+    pub file_ids: bool,
+    /// True if unknown types of items, parts and tools and unknown roles are accepted, because
+    /// somebody else interprets them.
+    pub unknown_types: bool,
 }
 
 wire::valid! {
@@ -34,15 +49,15 @@ impl Request {
         let mut found = Violations::default();
         let root = Path::ROOT;
         found.check_model(&self.model);
-        check_input(&self.input, rules, &root.key("input"), &mut found);
+        check_input(&self, rules, &root.key("input"), &mut found);
         check_numbers(&self, &mut found);
         check_text(self.text.as_ref(), &root.key("text"), &mut found);
         check_reasoning(self.reasoning.as_ref(), &root.key("reasoning"), &mut found);
         let truncation = self.truncation.as_ref().map(Truncation::as_str);
         found.check_word(&root.key("truncation"), truncation, Truncation::KNOWN);
         check_metadata(self.metadata.as_ref(), &root.key("metadata"), &mut found);
-        check_tools(&self, &mut found);
-        check_unserved(&self, &mut found);
+        check_tools(&self, rules, &mut found);
+        check_unserved(&self, rules, &mut found);
         found.or(ValidRequest(self))
     }
 }
@@ -133,7 +148,7 @@ fn check_metadata(metadata: Option<&Object>, path: &Path<'_>, found: &mut Violat
     }
 }
 
-fn check_unserved(request: &Request, found: &mut Violations) {
+fn check_unserved(request: &Request, rules: &Rules, found: &mut Violations) {
     let mut refuse = |name: &str, code: Code, advice: &str| {
         found.unsupported(
             &Path::ROOT.key(name),
@@ -141,24 +156,24 @@ fn check_unserved(request: &Request, found: &mut Violations) {
             format!("'{name}' is not supported{advice}."),
         );
     };
-    if request.previous_response_id.is_some() {
+    if request.previous_response_id.is_some() && !rules.previous_response {
         refuse(
             "previous_response_id",
             Code::PreviousResponseNotFound,
             SEND_ALL,
         );
     }
-    if request.conversation.is_some() {
+    if request.conversation.is_some() && !rules.conversation {
         refuse("conversation", Code::UnsupportedParameter, SEND_ALL);
     }
-    if request.prompt.is_some() {
+    if request.prompt.is_some() && !rules.prompt {
         refuse(
             "prompt",
             Code::UnsupportedParameter,
             ": no prompts are stored; send 'instructions' and 'input'",
         );
     }
-    if request.background == Some(true) {
+    if request.background == Some(true) && !rules.background {
         refuse(
             "background",
             Code::UnsupportedParameter,

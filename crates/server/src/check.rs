@@ -24,6 +24,14 @@ fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result
         "ok: {keys} keys, {} models, {upstreams} upstreams",
         policy.catalog.iter().count()
     )?;
+    if let Some(age) = config.responses.keep {
+        let size = config.responses.keep_bytes;
+        writeln!(
+            out,
+            "answers of Responses are kept for {}s, in at most {size}",
+            age.as_secs()
+        )?;
+    }
     for key in policy.keys.entries() {
         let models = match &key.models {
             None => "all models".to_owned(),
@@ -46,6 +54,10 @@ fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result
 
 fn write_model(out: &mut String, model: &Model, routes: &Routes) -> std::fmt::Result {
     writeln!(out, "\n{}", model.id)?;
+    if !model.allow.is_empty() {
+        let words: Vec<_> = model.allow.iter().map(|word| word.as_str()).collect();
+        writeln!(out, "  allowed: {}", words.join(", "))?;
+    }
     let targets = routes.configured(model);
     if targets.is_empty() {
         return writeln!(out, "  {}: the embedded engine", paths(model, |_| true));

@@ -9,7 +9,7 @@ use auth::Scope;
 use clap::{Args, Parser, Subcommand};
 use url::Url;
 
-use crate::config::{Config, ConfigError, DEFAULT_ADMIN, pass_through};
+use crate::config::{Config, ConfigError, DEFAULT_ADMIN, Responses, pass_through};
 use crate::policy::Policy;
 use crate::{ask, check, keys, log, openapi, start};
 
@@ -174,6 +174,7 @@ impl Source {
         };
         Ok(Config {
             admin: Some(DEFAULT_ADMIN),
+            responses: Responses::without_file(),
             ..without_file
         })
     }

@@ -5,6 +5,7 @@ pub(crate) mod fixed;
 pub(crate) mod key;
 mod limits;
 pub(crate) mod pass_through;
+mod responses;
 pub(crate) mod upstream;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -21,6 +22,7 @@ use serde::{Deserialize, Deserializer};
 use self::fetch::Fetch;
 use self::key::Key;
 pub(crate) use self::limits::Limits;
+pub(crate) use self::responses::Responses;
 
 wire::read_objects!(Config, Local, Easel);
 
@@ -44,6 +46,7 @@ pub(crate) struct Config {
     /// The embedded image engine.
     pub(crate) easel: Easel,
     pub(crate) fetch: Fetch,
+    pub(crate) responses: Responses,
 }
 
 impl Default for Config {
@@ -58,6 +61,7 @@ impl Default for Config {
             local: Local::default(),
             easel: Easel::default(),
             fetch: Fetch::default(),
+            responses: Responses::default(),
         }
     }
 }
@@ -128,6 +132,7 @@ impl Config {
             toml::from_str(text).map_err(|error| ConfigError::one(error.to_string()))?;
         let mut problems = config.limits.problems();
         problems.extend(config.fetch.problems());
+        problems.extend(config.responses.problems());
         if config.easel.threads == Some(0) {
             problems.push("easel.threads: must be more than 0".to_owned());
         }

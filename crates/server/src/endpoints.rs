@@ -6,6 +6,7 @@ pub(crate) mod images;
 pub(crate) mod messages;
 pub(crate) mod models;
 pub(crate) mod responses;
+pub(crate) mod stored_response;
 pub(crate) mod text;
 
 use auth::Entry;

@@ -16,6 +16,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use crate::body::{Body, ClientBody};
 use crate::clock;
 use crate::connection_state::ConnectionState;
+use crate::endpoints::stored_response::Action::{Cancel, Delete, InputItems, Retrieve};
+use crate::endpoints::stored_response::answer as stored_response;
 use crate::endpoints::{count_tokens, images, models, text};
 use crate::head;
 use crate::outcome::Outcome;
@@ -93,9 +95,13 @@ async fn dispatch(
     record: &mut Record,
 ) -> Result<Response<ReplyBody>, Refusal> {
     head::check(&request, &state.limits)?;
-    let endpoint = Endpoint::of(request.method(), request.uri().path())?;
-    record.route = endpoint.name();
     let policy = state.policies.current();
+    let has_responses = || {
+        let mut models = policy.catalog.iter();
+        state.kept.is_some() || models.any(catalog::Model::keeps_responses)
+    };
+    let endpoint = Endpoint::of(request.method(), request.uri().path(), has_responses)?;
+    record.route = endpoint.name();
     let key = admit(&policy.keys, &endpoint, request.headers())?;
     record.key = Some(key.name.clone());
     if let Some(scope) = endpoint
@@ -114,15 +120,31 @@ async fn dispatch(
     };
     match endpoint {
         Endpoint::Responses => text::answer::<translate::inbound::Responses>(caller, request).await,
+        Endpoint::Response(id) => {
+            Box::pin(stored_response(caller, Retrieve, &id, query(&request))).await
+        }
+        Endpoint::DeleteResponse(id) => {
+            Box::pin(stored_response(caller, Delete, &id, query(&request))).await
+        }
+        Endpoint::CancelResponse(id) => {
+            Box::pin(stored_response(caller, Cancel, &id, query(&request))).await
+        }
+        Endpoint::InputItems(id) => {
+            Box::pin(stored_response(caller, InputItems, &id, query(&request))).await
+        }
         Endpoint::Chat => text::answer::<translate::inbound::Chat>(caller, request).await,
         Endpoint::Messages => text::answer::<translate::inbound::Messages>(caller, request).await,
         Endpoint::CountTokens => Box::pin(count_tokens::answer(caller, request)).await,
         // Boxed because their futures are large and would enlarge every request.
         Endpoint::ImageGenerations => Box::pin(images::generate(caller, request)).await,
         Endpoint::ImageEdits => Box::pin(images::edit(caller, request)).await,
-        Endpoint::Models => models::list(&caller, request.uri().query().unwrap_or_default()),
+        Endpoint::Models => models::list(&caller, query(&request)),
         Endpoint::Model(id) => models::retrieve(&caller, &id),
     }
+}
+
+fn query<B>(request: &Request<B>) -> &str {
+    request.uri().query().unwrap_or_default()
 }
 
 fn add_common_headers(headers: &mut HeaderMap, id: &str, is_stopping: bool) {

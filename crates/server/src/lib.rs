@@ -21,6 +21,8 @@ mod fd_limit;
 mod gateway;
 mod head;
 mod image_urls;
+mod keeping;
+mod kept;
 mod keys;
 mod lifecycle;
 mod limit;
@@ -29,6 +31,7 @@ mod log;
 mod memory;
 mod metrics;
 mod openapi;
+mod origins;
 mod outcome;
 mod outgoing;
 mod policy;
@@ -43,6 +46,7 @@ mod targets;
 #[cfg(test)]
 mod test_gateway;
 mod timeout_io;
+mod tracking;
 
 pub use crate::cli::main;
 pub use crate::config::ConfigError;

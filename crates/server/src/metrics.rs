@@ -13,6 +13,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Metric, Registry, Unit};
 
 use crate::connection_state::CloseReason;
+use crate::kept::Figures;
 use crate::log;
 use crate::outcome::Outcome;
 
@@ -30,6 +31,9 @@ pub(crate) struct Metrics {
     pub(crate) connections_full: Counter,
     fetches: Family<Labels<1>, Counter>,
     upstream_failures: Family<UpstreamLabels, Counter>,
+    kept: Gauge,
+    kept_bytes: Gauge,
+    kept_evicted: Counter,
     panics: Counter,
     /// Panics that ended a request or a stream.
     caught: AtomicU64,
@@ -79,6 +83,9 @@ impl Metrics {
             reloads: registered(to, "config_reloads", "Configuration reloads by outcome"),
             fetches: registered(to, "fetches", "Images fetched for requests, by outcome"),
             upstream_failures: registered(to, "upstream_failures", UPSTREAM_FAILURES),
+            kept: registered(to, "responses_kept", "Answers of Responses in memory"),
+            kept_bytes: registered(to, "responses_kept_bytes", "Their size in bytes"),
+            kept_evicted: registered(to, "responses_evicted", RESPONSES_EVICTED),
             panics: registered(to, "panics", "Caught panics"),
             log_dropped: registered(
                 to,
@@ -148,6 +155,16 @@ impl Metrics {
             .inc();
     }
 
+    /// Sets the figures of the answers that are kept.
+    pub(crate) fn kept(&self, figures: Figures) {
+        let gauge = |number| i64::try_from(number).unwrap_or(i64::MAX);
+        self.kept.set(gauge(figures.answers));
+        self.kept_bytes.set(gauge(figures.bytes));
+        self.kept_evicted
+            .inner()
+            .store(figures.evicted, Ordering::Relaxed);
+    }
+
     pub(crate) fn panicked(&self) {
         self.caught.fetch_add(1, Ordering::Relaxed);
     }
@@ -185,4 +202,5 @@ fn in_seconds<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str
 }
 
 const REQUEST_DURATION: &str = "Time from the head of a request to the last byte of its response";
+const RESPONSES_EVICTED: &str = "Kept answers that were removed early to make room for others";
 const UPSTREAM_FAILURES: &str = "Failed upstream requests by upstream and error code";

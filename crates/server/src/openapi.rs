@@ -13,6 +13,7 @@ mod schemas;
 
 use serde_json::{Map, Value, json};
 
+use crate::endpoints::stored_response::{Deleted, ItemList};
 use crate::routing::Endpoint;
 use exchange::Exchange;
 use operation::Operation;
@@ -25,11 +26,9 @@ pub(crate) fn document() -> Value {
     let mut paths = Map::new();
     let mut responses = Map::new();
     for operation in &operations {
-        let method = operation.endpoint.allow().to_ascii_lowercase();
-        paths.insert(
-            operation.path.to_owned(),
-            json!({ (method): operation.describe(&mut responses) }),
-        );
+        let method = operation.method().to_ascii_lowercase();
+        let path = paths.entry(operation.path).or_insert_with(|| json!({}));
+        path[method] = operation.describe(&mut responses);
     }
     json!({
         "openapi": "3.1.0",
@@ -87,6 +86,7 @@ fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     let count = Exchange::count_tokens(schemas);
     let generations = Exchange::image_generations(schemas);
     let edits = Exchange::image_edits(schemas);
+    let stored = stored_responses(schemas);
     let list = Exchange::reply::<catalog::List>(schemas, "Models");
     let model = Exchange::reply::<catalog::Entry>(schemas, "Models");
     let openai_error = schemas.written::<wire::ErrorBody>("");
@@ -104,14 +104,17 @@ fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     };
     let counting = "How many tokens a message's prompt has";
     let any_model = Endpoint::Model("{id}".to_owned());
-    vec![
-        of(
-            Endpoint::Responses,
-            "/v1/responses",
-            "createResponse",
-            "A model's response",
-            responses,
-        ),
+    let stored = stored
+        .map(|(endpoint, path, id, summary, exchange)| of(endpoint, path, id, summary, exchange));
+    let mut all = vec![of(
+        Endpoint::Responses,
+        "/v1/responses",
+        "createResponse",
+        "A model's response",
+        responses,
+    )];
+    all.extend(stored);
+    all.extend([
         of(
             Endpoint::Chat,
             "/v1/chat/completions",
@@ -160,6 +163,48 @@ fn operations(schemas: &mut Schemas) -> Vec<Operation> {
             "retrieveModel",
             "One model",
             model,
+        ),
+    ]);
+    all
+}
+
+/// The operations on a single response: endpoint, path, id, summary and bodies.
+fn stored_responses(
+    schemas: &mut Schemas,
+) -> [(Endpoint, &'static str, &'static str, &'static str, Exchange); 4] {
+    let response = Exchange::reply::<responses::Response>(schemas, "Responses");
+    let cancelled = Exchange::reply::<responses::Response>(schemas, "Responses");
+    let deleted = Exchange::reply::<Deleted>(schemas, "Responses");
+    let items = Exchange::reply::<ItemList>(schemas, "Responses");
+    let id = || "{id}".to_owned();
+    [
+        (
+            Endpoint::Response(id()),
+            "/v1/responses/{id}",
+            "getResponse",
+            "A response that is kept",
+            response,
+        ),
+        (
+            Endpoint::DeleteResponse(id()),
+            "/v1/responses/{id}",
+            "deleteResponse",
+            "A response to be deleted",
+            deleted,
+        ),
+        (
+            Endpoint::CancelResponse(id()),
+            "/v1/responses/{id}/cancel",
+            "cancelResponse",
+            "A response in the background to be cancelled",
+            cancelled,
+        ),
+        (
+            Endpoint::InputItems(id()),
+            "/v1/responses/{id}/input_items",
+            "listInputItems",
+            "The items that a response answers",
+            items,
         ),
     ]
 }

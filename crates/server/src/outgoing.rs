@@ -1,7 +1,7 @@
 //! Helpers for requests to upstreams.
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, Method};
 use tokio::time::Instant;
 use translate::outbound::Protocol;
 use upstream::{Answer, Effort, Outgoing, Payload};
@@ -36,7 +36,8 @@ pub(crate) fn json(
 ) -> Outgoing {
     let content_type = HeaderValue::from_static("application/json");
     Outgoing {
-        path,
+        method: Method::POST,
+        path: path.into(),
         content_type,
         headers,
         body: body.into(),

@@ -10,6 +10,14 @@ use crate::refusal::{Refusal, Style};
 pub(crate) enum Endpoint {
     /// `POST /v1/responses`
     Responses,
+    /// `GET /v1/responses/{id}`
+    Response(String),
+    /// `DELETE /v1/responses/{id}`
+    DeleteResponse(String),
+    /// `POST /v1/responses/{id}/cancel`
+    CancelResponse(String),
+    /// `GET /v1/responses/{id}/input_items`
+    InputItems(String),
     /// `POST /v1/chat/completions`
     Chat,
     /// `POST /v1/messages`
@@ -28,8 +36,12 @@ pub(crate) enum Endpoint {
 
 impl Endpoint {
     /// Returns the endpoint of a method and path, 404 for an unknown path, or 405 for a method that
-    /// it does not allow.
-    pub(crate) fn of(method: &Method, path: &str) -> Result<Self, Refusal> {
+    /// it does not allow. The paths of single responses are known only if responses are kept.
+    pub(crate) fn of(
+        method: &Method,
+        path: &str,
+        has_responses: impl FnOnce() -> bool,
+    ) -> Result<Self, Refusal> {
         let endpoint = match path {
             RESPONSES => Self::Responses,
             "/v1/chat/completions" => Self::Chat,
@@ -38,23 +50,50 @@ impl Endpoint {
             "/v1/images/generations" => Self::ImageGenerations,
             "/v1/images/edits" => Self::ImageEdits,
             "/v1/models" => Self::Models,
-            _ => match path.strip_prefix("/v1/models/") {
-                Some(id) if !id.is_empty() && !id.contains('/') => Self::Model(id.to_owned()),
-                _ => return Err(Refusal::not_found(method, path)),
-            },
+            _ => Self::with_id(method, path)
+                .filter(|endpoint| !endpoint.is_of_response() || has_responses())
+                .ok_or_else(|| Refusal::not_found(method, path))?,
         };
         let allow = endpoint.allow();
-        if allow == method.as_str() {
+        if allow.split(", ").any(|allowed| allowed == method.as_str()) {
             Ok(endpoint)
         } else {
             Err(Refusal::method(method, path, allow))
         }
     }
 
-    /// The one allowed method of the endpoint.
+    /// Returns the endpoint of a path with an id.
+    fn with_id(method: &Method, path: &str) -> Option<Self> {
+        let id = |id: &str| (!id.is_empty() && !id.contains('/')).then(|| id.to_owned());
+        if let Some(model) = path.strip_prefix("/v1/models/") {
+            return id(model).map(Self::Model);
+        }
+        let rest = path.strip_prefix("/v1/responses/")?;
+        match rest.split_once('/') {
+            Some((response, "input_items")) => id(response).map(Self::InputItems),
+            Some((response, "cancel")) => id(response).map(Self::CancelResponse),
+            Some(_) => None,
+            None if method == Method::DELETE => id(rest).map(Self::DeleteResponse),
+            None => id(rest).map(Self::Response),
+        }
+    }
+
+    /// True for the endpoints of a single response.
+    fn is_of_response(&self) -> bool {
+        matches!(
+            self,
+            Self::Response(_)
+                | Self::DeleteResponse(_)
+                | Self::CancelResponse(_)
+                | Self::InputItems(_)
+        )
+    }
+
+    /// The allowed methods of the endpoint's path, as in the header `Allow`.
     pub(crate) fn allow(&self) -> &'static str {
         match self {
-            Self::Models | Self::Model(_) => "GET",
+            Self::Response(_) | Self::DeleteResponse(_) => "GET, DELETE",
+            Self::Models | Self::Model(_) | Self::InputItems(_) => "GET",
             _ => "POST",
         }
     }
@@ -62,7 +101,12 @@ impl Endpoint {
     /// The scope that a key needs; `None` for the model list.
     pub(crate) fn scope(&self) -> Option<Scope> {
         match self {
-            Self::Responses | Self::Chat => Some(Scope::Text),
+            Self::Responses
+            | Self::Response(_)
+            | Self::DeleteResponse(_)
+            | Self::CancelResponse(_)
+            | Self::InputItems(_)
+            | Self::Chat => Some(Scope::Text),
             Self::Messages | Self::CountTokens => Some(Scope::Messages),
             Self::ImageGenerations | Self::ImageEdits => Some(Scope::Images),
             Self::Models | Self::Model(_) => None,
@@ -81,6 +125,10 @@ impl Endpoint {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Responses => "responses",
+            Self::Response(_) => "response",
+            Self::DeleteResponse(_) => "response_delete",
+            Self::CancelResponse(_) => "response_cancel",
+            Self::InputItems(_) => "response_input_items",
             Self::Chat => "chat_completions",
             Self::Messages => "messages",
             Self::CountTokens => "count_tokens",
@@ -131,9 +179,42 @@ mod tests {
             "responses",
             "",
         ] {
-            let refusal = Endpoint::of(&Method::POST, path).unwrap_err();
+            let refusal = Endpoint::of(&Method::POST, path, || true).unwrap_err();
             assert_eq!(refusal.error.code, "not_found", "{path}");
         }
+        for path in [
+            "/v1/responses/",
+            "/v1/responses//input_items",
+            "/v1/responses/resp_1/",
+            "/v1/responses/resp_1/items",
+            "/v1/responses/resp_1/input_items/",
+        ] {
+            let refusal = Endpoint::of(&Method::GET, path, || true).unwrap_err();
+            assert_eq!(refusal.error.code, "not_found", "{path}");
+        }
+    }
+
+    #[test]
+    fn single_responses_have_paths_where_they_are_kept() {
+        let of =
+            |method, path, has_responses: bool| Endpoint::of(&method, path, || has_responses).ok();
+        let path = "/v1/responses/resp_1";
+        let id = || "resp_1".to_owned();
+        assert_eq!(of(Method::GET, path, true), Some(Endpoint::Response(id())));
+        assert_eq!(
+            of(Method::DELETE, path, true),
+            Some(Endpoint::DeleteResponse(id()))
+        );
+        assert_eq!(
+            of(Method::GET, "/v1/responses/resp_1/input_items", true),
+            Some(Endpoint::InputItems(id()))
+        );
+        for method in [Method::GET, Method::DELETE] {
+            let refusal = Endpoint::of(&method, path, || false).unwrap_err();
+            assert_eq!(refusal.error.code, "not_found");
+        }
+        let refusal = Endpoint::of(&Method::PUT, path, || true).unwrap_err();
+        assert_eq!(refusal.allow, Some("GET, DELETE"));
     }
 
     #[test]
@@ -151,7 +232,7 @@ mod tests {
                 Method::TRACE,
                 Method::CONNECT,
             ] {
-                let found = Endpoint::of(&method, path);
+                let found = Endpoint::of(&method, path, || true);
                 match method.as_str() == allow {
                     true => assert!(found.is_ok()),
                     false => assert_eq!(found.unwrap_err().allow, Some(allow)),

@@ -19,10 +19,12 @@ use upstream::Network;
 use crate::body::budget::Budget;
 use crate::config::{Config, ConfigError, Limits};
 use crate::fd_limit;
+use crate::kept::Kept;
 use crate::keys::{self, GeneratedKey};
 use crate::lifecycle::Lifecycle;
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
+use crate::origins::Origins;
 use crate::policy::{self, Embedded, Policies, Policy};
 use crate::serve::{Stop, serve};
 use crate::state::ServerState;
@@ -115,7 +117,12 @@ pub(crate) fn assemble(
     engines: Engines,
     addresses: &[SocketAddr],
 ) -> ServerState {
-    let Config { limits, fetch, .. } = config;
+    let Config {
+        limits,
+        fetch,
+        responses,
+        ..
+    } = config;
     ServerState {
         limiter: Limiter::new(limits.concurrency, limits.concurrency_per_key),
         budget: Budget::new(limits.body_memory.as_u64(), limits.body_memory_per_key()),
@@ -127,6 +134,8 @@ pub(crate) fn assemble(
         reading: Arc::new(Semaphore::new(
             available_parallelism().map_or(1, NonZero::get),
         )),
+        kept: Kept::new(&responses).map(Arc::new),
+        origins: Origins::default(),
         limits,
         metrics: Arc::new(Metrics::new()),
         lifecycle: Lifecycle::new(),

@@ -10,9 +10,11 @@ use tokio::time::Instant;
 
 use crate::body::budget::Budget;
 use crate::config::Limits;
+use crate::kept::Kept;
 use crate::lifecycle::Lifecycle;
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
+use crate::origins::Origins;
 use crate::policy::{Policies, Policy};
 use crate::record::Record;
 
@@ -28,6 +30,10 @@ pub(crate) struct ServerState {
     pub(crate) fetches: Limiter,
     /// Permits for parsing large bodies, which takes many times their size in memory.
     pub(crate) reading: Arc<Semaphore>,
+    /// The answers that later requests may refer to. `None` if none is kept.
+    pub(crate) kept: Option<Arc<Kept>>,
+    /// The upstreams that keep responses, for models that allow it.
+    pub(crate) origins: Origins,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) started: Instant,
@@ -53,6 +59,9 @@ impl ServerState {
     }
 
     pub(crate) fn render_metrics(&self) -> String {
+        if let Some(kept) = &self.kept {
+            self.metrics.kept(kept.figures());
+        }
         self.metrics
             .render(self.limiter.taken(), self.started.elapsed())
     }

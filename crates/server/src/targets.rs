@@ -113,6 +113,7 @@ impl Routes {
                     }
                 }
             }
+            problems.extend(not_relayed(model, &targets));
             if !targets.is_empty() {
                 routes.targets.insert(model.id.clone(), targets);
             }
@@ -160,6 +161,23 @@ impl Routes {
         self.configured(model)
             .iter()
             .any(|target| matches!(target.backend, Backend::Upstream(_)))
+    }
+
+    /// True if requests of this protocol may be relayed to a target of a model.
+    pub(crate) fn may_relay(&self, model: &Model, protocol: catalog::Protocol) -> bool {
+        let targets = self.configured(model);
+        targets.iter().any(|target| target.relays(protocol))
+    }
+
+    /// True if requests of Responses are relayed to the upstream of this name.
+    pub(crate) fn relays_responses(&self, name: &str) -> bool {
+        let server = self.upstreams.get(name);
+        server.is_some_and(|server| server.translation(catalog::Protocol::Responses).is_none())
+    }
+
+    /// The upstream of this name.
+    pub(crate) fn upstream(&self, name: &str) -> Option<&Arc<UpstreamTarget>> {
+        self.upstreams.get(name)
     }
 
     /// The targets of a model in the order of the configuration.
@@ -233,6 +251,14 @@ impl Target {
         model: None,
         weight: None,
     };
+
+    /// True if requests of this protocol are relayed to it.
+    fn relays(&self, protocol: catalog::Protocol) -> bool {
+        match &self.backend {
+            Backend::Embedded => false,
+            Backend::Upstream(server) => server.translation(protocol).is_none(),
+        }
+    }
 
     /// The name for logs and metrics.
     pub(crate) fn label(&self) -> &str {
@@ -313,6 +339,34 @@ fn candidates(targets: &[Target]) -> Vec<Candidate> {
         });
     }
     candidates
+}
+
+/// Returns what a model allows although not all of its targets are servers of the protocol.
+fn not_relayed(model: &Model, targets: &[Target]) -> Vec<String> {
+    let problem = |word: catalog::Allowed| {
+        let id = &model.id;
+        let mut served = word
+            .protocols()
+            .iter()
+            .filter(|it| model.is_served_on(**it))
+            .peekable();
+        if served.peek().is_none() {
+            let paths: Vec<_> = word.protocols().iter().map(|it| it.path()).collect();
+            let paths = paths.join(" or ");
+            return Some(format!(
+                "model '{id}': allow: '{word}' needs a model that is served on {paths}"
+            ));
+        }
+        let is_relayed = |protocol: &catalog::Protocol| {
+            !targets.is_empty() && targets.iter().all(|target| target.relays(*protocol))
+        };
+        let path = served.find(|protocol| !is_relayed(protocol))?.path();
+        Some(format!(
+            "model '{id}': allow: '{word}' needs targets that are all upstreams of the protocol of \
+             {path}, without 'repair'"
+        ))
+    };
+    model.allow.iter().copied().filter_map(problem).collect()
 }
 
 fn list(names: &[&str]) -> String {

@@ -1,7 +1,7 @@
 //! A gateway in the process of its test, with scripted engines.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use engine::{
@@ -10,8 +10,8 @@ use engine::{
 };
 use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt, stream};
-use http::Request;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 
@@ -44,6 +44,8 @@ pub(crate) struct Engine {
     pub(crate) ends: bool,
     /// The number of answers that are not dropped yet.
     pub(crate) open: Arc<AtomicUsize>,
+    /// The text requests so far.
+    pub(crate) asked: Arc<Mutex<Vec<TextRequest>>>,
 }
 
 impl TestGateway {
@@ -78,11 +80,33 @@ impl TestGateway {
         path: &str,
         body: &Value,
     ) -> impl Future<Output = Reply> + Send + use<> {
-        let request = Request::post(path)
+        self.send(key, Method::POST, path, body.to_string())
+    }
+
+    /// Sends a request without a body.
+    pub(crate) fn ask(
+        &self,
+        key: &str,
+        method: Method,
+        path: &str,
+    ) -> impl Future<Output = Reply> + Send + use<> {
+        self.send(key, method, path, String::new())
+    }
+
+    fn send(
+        &self,
+        key: &str,
+        method: Method,
+        path: &str,
+        body: String,
+    ) -> impl Future<Output = Reply> + Send + use<> {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
             .header(HOST, "gateway")
             .header(AUTHORIZATION, format!("Bearer {key}"))
             .header(CONTENT_TYPE, "application/json")
-            .body(Full::new(Bytes::from(body.to_string())))
+            .body(Full::new(Bytes::from(body)))
             .unwrap();
         let state = Arc::clone(&self.state);
         async move {
@@ -141,7 +165,8 @@ impl Engine {
 }
 
 impl TextEngine for Engine {
-    fn start(&self, _: TextRequest) -> BoxFuture<'_, Result<Generation, EngineError>> {
+    fn start(&self, request: TextRequest) -> BoxFuture<'_, Result<Generation, EngineError>> {
+        self.asked.lock().unwrap().push(request);
         let events = self.steps(&self.text);
         Box::pin(async move {
             Ok(Generation {

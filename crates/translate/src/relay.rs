@@ -24,7 +24,7 @@ pub use self::chat::Chat;
 pub use self::image_scanner::ImageScanner;
 pub use self::images::{Images, reply_as_stream};
 pub use self::messages::Messages;
-pub use self::responses::Responses;
+pub use self::responses::{Responses, background_reply};
 use crate::error::{in_stream, malformed};
 use crate::outbound::MAX_EVENT;
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::EngineError;
-use http::{HeaderMap, Method, Request, Response};
+use http::{HeaderMap, Request, Response};
 use hyper::body::Incoming;
 use tokio::time::{Instant, timeout_at};
 
@@ -134,8 +134,8 @@ impl Host {
         let invalid_target =
             |error: http::Error| Failure::unanswered(EngineError::Internal(error.to_string()));
         let mut request = Request::new(RequestBody::new(&outgoing.body));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.origin.target(outgoing.path).map_err(invalid_target)?;
+        *request.method_mut() = outgoing.method.clone();
+        *request.uri_mut() = self.origin.target(&outgoing.path).map_err(invalid_target)?;
         *request.headers_mut() = headers::for_request(&self.headers, outgoing);
         Ok(request)
     }

@@ -1,5 +1,7 @@
 //! A parsed base URL: the host to connect to, and the base path of request targets.
 
+use std::borrow::Cow;
+
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Uri};
 use tokio_rustls::rustls::pki_types::ServerName;
@@ -64,7 +66,11 @@ impl Origin {
 
     /// Returns the request target for `path`.
     pub(crate) fn target(&self, path: &str) -> Result<Uri, http::Error> {
-        let target = [self.path.as_str(), path, self.query.as_str()].concat();
+        let query = match path.contains('?') {
+            true => self.query.replacen('?', "&", 1).into(),
+            false => Cow::Borrowed(&*self.query),
+        };
+        let target = [&*self.path, path, &*query].concat();
         Ok(PathAndQuery::try_from(target)?.into())
     }
 }

@@ -1,19 +1,23 @@
 //! A request to an upstream.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, Method};
 use http_body::{Body, Frame, SizeHint};
 
-/// A POST request. It can be sent any number of times.
+/// A request. It can be sent any number of times.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
-    /// The path that is appended to the base URL, with its leading slash: `/responses`.
-    pub path: &'static str,
+    /// The method.
+    pub method: Method,
+    /// The path that is appended to the base URL, with its leading slash and perhaps a query:
+    /// `/responses`.
+    pub path: Cow<'static, str>,
     /// The content type of the body.
     pub content_type: HeaderValue,
     /// Additional headers. Credentials and headers that only the gateway sets are ignored.

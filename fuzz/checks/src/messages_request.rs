@@ -1,6 +1,6 @@
 //! Any bytes as a Messages request, and as a token count request.
 
-use messages::{Request, refusal};
+use messages::{Request, Rules, refusal};
 
 use crate::protocol::read_request;
 
@@ -12,7 +12,10 @@ pub fn check(body: &[u8]) {
             "a message has a cap"
         );
         assert!(
-            valid.into_inner().validate_for_count().is_ok(),
+            valid
+                .into_inner()
+                .validate_for_count(&Rules::default())
+                .is_ok(),
             "what can be answered can be counted"
         );
     });

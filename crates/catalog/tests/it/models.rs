@@ -52,6 +52,59 @@ fn alt_flash_alone_takes_strings_and_thinks() {
 }
 
 #[test]
+fn a_model_allows_what_it_names() {
+    let model = |allow: Value| {
+        serde_json::from_value::<Model>(
+            json!({"id": "m", "family": "text", "protocols": ["chat"], "allow": allow}),
+        )
+        .map_err(|error| error.to_string())
+    };
+    let open = model(json!([
+        "n",
+        "audio",
+        "web_search",
+        "previous_response_id",
+        "item_reference",
+        "store",
+        "conversation",
+        "background",
+        "prompt",
+        "file_id",
+        "cache_warming"
+    ]))
+    .unwrap();
+    let (chat, responses, messages) = (
+        open.chat_rules(),
+        open.responses_rules(),
+        open.messages_rules(),
+    );
+    assert!(chat.many_choices && chat.audio && chat.web_search && chat.file_ids);
+    assert!(responses.previous_response && responses.item_references && responses.conversation);
+    assert!(responses.background && responses.prompt && responses.file_ids);
+    assert!(messages.cache_warming && messages.file_ids);
+    assert!(!(chat.unknown_types || responses.unknown_types || messages.unknown_types));
+    for word in [
+        "previous_response_id",
+        "item_reference",
+        "store",
+        "conversation",
+        "background",
+    ] {
+        assert!(model(json!([word])).unwrap().keeps_responses(), "{word}");
+    }
+    for word in ["n", "prompt", "file_id"] {
+        assert!(!model(json!([word])).unwrap().keeps_responses(), "{word}");
+    }
+    let one = model(json!(["n"])).unwrap();
+    assert!(one.chat_rules().many_choices && !one.chat_rules().audio);
+    let error = model(json!(["telepathy"])).unwrap_err();
+    assert!(
+        error.contains("unknown variant `telepathy`, expected one of `n`, `audio`"),
+        "{error}"
+    );
+}
+
+#[test]
 fn the_default_image_model_is_served() {
     assert!(
         Catalog::builtin()

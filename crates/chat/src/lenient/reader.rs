@@ -126,6 +126,12 @@ impl Reader {
         self.has_usage_alone
     }
 
+    /// Returns the number of choices that have begun.
+    #[must_use]
+    pub fn choices(&self) -> usize {
+        self.choices.len()
+    }
+
     /// Returns true if a limit truncated any choice.
     #[must_use]
     pub fn is_truncated(&self) -> bool {

@@ -175,3 +175,41 @@ fn every_violation_is_reported_at_once() {
     let (_, _, message) = refusal(json!({"temperature": 3, "n": 0, "stop": []}));
     assert_eq!(message.matches("Invalid '").count(), 3, "{message}");
 }
+
+#[test]
+fn somebody_else_may_interpret_unknown_types() {
+    let read = |change: Value, set: fn(&mut Rules)| {
+        let mut rules = Rules::default();
+        set(&mut rules);
+        let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "Hi."}]});
+        for (name, value) in change.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        Request::read(body.to_string().as_bytes())
+            .unwrap()
+            .validate(&rules)
+            .is_ok()
+    };
+    let unknown: fn(&mut Rules) = |rules| rules.unknown_types = true;
+    let files: fn(&mut Rules) = |rules| rules.file_ids = true;
+    let content = |part: Value| json!({"messages": [{"role": "user", "content": [part]}]});
+    for (change, set) in [
+        (
+            json!({"messages": [{"role": "critic", "content": "Hi."}]}),
+            unknown,
+        ),
+        (content(json!({"type": "smell"})), unknown),
+        (json!({"tools": [{"type": "crystal_ball"}]}), unknown),
+        (json!({"tool_choice": {"type": "crystal_ball"}}), unknown),
+        (
+            content(json!({"type": "file", "file": {"file_id": "file_1"}})),
+            files,
+        ),
+    ] {
+        assert!(!read(change.clone(), |_| {}), "{change}");
+        assert!(read(change.clone(), set), "{change}");
+    }
+    let misplaced =
+        json!({"messages": [{"role": "assistant", "content": [{"type": "file", "file": {}}]}]});
+    assert!(!read(misplaced, unknown));
+}

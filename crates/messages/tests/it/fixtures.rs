@@ -46,7 +46,10 @@ fn a_count_needs_no_cap() {
     let body = include_bytes!("fixtures/messages-count-tokens-request.json");
     let request = Request::read(body).unwrap();
     assert!(request.clone().validate(&Rules::default()).is_err());
-    let request = request.validate_for_count().unwrap().into_inner();
+    let request = request
+        .validate_for_count(&Rules::default())
+        .unwrap()
+        .into_inner();
     assert_eq!(
         serde_json::to_value(&request).unwrap(),
         serde_json::from_slice::<Value>(body).unwrap()

@@ -120,6 +120,49 @@ fn a_model_may_bend_the_least_cap() {
 }
 
 #[test]
+fn somebody_else_may_interpret_unknown_types() {
+    let read = |content: Value, role: &str, set: fn(&mut Rules)| {
+        let mut rules = Rules::default();
+        set(&mut rules);
+        let messages = json!([{"role": role, "content": content}]);
+        Request::read(
+            request(json!({ "messages": messages }))
+                .to_string()
+                .as_bytes(),
+        )
+        .unwrap()
+        .validate(&rules)
+        .is_ok()
+    };
+    let unknown: fn(&mut Rules) = |rules| rules.unknown_types = true;
+    let files: fn(&mut Rules) = |rules| rules.file_ids = true;
+    for (content, role, set) in [
+        (json!("Hi."), "critic", unknown),
+        (json!([{"type": "smell"}]), "user", unknown),
+        (
+            json!([{"type": "image", "source": {"type": "memory"}}]),
+            "user",
+            unknown,
+        ),
+        (
+            json!([{"type": "image", "source": {"type": "file", "file_id": "file_1"}}]),
+            "user",
+            files,
+        ),
+        (
+            json!([{"type": "document", "source": {"type": "file", "file_id": "file_1"}}]),
+            "user",
+            files,
+        ),
+    ] {
+        assert!(!read(content.clone(), role, |_| {}), "{content}");
+        assert!(read(content.clone(), role, set), "{content}");
+    }
+    let file = json!([{"type": "image", "source": {"type": "file", "file_id": "file_1"}}]);
+    assert!(!read(file, "user", unknown));
+}
+
+#[test]
 fn messages_are_held_to_their_roles() {
     let messages = |message: Value| json!({ "messages": [message] });
     refused(
@@ -320,7 +363,7 @@ fn a_count_is_held_to_the_rules_of_its_prompt_alone() {
     let read = |change: Value| {
         Request::read(request(change).to_string().as_bytes())
             .unwrap()
-            .validate_for_count()
+            .validate_for_count(&Rules::default())
     };
     assert!(read(json!({"max_tokens": 0, "temperature": 7})).is_ok());
     assert_eq!(

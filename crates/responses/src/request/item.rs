@@ -22,7 +22,7 @@ wire::tagged! {
         CustomToolCall(CustomToolCall) = "custom_tool_call",
         /// The result of a custom tool call.
         CustomToolCallOutput(CustomToolCallOutput) = "custom_tool_call_output",
-        /// A reference to a stored item. Rejected: nothing is stored.
+        /// A reference to a stored item. Rejected unless the rules allow it.
         ItemReference(ItemReference) = "item_reference",
     }
     untagged { "role" => "message" }
@@ -179,7 +179,7 @@ wire::open_structs! {
         pub image_url: Option<String>,
         /// Image detail level: `auto`, `low`, `high` or `original`.
         pub detail: Option<String>,
-        /// The id of a stored file. Rejected: nothing is stored.
+        /// The id of a stored file. Rejected unless the rules allow it.
         pub file_id: Option<String>,
     }
 
@@ -192,7 +192,7 @@ wire::open_structs! {
         pub file_data: Option<String>,
         /// A public https URL.
         pub file_url: Option<String>,
-        /// The id of a stored file. Rejected: nothing is stored.
+        /// The id of a stored file. Rejected unless the rules allow it.
         pub file_id: Option<String>,
     }
 

@@ -2,20 +2,20 @@
 
 use std::collections::HashSet;
 
-use wire::{Code, DataUrl, Object, Path, Problem, TextOr, Violations, check_image_url};
+use wire::{Code, DataUrl, Path, Problem, TextOr, Violations, check_image_url};
 
 use super::Rules;
 use crate::request::{
-    FilePart, FunctionCallOutput, ImagePart, Item, Message, Part, ReasoningPart, Role,
+    FilePart, FunctionCallOutput, ImagePart, Item, Message, Part, ReasoningPart, Request, Role,
 };
 
 pub(super) fn check_input(
-    input: &TextOr<Item>,
+    request: &Request,
     rules: &Rules,
     path: &Path<'_>,
     found: &mut Violations,
 ) {
-    match input {
+    match &request.input {
         TextOr::Text(_) if rules.string_input => {}
         TextOr::Text(_) => {
             found.add(
@@ -27,26 +27,196 @@ pub(super) fn check_input(
             );
         }
         TextOr::List(items) if items.is_empty() => found.add(path, Problem::EmptyArray),
-        TextOr::List(items) => check_items(items, path, found),
+        TextOr::List(items) => {
+            // Its calls are not known here.
+            let is_continued = rules.previous_response && request.previous_response_id.is_some()
+                || rules.conversation && request.conversation.is_some()
+                || rules.item_references && items.iter().any(is_reference);
+            let input = Input {
+                rules,
+                is_continued,
+            };
+            input.check_items(items, path, found);
+        }
     }
 }
 
-fn check_items(items: &[Item], path: &Path<'_>, found: &mut Violations) {
-    let mut calls = HashSet::new();
-    for (i, item) in items.iter().enumerate() {
-        let path = path.index(i);
-        match item {
-            Item::Message(message) => check_message(message, &path, found),
-            Item::FunctionCall(call) => check_call_id(&call.call_id, &path.key("call_id"), found),
-            Item::FunctionCallOutput(output) => check_output(output, &calls, &path, found),
-            Item::Reasoning(reasoning) => {
-                check_summary(&reasoning.summary, &path.key("summary"), found);
+/// The rules for the items of one request.
+struct Input<'a> {
+    rules: &'a Rules,
+    /// True if the request continues a conversation that the server keeps.
+    is_continued: bool,
+}
+
+impl Input<'_> {
+    fn check_items(&self, items: &[Item], path: &Path<'_>, found: &mut Violations) {
+        let mut calls = HashSet::new();
+        for (i, item) in items.iter().enumerate() {
+            let path = path.index(i);
+            match item {
+                Item::Message(message) => self.check_message(message, &path, found),
+                Item::FunctionCall(call) => {
+                    check_call_id(&call.call_id, &path.key("call_id"), found);
+                }
+                Item::FunctionCallOutput(output) => self.check_output(output, &calls, &path, found),
+                Item::Reasoning(reasoning) => {
+                    self.check_summary(&reasoning.summary, &path.key("summary"), found);
+                }
+                Item::CustomToolCall(_) | Item::CustomToolCallOutput(_) => {}
+                Item::ItemReference(_) => self.check_reference(&path, found),
+                Item::Other(_) if is_reference(item) => self.check_reference(&path, found),
+                Item::Other(_) => self.check_other(item.kind(), &path, found),
             }
-            Item::CustomToolCall(_) | Item::CustomToolCallOutput(_) => {}
-            Item::ItemReference(_) => refuse_reference(&path, found),
-            Item::Other(members) => check_other(item.kind(), members, &path, found),
+            calls.extend(call_id(item));
         }
-        calls.extend(call_id(item));
+    }
+
+    fn check_message(&self, message: &Message, path: &Path<'_>, found: &mut Violations) {
+        let accepted: &[&str] = match message.role {
+            Role::User => &[
+                "input_text",
+                "input_image",
+                "input_file",
+                "input_audio",
+                "text",
+            ],
+            Role::System | Role::Developer => &["input_text", "text"],
+            Role::Assistant => &["output_text", "refusal", "text"],
+            Role::Other(_) if self.rules.unknown_types => return,
+            Role::Other(ref word) => {
+                return found.unknown_word(&path.key("role"), word, Role::KNOWN);
+            }
+        };
+        self.check_parts(&message.content, accepted, &path.key("content"), found);
+    }
+
+    fn check_output(
+        &self,
+        output: &FunctionCallOutput,
+        calls: &HashSet<&str>,
+        path: &Path<'_>,
+        found: &mut Violations,
+    ) {
+        let call_id = path.key("call_id");
+        if !self.is_continued && !calls.contains(output.call_id.as_str()) {
+            found.invalid(
+                &call_id,
+                format!(
+                    "No tool call found for '{call_id}': send the function_call item before it."
+                ),
+            );
+        }
+        let accepted = ["input_text", "input_image", "input_file", "text"];
+        self.check_parts(&output.output, &accepted, &path.key("output"), found);
+    }
+
+    fn check_summary(&self, summary: &[ReasoningPart], path: &Path<'_>, found: &mut Violations) {
+        for (i, part) in summary.iter().enumerate() {
+            let is_unknown = matches!(part, ReasoningPart::Other(_)) && self.rules.unknown_types;
+            if !matches!(part, ReasoningPart::Summary(_)) && !is_unknown {
+                found.unknown_word(&path.index(i).key("type"), part.kind(), &["summary_text"]);
+            }
+        }
+    }
+
+    fn check_other(&self, kind: &str, path: &Path<'_>, found: &mut Violations) {
+        match kind {
+            "" => found.add(
+                path,
+                Problem::Type {
+                    expected: "an item with a 'type' or a 'role'".to_owned(),
+                    found: "an object without them",
+                },
+            ),
+            kind if !is_hosted_item(kind) && !self.rules.unknown_types => {
+                found.unknown_word(&path.key("type"), kind, Item::KNOWN);
+            }
+            _ => {}
+        }
+    }
+
+    fn check_reference(&self, path: &Path<'_>, found: &mut Violations) {
+        if self.rules.item_references {
+            return;
+        }
+        let sentence = format!(
+            "{path}: item_reference is not supported because this service keeps no state between requests; \
+             send the full item instead (clients: set store to false)."
+        );
+        found.unsupported(path, Code::UnsupportedItemReference, sentence);
+    }
+
+    fn check_parts(
+        &self,
+        content: &TextOr<Part>,
+        accepted: &[&str],
+        path: &Path<'_>,
+        found: &mut Violations,
+    ) {
+        for (i, part) in content.parts().iter().enumerate() {
+            let path = path.index(i);
+            if !accepted.contains(&part.kind()) {
+                let is_unknown = matches!(part, Part::Other(_)) && !part.kind().is_empty();
+                if is_unknown && self.rules.unknown_types {
+                    continue;
+                }
+                found.unknown_word(&path.key("type"), part.kind(), accepted);
+                continue;
+            }
+            match part {
+                Part::Image(part) => self.check_image(part, &path, found),
+                Part::File(part) => self.check_file(part, &path, found),
+                _ => {}
+            }
+        }
+    }
+
+    fn check_image(&self, part: &ImagePart, path: &Path<'_>, found: &mut Violations) {
+        let url = path.key("image_url");
+        match (&part.image_url, &part.file_id) {
+            (_, Some(_)) if self.rules.file_ids => {}
+            (_, Some(_)) => refuse_file_id(path, "image_url", found),
+            (Some(address), None) => check_image_url(&url, address, found),
+            (None, None) => found.missing(&url),
+        }
+        found.check_word(
+            &path.key("detail"),
+            part.detail.as_deref(),
+            &["auto", "low", "high", "original"],
+        );
+    }
+
+    fn check_file(&self, part: &FilePart, path: &Path<'_>, found: &mut Violations) {
+        let data = path.key("file_data");
+        match (&part.file_data, &part.file_url) {
+            _ if part.file_id.is_some() && self.rules.file_ids => {}
+            _ if part.file_id.is_some() => refuse_file_id(path, "file_data", found),
+            (None, None) => found.missing(&data),
+            (Some(text), _) if DataUrl::is_meant(text) => {
+                if let Err(why) = DataUrl::parse(text).and_then(|url| url.check()) {
+                    found.invalid(&data, format!("Invalid Data URL in '{data}': {why}."));
+                }
+            }
+            (None, Some(url)) if !url.starts_with("https://") => {
+                let path = path.key("file_url");
+                found.invalid(
+                    &path,
+                    format!("Invalid '{path}': expected an https:// URL."),
+                );
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns true for references to items that the server keeps. Some clients leave the type out.
+fn is_reference(item: &Item) -> bool {
+    match item {
+        Item::ItemReference(_) => true,
+        Item::Other(members) => {
+            item.kind().is_empty() && members.len() == 2 && members.contains_key("id")
+        }
+        _ => false,
     }
 }
 
@@ -60,22 +230,6 @@ fn call_id(item: &Item) -> Option<&str> {
     }
 }
 
-fn check_message(message: &Message, path: &Path<'_>, found: &mut Violations) {
-    let accepted: &[&str] = match message.role {
-        Role::User => &[
-            "input_text",
-            "input_image",
-            "input_file",
-            "input_audio",
-            "text",
-        ],
-        Role::System | Role::Developer => &["input_text", "text"],
-        Role::Assistant => &["output_text", "refusal", "text"],
-        Role::Other(ref word) => return found.unknown_word(&path.key("role"), word, Role::KNOWN),
-    };
-    check_parts(&message.content, accepted, &path.key("content"), found);
-}
-
 fn check_call_id(id: &str, path: &Path<'_>, found: &mut Violations) {
     if id.is_empty() {
         found.invalid(
@@ -84,104 +238,6 @@ fn check_call_id(id: &str, path: &Path<'_>, found: &mut Violations) {
         );
     }
     found.check_text(path, id, MAX_CALL_ID);
-}
-
-fn check_output(
-    output: &FunctionCallOutput,
-    calls: &HashSet<&str>,
-    path: &Path<'_>,
-    found: &mut Violations,
-) {
-    let call_id = path.key("call_id");
-    if !calls.contains(output.call_id.as_str()) {
-        found.invalid(
-            &call_id,
-            format!("No tool call found for '{call_id}': send the function_call item before it."),
-        );
-    }
-    let accepted = ["input_text", "input_image", "input_file", "text"];
-    check_parts(&output.output, &accepted, &path.key("output"), found);
-}
-
-fn check_summary(summary: &[ReasoningPart], path: &Path<'_>, found: &mut Violations) {
-    for (i, part) in summary.iter().enumerate() {
-        if !matches!(part, ReasoningPart::Summary(_)) {
-            found.unknown_word(&path.index(i).key("type"), part.kind(), &["summary_text"]);
-        }
-    }
-}
-
-fn check_other(kind: &str, members: &Object, path: &Path<'_>, found: &mut Violations) {
-    match kind {
-        "" if members.len() == 2 && members.contains_key("id") => refuse_reference(path, found),
-        "" => found.add(
-            path,
-            Problem::Type {
-                expected: "an item with a 'type' or a 'role'".to_owned(),
-                found: "an object without them",
-            },
-        ),
-        kind if !is_hosted_item(kind) => found.unknown_word(&path.key("type"), kind, Item::KNOWN),
-        _ => {}
-    }
-}
-
-fn refuse_reference(path: &Path<'_>, found: &mut Violations) {
-    let sentence = format!(
-        "{path}: item_reference is not supported because this service keeps no state between requests; \
-         send the full item instead (clients: set store to false)."
-    );
-    found.unsupported(path, Code::UnsupportedItemReference, sentence);
-}
-
-fn check_parts(content: &TextOr<Part>, accepted: &[&str], path: &Path<'_>, found: &mut Violations) {
-    for (i, part) in content.parts().iter().enumerate() {
-        let path = path.index(i);
-        if !accepted.contains(&part.kind()) {
-            found.unknown_word(&path.key("type"), part.kind(), accepted);
-            continue;
-        }
-        match part {
-            Part::Image(part) => check_image(part, &path, found),
-            Part::File(part) => check_file(part, &path, found),
-            _ => {}
-        }
-    }
-}
-
-fn check_image(part: &ImagePart, path: &Path<'_>, found: &mut Violations) {
-    let url = path.key("image_url");
-    match (&part.image_url, &part.file_id) {
-        (_, Some(_)) => refuse_file_id(path, "image_url", found),
-        (Some(address), None) => check_image_url(&url, address, found),
-        (None, None) => found.missing(&url),
-    }
-    found.check_word(
-        &path.key("detail"),
-        part.detail.as_deref(),
-        &["auto", "low", "high", "original"],
-    );
-}
-
-fn check_file(part: &FilePart, path: &Path<'_>, found: &mut Violations) {
-    let data = path.key("file_data");
-    match (&part.file_data, &part.file_url) {
-        _ if part.file_id.is_some() => refuse_file_id(path, "file_data", found),
-        (None, None) => found.missing(&data),
-        (Some(text), _) if DataUrl::is_meant(text) => {
-            if let Err(why) = DataUrl::parse(text).and_then(|url| url.check()) {
-                found.invalid(&data, format!("Invalid Data URL in '{data}': {why}."));
-            }
-        }
-        (None, Some(url)) if !url.starts_with("https://") => {
-            let path = path.key("file_url");
-            found.invalid(
-                &path,
-                format!("Invalid '{path}': expected an https:// URL."),
-            );
-        }
-        _ => {}
-    }
 }
 
 fn refuse_file_id(path: &Path<'_>, instead: &str, found: &mut Violations) {

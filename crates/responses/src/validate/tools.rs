@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use wire::{Path, Violations};
 
-use super::MAX_NAME;
+use super::{MAX_NAME, Rules};
 use crate::request::{Request, Tool, ToolChoice, ToolChoiceObject, ToolMode};
 
-pub(super) fn check_tools(request: &Request, found: &mut Violations) {
+pub(super) fn check_tools(request: &Request, rules: &Rules, found: &mut Violations) {
     let tools = request.tools.as_deref().unwrap_or_default();
     let list = Path::ROOT.key("tools");
     found.check_length(&list, tools.len(), MAX_TOOLS);
@@ -18,16 +18,22 @@ pub(super) fn check_tools(request: &Request, found: &mut Violations) {
                 found.check_name(&path.key("name"), &tool.name, MAX_NAME);
                 found.check_schema(&path.key("parameters"), tool.parameters.as_ref());
             }
-            Tool::Other(_) if is_hosted_tool(tool.kind()) => {}
+            Tool::Other(_) if rules.accepts(tool.kind()) => {}
             Tool::Other(_) => found.unknown_word(&path.key("type"), tool.kind(), &known_tools()),
         }
     }
     if let Some(choice) = &request.tool_choice {
-        check_tool_choice(choice, tools, &Path::ROOT.key("tool_choice"), found);
+        check_tool_choice(choice, tools, rules, &Path::ROOT.key("tool_choice"), found);
     }
 }
 
-fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found: &mut Violations) {
+fn check_tool_choice(
+    choice: &ToolChoice,
+    tools: &[Tool],
+    rules: &Rules,
+    path: &Path<'_>,
+    found: &mut Violations,
+) {
     match choice {
         ToolChoice::Word(ToolMode::Required) if tools.is_empty() => {
             found.invalid(
@@ -36,7 +42,7 @@ fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found
             );
         }
         ToolChoice::Word(word) => found.check_word(path, Some(word.as_str()), ToolMode::KNOWN),
-        ToolChoice::Object(choice) => check_choice(choice, &functions(tools), path, found),
+        ToolChoice::Object(choice) => check_choice(choice, &functions(tools), rules, path, found),
     }
 }
 
@@ -51,6 +57,7 @@ fn functions(tools: &[Tool]) -> HashSet<&str> {
 fn check_choice(
     choice: &ToolChoiceObject,
     offered: &HashSet<&str>,
+    rules: &Rules,
     path: &Path<'_>,
     found: &mut Violations,
 ) {
@@ -69,13 +76,20 @@ fn check_choice(
             found.check_word(&path.key("mode"), mode, &["auto", "required"]);
             let list = path.key("tools");
             for (i, allowed) in choice.tools.iter().enumerate() {
-                check_choice(allowed, offered, &list.index(i), found);
+                check_choice(allowed, offered, rules, &list.index(i), found);
             }
         }
-        ToolChoiceObject::Other(_) if is_hosted_tool(choice.kind()) => {}
+        ToolChoiceObject::Other(_) if rules.accepts(choice.kind()) => {}
         ToolChoiceObject::Other(_) => {
             found.unknown_word(&path.key("type"), choice.kind(), ToolChoiceObject::KNOWN);
         }
+    }
+}
+
+impl Rules {
+    /// Returns true if tools of this type are accepted, or choices of them.
+    fn accepts(&self, kind: &str) -> bool {
+        is_hosted_tool(kind) || self.unknown_types && !kind.is_empty()
     }
 }
 

@@ -281,6 +281,95 @@ fn what_needs_a_memory_is_refused() {
 }
 
 #[test]
+fn a_server_with_a_memory_may_be_asked_for_it() {
+    type Set = fn(&mut Rules);
+    let read = |change: Value, set: Set| {
+        let mut rules = Rules::default();
+        rules.string_input = true;
+        set(&mut rules);
+        let mut body = json!({"model": "m", "input": "Hi."});
+        for (name, value) in change.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        Request::read(body.to_string().as_bytes())
+            .unwrap()
+            .validate(&rules)
+            .is_ok()
+    };
+    let result = json!({"type": "function_call_output", "call_id": "call_1", "output": "12"});
+    let reference = json!({"type": "item_reference", "id": "fc_1"});
+    let file = json!([{"role": "user", "content": [{"type": "input_file", "file_id": "file_1"}]}]);
+    let cases: [(Value, Set); 8] = [
+        (json!({"previous_response_id": "resp_1"}), |rules| {
+            rules.previous_response = true;
+        }),
+        // The call is in what the server keeps.
+        (
+            json!({"previous_response_id": "resp_1", "input": [result]}),
+            |rules| rules.previous_response = true,
+        ),
+        (
+            json!({"conversation": "conv_1", "input": [result]}),
+            |rules| {
+                rules.conversation = true;
+            },
+        ),
+        (json!({"input": [reference, result]}), |rules| {
+            rules.item_references = true;
+        }),
+        (json!({"input": [{"id": "msg_1"}]}), |rules| {
+            rules.item_references = true;
+        }),
+        (json!({"prompt": {"id": "pmpt_1"}}), |rules| {
+            rules.prompt = true;
+        }),
+        (json!({"background": true}), |rules| rules.background = true),
+        (json!({ "input": file }), |rules| rules.file_ids = true),
+    ];
+    for (change, set) in cases {
+        assert!(!read(change.clone(), |_| {}), "{change}");
+        assert!(read(change.clone(), set), "{change}");
+    }
+    assert!(!read(json!({"input": [result]}), |rules| {
+        rules.previous_response = true;
+    }));
+}
+
+#[test]
+fn somebody_else_may_interpret_unknown_types() {
+    let read = |change: Value, unknown_types: bool| {
+        let mut rules = Rules::default();
+        rules.unknown_types = unknown_types;
+        let mut body = json!({"model": "m", "input": [{"role": "user", "content": "Hi."}]});
+        for (name, value) in change.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        Request::read(body.to_string().as_bytes())
+            .unwrap()
+            .validate(&rules)
+            .is_ok()
+    };
+    for change in [
+        json!({"input": [{"type": "telepathy"}]}),
+        json!({"input": [{"role": "critic", "content": "Hi."}]}),
+        json!({"input": [{"role": "user", "content": [{"type": "smell"}]}]}),
+        json!({"input": [{"type": "reasoning", "summary": [{"type": "sketch"}]}]}),
+        json!({"tools": [{"type": "crystal_ball"}]}),
+        json!({"tool_choice": {"type": "crystal_ball"}}),
+    ] {
+        assert!(!read(change.clone(), false), "{change}");
+        assert!(read(change.clone(), true), "{change}");
+    }
+    for change in [
+        json!({"input": [{"content": "Hi."}]}),
+        json!({"input": [{"role": "assistant", "content": [{"type": "input_image"}]}]}),
+        json!({"tools": [{"type": ""}]}),
+    ] {
+        assert!(!read(change.clone(), true), "{change}");
+    }
+}
+
+#[test]
 fn items_are_of_a_kind() {
     let kinds = "'message', 'function_call', 'function_call_output', 'reasoning', 'custom_tool_call', \
                  'custom_tool_call_output', 'item_reference'";

@@ -43,6 +43,15 @@ impl Buffered {
         self.len() <= MAX_FRAME
     }
 
+    /// Returns the bytes of the body in one piece.
+    pub(crate) fn into_bytes(self) -> Bytes {
+        if self.more.is_empty() {
+            return self.first;
+        }
+        let pieces: Vec<_> = std::iter::once(self.first).chain(self.more).collect();
+        pieces.concat().into()
+    }
+
     pub(crate) fn into_body(self) -> Body {
         self.map_err(|never| match never {}).boxed_unsync()
     }

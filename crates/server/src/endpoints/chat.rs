@@ -25,8 +25,18 @@ impl TextEndpoint for Chat {
         (&request.model, request.streams())
     }
 
-    fn validate(request: Request, model: Option<&Model>) -> Result<ValidRequest, ApiError> {
-        Ok(request.validate(&model.map_or_else(Rules::default, Model::chat_rules))?)
+    fn validate(
+        request: Request,
+        model: Option<&Model>,
+        is_relayed: bool,
+    ) -> Result<ValidRequest, ApiError> {
+        let mut rules = model.map_or_else(Rules::default, Model::chat_rules);
+        rules.unknown_types = is_relayed;
+        Ok(request.validate(&rules)?)
+    }
+
+    fn unchecked(request: ValidRequest) -> Request {
+        request.into_inner()
     }
 
     fn image_urls(request: &ValidRequest, visit: &mut dyn FnMut(&Path<'_>, &str)) {
@@ -55,6 +65,7 @@ impl TextEndpoint for Chat {
         RelayNotes {
             hides_usage: request.streams() && !request.includes_usage(),
             has_stream_options: request.stream_options.is_some(),
+            choices: request.n.and_then(|n| n.try_into().ok()).unwrap_or(1),
             ..RelayNotes::default()
         }
     }
@@ -72,10 +83,11 @@ impl TextEndpoint for Chat {
     }
 
     fn relay(notes: RelayNotes) -> relay::Chat {
+        let relay = relay::Chat::with_choices(notes.choices);
         if notes.hides_usage {
-            relay::Chat::hiding_usage()
+            relay.hiding_usage()
         } else {
-            relay::Chat::default()
+            relay
         }
     }
 }

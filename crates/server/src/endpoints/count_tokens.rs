@@ -2,9 +2,9 @@
 //! counting](https://docs.anthropic.com/en/api/messages-count-tokens).
 
 use bytes::Bytes;
-use catalog::Protocol;
+use catalog::{Model, Protocol};
 use http::{HeaderMap, Response};
-use messages::{Request, TokenCount, ValidCount, refusal};
+use messages::{Request, Rules, TokenCount, ValidCount, refusal};
 use tokio::time::{Instant, timeout_at};
 use translate::inbound::Messages;
 use upstream::{Answer, Effort, Outgoing};
@@ -36,9 +36,12 @@ pub(crate) async fn answer(
     } = caller;
     let headers = outgoing::forwarded(request.headers(), Messages::FORWARDED);
     let upload = json_body(request, state.limits.json_body, state, key).await?;
-    let valid = Request::read(&upload.bytes)
-        .and_then(Request::validate_for_count)
-        .map_err(refusal)?;
+    let unchecked = Request::read(&upload.bytes).map_err(refusal)?;
+    let found = policy.catalog.find(&unchecked.model);
+    let mut rules = found.map(Model::messages_rules).unwrap_or_default();
+    rules.unknown_types =
+        found.is_some_and(|model| policy.routes.may_relay(model, Protocol::Messages));
+    let valid = unchecked.validate_for_count(&rules).map_err(refusal)?;
     let model = valid.model.clone();
     let entry = policy.catalog.serves(&model, Protocol::Messages)?;
     if !key.may_use(&model) {
@@ -110,6 +113,9 @@ async fn embedded(
         .text_engine
         .as_ref()
         .ok_or_else(|| TargetFailure::fall_back(Refusal::no_engine()))?;
+    // It may have been validated for an upstream.
+    let valid = valid.into_inner().validate_for_count(&Rules::default());
+    let valid = valid.map_err(|found| TargetFailure::fall_back(refusal(found)))?;
     let mut inbound = Messages::count(valid).map_err(TargetFailure::fall_back)?;
     image_urls::inline(&mut inbound.request, key, state, share)
         .await

@@ -26,10 +26,18 @@ impl TextEndpoint for Messages {
         (&request.model, request.streams())
     }
 
-    fn validate(request: Request, model: Option<&Model>) -> Result<ValidRequest, ApiError> {
-        request
-            .validate(&model.map_or_else(Rules::default, Model::messages_rules))
-            .map_err(refusal)
+    fn validate(
+        request: Request,
+        model: Option<&Model>,
+        is_relayed: bool,
+    ) -> Result<ValidRequest, ApiError> {
+        let mut rules = model.map_or_else(Rules::default, Model::messages_rules);
+        rules.unknown_types = is_relayed;
+        request.validate(&rules).map_err(refusal)
+    }
+
+    fn unchecked(request: ValidRequest) -> Request {
+        request.into_inner()
     }
 
     fn image_urls(request: &ValidRequest, visit: &mut dyn FnMut(&Path<'_>, &str)) {

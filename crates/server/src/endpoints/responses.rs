@@ -2,14 +2,21 @@
 //! [responses](https://platform.openai.com/docs/api-reference/responses/create).
 
 use catalog::{Model, Protocol};
+use engine::EngineError;
 use responses::{Item, Part, Request, Role, Rules, ValidRequest};
 use translate::inbound::Responses;
+use translate::relay::End;
 use translate::{outbound, relay};
 use wire::{ApiError, Path, Splice, TextOr};
 
-use super::text::{RelayNotes, TextEndpoint};
+use super::text::{RelayNotes, Resolved, TextEndpoint};
 use crate::affinity::{Conversation, member};
+use crate::body::upload::Upload;
+use crate::keeping;
+use crate::refusal::Refusal;
+use crate::state::Caller;
 use crate::targets::UpstreamTarget;
+use crate::tracking::Tracking;
 
 impl TextEndpoint for Responses {
     const PROTOCOL: Protocol = Protocol::Responses;
@@ -27,8 +34,18 @@ impl TextEndpoint for Responses {
         (&request.model, request.streams())
     }
 
-    fn validate(request: Request, model: Option<&Model>) -> Result<ValidRequest, ApiError> {
-        Ok(request.validate(&model.map_or_else(lenient, Model::responses_rules))?)
+    fn validate(
+        request: Request,
+        model: Option<&Model>,
+        is_relayed: bool,
+    ) -> Result<ValidRequest, ApiError> {
+        let mut rules = model.map_or_else(lenient, Model::responses_rules);
+        rules.unknown_types = is_relayed;
+        Ok(request.validate(&rules)?)
+    }
+
+    fn unchecked(request: ValidRequest) -> Request {
+        request.into_inner()
     }
 
     fn image_urls(request: &ValidRequest, visit: &mut dyn FnMut(&Path<'_>, &str)) {
@@ -58,19 +75,69 @@ impl TextEndpoint for Responses {
     fn notes(request: &ValidRequest) -> RelayNotes {
         RelayNotes {
             has_store: request.store.is_some(),
+            is_in_background: request.background == Some(true),
             ..RelayNotes::default()
+        }
+    }
+
+    fn resolve(
+        request: Request,
+        upload: &mut Upload,
+        caller: &Caller<'_>,
+    ) -> Result<Resolved<Request>, Refusal> {
+        let model = caller.policy.catalog.find(&request.model);
+        // What a server keeps, the gateway does not.
+        if model.is_some_and(Model::keeps_responses) {
+            return tracked(request, caller);
+        }
+        match &caller.state.kept {
+            Some(kept) => keeping::resolve(request, upload, kept, caller),
+            None => Ok(Resolved::unchanged(request)),
+        }
+    }
+
+    /// The reply to a request in the background may be unfinished.
+    fn relayed_reply(
+        notes: RelayNotes,
+        body: &[u8],
+        model: &str,
+    ) -> Result<(Vec<u8>, End), EngineError> {
+        if notes.is_in_background {
+            relay::background_reply(body, model)
+        } else {
+            relay::reply::<relay::Responses>(body, model)
         }
     }
 
     /// Removes `metadata`: the client's notes are not for the upstream. It stores nothing unless
     /// the client asks for it, which OpenAI would do by default
-    /// (<https://platform.openai.com/docs/api-reference/responses/create>).
+    /// (<https://platform.openai.com/docs/api-reference/responses/create>), nor what the gateway
+    /// keeps itself.
     fn edit(_: &UpstreamTarget, notes: RelayNotes, splice: &mut Splice<'_>) {
         splice.remove(&[], &["metadata"]);
-        if !notes.has_store {
+        if !notes.has_store || notes.is_kept {
             splice.set("store", b"false");
         }
     }
+}
+
+/// Returns a request whose response an upstream may keep: to the upstream that keeps the previous
+/// one.
+fn tracked(request: Request, caller: &Caller<'_>) -> Result<Resolved<Request>, Refusal> {
+    let previous = request.previous_response_id.as_deref();
+    let upstream = match previous.and_then(|id| Some((id, caller.state.origins.get(id)?))) {
+        Some((id, origin)) if origin.key != caller.key.name => {
+            return Err(keeping::no_response(id).into());
+        }
+        Some((_, origin)) => Some(origin.upstream),
+        None => None,
+    };
+    let tracking = Tracking::new(caller, &request.model);
+    Ok(Resolved {
+        attach: Some(Box::new(|response| tracking.attach(response))),
+        upstream,
+        ..Resolved::unchanged(request)
+    })
 }
 
 /// The text of a part, or what else distinguishes it.

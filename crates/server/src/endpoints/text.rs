@@ -2,12 +2,13 @@
 //! validated.
 
 mod dispatch;
+mod resolved;
 pub(crate) mod streaming;
 mod unary;
 
 use bytes::Bytes;
 use catalog::{Model, Protocol};
-use engine::{Stop, TextEvent};
+use engine::{EngineError, Stop, TextEvent};
 use http::{HeaderMap, Request, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
@@ -16,6 +17,8 @@ use translate::relay::{End, RelayProtocol};
 use wire::{ApiError, Path, Splice};
 
 use self::dispatch::TextDispatch;
+use self::resolved::relocated;
+pub(crate) use self::resolved::{Attach, Resolved};
 use super::json_body;
 use crate::affinity::Conversation;
 use crate::body::ClientBody;
@@ -28,7 +31,7 @@ use crate::record::Record;
 use crate::refusal::Refusal;
 use crate::reply::{self, ReplyBody};
 use crate::state::Caller;
-use crate::targets::UpstreamTarget;
+use crate::targets::{Target, UpstreamTarget};
 
 /// A text endpoint: the reading, validating and relaying of its requests.
 pub(crate) trait TextEndpoint:
@@ -56,9 +59,35 @@ pub(crate) trait TextEndpoint:
     /// Returns the model that a request names, and true if it requests a stream.
     fn model_and_stream(request: &Self::Unchecked) -> (&str, bool);
 
-    /// Validates a request by the rules of its model.
-    fn validate(request: Self::Unchecked, model: Option<&Model>)
-    -> Result<Self::Request, ApiError>;
+    /// Validates a request by the rules of its model. With `is_relayed`, types and roles may be
+    /// unknown, because the upstream interprets them.
+    fn validate(
+        request: Self::Unchecked,
+        model: Option<&Model>,
+        is_relayed: bool,
+    ) -> Result<Self::Request, ApiError>;
+
+    /// Returns a validated request for another validation.
+    fn unchecked(request: Self::Request) -> Self::Unchecked;
+
+    /// Replaces the references of a request to what the key was answered before, and prepares to
+    /// keep its answer, or to note which upstream keeps it.
+    fn resolve(
+        request: Self::Unchecked,
+        _: &mut Upload,
+        _: &Caller<'_>,
+    ) -> Result<Resolved<Self::Unchecked>, Refusal> {
+        Ok(Resolved::unchanged(request))
+    }
+
+    /// Returns the complete reply of an upstream to a request that is relayed, for the client.
+    fn relayed_reply(
+        _: RelayNotes,
+        body: &[u8],
+        model: &str,
+    ) -> Result<(Vec<u8>, End), EngineError> {
+        translate::relay::reply::<Self::Relay>(body, model)
+    }
 
     /// Visits every image URL of a request, with its path in the document.
     fn image_urls(request: &Self::Request, visit: &mut dyn FnMut(&Path<'_>, &str));
@@ -88,8 +117,14 @@ pub(crate) struct RelayNotes {
     pub(crate) hides_usage: bool,
     /// True if the request has options of the stream.
     pub(crate) has_stream_options: bool,
-    /// True if the request has a value for `store`.
+    /// True if the request has a value for `store`, or leaves it to a server that keeps responses.
     pub(crate) has_store: bool,
+    /// True if the gateway keeps the answer, so that no upstream needs to.
+    pub(crate) is_kept: bool,
+    /// The number of choices that it asks for, if it has one.
+    pub(crate) choices: usize,
+    /// True if it is processed in the background.
+    pub(crate) is_in_background: bool,
 }
 
 /// A validated request, and everything needed to send it to a target.
@@ -105,6 +140,9 @@ pub(crate) struct ParsedRequest<D: TextEndpoint> {
     headers: HeaderMap,
     notes: RelayNotes,
     streams: bool,
+    /// True if it was validated for an upstream that interprets it itself: for any other target it
+    /// has to be validated again.
+    is_lenient: bool,
 }
 
 /// Answers a request: reads and validates it, takes a permit, tries the targets in order, and
@@ -117,12 +155,20 @@ pub(crate) async fn answer<D: TextEndpoint>(
         state, policy, key, ..
     } = caller;
     let headers = outgoing::forwarded(request.headers(), D::FORWARDED);
-    let upload = json_body(request, state.limits.json_body, state, key).await?;
-    let unchecked = D::read(&upload.bytes)?;
+    let mut upload = json_body(request, state.limits.json_body, state, key).await?;
+    let Resolved {
+        request: unchecked,
+        before,
+        is_kept,
+        attach,
+        upstream,
+    } = D::resolve(D::read(&upload.bytes)?, &mut upload, &caller)?;
     let (id, streams) = D::model_and_stream(&unchecked);
     let model = policy.catalog.find(id);
     let id = id.to_owned();
-    let valid = Box::new(D::validate(unchecked, model)?);
+    let is_lenient = model.is_some_and(|model| policy.routes.may_relay(model, D::PROTOCOL));
+    let valid = D::validate(unchecked, model, is_lenient);
+    let valid = Box::new(valid.map_err(|error| relocated(error, before))?);
     let model = policy.catalog.serves(&id, D::PROTOCOL)?;
     if !key.may_use(&id) {
         return Err(Refusal::model(&id));
@@ -139,28 +185,47 @@ pub(crate) async fn answer<D: TextEndpoint>(
     };
     caller.record.permit = Some(permit);
     let dispatch = |valid: Box<D::Request>| {
+        let mut notes = D::notes(&valid);
+        notes.has_store |= model.keeps_responses();
+        notes.is_kept = is_kept;
         let parsed = ParsedRequest {
-            notes: D::notes(&valid),
+            notes,
             valid: Some(valid),
             upload,
             model: id,
             reasons_by_default: model.reasoning,
             headers,
             streams,
+            is_lenient,
         };
         TextDispatch::new(parsed, &caller)
     };
-    let targets = policy.routes.select(model, || {
+    let mut targets = policy.routes.select(model, || {
         let mut conversation = Conversation::of(&key.name);
         D::identify(&valid, &mut conversation);
         conversation.hash()
     });
-    if streams {
+    if let Some(name) = upstream {
+        only(&name, &mut targets);
+    }
+    let response = if streams {
         let encoder = Answer::<D>::new(&valid, &stamp);
-        streaming::answer(dispatch(valid), targets, encoder, &caller).await
+        streaming::answer(dispatch(valid), targets, encoder, &caller).await?
     } else {
         let reply = Reply::<D>::new(&valid, &stamp);
-        unary::answer(dispatch(valid), targets, reply, caller).await
+        unary::answer(dispatch(valid), targets, reply, caller).await?
+    };
+    Ok(match attach {
+        Some(attach) => attach(response),
+        None => response,
+    })
+}
+
+/// Leaves only the upstream of this name, which keeps what the request refers to, if it is still a
+/// target.
+fn only(name: &str, targets: &mut Vec<Target>) {
+    if targets.iter().any(|target| target.label() == name) {
+        targets.retain(|target| target.label() == name);
     }
 }
 

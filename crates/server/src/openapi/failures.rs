@@ -26,6 +26,16 @@ pub(super) const OF_ENGINES: [ErrorKind; 9] = [
     ErrorKind::UpstreamTimeout,
 ];
 
+/// The additional failures of operations on a response that an upstream may keep.
+pub(super) const OF_RESPONSES: [ErrorKind; 6] = [
+    ErrorKind::Permission,
+    ErrorKind::NotFound,
+    ErrorKind::RateLimit,
+    ErrorKind::Unavailable,
+    ErrorKind::Upstream,
+    ErrorKind::UpstreamTimeout,
+];
+
 /// Returns the response of a failure. `error` is the schema of its body, `allow` the method that
 /// the path supports.
 pub(super) fn response(kind: ErrorKind, error: &Value, allow: &str) -> Value {

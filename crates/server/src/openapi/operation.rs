@@ -23,7 +23,7 @@ pub(super) struct Operation {
 
 impl Operation {
     /// Returns the operation object, and adds its failures to `responses`, which operations of the
-    /// same tag share.
+    /// same group share.
     pub(super) fn describe(&self, responses: &mut Map<String, Value>) -> Value {
         let mut operation = json!({
             "operationId": self.id,
@@ -47,7 +47,7 @@ impl Operation {
         let mut all = Map::from_iter([("200".to_owned(), self.success())]);
         for kind in self.failures() {
             let status = self.status(kind);
-            let name = format!("{}{status}", self.tag());
+            let name = format!("{}{status}", self.group());
             let response = json!({ "$ref": format!("#/components/responses/{name}") });
             shared.insert(
                 name,
@@ -57,6 +57,15 @@ impl Operation {
         }
         all.sort_keys();
         all
+    }
+
+    /// Returns the method of the operation, of those that its path allows.
+    pub(super) fn method(&self) -> &'static str {
+        match self.endpoint {
+            Endpoint::Response(_) => "GET",
+            Endpoint::DeleteResponse(_) => "DELETE",
+            _ => self.endpoint.allow(),
+        }
     }
 
     fn success(&self) -> Value {
@@ -80,6 +89,10 @@ impl Operation {
         let further: &[ErrorKind] = match &self.endpoint {
             Endpoint::Models => &[],
             Endpoint::Model(_) => &[ErrorKind::NotFound],
+            Endpoint::Response(_)
+            | Endpoint::DeleteResponse(_)
+            | Endpoint::CancelResponse(_)
+            | Endpoint::InputItems(_) => &failures::OF_RESPONSES,
             _ => &failures::OF_ENGINES,
         };
         let own: &[ErrorKind] = match &self.endpoint {
@@ -133,6 +146,19 @@ impl Operation {
                 id["examples"] = json!({ "known": { "value": "alt-flash" }, "unknown": { "value": "model-none" } });
                 vec![id]
             }
+            Endpoint::Response(_) | Endpoint::DeleteResponse(_) | Endpoint::CancelResponse(_) => {
+                vec![response_id()]
+            }
+            Endpoint::InputItems(_) => {
+                let limit = json!({ "type": "integer", "minimum": 1, "maximum": 100 });
+                let order = json!({ "enum": ["asc", "desc"] });
+                vec![
+                    response_id(),
+                    parameter("query", "limit", "The maximum number of items.", &limit),
+                    parameter("query", "order", "The order of the items.", &order),
+                    parameter("query", "after", "Return items after this id.", &text),
+                ]
+            }
             _ => Vec::new(),
         };
         if self.endpoint.takes_x_api_key() {
@@ -141,9 +167,23 @@ impl Operation {
         parameters
     }
 
+    /// The operations that share their failures: those of a tag, if they allow the same method.
+    fn group(&self) -> &'static str {
+        match self.endpoint {
+            Endpoint::Response(_) | Endpoint::DeleteResponse(_) => "Response",
+            Endpoint::InputItems(_) => "InputItems",
+            _ => self.tag(),
+        }
+    }
+
     fn tag(&self) -> &'static str {
         match self.endpoint {
-            Endpoint::Responses | Endpoint::Chat => TEXT,
+            Endpoint::Responses
+            | Endpoint::Response(_)
+            | Endpoint::DeleteResponse(_)
+            | Endpoint::CancelResponse(_)
+            | Endpoint::InputItems(_)
+            | Endpoint::Chat => TEXT,
             Endpoint::Messages | Endpoint::CountTokens => MESSAGES,
             Endpoint::ImageGenerations | Endpoint::ImageEdits => IMAGES,
             Endpoint::Models | Endpoint::Model(_) => MODELS,
@@ -160,6 +200,11 @@ pub(super) fn error(path: &str, openai: &Value, messages: &Value) -> Value {
         (Style::Messages, Style::Messages) => messages.clone(),
         _ => json!({ "anyOf": [openai, messages] }),
     }
+}
+
+fn response_id() -> Value {
+    let schema = json!({ "type": "string", "pattern": "^[^/]+$" });
+    parameter("path", "id", "The id of the response.", &schema)
 }
 
 fn parameter(place: &str, name: &str, description: &str, schema: &Value) -> Value {

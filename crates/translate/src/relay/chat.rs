@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use wire::{ApiError, Splice};
 
 use super::{Action, End, RelayProtocol, utf8};
+use crate::error::truncated;
 use crate::outbound::{engine_error, usage};
 
 /// The relayed Chat Completions protocol.
@@ -15,16 +16,27 @@ use crate::outbound::{engine_error, usage};
 pub struct Chat {
     reader: Reader,
     hides_usage: bool,
+    /// The number of choices that the request asks for.
+    choices: usize,
 }
 
 impl Chat {
-    /// Relays a stream for a client that has not requested its usage, which an event at the end
-    /// reports to the gateway alone.
+    /// Relays a stream for a request for this many choices. Without all of them, a stream is
+    /// complete only if its server ends it with `[DONE]`.
     #[must_use]
-    pub fn hiding_usage() -> Self {
+    pub fn with_choices(choices: usize) -> Self {
+        Self {
+            choices,
+            ..Self::default()
+        }
+    }
+
+    /// Removes the usage at the end of the stream, for a client that has not requested it.
+    #[must_use]
+    pub fn hiding_usage(self) -> Self {
         Self {
             hides_usage: true,
-            ..Self::default()
+            ..self
         }
     }
 }
@@ -66,6 +78,9 @@ impl RelayProtocol for Chat {
     /// A finished stream may lack its `[DONE]`, which is appended.
     fn end(&mut self, out: &mut Vec<u8>) -> Result<End, EngineError> {
         self.reader.finish().map_err(engine_error)?;
+        if self.reader.choices() < self.choices {
+            return Err(truncated());
+        }
         Event::Done.write(out);
         Ok(end(&self.reader))
     }

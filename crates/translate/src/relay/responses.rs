@@ -93,6 +93,28 @@ impl RelayProtocol for Responses {
     }
 }
 
+/// Returns the complete reply to a request that is processed in the background, for the client. It
+/// may be unfinished.
+///
+/// # Errors
+/// When it is not a response, or reports a failure.
+pub fn background_reply(body: &[u8], model: &str) -> Result<(Vec<u8>, End), EngineError> {
+    #[derive(serde::Deserialize)]
+    struct Unfinished {
+        status: Status,
+        error: Option<serde::de::IgnoredAny>,
+    }
+    let is_unfinished = |found: Unfinished| {
+        found.error.is_none() && matches!(found.status, Status::Queued | Status::InProgress)
+    };
+    if !serde_json::from_slice(body).is_ok_and(is_unfinished) {
+        return super::reply::<Responses>(body, model);
+    }
+    let mut splice = Splice::new(body);
+    splice.replace(&["model"], &super::json_string(model));
+    Ok((splice.to_vec(), End::default()))
+}
+
 impl Responses {
     /// Keeps the response of the first event that has it.
     fn start(&mut self, data: &str) {

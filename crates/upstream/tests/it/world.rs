@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use engine::EngineError;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, Method};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use sluicegate_upstream::{
     BoxFuture, Connection, Dial, Effort, Incoming, Network, Options, Outgoing, Resolve, Upstream,
@@ -289,7 +289,8 @@ pub(crate) fn url(url: &str) -> Url {
 
 pub(crate) fn post(body: impl Into<Bytes>) -> Outgoing {
     Outgoing {
-        path: "/responses",
+        method: Method::POST,
+        path: "/responses".into(),
         content_type: HeaderValue::from_static("application/json"),
         headers: HeaderMap::new(),
         body: body.into().into(),

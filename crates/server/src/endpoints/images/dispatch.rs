@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use engine::{EngineError, ImageEdit, ImageGeneration, ImageStream};
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, Method};
 use images::{Edit, Mask, Operation, Reference, Source};
 use tokio::time::{Instant, timeout_at};
 use translate::inbound::{Pictures, image_request};
@@ -101,7 +101,8 @@ impl ImageDispatch {
         };
         let accept_stream = self.parsed.generation.streams();
         Ok(Outgoing {
-            path,
+            method: Method::POST,
+            path: path.into(),
             content_type,
             headers: HeaderMap::new(),
             body,

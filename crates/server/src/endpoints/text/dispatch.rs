@@ -189,6 +189,9 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let mut dropped = self
             .dropped_fields(protocol)
             .map_err(TargetFailure::fall_back)?;
+        if self.parsed.notes.is_kept {
+            dropped.retain(|name| name != "store");
+        }
         let mut inbound = self.inbound(turn).map_err(TargetFailure::fall_back)?;
         inbound.request.model = model;
         if let Some(envelope) = envelope {
@@ -242,18 +245,17 @@ impl<D: TextEndpoint> TextDispatch<D> {
         inbound
     }
 
-    /// Returns the validated request, and reads it again if a relay has dropped it.
+    /// Returns the request as it is valid for targets for which the gateway interprets it, and reads
+    /// it again if a relay has dropped it.
     fn valid(&mut self) -> Result<D::Request, ApiError> {
-        let ParsedRequest {
-            valid,
-            upload,
-            model,
-            ..
-        } = &mut self.parsed;
-        match valid.take() {
-            Some(valid) => Ok(*valid),
-            None => D::validate(D::read(&upload.bytes)?, self.policy.catalog.find(model)),
-        }
+        let parsed = &mut self.parsed;
+        let unchecked = match parsed.valid.take() {
+            Some(valid) if !parsed.is_lenient => return Ok(*valid),
+            Some(valid) => D::unchecked(*valid),
+            None => D::read(&parsed.upload.bytes)?,
+        };
+        let model = self.policy.catalog.find(&parsed.model);
+        D::validate(unchecked, model, false)
     }
 }
 

@@ -5,7 +5,7 @@ use engine::TextStream;
 use http::Response;
 use tokio::time::timeout_at;
 use translate::inbound::{ClientProtocol, Reply};
-use translate::relay::{self, End};
+use translate::relay::End;
 use upstream::read_stream;
 use wire::ApiError;
 
@@ -37,8 +37,9 @@ impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
         let answer = match answer {
             TextAnswer::Translated(events) => UnaryAnswer::Translated(events),
             TextAnswer::Relayed(upstream::Answer::Json(body)) => {
-                let (body, end) = relay::reply::<D::Relay>(&body, &self.0.parsed.model)
-                    .map_err(TargetFailure::of)?;
+                let parsed = &self.0.parsed;
+                let reply = D::relayed_reply(parsed.notes, &body, &parsed.model);
+                let (body, end) = reply.map_err(TargetFailure::of)?;
                 UnaryAnswer::Relayed(body.into(), end)
             }
             TextAnswer::Relayed(stream) => {

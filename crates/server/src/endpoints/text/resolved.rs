@@ -1,0 +1,85 @@
+//! A request after what it refers to has been put in its place.
+
+use http::Response;
+use wire::ApiError;
+
+use crate::reply::ReplyBody;
+
+/// A request whose references have been resolved.
+pub(crate) struct Resolved<R> {
+    pub(crate) request: R,
+    /// The number of items that were put before those of the client.
+    pub(crate) before: usize,
+    /// True if the gateway keeps the answer.
+    pub(crate) is_kept: bool,
+    /// The further handling of the response to the request.
+    pub(crate) attach: Option<Attach>,
+    /// The upstream that keeps what the request refers to.
+    pub(crate) upstream: Option<String>,
+}
+
+/// Takes a response, and returns the one that the client gets.
+pub(crate) type Attach = Box<dyn FnOnce(Response<ReplyBody>) -> Response<ReplyBody> + Send>;
+
+impl<R> Resolved<R> {
+    /// A request that refers to nothing, and whose answer is not kept.
+    pub(crate) fn unchanged(request: R) -> Self {
+        Self {
+            request,
+            before: 0,
+            is_kept: false,
+            attach: None,
+            upstream: None,
+        }
+    }
+}
+
+/// Returns an error about an expanded request with the places that its client knows: without this
+/// many items at the beginning of the input.
+pub(super) fn relocated(error: ApiError, before: usize) -> ApiError {
+    if before == 0 {
+        return error;
+    }
+    ApiError {
+        message: relocate(&error.message, before),
+        param: error.param.map(|param| relocate(&param, before)),
+        ..error
+    }
+}
+
+fn relocate(text: &str, before: usize) -> String {
+    let mut pieces = text.split(INDEX);
+    let mut out = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (number, rest) = piece.split_once(']').unwrap_or((piece, ""));
+        let place = number.parse::<usize>().ok();
+        out += INDEX;
+        match place.and_then(|place| place.checked_sub(before)) {
+            Some(place) => out += &format!("{place}]{rest}"),
+            None => out += piece,
+        }
+    }
+    out
+}
+
+/// The part of a path before the number of an item.
+const INDEX: &str = "input[";
+
+#[cfg(test)]
+mod tests {
+    use wire::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn errors_have_the_places_that_the_client_knows() {
+        let text = "Invalid 'input[3].content[1]': expected a text. Missing: 'input[12]', 'inputs[4]', 'input[1]'.";
+        let error = ApiError::new(ErrorKind::InvalidRequest, "invalid_value", text);
+        let error = relocated(error.with_param("input[3].content[1]"), 3);
+        assert_eq!(error.param.as_deref(), Some("input[0].content[1]"));
+        assert_eq!(
+            error.message,
+            "Invalid 'input[0].content[1]': expected a text. Missing: 'input[9]', 'inputs[4]', 'input[1]'."
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! One answer that is kept.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use wire::Splice;
+use wire::lenient::Text;
+
+/// A response, and the items that it answers.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// The id of the response.
+    pub(crate) id: String,
+    /// The response, as the client has received it.
+    pub(crate) response: Box<str>,
+    /// The items of the input, as JSON.
+    pub(crate) input: Vec<Box<str>>,
+    output: Vec<Item>,
+}
+
+/// An item of the output.
+#[derive(Debug)]
+struct Item {
+    id: Option<Box<str>>,
+    /// Its place in the response.
+    place: Range<usize>,
+    is_reasoning: bool,
+    /// True for reasoning whose text only the server that made it knows. Without the server's own
+    /// memory it means nothing, and an item with its id is refused.
+    is_opaque: bool,
+}
+
+#[derive(Deserialize)]
+struct ResponseView<'a> {
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow, default)]
+    output: Vec<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ItemView<'a> {
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    encrypted_content: Text<'a>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}
+
+impl Answer {
+    /// Creates the answer of a complete response to these items. `is_relayed` is true if an
+    /// upstream wrote the response. Returns `None` if it has no id or no readable output.
+    pub(crate) fn new(input: Vec<Box<str>>, response: String, is_relayed: bool) -> Option<Self> {
+        let response = response.into_boxed_str();
+        let view: ResponseView<'_> = serde_json::from_str(&response).ok()?;
+        let id = view.id.get().filter(|id| !id.is_empty())?.to_owned();
+        let start = response.as_ptr().addr();
+        let item = |raw: &RawValue| {
+            let from = raw.get().as_ptr().addr() - start;
+            Item::new(raw.get(), from, is_relayed)
+        };
+        let output = view.output.into_iter().map(item).collect();
+        Some(Self {
+            id,
+            response,
+            input,
+            output,
+        })
+    }
+
+    /// The memory that it takes, in bytes: its texts, and an estimate of what refers to them.
+    pub(crate) fn size(&self) -> usize {
+        let input = self.input.iter().map(|item| item.len() + ITEM);
+        let ids = self.item_ids().map(|(id, _)| 2 * id.len() + INDEX);
+        let output = self.output.len() * ITEM;
+        let own = ANSWER + 3 * self.id.len() + self.response.len();
+        own + output + input.sum::<usize>() + ids.sum::<usize>()
+    }
+
+    /// The ids of the output items, with their positions.
+    pub(crate) fn item_ids(&self) -> impl Iterator<Item = (&str, usize)> {
+        let items = self.output.iter().zip(0..);
+        items.filter_map(|(item, position)| Some((item.id.as_deref()?, position)))
+    }
+
+    /// The items of the input and of the output, as the input of a further request.
+    pub(crate) fn conversation(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let input = self.input.iter().map(|item| Cow::Borrowed(&**item));
+        let output = (0..self.output.len()).filter_map(|position| self.output(position));
+        input.chain(output)
+    }
+
+    /// Returns an item of the output as an item of an input, or `None` if it means nothing there.
+    pub(crate) fn output(&self, position: usize) -> Option<Cow<'_, str>> {
+        let item = self.output.get(position).filter(|item| !item.is_opaque)?;
+        let text = &self.response[item.place.clone()];
+        if !item.is_reasoning {
+            return Some(Cow::Borrowed(text));
+        }
+        // Required in requests, but some servers leave it out.
+        let mut splice = Splice::new(text.as_bytes());
+        splice.add_missing(&[], &[("summary", "[]")]);
+        String::from_utf8(splice.to_vec()).ok().map(Cow::Owned)
+    }
+}
+
+impl Item {
+    fn new(text: &str, from: usize, is_relayed: bool) -> Self {
+        let view: ItemView<'_> = serde_json::from_str(text).unwrap_or_default();
+        let is_reasoning = view.kind.get() == Some("reasoning");
+        let is_sealed = !view.encrypted_content.or_empty().is_empty();
+        let has_text = view
+            .content
+            .is_some_and(|content| !matches!(content.get(), "null" | "[]"));
+        Self {
+            id: view.id.get().filter(|id| !id.is_empty()).map(Into::into),
+            place: from..from + text.len(),
+            is_reasoning,
+            is_opaque: is_reasoning && is_relayed && !is_sealed && !has_text,
+        }
+    }
+}
+
+/// The memory of an answer besides its texts, in bytes.
+const ANSWER: usize = 512;
+/// The memory of an item besides its text.
+const ITEM: usize = 64;
+/// The memory of the index of an item besides its id.
+const INDEX: usize = 64;

@@ -1,0 +1,161 @@
+//! Tests of the store.
+
+use super::*;
+
+fn store(keep_bytes: u64) -> Kept {
+    Kept::new(&Responses {
+        keep: Some(Duration::from_secs(60)),
+        keep_bytes: bytesize::ByteSize::b(keep_bytes),
+    })
+    .unwrap()
+}
+
+/// An answer with this id and one message.
+fn answer(id: &str) -> Answer {
+    let response =
+        format!(r#"{{"id":"resp_{id}","output":[{{"type":"message","id":"msg_{id}"}}]}}"#);
+    Answer::new(vec![r#"{"role":"user"}"#.into()], response, false).unwrap()
+}
+
+/// The memory of an answer for the key `k`, in bytes.
+fn size() -> u64 {
+    answer("1").size() as u64 + 1
+}
+
+#[test]
+fn an_answer_takes_its_texts_and_a_fixed_amount() {
+    // The item of the input, the response, its id three times, the id of its item twice, and the
+    // fixed parts.
+    let texts = 15 + 58 + 3 * 6 + 2 * 5;
+    assert_eq!(answer("1").size(), texts + 512 + 64 + 64 + 64);
+}
+
+#[test]
+fn the_oldest_answers_make_room_for_new_ones() {
+    let kept = store(2 * size());
+    for id in ["1", "2", "3"] {
+        assert!(kept.insert("k", answer(id)));
+    }
+    let has = |id: &str| {
+        (
+            kept.get("k", &format!("resp_{id}")).is_some(),
+            kept.item("k", &format!("msg_{id}")).is_some(),
+        )
+    };
+    assert_eq!(
+        ["1", "2", "3"].map(has),
+        [(false, false), (true, true), (true, true)]
+    );
+    let bytes = usize::try_from(2 * size()).unwrap();
+    assert_eq!(
+        kept.figures(),
+        Figures {
+            answers: 2,
+            bytes,
+            evicted: 1
+        }
+    );
+}
+
+#[test]
+fn an_answer_larger_than_the_store_is_not_kept() {
+    let kept = store(size() - 1);
+    assert!(!kept.insert("k", answer("1")));
+    assert_eq!(
+        kept.figures(),
+        Figures {
+            answers: 0,
+            bytes: 0,
+            evicted: 0
+        }
+    );
+}
+
+#[test]
+fn the_same_id_replaces_an_answer() {
+    let kept = store(2 * size());
+    for _ in 0..3 {
+        assert!(kept.insert("k", answer("1")));
+    }
+    let bytes = usize::try_from(size()).unwrap();
+    assert_eq!(
+        kept.figures(),
+        Figures {
+            answers: 1,
+            bytes,
+            evicted: 0
+        }
+    );
+    assert!(kept.item("k", "msg_1").is_some());
+}
+
+#[test]
+fn an_item_belongs_to_the_latest_answer_that_has_it() {
+    let kept = store(10 * size());
+    let of = |id: &str, text: &str| {
+        let item = format!(r#"{{"type":"message","id":"msg","text":"{text}"}}"#);
+        Answer::new(
+            Vec::new(),
+            format!(r#"{{"id":"{id}","output":[{item}]}}"#),
+            false,
+        )
+        .unwrap()
+    };
+    kept.insert("k", of("resp_1", "old"));
+    kept.insert("k", of("resp_2", "new"));
+    let text = || {
+        let (answer, position) = kept.item("k", "msg")?;
+        answer.output(position).map(std::borrow::Cow::into_owned)
+    };
+    assert!(kept.remove("k", "resp_1"));
+    assert_eq!(
+        text().unwrap(),
+        r#"{"type":"message","id":"msg","text":"new"}"#
+    );
+    assert!(kept.remove("k", "resp_2"));
+    assert_eq!(text(), None);
+    assert!(!kept.remove("k", "resp_2"));
+    assert_eq!(kept.figures().bytes, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_are_kept_for_a_limited_time() {
+    let kept = store(10 * size());
+    kept.insert("k", answer("1"));
+    tokio::time::advance(Duration::from_secs(59)).await;
+    kept.insert("k", answer("2"));
+    assert!(kept.get("k", "resp_1").is_some());
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert!(kept.get("k", "resp_1").is_none());
+    assert!(kept.item("k", "msg_1").is_none());
+    assert!(kept.get("k", "resp_2").is_some());
+    assert_eq!((kept.figures().answers, kept.figures().evicted), (1, 0));
+}
+
+#[test]
+fn reasoning_that_only_its_server_can_read_is_left_out() {
+    let items = [
+        r#"{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"Hm."}]}"#,
+        r#"{"type":"reasoning","id":"rs_2","summary":[],"content":[]}"#,
+        r#"{"type":"reasoning","id":"rs_3","summary":[],"encrypted_content":"c2VhbA=="}"#,
+        r#"{"type":"reasoning","id":"rs_4","content":[{"type":"reasoning_text","text":"Hm."}]}"#,
+    ];
+    let response = format!(r#"{{"id":"resp_1","output":[{}]}}"#, items.join(","));
+    let output = |is_relayed| {
+        let answer = Answer::new(Vec::new(), response.clone(), is_relayed).unwrap();
+        (0..4)
+            .map(|at| answer.output(at).map(std::borrow::Cow::into_owned))
+            .collect::<Vec<_>>()
+    };
+    let mended = r#"{"summary":[],"type":"reasoning","id":"rs_4","content":[{"type":"reasoning_text","text":"Hm."}]}"#;
+    assert_eq!(
+        output(true),
+        [
+            None,
+            None,
+            Some(items[2].to_owned()),
+            Some(mended.to_owned())
+        ]
+    );
+    assert_eq!(output(false)[0], Some(items[0].to_owned()));
+}
