@@ -136,10 +136,10 @@ impl<'a> Delta<'a> {
         let content = self.content.map_or("null", RawValue::get);
         match content.as_bytes().first() {
             Some(b'[') => {
-                let parts: List<Part<'a>> = inner(content)?;
+                let parts: List<Part<'a>> = json(content)?;
                 parts.0.into_iter().for_each(|part| part.content(out));
             }
-            Some(b'"') => push(inner::<Text<'a>>(content)?.0, Update::Text, out),
+            Some(b'"') => push(json::<Text<'a>>(content)?.0, Update::Text, out),
             Some(b'n') => {}
             _ => {
                 return Err(ReadError::Malformed(
@@ -151,8 +151,9 @@ impl<'a> Delta<'a> {
     }
 }
 
-fn inner<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, ReadError> {
-    serde_json::from_str(json).map_err(|error| ReadError::json(&error))
+/// Parses a chunk, or a part of one.
+pub(super) fn json<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, ReadError> {
+    serde_json::from_str(data).map_err(|error| ReadError::json(&error))
 }
 
 /// A part of the content, or of the details of the reasoning.

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use wire::lenient::{Call, Members, ReadError, Tokens, Update, bounded, parse, push};
+use wire::lenient::{Call, Members, ReadError, Tokens, Update, bounded, push};
 
 use super::Finish;
-use super::chunk::{Choice, Chunk, Delta, Piece, Usage};
+use super::chunk::{Choice, Chunk, Delta, Piece, Usage, json};
 
 /// Reads a stream, event by event. A plain reply is read as a stream of one event.
 ///
@@ -405,7 +405,10 @@ fn text_length(updates: &[Update<'_>]) -> usize {
 fn chunk(data: &str) -> Result<Chunk<'_>, ReadError> {
     // Some servers send empty lines before a reply, to keep the connection alive.
     let data = data.trim_ascii_start();
-    let chunk: Chunk<'_> = parse(data)?;
+    if !data.starts_with('{') {
+        return Err(ReadError::Malformed("not a JSON object".to_owned()));
+    }
+    let chunk: Chunk<'_> = json(data)?;
     if chunk.is_error() {
         Err(ReadError::Reported(data.to_owned()))
     } else {
