@@ -106,36 +106,38 @@ pub(crate) struct Embedded {
     pub(crate) images: bool,
 }
 
-/// Reloads the configuration on each SIGHUP and each change of the file, forever.
-pub(crate) async fn watch_file(
+/// Reloads the configuration on each SIGHUP and each change of the file from now on, forever.
+pub(crate) fn watch_file(
     path: PathBuf,
     mut hangup: Signal,
     policies: Arc<Policies>,
     engines: Embedded,
     metrics: Arc<Metrics>,
-) {
+) -> impl Future<Output = ()> + Send {
     let mut seen = file_version(&path).ok();
     let at_start = FixedSettings::read(&path);
-    loop {
-        tokio::select! {
-            _ = hangup.recv() => {}
-            () = changed(&path, seen) => {}
-        }
-        seen = file_version(&path).ok();
-        let before = policies.current();
-        match Config::load(&path).and_then(|config| Policy::reload(&config, &before, engines)) {
-            Ok(policy) => {
-                tracing::info!(
-                    keys = policy.keys.entries().count(),
-                    "configuration reloaded"
-                );
-                policies.replace(policy);
-                metrics.reloaded(true);
-                warn_of_fixed_settings(at_start.as_ref(), &path);
+    async move {
+        loop {
+            tokio::select! {
+                _ = hangup.recv() => {}
+                () = changed(&path, seen) => {}
             }
-            Err(error) => {
-                tracing::error!(%error, "reload failed, keeping the previous configuration");
-                metrics.reloaded(false);
+            seen = file_version(&path).ok();
+            let before = policies.current();
+            match Config::load(&path).and_then(|config| Policy::reload(&config, &before, engines)) {
+                Ok(policy) => {
+                    tracing::info!(
+                        keys = policy.keys.entries().count(),
+                        "configuration reloaded"
+                    );
+                    policies.replace(policy);
+                    metrics.reloaded(true);
+                    warn_of_fixed_settings(at_start.as_ref(), &path);
+                }
+                Err(error) => {
+                    tracing::error!(%error, "reload failed, keeping the previous configuration");
+                    metrics.reloaded(false);
+                }
             }
         }
     }

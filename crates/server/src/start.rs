@@ -50,12 +50,6 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
         .collect();
     let with_examples = config.models.is_none();
     let state = assemble(config, policy, engines, &addresses);
-    print_banner(
-        &addresses,
-        admin.as_ref().and_then(|admin| admin.local_addr().ok()),
-        &generated,
-        with_examples,
-    );
     let state = Arc::new(state);
     let reload = reload.map(|(path, hangup)| {
         let policies = Arc::clone(&state.policies);
@@ -66,6 +60,13 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
         };
         tokio::spawn(policy::watch_file(path, hangup, policies, engines, metrics))
     });
+    // Whoever reads it may change the file.
+    print_banner(
+        &addresses,
+        admin.as_ref().and_then(|admin| admin.local_addr().ok()),
+        &generated,
+        with_examples,
+    );
     serve(state, listeners, admin, stop).await;
     if let Some(reload) = reload {
         reload.abort();
