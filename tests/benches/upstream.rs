@@ -9,7 +9,6 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use memchr::memmem;
 use simulator::{Request, honest};
-use testkit::requests::long_picture;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -199,7 +198,8 @@ fn simulated(path: &str, body: &'static str) -> Request {
 
 /// A reply with one large picture.
 fn picture() -> String {
-    let base64 = long_picture(PICTURE_SIZE);
+    // The beginning of a PNG, repeated, and its end.
+    let base64 = "iVBORw0KGgo+/AB9".repeat(PICTURE_SIZE / 16) + "AAAAAElFTkSuQmCC";
     format!(
         r#"{{"created":1700000000,"data":[{{"b64_json":"{base64}"}}],"usage":{{"input_tokens":8,"output_tokens":4096,"total_tokens":4104,"input_tokens_details":{{"text_tokens":8,"image_tokens":0}}}}}}"#
     )

@@ -33,7 +33,7 @@ pub struct StreamingReply {
     remaining: Option<u64>,
     /// True if an image among the first bytes has only its URL.
     pub has_url: bool,
-    scanner: ImageScanner,
+    scanner: Box<ImageScanner>,
     /// The token usage, set once the complete reply was returned, if it has any.
     pub usage: Arc<OnceLock<Usage>>,
 }
@@ -90,7 +90,7 @@ impl ImageReply {
             body,
             remaining: length,
             has_url: scanner.has_url(),
-            scanner: ImageScanner::default(),
+            scanner: Box::default(),
             usage: Arc::default(),
         };
         Ok(Self::StreamingReply(reply))

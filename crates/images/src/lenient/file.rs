@@ -159,7 +159,7 @@ const LETTERS: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     NO_PAD.with_decode_allow_trailing_bits(true),
 );
-/// The number of bytes that tell the format of a file.
+/// The number of bytes that identify the format of a file.
 const HEAD: usize = 12;
 const HEAD_LETTERS: usize = HEAD / 3 * 4;
 /// The number of letters at the end that are looked at.

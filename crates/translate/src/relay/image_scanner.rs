@@ -10,8 +10,7 @@ use self::picture::Picture;
 use super::images;
 
 /// A scanner for the JSON of an image reply with status 200 that does not buffer it. It checks the
-/// images like [`images::lenient::Reader`](::images::lenient::Reader), but does not validate the
-/// JSON.
+/// images like the lenient reader, but does not validate the JSON.
 #[derive(Clone, Debug, Default)]
 pub struct ImageScanner {
     depth: u64,
