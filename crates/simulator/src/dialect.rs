@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use crate::honest::{Event, Reply};
+use crate::reply::{Event, Reply};
 use crate::request::{Protocol, Request};
 
 /// A server whose replies have a form of their own.

@@ -8,6 +8,7 @@ pub mod honest;
 mod inbound;
 mod log;
 mod play;
+mod reply;
 mod request;
 pub mod scenario;
 mod server;

@@ -7,7 +7,7 @@ use sse::Decoder;
 use translate::api_error;
 use translate::relay::{Chat, Guard, Images, Messages, RelayProtocol, Responses};
 
-/// Whether a stream is within the strict grammar of its protocol, and ends with a success.
+/// Is true if a stream is within the strict grammar of its protocol, and ends with a success.
 macro_rules! strict {
     ($protocol:ident, $stream:expr) => {{
         let mut fold = $protocol::Fold::default();
@@ -57,8 +57,8 @@ pub fn check(input: &[u8]) {
     assert_eq!(*last, Some(is_success), "every stream has an end");
 }
 
-/// Whether the event with this data ends a stream of the protocol with this number, and with a
-/// success.
+/// Returns true or false if the event with this data ends a stream of the protocol with this
+/// number, with a success or a failure.
 fn end(protocol: usize, data: &str) -> Option<bool> {
     if data == "[DONE]" {
         return Some(true);

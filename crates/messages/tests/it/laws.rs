@@ -277,7 +277,7 @@ fn arguments_that_are_no_object_become_one() {
     assert_eq!(pieces(&["\"Os", "lo\""]), [r#"{"_raw":"\"Oslo\""}"#]);
 }
 
-/// What the model did not write is not invented, even where its text is no JSON.
+/// Nothing is added to the text of the model, even where it is no JSON.
 #[test]
 fn arguments_are_never_completed() {
     assert_eq!(pieces(&["{\"a\":\"x"]), [r#"{"a":"x"#]);

@@ -14,7 +14,7 @@ pub(crate) struct Budget {
     all: Arc<Semaphore>,
     /// The blocks that one key can take.
     per_key: usize,
-    /// What is left to each key that has sent a body, as many as there are in the configuration.
+    /// The blocks left to each key that has sent a body, as many as there are in the configuration.
     of_keys: Mutex<BTreeMap<String, Arc<Semaphore>>>,
 }
 

@@ -833,7 +833,7 @@ fn a_lean_reply_passes_and_becomes_a_lean_stream() {
     assert_eq!(event, expected);
 }
 
-/// What all images share is in each event, and the usage in the first.
+/// The members that all images share are in each event, and the usage is in the first.
 #[test]
 fn a_full_reply_becomes_a_full_stream() {
     let reply = fixture("images-response-two.json");
