@@ -29,7 +29,7 @@ impl Chain {
     fn before(&self, inner: Gateway, config: &str) -> Pair {
         let outer = |alt_flash: &str| {
             self.0
-                .configured(&[config, &models(inner.address(), alt_flash)].concat())
+                .configured(&[config, KEEP, &models(inner.address(), alt_flash)].concat())
         };
         Pair {
             outer: outer("responses"),
@@ -117,3 +117,6 @@ fn models(inner: SocketAddr, alt_flash: &str) -> String {
     }
     config
 }
+
+/// As without a configuration file: the outer gateways keep answers.
+const KEEP: &str = "[responses]\nkeep = \"1h\"\n";

@@ -65,8 +65,10 @@ impl RelayProtocol for Chat {
             // Clients iterate over the choices of every chunk.
             edits.set("choices", b"[]");
         }
-        // Few chunks have a usage, and looking for it takes longer than reading the chunk.
-        if memmem::find(data.as_bytes(), DETAILS_HINT).is_some() {
+        if self.hides_usage && memmem::find(data.as_bytes(), USAGE_HINT).is_some() {
+            edits.remove(&[], &["usage"]);
+        } else if memmem::find(data.as_bytes(), DETAILS_HINT).is_some() {
+            // Few chunks have a usage, and looking for it takes longer than reading the chunk.
             edits.remove(DETAILS.0, DETAILS.1);
         }
         if self.reader.has_odd_calls() {
@@ -155,5 +157,7 @@ const DETAILS: (&[&str], &[&str]) = (
     &["usage"],
     &["prompt_tokens_details", "completion_tokens_details"],
 );
+/// The name of the usage.
+const USAGE_HINT: &[u8] = b"\"usage\"";
 /// A part of the names of its members.
 const DETAILS_HINT: &[u8] = b"_tokens_details";
