@@ -104,12 +104,6 @@ const ALLOWED: &[Allowed] = &[
         "proptest: the error type implements one more trait",
     ),
     ("getrandom", "sys_rng", "proptest: one more type"),
-    ("tokio", "bytes", "comes with io-util"),
-    (
-        "tokio",
-        "io-util",
-        "the simulator and the tests: traits that read and write, on the same types",
-    ),
     (
         "tokio",
         "test-util",

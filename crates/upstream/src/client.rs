@@ -8,12 +8,14 @@ use tokio::time::{Instant, sleep};
 
 use crate::budget::Budget;
 use crate::connect::{Connector, Network};
+use crate::credential::{Credential, CurrentCredential};
 use crate::exchange::exchange;
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::host_attempt::HostAttempt;
 use crate::incoming::Incoming;
-use crate::options::{Options, OptionsError};
+use crate::options::Options;
+use crate::options_error::OptionsError;
 use crate::origin::Origin;
 use crate::outgoing::Outgoing;
 
@@ -24,8 +26,7 @@ pub struct Upstream {
 }
 
 struct Inner {
-    /// The API key, for redaction.
-    key: Option<Box<str>>,
+    credential: Arc<CurrentCredential>,
     /// In order of preference.
     hosts: Vec<Arc<Host>>,
     budget: Mutex<Budget>,
@@ -62,39 +63,49 @@ impl Upstream {
     /// When an option is invalid.
     pub fn with_network(network: &Network, options: Options) -> Result<Self, OptionsError> {
         options.check()?;
-        let connector = Arc::new(Connector::new(network, options.trusted_roots()?));
+        let connector = Arc::new(Connector::new(
+            network,
+            options.trusted_roots()?,
+            options.proxy.clone(),
+        ));
         let mut origins = vec![Origin::new(&options.base_url, "base_url")?];
         if let Some(url) = &options.fallback_base_url {
             origins.push(Origin::new(url, "fallback_base_url")?);
         }
+        let credential = Arc::new(CurrentCredential::new(options.credential.clone()));
         let host = |origin| {
-            let connector = Arc::clone(&connector);
+            let (credential, connector) = (Arc::clone(&credential), Arc::clone(&connector));
             let event_memory = network.event_memory.clone();
-            Arc::new(Host::new(origin, &options, connector, event_memory))
+            Arc::new(Host::new(
+                origin,
+                &options,
+                credential,
+                connector,
+                event_memory,
+            ))
         };
         let hosts = origins.into_iter().map(host).collect();
         let budget = Mutex::new(Budget::new());
-        let key = options.credential.map(|credential| credential.key);
         Ok(Self {
-            inner: Arc::new(Inner { key, hosts, budget }),
+            inner: Arc::new(Inner {
+                credential,
+                hosts,
+                budget,
+            }),
         })
+    }
+
+    /// Replaces the API key, which requests carry from now on. It has to be for the same header. An
+    /// upstream without a credential keeps none.
+    pub fn replace_credential(&self, credential: Credential) {
+        self.inner.credential.replace(credential);
     }
 
     /// Redacts the upstream's API key in a text that comes from the upstream: servers may echo
     /// their request headers. A prefix of the key at the end of the text is redacted too, because
-    /// the text may have been truncated there.
+    /// the text may have been truncated there. So is the key that the current one has replaced.
     pub fn redact(&self, text: &mut String) {
-        let Some(key) = &self.inner.key else { return };
-        if text.contains(&**key) {
-            *text = text.replace(&**key, REDACTED);
-        }
-        if let Some(partial) = (MIN_REDACTED_LEN..key.len())
-            .rev()
-            .find(|length| text.ends_with(&key[..*length]))
-        {
-            text.truncate(text.len() - partial);
-            text.push_str(REDACTED);
-        }
+        self.inner.credential.redact(text);
     }
 
     /// Sends a request to the first host whose circuit breaker admits it, or to the first host if
@@ -228,7 +239,3 @@ fn breaker_open() -> Failure {
 const RETRIED_STATUSES: [u16; 4] = [500, 502, 503, 529];
 /// The longest delay before a retry.
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(1);
-/// The replacement of a key.
-const REDACTED: &str = "[key]";
-/// The shortest prefix of a key that is redacted: anything shorter reveals nothing.
-const MIN_REDACTED_LEN: usize = 4;

@@ -14,6 +14,7 @@ use tokio_rustls::{TlsConnector, TlsStream};
 use crate::event_memory::EventMemory;
 use crate::failure::Failure;
 use crate::origin::Origin;
+use crate::proxy::Proxy;
 
 /// A resolver and a dialer, the system's by default, others for tests and for embedded gateways;
 /// and the memory for the long events of all upstreams that use them.
@@ -40,27 +41,41 @@ impl Default for Network {
 pub(crate) struct Connector {
     network: Network,
     tls: TlsConnector,
+    proxy: Option<Proxy>,
 }
 
 impl Connector {
-    pub(crate) fn new(network: &Network, roots: RootCertStore) -> Self {
+    pub(crate) fn new(network: &Network, roots: RootCertStore, proxy: Option<Proxy>) -> Self {
         Self {
             network: network.clone(),
             tls: TlsConnector::from(Arc::new(client_config(roots))),
+            proxy,
         }
     }
 
-    /// Connects to `origin`, with TLS if its scheme is https, until `deadline` at the latest.
+    /// Connects to `origin`, over the proxy if it applies, and with TLS if its scheme is https, until
+    /// `deadline` at the latest.
     pub(crate) async fn connect(
         &self,
         origin: &Origin,
         deadline: Instant,
     ) -> Result<Box<dyn Connection>, Failure> {
-        let addresses = self.resolve(origin, deadline).await?;
+        let proxy = self.proxy.as_ref();
+        let proxy = proxy.filter(|proxy| proxy.applies_to(&origin.host));
+        let (host, port) = proxy.map_or((&origin.host, origin.port), |proxy| {
+            (&proxy.host, proxy.port)
+        });
+        let addresses = self.resolve(host, port, deadline).await?;
         let dialed = timeout_at(deadline, dial_any(&*self.network.dialer, addresses)).await;
-        let connection = dialed
+        let mut connection = dialed
             .map_err(|_| timed_out("connect timeout"))?
             .map_err(|error| failed("connect failed", &error))?;
+        if let Some(proxy) = proxy {
+            let opened = timeout_at(deadline, proxy.open(connection, origin)).await;
+            connection = opened
+                .map_err(|_| timed_out("proxy timeout"))?
+                .map_err(|error| failed("proxy failed", &error))?;
+        }
         let Some(name) = &origin.tls else {
             return Ok(connection);
         };
@@ -71,23 +86,20 @@ impl Connector {
         Ok(Box::new(TlsStream::from(connection)))
     }
 
-    /// Resolves the host of `origin`.
     async fn resolve(
         &self,
-        origin: &Origin,
+        host: &str,
+        port: u16,
         deadline: Instant,
     ) -> Result<Vec<SocketAddr>, Failure> {
-        if let Ok(address) = origin.host.parse::<IpAddr>() {
-            return Ok(vec![(address, origin.port).into()]);
+        if let Ok(address) = host.parse::<IpAddr>() {
+            return Ok(vec![(address, port).into()]);
         }
         let deadline = deadline.min(Instant::now() + RESOLVE_TIMEOUT);
-        timeout_at(
-            deadline,
-            self.network.resolver.resolve(&origin.host, origin.port),
-        )
-        .await
-        .map_err(|_| timed_out("DNS lookup timeout"))?
-        .map_err(|error| failed("DNS lookup failed", &error))
+        timeout_at(deadline, self.network.resolver.resolve(host, port))
+            .await
+            .map_err(|_| timed_out("DNS lookup timeout"))?
+            .map_err(|error| failed("DNS lookup failed", &error))
     }
 }
 

@@ -18,6 +18,7 @@ use crate::host_attempt::HostAttempt;
 use crate::http1::Http1Connection;
 use crate::incoming::{Incoming, IncomingBody};
 use crate::outgoing::Outgoing;
+use crate::response_meta::ResponseMeta;
 use crate::retry_after;
 
 /// Sends the request and waits for the head of the response, until `deadline` at the latest.
@@ -63,6 +64,7 @@ fn incoming(
         status: head.status,
         is_event_stream: is_event_stream(&head.headers),
         retry_after: retry_delay.map(retry_after::clamp),
+        meta: ResponseMeta::of(&head.headers, &attempt.host.pass_headers),
         body: IncomingBody::new(body, connection, may_reuse, Arc::clone(&attempt.host)),
         retry_delay,
     }

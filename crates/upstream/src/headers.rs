@@ -1,8 +1,10 @@
 //! Selects the headers of a request to an upstream.
 
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST,
-    PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING,
+    CONTENT_LENGTH, CONTENT_TYPE, COOKIE, DATE, HOST, LOCATION, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, RETRY_AFTER, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    USER_AGENT, WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -28,10 +30,16 @@ pub(crate) fn for_request(host_headers: &HeaderMap, outgoing: &Outgoing) -> Head
     if outgoing.accept_stream {
         headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
     }
+    // The key may be in a header of any name; its value is marked as sensitive.
+    let is_key = |name| {
+        host_headers
+            .get(name)
+            .is_some_and(HeaderValue::is_sensitive)
+    };
     for name in outgoing
         .headers
         .keys()
-        .filter(|name| !is_ours(name) && !CREDENTIALS.contains(name))
+        .filter(|name| !is_ours(name) && !CREDENTIALS.contains(name) && !is_key(*name))
     {
         let mut values = outgoing.headers.get_all(name).iter().cloned();
         if let Some(first) = values.next() {
@@ -46,6 +54,11 @@ pub(crate) fn for_request(host_headers: &HeaderMap, outgoing: &Outgoing) -> Head
 /// the content type of the request or of the response.
 pub(crate) fn is_ours(name: &HeaderName) -> bool {
     OURS.contains(name)
+}
+
+/// Returns true if a header of a response may be passed on to a client.
+pub(crate) fn may_pass(name: &HeaderName) -> bool {
+    !is_ours(name) && !CREDENTIALS.contains(name) && !NOT_PASSED.contains(name)
 }
 
 /// The content coding that stands for no encoding.
@@ -74,3 +87,19 @@ const OURS: [HeaderName; 15] = [
 ];
 /// Headers that carry credentials: only the operator sets them.
 const CREDENTIALS: [HeaderName; 3] = [AUTHORIZATION, COOKIE, X_API_KEY];
+/// Response headers that concern the content, a session or this hop, or that the gateway sets itself.
+const NOT_PASSED: [HeaderName; 13] = [
+    CACHE_CONTROL,
+    CONTENT_ENCODING,
+    DATE,
+    LOCATION,
+    PROXY_AUTHENTICATE,
+    RETRY_AFTER,
+    SET_COOKIE,
+    WWW_AUTHENTICATE,
+    HeaderName::from_static("retry-after-ms"),
+    HeaderName::from_static("x-accel-buffering"),
+    HeaderName::from_static("x-content-type-options"),
+    HeaderName::from_static("x-should-retry"),
+    HeaderName::from_static("x-sluicegate-dropped"),
+];

@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::EngineError;
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, HeaderName, Request, Response};
 use hyper::body::Incoming;
 use tokio::time::{Instant, timeout_at};
 
 use crate::breaker::{Breaker, Outcome};
 use crate::connect::Connector;
+use crate::credential::CurrentCredential;
 use crate::event_memory::EventMemory;
 use crate::failure::Failure;
 use crate::headers;
@@ -21,8 +22,11 @@ use crate::pool::Pool;
 
 pub(crate) struct Host {
     origin: Origin,
-    /// The headers of every request.
+    /// The headers of every request, with the first credential.
     headers: HeaderMap,
+    credential: Arc<CurrentCredential>,
+    /// The headers of responses that are for the client.
+    pub(crate) pass_headers: Vec<HeaderName>,
     connector: Arc<Connector>,
     pub(crate) pool: Arc<Pool>,
     breaker: Mutex<Breaker>,
@@ -38,15 +42,18 @@ impl Host {
     pub(crate) fn new(
         origin: Origin,
         options: &Options,
+        credential: Arc<CurrentCredential>,
         connector: Arc<Connector>,
         event_memory: EventMemory,
     ) -> Self {
         let mut headers = headers::for_host(origin.authority.clone(), &options.headers);
-        if let Some(credential) = &options.credential {
-            headers.insert(&credential.name, credential.value.clone());
+        if let Some(first) = &options.credential {
+            first.set(&mut headers);
         }
         Self {
             headers,
+            credential,
+            pass_headers: options.pass_headers.clone(),
             origin,
             connector,
             pool: Arc::default(),
@@ -137,6 +144,7 @@ impl Host {
         *request.method_mut() = outgoing.method.clone();
         *request.uri_mut() = self.origin.target(&outgoing.path).map_err(invalid_target)?;
         *request.headers_mut() = headers::for_request(&self.headers, outgoing);
+        self.credential.update(request.headers_mut());
         Ok(request)
     }
 }

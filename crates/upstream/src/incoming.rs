@@ -17,6 +17,7 @@ use crate::event_memory::Lease;
 use crate::host::Host;
 use crate::http1::{Http1Connection, describe};
 use crate::idle_timeout::IdleTimeout;
+use crate::response_meta::ResponseMeta;
 
 /// A response whose head was received.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub struct Incoming {
     pub is_event_stream: bool,
     /// `Retry-After` in seconds, clamped to 1 to 3600.
     pub retry_after: Option<u32>,
+    /// The part of the head that is for the log and for the client.
+    pub meta: ResponseMeta,
     /// The body.
     pub body: IncomingBody,
     /// `Retry-After` as it was sent.

@@ -3,16 +3,17 @@
 use std::fmt;
 use std::time::Duration;
 
-use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderName, HeaderValue};
-use thiserror::Error;
+use http::{HeaderMap, HeaderName};
 use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use url::Url;
 
 use crate::breaker;
-use crate::headers::{X_API_KEY, is_ours};
+use crate::credential::Credential;
+use crate::headers::{is_ours, may_pass};
+use crate::options_error::OptionsError;
+use crate::proxy::Proxy;
 
 /// The settings of an upstream. Its `Debug` shows no secrets.
 #[derive(Clone, PartialEq, Eq)]
@@ -26,7 +27,11 @@ pub struct Options {
     pub credential: Option<Credential>,
     /// Default headers: a request's own header of the same name replaces them.
     pub headers: HeaderMap,
-    /// The connect timeout: DNS lookup, TCP and TLS.
+    /// The headers of responses that [`ResponseMeta`](crate::ResponseMeta) has for the client.
+    pub pass_headers: Vec<HeaderName>,
+    /// The proxy that connects to the hosts.
+    pub proxy: Option<Proxy>,
+    /// The connect timeout: DNS lookup, TCP, the proxy and TLS.
     pub connect: Duration,
     /// The timeout for sending a request for a stream and receiving the head of the response. Other
     /// requests only have a deadline, because their head arrives with the last token.
@@ -39,50 +44,6 @@ pub struct Options {
     pub roots: Option<Vec<u8>>,
 }
 
-/// An API key and the header that carries it. Its `Debug` shows neither.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Credential {
-    pub(crate) name: HeaderName,
-    pub(crate) value: HeaderValue,
-    /// The key without a prefix such as `Bearer`.
-    pub(crate) key: Box<str>,
-}
-
-/// An invalid setting in [`Options`]. Its `Display` is a sentence for the operator.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum OptionsError {
-    /// The setting, and its URL scheme other than http and https.
-    #[error("`{0}` has the scheme `{1}`; `http` and `https` are accepted.")]
-    Scheme(&'static str, String),
-    /// The setting, and the URL component that a base URL must not have.
-    #[error("`{0}` has a {1}; it must not have one.")]
-    Part(&'static str, &'static str),
-    /// The base URL without a usable host.
-    #[error("`{0}` has no host that can be connected to.")]
-    Host(&'static str),
-    /// The setting, and its duration of zero or of more than a day.
-    #[error("`{0}` is {1:?}; a time above 0 and of a day at most is accepted.")]
-    Time(&'static str, Duration),
-    /// The number of attempts of a circuit breaker that opens without any.
-    #[error("`breaker.attempts` is 0; 1 and more are accepted.")]
-    Attempts,
-    /// The share of failures that opens a circuit breaker, if it is no percentage.
-    #[error("`breaker.failure_percent` is {0}; 1 to 100 are accepted.")]
-    FailurePercent(u32),
-    /// The name of a header that only the gateway sets.
-    #[error("`headers` has `{0}`, which the gateway sets itself.")]
-    Header(String),
-    /// A key that is not a valid header value.
-    #[error(
-        "`api_key` is empty or has characters that a header cannot carry; visible ASCII characters are accepted."
-    )]
-    Credential,
-    /// The problem of CA certificates that cannot be parsed.
-    #[error("`roots` has {0}; certificates in PEM are accepted.")]
-    Roots(&'static str),
-}
-
 impl Options {
     /// Returns the default settings for an upstream at `base_url`.
     #[must_use]
@@ -92,6 +53,8 @@ impl Options {
             fallback_base_url: None,
             credential: None,
             headers: HeaderMap::new(),
+            pass_headers: Vec::new(),
+            proxy: None,
             connect: Duration::from_secs(5),
             head: Duration::from_secs(120),
             idle: Duration::from_secs(300),
@@ -121,6 +84,9 @@ impl Options {
         }
         if !(1..=100).contains(&self.breaker.failure_percent) {
             return Err(OptionsError::FailurePercent(self.breaker.failure_percent));
+        }
+        if let Some(name) = self.pass_headers.iter().find(|name| !may_pass(name)) {
+            return Err(OptionsError::Passed(name.to_string()));
         }
         let is_credential =
             |name: &HeaderName| self.credential.as_ref().is_some_and(|own| own.name == name);
@@ -160,43 +126,6 @@ impl fmt::Debug for Options {
         f.debug_struct("Options")
             .field("host", &self.base_url.host_str())
             .finish_non_exhaustive()
-    }
-}
-
-impl Credential {
-    /// A credential that is sent as `Authorization: Bearer …`.
-    ///
-    /// # Errors
-    /// When the key is not a valid header value.
-    pub fn bearer(key: &str) -> Result<Self, OptionsError> {
-        Self::new(AUTHORIZATION, key, format!("Bearer {key}"))
-    }
-
-    /// A credential that is sent as `x-api-key: …`.
-    ///
-    /// # Errors
-    /// When the key is not a valid header value.
-    pub fn x_api_key(key: &str) -> Result<Self, OptionsError> {
-        Self::new(X_API_KEY, key, key.to_owned())
-    }
-
-    fn new(name: HeaderName, key: &str, value: String) -> Result<Self, OptionsError> {
-        if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(OptionsError::Credential);
-        }
-        let mut value = HeaderValue::try_from(value).map_err(|_| OptionsError::Credential)?;
-        value.set_sensitive(true);
-        Ok(Self {
-            name,
-            value,
-            key: key.into(),
-        })
-    }
-}
-
-impl fmt::Debug for Credential {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Credential")
     }
 }
 

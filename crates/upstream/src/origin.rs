@@ -7,7 +7,7 @@ use http::{HeaderValue, Uri};
 use tokio_rustls::rustls::pki_types::ServerName;
 use url::{Host, Position, Url};
 
-use crate::options::OptionsError;
+use crate::options_error::OptionsError;
 
 /// The host of an upstream, and the base path on it.
 pub(crate) struct Origin {

@@ -1,18 +1,18 @@
 //! DNS lookup, connect and TLS handshake.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::EngineError;
-use sluicegate_upstream::{Options, Upstream};
+use sluicegate_upstream::{Options, Proxy, Upstream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use tokio::time::Instant;
 use tokio_rustls::TlsStream;
 
 use crate::world::{
-    Ca, Certificate, Name, Peer, World, ok, options, post, send_once, single_host, url,
+    Ca, Certificate, Name, Peer, World, ok, options, post, send, send_once, single_host, url,
 };
 
 /// Returns the failure of a first request with `options`.
@@ -238,3 +238,75 @@ async fn u04_a_handshake_that_breaks_off_fails() {
 
 /// The content type of TLS handshake records.
 const HANDSHAKE: u8 = 22;
+
+/// The proxy is asked for a tunnel to the host, through which the request is sent.
+#[tokio::test]
+async fn a_proxy_is_asked_for_a_tunnel() {
+    let world = World::default();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let written = Arc::clone(&seen);
+    world.serve("proxy.example", move |_, mut peer| {
+        let written = Arc::clone(&written);
+        async move {
+            for response in [
+                "HTTP/1.1 200 Connection established\r\n\r\n".to_owned(),
+                ok("{}"),
+            ] {
+                let request = peer.request().await.unwrap();
+                written.lock().unwrap().push(request.head);
+                peer.send(response).await;
+            }
+        }
+    });
+    let mut options = options();
+    let proxy = Proxy::new(&url("http://me:s%40e@proxy.example:3128")).unwrap();
+    options.proxy = Some(proxy.except("b.example, .internal"));
+    let response = send(&world.upstream(options)).await.unwrap();
+    assert_eq!(response.status, 200);
+    let seen = seen.lock().unwrap();
+    assert_eq!(
+        seen[0],
+        "CONNECT a.example:80 HTTP/1.1\r\nHost: a.example:80\r\nProxy-Authorization: Basic bWU6c0Bl\r\n\r\n"
+    );
+    assert!(
+        seen[1].starts_with("POST /v1/responses HTTP/1.1\r\n"),
+        "{seen:?}"
+    );
+    assert!(!seen[1].contains("roxy"), "{seen:?}");
+}
+
+/// Nothing is sent to a host that the proxy refuses to connect to, and excepted hosts are connected
+/// to without the proxy.
+#[tokio::test]
+async fn a_proxy_may_refuse_and_hosts_may_be_excepted() {
+    let world = World::default();
+    world.serve("proxy.example", |_, mut peer| async move {
+        let refusal = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
+        while peer.request().await.is_some() {
+            peer.send(refusal).await;
+        }
+    });
+    world.serve("a.example", |_, peer| peer.always(ok("{}")));
+    let proxied = |exceptions: &str| {
+        let mut options = options();
+        let proxy = Proxy::new(&url("http://proxy.example:3128")).unwrap();
+        options.proxy = Some(proxy.except(exceptions));
+        world.upstream(options)
+    };
+    let failure = send_once(&proxied(""), &post("{}")).await.unwrap_err();
+    assert_eq!(
+        failure.to_string(),
+        EngineError::Upstream("proxy failed: the proxy responds with status '403'".to_owned())
+            .to_string()
+    );
+    for exceptions in ["a.example", ".example", "b.test,EXAMPLE", "*"] {
+        let response = send_once(&proxied(exceptions), &post("{}")).await;
+        assert_eq!(response.unwrap().status, 200, "{exceptions}");
+    }
+    assert!(send_once(&proxied("xample"), &post("{}")).await.is_err());
+    let socks = Proxy::new(&url("socks5://proxy.example")).unwrap_err();
+    assert_eq!(
+        socks.to_string(),
+        "`proxy` has the scheme `socks5`; `http` is accepted."
+    );
+}

@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use engine::EngineError;
-use sluicegate_upstream::Incoming;
+use http::HeaderName;
+use sluicegate_upstream::{Incoming, Options};
 use tokio::io::AsyncReadExt;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-use crate::world::{WITH_RETRY, for_stream, ok, post, send, send_once, single_host};
+use crate::world::{
+    WITH_RETRY, World, for_stream, ok, options, post, send, send_once, single_host,
+};
 
 /// Sends a request to a server that responds with these bytes.
 async fn respond_with(bytes: impl Into<Vec<u8>>) -> Result<Incoming, EngineError> {
@@ -248,4 +251,51 @@ async fn the_status_is_heard_of_a_host_that_closes_on_the_request() {
         .await
         .unwrap();
     assert_eq!(incoming.status, 413);
+}
+
+/// The upstream's id of a request is read from the headers of several vendors, if it is safe to log.
+#[tokio::test]
+async fn the_id_of_the_upstream_is_read() {
+    for (headers, id) in [
+        ("x-request-id: req_1", Some("req_1")),
+        ("request-id: req_011CS", Some("req_011CS")),
+        (
+            "apim-request-id: 5e1f-7\r\nrequest-id: req_2",
+            Some("req_2"),
+        ),
+        ("x-amzn-requestid: 0a-1b", Some("0a-1b")),
+        ("x-request-id: a b", None),
+        ("x-other: req_1", None),
+    ] {
+        let bytes = format!("HTTP/1.1 200 OK\r\n{headers}\r\ncontent-length: 2\r\n\r\n{{}}");
+        let meta = respond_with(bytes).await.unwrap().meta;
+        assert_eq!(meta.request_id.as_deref(), id, "{headers}");
+        assert_eq!(meta.passed, None);
+    }
+    let long = format!(
+        "HTTP/1.1 200 OK\r\nx-request-id: {}\r\n\r\n",
+        "a".repeat(129)
+    );
+    assert_eq!(respond_with(long).await.unwrap().meta.request_id, None);
+}
+
+/// The headers that the operator has named are kept for the client, with all their values.
+#[tokio::test]
+async fn named_headers_are_kept_for_the_client() {
+    let world = World::default();
+    let head = "HTTP/1.1 200 OK\r\nx-a: 1\r\nx-b: 2\r\nx-a: 3\r\ncontent-length: 0\r\n\r\n";
+    world.serve("a.example", move |_, peer| peer.always(head));
+    let upstream = world.upstream(Options {
+        pass_headers: vec![
+            HeaderName::from_static("x-a"),
+            HeaderName::from_static("x-c"),
+        ],
+        ..options()
+    });
+    let passed = send(&upstream).await.unwrap().meta.passed.unwrap();
+    let passed: Vec<_> = passed
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_bytes()))
+        .collect();
+    assert_eq!(passed, [("x-a", &b"1"[..]), ("x-a", b"3")]);
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use sluicegate_upstream::{Credential, Options, OptionsError, Outgoing, Upstream};
 
 use crate::world::{Received, World, ok, options, post, send_once, url};
@@ -107,6 +107,49 @@ async fn what_the_gateway_says_itself_nobody_else_says() {
         "{}",
         plain.head
     );
+}
+
+/// A key may be in a header of any name, which no header of a request replaces.
+#[tokio::test]
+async fn the_key_is_sent_in_the_header_of_the_operator() {
+    let mut options = options();
+    let name = HeaderName::from_static("api-key");
+    options.credential = Some(Credential::header(name, "theirs").unwrap());
+    let mut request = post("{}");
+    request.headers.insert("api-key", header("a-clients"));
+    let head = sent(options, &request).await.head;
+    assert!(head.contains("\r\napi-key: theirs\r\n"), "{head}");
+    assert!(!head.contains("authorization") && !head.contains("a-clients"));
+}
+
+/// A replaced key is sent from then on, and the one before is still redacted.
+#[tokio::test]
+async fn a_key_can_be_replaced() {
+    let world = World::default();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let written = Arc::clone(&seen);
+    world.serve("a.example", move |_, mut peer| {
+        let written = Arc::clone(&written);
+        async move {
+            while let Some(request) = peer.request().await {
+                written.lock().unwrap().push(request.head);
+                peer.send(ok("{}")).await;
+            }
+        }
+    });
+    let mut options = options();
+    options.credential = Some(Credential::bearer("first-key").unwrap());
+    let upstream = world.upstream(options);
+    for key in ["first-key", "second-key", "third-key"] {
+        upstream.replace_credential(Credential::bearer(key).unwrap());
+        send_once(&upstream, &post("{}")).await.unwrap();
+        let head = seen.lock().unwrap().pop().unwrap();
+        let line = format!("\r\nauthorization: Bearer {key}\r\n");
+        assert!(head.contains(&line), "{head}");
+    }
+    let mut text = "third-key second-key.".to_owned();
+    upstream.redact(&mut text);
+    assert_eq!(text, "[key] [key].");
 }
 
 /// Without a configured key a request carries no credential, and never the client's.
@@ -298,6 +341,27 @@ fn what_is_wrong_with_options_is_said() {
     assert_eq!(
         error(own).as_deref(),
         Some("`headers` has `host`, which the gateway sets itself.")
+    );
+    for name in [
+        "set-cookie",
+        "content-length",
+        "content-type",
+        "connection",
+        "x-should-retry",
+    ] {
+        let passed = Options {
+            pass_headers: vec![HeaderName::from_static(name)],
+            ..options()
+        };
+        let sentence = format!(
+            "`pass_headers` has `{name}`, which is not passed on: it concerns the connection, the content or a session, or the gateway sets it itself."
+        );
+        assert_eq!(error(passed), Some(sentence));
+    }
+    let refused = Credential::header(HeaderName::from_static("host"), "theirs").err();
+    assert_eq!(
+        refused.map(|error| error.to_string()).as_deref(),
+        Some("`auth` has the header `host`, which the gateway sets itself.")
     );
     let roots = Options {
         roots: Some(b"no PEM".to_vec()),
