@@ -1,11 +1,13 @@
 #![doc = include_str!("../README.md")]
 
+pub mod affinity;
 mod call_id;
 pub mod envelope;
 mod error;
 pub mod field_map;
 pub mod inbound;
 pub mod outbound;
+pub mod quirks;
 pub mod relay;
 
 pub use error::{api_error, in_stream};

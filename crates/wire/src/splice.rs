@@ -51,6 +51,47 @@ impl<'a> Splice<'a> {
         true
     }
 
+    /// Renames the top-level member `from`, and keeps its value. Returns false, and changes nothing,
+    /// if there is a member `to` already.
+    pub fn rename(&mut self, from: &str, to: &str) -> bool {
+        if self.has(&[to]) {
+            return false;
+        }
+        if let Some(found) = member(self.document, 0, from) {
+            self.edit(found.name, serde_json::Value::from(to).to_string().into());
+        }
+        true
+    }
+
+    /// Replaces the value of the member `name` in each object of the top-level array `list`, where
+    /// it is the JSON text `from`, with the JSON text `to`.
+    pub fn replace_in_each(&mut self, list: &str, name: &str, from: &[u8], to: &[u8]) {
+        let Some(mut at) = enter_array(self.document, list) else {
+            return;
+        };
+        let document = self.document;
+        while let Some(element) = (Scanner { document, at }).value() {
+            let found = member(document, element.start, name);
+            if let Some(found) = found.filter(|found| &document[found.value.clone()] == from) {
+                self.edit(found.value, to.to_vec());
+            }
+            let mut rest = Scanner {
+                document,
+                at: element.end,
+            };
+            if rest.expect(b',').is_none() {
+                return;
+            }
+            at = rest.at;
+        }
+    }
+
+    /// Returns true if there is a value at `path` in the original document.
+    #[must_use]
+    pub fn has(&self, path: &[&str]) -> bool {
+        find(self.document, path).is_some()
+    }
+
     /// Sets the top-level member `name` to the JSON text `value`, adding it as the first member if
     /// absent.
     pub fn set(&mut self, name: &str, value: &[u8]) {
@@ -213,6 +254,14 @@ fn start_of(document: &[u8], path: &[&str]) -> Option<usize> {
 fn enter(document: &[u8], path: &[&str]) -> Option<usize> {
     let at = start_of(document, path)?;
     Scanner { document, at }.object()
+}
+
+/// Returns the position after the opening bracket of the top-level array `list`, unless it is empty.
+fn enter_array(document: &[u8], list: &str) -> Option<usize> {
+    let at = start_of(document, &[list])?;
+    let mut scanner = Scanner { document, at };
+    scanner.expect(b'[')?;
+    (document.get(scanner.at_next()) != Some(&b']')).then_some(scanner.at)
 }
 
 /// The position of one object member.
@@ -405,6 +454,39 @@ mod tests {
         let mut splice = Splice::new(document.as_bytes());
         splice.remove(&[], names);
         String::from_utf8(splice.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn members_are_renamed_and_replaced_in_each_element() {
+        let edited = |document: &str, edit: &dyn Fn(&mut Splice<'_>)| {
+            let mut splice = Splice::new(document.as_bytes());
+            edit(&mut splice);
+            String::from_utf8(splice.to_vec()).unwrap()
+        };
+        let rename = |splice: &mut Splice<'_>| _ = splice.rename("a", "b");
+        assert_eq!(
+            edited(r#"{"x":{"a":1}, "a" : [1]}"#, &rename),
+            r#"{"x":{"a":1}, "b" : [1]}"#
+        );
+        for kept in [r#"{"a":1,"b":2}"#, r#"{"x":1}"#, "{}", "[]"] {
+            assert_eq!(edited(kept, &rename), kept);
+        }
+        let replace = |splice: &mut Splice<'_>| splice.replace_in_each("l", "r", b"1", b"2");
+        assert_eq!(
+            edited(
+                r#"{"r":1,"l":[{"r":1},{"r":11},[{"r":1}],{"x":{"r":1},"r" : 1}],"m":[{"r":1}]}"#,
+                &replace
+            ),
+            r#"{"r":1,"l":[{"r":2},{"r":11},[{"r":1}],{"x":{"r":1},"r" : 2}],"m":[{"r":1}]}"#
+        );
+        for kept in [
+            r#"{"l":[ ],"r":1}"#,
+            r#"{"l":{"r":1}}"#,
+            r#"{"l":"r"}"#,
+            "{}",
+        ] {
+            assert_eq!(edited(kept, &replace), kept);
+        }
     }
 
     #[test]

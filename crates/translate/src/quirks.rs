@@ -1,0 +1,323 @@
+//! The deviations of a model server from its protocol, as data, and the edits that requests to it
+//! need.
+
+use std::fmt;
+
+use serde::de::value::StrDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use wire::Splice;
+
+use crate::outbound::Protocol;
+
+/// The deviations of a server from its protocol. The default has none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Quirks {
+    /// True if it refuses `stream_options` of Chat Completions.
+    pub no_stream_options: bool,
+    /// The name of the output limit in Chat Completions. `None`: the one of the request.
+    pub max_tokens_name: Option<MaxTokensName>,
+    /// True if it knows the role `system` and not `developer`.
+    pub system_not_developer: bool,
+    /// Members of requests that it refuses.
+    pub drop_members: Vec<String>,
+    /// True if assistant messages with calls have to bring back `reasoning_content`
+    /// (<https://api-docs.deepseek.com/guides/thinking_mode>).
+    pub echo_reasoning: bool,
+    /// The ids of calls that it accepts.
+    pub tool_ids: ToolIds,
+    /// True if it refuses the settings of parallel calls.
+    pub no_parallel_tools: bool,
+    /// The form in which thinking is requested in Messages, by model.
+    pub thinking: ThinkingByModel,
+    /// A header that binds the requests of a conversation to the server that has it in its cache.
+    pub affinity_header: Option<String>,
+    /// A path between that of the base URL and that of the protocol.
+    pub path_prefix: Option<String>,
+    /// The header that carries the key.
+    pub key_header: Option<String>,
+}
+
+/// A name of the output limit in Chat Completions
+/// (<https://platform.openai.com/docs/api-reference/chat/create#chat-create-max_completion_tokens>).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MaxTokensName {
+    /// `max_tokens`.
+    MaxTokens,
+    /// `max_completion_tokens`.
+    MaxCompletionTokens,
+}
+
+/// The ids of calls that a server accepts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolIds {
+    /// Those of the protocol.
+    #[default]
+    Any,
+    /// Up to 64 letters, digits, `_` and `-`.
+    Plain,
+    /// Nine letters and digits, as of Mistral.
+    Alnum9,
+}
+
+/// The form in which thinking is requested in Messages
+/// (<https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking>).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Thinking {
+    /// `{"type": "adaptive"}` with an effort.
+    Adaptive,
+    /// `{"type": "enabled"}` with a number of tokens.
+    Budget,
+    /// Thinking cannot be requested.
+    Off,
+}
+
+/// The form in which thinking is requested, by patterns of the upstream's names of models. A
+/// pattern is a name, or the beginning of names and `*`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThinkingByModel(Vec<(String, Thinking)>);
+
+impl ThinkingByModel {
+    /// Returns the form for a model: that of the longest pattern that matches.
+    #[must_use]
+    pub fn of(&self, model: &str) -> Option<Thinking> {
+        let matches = |(pattern, _): &&(String, Thinking)| match pattern.strip_suffix('*') {
+            Some(beginning) => model.starts_with(beginning),
+            None => model == pattern,
+        };
+        let matching = self.0.iter().filter(matches);
+        matching
+            .max_by_key(|(pattern, _)| pattern.len())
+            .map(|(_, thinking)| *thinking)
+    }
+}
+
+/// A word for all models, or a table from patterns to words.
+impl<'de> Deserialize<'de> for ThinkingByModel {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Forms;
+
+        impl<'de> Visitor<'de> for Forms {
+            type Value = ThinkingByModel;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a word, or a table from patterns of models to words")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Self::Value, E> {
+                let word = Thinking::deserialize(StrDeserializer::<E>::new(word))?;
+                Ok(ThinkingByModel(vec![("*".to_owned(), word)]))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut forms = Vec::new();
+                while let Some(form) = map.next_entry()? {
+                    forms.push(form);
+                }
+                Ok(ThinkingByModel(forms))
+            }
+        }
+
+        from.deserialize_any(Forms)
+    }
+}
+
+impl Quirks {
+    /// Returns true if [`edit`](Self::edit) may change a request.
+    #[must_use]
+    pub fn edits_requests(&self) -> bool {
+        self.no_stream_options
+            || self.max_tokens_name.is_some()
+            || self.system_not_developer
+            || self.no_parallel_tools
+            || !self.drop_members.is_empty()
+    }
+
+    /// Returns a request in the form that the server accepts, and the names of the members that
+    /// were left out. `body` is a request in the server's protocol.
+    #[must_use]
+    pub fn edit<'a>(&'a self, protocol: Protocol, body: &[u8]) -> (Vec<u8>, Vec<&'a str>) {
+        let mut splice = Splice::new(body);
+        let mut dropped = self.refused(protocol);
+        if protocol == Protocol::Chat
+            && let Some(name) = self.max_tokens_name
+            && !splice.rename(name.other(), name.as_str())
+        {
+            dropped.push(name.other());
+        }
+        dropped.retain(|name| splice.has(&[*name]));
+        splice.remove(&[], &dropped);
+        if protocol == Protocol::Messages && self.no_parallel_tools {
+            splice.remove(&["tool_choice"], &["disable_parallel_tool_use"]);
+        }
+        if self.system_not_developer {
+            let list = match protocol {
+                Protocol::Responses => "input",
+                Protocol::Chat | Protocol::Messages => "messages",
+            };
+            splice.replace_in_each(list, "role", br#""developer""#, br#""system""#);
+        }
+        (splice.to_vec(), dropped)
+    }
+
+    /// The members that the server refuses.
+    fn refused(&self, protocol: Protocol) -> Vec<&str> {
+        let mut names: Vec<_> = self.drop_members.iter().map(String::as_str).collect();
+        if protocol == Protocol::Chat && self.no_stream_options {
+            names.push("stream_options");
+        }
+        if protocol != Protocol::Messages && self.no_parallel_tools {
+            names.push("parallel_tool_calls");
+        }
+        names
+    }
+}
+
+impl MaxTokensName {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::MaxTokens => "max_tokens",
+            Self::MaxCompletionTokens => "max_completion_tokens",
+        }
+    }
+
+    const fn other(self) -> &'static str {
+        match self {
+            Self::MaxTokens => "max_completion_tokens",
+            Self::MaxCompletionTokens => "max_tokens",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The request as the server gets it, and the members that were left out.
+    fn edited(quirks: &str, protocol: Protocol, body: &str) -> (String, Vec<String>) {
+        let quirks: Quirks = serde_json::from_str(quirks).unwrap();
+        assert!(quirks.edits_requests());
+        let (edited, dropped) = quirks.edit(protocol, body.as_bytes());
+        let dropped = dropped.into_iter().map(str::to_owned).collect();
+        (String::from_utf8(edited).unwrap(), dropped)
+    }
+
+    #[test]
+    fn the_output_limit_has_the_name_of_the_server() {
+        for (name, body, expected, dropped) in [
+            (
+                "max_completion_tokens",
+                r#"{"max_tokens": 7,"n":1}"#,
+                r#"{"max_completion_tokens": 7,"n":1}"#,
+                &[][..],
+            ),
+            (
+                "max_tokens",
+                r#"{"max_completion_tokens": 7}"#,
+                r#"{"max_tokens": 7}"#,
+                &[],
+            ),
+            (
+                "max_tokens",
+                r#"{"max_tokens": 7}"#,
+                r#"{"max_tokens": 7}"#,
+                &[],
+            ),
+            ("max_tokens", r#"{"n":1}"#, r#"{"n":1}"#, &[]),
+            (
+                "max_tokens",
+                r#"{"max_completion_tokens":7,"max_tokens":8,"n":1}"#,
+                r#"{"max_tokens":8,"n":1}"#,
+                &["max_completion_tokens"],
+            ),
+        ] {
+            let quirks = format!(r#"{{"max_tokens_name":"{name}"}}"#);
+            let found = edited(&quirks, Protocol::Chat, body);
+            assert_eq!(
+                (found.0.as_str(), found.1),
+                (
+                    expected,
+                    dropped.iter().map(|name| (*name).to_owned()).collect()
+                )
+            );
+            assert_eq!(edited(&quirks, Protocol::Responses, body).0, body);
+        }
+    }
+
+    #[test]
+    fn members_that_the_server_refuses_are_left_out_and_named() {
+        let body = r#"{"a":1,"stream_options":{"include_usage":true},"logprobs":null,"parallel_tool_calls":true,"b":{"logprobs":1}}"#;
+        let quirks = r#"{"no_stream_options":true,"no_parallel_tools":true,"drop_members":["logprobs","store"]}"#;
+        let (found, dropped) = edited(quirks, Protocol::Chat, body);
+        assert_eq!(found, r#"{"a":1,"b":{"logprobs":1}}"#);
+        assert_eq!(
+            dropped,
+            ["logprobs", "stream_options", "parallel_tool_calls"]
+        );
+        let body = r#"{"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}"#;
+        let (found, dropped) = edited(quirks, Protocol::Messages, body);
+        assert_eq!(found, r#"{"tool_choice":{"type":"auto"}}"#);
+        assert!(dropped.is_empty());
+    }
+
+    #[test]
+    fn developers_are_the_system_where_the_server_knows_no_developer() {
+        let quirks = r#"{"system_not_developer":true}"#;
+        for (protocol, list) in [(Protocol::Chat, "messages"), (Protocol::Responses, "input")] {
+            let body = format!(
+                r#"{{"{list}":[ {{"role" : "developer","content":"developer"}},{{"content":[{{"role":"developer"}}],"role":"user"}},7,{{"role":"developer"}}]}}"#
+            );
+            let expected = format!(
+                r#"{{"{list}":[ {{"role" : "system","content":"developer"}},{{"content":[{{"role":"developer"}}],"role":"user"}},7,{{"role":"system"}}]}}"#
+            );
+            assert_eq!(edited(quirks, protocol, &body).0, expected);
+        }
+        let text = r#"{"input":"developer"}"#;
+        assert_eq!(edited(quirks, Protocol::Responses, text).0, text);
+    }
+
+    #[test]
+    fn the_longest_pattern_decides_on_thinking() {
+        let of = |quirks: &str| serde_json::from_str::<Quirks>(quirks).unwrap().thinking;
+        let by_model = of(
+            r#"{"thinking":{"*":"adaptive","claude-3*":"off","claude-3-7*":"budget","exact":"off"}}"#,
+        );
+        for (model, expected) in [
+            ("claude-opus-5", Thinking::Adaptive),
+            ("claude-3-5-haiku", Thinking::Off),
+            ("claude-3-7-sonnet", Thinking::Budget),
+            ("exact", Thinking::Off),
+            ("exactly", Thinking::Adaptive),
+        ] {
+            assert_eq!(by_model.of(model), Some(expected), "{model}");
+        }
+        assert_eq!(
+            of(r#"{"thinking":"budget"}"#).of("any"),
+            Some(Thinking::Budget)
+        );
+        assert_eq!(of("{}").of("any"), None);
+    }
+
+    #[test]
+    fn unknown_words_are_refused_with_the_known_ones() {
+        let error = |quirks: &str| {
+            serde_json::from_str::<Quirks>(quirks)
+                .unwrap_err()
+                .to_string()
+        };
+        let unknown = error(r#"{"colour":true}"#);
+        assert!(
+            unknown.starts_with("unknown field `colour`, expected one of `no_stream_options`, `max_tokens_name`, `system_not_developer`, `drop_members`, `echo_reasoning`, `tool_ids`, `no_parallel_tools`, `thinking`, `affinity_header`, `path_prefix`, `key_header`"),
+            "{unknown}"
+        );
+        let word = error(r#"{"thinking":"hard"}"#);
+        assert!(
+            word.starts_with("unknown variant `hard`, expected one of `adaptive`, `budget`, `off`"),
+            "{word}"
+        );
+    }
+}
