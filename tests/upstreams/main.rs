@@ -3,11 +3,13 @@
 //!
 //! `reply` parses responses, `folded` has the reply that a stream amounts to, `access` reads the
 //! log. `matrix` tests every pair of protocols, `pictures` long replies and edits that change their
-//! format, `asked` the fields of requests, `errors` the tables of errors, `patterns` keys for some models, `any_name` models for
-//! all names, `affinity` conversations that stay at their target, `asking` the output of `check
-//! --ask`, `usage` and `timing` metrics and log, `incidents` the words of the log, `kept` answers
-//! that clients refer to, `allowed` what models allow, `stateful` responses that upstreams keep. In
-//! `faults` and `gathered` upstreams misbehave, and `fault_test` checks each of them.
+//! format, `asked` the fields of requests, `errors` the tables of errors, `patterns` keys for some
+//! models, `any_name` models for all names, `affinity` conversations that stay at their target,
+//! `asking` the output of `check --ask`, `usage` and `timing` metrics and log, `incidents` the words
+//! of the log, `kept` answers that clients refer to, `allowed` what models allow, `stateful`
+//! responses that upstreams keep, `settings` what operators set for an upstream, `presets` the
+//! settings of vendors. In `faults` and `gathered` upstreams misbehave, and `fault_test` checks each
+//! of them.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
@@ -37,7 +39,9 @@ mod kept;
 mod matrix;
 mod patterns;
 mod pictures;
+mod presets;
 mod reload;
+mod settings;
 mod stateful;
 mod thoughts;
 mod timing;

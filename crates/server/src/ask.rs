@@ -14,7 +14,8 @@ use serde_json::json;
 use tokio::time::{Instant, timeout};
 use translate::outbound::{self, encode};
 use translate::relay::End;
-use upstream::{Answer, Effort, ImageReply, Incoming, Outgoing, read_stream};
+use upstream::{Answer, Effort, ImageReply, Incoming, Outgoing, Payload, read_stream};
+use wire::Splice;
 
 use crate::answer::engine_events::fold;
 use crate::config::{Config, ConfigError};
@@ -213,8 +214,8 @@ async fn ask_image_engine(engines: &Engines, name: &str) -> Result<(), String> {
 /// Asks an upstream in its own protocol, and reads its complete reply.
 async fn ask_upstream(server: &UpstreamTarget, name: &str) -> Result<(), String> {
     let Some((_, protocol)) = server.text_protocol() else {
-        let body = json!({"model": name, "prompt": PICTURE}).to_string();
-        let incoming = send(server, "/images/generations", body.into()).await?;
+        let body = Bytes::from(json!({"model": name, "prompt": PICTURE}).to_string());
+        let incoming = send(server, "/images/generations", body).await?;
         return match ImageReply::read(incoming).await.map_err(in_words)? {
             ImageReply::Whole(..) => Ok(()),
             ImageReply::StreamingReply(reply) => reply.collect().await.map(drop).map_err(in_words),
@@ -223,9 +224,10 @@ async fn ask_upstream(server: &UpstreamTarget, name: &str) -> Result<(), String>
     let request = encode::request(
         protocol,
         &text_request(name),
-        &server.settings(false, false),
+        &server.settings(name, false, false),
     );
-    let body = request.map_err(in_words)?.body.into();
+    let whole = Bytes::from(request.map_err(in_words)?.body);
+    let (body, _) = outgoing::adapted(server, protocol, &Splice::new(&whole), &whole);
     let incoming = send(server, outgoing::path(protocol), body).await?;
     let answer = Answer::read(incoming, MAX_REPLY).await.map_err(in_words)?;
     let events = read_stream(answer, protocol).await;
@@ -237,7 +239,7 @@ async fn ask_upstream(server: &UpstreamTarget, name: &str) -> Result<(), String>
 async fn send(
     server: &UpstreamTarget,
     path: &'static str,
-    body: Bytes,
+    body: impl Into<Payload>,
 ) -> Result<Incoming, String> {
     let outgoing: Outgoing = outgoing::json(path, HeaderMap::new(), body, false);
     let deadline = Instant::now() + TIMEOUT;
@@ -245,7 +247,7 @@ async fn send(
         may_retry: false,
         has_alternative: false,
     };
-    let sent = server.upstream.send_with_retry(&outgoing, deadline, effort);
+    let sent = server.send(&outgoing, deadline, effort);
     let incoming = sent.await.map_err(in_words)?;
     let status = incoming.status;
     if status.is_success() {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use engine::{EngineError, Rejection};
 use tokio::time::timeout_at;
-use upstream::{Effort, Upstream};
+use upstream::{Effort, ResponseMeta, Upstream};
 use wire::ErrorKind;
 
 use crate::outcome::Outcome;
+use crate::record::ServedBy;
 use crate::refusal::Refusal;
 use crate::state::{Caller, ServerState};
 use crate::targets::{Backend, Target};
@@ -25,6 +26,9 @@ pub(crate) trait Dispatch: Send + 'static {
         target: &Target,
         turn: Turn,
     ) -> impl Future<Output = StartResult<Self::Answer>> + Send;
+
+    /// Takes what the head of the last response has for the log and for the client.
+    fn take_meta(&mut self) -> ResponseMeta;
 }
 
 /// The position of a target among the targets of a request.
@@ -151,14 +155,16 @@ pub(crate) fn first_successful_target<A: Dispatch>(
             };
             untried = untried.saturating_sub(1);
             let attempted = timeout_at(deadline, send(&mut dispatch, &target, turn)).await;
+            let meta = dispatch.take_meta();
             match attempted.unwrap_or_else(|_| Err(TargetFailure::fatal(Refusal::timeout()))) {
                 Ok(started) => {
+                    let target = target.label().to_owned();
                     // It cannot be set already: a request is answered by one target.
-                    let _ = record.served_by.set(target.label().to_owned());
+                    let _ = record.served_by.set(ServedBy { target, meta });
                     return Ok(started);
                 }
                 Err(failure) => {
-                    report_failure(&state, &target, &failure.refusal);
+                    report_failure(&state, &target, &failure.refusal, &meta);
                     if failure.was_left_alone && turn.has_alternative {
                         targets.push_back(target);
                         continue;
@@ -189,19 +195,37 @@ async fn send<A: Dispatch>(
 }
 
 /// Logs and counts the failure of an upstream, unless the client's request was at fault.
-pub(crate) fn report_failure(state: &ServerState, target: &Target, refusal: &Refusal) {
+pub(crate) fn report_failure(
+    state: &ServerState,
+    target: &Target,
+    refusal: &Refusal,
+    meta: &ResponseMeta,
+) {
     let is_client_error = Outcome::of_refusal(&refusal.error) == Outcome::Refused;
     if matches!(target.backend, Backend::Upstream(_)) && !is_client_error {
         let upstream = target.label();
         let code = refusal.error.code;
         state.metrics.upstream_failed(upstream, code);
         let cause = refusal.cause.as_deref();
+        let upstream_request_id = meta.request_id.as_deref();
         // An invalid response, or a rejected API key: an error that does not pass by itself.
         let kinds = [ErrorKind::Upstream, ErrorKind::Misconfigured];
         if kinds.contains(&refusal.error.kind) {
-            tracing::error!(upstream, code, cause, "upstream request failed");
+            tracing::error!(
+                upstream,
+                code,
+                cause,
+                upstream_request_id,
+                "upstream request failed"
+            );
         } else {
-            tracing::warn!(upstream, code, cause, "upstream request failed");
+            tracing::warn!(
+                upstream,
+                code,
+                cause,
+                upstream_request_id,
+                "upstream request failed"
+            );
         }
     }
 }

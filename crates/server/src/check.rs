@@ -46,6 +46,15 @@ fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result
     for model in &policy.catalog {
         write_model(out, model, &policy.routes)?;
     }
+    for upstream in &config.upstreams {
+        if let Some(preset) = &upstream.preset {
+            writeln!(out, "\nupstream {}: preset {preset}", upstream.name)?;
+            let settings = upstream.to_toml();
+            settings
+                .lines()
+                .try_for_each(|line| writeln!(out, "  {line}"))?;
+        }
+    }
     for name in policy.routes.unused(&policy.catalog) {
         writeln!(out, "note: no model has the upstream '{name}' as a target")?;
     }
@@ -98,7 +107,7 @@ fn write_target(
         config.name,
         config.describe()
     )?;
-    let translated = format!("translated to {}", config.protocol.as_str());
+    let translated = format!("translated to {}", config.protocol().as_str());
     for (handling, is_relayed) in [("relayed", true), (translated.as_str(), false)] {
         let paths = paths(model, |protocol| {
             server.translation(protocol).is_none() == is_relayed

@@ -11,7 +11,7 @@ use url::Url;
 
 use crate::config::{Config, ConfigError, DEFAULT_ADMIN, Responses, pass_through};
 use crate::policy::Policy;
-use crate::{ask, check, keys, log, openapi, start};
+use crate::{ask, check, keys, log, openapi, presets, start};
 
 /// One gate for every model protocol.
 #[derive(Debug, Parser)]
@@ -50,6 +50,12 @@ enum Command {
     Keys(KeysCommand),
     /// Print the OpenAPI document of the served API.
     Openapi,
+    /// List the presets of upstreams, or show what one stands for.
+    Presets {
+        /// The name of a preset, which is shown as the TOML that it stands for.
+        #[arg(value_name = "NAME")]
+        name: Option<String>,
+    },
     /// List the models that would be served.
     Models {
         #[command(flatten)]
@@ -144,6 +150,11 @@ fn run(command: Command) -> Result<(), ConfigError> {
         }
         Command::Openapi => {
             println!("{:#}", openapi::document());
+            Ok(())
+        }
+        Command::Presets { name } => {
+            let text = name.map_or_else(|| Ok(presets::list()), |name| presets::show(&name));
+            print!("{}", text?);
             Ok(())
         }
         Command::Models { source } => {

@@ -128,9 +128,14 @@ impl Config {
     }
 
     pub(crate) fn parse(text: &str) -> Result<Self, ConfigError> {
-        let config: Self =
+        let mut config: Self =
             toml::from_str(text).map_err(|error| ConfigError::one(error.to_string()))?;
         let mut problems = config.limits.problems();
+        for upstream in &mut config.upstreams {
+            if let Err(problem) = upstream.complete() {
+                problems.push(format!("upstream '{}': {problem}", upstream.name));
+            }
+        }
         problems.extend(config.fetch.problems());
         problems.extend(config.responses.problems());
         if config.easel.threads == Some(0) {

@@ -75,8 +75,9 @@ async fn respond(
         }
     };
     match answered {
-        Ok(response) => {
+        Ok(mut response) => {
             record.status = response.status().as_u16();
+            record.pass_headers(response.headers_mut());
             response.map(|reply| reply.into_body(record, state))
         }
         Err(refusal) => {
@@ -149,8 +150,12 @@ fn query<B>(request: &Request<B>) -> &str {
 
 fn add_common_headers(headers: &mut HeaderMap, id: &str, is_stopping: bool) {
     if let Ok(id) = HeaderValue::from_str(id) {
-        headers.insert(HeaderName::from_static("x-request-id"), id.clone());
-        headers.insert(HeaderName::from_static("request-id"), id);
+        // The operator may have chosen to pass on the ids of an upstream.
+        for name in ["x-request-id", "request-id"] {
+            headers
+                .entry(HeaderName::from_static(name))
+                .or_insert_with(|| id.clone());
+        }
     }
     headers.insert(
         HeaderName::from_static("x-content-type-options"),

@@ -152,7 +152,7 @@ impl Keeping {
     /// Returns true if an upstream wrote the answer, and not the gateway.
     fn is_relayed(&self) -> bool {
         let target = self.targets.served_by.get();
-        target.is_some_and(|name| self.policy.routes.relays_responses(name))
+        target.is_some_and(|by| self.policy.routes.relays_responses(&by.target))
     }
 }
 

@@ -34,6 +34,7 @@ pub(crate) struct Metrics {
     kept: Gauge,
     kept_bytes: Gauge,
     kept_evicted: Counter,
+    key_refreshes: Family<KeyLabels, Counter>,
     panics: Counter,
     /// Panics that ended a request or a stream.
     caught: AtomicU64,
@@ -53,6 +54,12 @@ struct RequestLabels {
 struct UpstreamLabels {
     upstream: String,
     code: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct KeyLabels {
+    upstream: String,
+    outcome: &'static str,
 }
 
 /// Names and values of labels.
@@ -86,6 +93,7 @@ impl Metrics {
             kept: registered(to, "responses_kept", "Answers of Responses in memory"),
             kept_bytes: registered(to, "responses_kept_bytes", "Their size in bytes"),
             kept_evicted: registered(to, "responses_evicted", RESPONSES_EVICTED),
+            key_refreshes: registered(to, "key_refreshes", KEY_REFRESHES),
             panics: registered(to, "panics", "Caught panics"),
             log_dropped: registered(
                 to,
@@ -165,6 +173,16 @@ impl Metrics {
             .store(figures.evicted, Ordering::Relaxed);
     }
 
+    /// Counts a refresh of an upstream's key by its command.
+    pub(crate) fn key_refreshed(&self, upstream: &str, succeeded: bool) {
+        self.key_refreshes
+            .get_or_create(&KeyLabels {
+                upstream: upstream.to_owned(),
+                outcome: if succeeded { "succeeded" } else { "failed" },
+            })
+            .inc();
+    }
+
     pub(crate) fn panicked(&self) {
         self.caught.fetch_add(1, Ordering::Relaxed);
     }
@@ -204,3 +222,4 @@ fn in_seconds<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str
 const REQUEST_DURATION: &str = "Time from the head of a request to the last byte of its response";
 const RESPONSES_EVICTED: &str = "Kept answers that were removed early to make room for others";
 const UPSTREAM_FAILURES: &str = "Failed upstream requests by upstream and error code";
+const KEY_REFRESHES: &str = "Refreshes of upstream keys by their commands, by upstream and outcome";

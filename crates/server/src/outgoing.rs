@@ -4,25 +4,25 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
 use tokio::time::Instant;
 use translate::outbound::Protocol;
-use upstream::{Answer, Effort, Outgoing, Payload};
+use upstream::{Answer, Effort, Outgoing, Payload, ResponseMeta};
 use wire::{Piece, Splice};
 
 use crate::attempt::TargetFailure;
 use crate::targets::UpstreamTarget;
 
 /// Sends a request to an upstream, and reads its response until it is known to be JSON or an event
-/// stream.
+/// stream. `meta` gets the part of the head that is for the log and for the client.
 pub(crate) async fn send(
     server: &UpstreamTarget,
     outgoing: &Outgoing,
     deadline: Instant,
     effort: Effort,
+    meta: &mut ResponseMeta,
 ) -> Result<Answer, TargetFailure> {
-    let incoming = server
-        .upstream
-        .send_with_retry(outgoing, deadline, effort)
-        .await;
-    Answer::read(incoming.map_err(TargetFailure::of)?, MAX_REPLY)
+    let incoming = server.send(outgoing, deadline, effort).await;
+    let mut incoming = incoming.map_err(TargetFailure::of)?;
+    *meta = std::mem::take(&mut incoming.meta);
+    Answer::read(incoming, MAX_REPLY)
         .await
         .map_err(TargetFailure::of)
 }
@@ -73,6 +73,23 @@ pub(crate) fn replace_model(splice: &mut Splice<'_>, from: &str, to: &str) {
             serde_json::Value::from(to).to_string().as_bytes(),
         );
     }
+}
+
+/// Returns a request body in the form that an upstream of this protocol accepts, and the names of
+/// the members that were left out for that. `splice` has the other edits of the document `whole`.
+pub(crate) fn adapted(
+    server: &UpstreamTarget,
+    protocol: Protocol,
+    splice: &Splice<'_>,
+    whole: &Bytes,
+) -> (Payload, Vec<String>) {
+    let quirks = &server.config.quirks;
+    if !quirks.edits_requests() {
+        return (edited_chunks(splice, whole).into(), Vec::new());
+    }
+    let (body, dropped) = quirks.edit(protocol, &splice.to_vec());
+    let dropped = dropped.into_iter().map(str::to_owned).collect();
+    (Bytes::from(body).into(), dropped)
 }
 
 /// Returns the chunks of an edited document, without copying the parts that were kept.

@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime};
 use auth::KeyRing;
 use catalog::{Catalog, Family};
 use tokio::signal::unix::Signal;
+use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use upstream::Network;
 
@@ -123,8 +124,7 @@ pub(crate) fn watch_file(
                 () = changed(&path, seen) => {}
             }
             seen = file_version(&path).ok();
-            let before = policies.current();
-            match Config::load(&path).and_then(|config| Policy::reload(&config, &before, engines)) {
+            match reloaded(path.clone(), policies.current(), engines).await {
                 Ok(policy) => {
                     tracing::info!(
                         keys = policy.keys.entries().count(),
@@ -141,6 +141,19 @@ pub(crate) fn watch_file(
             }
         }
     }
+}
+
+/// Reads the file in a thread of its own: the commands that print keys may take long.
+async fn reloaded(
+    path: PathBuf,
+    before: Arc<Policy>,
+    engines: Embedded,
+) -> Result<Policy, ConfigError> {
+    let read = spawn_blocking(move || {
+        Config::load(&path).and_then(|config| Policy::reload(&config, &before, engines))
+    });
+    read.await
+        .unwrap_or_else(|error| Err(ConfigError::one(error.to_string())))
 }
 
 /// Logs the settings that have changed since the start and are not reloaded.

@@ -4,8 +4,10 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use engine::Usage;
+use http::HeaderMap;
 use tokio::time::Instant;
 use translate::relay::End;
+use upstream::ResponseMeta;
 
 use crate::connection_state::ConnectionState;
 use crate::limit::Permit;
@@ -15,8 +17,8 @@ use crate::outcome::Outcome;
 /// The targets of a request, as its attempts and its response share it.
 #[derive(Debug, Default)]
 pub(crate) struct Targets {
-    /// The target that answers, once known: the name of an upstream, or `embedded`.
-    pub(crate) served_by: OnceLock<String>,
+    /// The target that answers, once known.
+    pub(crate) served_by: OnceLock<ServedBy>,
     /// The fields that the latest target could not be given, which are known before it has begun to
     /// answer.
     losses: RwLock<Vec<String>>,
@@ -69,6 +71,15 @@ pub(crate) struct Record {
     pub(crate) permit: Option<Permit>,
 }
 
+/// The target that answers a request.
+#[derive(Debug)]
+pub(crate) struct ServedBy {
+    /// The name of an upstream, or `embedded`.
+    pub(crate) target: String,
+    /// What the upstream's response has for the log and for the client.
+    pub(crate) meta: ResponseMeta,
+}
+
 impl Record {
     /// Starts the record of a request that was just received.
     pub(crate) fn new(metrics: Arc<Metrics>, connection: Arc<ConnectionState>, id: String) -> Self {
@@ -91,6 +102,15 @@ impl Record {
             relayed_usage: None,
             first_event: None,
             permit: None,
+        }
+    }
+
+    /// Adds the headers of the upstream's response that are for the client, if it has answered.
+    pub(crate) fn pass_headers(&self, headers: &mut HeaderMap) {
+        let served_by = self.targets.served_by.get();
+        let passed = served_by.and_then(|by| by.meta.passed.as_ref());
+        for (name, value) in passed.into_iter().flat_map(|passed| passed.iter()) {
+            headers.append(name, value.clone());
         }
     }
 
@@ -131,6 +151,7 @@ impl Drop for Record {
         if let Some(usage) = usage {
             self.metrics.tokens(usage);
         }
+        let served_by = self.targets.served_by.get();
         tracing::info!(
             target: "access",
             request_id = self.id,
@@ -138,7 +159,8 @@ impl Drop for Record {
             route = self.route,
             key = self.key,
             model = self.model,
-            target = self.targets.served_by.get(),
+            target = served_by.map(|by| by.target.as_str()),
+            upstream_request_id = served_by.and_then(|by| by.meta.request_id.as_deref()),
             status,
             code = self.code,
             cause = self.cause.as_deref().map(|cause| &cause[..cause.floor_char_boundary(MAX_CAUSE)]),

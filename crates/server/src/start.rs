@@ -20,6 +20,7 @@ use crate::body::budget::Budget;
 use crate::config::{Config, ConfigError, Limits};
 use crate::fd_limit;
 use crate::kept::Kept;
+use crate::key_refresh;
 use crate::keys::{self, GeneratedKey};
 use crate::lifecycle::Lifecycle;
 use crate::limit::Limiter;
@@ -60,6 +61,8 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
         };
         tokio::spawn(policy::watch_file(path, hangup, policies, engines, metrics))
     });
+    let refresh = key_refresh::run(Arc::clone(&state.policies), Arc::clone(&state.metrics));
+    let refresh = tokio::spawn(refresh);
     // Whoever reads it may change the file.
     print_banner(
         &addresses,
@@ -68,6 +71,7 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
         with_examples,
     );
     serve(state, listeners, admin, stop).await;
+    refresh.abort();
     if let Some(reload) = reload {
         reload.abort();
     }

@@ -5,14 +5,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use catalog::{Catalog, Family, Model};
+use engine::EngineError;
+use http::StatusCode;
+use tokio::time::Instant;
 use translate::envelope::Envelope;
 use translate::outbound::Protocol as Outbound;
-use translate::outbound::encode::{Quirks, Settings};
+use translate::outbound::encode::Settings;
 use upstream::targets::{self, Candidate};
-use upstream::{Network, Options, Upstream};
+use upstream::{Effort, Incoming, Network, Options, Outgoing, Upstream};
 
 use crate::config::upstream::{EngineName, Protocol};
 use crate::config::{Config, ConfigError, upstream as config};
+use crate::key_schedule::KeySchedule;
 use crate::{affinity, clock};
 
 /// The targets of every model.
@@ -48,8 +52,8 @@ pub(crate) struct UpstreamTarget {
     pub(crate) upstream: Upstream,
     /// Wraps the signatures of reasoning for clients of another protocol, if the upstream signs it.
     pub(crate) envelope: Option<Envelope>,
-    /// Its peculiarities, for requests that are translated.
-    pub(crate) quirks: Quirks,
+    /// The refreshes of its key, if a command prints it.
+    pub(crate) key_schedule: Option<KeySchedule>,
     options: Options,
 }
 
@@ -147,6 +151,11 @@ impl Routes {
             .collect()
     }
 
+    /// All upstreams, with those that are no target of any model.
+    pub(crate) fn upstreams(&self) -> impl Iterator<Item = &Arc<UpstreamTarget>> {
+        self.upstreams.values()
+    }
+
     /// True if the embedded engine may serve a model: it is a target, or the model has no targets.
     pub(crate) fn uses_embedded(&self, model: &Model) -> bool {
         let targets = self.configured(model);
@@ -230,7 +239,7 @@ impl Routes {
                 }
                 Some(server) => Err(format!(
                     "upstream '{name}' speaks {}, which does not serve the family '{}'",
-                    server.config.protocol.as_str(),
+                    server.config.protocol().as_str(),
                     model.family.as_str()
                 )),
                 None if known.contains(&name.as_str()) => Ok(None),
@@ -260,6 +269,11 @@ impl Target {
         }
     }
 
+    /// True if it gets the hash of the conversation in a header.
+    pub(crate) fn binds_conversations(&self) -> bool {
+        matches!(&self.backend, Backend::Upstream(server) if server.config.affinity_header.is_some())
+    }
+
     /// The name for logs and metrics.
     pub(crate) fn label(&self) -> &str {
         match &self.backend {
@@ -271,27 +285,58 @@ impl Target {
 
 impl UpstreamTarget {
     fn new(config: &config::Upstream, before: &Routes) -> Result<Arc<Self>, Vec<String>> {
-        let options = config.options()?;
-        let same = before.upstreams.get(&config.name);
+        let same = before
+            .upstreams
+            .get(&config.name)
+            .filter(|same| same.config == *config);
+        // The key that a command prints is refreshed in the background.
+        let known = same
+            .filter(|same| same.key_schedule.is_some())
+            .and_then(|same| same.options.credential.clone());
+        let is_stale = known.is_some();
+        let options = config.options(known)?;
         // The options include the key, which may have changed behind the same name.
-        if let Some(same) = same.filter(|same| same.config == *config && same.options == options) {
+        if let Some(same) = same.filter(|same| same.options == options) {
+            same.key_schedule.iter().for_each(KeySchedule::request);
             return Ok(Arc::clone(same));
         }
         let upstream = Upstream::with_network(&before.network, options.clone())
             .map_err(|error| vec![error.to_string()])?;
-        let signs = matches!(config.protocol, Protocol::Messages | Protocol::Responses);
+        let signs = matches!(config.protocol(), Protocol::Messages | Protocol::Responses);
         let envelope = signs.then(|| Envelope::new(&config.secret()));
         Ok(Arc::new(Self {
             config: config.clone(),
+            key_schedule: config
+                .refresh()
+                .map(|interval| KeySchedule::new(interval, is_stale)),
             options,
             upstream,
             envelope,
-            quirks: Quirks::default(),
         }))
     }
 
+    /// Sends a request and reads the head of its response, with this effort. A key that the upstream
+    /// rejects is refreshed, if a command prints it.
+    pub(crate) async fn send(
+        &self,
+        outgoing: &Outgoing,
+        deadline: Instant,
+        effort: Effort,
+    ) -> Result<Incoming, EngineError> {
+        let incoming = self
+            .upstream
+            .send_with_retry(outgoing, deadline, effort)
+            .await?;
+        if incoming.status == StatusCode::UNAUTHORIZED
+            && let Some(schedule) = &self.key_schedule
+        {
+            schedule.rejected();
+        }
+        Ok(incoming)
+    }
+
     fn serves(&self, model: &Model) -> bool {
-        (self.config.protocol == Protocol::Images) == (model.family == Family::Images)
+        (self.config.protocol() == Protocol::Images) == (model.family == Family::Images)
     }
 
     /// Returns the protocol that the requests of a client protocol are translated to, or `None` if
@@ -303,7 +348,7 @@ impl UpstreamTarget {
 
     /// The protocol of a text upstream, among those of clients and among those of upstreams.
     pub(crate) fn text_protocol(&self) -> Option<(catalog::Protocol, Outbound)> {
-        match self.config.protocol {
+        match self.config.protocol() {
             Protocol::Responses => Some((catalog::Protocol::Responses, Outbound::Responses)),
             Protocol::Chat => Some((catalog::Protocol::Chat, Outbound::Chat)),
             Protocol::Messages => Some((catalog::Protocol::Messages, Outbound::Messages)),
@@ -311,15 +356,15 @@ impl UpstreamTarget {
         }
     }
 
-    /// The settings for encoding a request, which requests a stream or not. `sealed` is true if the
-    /// client gets the signatures of the reasoning.
-    pub(crate) fn settings(&self, stream: bool, sealed: bool) -> Settings {
+    /// The settings for encoding a request for this `model`, which requests a stream or not.
+    /// `sealed` is true if the client gets the signatures of the reasoning.
+    pub(crate) fn settings(&self, model: &str, stream: bool, sealed: bool) -> Settings {
         Settings {
             stream,
             max_tokens: self.config.max_tokens,
             sampling: self.config.sampling,
             sealed,
-            quirks: self.quirks,
+            quirks: self.config.quirks.for_model(model),
         }
     }
 }

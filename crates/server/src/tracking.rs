@@ -67,10 +67,10 @@ impl Tracking {
     }
 
     fn note(&self, id: &str) {
-        if let Some(upstream) = self.targets.served_by.get() {
+        if let Some(served_by) = self.targets.served_by.get() {
             let origin = Origin {
                 key: self.key.clone(),
-                upstream: upstream.clone(),
+                upstream: served_by.target.clone(),
                 model: self.model.clone(),
             };
             self.state.origins.insert(id, origin);

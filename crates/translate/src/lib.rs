@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-pub mod affinity;
 mod call_id;
 pub mod envelope;
 mod error;

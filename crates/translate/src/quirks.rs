@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 use wire::Splice;
 
 use crate::outbound::Protocol;
+use crate::outbound::encode::{self, MaxTokensName, ThinkingForm, ToolIds};
 
 /// The deviations of a server from its protocol. The default has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -39,53 +40,16 @@ pub struct Quirks {
     pub key_header: Option<String>,
 }
 
-/// A name of the output limit in Chat Completions
-/// (<https://platform.openai.com/docs/api-reference/chat/create#chat-create-max_completion_tokens>).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MaxTokensName {
-    /// `max_tokens`.
-    MaxTokens,
-    /// `max_completion_tokens`.
-    MaxCompletionTokens,
-}
-
-/// The ids of calls that a server accepts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolIds {
-    /// Those of the protocol.
-    #[default]
-    Any,
-    /// Up to 64 letters, digits, `_` and `-`.
-    Plain,
-    /// Nine letters and digits, as of Mistral.
-    Alnum9,
-}
-
-/// The form in which thinking is requested in Messages
-/// (<https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking>).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Thinking {
-    /// `{"type": "adaptive"}` with an effort.
-    Adaptive,
-    /// `{"type": "enabled"}` with a number of tokens.
-    Budget,
-    /// Thinking cannot be requested.
-    Off,
-}
-
 /// The form in which thinking is requested, by patterns of the upstream's names of models. A
 /// pattern is a name, or the beginning of names and `*`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ThinkingByModel(Vec<(String, Thinking)>);
+pub struct ThinkingByModel(Vec<(String, ThinkingForm)>);
 
 impl ThinkingByModel {
     /// Returns the form for a model: that of the longest pattern that matches.
     #[must_use]
-    pub fn of(&self, model: &str) -> Option<Thinking> {
-        let matches = |(pattern, _): &&(String, Thinking)| match pattern.strip_suffix('*') {
+    pub fn of(&self, model: &str) -> Option<ThinkingForm> {
+        let matches = |(pattern, _): &&(String, ThinkingForm)| match pattern.strip_suffix('*') {
             Some(beginning) => model.starts_with(beginning),
             None => model == pattern,
         };
@@ -109,7 +73,7 @@ impl<'de> Deserialize<'de> for ThinkingByModel {
             }
 
             fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Self::Value, E> {
-                let word = Thinking::deserialize(StrDeserializer::<E>::new(word))?;
+                let word = ThinkingForm::deserialize(StrDeserializer::<E>::new(word))?;
                 Ok(ThinkingByModel(vec![("*".to_owned(), word)]))
             }
 
@@ -127,6 +91,18 @@ impl<'de> Deserialize<'de> for ThinkingByModel {
 }
 
 impl Quirks {
+    /// Returns the deviations that the encoding of a request for this model depends on.
+    #[must_use]
+    pub fn for_model(&self, model: &str) -> encode::Quirks {
+        encode::Quirks {
+            max_tokens_name: self.max_tokens_name,
+            thinking: self.thinking.of(model),
+            echo_reasoning: self.echo_reasoning,
+            tool_ids: self.tool_ids,
+            no_parallel_tools: self.no_parallel_tools,
+        }
+    }
+
     /// Returns true if [`edit`](Self::edit) may change a request.
     #[must_use]
     pub fn edits_requests(&self) -> bool {
@@ -145,9 +121,9 @@ impl Quirks {
         let mut dropped = self.refused(protocol);
         if protocol == Protocol::Chat
             && let Some(name) = self.max_tokens_name
-            && !splice.rename(name.other(), name.as_str())
+            && !splice.rename(other(name), name.as_str())
         {
-            dropped.push(name.other());
+            dropped.push(other(name));
         }
         dropped.retain(|name| splice.has(&[*name]));
         splice.remove(&[], &dropped);
@@ -177,19 +153,11 @@ impl Quirks {
     }
 }
 
-impl MaxTokensName {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::MaxTokens => "max_tokens",
-            Self::MaxCompletionTokens => "max_completion_tokens",
-        }
-    }
-
-    const fn other(self) -> &'static str {
-        match self {
-            Self::MaxTokens => "max_completion_tokens",
-            Self::MaxCompletionTokens => "max_tokens",
-        }
+/// The name that is not `name`.
+const fn other(name: MaxTokensName) -> &'static str {
+    match name {
+        MaxTokensName::MaxTokens => MaxTokensName::MaxCompletionTokens.as_str(),
+        MaxTokensName::MaxCompletionTokens => MaxTokensName::MaxTokens.as_str(),
     }
 }
 
@@ -287,17 +255,17 @@ mod tests {
             r#"{"thinking":{"*":"adaptive","claude-3*":"off","claude-3-7*":"budget","exact":"off"}}"#,
         );
         for (model, expected) in [
-            ("claude-opus-5", Thinking::Adaptive),
-            ("claude-3-5-haiku", Thinking::Off),
-            ("claude-3-7-sonnet", Thinking::Budget),
-            ("exact", Thinking::Off),
-            ("exactly", Thinking::Adaptive),
+            ("claude-opus-5", ThinkingForm::Adaptive),
+            ("claude-3-5-haiku", ThinkingForm::Off),
+            ("claude-3-7-sonnet", ThinkingForm::Budget),
+            ("exact", ThinkingForm::Off),
+            ("exactly", ThinkingForm::Adaptive),
         ] {
             assert_eq!(by_model.of(model), Some(expected), "{model}");
         }
         assert_eq!(
             of(r#"{"thinking":"budget"}"#).of("any"),
-            Some(Thinking::Budget)
+            Some(ThinkingForm::Budget)
         );
         assert_eq!(of("{}").of("any"), None);
     }

@@ -1,26 +1,44 @@
 //! Upstreams and the targets of models in the configuration file.
 
-use std::os::unix::fs::PermissionsExt as _;
+mod auth;
+mod headers;
+pub(crate) mod preset;
+mod proxy;
+mod quirks;
+mod secret;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
+use toml::Table;
+use translate::quirks::Quirks;
 use upstream::{Credential, Options};
 use url::Url;
 
+use self::auth::Auth;
+use self::preset::Preset;
+use self::secret::Secret;
 use super::duration;
 
 wire::read_objects!(Upstream, Target);
 
-/// A model server.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+/// A model server. What it does not set itself comes from its preset, if it has one.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct Upstream {
     /// The name by which targets refer to it.
     pub(crate) name: String,
-    pub(crate) protocol: Protocol,
+    /// The vendor whose settings it has.
+    pub(crate) preset: Option<String>,
+    /// `Some` once it is complete.
+    protocol: Option<Protocol>,
     /// The base URL, to which the paths of the protocol are appended: `https://host/v1`.
+    #[serde(default)]
     base_url: String,
     /// A base URL on another host, used when the first one fails.
     fallback_base_url: Option<String>,
@@ -28,6 +46,26 @@ pub(crate) struct Upstream {
     api_key: Option<Secret>,
     /// The header that carries the key. Absent: `x-api-key` for Messages, else a bearer token.
     auth: Option<Auth>,
+    /// Headers of every request. Those of clients do not replace them.
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    /// The headers of its responses that clients get.
+    #[serde(default)]
+    pass_headers: Vec<String>,
+    /// Its deviations from the protocol: those of its preset and its own.
+    #[serde(default, rename = "quirks")]
+    quirk_words: Table,
+    /// The same, parsed.
+    #[serde(skip)]
+    pub(crate) quirks: Quirks,
+    /// The header that binds the requests of a conversation to one of its servers.
+    #[serde(skip)]
+    pub(crate) affinity_header: Option<HeaderName>,
+    /// The variable that its preset names for the key and that is not set.
+    #[serde(skip)]
+    unset_variable: Option<String>,
+    /// The URL of a proxy that connects to it, or `env`.
+    proxy: Option<String>,
     /// A PEM file of certificates to trust besides the public ones.
     ca_file: Option<PathBuf>,
     /// True if its streams violate the protocol's event grammar, so that they are parsed and
@@ -77,26 +115,6 @@ pub(crate) enum EditForm {
     Multipart,
 }
 
-/// The source of a secret, which is never in the configuration itself.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Secret {
-    Env(String),
-    /// A file that contains only the secret and white space.
-    File(PathBuf),
-}
-
-/// The header that carries the key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-enum Auth {
-    /// `Authorization: Bearer …`.
-    #[serde(rename = "bearer")]
-    Bearer,
-    /// `x-api-key: …`.
-    #[serde(rename = "x-api-key")]
-    XApiKey,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct Target {
@@ -132,20 +150,58 @@ impl Protocol {
 }
 
 impl Upstream {
-    /// Converts it to the options of the upstream client, with its key, or returns all its
-    /// problems.
-    pub(crate) fn options(&self) -> Result<Options, Vec<String>> {
+    /// Its protocol.
+    pub(crate) fn protocol(&self) -> Protocol {
+        self.protocol.unwrap_or(Protocol::Chat)
+    }
+
+    /// Adds what its preset prescribes, and parses its quirks.
+    pub(super) fn complete(&mut self) -> Result<(), String> {
+        if self.quirk_words.contains_key("key_header") && self.auth.is_some() {
+            return Err("quirks: 'key_header' and 'auth' are the same; set one of them".to_owned());
+        }
+        let preset = self.preset.as_deref().map(Preset::find).transpose()?;
+        if let Some(preset) = preset {
+            preset.complete(self)?;
+        }
+        if self.protocol.is_none() {
+            return Err(
+                "protocol: one of responses, chat, messages and images is needed, or a preset"
+                    .to_owned(),
+            );
+        }
+        if self.base_url.is_empty() {
+            return Err("base_url: a URL such as https://host/v1 is needed".to_owned());
+        }
+        self.quirks = quirks::parse(&self.quirk_words)?;
+        self.affinity_header = quirks::affinity_header(&self.quirks)?;
+        if let Some(name) = &self.quirks.key_header {
+            self.auth = Some(Auth::Header(headers::name("quirks: key_header", name)?));
+        }
+        Ok(())
+    }
+
+    /// Converts it to the options of the upstream client, or returns all its problems. The key is
+    /// read, unless it is `known`.
+    pub(crate) fn options(&self, known: Option<Credential>) -> Result<Options, Vec<String>> {
         let mut problems = Vec::new();
-        let base = noted(Some(url("base_url", &self.base_url)), &mut problems);
+        let base = noted(Some(self.url("base_url", &self.base_url)), &mut problems);
         let fallback = self
             .fallback_base_url
             .as_ref()
-            .map(|text| url("fallback_base_url", text));
+            .map(|text| self.url("fallback_base_url", text));
         let fallback = noted(fallback, &mut problems);
-        let credential = noted(
-            self.api_key.as_ref().map(|secret| self.credential(secret)),
-            &mut problems,
-        );
+        let credential = match known {
+            Some(known) => Some(known),
+            None => noted(self.credential().transpose(), &mut problems),
+        };
+        let headers = noted(Some(self.headers()), &mut problems);
+        let pass_headers = noted(Some(headers::passed(&self.pass_headers)), &mut problems);
+        let proxy = self
+            .proxy
+            .as_ref()
+            .map(|proxy| proxy::parse(proxy, &self.base_url));
+        let proxy = noted(proxy, &mut problems);
         let roots = noted(
             self.ca_file.as_ref().map(|path| read("ca_file", path)),
             &mut problems,
@@ -156,7 +212,9 @@ impl Upstream {
         let mut options = Options::new(base);
         options.fallback_base_url = fallback;
         options.credential = credential;
-        options.headers = self.headers();
+        options.headers = headers.unwrap_or_default();
+        options.pass_headers = pass_headers.unwrap_or_default();
+        options.proxy = proxy.flatten();
         options.connect = self.connect_timeout;
         options.head = self.head_timeout;
         options.idle = self.event_idle;
@@ -167,7 +225,7 @@ impl Upstream {
     /// The secret from which the keys of signature envelopes are derived. Gateways that share the
     /// upstream's key can open each other's envelopes, also after a restart.
     pub(crate) fn secret(&self) -> Vec<u8> {
-        let key = self.api_key.as_ref().and_then(|secret| secret.read().ok());
+        let key = self.api_key.as_ref().and_then(Secret::shared);
         format!(
             "sluicegate envelope\n{}",
             key.as_ref().unwrap_or(&self.name)
@@ -175,15 +233,20 @@ impl Upstream {
         .into_bytes()
     }
 
+    /// The interval at which its key is refreshed, if a command prints it.
+    pub(crate) fn refresh(&self) -> Option<Duration> {
+        match &self.api_key {
+            Some(Secret::Command { refresh, .. }) => Some(*refresh),
+            _ => None,
+        }
+    }
+
     /// Describes its URLs and the source of its key.
     pub(crate) fn describe(&self) -> String {
-        let key = match &self.api_key {
-            None => "without a key".to_owned(),
-            Some(Secret::Env(name)) => format!("key from ${name}"),
-            Some(Secret::File(path)) if is_world_readable(path) => {
-                format!("key from {}, which is world-readable", path.display())
-            }
-            Some(Secret::File(path)) => format!("key from {}", path.display()),
+        let key = match (&self.api_key, &self.unset_variable) {
+            (Some(secret), _) => secret.describe(),
+            (None, Some(variable)) => format!("without a key: ${variable} is not set"),
+            (None, None) => "without a key".to_owned(),
         };
         let fallback = self
             .fallback_base_url
@@ -193,47 +256,76 @@ impl Upstream {
         format!("{}{fallback}, {key}", self.base_url)
     }
 
-    fn credential(&self, secret: &Secret) -> Result<Credential, String> {
+    /// Reads its key. A command is run, which blocks.
+    pub(crate) fn credential(&self) -> Result<Option<Credential>, String> {
+        let upstream = &self.name;
+        let Some(secret) = &self.api_key else {
+            // Servers on this machine usually need no key.
+            if let Some(variable) = &self.unset_variable
+                && self.base_url.starts_with("https:")
+            {
+                tracing::warn!(upstream, variable, "no key: the variable is not set");
+            }
+            return Ok(None);
+        };
         let key = secret.read()?;
         if let Secret::File(path) = secret
-            && is_world_readable(path)
+            && secret::is_world_readable(path)
         {
-            let upstream = &self.name;
             let file = path.display();
             tracing::warn!(upstream, %file, "the key file is world-readable: chmod o-r");
         }
-        let credential = match self.auth {
-            Some(Auth::Bearer) => Credential::bearer(&key),
-            Some(Auth::XApiKey) => Credential::x_api_key(&key),
-            None if self.protocol == Protocol::Messages => Credential::x_api_key(&key),
-            None => Credential::bearer(&key),
-        };
-        credential.map_err(|error| error.to_string())
+        let credential = self.auth().credential(&key);
+        credential.map(Some).map_err(|error| error.to_string())
     }
 
-    /// The default headers. Messages requires a version with every request; a client's own version
-    /// replaces it.
-    fn headers(&self) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        if self.protocol == Protocol::Messages {
-            headers.insert(
-                HeaderName::from_static("anthropic-version"),
-                HeaderValue::from_static("2023-06-01"),
-            );
+    /// Removes the headers that the operator has fixed from those of a client.
+    pub(crate) fn without_fixed(&self, mut headers: HeaderMap) -> HeaderMap {
+        for name in self.headers.keys() {
+            headers.remove(name);
         }
         headers
     }
-}
 
-impl Secret {
-    fn read(&self) -> Result<String, String> {
-        let found = match self {
-            Self::Env(name) => std::env::var(name)
-                .map_err(|_| format!("api_key: the environment has no variable '{name}'")),
-            Self::File(path) => std::fs::read_to_string(path)
-                .map_err(|error| format!("api_key: {}: {error}", path.display())),
-        };
-        Ok(found?.trim().to_owned())
+    /// Its settings as lines of TOML, with those of its preset.
+    pub(crate) fn to_toml(&self) -> String {
+        let api_key = self.api_key.as_ref().map(Secret::to_toml);
+        lines(
+            self.protocol(),
+            &self.base_url,
+            api_key,
+            &self.auth(),
+            &self.quirk_words,
+        )
+    }
+
+    fn auth(&self) -> Auth {
+        let default = || Auth::default_of(self.protocol());
+        self.auth.clone().unwrap_or_else(default)
+    }
+
+    /// Parses a base URL, and adds the prefix of paths.
+    fn url(&self, name: &str, text: &str) -> Result<Url, String> {
+        let mut url = Url::parse(text).map_err(|error| {
+            format!("{name}: '{text}' is not a URL such as https://host/v1: {error}")
+        })?;
+        if let Some(prefix) = &self.quirks.path_prefix {
+            let path = [url.path().trim_end_matches('/'), prefix].concat();
+            url.set_path(&path);
+        }
+        Ok(url)
+    }
+
+    /// The headers of every request. Messages requires a version; a client's own version replaces
+    /// the default one.
+    fn headers(&self) -> Result<HeaderMap, String> {
+        let mut headers = headers::fixed(&self.headers)?;
+        if self.protocol() == Protocol::Messages {
+            headers
+                .entry(HeaderName::from_static("anthropic-version"))
+                .or_insert(HeaderValue::from_static("2023-06-01"));
+        }
+        Ok(headers)
     }
 }
 
@@ -242,18 +334,37 @@ fn noted<T>(found: Option<Result<T, String>>, problems: &mut Vec<String>) -> Opt
     found?.map_err(|problem| problems.push(problem)).ok()
 }
 
-fn url(name: &str, text: &str) -> Result<Url, String> {
-    Url::parse(text)
-        .map_err(|error| format!("{name}: '{text}' is not a URL such as https://host/v1: {error}"))
+/// Returns the settings of an upstream that a preset can have, as lines of TOML.
+pub(crate) fn lines(
+    protocol: Protocol,
+    base_url: &str,
+    api_key: Option<String>,
+    auth: &Auth,
+    quirks: &Table,
+) -> String {
+    let quoted = |text: &str| toml::Value::from(text).to_string();
+    let mut lines = vec![
+        ("protocol", quoted(protocol.as_str())),
+        ("base_url", quoted(base_url)),
+    ];
+    lines.extend(api_key.map(|api_key| ("api_key", api_key)));
+    lines.push(("auth", auth.to_toml()));
+    if !quirks.is_empty() {
+        let mut words: Vec<_> = quirks
+            .iter()
+            .map(|(word, value)| format!("{word} = {value}"))
+            .collect();
+        words.sort_unstable();
+        lines.push(("quirks", format!("{{ {} }}", words.join(", "))));
+    }
+    let lines = lines
+        .into_iter()
+        .map(|(name, value)| format!("{name} = {value}\n"));
+    lines.collect()
 }
 
 fn read(name: &str, path: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(path).map_err(|error| format!("{name}: {}: {error}", path.display()))
-}
-
-/// True if every user of the machine can read the file.
-fn is_world_readable(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o004 != 0)
 }
 
 const fn max_tokens() -> u64 {

@@ -70,9 +70,10 @@ impl TextEndpoint for Chat {
         }
     }
 
-    /// Requests the usage of every stream; the client gets it only if it has requested it too.
-    fn edit(_: &UpstreamTarget, notes: RelayNotes, splice: &mut Splice<'_>) {
-        if !notes.hides_usage {
+    /// Requests the usage of every stream from servers that accept options of the stream; the client
+    /// gets it only if it has requested it too.
+    fn edit(server: &UpstreamTarget, notes: RelayNotes, splice: &mut Splice<'_>) {
+        if !notes.hides_usage || server.config.quirks.no_stream_options {
             return;
         }
         if !notes.has_stream_options {

@@ -7,7 +7,7 @@ use http::{HeaderMap, Response};
 use messages::{Request, Rules, TokenCount, ValidCount, refusal};
 use tokio::time::{Instant, timeout_at};
 use translate::inbound::Messages;
-use upstream::{Answer, Effort, Outgoing};
+use upstream::{Answer, Effort, Outgoing, ResponseMeta};
 use wire::{ApiError, ErrorKind, Splice};
 
 use super::json_body;
@@ -15,6 +15,7 @@ use super::text::TextEndpoint;
 use crate::attempt::TargetFailure;
 use crate::body::ClientBody;
 use crate::body::budget::Share;
+use crate::record::ServedBy;
 use crate::refusal::Refusal;
 use crate::reply::{ReplyBody, json, json_bytes};
 use crate::state::{Caller, ServerState};
@@ -75,18 +76,28 @@ pub(crate) async fn answer(
                 }
             }
             Backend::Upstream(server) if server.translation(Protocol::Messages).is_none() => {
-                let outgoing = outgoing(&upload.bytes, &headers, &model, &target);
+                let headers = server.config.without_fixed(headers.clone());
+                let outgoing = outgoing(server, &upload.bytes, headers, &model, &target);
                 let effort = Effort {
                     may_retry: last.is_none(),
                     has_alternative: targets.len() > 0,
                 };
-                let counted =
-                    timeout_at(deadline, counted(server, &outgoing, deadline, effort)).await;
+                let mut meta = ResponseMeta::default();
+                let counted = timeout_at(
+                    deadline,
+                    counted(server, &outgoing, deadline, effort, &mut meta),
+                )
+                .await;
                 let failure = match counted.map_err(|_| Refusal::timeout())? {
-                    Ok(body) => return Ok(json_bytes(body)),
+                    Ok(body) => {
+                        let target = target.label().to_owned();
+                        // It cannot be set already: a request is answered by one target.
+                        let _ = record.targets.served_by.set(ServedBy { target, meta });
+                        return Ok(json_bytes(body));
+                    }
                     Err(failure) => failure.without_key(&server.upstream),
                 };
-                attempt::report_failure(state, &target, &failure.refusal);
+                attempt::report_failure(state, &target, &failure.refusal, &meta);
                 match failure {
                     TargetFailure {
                         refusal,
@@ -125,16 +136,20 @@ async fn embedded(
     json(&TokenCount::new(input_tokens)).map_err(TargetFailure::fatal)
 }
 
-/// Returns the request to an upstream, with the upstream's name of the model.
-fn outgoing(body: &Bytes, headers: &HeaderMap, model: &str, target: &Target) -> Outgoing {
+/// Returns the request to an upstream, with the upstream's name of the model, and without members
+/// that it refuses.
+fn outgoing(
+    server: &UpstreamTarget,
+    body: &Bytes,
+    headers: HeaderMap,
+    model: &str,
+    target: &Target,
+) -> Outgoing {
     let mut splice = Splice::new(body);
     outgoing::replace_model(&mut splice, model, target.model.as_deref().unwrap_or(model));
-    outgoing::json(
-        "/messages/count_tokens",
-        headers.clone(),
-        outgoing::edited_chunks(&splice, body),
-        false,
-    )
+    let protocol = translate::outbound::Protocol::Messages;
+    let (body, _) = outgoing::adapted(server, protocol, &splice, body);
+    outgoing::json("/messages/count_tokens", headers, body, false)
 }
 
 /// Requests the count from an upstream, and returns its reply unchanged.
@@ -143,13 +158,14 @@ async fn counted(
     outgoing: &Outgoing,
     deadline: Instant,
     effort: Effort,
+    meta: &mut ResponseMeta,
 ) -> Result<Bytes, TargetFailure> {
     let invalid = |why: &str| {
         TargetFailure::of(engine::EngineError::Upstream(format!(
             "invalid token count: {why}"
         )))
     };
-    match outgoing::send(server, outgoing, deadline, effort).await? {
+    match outgoing::send(server, outgoing, deadline, effort, meta).await? {
         Answer::Json(body) => match serde_json::from_slice::<TokenCount>(&body) {
             Ok(_) => Ok(body),
             Err(error) => Err(invalid(&wire::json_fault(&error))),

@@ -6,6 +6,8 @@ mod resolved;
 pub(crate) mod streaming;
 mod unary;
 
+use std::cell::LazyCell;
+
 use bytes::Bytes;
 use catalog::{Model, Protocol};
 use engine::{EngineError, Stop, TextEvent};
@@ -139,6 +141,8 @@ pub(crate) struct ParsedRequest<D: TextEndpoint> {
     reasons_by_default: bool,
     headers: HeaderMap,
     notes: RelayNotes,
+    /// The hash of the conversation, if it is known and an upstream may need it.
+    conversation: Option<u64>,
     streams: bool,
     /// True if it was validated for an upstream that interprets it itself: for any other target it
     /// has to be validated again.
@@ -184,6 +188,10 @@ pub(crate) async fn answer<D: TextEndpoint>(
         return over_the_limit::<D>(streams, &valid, &stamp, caller.record);
     };
     caller.record.permit = Some(permit);
+    let (mut targets, conversation) = targets::<D>(&caller, model, &valid);
+    if let Some(name) = upstream {
+        only(&name, &mut targets);
+    }
     let dispatch = |valid: Box<D::Request>| {
         let mut notes = D::notes(&valid);
         notes.has_store |= model.keeps_responses();
@@ -195,19 +203,12 @@ pub(crate) async fn answer<D: TextEndpoint>(
             model: id,
             reasons_by_default: model.reasoning,
             headers,
+            conversation,
             streams,
             is_lenient,
         };
         TextDispatch::new(parsed, &caller)
     };
-    let mut targets = policy.routes.select(model, || {
-        let mut conversation = Conversation::of(&key.name);
-        D::identify(&valid, &mut conversation);
-        conversation.hash()
-    });
-    if let Some(name) = upstream {
-        only(&name, &mut targets);
-    }
     let response = if streams {
         let encoder = Answer::<D>::new(&valid, &stamp);
         streaming::answer(dispatch(valid), targets, encoder, &caller).await?
@@ -219,6 +220,23 @@ pub(crate) async fn answer<D: TextEndpoint>(
         Some(attach) => attach(response),
         None => response,
     })
+}
+
+/// Returns the targets in the order in which they are tried, and the hash of the conversation if it
+/// is known and one of them gets it in a header.
+fn targets<D: TextEndpoint>(
+    caller: &Caller<'_>,
+    model: &Model,
+    request: &D::Request,
+) -> (Vec<Target>, Option<u64>) {
+    let conversation = LazyCell::new(|| {
+        let mut conversation = Conversation::of(&caller.key.name);
+        D::identify(request, &mut conversation);
+        conversation.hash()
+    });
+    let targets = caller.policy.routes.select(model, || *conversation);
+    let is_needed = targets.iter().any(Target::binds_conversations);
+    (targets, is_needed.then(|| *conversation).flatten())
 }
 
 /// Leaves only the upstream of this name, which keeps what the request refers to, if it is still a

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use images::{Edit, Mask, Operation, Reference, Source};
 use tokio::time::{Instant, timeout_at};
 use translate::inbound::{Pictures, image_request};
-use upstream::{Outgoing, Payload};
+use upstream::{Outgoing, Payload, ResponseMeta};
 use wire::{ApiError, Splice};
 
 use super::inline::inline;
@@ -27,6 +27,8 @@ pub(super) struct ImageDispatch {
     /// The name of the key.
     key: String,
     pub(super) deadline: Instant,
+    /// What the head of the last response has for the log and for the client.
+    pub(super) meta: ResponseMeta,
 }
 
 impl ImageDispatch {
@@ -36,6 +38,7 @@ impl ImageDispatch {
             state: Arc::clone(caller.state),
             key: caller.key.name.clone(),
             deadline: caller.deadline,
+            meta: ResponseMeta::default(),
         }
     }
 

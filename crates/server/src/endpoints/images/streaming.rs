@@ -6,8 +6,8 @@ use engine::ImageStream;
 use http::Response;
 use images::Event;
 use translate::relay::{self, End, Images};
-use upstream::Answer;
 use upstream::relay::Relay;
+use upstream::{Answer, ResponseMeta};
 use wire::{ApiError, ErrorBody};
 
 use super::dispatch::ImageDispatch;
@@ -44,19 +44,25 @@ impl Dispatch for StreamingDispatch {
             answer,
         })
     }
+
+    fn take_meta(&mut self) -> ResponseMeta {
+        std::mem::take(&mut self.0.meta)
+    }
 }
 
 impl StreamingDispatch {
     /// Relays a streamed answer, and converts a unary one into a stream.
     async fn relay(
-        &self,
+        &mut self,
         server: &UpstreamTarget,
         target: &Target,
         turn: Turn,
     ) -> Result<StartedStream<()>, TargetFailure> {
         let outgoing = self.0.outgoing(server, target).await?;
+        let (deadline, meta) = (self.0.deadline, &mut self.0.meta);
+        let answer = outgoing::send(server, &outgoing, deadline, turn.effort(), meta).await?;
         let request = &self.0.parsed;
-        match outgoing::send(server, &outgoing, self.0.deadline, turn.effort()).await? {
+        match answer {
             Answer::Events(first, body) => {
                 let protocol = Images::new(request.operation, request.count());
                 let relay = Relay::begin(first, body, protocol, &request.model).await;

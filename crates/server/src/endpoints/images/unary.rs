@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 use images::Fold;
 use tokio::time::timeout_at;
 use translate::inbound::Pictures;
-use upstream::{ImageReply, StreamingReply};
+use upstream::{ImageReply, ResponseMeta, StreamingReply};
 
 use super::dispatch::ImageDispatch;
 use super::encode::ImageEncoder;
@@ -42,11 +42,10 @@ impl Dispatch for UnaryDispatch {
             }
             Backend::Upstream(server) => {
                 let outgoing = self.0.outgoing(server, target).await?;
-                let incoming = server
-                    .upstream
-                    .send_with_retry(&outgoing, self.0.deadline, turn.effort())
-                    .await;
-                let reply = ImageReply::read(incoming.map_err(TargetFailure::of)?).await;
+                let incoming = server.send(&outgoing, self.0.deadline, turn.effort()).await;
+                let mut incoming = incoming.map_err(TargetFailure::of)?;
+                self.0.meta = std::mem::take(&mut incoming.meta);
+                let reply = ImageReply::read(incoming).await;
                 let reply = reply.map_err(TargetFailure::of)?;
                 UnaryAnswer::Relayed(self.as_requested(reply).await?)
             }
@@ -55,6 +54,10 @@ impl Dispatch for UnaryDispatch {
             dropped: Vec::new(),
             answer,
         })
+    }
+
+    fn take_meta(&mut self) -> ResponseMeta {
+        std::mem::take(&mut self.0.meta)
     }
 }
 

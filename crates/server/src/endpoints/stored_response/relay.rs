@@ -7,11 +7,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use engine::EngineError;
 use http::{HeaderMap, Method, Response, StatusCode};
-use upstream::{Answer, Effort, Outgoing};
+use upstream::{Answer, Effort, Outgoing, ResponseMeta};
 use wire::{ApiError, Code, ErrorKind, Splice};
 
 use crate::attempt::{self, TargetFailure};
 use crate::outgoing;
+use crate::record::ServedBy;
 use crate::refusal::Refusal;
 use crate::reply::{ReplyBody, json_bytes};
 use crate::state::Caller;
@@ -64,17 +65,22 @@ pub(super) async fn relay(
     let server = server.ok_or_else(|| unknown(id))?;
     let permit = state.limiter.take(&caller.key.name);
     caller.record.permit = Some(permit.ok_or_else(ApiError::concurrency_limit)?);
-    // It cannot be set already.
-    let _ = caller.record.targets.served_by.set(origin.upstream);
     let outgoing = Outgoing {
         method: action.method(),
         path: format!("/responses/{id}{}{query}", action.path()).into(),
         ..outgoing::json("", HeaderMap::new(), Bytes::new(), false)
     };
-    let body = match ask(server, &outgoing, &caller).await {
-        Ok(body) => body.ok_or_else(|| unknown(id)),
-        Err(error) => Err(failure(server, error, &caller)),
-    }?;
+    let mut meta = ResponseMeta::default();
+    let asked = ask(server, &outgoing, &caller, &mut meta).await;
+    let asked = asked.map_err(|error| failure(server, error, &caller, &meta));
+    let target = origin.upstream;
+    // It cannot be set already.
+    let _ = caller
+        .record
+        .targets
+        .served_by
+        .set(ServedBy { target, meta });
+    let body = asked?.ok_or_else(|| unknown(id))?;
     if action == Action::Delete {
         state.origins.remove(id);
     }
@@ -91,15 +97,14 @@ async fn ask(
     server: &UpstreamTarget,
     outgoing: &Outgoing,
     caller: &Caller<'_>,
+    meta: &mut ResponseMeta,
 ) -> Result<Option<Bytes>, EngineError> {
     let effort = Effort {
         may_retry: outgoing.method == Method::GET,
         has_alternative: false,
     };
-    let sent = server
-        .upstream
-        .send_with_retry(outgoing, caller.deadline, effort);
-    let incoming = sent.await?;
+    let mut incoming = server.send(outgoing, caller.deadline, effort).await?;
+    *meta = std::mem::take(&mut incoming.meta);
     if incoming.status == StatusCode::NOT_FOUND {
         return Ok(None);
     }
@@ -117,14 +122,19 @@ async fn ask(
     }
 }
 
-fn failure(server: &Arc<UpstreamTarget>, error: EngineError, caller: &Caller<'_>) -> Refusal {
+fn failure(
+    server: &Arc<UpstreamTarget>,
+    error: EngineError,
+    caller: &Caller<'_>,
+    meta: &ResponseMeta,
+) -> Refusal {
     let failure = TargetFailure::of(error).without_key(&server.upstream);
     let target = Target {
         backend: Backend::Upstream(Arc::clone(server)),
         model: None,
         weight: None,
     };
-    attempt::report_failure(caller.state, &target, &failure.refusal);
+    attempt::report_failure(caller.state, &target, &failure.refusal, meta);
     *failure.refusal
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use engine::{EngineError, Generation, TextStream};
 use futures_util::TryStreamExt;
 use http::HeaderMap;
@@ -11,7 +12,7 @@ use translate::field_map;
 use translate::inbound::Inbound;
 use translate::outbound::Protocol;
 use translate::outbound::encode::{self, EncodedRequest};
-use upstream::{Answer, Upstream, read_stream};
+use upstream::{Answer, ResponseMeta, Upstream, read_stream};
 use wire::{ApiError, Splice};
 
 use super::{ParsedRequest, TextEndpoint};
@@ -35,6 +36,8 @@ pub(super) struct TextDispatch<D: TextEndpoint> {
     record: Arc<Targets>,
     /// The request in the neutral model, or the error of its conversion, once a target needed it.
     inbound: Option<Result<Inbound, ApiError>>,
+    /// What the head of the last response has for the log and for the client.
+    pub(super) meta: ResponseMeta,
 }
 
 pub(super) enum TextAnswer {
@@ -54,6 +57,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
             deadline: caller.deadline,
             record: Arc::clone(&caller.record.targets),
             inbound: None,
+            meta: ResponseMeta::default(),
         }
     }
 
@@ -114,20 +118,20 @@ impl<D: TextEndpoint> TextDispatch<D> {
             streams,
             ..
         } = &self.parsed;
-        self.record.lose(&[]);
         let mut splice = Splice::new(&upload.bytes);
         outgoing::replace_model(&mut splice, &self.parsed.model, model);
         D::edit(server, self.parsed.notes, &mut splice);
-        let body = outgoing::edited_chunks(&splice, &upload.bytes);
-        let outgoing = outgoing::json(
-            outgoing::path(D::UPSTREAM_PROTOCOL),
-            headers.clone(),
-            body,
-            *streams,
-        );
-        let answer = outgoing::send(server, &outgoing, self.deadline, turn.effort()).await?;
+        let (body, dropped) =
+            outgoing::adapted(server, D::UPSTREAM_PROTOCOL, &splice, &upload.bytes);
+        self.record.lose(&dropped);
+        let headers = server.config.without_fixed(headers.clone());
+        let headers = self.with_affinity(server, headers);
+        let path = outgoing::path(D::UPSTREAM_PROTOCOL);
+        let outgoing = outgoing::json(path, headers, body, *streams);
+        let (deadline, meta) = (self.deadline, &mut self.meta);
+        let answer = outgoing::send(server, &outgoing, deadline, turn.effort(), meta).await?;
         Ok(Started {
-            dropped: Vec::new(),
+            dropped,
             answer: TextAnswer::Relayed(answer.at_most(outgoing::MAX_STREAM)),
         })
     }
@@ -144,16 +148,22 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let uses_envelopes = D::USES_ENVELOPES
             && (D::UPSTREAM_PROTOCOL, protocol) != (Protocol::Messages, Protocol::Messages);
         let envelope = server.envelope.as_ref().filter(|_| uses_envelopes);
-        let (encoded, dropped) = self.encoded(server, protocol, model, envelope, turn)?;
-        self.record.lose(&dropped);
+        let (encoded, mut dropped) = self.encoded(server, protocol, model, envelope, turn)?;
         let headers = if protocol == D::UPSTREAM_PROTOCOL {
-            self.parsed.headers.clone()
+            server.config.without_fixed(self.parsed.headers.clone())
         } else {
             HeaderMap::new()
         };
-        let body = bytes::Bytes::from(encoded.body);
-        let outgoing = outgoing::json(outgoing::path(protocol), headers, body, self.parsed.streams);
-        let answer = outgoing::send(server, &outgoing, self.deadline, turn.effort())
+        let headers = self.with_affinity(server, headers);
+        let whole = Bytes::from(encoded.body);
+        let (body, left_out) = outgoing::adapted(server, protocol, &Splice::new(&whole), &whole);
+        // The gateway itself has set the options of the stream.
+        dropped.extend(left_out.into_iter().filter(|name| name != "stream_options"));
+        self.record.lose(&dropped);
+        let path = outgoing::path(protocol);
+        let outgoing = outgoing::json(path, headers, body, self.parsed.streams);
+        let (deadline, meta) = (self.deadline, &mut self.meta);
+        let answer = outgoing::send(server, &outgoing, deadline, turn.effort(), meta)
             .await?
             .at_most(outgoing::MAX_STREAM);
         let mut events = read_stream(answer, protocol)
@@ -177,6 +187,17 @@ impl<D: TextEndpoint> TextDispatch<D> {
         })
     }
 
+    /// Adds the header that binds the conversation to one server of the upstream, if it has one.
+    fn with_affinity(&self, server: &UpstreamTarget, mut headers: HeaderMap) -> HeaderMap {
+        let name = server.config.affinity_header.as_ref();
+        if let Some((name, conversation)) = name.zip(self.parsed.conversation)
+            && let Ok(value) = format!("{conversation:016x}").try_into()
+        {
+            headers.insert(name, value);
+        }
+        headers
+    }
+
     /// Encodes the request for an upstream of another protocol, and names what is lost.
     fn encoded(
         &mut self,
@@ -197,7 +218,11 @@ impl<D: TextEndpoint> TextDispatch<D> {
         if let Some(envelope) = envelope {
             envelope.unseal(&mut inbound.request);
         }
-        let settings = server.settings(self.parsed.streams, envelope.is_some());
+        let settings = server.settings(
+            &inbound.request.model,
+            self.parsed.streams,
+            envelope.is_some(),
+        );
         let encoded = encode::request(protocol, &inbound.request, &settings)
             .map_err(TargetFailure::fall_back)?;
         // Of the paths in `inbound`, those with an index are in the field map as well.

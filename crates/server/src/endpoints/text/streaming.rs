@@ -6,6 +6,7 @@ use engine::TextStream;
 use http::Response;
 use translate::inbound::Answer;
 use translate::outbound;
+use upstream::ResponseMeta;
 use upstream::relay::Relay;
 use wire::ApiError;
 
@@ -42,6 +43,10 @@ impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
             }
         };
         Ok(Started { dropped, answer })
+    }
+
+    fn take_meta(&mut self) -> ResponseMeta {
+        std::mem::take(&mut self.0.meta)
     }
 }
 

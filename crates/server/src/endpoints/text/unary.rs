@@ -6,7 +6,7 @@ use http::Response;
 use tokio::time::timeout_at;
 use translate::inbound::{ClientProtocol, Reply};
 use translate::relay::End;
-use upstream::read_stream;
+use upstream::{ResponseMeta, read_stream};
 use wire::ApiError;
 
 use super::dispatch::{TextAnswer, TextDispatch};
@@ -50,6 +50,10 @@ impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
             }
         };
         Ok(Started { dropped, answer })
+    }
+
+    fn take_meta(&mut self) -> ResponseMeta {
+        std::mem::take(&mut self.0.meta)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Peculiarities of upstreams that change how requests to them are written.
 
+use serde::Deserialize;
+
 /// Peculiarities of an upstream. The default fits a server of which nothing is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quirks {
@@ -20,6 +22,8 @@ pub struct Quirks {
 wire::text_enum! {
     /// The name of the output limit in Chat Completions
     /// (<https://platform.openai.com/docs/api-reference/chat/create>).
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
     pub enum MaxTokensName {
         /// The name that most servers know.
         MaxTokens = "max_tokens",
@@ -30,6 +34,8 @@ wire::text_enum! {
 
 wire::text_enum! {
     /// The form in which thinking is requested in Messages.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
     pub enum ThinkingForm {
         /// The model decides how much it thinks, by its effort
         /// (<https://docs.anthropic.com/en/docs/build-with-claude/adaptive-thinking>).
@@ -44,7 +50,8 @@ wire::text_enum! {
 
 wire::text_enum! {
     /// A form of the ids of calls.
-    #[derive(Default)]
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "snake_case")]
     pub enum ToolIds {
         /// Those that the server has made up itself.
         #[default]

@@ -1,0 +1,75 @@
+//! The header that carries an upstream's API key.
+
+use http::HeaderName;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use upstream::{Credential, OptionsError};
+
+use super::Protocol;
+
+/// The header that carries the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Auth {
+    /// `Authorization: Bearer …`.
+    Bearer,
+    /// The key alone, in a header of this name.
+    Header(HeaderName),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Found {
+    Word(String),
+    Table { header: String },
+}
+
+/// Written by hand for its error message: serde's names no values.
+impl<'de> Deserialize<'de> for Auth {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let refuse = |found: &str| {
+            D::Error::custom(format!(
+                "auth: {found}; \"bearer\", \"x-api-key\" and {{ header = \"api-key\" }} are accepted"
+            ))
+        };
+        match Found::deserialize(from) {
+            Ok(Found::Word(word)) if word == "bearer" => Ok(Self::Bearer),
+            Ok(Found::Word(word)) if word == "x-api-key" => Ok(Self::x_api_key()),
+            Ok(Found::Word(word)) => Err(refuse(&format!("'{word}' is not known"))),
+            Ok(Found::Table { header }) => header
+                .parse()
+                .map(Self::Header)
+                .map_err(|_| refuse(&format!("'{header}' is not the name of a header"))),
+            Err(_) => Err(refuse("neither a word nor a header")),
+        }
+    }
+}
+
+impl Auth {
+    /// The header that the vendor of a protocol uses.
+    pub(super) fn default_of(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Messages => Self::x_api_key(),
+            _ => Self::Bearer,
+        }
+    }
+
+    pub(super) fn credential(&self, key: &str) -> Result<Credential, OptionsError> {
+        match self {
+            Self::Bearer => Credential::bearer(key),
+            Self::Header(name) => Credential::header(name.clone(), key),
+        }
+    }
+
+    /// The value in the configuration.
+    pub(super) fn to_toml(&self) -> String {
+        match self {
+            Self::Bearer => "\"bearer\"".to_owned(),
+            Self::Header(name) if name == "x-api-key" => "\"x-api-key\"".to_owned(),
+            Self::Header(name) => format!("{{ header = \"{name}\" }}"),
+        }
+    }
+
+    fn x_api_key() -> Self {
+        Self::Header(HeaderName::from_static("x-api-key"))
+    }
+}

@@ -1,0 +1,39 @@
+//! The fixed headers of requests to an upstream, and the response headers that clients get.
+
+use std::collections::BTreeMap;
+
+use http::header::{AUTHORIZATION, COOKIE};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+/// Parses `headers`. Whether a header may be set at all is checked by `upstream::Options`.
+pub(super) fn fixed(found: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in found {
+        let parsed = self::name("headers", name)?;
+        if [AUTHORIZATION, COOKIE].contains(&parsed) {
+            return Err(format!(
+                "headers: '{name}' carries credentials; set 'api_key' and 'auth' instead"
+            ));
+        }
+        let value = HeaderValue::try_from(value.trim()).map_err(|_| {
+            format!("headers: the value of '{name}' has characters that a header cannot carry")
+        })?;
+        if headers.insert(parsed, value).is_some() {
+            return Err(format!("headers: '{name}' is set twice"));
+        }
+    }
+    Ok(headers)
+}
+
+/// Parses `pass_headers`.
+pub(super) fn passed(found: &[String]) -> Result<Vec<HeaderName>, String> {
+    found
+        .iter()
+        .map(|name| self::name("pass_headers", name))
+        .collect()
+}
+
+pub(super) fn name(setting: &str, name: &str) -> Result<HeaderName, String> {
+    name.parse()
+        .map_err(|_| format!("{setting}: '{name}' is not the name of a header"))
+}

@@ -1,0 +1,52 @@
+//! The deviations of an upstream from its protocol, in the configuration.
+
+use http::HeaderName;
+use toml::{Table, Value};
+use translate::quirks::Quirks;
+
+use super::headers;
+
+/// Parses the quirks of an upstream.
+pub(super) fn parse(found: &Table) -> Result<Quirks, String> {
+    let quirks: Quirks = Value::Table(found.clone())
+        .try_into()
+        .map_err(|error: toml::de::Error| format!("quirks: {}", error.message()))?;
+    for name in &quirks.drop_members {
+        if NEEDED.contains(&name.as_str()) {
+            return Err(format!(
+                "quirks: drop_members: '{name}' is needed by every request"
+            ));
+        }
+    }
+    if let Some(prefix) = &quirks.path_prefix
+        && !is_path(prefix)
+    {
+        return Err(format!(
+            "quirks: path_prefix: '{prefix}' is not a path such as \"/openai/v1\""
+        ));
+    }
+    affinity_header(&quirks)?;
+    Ok(quirks)
+}
+
+/// The name of the header that binds the requests of a conversation to a server.
+pub(super) fn affinity_header(quirks: &Quirks) -> Result<Option<HeaderName>, String> {
+    let Some(name) = &quirks.affinity_header else {
+        return Ok(None);
+    };
+    let parsed = headers::name("quirks: affinity_header", name)?;
+    if !parsed.as_str().starts_with("x-") || parsed == "x-api-key" {
+        return Err(format!(
+            "quirks: affinity_header: '{name}' is not a header such as \"x-session-affinity\""
+        ));
+    }
+    Ok(Some(parsed))
+}
+
+fn is_path(prefix: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#');
+    prefix.starts_with('/') && !prefix.ends_with('/') && prefix.bytes().all(is_plain)
+}
+
+/// The members without which a request means nothing.
+const NEEDED: [&str; 5] = ["input", "messages", "model", "prompt", "stream"];

@@ -1,0 +1,273 @@
+//! The problems of upstreams, word for word.
+
+use super::*;
+use crate::config::Config;
+
+/// The problems of an upstream with these settings.
+fn problems_of(settings: &str) -> String {
+    let config = match Config::parse(&format!("[[upstreams]]\nname = \"u\"\n{settings}")) {
+        Ok(config) => config,
+        // Only the last line has the problem; the others show the place.
+        Err(error) => return error.to_string().trim().lines().last().unwrap().to_owned(),
+    };
+    match config.upstreams[0].options(None) {
+        Err(problems) => problems.join("; "),
+        Ok(options) => ::upstream::Upstream::new(options)
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default(),
+    }
+}
+
+/// The same, with a protocol and a URL.
+fn problems(settings: &str) -> String {
+    problems_of(&format!(
+        "protocol = \"chat\"\nbase_url = \"http://127.0.0.1:1/v1\"\n{settings}"
+    ))
+}
+
+#[test]
+fn the_source_of_a_key_is_one_of_three() {
+    for (settings, problem) in [
+        (
+            "api_key = {}",
+            "api_key: one of 'env', 'file' and 'command' is needed",
+        ),
+        (
+            "api_key = { env = \"A\", file = \"b\" }",
+            "api_key: one of 'env', 'file' and 'command' is needed",
+        ),
+        (
+            "api_key = { env = \"A\", refresh = \"5m\" }",
+            "api_key: 'refresh' is only allowed with 'command'",
+        ),
+        (
+            "api_key = { command = [] }",
+            "api_key: 'command' names no program; a list such as [\"az\", \"account\"] is accepted",
+        ),
+        (
+            "api_key = { command = [\"cat\"], refresh = \"10ms\" }",
+            "api_key: 'refresh' is 10ms; 1s to 24h is accepted",
+        ),
+        (
+            "api_key = { vault = \"x\" }",
+            "unknown field `vault`, expected one of `env`, `file`, `command`, `refresh`",
+        ),
+        (
+            "api_key = { command = [\"false\"] }",
+            "api_key: the command 'false' has failed with exit status: 1",
+        ),
+        (
+            "api_key = { command = [\"echo\", \"two words\"] }",
+            "`api_key` is empty or has characters that a header cannot carry; visible ASCII characters are accepted.",
+        ),
+        (
+            "api_key = { env = \"SURELY_NOT_SET\" }",
+            "api_key: the environment has no variable 'SURELY_NOT_SET'",
+        ),
+        ("api_key = { command = [\"echo\", \"key\"] }", ""),
+    ] {
+        assert_eq!(problems(settings), problem, "{settings}");
+    }
+}
+
+#[test]
+fn the_header_of_the_key_is_checked() {
+    let key = "api_key = { command = [\"echo\", \"key\"] }";
+    for (settings, problem) in [
+        (
+            "auth = \"basic\"",
+            "auth: 'basic' is not known; \"bearer\", \"x-api-key\" and { header = \"api-key\" } are accepted",
+        ),
+        (
+            "auth = { header = \"a b\" }",
+            "auth: 'a b' is not the name of a header; \"bearer\", \"x-api-key\" and { header = \"api-key\" } are accepted",
+        ),
+        (
+            "auth = 7",
+            "auth: neither a word nor a header; \"bearer\", \"x-api-key\" and { header = \"api-key\" } are accepted",
+        ),
+        (
+            "auth = { header = \"host\" }",
+            "`auth` has the header `host`, which the gateway sets itself.",
+        ),
+        (
+            "auth = { header = \"api-key\" }\nheaders = { API-Key = \"x\" }",
+            "`headers` has `api-key`, which the gateway sets itself.",
+        ),
+        ("auth = { header = \"api-key\" }", ""),
+    ] {
+        assert_eq!(
+            problems(&format!("{key}\n{settings}")),
+            problem,
+            "{settings}"
+        );
+    }
+}
+
+#[test]
+fn headers_that_are_not_the_operators_are_refused() {
+    for (settings, problem) in [
+        (
+            "headers = { \"a b\" = \"x\" }",
+            "headers: 'a b' is not the name of a header",
+        ),
+        (
+            "headers = { a = \"x\\ny\" }",
+            "headers: the value of 'a' has characters that a header cannot carry",
+        ),
+        (
+            "headers = { x-a = \"1\", X-A = \"2\" }",
+            "headers: 'x-a' is set twice",
+        ),
+        (
+            "headers = { Authorization = \"Bearer x\" }",
+            "headers: 'Authorization' carries credentials; set 'api_key' and 'auth' instead",
+        ),
+        (
+            "headers = { Connection = \"close\" }",
+            "`headers` has `connection`, which the gateway sets itself.",
+        ),
+        (
+            "pass_headers = [\"Set-Cookie\"]",
+            "`pass_headers` has `set-cookie`, which is not passed on: it concerns the connection, the content or a session, or the gateway sets it itself.",
+        ),
+        (
+            "pass_headers = [\"\"]",
+            "pass_headers: '' is not the name of a header",
+        ),
+        (
+            "headers = { OpenAI-Project = \"p-1\" }\npass_headers = [\"x-request-id\", \"x-ratelimit-reset\"]",
+            "",
+        ),
+    ] {
+        assert_eq!(problems(settings), problem, "{settings}");
+    }
+}
+
+#[test]
+fn the_url_of_a_proxy_is_checked() {
+    for (settings, problem) in [
+        (
+            "proxy = \"10.0.0.1\"",
+            "proxy: not a URL such as http://10.0.0.1:3128, and not \"env\"",
+        ),
+        (
+            "proxy = \"socks5://10.0.0.1\"",
+            "`proxy` has the scheme `socks5`; `http` is accepted.",
+        ),
+        (
+            "proxy = \"http://me:secret@10.0.0.1\"",
+            "proxy: a user or password is accepted in the environment only: set it to \"env\"",
+        ),
+        ("proxy = \"http://10.0.0.1:3128\"", ""),
+    ] {
+        assert_eq!(problems(settings), problem, "{settings}");
+    }
+}
+
+#[test]
+fn what_a_preset_lacks_is_needed() {
+    for (settings, problem) in [
+        (
+            "base_url = \"http://127.0.0.1:1\"",
+            "upstream 'u': protocol: one of responses, chat, messages and images is needed, or a preset",
+        ),
+        (
+            "protocol = \"chat\"",
+            "upstream 'u': base_url: a URL such as https://host/v1 is needed",
+        ),
+        (
+            "preset = \"aws\"",
+            "upstream 'u': preset: 'aws' is not known; there are: anthropic, azure, bedrock, deepseek, fireworks, gemini, groq, llama-cpp, lm-studio, mistral, ollama, openai, openrouter, sglang, together, vertex, vllm, xai",
+        ),
+        (
+            "preset = \"azure\"",
+            "upstream 'u': base_url: preset 'azure' needs one, such as https://RESOURCE.openai.azure.com/openai/v1",
+        ),
+        (
+            "preset = \"bedrock\"\nprotocol = \"messages\"",
+            "upstream 'u': base_url: preset 'bedrock' needs one, such as https://bedrock-mantle.us-east-1.api.aws/anthropic/v1",
+        ),
+        (
+            "preset = \"groq\"\nprotocol = \"messages\"",
+            "upstream 'u': protocol: preset 'groq' has chat, responses, not messages",
+        ),
+    ] {
+        assert_eq!(problems_of(settings), problem, "{settings}");
+    }
+}
+
+#[test]
+fn quirks_are_checked() {
+    for (settings, problem) in [
+        (
+            "quirks = { colour = true }",
+            "upstream 'u': quirks: unknown field `colour`, expected one of `no_stream_options`, `max_tokens_name`, `system_not_developer`, `drop_members`, `echo_reasoning`, `tool_ids`, `no_parallel_tools`, `thinking`, `affinity_header`, `path_prefix`, `key_header`",
+        ),
+        (
+            "quirks = { max_tokens_name = \"limit\" }",
+            "upstream 'u': quirks: unknown variant `limit`, expected `max_tokens` or `max_completion_tokens`",
+        ),
+        (
+            "quirks = { tool_ids = \"short\" }",
+            "upstream 'u': quirks: unknown variant `short`, expected one of `any`, `plain`, `alnum9`",
+        ),
+        (
+            "quirks = { thinking = { \"claude-*\" = \"hard\" } }",
+            "upstream 'u': quirks: unknown variant `hard`, expected one of `adaptive`, `budget`, `off`",
+        ),
+        (
+            "quirks = { drop_members = [\"store\", \"model\"] }",
+            "upstream 'u': quirks: drop_members: 'model' is needed by every request",
+        ),
+        (
+            "quirks = { path_prefix = \"openai\" }",
+            "upstream 'u': quirks: path_prefix: 'openai' is not a path such as \"/openai/v1\"",
+        ),
+        (
+            "quirks = { affinity_header = \"host\" }",
+            "upstream 'u': quirks: affinity_header: 'host' is not a header such as \"x-session-affinity\"",
+        ),
+        (
+            "auth = \"bearer\"\nquirks = { key_header = \"api-key\" }",
+            "upstream 'u': quirks: 'key_header' and 'auth' are the same; set one of them",
+        ),
+        (
+            "quirks = { no_stream_options = true, drop_members = [\"store\"], thinking = \"off\", path_prefix = \"/a\", key_header = \"api-key\" }",
+            "",
+        ),
+    ] {
+        assert_eq!(problems(settings), problem, "{settings}");
+    }
+}
+
+/// The operator's settings replace those of the preset, each for itself.
+#[test]
+fn own_settings_replace_those_of_a_preset() {
+    let config = Config::parse(
+        r#"
+        [[upstreams]]
+        name = "u"
+        preset = "mistral"
+        base_url = "https://proxy.example/mistral"
+        api_key = { file = "/run/key" }
+        auth = { header = "x-key" }
+        quirks = { tool_ids = "any", path_prefix = "/v1" }
+        "#,
+    )
+    .unwrap();
+    let upstream = &config.upstreams[0];
+    assert_eq!(
+        upstream.to_toml(),
+        r#"protocol = "chat"
+base_url = "https://proxy.example/mistral"
+api_key = { file = "/run/key" }
+auth = { header = "x-key" }
+quirks = { max_tokens_name = "max_tokens", path_prefix = "/v1", system_not_developer = true, tool_ids = "any" }
+"#
+    );
+    let key = Credential::x_api_key("key").unwrap();
+    let base_url = upstream.options(Some(key)).unwrap().base_url;
+    assert_eq!(base_url.as_str(), "https://proxy.example/mistral/v1");
+}
