@@ -1,4 +1,4 @@
-//! What operators set for an upstream: its headers, its key, and its deviations from the protocol.
+//! The settings of an upstream: its headers, its key, and its deviations from the protocol.
 
 use std::fs;
 

@@ -76,7 +76,7 @@ pub(crate) struct Record {
 pub(crate) struct ServedBy {
     /// The name of an upstream, or `embedded`.
     pub(crate) target: String,
-    /// What the upstream's response has for the log and for the client.
+    /// The parts of the head of the upstream's response for the log and for the client.
     pub(crate) meta: ResponseMeta,
 }
 

@@ -1,4 +1,4 @@
-//! What the log and the client get to see of the head of a response.
+//! The parts of the head of a response that the log and the client get to see.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 

@@ -34,7 +34,7 @@ pub(crate) struct Preset {
     images: Option<OfProtocol>,
 }
 
-/// What differs for one protocol.
+/// The settings that differ for one protocol.
 #[derive(Debug, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
 struct OfProtocol {

@@ -27,7 +27,7 @@ pub(super) struct ImageDispatch {
     /// The name of the key.
     key: String,
     pub(super) deadline: Instant,
-    /// What the head of the last response has for the log and for the client.
+    /// The parts of the head of the last response for the log and for the client.
     pub(super) meta: ResponseMeta,
 }
 

@@ -36,7 +36,7 @@ pub(super) struct TextDispatch<D: TextEndpoint> {
     record: Arc<Targets>,
     /// The request in the neutral model, or the error of its conversion, once a target needed it.
     inbound: Option<Result<Inbound, ApiError>>,
-    /// What the head of the last response has for the log and for the client.
+    /// The parts of the head of the last response for the log and for the client.
     pub(super) meta: ResponseMeta,
 }
 
