@@ -13,6 +13,8 @@ RED_URL = f"data:image/png;base64,{RED_PNG}"
 QUESTION = "What is 2 plus 2?"
 JSON_QUESTION = 'Reply with the JSON {"ok": true}.'
 STORY = "Write a long story about a dragon."
+# Also long at the simulator.
+LONG = f"{STORY} Please count to 200."
 # The simulator calls a function on its own where it is named.
 WEATHER_QUESTION = "What is the weather in Oslo right now? Ask get_weather."
 WEATHER = '{"temperature_celsius": 17}'

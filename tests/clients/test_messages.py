@@ -8,7 +8,7 @@ import pytest
 from anthropic import beta_tool
 
 from backends import ANSWER, EMBEDDED, SHAPE
-from samples import QUESTION, RED_PNG, STORY, WEATHER, WEATHER_QUESTION, GetWeather, Nothing, Place, schema_of
+from samples import LONG, QUESTION, RED_PNG, WEATHER, WEATHER_QUESTION, GetWeather, Nothing, Place, schema_of
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, AsyncAnthropic
@@ -232,13 +232,13 @@ def test_a_streamed_structure_is_parsed(anthropic_client: Anthropic) -> None:
 
 
 def test_the_cap_on_the_output_is_kept(anthropic_client: Anthropic) -> None:
-    ask = ASK | {"max_tokens": 8, "messages": [user(STORY)]}
+    ask = ASK | {"max_tokens": 16, "messages": [user(LONG)]}
     message = anthropic_client.messages.create(**ask)
     with anthropic_client.messages.stream(**ask) as stream:
         final = stream.get_final_message()
     for cut in (message, final):
         check_whole(cut, "max_tokens")
-        assert cut.usage.output_tokens == 8
+        assert cut.usage.output_tokens == 16
     assert text_of(final) == text_of(message)
 
 

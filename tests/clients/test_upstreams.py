@@ -312,7 +312,8 @@ def of_message(message: Message) -> dict[str, Any]:
     blocks = []
     for block in message.content:
         said = block.model_dump(mode="json", exclude_none=True)
-        for name in ("id", "parsed_output"):
+        # The signature of thoughts of Responses has their id.
+        for name in ("id", "parsed_output", "signature"):
             said.pop(name, None)
         blocks.append(said)
     return {

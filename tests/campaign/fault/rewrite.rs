@@ -21,7 +21,10 @@ impl Rewrite {
         match dice.among(0..4) {
             0 => Self::CutArguments,
             1 if upstream == Protocol::Responses => Self::OtherText,
-            _ => Self::Finish(*dice.one(words(upstream))),
+            _ => {
+                let words = words(upstream);
+                Self::Finish(words[dice.among(0..words.len())])
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use http::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use wire::lenient::Text;
 use wire::{ApiError, Code, ErrorKind, Json, Splice};
 
 pub(crate) use self::relay::Action;
@@ -103,14 +104,19 @@ fn input_items(answer: &Answer, query: &str) -> Result<Response<ReplyBody>, Refu
     })
 }
 
-/// The items of the input with their ids. An item without one gets an id of its position, and a
-/// message without a type gets its type.
+/// The items of the input with their ids, in the form of the API's reference. An item without an id
+/// gets one of its position, a message without a type gets its type, and one whose content is a
+/// string gets a list of one part.
 fn named_items(answer: &Answer) -> impl Iterator<Item = (String, String)> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct View<'a> {
         #[serde(borrow)]
         id: Option<&'a RawValue>,
+        #[serde(borrow)]
+        role: Text<'a>,
+        #[serde(borrow)]
+        content: Option<&'a RawValue>,
     }
     answer.input.iter().zip(0..).map(|(item, position)| {
         let view: View<'_> = serde_json::from_str(item).unwrap_or_default();
@@ -124,6 +130,16 @@ fn named_items(answer: &Answer) -> impl Iterator<Item = (String, String)> {
             id
         });
         splice.add_missing(&[], &[("type", "\"message\"")]);
+        let text = view.content.map(RawValue::get);
+        if let Some(text) = text.filter(|text| text.starts_with('"')) {
+            let kind = if view.role.get() == Some("assistant") {
+                "output_text"
+            } else {
+                "input_text"
+            };
+            let parts = format!(r#"[{{"type":"{kind}","text":{text}}}]"#);
+            splice.replace(&["content"], parts.as_bytes());
+        }
         (id, String::from_utf8_lossy(&splice.to_vec()).into_owned())
     })
 }

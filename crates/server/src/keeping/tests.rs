@@ -266,7 +266,10 @@ async fn input_items_come_in_pages() {
     let all = gateway.ask(FIRST, Method::GET, &path).await.json();
     assert_eq!(
         all["data"][0],
-        json!({"type": "message", "id": "m3", "role": "user", "content": "Hi."})
+        json!({
+            "type": "message", "id": "m3", "role": "user",
+            "content": [{"type": "input_text", "text": "Hi."}],
+        })
     );
     for (query, ids, has_more) in [
         ("", vec!["m3", "m2", "m1"], false),
