@@ -1,8 +1,11 @@
 //! Any bytes as the stream of an upstream of the client's own protocol: the relayed stream ends once,
 //! and ends well only when the upstream's did. A stream within the strict grammar is relayed whole.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::value::RawValue;
 use sse::Decoder;
 use translate::api_error;
 use translate::relay::{Chat, Guard, Images, Messages, RelayProtocol, Responses};
@@ -63,10 +66,17 @@ fn end(protocol: usize, data: &str) -> Option<bool> {
     if data == "[DONE]" {
         return Some(true);
     }
-    let event: Value = serde_json::from_str(data).expect("relayed data is JSON");
-    let kind = event["type"].as_str().unwrap_or_default();
-    let is_failure =
-        matches!(kind, "error" | "response.failed") || kind.is_empty() && !event["error"].is_null();
+    // Numbers may be out of any range.
+    let event: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(data).unwrap_or_default();
+    let kind = event
+        .get("type")
+        .map_or("", |kind| kind.get().trim_matches('"'));
+    let is_failure = kind == "error"
+        || protocol == 0 && kind == "response.failed"
+        || kind.is_empty()
+            && event
+                .get("error")
+                .is_some_and(|error| error.get() != "null");
     let is_success = ENDS[protocol].contains(&kind);
     (is_failure || is_success).then_some(is_success)
 }
