@@ -124,14 +124,27 @@ def validator(schema: str) -> Any:
 
 
 def as_carried(path: str, body: dict[str, Any]) -> dict[str, Any]:
-    """The body with a known role in place of any other, which an upstream of the path's own protocol interprets."""
+    """The body with known kinds in place of others, which an upstream of the path's own protocol interprets.
+
+    These are the roles of messages, the choice of a tool, and the sources of images and documents.
+    """
     if not is_relayed(path, body.get("model")):
         return body
     body = copy.deepcopy(body)
     for turn in [*listed(body.get("input")), *listed(body.get("messages"))]:
         if isinstance(turn.get("role"), str) and turn["role"] not in ROLES:
             turn["role"] = "user"
+        for block in listed(turn.get("content")):
+            if is_unknown(block.get("source"), SOURCES):
+                block["source"] = {"type": "url", "url": "https://example.com/a.png"}
+    if is_unknown(body.get("tool_choice"), CHOICES):
+        del body["tool_choice"]
     return body
+
+
+def is_unknown(value: Any, kinds: tuple[str, ...]) -> bool:
+    """True for an object of another kind than these."""
+    return isinstance(value, dict) and isinstance(value.get("type"), str) and value["type"] not in kinds
 
 
 def as_described(body: dict[str, Any]) -> dict[str, Any]:
@@ -186,6 +199,8 @@ def of_text(name: str, text: str) -> Any:
 JSON = "application/json"
 # The roles of all protocols.
 ROLES = ("assistant", "developer", "function", "system", "tool", "user")
+CHOICES = ("allowed_tools", "any", "auto", "custom", "function", "none", "tool")
+SOURCES = ("base64", "content", "text", "url")
 UNREAD = [["max_tokens"], ["temperature"], ["top_k"], ["top_p"]]
 # The fields of a form that are no text.
 FILES = ("image", "mask")
