@@ -137,14 +137,24 @@ def as_carried(path: str, body: dict[str, Any]) -> dict[str, Any]:
         for block in listed(turn.get("content")):
             if is_unknown(block.get("source"), SOURCES):
                 block["source"] = {"type": "url", "url": "https://example.com/a.png"}
-    if is_unknown(body.get("tool_choice"), CHOICES):
+    choice = body.get("tool_choice")
+    if is_unknown(choice, CHOICES) or any(is_unknown(tool, TOOLS) for tool in allowed(choice)):
         del body["tool_choice"]
     return body
 
 
 def is_unknown(value: Any, kinds: tuple[str, ...]) -> bool:
     """True for an object of another kind than these."""
-    return isinstance(value, dict) and isinstance(value.get("type"), str) and value["type"] not in kinds
+    kind = value.get("type") if isinstance(value, dict) else None
+    return isinstance(kind, str) and kind not in ("", *kinds)
+
+
+def allowed(choice: Any) -> list[dict[str, Any]]:
+    """The tools of a choice among some of them, in the form of either protocol."""
+    if not isinstance(choice, dict):
+        return []
+    inner = choice.get("allowed_tools")
+    return listed((inner if isinstance(inner, dict) else choice).get("tools"))
 
 
 def as_described(body: dict[str, Any]) -> dict[str, Any]:
@@ -201,6 +211,7 @@ JSON = "application/json"
 ROLES = ("assistant", "developer", "function", "system", "tool", "user")
 CHOICES = ("allowed_tools", "any", "auto", "custom", "function", "none", "tool")
 SOURCES = ("base64", "content", "text", "url")
+TOOLS = ("custom", "function")
 UNREAD = [["max_tokens"], ["temperature"], ["top_k"], ["top_p"]]
 # The fields of a form that are no text.
 FILES = ("image", "mask")
