@@ -126,7 +126,8 @@ def validator(schema: str) -> Any:
 def as_carried(path: str, body: dict[str, Any]) -> dict[str, Any]:
     """The body with known kinds in place of others, which an upstream of the path's own protocol interprets.
 
-    These are the roles of messages, the choice of a tool, and the sources of images and documents.
+    These are the roles of messages, the kinds of their parts, the sources of images and documents, and the choice of a
+    tool.
     """
     if not is_relayed(path, body.get("model")):
         return body
@@ -134,13 +135,25 @@ def as_carried(path: str, body: dict[str, Any]) -> dict[str, Any]:
     for turn in [*listed(body.get("input")), *listed(body.get("messages"))]:
         if isinstance(turn.get("role"), str) and turn["role"] not in ROLES:
             turn["role"] = "user"
-        for block in listed(turn.get("content")):
-            if is_unknown(block.get("source"), SOURCES):
-                block["source"] = {"type": "url", "url": "https://example.com/a.png"}
+        carry_parts(turn, PARTS[path])
     choice = body.get("tool_choice")
-    if is_unknown(choice, CHOICES) or any(is_unknown(tool, TOOLS) for tool in allowed(choice)):
+    if is_unknown(choice, CHOICES.get(path, ())) or any(is_unknown(tool, TOOLS) for tool in allowed(choice)):
         del body["tool_choice"]
     return body
+
+
+def carry_parts(holder: dict[str, Any], kinds: tuple[str, ...]) -> None:
+    """Puts a text in place of each unknown part, and an address in place of each unknown source, at any depth."""
+    for part in listed(holder.get("content")):
+        if is_unknown(part, kinds):
+            part.clear()
+            part.update(type=kinds[0], text="a")
+        source = part.get("source")
+        if is_unknown(source, SOURCES):
+            part["source"] = {"type": "url", "url": "https://example.com/a.png"}
+        elif isinstance(source, dict):
+            carry_parts(source, kinds)
+        carry_parts(part, kinds)
 
 
 def is_unknown(value: Any, kinds: tuple[str, ...]) -> bool:
@@ -209,9 +222,23 @@ def of_text(name: str, text: str) -> Any:
 JSON = "application/json"
 # The roles of all protocols.
 ROLES = ("assistant", "developer", "function", "system", "tool", "user")
-CHOICES = ("allowed_tools", "any", "auto", "custom", "function", "none", "tool")
+CHAT, MESSAGES, COUNT, RESPONSES = "/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens", "/v1/responses"
+BLOCKS = ("text", "document", "image", "redacted_thinking", "thinking", "tool_result", "tool_use")
+# The kinds that the gateway validates; the first of the parts is a text.
+PARTS = {
+    CHAT: ("text", "file", "image_url", "input_audio", "refusal"),
+    MESSAGES: BLOCKS,
+    COUNT: BLOCKS,
+    RESPONSES: ("input_text", "input_audio", "input_file", "input_image", "output_text", "reasoning_text", "refusal"),
+}
+CHOICES = {
+    CHAT: ("allowed_tools", "custom", "function"),
+    MESSAGES: ("any", "auto", "none", "tool"),
+    COUNT: ("any", "auto", "none", "tool"),
+    RESPONSES: ("allowed_tools", "function"),
+}
 SOURCES = ("base64", "content", "text", "url")
-TOOLS = ("custom", "function")
+TOOLS = ("custom", "function", "namespace")
 UNREAD = [["max_tokens"], ["temperature"], ["top_k"], ["top_p"]]
 # The fields of a form that are no text.
 FILES = ("image", "mask")
