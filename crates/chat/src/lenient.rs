@@ -8,6 +8,7 @@
 //! The types and the [`Grammar`](crate::Grammar) of this crate are the protocol as its vendor
 //! writes it down. What they accept, this reader reads to the same content.
 
+mod calls;
 mod chunk;
 mod collector;
 mod finish;

@@ -11,6 +11,7 @@
 mod collector;
 mod event;
 mod items;
+mod kind;
 mod reader;
 
 pub use wire::lenient::{Call, ReadError, Tokens, Update};

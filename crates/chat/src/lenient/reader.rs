@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use wire::lenient::{Call, Members, ReadError, Tokens, Update, bounded, push};
+use wire::lenient::{Members, ReadError, Tokens, Update, bounded, push};
 
 use super::Finish;
+use super::calls::Calls;
 use super::chunk::{Choice, Chunk, Delta, Piece, Usage, json};
 
 /// Reads a stream, event by event. A plain reply is read as a stream of one event.
@@ -115,7 +116,7 @@ impl Reader {
     /// its updates.
     #[must_use]
     pub fn has_odd_calls(&self) -> bool {
-        let repeats = |first: &ChoiceState| first.has_repetition;
+        let repeats = |first: &ChoiceState| first.calls.has_repetition;
         self.has_odd_calls || self.choices.first().is_some_and(repeats)
     }
 
@@ -159,7 +160,7 @@ impl Reader {
         self.has_usage_alone = !has_choices && chunk.usage.0.is_some();
         self.has_odd_calls = chunk.choices.iter().flatten().any(Choice::has_odd_calls);
         if let Some(first) = self.choices.first_mut() {
-            first.has_repetition = false;
+            first.calls.has_repetition = false;
         }
         let may_repeat = !is_reply && self.has_content && chunk.is_whole();
         let before = out.len();
@@ -239,17 +240,8 @@ impl Reader {
 /// A choice as far as it is known.
 #[derive(Clone, Debug, Default)]
 struct ChoiceState {
-    calls: Vec<KnownCall>,
+    calls: Calls,
     finish: Option<Finish>,
-    /// True if the last event repeats the id or the name of a call.
-    has_repetition: bool,
-}
-
-/// A call as far as it is known.
-#[derive(Clone, Debug, Default)]
-struct KnownCall {
-    index: Option<u64>,
-    call: Call,
 }
 
 impl ChoiceState {
@@ -272,101 +264,16 @@ impl ChoiceState {
                 piece.index.0 = Some(position as u64);
                 piece.id.0 = piece.id.0.or(Some(Cow::default()));
             }
-            self.piece(piece, position, is_only, out)?;
+            self.calls.piece(piece, position, is_only, out)?;
         }
         if let Some(function) = old_form {
-            self.piece(
-                Piece {
-                    function: Members(Some(function)),
-                    ..Piece::default()
-                },
-                0,
-                true,
-                out,
-            )?;
+            let piece = Piece {
+                function: Members(Some(function)),
+                ..Piece::default()
+            };
+            self.calls.piece(piece, 0, true, out)?;
         }
         Ok(())
-    }
-
-    /// Reads a piece of a call. `position` is its position in the chunk, and `is_only` is true if
-    /// it is the only one there.
-    fn piece<'a>(
-        &mut self,
-        piece: Piece<'a>,
-        position: usize,
-        is_only: bool,
-        out: &mut Vec<Update<'a>>,
-    ) -> Result<(), ReadError> {
-        let (index, id) = (piece.index.0, piece.id.0.unwrap_or_default());
-        let function = piece.function.0.unwrap_or_default();
-        let arguments = function.arguments.text();
-        let name = function.name.0.unwrap_or_default();
-        index.map(bounded).transpose()?;
-        let known = self.find(index, &id, !name.is_empty(), position, is_only);
-        let call = known.map_or_else(|| self.add(index, &id), Ok)?;
-        self.has_repetition |= known.is_some() && !(id.is_empty() && name.is_empty());
-        let state = &mut self.calls[call].call;
-        if state.id.is_empty() {
-            (*id).clone_into(&mut state.id);
-        }
-        // Some servers repeat the name in every piece.
-        if known.is_none() || state.name.is_empty() && !name.is_empty() {
-            (*name).clone_into(&mut state.name);
-            out.push(Update::Call { call, id, name });
-        }
-        if !arguments.is_empty() {
-            state.arguments.push_str(&arguments);
-            out.push(Update::Arguments {
-                call,
-                text: arguments,
-            });
-        }
-        Ok(())
-    }
-
-    /// Finds the call of a piece: by the index, else by the id, else by the position.
-    fn find(
-        &self,
-        index: Option<u64>,
-        id: &str,
-        is_named: bool,
-        position: usize,
-        is_only: bool,
-    ) -> Option<usize> {
-        let is_same = |known: &KnownCall| known.call.id == id;
-        if index.is_some() {
-            let has_index = |known: &KnownCall| known.index == index;
-            let exactly = self
-                .calls
-                .iter()
-                .rposition(|known| has_index(known) && is_same(known));
-            // Some servers number every call 0, so a new id together with a name starts another
-            // call.
-            let is_other = is_named && !id.is_empty();
-            return exactly
-                .or_else(|| self.calls.iter().rposition(has_index).filter(|_| !is_other));
-        }
-        if !id.is_empty() {
-            return self.calls.iter().rposition(is_same);
-        }
-        let at = if is_only {
-            self.calls.len().checked_sub(1)?
-        } else {
-            position
-        };
-        (!is_named && at < self.calls.len()).then_some(at)
-    }
-
-    fn add(&mut self, index: Option<u64>, id: &str) -> Result<usize, ReadError> {
-        let call = bounded(self.calls.len() as u64)?;
-        self.calls.push(KnownCall {
-            index,
-            call: Call {
-                id: id.to_owned(),
-                ..Call::default()
-            },
-        });
-        Ok(call)
     }
 
     /// Handles a finish reason.
@@ -387,7 +294,7 @@ impl ChoiceState {
             ));
         }
         if finish.is_complete() {
-            self.calls.iter().try_for_each(|known| known.call.check())?;
+            self.calls.check()?;
         }
         let has_calls = finish == Finish::Stop && !self.calls.is_empty();
         self.finish = Some(if has_calls { Finish::ToolCalls } else { finish });

@@ -3,7 +3,8 @@
 use wire::lenient::{ReadError, Tokens, Update, parse, required};
 
 use super::event::{Event, Response};
-use super::items::{Items, PartKind};
+use super::items::Items;
+use super::kind::PartKind;
 
 /// Reads a stream, event by event.
 ///

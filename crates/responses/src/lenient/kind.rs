@@ -1,0 +1,79 @@
+//! The kinds of items and of their parts.
+
+use std::borrow::Cow;
+
+use wire::lenient::Update;
+
+use super::event::Content;
+
+/// The kind of content of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PartKind {
+    Text,
+    Refusal,
+    Summary,
+    Reasoning,
+}
+
+impl PartKind {
+    /// The kind of content that events with this name are about, such as `output_text`.
+    pub(super) fn of_event(name: &str) -> Option<Self> {
+        Some(match name {
+            "output_text" => Self::Text,
+            "refusal" => Self::Refusal,
+            "reasoning_summary_text" => Self::Summary,
+            "reasoning_text" | "reasoning" => Self::Reasoning,
+            _ => return None,
+        })
+    }
+
+    /// The type of the items with such content.
+    pub(super) fn item(self) -> ItemKind {
+        match self {
+            Self::Text | Self::Refusal => ItemKind::Message,
+            Self::Summary | Self::Reasoning => ItemKind::Reasoning,
+        }
+    }
+
+    pub(super) fn update(self, part: u64, text: Cow<'_, str>) -> Update<'_> {
+        match self {
+            Self::Text => Update::Text(text),
+            Self::Refusal => Update::Refusal(text),
+            Self::Summary => Update::Summary { part, text },
+            Self::Reasoning => Update::Reasoning(text),
+        }
+    }
+}
+
+/// The type of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ItemKind {
+    Message,
+    Reasoning,
+    Call,
+    /// Items of hosted tools, and items that are newer than this reader.
+    Other,
+}
+
+impl ItemKind {
+    pub(super) fn of(name: &str) -> Self {
+        match name {
+            "message" => Self::Message,
+            "reasoning" => Self::Reasoning,
+            "function_call" => Self::Call,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The kind and the text of a part, unless it is of an unknown type or has no text.
+pub(super) fn content(part: Content<'_>) -> Option<(PartKind, Cow<'_, str>)> {
+    let (kind, text) = match part.kind.or_empty() {
+        "output_text" | "text" => (PartKind::Text, part.text),
+        "refusal" => (PartKind::Refusal, part.refusal),
+        "summary_text" => (PartKind::Summary, part.text),
+        "reasoning_text" => (PartKind::Reasoning, part.text),
+        _ => return None,
+    };
+    Some((kind, text.0?))
+}

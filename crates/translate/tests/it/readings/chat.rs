@@ -1,0 +1,201 @@
+//! Answers of servers that bend Chat Completions.
+
+use engine::Stop;
+use serde_json::{Value, json};
+use sluicegate_translate::outbound::{Protocol, Reader};
+
+use super::{call, chat, complete_reply, delta, finish, pieces, stream, used};
+use crate::streams::fixture;
+
+#[test]
+fn chat_servers_deviate() {
+    let output = stream("chat-upstream-deviations.sse");
+    assert_eq!(
+        (output.reasoning.as_str(), output.text.as_str()),
+        ("Compare digits.", "9.8 is larger.")
+    );
+    assert_eq!(output.end, Some((Stop::End, used(20, 31))));
+}
+
+#[test]
+fn reasoning_under_both_names_is_emitted_once() {
+    let output = chat(&[
+        delta(json!({"reasoning_content": "a", "reasoning": "a", "content": null})),
+        finish("stop"),
+    ]);
+    assert_eq!(output.reasoning, "a");
+    assert_eq!(output.text, "");
+}
+
+#[test]
+fn usage_counts_wherever_it_comes() {
+    let counts = |prompt: u64| json!({"prompt_tokens": prompt, "completion_tokens": 1});
+    let with = |mut chunk: Value, prompt| {
+        chunk["usage"] = counts(prompt);
+        chunk
+    };
+    let before = chat(&[with(delta(json!({"content": "a"})), 1), finish("stop")]);
+    assert_eq!(before.end, Some((Stop::End, used(1, 1))));
+    let every = chat(&[
+        with(delta(json!({"content": "a"})), 1),
+        with(finish("stop"), 2),
+        with(json!({"choices": []}), 3),
+    ]);
+    assert_eq!(every.end, Some((Stop::End, used(3, 1))));
+    let null_behind = chat(&[
+        with(finish("stop"), 2),
+        json!({"choices": [], "usage": null}),
+    ]);
+    assert_eq!(null_behind.end, Some((Stop::End, used(2, 1))));
+}
+
+#[test]
+fn calls_without_an_index() {
+    let by_id = chat(&[
+        pieces(json!([{"id": "a", "function": {"name": "f", "arguments": "{\"x\""}}])),
+        pieces(json!([{"id": "a", "function": {"name": "f", "arguments": ":1}"}}])),
+        pieces(json!([{"id": "b", "function": {"name": "g", "arguments": "{}"}}])),
+        finish("tool_calls"),
+    ]);
+    assert_eq!(
+        by_id.calls,
+        [call("a", "f", "{\"x\":1}"), call("b", "g", "{}")]
+    );
+    let by_order = chat(&[
+        pieces(json!([{"function": {"name": "f", "arguments": ""}}])),
+        pieces(json!([{"function": {"arguments": "{}"}}])),
+        pieces(json!([{"function": {"name": "g", "arguments": {"y": [1, 2.50]}}}])),
+        finish("stop"),
+    ]);
+    let calls: Vec<_> = by_order
+        .calls
+        .iter()
+        .map(|(_, name, arguments)| (name.as_str(), arguments.as_str()))
+        .collect();
+    assert_eq!(calls, [("f", "{}"), ("g", "{\"y\":[1,2.5]}")]);
+    assert_eq!(by_order.end.unwrap().0, Stop::ToolCalls);
+    let by_position = chat(&[
+        pieces(
+            json!([{"id": "a", "function": {"name": "f"}}, {"id": "b", "function": {"name": "g"}}]),
+        ),
+        pieces(
+            json!([{"function": {"arguments": "{\"x\":1}"}}, {"function": {"arguments": "{\"x\":2}"}}]),
+        ),
+        finish("tool_calls"),
+    ]);
+    assert_eq!(
+        by_position.calls,
+        [call("a", "f", "{\"x\":1}"), call("b", "g", "{\"x\":2}")]
+    );
+}
+
+#[test]
+fn ids_that_are_made_up_are_another_for_each_call_of_each_answer() {
+    let ids = |answer: &str| {
+        let mut calls = pieces(json!([{"function": {"name": "f"}}, {"function": {"name": "g"}}]));
+        calls["id"] = json!(answer);
+        chat(&[calls, finish("stop")])
+            .calls
+            .into_iter()
+            .map(|(id, ..)| id)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ids("one"), ids("one"));
+    let mut all = [ids("one"), ids("two")].concat();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 4, "{all:?}");
+}
+
+#[test]
+fn calls_that_are_all_numbered_zero() {
+    let output = chat(&[
+        pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}])),
+        pieces(json!([{"index": 0, "id": "b", "function": {"name": "f", "arguments": "{}"}}])),
+        finish("tool_calls"),
+    ]);
+    assert_eq!(output.calls, [call("a", "f", "{}"), call("b", "f", "{}")]);
+}
+
+#[test]
+fn interleaved_calls_are_emitted_one_by_one_in_the_order_in_which_they_began() {
+    let output = chat(&[
+        pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{\"x\":"}}])),
+        pieces(json!([{"index": 2, "id": "c", "function": {"name": "h", "arguments": "{\"z\":"}}])),
+        pieces(json!([{"index": 1, "id": "b", "function": {"name": "g", "arguments": "{\"y\":"}}])),
+        delta(json!({"content": "Wait."})),
+        pieces(
+            json!([{"index": 2, "function": {"arguments": "3}"}}, {"index": 0, "function": {"arguments": "1}"}}]),
+        ),
+        pieces(json!([{"index": 1, "function": {"arguments": "2}"}}])),
+        finish("tool_calls"),
+    ]);
+    assert_eq!(
+        output.calls,
+        [
+            call("a", "f", "{\"x\":1}"),
+            call("c", "h", "{\"z\":3}"),
+            call("b", "g", "{\"y\":2}")
+        ]
+    );
+    assert_eq!(output.text, "Wait.");
+}
+
+#[test]
+fn a_call_is_emitted_at_once_when_the_one_before_is_complete() {
+    let (mut reader, mut out) = (Reader::new(Protocol::Chat), Vec::new());
+    let mut emitted = |event: Value| {
+        out.clear();
+        reader
+            .event(event.to_string().as_bytes(), &mut out)
+            .unwrap();
+        out.len()
+    };
+    assert_eq!(
+        emitted(pieces(
+            json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}])
+        )),
+        2
+    );
+    assert_eq!(
+        emitted(pieces(
+            json!([{"index": 1, "id": "b", "function": {"name": "g", "arguments": "{"}}])
+        )),
+        2
+    );
+    assert_eq!(emitted(delta(json!({"content": "held back"}))), 0);
+    assert_eq!(emitted(finish("length")), 1);
+}
+
+#[test]
+fn a_call_without_arguments_has_an_empty_object_unless_it_was_cut() {
+    let started =
+        pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}}]));
+    assert_eq!(
+        chat(&[started.clone(), finish("tool_calls")]).calls,
+        [call("a", "f", "{}")]
+    );
+    let output = chat(&[started, finish("length")]);
+    assert_eq!(output.calls, [call("a", "f", "")]);
+    assert_eq!(output.end, Some((Stop::MaxTokens, None)));
+}
+
+#[test]
+fn choices_after_the_first_are_ignored() {
+    let other =
+        json!({"choices": [{"index": 1, "delta": {"content": "b"}, "finish_reason": "length"}]});
+    let output = chat(&[other, delta(json!({"content": "a"})), finish("stop")]);
+    assert_eq!(
+        (output.text.as_str(), output.end),
+        ("a", Some((Stop::End, None)))
+    );
+}
+
+#[test]
+fn a_completion_as_a_stream_of_one_event() {
+    let body: Value = serde_json::from_slice(&fixture("chat-response-tool-calls.json")).unwrap();
+    assert_eq!(
+        chat(&[body]),
+        complete_reply("chat-response-tool-calls.json")
+    );
+}

@@ -1,0 +1,256 @@
+//! Failures within relayed streams.
+
+use engine::EngineError;
+use images::Operation;
+use serde_json::{Value, json};
+use sluicegate_translate::relay::{self, Chat, Images, Messages, RelayProtocol, Responses};
+
+use super::laws::{
+    completion, each_stream, ends_well_chat, ends_well_images, ends_well_messages,
+    ends_well_responses, refused, relayed,
+};
+use crate::streams::{data, fixture};
+
+#[test]
+fn failures_of_upstreams_become_our_own() {
+    for name in [
+        "responses-stream-failed-mid.sse",
+        "responses-upstream-error-event-flat.sse",
+    ] {
+        let (out, ended) = relayed(Responses::default(), "m", &[&fixture(name)]);
+        ended.unwrap_err();
+        assert_eq!(ends_well_responses(&out), Some(false), "{name}");
+    }
+    let (out, ended) = relayed(Chat::default(), "m", &[&fixture("chat-stream-error.sse")]);
+    ended.unwrap_err();
+    assert_eq!(ends_well_chat(&out), Some(false));
+    let (out, ended) = relayed(
+        Messages::default(),
+        "m",
+        &[&fixture("messages-stream-error.sse")],
+    );
+    ended.unwrap_err();
+    assert_eq!(ends_well_messages(&out), Some(false));
+    let (out, ended) = relayed(
+        Images::new(Operation::Generation, 1),
+        "m",
+        &[&fixture("images-stream-error.sse")],
+    );
+    ended.unwrap_err();
+    assert_eq!(
+        ends_well_images(&out, Operation::Generation, 1),
+        Some(false)
+    );
+}
+
+fn chunk(finish_reason: Option<&str>) -> Value {
+    let choice = json!({"index": 0, "delta": {"role": "assistant", "content": "Hi"}, "finish_reason": finish_reason});
+    json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]})
+}
+
+/// Adds an error to an event or a reply.
+fn failing(mut value: Value) -> Value {
+    value["error"] = json!({"code": 429, "message": "Provider at 10.0.0.7 (key team7-key) broke"});
+    value
+}
+
+#[test]
+fn a_failure_within_a_chunk_is_one() {
+    for reason in ["error", "abort", "insufficient_system_resource"] {
+        let error = refused(Chat::default(), &chunk(Some(reason)));
+        assert!(matches!(error, EngineError::Upstream(_)), "{error:?}");
+        let reply = completion(Some(reason)).to_string();
+        assert!(
+            relay::reply::<Chat>(reply.as_bytes(), "m").is_err(),
+            "{reason}"
+        );
+    }
+    for reason in [None, Some("stop")] {
+        let event = failing(chunk(reason));
+        let error = refused(Chat::default(), &event);
+        assert!(
+            matches!(error, EngineError::RateLimited { .. }),
+            "{error:?}"
+        );
+        let escaped = event.to_string().replace("\"error\"", "\"\\u0065rror\"");
+        let (_, ended) = relayed(
+            Chat::default(),
+            "m",
+            &[format!("data: {escaped}\n\n").as_bytes()],
+        );
+        assert!(
+            matches!(ended, Err(EngineError::RateLimited { .. })),
+            "{ended:?}"
+        );
+        let reply = relay::reply::<Chat>(failing(completion(reason)).to_string().as_bytes(), "m");
+        assert!(
+            matches!(reply, Err(EngineError::RateLimited { .. })),
+            "{reply:?}"
+        );
+    }
+}
+
+#[test]
+fn a_failure_under_200_keeps_its_meaning() {
+    let limited = [
+        json!({"error": {"message": "slow", "code": 429}}),
+        json!({"error": {"message": "slow", "type": null, "code": "rate_limit_exceeded"}}),
+        json!({"object": "error", "message": "slow", "code": 429}),
+    ];
+    for error_body in limited {
+        let reply = error_body.to_string();
+        for error in [
+            refused(Chat::default(), &error_body),
+            relay::reply::<Chat>(reply.as_bytes(), "m").unwrap_err(),
+            relay::reply::<Responses>(reply.as_bytes(), "m").unwrap_err(),
+            relay::reply::<Images>(reply.as_bytes(), "m").unwrap_err(),
+            relay::reply_as_stream(reply.as_bytes(), Operation::Edit, 1).unwrap_err(),
+        ] {
+            assert!(
+                matches!(error, EngineError::RateLimited { .. }),
+                "{error_body}: {error:?}"
+            );
+        }
+    }
+    let error_body =
+        json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let error = refused(Messages::default(), &error_body);
+    assert!(matches!(error, EngineError::Overloaded { .. }), "{error:?}");
+    let error = relay::reply::<Messages>(error_body.to_string().as_bytes(), "m").unwrap_err();
+    assert!(matches!(error, EngineError::Overloaded { .. }), "{error:?}");
+}
+
+#[test]
+fn calls_may_be_null() {
+    let mut reply = completion(Some("stop"));
+    reply["choices"][0]["message"]["tool_calls"] = json!(null);
+    let reply = reply.to_string();
+    assert_eq!(
+        relay::reply::<Chat>(reply.as_bytes(), "m").unwrap().0,
+        reply.as_bytes()
+    );
+}
+
+/// Clients iterate over the choices of every event.
+#[test]
+fn every_event_of_chat_has_choices() {
+    let own = r#"{"hook_results":{}}"#;
+    let (first, last) = (chunk(None), chunk(Some("stop")));
+    let stream = format!("data: {first}\n\ndata: {own}\n\ndata: {last}\n\ndata: [DONE]\n\n");
+    let (out, ended) = relayed(Chat::default(), "m", &[stream.as_bytes()]);
+    let mended = stream.replace(own, r#"{"choices":[],"hook_results":{}}"#);
+    assert_eq!(String::from_utf8_lossy(&out), mended);
+    assert!(ended.is_ok());
+}
+
+#[test]
+fn codes_that_clients_know_pass_within_a_stream_and_words_do_not() {
+    let stream = String::from_utf8(fixture("responses-stream-failed-mid.sse")).unwrap();
+    let last_event = data(stream.as_bytes()).pop().unwrap();
+    let mut failed: Value = serde_json::from_str(&last_event).unwrap();
+    for (code, sentence) in [
+        (
+            "context_length_exceeded",
+            "The prompt is longer than the context of the model.",
+        ),
+        ("insufficient_quota", "The quota of the model is used up."),
+        ("usage_not_included", "The quota of the model is used up."),
+        ("invalid_prompt", "The upstream refused the prompt."),
+        ("server_is_overloaded", "The model is overloaded just now."),
+        ("slow_down", "The model is overloaded just now."),
+        (
+            "a_word_of_theirs",
+            "The server had an error while processing the request.",
+        ),
+    ] {
+        failed["response"]["error"] =
+            json!({"code": code, "message": "Key team7-secret broke", "param": "team7"});
+        let (out, ended) = relayed(
+            Responses::default(),
+            "m",
+            &[stream.replace(&last_event, &failed.to_string()).as_bytes()],
+        );
+        assert!(ended.is_err() && !String::from_utf8_lossy(&out).contains("team7"));
+        let last: Value = serde_json::from_str(&data(&out).pop().unwrap()).unwrap();
+        let error = &last["response"]["error"];
+        let passed = if code == "a_word_of_theirs" {
+            "server_error"
+        } else {
+            code
+        };
+        assert_eq!(
+            (&error["code"], &error["message"]),
+            (&json!(passed), &json!(sentence))
+        );
+    }
+}
+
+/// Returns copies of a value, each with a secret in place of one member, at any depth.
+fn misfits(original: &Value) -> Vec<Value> {
+    let mut all = Vec::new();
+    let members = original
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| (format!("/{name}"), value));
+    let entries = original
+        .as_array()
+        .into_iter()
+        .flatten()
+        .enumerate()
+        .map(|(at, value)| (format!("/{at}"), value));
+    for (place, value) in members.chain(entries) {
+        for other in [json!("swordfish"), json!(["swordfish"])]
+            .into_iter()
+            .chain(misfits(value))
+        {
+            let mut copy = original.clone();
+            *copy.pointer_mut(&place).unwrap() = other;
+            all.push(copy);
+        }
+    }
+    all
+}
+
+#[test]
+fn model_output_is_not_in_the_log() {
+    fn law<S: RelayProtocol>(
+        stream: &[u8],
+        protocol: impl Fn() -> S,
+        _: impl Fn(&[u8]) -> Option<bool>,
+    ) {
+        let (events, mut before, mut failures) = (data(stream), String::new(), 0);
+        for event in &events {
+            for misfit in serde_json::from_str(event).iter().flat_map(misfits) {
+                let stream = format!("{before}data: {misfit}\n\n");
+                let Err(error) = relayed(protocol(), "m", &[stream.as_bytes()]).1 else {
+                    continue;
+                };
+                assert!(!quotes_output(&error.to_string()), "{error}");
+                failures += 1;
+            }
+            before += &format!("data: {event}\n\n");
+        }
+        assert!(failures > 0, "nothing was refused");
+    }
+    // The word for the end is the server's, and not output of the model.
+    fn quotes_output(error: &str) -> bool {
+        error.contains("swordfish")
+            && error != "the upstream failed: the answer ended with 'swordfish'"
+    }
+    fn reply_law<S: RelayProtocol>(name: &str) {
+        let reply: Value = serde_json::from_slice(&fixture(name)).unwrap();
+        let failed = misfits(&reply)
+            .into_iter()
+            .filter_map(|misfit| relay::reply::<S>(misfit.to_string().as_bytes(), "m").err());
+        let errors: Vec<_> = failed.map(|error| error.to_string()).collect();
+        assert!(
+            !errors.is_empty() && !errors.iter().any(|error| quotes_output(error)),
+            "{errors:?}"
+        );
+    }
+    each_stream!(law);
+    reply_law::<Responses>("responses-response-function-call.json");
+    reply_law::<Chat>("chat-response-tool-calls.json");
+    reply_law::<Messages>("messages-response-tool-use.json");
+}

@@ -1,0 +1,120 @@
+//! Relayed plain replies.
+
+use engine::EngineError;
+use serde_json::{Value, json};
+use sluicegate_translate::relay::{self, Chat, Messages, RelayProtocol, Responses};
+
+use super::laws::{completion, model, relayed};
+use crate::streams::fixture;
+
+#[test]
+fn replies_pass_byte_for_byte_but_for_the_model() {
+    fn law<S: RelayProtocol>(name: &str) {
+        let body = fixture(name);
+        let theirs = model(&body);
+        assert!(
+            relay::reply::<S>(&body, &theirs).unwrap().0 == body,
+            "{name}"
+        );
+        let renamed = String::from_utf8(relay::reply::<S>(&body, "mine").unwrap().0).unwrap();
+        let expected = String::from_utf8(body)
+            .unwrap()
+            .replacen(&theirs, "mine", 1);
+        assert_eq!(renamed, expected, "{name}");
+    }
+    for name in [
+        "text",
+        "function-call",
+        "parallel-function-calls",
+        "reasoning",
+        "incomplete",
+        "refusal",
+    ] {
+        law::<Responses>(&format!("responses-response-{name}.json"));
+    }
+    for name in ["text", "reasoning", "length", "tool-calls", "json-mode"] {
+        law::<Chat>(&format!("chat-response-{name}.json"));
+    }
+    for name in [
+        "text",
+        "tool-use",
+        "thinking",
+        "max-tokens",
+        "stop-sequence",
+    ] {
+        law::<Messages>(&format!("messages-response-{name}.json"));
+    }
+}
+
+#[test]
+fn a_reply_that_is_not_finished_is_no_success() {
+    fn law<S: RelayProtocol>(mut reply: Value, member: &str, others: &[Value]) {
+        assert!(
+            relay::reply::<S>(reply.to_string().as_bytes(), "m").is_ok(),
+            "{reply}"
+        );
+        for other in others {
+            *reply.pointer_mut(member).unwrap() = other.clone();
+            let ended = relay::reply::<S>(reply.to_string().as_bytes(), "m");
+            assert!(
+                matches!(ended, Err(EngineError::Truncated(_))),
+                "{other}: {ended:?}"
+            );
+        }
+    }
+    let fixture = |name: &str| serde_json::from_slice::<Value>(&fixture(name)).unwrap();
+    let response = fixture("responses-response-text.json");
+    law::<Responses>(
+        response,
+        "/status",
+        &[json!("in_progress"), json!("queued"), json!("cancelled")],
+    );
+    law::<Chat>(
+        completion(Some("stop")),
+        "/choices/0/finish_reason",
+        &[json!(null)],
+    );
+    law::<Chat>(completion(Some("stop")), "/choices", &[json!([])]);
+    law::<Messages>(
+        fixture("messages-response-text.json"),
+        "/stop_reason",
+        &[json!(null)],
+    );
+}
+
+#[test]
+fn responses_does_not_end_as_chat_does() {
+    let (out, ended) = relayed(Responses::default(), "m", &[b"data: [DONE]\n\n"]);
+    assert!(
+        out.is_empty() && matches!(ended, Err(EngineError::Truncated(_))),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_reply_that_failed_is_no_success() {
+    let mut reply: Value =
+        serde_json::from_slice(&fixture("responses-response-failed.json")).unwrap();
+    assert!(relay::reply::<Responses>(reply.to_string().as_bytes(), "m").is_err());
+    reply["error"] = json!(null);
+    let ended = relay::reply::<Responses>(reply.to_string().as_bytes(), "m");
+    assert!(matches!(ended, Err(EngineError::Upstream(_))), "{ended:?}");
+}
+
+#[test]
+fn chat_clients_are_told_no_breakdown_of_the_usage() {
+    let usage = r#"{"prompt_tokens":3,"prompt_tokens_details":{"cached_tokens":1},"completion_tokens":4,"total_tokens":7,"completion_tokens_details":{}}"#;
+    let body = format!(
+        r#"{{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{{"index":0,"message":{{"role":"assistant","content":"Hi"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
+    );
+    let (reply, end) = relay::reply::<Chat>(body.as_bytes(), "m").unwrap();
+    let reply = String::from_utf8(reply).unwrap();
+    assert!(
+        reply.ends_with(r#""usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}"#),
+        "{reply}"
+    );
+    assert_eq!(
+        end.usage.map(|usage| (usage.input, usage.output)),
+        Some((3, 4))
+    );
+}

@@ -1,0 +1,67 @@
+//! Relayed streams of Responses.
+
+use engine::EngineError;
+use serde_json::Value;
+use sluicegate_translate::relay::{End, Responses};
+
+use super::laws::relayed;
+use crate::streams::{data, fixture};
+
+fn end_of(stream: &[u8]) -> End {
+    relayed(Responses::default(), "m", &[stream]).1.unwrap()
+}
+
+#[test]
+fn a_failure_lists_the_items_that_are_done() {
+    let stream =
+        String::from_utf8(fixture("responses-stream-parallel-function-calls.sse")).unwrap();
+    let done: Vec<_> = stream
+        .match_indices("event: response.output_item.done")
+        .map(|(at, _)| at)
+        .collect();
+    let (out, ended) = relayed(Responses::default(), "m", &[&stream.as_bytes()[..done[2]]]);
+    ended.unwrap_err();
+    let events: Vec<Value> = data(&out)
+        .iter()
+        .map(|event| serde_json::from_str(event).unwrap())
+        .collect();
+    let complete: Vec<Value> = data(stream.as_bytes())
+        .iter()
+        .map(|event| serde_json::from_str(event).unwrap())
+        .collect();
+    let mut output = complete.last().unwrap()["response"]["output"].clone();
+    output.as_array_mut().unwrap().truncate(2);
+    assert_eq!(events.last().unwrap()["response"]["output"], output);
+}
+
+#[test]
+fn what_comes_before_a_response_is_held_back() {
+    let early = "data: {\"type\":\"keepalive\"}\n\n".as_bytes();
+    let stream = fixture("responses-stream-text.sse");
+    let (out, ended) = relayed(Responses::default(), "m", &[early, &stream]);
+    assert_eq!(
+        (&out, ended.ok()),
+        (
+            &relayed(Responses::default(), "m", &[&stream]).0,
+            Some(end_of(&stream))
+        )
+    );
+    let (out, ended) = relayed(Responses::default(), "m", &[early, b"data: {\n\n"]);
+    ended.unwrap_err();
+    assert_eq!(out, b"", "the failure can still be reported by the status");
+}
+
+/// The numbers of a relayed stream begin with 0: a dropped event that has a number leaves none to
+/// the next one.
+#[test]
+fn a_numbered_event_before_a_response_is_a_failure() {
+    let early = "data: {\"type\":\"keepalive\",\"sequence_number\":0}\n\n";
+    let created = r#"{"type":"response.created","sequence_number":1,"response":{"id":"resp_1","object":"response","created_at":1786000000,"status":"in_progress","error":null,"model":"theirs","output":[]}}"#;
+    let stream = format!("{early}event: response.created\ndata: {created}\n\n");
+    let (out, ended) = relayed(Responses::default(), "m", &[stream.as_bytes()]);
+    assert_eq!(out, b"");
+    let EngineError::Upstream(why) = ended.unwrap_err() else {
+        panic!("the upstream is at fault")
+    };
+    assert_eq!(why, "malformed event: a numbered event before the response");
+}
