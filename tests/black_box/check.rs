@@ -59,11 +59,6 @@ fn the_configurations_of_the_readme_are_right() {
     ] {
         assert!(report.contains(part), "{part}\n{report}");
     }
-    // The second of the two Chat servers is not relayed: its streams are parsed and encoded again.
-    assert!(
-        report.contains("/v1/responses, /v1/chat/completions: translated to chat"),
-        "{report}"
-    );
     assert!(!report.contains("sk-check"), "keys are not shown");
 }
 
@@ -71,7 +66,7 @@ fn the_configurations_of_the_readme_are_right() {
 #[test]
 fn what_a_model_allows_needs_upstreams_of_its_protocol() {
     let upstreams = "[[upstreams]]\nname = \"c\"\nprotocol = \"chat\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
-         [[upstreams]]\nname = \"r\"\nprotocol = \"chat\"\nbase_url = \"http://127.0.0.1:1/v1\"\nrepair = true\n";
+         [[upstreams]]\nname = \"r\"\nprotocol = \"responses\"\nbase_url = \"http://127.0.0.1:1/v1\"\n";
     let model = |protocols: &str, allow: &str, targets: &str| {
         check(&format!(
             "{upstreams}[[models]]\nid = \"m\"\nfamily = \"text\"\nprotocols = [{protocols}]\nallow = [{allow}]\n\
@@ -86,7 +81,7 @@ fn what_a_model_allows_needs_upstreams_of_its_protocol() {
     .unwrap();
     assert!(report.contains("m\n  allowed: n, audio\n"), "{report}");
     let relayed = "model 'm': allow: 'n' needs targets that are all upstreams of the protocol of \
-                   /v1/chat/completions, without 'repair'";
+                   /v1/chat/completions";
     for (protocols, allow, targets, expected) in [
         (
             r#""chat""#,
@@ -106,8 +101,7 @@ fn what_a_model_allows_needs_upstreams_of_its_protocol() {
             r#""chat", "messages""#,
             r#""file_id""#,
             r#"{ upstream = "c" }"#,
-            "model 'm': allow: 'file_id' needs targets that are all upstreams of the protocol of /v1/messages, \
-             without 'repair'",
+            "model 'm': allow: 'file_id' needs targets that are all upstreams of the protocol of /v1/messages",
         ),
         (
             r#""chat""#,
@@ -118,6 +112,31 @@ fn what_a_model_allows_needs_upstreams_of_its_protocol() {
     ] {
         let problems = model(protocols, allow, targets).unwrap_err();
         assert!(problems.contains(expected), "{expected}\n{problems}");
+    }
+}
+
+/// The commands that print keys run at the same time: here each of two waits for the other, at both
+/// ends of a pipe.
+#[test]
+fn commands_for_keys_run_at_the_same_time() {
+    let folder = GATEWAY.file("keys", "");
+    let pipe = folder.0.with_extension("pipe");
+    let upstream = |name: &str, script: &str| {
+        let script = format!("mkfifo {0} 2>&-; {script} {0}; echo k", pipe.display());
+        format!(
+            "[[upstreams]]\nname = \"{name}\"\nprotocol = \"chat\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
+             api_key = {{ command = [\"sh\", \"-c\", \"{script}\"] }}\n"
+        )
+    };
+    let report = check(&[upstream("a", "echo >"), upstream("b", "cat <")].concat()).unwrap();
+    assert!(report.contains("2 upstreams"), "{report}");
+    let both = ["a", "b"].map(|name| upstream(name, "exit 3;")).concat();
+    let problems = check(&both).unwrap_err();
+    for name in ["a", "b"] {
+        let problem = format!(
+            "upstream '{name}': api_key: the command 'sh' has failed with exit status: 3\n"
+        );
+        assert!(problems.contains(&problem), "{problems}");
     }
 }
 

@@ -38,7 +38,7 @@ fn instructions_count() {
         let (turns, more) = match road {
             Road::Responses => (json!([question]), json!({ "instructions": word })),
             Road::Messages => (json!([question]), json!({ "system": word })),
-            Road::Relay | Road::Repair => (
+            Road::Relay => (
                 json!([{"role": "system", "content": word}, question]),
                 json!({}),
             ),
@@ -60,7 +60,7 @@ fn the_cap_cuts_with_the_word_of_the_protocol() {
         let (cap, stop) = match road {
             Road::Responses => ("max_output_tokens", "max_output_tokens"),
             Road::Messages => ("max_tokens", "max_tokens"),
-            Road::Relay | Road::Repair => ("max_tokens", "length"),
+            Road::Relay => ("max_tokens", "length"),
         };
         let turns = json!([user("Write a long story about a dragon.")]);
         for answer in road.both(&gateway, &turns, &json!({ cap: 16 })) {
@@ -78,7 +78,7 @@ fn an_answer_that_ends_by_itself_says_so() {
         let stop = match road {
             Road::Responses => "completed",
             Road::Messages => "end_turn",
-            Road::Relay | Road::Repair => "stop",
+            Road::Relay => "stop",
         };
         for answer in road.both(&gateway, &about_rex(), &json!({})) {
             assert_eq!(answer.stop, stop, "{road:?}: {answer:?}");
@@ -95,7 +95,6 @@ fn a_stop_text_ends_the_answer() {
     for (road, member, stop) in [
         (Road::Messages, "stop_sequences", "end_turn"),
         (Road::Relay, "stop", "stop"),
-        (Road::Repair, "stop", "stop"),
     ] {
         for answer in road.both(&gateway, &about_rex(), &json!({ member: ["Rex"] })) {
             assert!(
@@ -128,7 +127,7 @@ fn the_usage_is_told_where_the_server_tells_it() {
 fn json_mode_gives_an_object() {
     let gateway = gateway();
     let object = json!({"type": "json_object"});
-    for road in [Road::Responses, Road::Relay, Road::Repair] {
+    for road in [Road::Responses, Road::Relay] {
         let more = match road {
             Road::Responses => json!({"text": {"format": object}, "max_output_tokens": 256}),
             _ => json!({"response_format": object, "max_tokens": 256}),

@@ -17,7 +17,7 @@ fn forced(road: Road) -> Value {
             "tools": [{"name": name, "description": description, "input_schema": parameters}],
             "tool_choice": {"type": "tool", "name": name}, "max_tokens": 128,
         }),
-        Road::Relay | Road::Repair => json!({
+        Road::Relay => json!({
             "tools": [{"type": "function", "function": function}],
             "tool_choice": {"type": "function", "function": {"name": name}}, "max_tokens": 128,
         }),
@@ -29,11 +29,11 @@ fn forced(road: Road) -> Value {
 fn a_forced_function_is_called() {
     let gateway = gateway();
     let turns = json!([user("What is the weather in Oslo?")]);
-    for road in [Road::Responses, Road::Messages, Road::Repair] {
+    for road in [Road::Responses, Road::Messages] {
         let stop = match road {
             Road::Responses => "completed",
             Road::Messages => "tool_use",
-            Road::Relay | Road::Repair => "tool_calls",
+            Road::Relay => "tool_calls",
         };
         for answer in road.both(&gateway, &turns, &forced(road)) {
             let [(name, arguments)] = &answer.calls[..] else {

@@ -22,13 +22,10 @@ pub(crate) enum Road {
     Messages,
     /// From Chat Completions, relayed byte for byte and checked against the stream grammar.
     Relay,
-    /// From Chat Completions, parsed and encoded again.
-    Repair,
 }
 
 impl Road {
-    pub(crate) const ALL: [Self; 4] = [Self::Responses, Self::Messages, Self::Relay, Self::Repair];
-    pub(crate) const CHAT: [Self; 2] = [Self::Relay, Self::Repair];
+    pub(crate) const ALL: [Self; 3] = [Self::Responses, Self::Messages, Self::Relay];
 
     /// A request for the reply to some turns, with more members.
     pub(crate) fn request(self, turns: &Value, more: &Value) -> Value {
@@ -36,7 +33,6 @@ impl Road {
             Self::Responses => json!({"model": AS_IT_IS, "input": turns, "max_output_tokens": CAP}),
             Self::Messages => json!({"model": OF_MESSAGES, "messages": turns, "max_tokens": CAP}),
             Self::Relay => json!({"model": AS_IT_IS, "messages": turns, "max_tokens": CAP}),
-            Self::Repair => json!({"model": REPAIRED, "messages": turns, "max_tokens": CAP}),
         };
         changed(changed(body, &json!({"temperature": 0})), more)
     }
@@ -57,7 +53,7 @@ impl Road {
         match self {
             Self::Responses => "/v1/responses",
             Self::Messages => "/v1/messages",
-            Self::Relay | Self::Repair => "/v1/chat/completions",
+            Self::Relay => "/v1/chat/completions",
         }
     }
 
@@ -80,7 +76,7 @@ impl Road {
 
     pub(crate) fn stream(self, gateway: &Gateway, turns: &Value, more: &Value) -> Response {
         let mut body = changed(self.request(turns, more), &json!({"stream": true}));
-        if Self::CHAT.contains(&self) {
+        if self == Self::Relay {
             body["stream_options"] = json!({"include_usage": true});
         }
         self.post(gateway, &body)
@@ -100,7 +96,7 @@ impl Road {
         match self {
             Self::Responses => json(stream::responses(response)),
             Self::Messages => json(stream::messages(response)),
-            Self::Relay | Self::Repair => json(stream::chat(response)),
+            Self::Relay => json(stream::chat(response)),
         }
     }
 
@@ -108,7 +104,7 @@ impl Road {
         match self {
             Self::Responses => Answer::of_responses(reply),
             Self::Messages => Answer::of_messages(reply),
-            Self::Relay | Self::Repair => Answer::of_chat(reply),
+            Self::Relay => Answer::of_chat(reply),
         }
     }
 }
@@ -185,10 +181,7 @@ impl Answer {
 
     fn of_chat(reply: &Value) -> Self {
         let choice = &reply["choices"][0];
-        assert!(
-            [AS_IT_IS, REPAIRED].contains(&reply["model"].as_str().unwrap()),
-            "the client's own name: {reply}"
-        );
+        assert_eq!(reply["model"], AS_IT_IS, "the client's own name: {reply}");
         let calls = choice["message"]["tool_calls"]
             .as_array()
             .into_iter()
@@ -238,27 +231,18 @@ fn count(value: &Value) -> u64 {
     value.as_u64().unwrap_or_default()
 }
 
-/// The model whose server is configured without repair.
+/// The model.
 const AS_IT_IS: &str = "as-it-is";
 /// The same for clients of Messages.
 const OF_MESSAGES: &str = "of-messages";
-/// The model whose server is configured with repair.
-const REPAIRED: &str = "repaired";
 
-/// The model server, configured in two ways.
+/// The model server.
 const CONFIG: &str = r#"
 [[upstreams]]
 name = "as-it-is"
 protocol = "chat"
 base_url = "{url}/v1"
 api_key = { env = "SLUICEGATE_INTEROP_KEY" }
-
-[[upstreams]]
-name = "repaired"
-protocol = "chat"
-base_url = "{url}/v1"
-api_key = { env = "SLUICEGATE_INTEROP_KEY" }
-repair = true
 
 [[models]]
 id = "as-it-is"
@@ -271,12 +255,6 @@ id = "of-messages"
 family = "messages"
 protocols = ["messages"]
 targets = [{ upstream = "as-it-is", model = "smollm2" }]
-
-[[models]]
-id = "repaired"
-family = "text"
-protocols = ["chat"]
-targets = [{ upstream = "repaired", model = "smollm2" }]
 "#;
 
 /// Enough for a sentence.

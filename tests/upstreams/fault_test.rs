@@ -52,7 +52,7 @@ pub(crate) struct Outcome {
     pub(crate) lane: Lane,
     pub(crate) response: Response,
     /// The text of the deltas of a conforming upstream.
-    honest: String,
+    pub(crate) honest: String,
 }
 
 /// Each client protocol with each upstream protocol: relayed where they are the same, translated

@@ -46,13 +46,8 @@ fn fixed_headers_and_the_header_of_the_key_are_sent() {
         auth = { header = "api-key" }
         headers = { "OpenAI-Project" = "p-1", "anthropic-version" = "2099-01-01" }
     "#;
-    for (upstream, repair) in [
-        (Protocol::Messages, false),
-        (Protocol::Messages, true),
-        (Protocol::Chat, false),
-    ] {
-        let settings = format!("repair = {repair}\n{settings}");
-        let gateway = before(upstream, &simulator.base_url(), &settings);
+    for upstream in [Protocol::Messages, Protocol::Chat] {
+        let gateway = before(upstream, &simulator.base_url(), settings);
         for client in [Protocol::Messages, Protocol::Chat] {
             let request = Request::post(path(client), &ask(client, "mine", "Hello.", false))
                 .bearer(CLIENT_KEY)
@@ -236,9 +231,9 @@ fn translated_requests_have_the_form_of_the_server() {
             {"role": "tool", "tool_call_id": "call_of_another_server", "content": "12:00"},
         ],
     });
-    let sent = |protocol, settings: &str, client| {
+    let sent = |protocol, settings: &str, client, body: &Value| {
         let gateway = before(protocol, &simulator.base_url(), settings);
-        let response = gateway.ask(client, &body);
+        let response = gateway.ask(client, body);
         assert_eq!(response.status, 200, "{}", response.text());
         simulator.requests().pop().unwrap().json()
     };
@@ -247,11 +242,19 @@ fn translated_requests_have_the_form_of_the_server() {
         (r#"{ "mine" = "adaptive", "*" = "off" }"#, json!("adaptive")),
     ] {
         let settings = format!("quirks = {{ thinking = {thinking} }}");
-        let asked = sent(Protocol::Messages, &settings, Protocol::Chat);
+        let asked = sent(Protocol::Messages, &settings, Protocol::Chat, &body);
         assert_eq!(asked["thinking"]["type"], expected, "{asked}");
     }
-    let settings = "repair = true\nquirks = { tool_ids = \"alnum9\", echo_reasoning = true }";
-    let asked = sent(Protocol::Chat, settings, Protocol::Chat);
+    let body = json!({
+        "model": "mine",
+        "input": [
+            {"role": "user", "content": "Hello."},
+            {"type": "function_call", "call_id": "call_of_another_server", "name": "now", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "call_of_another_server", "output": "12:00"},
+        ],
+    });
+    let settings = "quirks = { tool_ids = \"alnum9\", echo_reasoning = true }";
+    let asked = sent(Protocol::Chat, settings, Protocol::Responses, &body);
     let id = asked["messages"][1]["tool_calls"][0]["id"]
         .as_str()
         .unwrap();

@@ -1,6 +1,9 @@
 //! The targets of each model, the order in which they are tried, and whether they are relayed or
 //! translated.
 
+mod credentials;
+mod resolve;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,9 +15,9 @@ use translate::envelope::Envelope;
 use translate::outbound::Protocol as Outbound;
 use translate::outbound::encode::Settings;
 use upstream::targets::{self, Candidate};
-use upstream::{Effort, Incoming, Network, Options, Outgoing, Upstream};
+use upstream::{Credential, Effort, Incoming, Network, Options, Outgoing, Upstream};
 
-use crate::config::upstream::{EngineName, Protocol};
+use crate::config::upstream::Protocol;
 use crate::config::{Config, ConfigError, upstream as config};
 use crate::key_schedule::KeySchedule;
 use crate::{affinity, clock};
@@ -73,12 +76,32 @@ impl Routes {
     /// Builds the routes of a changed configuration. Unchanged upstreams keep their connections.
     pub(crate) fn reload(config: &Config, before: &Self) -> Result<Self, ConfigError> {
         let mut problems = Vec::new();
-        let mut upstreams = BTreeMap::new();
-        for upstream in &config.upstreams {
+        let upstreams = before.connected(&config.upstreams, &mut problems);
+        let targets = resolve::targets(config, &upstreams, &mut problems);
+        if problems.is_empty() {
+            Ok(Self {
+                network: before.network.clone(),
+                upstreams,
+                targets,
+            })
+        } else {
+            Err(ConfigError(problems))
+        }
+    }
+
+    /// Builds the clients of the upstreams in a changed configuration.
+    fn connected(
+        &self,
+        upstreams: &[config::Upstream],
+        problems: &mut Vec<String>,
+    ) -> BTreeMap<String, Arc<UpstreamTarget>> {
+        let mut connected = BTreeMap::new();
+        let credentials = credentials::read(upstreams, |upstream| self.printed_key(upstream));
+        for (upstream, credential) in upstreams.iter().zip(credentials) {
             let name = &upstream.name;
-            match UpstreamTarget::new(upstream, before) {
+            match UpstreamTarget::new(upstream, credential, self) {
                 Ok(server) => {
-                    if upstreams.insert(name.clone(), server).is_some() {
+                    if connected.insert(name.clone(), server).is_some() {
                         problems.push(format!("upstream '{name}': the name is used twice"));
                     }
                 }
@@ -89,44 +112,19 @@ impl Routes {
                 ),
             }
         }
-        let known: Vec<_> = config
-            .upstreams
-            .iter()
-            .map(|upstream| upstream.name.as_str())
-            .collect();
-        let mut routes = Self {
-            network: before.network.clone(),
-            upstreams,
-            targets: BTreeMap::new(),
-        };
-        for entry in config.models.iter().flatten() {
-            let model = &entry.model;
-            let mut targets = Vec::new();
-            for (i, target) in entry.targets.iter().enumerate() {
-                match routes.backend(target, model, &known) {
-                    Ok(Some(backend)) => {
-                        targets.push(Target {
-                            backend,
-                            model: target.model.clone(),
-                            weight: target.weight,
-                        });
-                    }
-                    Ok(None) => {}
-                    Err(problem) => {
-                        problems.push(format!("model '{}': targets[{i}]: {problem}", model.id));
-                    }
-                }
-            }
-            problems.extend(not_relayed(model, &targets));
-            if !targets.is_empty() {
-                routes.targets.insert(model.id.clone(), targets);
-            }
-        }
-        if problems.is_empty() {
-            Ok(routes)
-        } else {
-            Err(ConfigError(problems))
-        }
+        connected
+    }
+
+    /// The upstream of the same name and settings.
+    fn same(&self, config: &config::Upstream) -> Option<&Arc<UpstreamTarget>> {
+        let same = self.upstreams.get(&config.name);
+        same.filter(|same| same.config == *config)
+    }
+
+    /// The key of an upstream that a command has printed. It is refreshed in the background.
+    fn printed_key(&self, config: &config::Upstream) -> Option<Credential> {
+        let same = self.same(config).filter(|same| same.key_schedule.is_some());
+        same.and_then(|same| same.options.credential.clone())
     }
 
     /// Returns the targets of a model in the order in which this request tries them. Among weighted
@@ -211,46 +209,6 @@ impl Routes {
             .map(String::as_str)
             .filter(move |name| !used.contains(name))
     }
-
-    /// Returns the engine or upstream that a target refers to. `None` if its upstream is invalid,
-    /// which is already reported.
-    fn backend(
-        &self,
-        target: &config::Target,
-        model: &Model,
-        known: &[&str],
-    ) -> Result<Option<Backend>, String> {
-        let embedded = match model.family {
-            Family::Images => EngineName::Easel,
-            _ => EngineName::Local,
-        };
-        match (&target.upstream, target.engine) {
-            (None, Some(_)) if target.model.is_some() => {
-                Err("'model' is only allowed with 'upstream'".to_owned())
-            }
-            (None, Some(engine)) if engine == embedded => Ok(Some(Backend::Embedded)),
-            (None, Some(_)) => Err(format!(
-                "this engine does not serve the family '{}'",
-                model.family.as_str()
-            )),
-            (Some(name), None) => match self.upstreams.get(name) {
-                Some(server) if server.serves(model) => {
-                    Ok(Some(Backend::Upstream(Arc::clone(server))))
-                }
-                Some(server) => Err(format!(
-                    "upstream '{name}' speaks {}, which does not serve the family '{}'",
-                    server.config.protocol().as_str(),
-                    model.family.as_str()
-                )),
-                None if known.contains(&name.as_str()) => Ok(None),
-                None => Err(format!(
-                    "there is no upstream '{name}'; there are: {}",
-                    list(known)
-                )),
-            },
-            _ => Err("one of 'upstream' and 'engine' is needed".to_owned()),
-        }
-    }
 }
 
 impl Target {
@@ -284,17 +242,14 @@ impl Target {
 }
 
 impl UpstreamTarget {
-    fn new(config: &config::Upstream, before: &Routes) -> Result<Arc<Self>, Vec<String>> {
-        let same = before
-            .upstreams
-            .get(&config.name)
-            .filter(|same| same.config == *config);
-        // The key that a command prints is refreshed in the background.
-        let known = same
-            .filter(|same| same.key_schedule.is_some())
-            .and_then(|same| same.options.credential.clone());
-        let is_stale = known.is_some();
-        let options = config.options(known)?;
+    fn new(
+        config: &config::Upstream,
+        credential: Result<Option<Credential>, String>,
+        before: &Routes,
+    ) -> Result<Arc<Self>, Vec<String>> {
+        let same = before.same(config);
+        let is_stale = before.printed_key(config).is_some();
+        let options = config.options(credential)?;
         // The options include the key, which may have changed behind the same name.
         if let Some(same) = same.filter(|same| same.options == options) {
             same.key_schedule.iter().for_each(KeySchedule::request);
@@ -343,7 +298,7 @@ impl UpstreamTarget {
     /// they are relayed.
     pub(crate) fn translation(&self, client: catalog::Protocol) -> Option<Outbound> {
         let (own, outbound) = self.text_protocol()?;
-        (own != client || self.config.repair).then_some(outbound)
+        (own != client).then_some(outbound)
     }
 
     /// The protocol of a text upstream, among those of clients and among those of upstreams.
@@ -384,40 +339,4 @@ fn candidates(targets: &[Target]) -> Vec<Candidate> {
         });
     }
     candidates
-}
-
-/// Returns what a model allows although not all of its targets are servers of the protocol.
-fn not_relayed(model: &Model, targets: &[Target]) -> Vec<String> {
-    let problem = |word: catalog::Allowed| {
-        let id = &model.id;
-        let mut served = word
-            .protocols()
-            .iter()
-            .filter(|it| model.is_served_on(**it))
-            .peekable();
-        if served.peek().is_none() {
-            let paths: Vec<_> = word.protocols().iter().map(|it| it.path()).collect();
-            let paths = paths.join(" or ");
-            return Some(format!(
-                "model '{id}': allow: '{word}' needs a model that is served on {paths}"
-            ));
-        }
-        let is_relayed = |protocol: &catalog::Protocol| {
-            !targets.is_empty() && targets.iter().all(|target| target.relays(*protocol))
-        };
-        let path = served.find(|protocol| !is_relayed(protocol))?.path();
-        Some(format!(
-            "model '{id}': allow: '{word}' needs targets that are all upstreams of the protocol of \
-             {path}, without 'repair'"
-        ))
-    };
-    model.allow.iter().copied().filter_map(problem).collect()
-}
-
-fn list(names: &[&str]) -> String {
-    if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names.join(", ")
-    }
 }

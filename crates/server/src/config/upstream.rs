@@ -68,10 +68,8 @@ pub(crate) struct Upstream {
     proxy: Option<String>,
     /// A PEM file of certificates to trust besides the public ones.
     ca_file: Option<PathBuf>,
-    /// True if its streams violate the protocol's event grammar, so that they are parsed and
-    /// re-encoded even for clients of the same protocol.
-    #[serde(default)]
-    pub(crate) repair: bool,
+    /// A former setting, which is refused.
+    repair: Option<bool>,
     #[serde(default)]
     pub(crate) edits: EditForm,
     /// The output limit that is sent if the protocol requires one and the client set none. Default
@@ -157,6 +155,9 @@ impl Upstream {
 
     /// Adds what its preset prescribes, and parses its quirks.
     pub(super) fn complete(&mut self) -> Result<(), String> {
+        if self.repair.is_some() {
+            return Err(NO_REPAIR.to_owned());
+        }
         if self.quirk_words.contains_key("key_header") && self.auth.is_some() {
             return Err("quirks: 'key_header' and 'auth' are the same; set one of them".to_owned());
         }
@@ -181,9 +182,11 @@ impl Upstream {
         Ok(())
     }
 
-    /// Converts it to the options of the upstream client, or returns all its problems. The key is
-    /// read, unless it is `known`.
-    pub(crate) fn options(&self, known: Option<Credential>) -> Result<Options, Vec<String>> {
+    /// Converts it to the options of the upstream client, with this key, or returns all its problems.
+    pub(crate) fn options(
+        &self,
+        credential: Result<Option<Credential>, String>,
+    ) -> Result<Options, Vec<String>> {
         let mut problems = Vec::new();
         let base = noted(Some(self.url("base_url", &self.base_url)), &mut problems);
         let fallback = self
@@ -191,10 +194,7 @@ impl Upstream {
             .as_ref()
             .map(|text| self.url("fallback_base_url", text));
         let fallback = noted(fallback, &mut problems);
-        let credential = match known {
-            Some(known) => Some(known),
-            None => noted(self.credential().transpose(), &mut problems),
-        };
+        let credential = noted(credential.transpose(), &mut problems);
         let headers = noted(Some(self.headers()), &mut problems);
         let pass_headers = noted(Some(headers::passed(&self.pass_headers)), &mut problems);
         let proxy = self
@@ -386,3 +386,6 @@ const fn head_timeout() -> Duration {
 const fn event_idle() -> Duration {
     Duration::from_secs(300)
 }
+
+const NO_REPAIR: &str = "repair: there is no such setting any more: the relay mends what clients \
+                         cannot read; remove it";

@@ -10,7 +10,8 @@ fn problems_of(settings: &str) -> String {
         // Only the last line has the problem; the others show the place.
         Err(error) => return error.to_string().trim().lines().last().unwrap().to_owned(),
     };
-    match config.upstreams[0].options(None) {
+    let upstream = &config.upstreams[0];
+    match upstream.options(upstream.credential()) {
         Err(problems) => problems.join("; "),
         Ok(options) => ::upstream::Upstream::new(options)
             .err()
@@ -199,6 +200,14 @@ fn what_a_preset_lacks_is_needed() {
 }
 
 #[test]
+fn a_former_setting_is_refused_with_the_reason() {
+    assert_eq!(
+        problems_of("protocol = \"chat\"\nbase_url = \"http://127.0.0.1:1\"\nrepair = false"),
+        "upstream 'u': repair: there is no such setting any more: the relay mends what clients cannot read; remove it"
+    );
+}
+
+#[test]
 fn quirks_are_checked() {
     for (settings, problem) in [
         (
@@ -268,6 +277,6 @@ quirks = { max_tokens_name = "max_tokens", path_prefix = "/v1", system_not_devel
 "#
     );
     let key = Credential::x_api_key("key").unwrap();
-    let base_url = upstream.options(Some(key)).unwrap().base_url;
+    let base_url = upstream.options(Ok(Some(key))).unwrap().base_url;
     assert_eq!(base_url.as_str(), "https://proxy.example/mistral/v1");
 }
