@@ -67,6 +67,25 @@ fn short_keys_of_the_environment_get_a_warning() {
     assert!(!long.contains("fewer than 16"), "{long}");
 }
 
+/// Without its engines the gateway serves upstreams only; its log and `check` say what to do.
+#[cfg(not(any(feature = "local", feature = "easel")))]
+#[test]
+fn engines_that_are_not_built_get_a_warning() {
+    let server = GATEWAY.start_by(GATEWAY.command(), None);
+    let check = GATEWAY.command().arg("check").output().unwrap();
+    let report = String::from_utf8(check.stdout).unwrap();
+    for kind in ["text", "image"] {
+        let advice = format!("this build has no embedded {kind} engine: ");
+        assert!(report.contains(&format!("note: {advice}")), "{report}");
+        await_that("the warning is logged", || {
+            let log = server.log.lock().unwrap();
+            let is_it = |line: &str| line.contains(r#""level":"WARN""#) && line.contains(&advice);
+            log.lines().any(is_it)
+        });
+    }
+}
+
+#[cfg(feature = "local")]
 #[test]
 fn missing_and_damaged_weights_are_told_with_the_remedy() {
     let (_file, mut command) = serve("");

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use simulator::{Protocol, Simulator};
-use testkit::Config;
 use testkit::requests::{ask, protocol_name};
+use testkit::{Config, changed};
 
 use crate::GATEWAY;
 
@@ -121,11 +121,52 @@ fn the_check_shows_what_a_preset_stands_for() {
         "'m' at upstream two (https://api.deepseek.com/anthropic/v1, without a key: $DEEPSEEK_API_KEY is not set)\n",
         "upstream one: preset mistral\n  protocol = \"chat\"\n  base_url = \"https://api.mistral.ai/v1\"\n  \
          api_key = { env = \"MISTRAL_API_KEY\" }\n  auth = \"bearer\"\n  \
-         quirks = { max_tokens_name = \"max_tokens\", system_not_developer = true, tool_ids = \"alnum9\" }\n",
+         quirks = { drop_members = [\"logit_bias\", \"prompt_cache_retention\", \"safety_identifier\", \"seed\", \"store\", \"user\", \"verbosity\"], \
+         max_tokens_name = \"max_tokens\", no_stream_options = true, system_not_developer = true, tool_ids = \"alnum9\" }\n",
     ] {
         assert!(report.contains(part), "{part}\n{report}");
     }
     assert!(!report.contains("sk-secret"));
+}
+
+/// Members that a vendor does not know fail its requests: they are left out and named.
+#[test]
+fn what_a_vendor_refuses_is_left_out() {
+    let simulator = Simulator::honest().unwrap();
+    let more = json!({
+        "prompt_cache_key": "k", "safety_identifier": "s", "verbosity": "low", "logit_bias": {},
+        "seed": 7, "user": "u", "store": false, "stream_options": {"include_usage": true},
+    });
+    for (preset, kept, dropped) in [
+        (
+            "groq",
+            &["seed", "store", "stream_options", "user"][..],
+            "logit_bias, prompt_cache_key, safety_identifier, verbosity",
+        ),
+        (
+            "mistral",
+            &["prompt_cache_key"],
+            "logit_bias, safety_identifier, seed, store, user, verbosity, stream_options",
+        ),
+    ] {
+        let settings = format!("preset = \"{preset}\"");
+        let gateway = Config::new("")
+            .upstream("u", Protocol::Chat, &simulator.base_url(), &settings)
+            .model("m", Protocol::Chat, r#"[{ upstream = "u" }]"#)
+            .start(GATEWAY);
+        let body = changed(ask(Protocol::Chat, "m", "Hello.", true), &more);
+        let response = gateway.ask(Protocol::Chat, &body);
+        assert_eq!(response.status, 200, "{}", response.text());
+        assert_eq!(response.header("x-sluicegate-dropped"), Some(dropped));
+        let asked = simulator.requests().pop().unwrap().json();
+        let names = more.as_object().unwrap().keys();
+        let found: Vec<_> = names.filter(|name| asked.get(*name).is_some()).collect();
+        assert_eq!(found.len(), kept.len(), "{preset}: {asked}");
+        assert!(
+            kept.iter().all(|name| asked.get(*name).is_some()),
+            "{preset}: {asked}"
+        );
+    }
 }
 
 /// The output of `sluicegate presets`.

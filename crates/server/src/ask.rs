@@ -20,9 +20,9 @@ use wire::Splice;
 use crate::answer::engine_events::fold;
 use crate::config::{Config, ConfigError};
 use crate::endpoints::text::ending;
+use crate::engines::Engines;
 use crate::outgoing::{self, MAX_REPLY};
 use crate::policy::Policy;
-use crate::start::Engines;
 use crate::targets::{Backend, Target, UpstreamTarget};
 
 /// Sends one small request to each target, a few at a time, and prints a line for each of them.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use catalog::Model;
 
 use crate::config::Config;
+use crate::engines;
 use crate::policy::Policy;
 use crate::targets::{Backend, Routes, Target};
 
@@ -54,6 +55,10 @@ fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result
                 .lines()
                 .try_for_each(|line| writeln!(out, "  {line}"))?;
         }
+    }
+    let needed = |images| policy.needs_embedded(images);
+    for advice in engines::missing(needed(false), needed(true)) {
+        writeln!(out, "note: {advice}")?;
     }
     for name in policy.routes.unused(&policy.catalog) {
         writeln!(out, "note: no model has the upstream '{name}' as a target")?;

@@ -9,10 +9,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use upstream::Network;
 
 use crate::config::{Config, ConfigError};
+use crate::engines::Engines;
 use crate::lifecycle::Phase;
 use crate::policy::Policy;
 use crate::serve::{drive, http_connection};
-use crate::start::{Engines, assemble};
+use crate::start::assemble;
 use crate::state::ServerState;
 
 /// A gateway embedded in another process.

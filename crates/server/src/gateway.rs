@@ -230,8 +230,9 @@ mod tests {
 
     use super::*;
     use crate::config::Config;
+    use crate::engines::Engines;
     use crate::policy::Policy;
-    use crate::start::{Engines, assemble};
+    use crate::start::assemble;
 
     const OPENAI: &str = include_str!("../../../tests/black_box/fixtures/errors-openai-style.json");
     const MESSAGES: &str =

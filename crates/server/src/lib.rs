@@ -17,6 +17,7 @@ mod config;
 mod connection_state;
 mod embedded;
 mod endpoints;
+mod engines;
 mod fd_limit;
 mod gateway;
 mod head;

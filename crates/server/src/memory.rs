@@ -19,10 +19,11 @@ use http_body_util::{BodyExt, StreamBody};
 use peak_alloc::PeakAlloc;
 
 use crate::config::Config;
+use crate::engines::Engines;
 use crate::gateway;
 use crate::keys::GeneratedKey;
 use crate::policy::Policy;
-use crate::start::{Engines, assemble};
+use crate::start::assemble;
 use crate::state::ServerState;
 
 #[global_allocator]

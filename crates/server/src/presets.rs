@@ -57,6 +57,7 @@ mod tests {
     /// the vendor.
     #[test]
     fn what_is_shown_is_what_a_preset_stands_for() {
+        assert_eq!(Preset::all().count(), 18);
         for (name, preset) in Preset::all() {
             let shown = Config::parse(&show(name).unwrap()).unwrap().upstreams;
             assert_eq!(shown.len(), preset.protocols.len(), "{name}");

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use auth::Scope;
-use engine::{ImageEngine, TextEngine};
 use fetch::Fetcher;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -18,6 +17,7 @@ use upstream::Network;
 
 use crate::body::budget::Budget;
 use crate::config::{Config, ConfigError, Limits};
+use crate::engines::{self, Engines};
 use crate::fd_limit;
 use crate::kept::Kept;
 use crate::key_refresh;
@@ -44,12 +44,16 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     let listeners = bind(&config.listen, &config.limits)?;
     let admin = bind(config.admin.as_slice(), &config.limits)?.pop();
     let needed = |images| policy.needs_embedded(images);
+    let missing = engines::missing(needed(false), needed(true));
+    for advice in &missing {
+        tracing::warn!("{advice}");
+    }
     let engines = Engines::load(&config, needed(false), needed(true)).await?;
     let addresses: Vec<_> = listeners
         .iter()
         .filter_map(|listener| listener.local_addr().ok())
         .collect();
-    let with_examples = config.models.is_none();
+    let with_examples = config.models.is_none() && missing.is_empty();
     let state = assemble(config, policy, engines, &addresses);
     let state = Arc::new(state);
     let reload = reload.map(|(path, hangup)| {
@@ -76,43 +80,6 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
         reload.abort();
     }
     Ok(())
-}
-
-/// The embedded engines that are loaded.
-#[derive(Default)]
-pub(crate) struct Engines {
-    pub(crate) text: Option<Arc<dyn TextEngine>>,
-    pub(crate) images: Option<Arc<dyn ImageEngine>>,
-}
-
-impl Engines {
-    /// Loads the engines that are needed, as far as this build has them.
-    pub(crate) async fn load(
-        config: &Config,
-        text: bool,
-        images: bool,
-    ) -> Result<Self, ConfigError> {
-        let text = if text {
-            load_text_engine(config).await?
-        } else {
-            None
-        };
-        let images = if images {
-            start_image_engine(config)
-        } else {
-            None
-        };
-        Ok(Self { text, images })
-    }
-
-    /// Only the image engine.
-    #[cfg(all(test, feature = "easel"))]
-    pub(crate) fn drawing(config: &Config) -> Self {
-        Self {
-            text: None,
-            images: start_image_engine(config),
-        }
-    }
 }
 
 /// Creates a gateway from its configuration. `addresses` are those of its listeners.
@@ -146,55 +113,6 @@ pub(crate) fn assemble(
         lifecycle: Lifecycle::new(),
         started: Instant::now(),
     }
-}
-
-#[cfg(feature = "local")]
-async fn load_text_engine(config: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigError> {
-    let defaults = text_engine::Options::default();
-    let options = text_engine::Options {
-        model: config.local.model.clone(),
-        threads: config.local.threads.unwrap_or(defaults.threads),
-        generations: config.local.generations.unwrap_or(defaults.generations),
-        // A plain reply is dropped at its own deadline.
-        timeout: Some(
-            config
-                .limits
-                .request_timeout
-                .max(config.limits.stream_timeout),
-        ),
-        // Every admitted request may wait: the concurrency limit of the gateway is the one that
-        // clients see.
-        waiting: config.limits.concurrency,
-    };
-    let loaded =
-        tokio::task::spawn_blocking(move || text_engine::EmbeddedTextEngine::load(options)).await;
-    match loaded {
-        Ok(Ok(engine)) => Ok(Some(Arc::new(engine))),
-        Ok(Err(error)) => Err(ConfigError::one(error.to_string())),
-        Err(error) => Err(ConfigError::one(format!(
-            "the embedded model could not be loaded: {error}"
-        ))),
-    }
-}
-
-#[cfg(not(feature = "local"))]
-async fn load_text_engine(_: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigError> {
-    Ok(None)
-}
-
-#[cfg(feature = "easel")]
-fn start_image_engine(config: &Config) -> Option<Arc<dyn ImageEngine>> {
-    let defaults = image_engine::Options::default();
-    let options = image_engine::Options {
-        threads: config.easel.threads.unwrap_or(defaults.threads),
-        ..defaults
-    };
-    Some(Arc::new(image_engine::EmbeddedImageEngine::new(options)))
-}
-
-#[cfg(not(feature = "easel"))]
-fn start_image_engine(_: &Config) -> Option<Arc<dyn ImageEngine>> {
-    None
 }
 
 fn bind(addresses: &[SocketAddr], limits: &Limits) -> Result<Vec<TcpListener>, ConfigError> {

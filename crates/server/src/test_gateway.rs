@@ -16,9 +16,10 @@ use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 
 use crate::config::Config;
+use crate::engines::Engines;
 use crate::gateway;
 use crate::policy::Policy;
-use crate::start::{Engines, assemble};
+use crate::start::assemble;
 use crate::state::ServerState;
 
 /// A gateway with the models `text` and `pictures`, served by scripted engines.

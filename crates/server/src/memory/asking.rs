@@ -14,9 +14,10 @@ use upstream::{BoxFuture, Connection, Dial, Network, WithPeer};
 
 use super::{MEMORY, alone};
 use crate::config::Config;
+use crate::engines::Engines;
 use crate::gateway;
 use crate::policy::Policy;
-use crate::start::{Engines, assemble};
+use crate::start::assemble;
 
 /// "Memory while asking is at most 4 times the body": a request that is relayed holds its bytes,
 /// and not the parsed request, which takes many times as much.

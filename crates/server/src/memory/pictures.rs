@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{Scene, alone};
 use crate::config::Config;
-use crate::start::Engines;
+use crate::engines::Engines;
 
 #[test]
 fn an_image_request_keeps_to_its_memory() {

@@ -44,6 +44,27 @@ fn an_effort_becomes_the_thinking_that_the_model_takes() {
     assert_eq!(dropped, [DroppedField::Effort]);
 }
 
+/// Models that do not think refuse `thinking` altogether, and need no request not to.
+#[test]
+fn no_effort_is_asked_for_only_where_a_model_thinks() {
+    let none = json!({ "reasoning_effort": "none" });
+    let (sent, dropped) = thinks(ThinkingForm::Adaptive, none.clone());
+    insta::assert_snapshot!(sent, @r#"{"model":"m","max_tokens":4096,"messages":[{"role":"user","content":[{"type":"text","text":"Hi."}]}],"thinking":{"type":"disabled"}}"#);
+    assert_eq!(dropped, []);
+    let (sent, dropped) = thinks(ThinkingForm::Off, none);
+    insta::assert_snapshot!(sent, @r#"{"model":"m","max_tokens":4096,"messages":[{"role":"user","content":[{"type":"text","text":"Hi."}]}]}"#);
+    assert_eq!(dropped, []);
+    for (model, is_sent) in [
+        ("claude-3-5-haiku-20241022", false),
+        ("claude-3-7-sonnet-20250219", true),
+    ] {
+        let mut request = body(Chat, json!({ "reasoning_effort": "none" }));
+        request["model"] = model.into();
+        let (sent, _) = text(encoded(Chat, Messages, &request, &SETTINGS));
+        assert_eq!(sent.contains(r#""thinking""#), is_sent, "{sent}");
+    }
+}
+
 /// "Thinking isn't compatible with temperature or top_k modifications as well as forced tool use",
 /// nor with the beginning of an answer:
 /// <https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking#feature-compatibility>

@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 use simulator::{Play, Protocol, Simulator};
 
 use crate::config::Config;
+use crate::engines::Engines;
 use crate::gateway;
 use crate::keys::GeneratedKey;
 use crate::policy::Policy;
-use crate::start::{Engines, assemble};
+use crate::start::assemble;
 use crate::state::ServerState;
 
 /// An engine whose queue is always full.
@@ -95,20 +96,21 @@ fn replying(reply: Value) -> (Harness, Simulator) {
     )
 }
 
-/// An image that is a URL passes, unless the client needs its bytes.
+/// An image that is a URL gets its bytes, which clients can ask for but need not.
 #[tokio::test]
-async fn a_url_becomes_bytes_for_clients_that_need_them() {
+async fn a_url_becomes_bytes() {
     const PATH: &str = "/v1/images/generations";
     let url = format!("data:image/png;base64,{RED}");
     let reply = json!({"data": [{"url": url, "b64_json": null}, {"url": url}, {"b64_json": RED}]});
-    let (harness, _simulator) = replying(reply.clone());
+    let (harness, _simulator) = replying(reply);
     let request = json!({"model": "m", "prompt": "x", "n": 3});
-    assert_eq!(harness.post(PATH, &request).await, (200, reply));
-
+    let expected = json!({"data": [{"url": url, "b64_json": RED}, {"b64_json": RED, "url": url}, {"b64_json": RED}]});
     let mut with_bytes = request.clone();
     with_bytes["response_format"] = "b64_json".into();
-    let expected = json!({"data": [{"url": url, "b64_json": RED}, {"b64_json": RED, "url": url}, {"b64_json": RED}]});
-    assert_eq!(harness.post(PATH, &with_bytes).await, (200, expected));
+    for request in [&request, &with_bytes] {
+        let (status, reply) = harness.post(PATH, request).await;
+        assert_eq!((status, &reply), (200, &expected));
+    }
 
     let mut streamed = request;
     streamed["stream"] = true.into();
@@ -132,6 +134,7 @@ async fn a_url_that_cannot_be_fetched_is_a_bad_gateway() {
     ] {
         let (harness, _simulator) = replying(json!({"data": [{"url": url}]}));
         for needs in [
+            json!({}),
             json!({"response_format": "b64_json"}),
             json!({"stream": true}),
         ] {

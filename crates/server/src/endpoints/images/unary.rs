@@ -47,7 +47,7 @@ impl Dispatch for UnaryDispatch {
                 self.0.meta = std::mem::take(&mut incoming.meta);
                 let reply = ImageReply::read(incoming).await;
                 let reply = reply.map_err(TargetFailure::of)?;
-                UnaryAnswer::Relayed(self.as_requested(reply).await?)
+                UnaryAnswer::Relayed(self.with_bytes(reply).await?)
             }
         };
         Ok(Started {
@@ -62,11 +62,8 @@ impl Dispatch for UnaryDispatch {
 }
 
 impl UnaryDispatch {
-    /// Returns the reply with the bytes of its images if the client has asked for them.
-    async fn as_requested(&self, reply: ImageReply) -> Result<ImageReply, TargetFailure> {
-        if self.0.parsed.generation.response_format.is_none() {
-            return Ok(reply);
-        }
+    /// Returns the reply with the bytes of its images: no client can ask for URLs.
+    async fn with_bytes(&self, reply: ImageReply) -> Result<ImageReply, TargetFailure> {
         match reply {
             ImageReply::Whole(body, end) => {
                 let body = self.0.with_bytes(body).await?;

@@ -1,0 +1,115 @@
+//! The embedded engines.
+
+use std::sync::Arc;
+
+use engine::{ImageEngine, TextEngine};
+
+use crate::config::{Config, ConfigError};
+
+/// The embedded engines that are loaded.
+#[derive(Default)]
+pub(crate) struct Engines {
+    pub(crate) text: Option<Arc<dyn TextEngine>>,
+    pub(crate) images: Option<Arc<dyn ImageEngine>>,
+}
+
+impl Engines {
+    /// Loads the engines that are needed, as far as this build has them.
+    pub(crate) async fn load(
+        config: &Config,
+        text: bool,
+        images: bool,
+    ) -> Result<Self, ConfigError> {
+        let text = if text {
+            load_text_engine(config).await?
+        } else {
+            None
+        };
+        let images = if images {
+            start_image_engine(config)
+        } else {
+            None
+        };
+        Ok(Self { text, images })
+    }
+
+    /// Only the image engine.
+    #[cfg(all(test, feature = "easel"))]
+    pub(crate) fn drawing(config: &Config) -> Self {
+        Self {
+            text: None,
+            images: start_image_engine(config),
+        }
+    }
+}
+
+/// Returns advice for the operator about each engine that is needed and that this build lacks.
+pub(crate) fn missing(text: bool, images: bool) -> Vec<String> {
+    let is_missing = |is_needed: bool, is_built: bool| is_needed && !is_built;
+    let missing = [
+        ("text", "local", is_missing(text, cfg!(feature = "local"))),
+        (
+            "image",
+            "easel",
+            is_missing(images, cfg!(feature = "easel")),
+        ),
+    ];
+    let advice = missing.into_iter().filter(|(.., is_missing)| *is_missing);
+    let advice = advice.map(|(kind, feature, _)| {
+        format!(
+            "this build has no embedded {kind} engine: {kind} models without an upstream are \
+             answered with 503; give them targets in a configuration file, or build with the \
+             feature '{feature}'"
+        )
+    });
+    advice.collect()
+}
+
+#[cfg(feature = "local")]
+async fn load_text_engine(config: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigError> {
+    let defaults = text_engine::Options::default();
+    let options = text_engine::Options {
+        model: config.local.model.clone(),
+        threads: config.local.threads.unwrap_or(defaults.threads),
+        generations: config.local.generations.unwrap_or(defaults.generations),
+        // A plain reply is dropped at its own deadline.
+        timeout: Some(
+            config
+                .limits
+                .request_timeout
+                .max(config.limits.stream_timeout),
+        ),
+        // Every admitted request may wait: the concurrency limit of the gateway is the one that
+        // clients see.
+        waiting: config.limits.concurrency,
+    };
+    let loaded =
+        tokio::task::spawn_blocking(move || text_engine::EmbeddedTextEngine::load(options)).await;
+    match loaded {
+        Ok(Ok(engine)) => Ok(Some(Arc::new(engine))),
+        Ok(Err(error)) => Err(ConfigError::one(error.to_string())),
+        Err(error) => Err(ConfigError::one(format!(
+            "the embedded model could not be loaded: {error}"
+        ))),
+    }
+}
+
+#[cfg(not(feature = "local"))]
+async fn load_text_engine(_: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigError> {
+    Ok(None)
+}
+
+#[cfg(feature = "easel")]
+fn start_image_engine(config: &Config) -> Option<Arc<dyn ImageEngine>> {
+    let defaults = image_engine::Options::default();
+    let options = image_engine::Options {
+        threads: config.easel.threads.unwrap_or(defaults.threads),
+        ..defaults
+    };
+    Some(Arc::new(image_engine::EmbeddedImageEngine::new(options)))
+}
+
+#[cfg(not(feature = "easel"))]
+fn start_image_engine(_: &Config) -> Option<Arc<dyn ImageEngine>> {
+    None
+}
