@@ -198,7 +198,7 @@ REASONS = [
     Reason("as it was sent is not supported by this model", is_translated),
     Reason("cannot be counted ahead", is_translated),
     Reason("There is nothing in the conversation that this model could answer", is_translated),
-    Reason("The user has to say something in each turn for this model", is_translated),
+    Reason("Each turn of the user needs content for this model", is_translated),
     Reason("Only functions can be called by this model, and there is none", is_translated),
     Reason("Missing required parameter: ", is_left_out),
     Reason(r"is not supported\b", is_unserved),

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ fn wait(child: &mut Child, timeout: Duration) -> Option<ExitStatus> {
 /// Reads a pipe in a thread, so that the child never waits for a reader. What exceeds the limit is
 /// discarded.
 fn start_reading(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
-    let (sender, receiver) = channel();
+    let (sender, receiver) = sync_channel(1);
     thread::spawn(move || {
         let mut read = Vec::new();
         let limit = MAX_OUTPUT as u64 + 1;

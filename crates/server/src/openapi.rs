@@ -51,7 +51,7 @@ fn info() -> Value {
         "version": env!("CARGO_PKG_VERSION"),
         "summary": env!("CARGO_PKG_DESCRIPTION"),
         "description": "One gate for every model protocol. Fields that are not described here are kept and not refused; \
-            `null` is the same as absent in a request. Each request is also held to rules that a schema cannot say: \
+            `null` is the same as absent in a request. Each request is also held to rules that a schema cannot express: \
             what breaks one is refused with status 400, every finding with its path.",
         "license": { "name": "MIT OR Apache-2.0", "identifier": env!("CARGO_PKG_LICENSE") },
     })

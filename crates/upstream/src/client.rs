@@ -113,7 +113,7 @@ impl Upstream {
     /// Dropping the future closes the connection.
     ///
     /// The request is retried once if `effort` allows it and a retry is safe: when the request did
-    /// not reach the host, or the status says that the host has failed or is overloaded. The retry
+    /// not reach the host, or the status means that the host has failed or is overloaded. The retry
     /// goes to the other host, if there is one. It needs time before `deadline`, a token of the
     /// retry budget, and a `Retry-After` of at most one second, if any.
     ///

@@ -34,7 +34,7 @@ impl HostAttempt {
         }
     }
 
-    /// Settles the attempt by the status of the response. A broken body says nothing about the
+    /// Settles the attempt by the status of the response. A broken body is no failure of the
     /// host: the next request gets another one.
     pub(crate) fn settle_by_status(&mut self, status: StatusCode) {
         self.settle(match status.as_u16() {

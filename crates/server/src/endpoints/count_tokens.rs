@@ -15,6 +15,7 @@ use super::text::TextEndpoint;
 use crate::attempt::TargetFailure;
 use crate::body::ClientBody;
 use crate::body::budget::Share;
+use crate::body::upload::Upload;
 use crate::record::ServedBy;
 use crate::refusal::Refusal;
 use crate::reply::{ReplyBody, json, json_bytes};
@@ -29,11 +30,7 @@ pub(crate) async fn answer(
     request: http::Request<impl ClientBody>,
 ) -> Result<Response<ReplyBody>, Refusal> {
     let Caller {
-        state,
-        policy,
-        key,
-        record,
-        deadline,
+        state, policy, key, ..
     } = caller;
     let headers = outgoing::forwarded(request.headers(), Messages::FORWARDED);
     let upload = json_body(request, state.limits.json_body, state, key).await?;
@@ -49,77 +46,97 @@ pub(crate) async fn answer(
         return Err(Refusal::model(&model));
     }
     image_urls::check_all(state, |visit| valid.addresses(visit))?;
-    record.model = Some(model.clone());
-    record.permit = Some(
-        state
-            .limiter
-            .take(&key.name)
-            .ok_or_else(ApiError::concurrency_limit)?,
-    );
-    let mut last = None;
-    let mut targets = policy.routes.select(entry, || None).into_iter();
-    while let Some(target) = targets.next() {
-        match &target.backend {
-            Backend::Embedded => {
-                let counted = embedded(valid.clone(), &key.name, state, &upload.share);
-                match timeout_at(deadline, counted)
-                    .await
-                    .map_err(|_| Refusal::timeout())?
-                {
-                    Ok(reply) => return Ok(reply),
-                    Err(TargetFailure {
-                        refusal,
-                        may_fall_back: true,
-                        ..
-                    }) => last = Some(*refusal),
-                    Err(TargetFailure { refusal, .. }) => return Err(*refusal),
-                }
-            }
-            Backend::Upstream(server) if server.translation(Protocol::Messages).is_none() => {
-                let headers = server.config.without_fixed(headers.clone());
-                let outgoing = outgoing(server, &upload.bytes, headers, &model, &target);
-                let effort = Effort {
-                    may_retry: last.is_none(),
-                    has_alternative: targets.len() > 0,
-                };
-                let mut meta = ResponseMeta::default();
-                let counted = timeout_at(
-                    deadline,
-                    counted(server, &outgoing, deadline, effort, &mut meta),
-                )
-                .await;
-                let failure = match counted.map_err(|_| Refusal::timeout())? {
-                    Ok(body) => {
-                        let target = target.label().to_owned();
-                        // It cannot be set already: a request is answered by one target.
-                        let _ = record.targets.served_by.set(ServedBy { target, meta });
-                        return Ok(json_bytes(body));
-                    }
-                    Err(failure) => failure.without_key(&server.upstream),
-                };
-                attempt::report_failure(state, &target, &failure.refusal, &meta);
-                match failure {
-                    TargetFailure {
-                        refusal,
-                        may_fall_back: true,
-                        ..
-                    } => last = Some(*refusal),
-                    TargetFailure { refusal, .. } => return Err(*refusal),
-                }
-            }
-            // The other protocols have no such endpoint.
-            Backend::Upstream(_) => {}
-        }
-    }
-    Err(last.unwrap_or_else(|| not_countable(&model)))
+    caller.record.model = Some(model.clone());
+    let permit = state.limiter.take(&key.name);
+    caller.record.permit = Some(permit.ok_or_else(ApiError::concurrency_limit)?);
+    let targets = policy.routes.select(entry, || None);
+    let prompt = Prompt {
+        valid,
+        upload,
+        headers,
+        model,
+    };
+    prompt.count(targets, &caller).await
 }
 
-async fn embedded(
+/// A valid request, and what its targets need of it.
+struct Prompt {
     valid: ValidCount,
-    key: &str,
-    state: &ServerState,
-    share: &Share,
-) -> Result<Response<ReplyBody>, TargetFailure> {
+    upload: Upload,
+    headers: HeaderMap,
+    /// The client's name of the model.
+    model: String,
+}
+
+impl Prompt {
+    /// Asks the targets in order.
+    async fn count(
+        &self,
+        targets: Vec<Target>,
+        caller: &Caller<'_>,
+    ) -> Result<Response<ReplyBody>, Refusal> {
+        let mut last = None;
+        let mut targets = targets.into_iter();
+        while let Some(target) = targets.next() {
+            let effort = Effort {
+                may_retry: last.is_none(),
+                has_alternative: targets.len() > 0,
+            };
+            let counted = match &target.backend {
+                Backend::Embedded => self.count_embedded(caller).await?,
+                Backend::Upstream(server) if server.translation(Protocol::Messages).is_none() => {
+                    self.count_at(&target, server, effort, caller).await?
+                }
+                // The other protocols have no such endpoint.
+                Backend::Upstream(_) => continue,
+            };
+            match counted {
+                Ok(reply) => return Ok(reply),
+                Err(failure) if failure.may_fall_back => last = Some(*failure.refusal),
+                Err(failure) => return Err(*failure.refusal),
+            }
+        }
+        Err(last.unwrap_or_else(|| not_countable(&self.model)))
+    }
+
+    async fn count_embedded(&self, caller: &Caller<'_>) -> Result<Counted, Refusal> {
+        let (state, share) = (caller.state, &self.upload.share);
+        let counted = embedded(self.valid.clone(), &caller.key.name, state, share);
+        let counted = timeout_at(caller.deadline, counted).await;
+        counted.map_err(|_| Refusal::timeout())
+    }
+
+    async fn count_at(
+        &self,
+        target: &Target,
+        server: &UpstreamTarget,
+        effort: Effort,
+        caller: &Caller<'_>,
+    ) -> Result<Counted, Refusal> {
+        let headers = server.config.without_fixed(self.headers.clone());
+        let outgoing = outgoing(server, &self.upload.bytes, headers, &self.model, target);
+        let mut meta = ResponseMeta::default();
+        let counted = counted(server, &outgoing, caller.deadline, effort, &mut meta);
+        let counted = timeout_at(caller.deadline, counted).await;
+        let failure = match counted.map_err(|_| Refusal::timeout())? {
+            Ok(body) => {
+                let target = target.label().to_owned();
+                // It cannot be set already: a request is answered by one target.
+                let served_by = &caller.record.targets.served_by;
+                let _ = served_by.set(ServedBy { target, meta });
+                return Ok(Ok(json_bytes(body)));
+            }
+            Err(failure) => failure.without_key(&server.upstream),
+        };
+        attempt::report_failure(caller.state, target, &failure.refusal, &meta);
+        Ok(Err(failure))
+    }
+}
+
+/// The reply, or the failure of a target.
+type Counted = Result<Response<ReplyBody>, TargetFailure>;
+
+async fn embedded(valid: ValidCount, key: &str, state: &ServerState, share: &Share) -> Counted {
     let engine = state
         .text_engine
         .as_ref()

@@ -105,7 +105,7 @@ impl RelayProtocol for Chat {
     }
 }
 
-/// Tells the calls of an event in the form that clients know, in its `delta` or `message`.
+/// Writes the calls of an event in the form that clients know, into its `delta` or `message`.
 fn mend_calls(updates: &[Update<'_>], message: &str, edits: &mut Splice<'_>) {
     let mut calls: Vec<(usize, Value)> = Vec::new();
     for update in updates {

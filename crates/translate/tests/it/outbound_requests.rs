@@ -402,7 +402,7 @@ fn what_cannot_be_left_out_is_refused() {
         Chat,
         Messages,
         &chat(json!([{ "role": "user", "content": " " }])),
-        "say something",
+        "needs content",
     );
     assert_refused(
         Chat,

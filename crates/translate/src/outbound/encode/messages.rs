@@ -137,7 +137,7 @@ fn add(messages: &mut Vec<(Role, Vec<InputBlock>)>, role: Role, blocks: Vec<Inpu
 fn message((role, mut blocks): (Role, Vec<InputBlock>)) -> Result<InputMessage, EngineError> {
     if blocks.is_empty() {
         return Err(super::unsupported(
-            "The user has to say something in each turn for this model.",
+            "Each turn of the user needs content for this model.",
         ));
     }
     // Tool results have to precede the other blocks of a user message.
