@@ -238,7 +238,7 @@ CHOICES = {
     RESPONSES: ("allowed_tools", "function"),
 }
 SOURCES = ("base64", "content", "text", "url")
-TOOLS = ("custom", "function", "namespace")
+TOOLS = ("allowed_tools", "custom", "function", "namespace")
 UNREAD = [["max_tokens"], ["temperature"], ["top_k"], ["top_p"]]
 # The fields of a form that are no text.
 FILES = ("image", "mask")
