@@ -1,8 +1,9 @@
 //! Encodes model output as the events of a stream, always within the stream grammar.
 
-use wire::{ApiError, Object};
+use wire::{ApiError, Json, Object};
 
 use crate::event::{Chunk, ChunkChoice, Delta, Event, FunctionDelta, ToolCallDelta};
+use crate::logprobs::Logprobs;
 use crate::response::{FinishReason, Usage};
 
 /// The fields that every chunk of a stream repeats.
@@ -25,6 +26,8 @@ pub struct Encoder {
     head: Head,
     include_usage: bool,
     calls: u32,
+    /// The log probabilities of the tokens of the next text.
+    logprobs: Vec<Json>,
     state: State,
 }
 
@@ -44,6 +47,7 @@ impl Encoder {
             head,
             include_usage,
             calls: 0,
+            logprobs: Vec::new(),
             state: State::Before,
         }
     }
@@ -59,6 +63,11 @@ impl Encoder {
             };
             out.push(self.chunk(delta, None));
         }
+    }
+
+    /// Adds log probabilities of the tokens of the next output text.
+    pub fn logprobs(&mut self, tokens: Vec<Json>) {
+        self.logprobs.extend(tokens);
     }
 
     /// Appends output text.
@@ -165,7 +174,19 @@ impl Encoder {
     fn delta(&mut self, delta: Delta, out: &mut Vec<Event>) {
         if self.state != State::Ended && delta != Delta::default() {
             self.open(out);
-            out.push(self.chunk(delta, None));
+            let tokens = match delta.content {
+                Some(_) => std::mem::take(&mut self.logprobs),
+                None => Vec::new(),
+            };
+            let mut chunk = self.chunk(delta, None);
+            if let (Event::Chunk(chunk), false) = (&mut chunk, tokens.is_empty()) {
+                let logprobs = Logprobs::of_text(tokens).json();
+                chunk
+                    .choices
+                    .iter_mut()
+                    .for_each(|choice| choice.logprobs.clone_from(&logprobs));
+            }
+            out.push(chunk);
         }
     }
 

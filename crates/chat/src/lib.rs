@@ -4,6 +4,7 @@ mod addresses;
 mod encode;
 mod event;
 pub mod lenient;
+mod logprobs;
 mod request;
 mod response;
 mod stream;

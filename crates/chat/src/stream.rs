@@ -14,6 +14,7 @@
 use wire::ErrorBody;
 
 use crate::event::{Chunk, ChunkChoice, Event, FunctionDelta, ToolCallDelta};
+use crate::logprobs::Logprobs;
 use crate::request::{FunctionCall, FunctionToolCall, ToolCall};
 use crate::response::{Choice, ChoiceMessage, Completion};
 
@@ -179,6 +180,8 @@ impl ChoiceState {
 pub struct Fold {
     grammar: Grammar,
     completion: Option<Completion>,
+    /// Those of each choice.
+    logprobs: Vec<Logprobs>,
     failure: Option<ErrorBody>,
 }
 
@@ -212,7 +215,8 @@ impl Fold {
         let mut completion = self
             .completion
             .ok_or(StreamError::Offence(Offence::Truncated))?;
-        for choice in &mut completion.choices {
+        for (choice, logprobs) in completion.choices.iter_mut().zip(&self.logprobs) {
+            choice.logprobs = logprobs.json();
             let message = &mut choice.message;
             // The opening chunk has empty content, sent before it is known whether any content
             // follows.
@@ -250,6 +254,11 @@ impl Fold {
                     message,
                     ..Choice::default()
                 });
+                self.logprobs.push(Logprobs::default());
+            }
+            let logprobs = self.logprobs.get_mut(choice.index as usize);
+            if let Some((known, more)) = logprobs.zip(choice.logprobs.as_ref()) {
+                known.append(more);
             }
             if let Some(target) = completion.choices.get_mut(choice.index as usize) {
                 add(choice, target);

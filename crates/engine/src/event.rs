@@ -1,5 +1,7 @@
 //! Events of a text generation.
 
+use wire::Json;
+
 /// One event of a text generation.
 ///
 /// Deltas may occur in any order and may be empty. Consecutive deltas of the same kind belong
@@ -14,6 +16,8 @@ pub enum TextEvent {
     ReasoningSignature(String),
     /// A complete block of encrypted reasoning, readable only by the model.
     RedactedReasoning(String),
+    /// Log probabilities of the tokens of the next delta of output text.
+    Logprobs(Vec<Json>),
     /// Delta of output text.
     Text(String),
     /// Delta of a refusal.
@@ -27,6 +31,8 @@ pub enum TextEvent {
     },
     /// Delta of the arguments of the most recent call; ignored before any call.
     Arguments(String),
+    /// The answer has content of this kind, such as `audio`, for which there is no event.
+    LeftOut(&'static str),
     /// The terminal event.
     Finished {
         /// The stop reason.

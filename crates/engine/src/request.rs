@@ -28,6 +28,9 @@ pub struct TextRequest {
     pub sampling: Sampling,
     /// The reasoning settings.
     pub reasoning: Reasoning,
+    /// The number of alternatives to report with the log probability of each output token; `None`
+    /// if no probabilities are requested.
+    pub logprobs: Option<u64>,
     /// The client's identifier for its end user.
     pub user: Option<String>,
     /// Statements of the client about the request, which the model does not see.

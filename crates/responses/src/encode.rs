@@ -4,7 +4,7 @@ mod echo;
 mod open_item;
 mod place;
 
-use wire::ApiError;
+use wire::{ApiError, Json};
 
 pub use self::echo::Echo;
 use self::open_item::OpenItem;
@@ -52,6 +52,8 @@ pub struct Encoder {
     offers_tools: bool,
     pad_deltas: bool,
     include_encrypted: bool,
+    /// The log probabilities of the tokens of the next text.
+    logprobs: Vec<Json>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -85,6 +87,7 @@ impl Encoder {
             offers_tools,
             pad_deltas,
             include_encrypted,
+            logprobs: Vec::new(),
         }
     }
 
@@ -97,12 +100,21 @@ impl Encoder {
         }
     }
 
+    /// Adds log probabilities of the tokens of the next output text.
+    pub fn logprobs(&mut self, tokens: Vec<Json>) {
+        self.logprobs.extend(tokens);
+    }
+
     /// Appends output text.
     pub fn text(&mut self, text: &str, out: &mut Vec<Event>) {
         if self.accepts(text) {
             self.open_part(OutputPart::Text(OutputText::default()), out);
             self.append(text);
-            out.push(self.place().text_delta(text));
+            let logprobs = std::mem::take(&mut self.logprobs);
+            if let Some(part) = self.open.as_mut().and_then(OpenItem::output_text) {
+                part.logprobs.extend_from_slice(&logprobs);
+            }
+            out.push(self.place().text_delta(text, logprobs));
         }
     }
 
@@ -360,7 +372,7 @@ impl Encoder {
 
     fn push_part_done(&mut self, part: OutputPart, out: &mut Vec<Event>) {
         match &part {
-            OutputPart::Text(part) => out.push(self.place().text_done(&part.text)),
+            OutputPart::Text(part) => out.push(self.place().text_done(part)),
             OutputPart::Refusal(part) => out.push(self.place().refusal_done(&part.refusal)),
             OutputPart::Other(_) => {}
         }

@@ -105,6 +105,9 @@ impl Request {
     /// The value of `include` that requests encrypted reasoning content.
     pub const ENCRYPTED_REASONING: &'static str = "reasoning.encrypted_content";
 
+    /// The value of `include` that requests log probabilities of output tokens.
+    pub const LOGPROBS: &'static str = "message.output_text.logprobs";
+
     /// Parses a request body.
     ///
     /// # Errors

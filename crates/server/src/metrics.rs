@@ -24,6 +24,7 @@ pub(crate) struct Metrics {
     requests: Family<RequestLabels, Counter>,
     streams: Family<Labels<2>, Counter>,
     tokens: Family<Labels<1>, Counter>,
+    left_out: Family<Labels<1>, Counter>,
     duration: Histogram,
     in_flight: Gauge,
     pub(crate) connections: Gauge,
@@ -74,6 +75,7 @@ impl Metrics {
             requests: registered(to, "requests", "Requests by route, status and error code"),
             streams: registered(to, "streams_ended", "Streams by protocol and outcome"),
             tokens: registered(to, "tokens", "Tokens used"),
+            left_out: registered(to, "content_left_out", CONTENT_LEFT_OUT),
             duration: in_seconds(to, "request_duration", REQUEST_DURATION, duration),
             in_flight: registered(to, "in_flight", "Requests in flight"),
             connections: registered(to, "connections", "Open client connections"),
@@ -135,6 +137,11 @@ impl Metrics {
         self.tokens
             .get_or_create(&[("direction", "output")])
             .inc_by(usage.output);
+    }
+
+    /// Counts an answer whose content of this kind its client does not get.
+    pub(crate) fn left_out(&self, kind: &'static str) {
+        self.left_out.get_or_create(&[("kind", kind)]).inc();
     }
 
     pub(crate) fn connection_closed(&self, reason: CloseReason) {
@@ -220,6 +227,8 @@ fn in_seconds<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str
 }
 
 const REQUEST_DURATION: &str = "Time from the head of a request to the last byte of its response";
+const CONTENT_LEFT_OUT: &str =
+    "Translated answers by the kind of content that their clients' protocol cannot express";
 const RESPONSES_EVICTED: &str = "Kept answers that were removed early to make room for others";
 const UPSTREAM_FAILURES: &str = "Failed upstream requests by upstream and error code";
 const KEY_REFRESHES: &str = "Refreshes of upstream keys by their commands, by upstream and outcome";

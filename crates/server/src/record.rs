@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use engine::Usage;
+use engine::{TextEvent, Usage};
 use http::HeaderMap;
 use tokio::time::Instant;
 use translate::relay::End;
@@ -22,6 +22,8 @@ pub(crate) struct Targets {
     /// The fields that the latest target could not be given, which are known before it has begun to
     /// answer.
     losses: RwLock<Vec<String>>,
+    /// The kinds of content of the answer that the client's protocol cannot express.
+    left_out: RwLock<Vec<&'static str>>,
 }
 
 impl Targets {
@@ -33,6 +35,17 @@ impl Targets {
     pub(crate) fn losses(&self) -> Vec<String> {
         let losses = self.losses.read().unwrap_or_else(PoisonError::into_inner);
         losses.clone()
+    }
+
+    /// Adds the kind of content that an event leaves out, if it is such an event.
+    pub(crate) fn note_left_out(&self, event: &TextEvent) {
+        if let TextEvent::LeftOut(kind) = event {
+            let mut kinds = self
+                .left_out
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
+            kinds.push(kind);
+        }
     }
 }
 
@@ -151,6 +164,9 @@ impl Drop for Record {
         if let Some(usage) = usage {
             self.metrics.tokens(usage);
         }
+        let left_out = self.targets.left_out.read();
+        let left_out = left_out.unwrap_or_else(PoisonError::into_inner);
+        left_out.iter().for_each(|kind| self.metrics.left_out(kind));
         let served_by = self.targets.served_by.get();
         tracing::info!(
             target: "access",
@@ -168,6 +184,7 @@ impl Drop for Record {
             outcome = outcome.as_str(),
             input_tokens = usage.map(|usage| usage.input),
             output_tokens = usage.map(|usage| usage.output),
+            left_out = (!left_out.is_empty()).then(|| left_out.join(",")),
             first_event_ms = self.first_event.map(|at| milliseconds(at.duration_since(self.started))),
             took_ms = milliseconds(took),
         );

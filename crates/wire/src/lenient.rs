@@ -7,6 +7,7 @@ mod answer;
 mod collector;
 mod error;
 mod members;
+mod other;
 mod reader;
 mod update;
 
@@ -14,5 +15,6 @@ pub use self::answer::{Answer, Call, Tokens, rest};
 pub use self::collector::{Collector, collect};
 pub use self::error::{MAX_INDEX, ReadError, bounded};
 pub use self::members::{Arguments, Count, List, Members, Text, parse, reports_error, required};
+pub use self::other::OtherContent;
 pub use self::reader::AnswerReader;
 pub use self::update::{Update, push};

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::lenient::{
-    Arguments, Count, List, Members, ReadError, Text, Tokens, Update, push, reports_error,
+    Arguments, Count, List, Members, OtherContent, ReadError, Text, Tokens, Update, push,
+    reports_error,
 };
 
 /// A chunk, or a plain reply.
@@ -51,10 +52,26 @@ pub(super) struct Choice<'a> {
     pub(super) message: Option<Delta<'a>>,
     #[serde(borrow)]
     pub(super) finish_reason: Text<'a>,
+    #[serde(borrow)]
+    logprobs: Members<Logprobs<'a>>,
     pub(super) usage: Members<Usage>,
 }
 
-impl Choice<'_> {
+/// Log probabilities of the tokens of a choice.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Logprobs<'a> {
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}
+
+impl<'a> Choice<'a> {
+    /// The log probabilities of the tokens of its text, as a JSON array.
+    pub(super) fn logprobs(&self) -> Option<Update<'a>> {
+        let tokens = self.logprobs.0.as_ref()?.content?.get();
+        (tokens.starts_with('[') && tokens != "[]").then_some(Update::Logprobs(tokens))
+    }
+
     /// Returns true if it has calls in a form that clients do not know.
     pub(super) fn has_odd_calls(&self) -> bool {
         let is_first = self.index.0.unwrap_or_default() == 0;
@@ -97,13 +114,22 @@ pub(super) struct Delta<'a> {
     audio: Option<&'a RawValue>,
     #[serde(borrow)]
     images: Option<&'a RawValue>,
+    #[serde(borrow)]
+    annotations: Option<&'a RawValue>,
 }
 
 impl<'a> Delta<'a> {
-    /// Returns true if it has sound, or pictures as <https://openrouter.ai/docs/features/multimodal/image-generation>.
-    pub(super) fn has_other_content(&self) -> bool {
-        let is_filled = |value: &&RawValue| !matches!(value.get(), "null" | "[]");
-        self.audio.filter(is_filled).is_some() || self.images.filter(is_filled).is_some()
+    /// Notes sources, sound, and pictures as <https://openrouter.ai/docs/features/multimodal/image-generation>.
+    pub(super) fn note_other_content(&self, kinds: &mut Vec<OtherContent>) {
+        let members = [
+            (self.annotations, OtherContent::Annotations),
+            (self.audio, OtherContent::Audio),
+            (self.images, OtherContent::Images),
+        ];
+        for (value, kind) in members {
+            let is_empty = value.is_none_or(|value| matches!(value.get(), "null" | "[]"));
+            kind.note(!is_empty, kinds);
+        }
     }
 
     /// The reasoning beside the content. Servers that have several names for it send

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use wire::lenient::{Members, ReadError, Tokens, Update, bounded, push};
+use wire::lenient::{Members, OtherContent, ReadError, Tokens, Update, bounded, push};
 
 use super::Finish;
 use super::calls::Calls;
@@ -33,7 +33,7 @@ pub struct Reader {
     /// The length of the text.
     text: usize,
     has_odd_calls: bool,
-    has_other_content: bool,
+    other_content: Vec<OtherContent>,
     has_usage_alone: bool,
 }
 
@@ -103,11 +103,10 @@ impl Reader {
         &self.id
     }
 
-    /// Returns true if the answer has content that this reader has no updates for, such as pictures,
-    /// sound and the calls of hosted tools.
+    /// Returns the kinds of content that the answer has and that this reader has no updates for.
     #[must_use]
-    pub fn has_other_content(&self) -> bool {
-        self.has_other_content
+    pub fn other_content(&self) -> &[OtherContent] {
+        &self.other_content
     }
 
     /// Returns true if the last event has calls of the first choice in a form that clients do not
@@ -219,8 +218,9 @@ impl Reader {
             ));
         }
         let mut has_calls = false;
+        out.extend(choice.logprobs().filter(|_| state.finish.is_none()));
         if let Some(delta) = choice.delta.or(choice.message) {
-            self.has_other_content |= delta.has_other_content();
+            delta.note_other_content(&mut self.other_content);
             has_calls = delta.tool_calls.iter().flatten().next().is_some();
             state.delta(delta, is_reply, out)?;
         }

@@ -78,6 +78,8 @@ pub(super) struct Block<'a> {
     pub(super) name: Text<'a>,
     #[serde(borrow)]
     pub(super) input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) citations: Option<&'a RawValue>,
 }
 
 /// The delta of a block, or of the message.

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use wire::lenient::{Call, ReadError, Tokens, Update, bounded, parse, push, required};
+use wire::lenient::{
+    Call, OtherContent, ReadError, Tokens, Update, bounded, parse, push, required,
+};
 
 use super::Stop;
 use super::event::{Block, Delta, Event, Message, Usage};
@@ -33,7 +35,7 @@ pub struct Reader {
     has_started: bool,
     is_ended: bool,
     has_content: bool,
-    has_other_content: bool,
+    other_content: Vec<OtherContent>,
     /// The open blocks, by their index.
     open: Vec<(usize, BlockState)>,
     calls: Vec<Call>,
@@ -144,11 +146,10 @@ impl Reader {
         self.is_ended
     }
 
-    /// Returns true if the answer has content that this reader has no updates for, such as pictures,
-    /// sound and the calls of hosted tools.
+    /// Returns the kinds of content that the answer has and that this reader has no updates for.
     #[must_use]
-    pub fn has_other_content(&self) -> bool {
-        self.has_other_content
+    pub fn other_content(&self) -> &[OtherContent] {
+        &self.other_content
     }
 
     /// Returns the token counts so far.
@@ -245,6 +246,8 @@ impl Reader {
         }
         let state = match block.kind.or_empty() {
             "text" => {
+                let has_citations = block.citations.is_some_and(|list| list.get() != "[]");
+                OtherContent::Annotations.note(has_citations, &mut self.other_content);
                 push(block.text.0, Update::Text, out);
                 BlockState::Other
             }
@@ -260,7 +263,7 @@ impl Reader {
             "tool_use" => self.open_call(block, out)?,
             // Blocks of the server's hosted tools, and blocks that are newer than this reader.
             _ => {
-                self.has_other_content = true;
+                OtherContent::HostedTools.note(true, &mut self.other_content);
                 BlockState::Other
             }
         };
@@ -306,6 +309,8 @@ impl Reader {
                 }
             }
             (_, BlockState::Other) => {
+                let is_citation = delta.kind.get() == Some("citations_delta");
+                OtherContent::Annotations.note(is_citation, &mut self.other_content);
                 push(delta.text.0, Update::Text, out);
                 push(delta.thinking.0, Update::Reasoning, out);
                 push(delta.signature.0, Update::Signature, out);

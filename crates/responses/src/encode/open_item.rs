@@ -1,7 +1,7 @@
 //! The item that is being streamed, with its content so far.
 
 use crate::request::ReasoningPart;
-use crate::response::{OutputItem, OutputPart};
+use crate::response::{OutputItem, OutputPart, OutputText};
 
 #[derive(Debug)]
 pub(super) struct OpenItem {
@@ -27,6 +27,17 @@ impl OpenItem {
                 .last()
                 .is_some_and(|part| part.kind() == kind),
             _ => false,
+        }
+    }
+
+    /// The output text that is open, if the last part is one.
+    pub(super) fn output_text(&mut self) -> Option<&mut OutputText> {
+        match &mut self.item {
+            OutputItem::Message(message) => match message.content.last_mut()? {
+                OutputPart::Text(part) => Some(part),
+                _ => None,
+            },
+            _ => None,
         }
     }
 

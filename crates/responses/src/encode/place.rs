@@ -1,11 +1,13 @@
 //! Builds the events that belong to one position of the stream.
 
+use wire::Json;
+
 use crate::event::{
     ArgumentsDelta, ArgumentsDone, Event, ItemEvent, PartEvent, RefusalDelta, RefusalDone,
     SummaryPartEvent, SummaryTextDelta, SummaryTextDone, TextDelta, TextDone,
 };
 use crate::request::ReasoningPart;
-use crate::response::{OutputItem, OutputPart};
+use crate::response::{OutputItem, OutputPart, OutputText};
 
 /// The position of one event in the stream.
 #[derive(Clone, Debug)]
@@ -32,10 +34,10 @@ impl Place {
         self.of_part(SummaryPartEvent::new, part)
     }
 
-    pub(super) fn text_delta(self, delta: &str) -> Event {
+    pub(super) fn text_delta(self, delta: &str, logprobs: Vec<Json>) -> Event {
         let obfuscation = self.padding(delta);
         let new = |number, item, output, part, text| {
-            TextDelta::new(number, item, output, part, text, Vec::new())
+            TextDelta::new(number, item, output, part, text, logprobs)
         };
         Event::OutputTextDelta(TextDelta {
             obfuscation,
@@ -43,11 +45,12 @@ impl Place {
         })
     }
 
-    pub(super) fn text_done(self, text: &str) -> Event {
-        let new = |number, item, output, part, text| {
-            TextDone::new(number, item, output, part, text, Vec::new())
+    pub(super) fn text_done(self, part: &OutputText) -> Event {
+        let logprobs = part.logprobs.clone();
+        let new = |number, item, output, index, text| {
+            TextDone::new(number, item, output, index, text, logprobs)
         };
-        Event::OutputTextDone(self.of_part(new, text.to_owned()))
+        Event::OutputTextDone(self.of_part(new, part.text.clone()))
     }
 
     pub(super) fn refusal_delta(self, delta: &str) -> Event {

@@ -29,6 +29,8 @@ pub(super) struct Event<'a> {
     #[serde(borrow)]
     text: Text<'a>,
     #[serde(borrow)]
+    pub(super) logprobs: Option<&'a RawValue>,
+    #[serde(borrow)]
     refusal: Text<'a>,
     #[serde(borrow)]
     pub(super) arguments: Arguments<'a>,
@@ -128,6 +130,10 @@ pub(super) struct Content<'a> {
     pub(super) text: Text<'a>,
     #[serde(borrow)]
     pub(super) refusal: Text<'a>,
+    #[serde(borrow)]
+    pub(super) annotations: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) logprobs: Option<&'a RawValue>,
 }
 
 /// Token counts.

@@ -2,16 +2,18 @@
 
 use std::borrow::Cow;
 
-use wire::lenient::{Call, ReadError, Update, bounded, rest};
+use wire::lenient::{Call, OtherContent, ReadError, Update, bounded, rest};
 
 use super::event::Item;
-use super::kind::{ItemKind, PartKind, content};
+use super::kind::{ItemKind, PartKind, Piece, content, is_empty};
 
 /// The items, in the order in which they began.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Items {
     all: Vec<ItemState>,
     calls: usize,
+    /// The kinds of content without updates.
+    others: Vec<OtherContent>,
 }
 
 #[derive(Clone, Debug)]
@@ -108,11 +110,13 @@ impl Items {
         &mut self,
         place: Place,
         (kind, part): (PartKind, u64),
-        text: Cow<'a, str>,
+        piece: Piece<'a>,
         out: &mut Vec<Update<'a>>,
     ) -> Result<(), ReadError> {
         let item = &mut self.all[place.0];
         item.set_kind(kind.item());
+        out.extend(piece.logprobs());
+        let text = piece.text;
         if text.is_empty() {
             return Ok(());
         }
@@ -129,14 +133,15 @@ impl Items {
         &mut self,
         place: Place,
         (kind, part): (PartKind, u64),
-        text: Cow<'a, str>,
+        piece: Piece<'a>,
         out: &mut Vec<Update<'a>>,
     ) -> Result<(), ReadError> {
         let item = &mut self.all[place.0];
         item.set_kind(kind.item());
         let is_done = item.is_done;
         let known = item.part(kind, part)?;
-        let rest = rest(&known.text, text)?;
+        out.extend(piece.logprobs().filter(|_| known.text.is_empty()));
+        let rest = rest(&known.text, piece.text)?;
         if is_done && !known.text.is_empty() && !rest.is_empty() {
             return Err(ReadError::Contradiction(
                 "a final text that differs from the one before",
@@ -217,8 +222,14 @@ impl Items {
         is_done: bool,
         out: &mut Vec<Update<'a>>,
     ) -> Result<(), ReadError> {
-        let kind = ItemKind::of(item.kind.or_empty());
+        let name = item.kind.or_empty();
+        let kind = ItemKind::of(name);
         self.all[place.0].set_kind(kind);
+        let other = match name {
+            "image_generation_call" => OtherContent::Images,
+            _ => OtherContent::HostedTools,
+        };
+        other.note(kind == ItemKind::Other, &mut self.others);
         let (call_id, id) = (item.call_id.0, item.id.0.unwrap_or_default());
         if kind == ItemKind::Call {
             let id = call_id.unwrap_or_else(|| id.clone());
@@ -237,8 +248,10 @@ impl Items {
         let was_done = self.all[place.0].is_done;
         let summary = item.summary.0.into_iter().zip(0..);
         for (part, index) in summary.chain(item.content.0.into_iter().zip(0..)) {
-            if let Some((kind, text)) = content(part) {
-                self.complete(place, (kind, index), text, out)?;
+            let has_annotations = part.annotations.is_some_and(|list| !is_empty(list));
+            OtherContent::Annotations.note(has_annotations, &mut self.others);
+            if let Some((kind, piece)) = content(part) {
+                self.complete(place, (kind, index), piece, out)?;
             }
         }
         let content = item.encrypted_content.0.unwrap_or_default();
@@ -314,10 +327,8 @@ impl Items {
         calls().try_for_each(|item| item.call.check())
     }
 
-    pub(super) fn has_others(&self) -> bool {
-        self.all
-            .iter()
-            .any(|item| item.kind == Some(ItemKind::Other))
+    pub(super) fn others(&self) -> &[OtherContent] {
+        &self.others
     }
 
     pub(super) fn has_calls(&self) -> bool {

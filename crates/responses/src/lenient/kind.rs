@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use serde_json::value::RawValue;
 use wire::lenient::Update;
 
 use super::event::Content;
@@ -66,8 +67,24 @@ impl ItemKind {
     }
 }
 
+/// Text of a part.
+pub(super) struct Piece<'a> {
+    pub(super) text: Cow<'a, str>,
+    /// The log probabilities of its tokens.
+    pub(super) logprobs: Option<&'a RawValue>,
+}
+
+impl<'a> Piece<'a> {
+    /// The log probabilities, if it has any.
+    pub(super) fn logprobs(&self) -> Option<Update<'a>> {
+        let tokens = self.logprobs.filter(|list| !is_empty(list))?.get();
+        tokens.starts_with('[').then_some(Update::Logprobs(tokens))
+    }
+}
+
 /// The kind and the text of a part, unless it is of an unknown type or has no text.
-pub(super) fn content(part: Content<'_>) -> Option<(PartKind, Cow<'_, str>)> {
+pub(super) fn content(part: Content<'_>) -> Option<(PartKind, Piece<'_>)> {
+    let logprobs = part.logprobs;
     let (kind, text) = match part.kind.or_empty() {
         "output_text" | "text" => (PartKind::Text, part.text),
         "refusal" => (PartKind::Refusal, part.refusal),
@@ -75,5 +92,16 @@ pub(super) fn content(part: Content<'_>) -> Option<(PartKind, Cow<'_, str>)> {
         "reasoning_text" => (PartKind::Reasoning, part.text),
         _ => return None,
     };
-    Some((kind, text.0?))
+    Some((
+        kind,
+        Piece {
+            text: text.0?,
+            logprobs,
+        },
+    ))
+}
+
+/// Returns true if a list has no entries, or is `null`.
+pub(super) fn is_empty(list: &RawValue) -> bool {
+    matches!(list.get(), "null" | "[]")
 }

@@ -1,10 +1,10 @@
 //! The reader of a stream.
 
-use wire::lenient::{ReadError, Tokens, Update, parse, required};
+use wire::lenient::{OtherContent, ReadError, Tokens, Update, parse, required};
 
 use super::event::{Event, Response};
 use super::items::Items;
-use super::kind::PartKind;
+use super::kind::{PartKind, Piece};
 
 /// Reads a stream, event by event.
 ///
@@ -142,11 +142,10 @@ impl Reader {
         self.items.has_calls()
     }
 
-    /// Returns true if the answer has content that this reader has no updates for, such as pictures,
-    /// sound and the calls of hosted tools.
+    /// Returns the kinds of content that the answer has and that this reader has no updates for.
     #[must_use]
-    pub fn has_other_content(&self) -> bool {
-        self.items.has_others()
+    pub fn other_content(&self) -> &[OtherContent] {
+        self.items.others()
     }
 
     /// Returns the token counts, which the last event has.
@@ -216,12 +215,19 @@ impl Reader {
         };
         let place = self.items.find(event.output_index.0, event.item_id.get())?;
         match step {
-            "delta" => self
-                .items
-                .delta(place, part, required(event.delta.0, "delta")?, out)?,
+            "delta" => {
+                let piece = Piece {
+                    logprobs: event.logprobs,
+                    text: required(event.delta.0, "delta")?,
+                };
+                self.items.delta(place, part, piece, out)?;
+            }
             "done" => {
-                let text = required(event.complete(), "text")?;
-                self.items.complete(place, part, text, out)?;
+                let piece = Piece {
+                    logprobs: event.logprobs,
+                    text: required(event.complete(), "text")?,
+                };
+                self.items.complete(place, part, piece, out)?;
             }
             _ => return Ok(Kind::Unknown),
         }

@@ -193,8 +193,8 @@ pub(super) const ROWS: &[Row] = &[
     row("frequency_penalty", Mapped("`frequency_penalty`"), Dropped).unless(&["0"]),
     row("stop", Refused, Mapped("`stop_sequences`")),
     row("n", Refused, Refused).unless(&["1"]),
-    row("logprobs", Dropped, Refused).unless(&["false"]),
-    row("top_logprobs", Dropped, Refused).unless(&["0"]),
+    row("logprobs", Mapped("`include`"), Refused).unless(&["false"]),
+    row("top_logprobs", Mapped("`top_logprobs`"), Refused).unless(&["0"]),
     row("logit_bias", Dropped, Dropped).unless(&["{}"]),
     row("seed", Dropped, Dropped),
     row(

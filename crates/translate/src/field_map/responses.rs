@@ -154,8 +154,8 @@ pub(super) const ROWS: &[Row] = &[
     row("top_p", Mapped("`top_p`"), Mapped("`top_p`")),
     row("presence_penalty", Mapped("`presence_penalty`"), Dropped).unless(&["0"]),
     row("frequency_penalty", Mapped("`frequency_penalty`"), Dropped).unless(&["0"]),
-    row("top_logprobs", Dropped, Refused).unless(&["0"]),
-    row("include[]", Dropped, Refused).is(&["message.output_text.logprobs"]),
+    row("top_logprobs", Mapped("`top_logprobs`"), Refused).unless(&["0"]),
+    row("include[]", Mapped("`logprobs`"), Refused).is(&["message.output_text.logprobs"]),
     row(
         "include[]",
         Dropped,

@@ -59,6 +59,8 @@ impl ClientProtocol for Chat {
                 effort,
                 ..Reasoning::default()
             },
+            logprobs: (request.logprobs == Some(true))
+                .then(|| shared::cap(request.top_logprobs).unwrap_or_default()),
             labels: labels(&request),
             user: request.user,
             model: request.model,
@@ -79,6 +81,7 @@ impl ClientProtocol for Chat {
     fn encode(encoder: &mut Encoder, event: TextEvent, _now: i64, out: &mut Vec<Event>) {
         match event {
             TextEvent::Reasoning(text) => encoder.reasoning(&text, out),
+            TextEvent::Logprobs(tokens) => encoder.logprobs(tokens),
             TextEvent::Text(text) => encoder.text(&text, out),
             TextEvent::Refusal(text) => encoder.refusal(&text, out),
             TextEvent::Call { id, name } => encoder.call(&id, &name, out),

@@ -103,6 +103,7 @@ fn neutral(request: Request) -> Result<Inbound, ApiError> {
             ..Sampling::default()
         },
         reasoning: reasoning(&request),
+        logprobs: None,
         user: request.user().map(str::to_owned),
         labels: Labels::default(),
         model: request.model,

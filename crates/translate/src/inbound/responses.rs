@@ -53,6 +53,7 @@ impl ClientProtocol for Responses {
                 ..Sampling::default()
             },
             reasoning: reasoning(&request),
+            logprobs: logprobs(&request),
             labels: Labels {
                 safety_identifier: request.safety_identifier,
                 prompt_cache_key: request.prompt_cache_key,
@@ -81,6 +82,7 @@ impl ClientProtocol for Responses {
     fn encode(encoder: &mut Encoder, event: TextEvent, now: i64, out: &mut Vec<Event>) {
         match event {
             TextEvent::Reasoning(text) => encoder.reasoning(&text, out),
+            TextEvent::Logprobs(tokens) => encoder.logprobs(tokens),
             TextEvent::Text(text) => encoder.text(&text, out),
             TextEvent::Refusal(text) => encoder.refusal(&text, out),
             // The client sends the id back, and a request with an invalid id would be refused.
@@ -104,6 +106,11 @@ impl ClientProtocol for Responses {
     fn reply(fold: Fold) -> Option<Response> {
         fold.finish().ok()
     }
+}
+
+fn logprobs(request: &Request) -> Option<u64> {
+    let most = shared::cap(request.top_logprobs).unwrap_or_default();
+    (request.includes(Request::LOGPROBS) || most > 0).then_some(most)
 }
 
 fn finish(stop: &Stop) -> Finish {

@@ -162,6 +162,11 @@ fn count(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
+/// Returns the number of alternatives to report with each output token, if any are requested.
+fn alternatives(request: &TextRequest) -> Option<i64> {
+    request.logprobs.filter(|most| *most > 0).map(count)
+}
+
 /// Converts the tools, unless there are more than OpenAI accepts
 /// (<https://platform.openai.com/docs/api-reference/chat/create>).
 fn tools<T>(

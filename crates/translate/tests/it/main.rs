@@ -9,6 +9,7 @@ mod ends;
 mod failures;
 mod field_map;
 mod images;
+mod logprobs;
 mod outbound_requests;
 mod readings;
 mod relaying;

@@ -32,6 +32,7 @@ impl ModelOutput {
                 }
                 TextEvent::Text(text) => output.text += &text,
                 TextEvent::Refusal(text) => output.refusal += &text,
+                TextEvent::Logprobs(_) | TextEvent::LeftOut(_) => {}
                 TextEvent::Call { id, name } => output.calls.push((id, name, String::new())),
                 TextEvent::Arguments(text) => {
                     let before = &events[at - 1];

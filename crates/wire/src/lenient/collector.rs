@@ -60,7 +60,8 @@ impl<R: AnswerReader> Collector<R> {
                     call.name = name.into_owned();
                 }
                 Update::Arguments { call, text } => content.call(call).arguments += &text,
-                Update::Signature(_)
+                Update::Logprobs(_)
+                | Update::Signature(_)
                 | Update::RedactedReasoning(_)
                 | Update::Encrypted { .. }
                 | Update::CallEnd(_) => {}

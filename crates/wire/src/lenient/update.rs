@@ -26,6 +26,8 @@ pub enum Update<'a> {
         /// The encrypted reasoning.
         content: Cow<'a, str>,
     },
+    /// Log probabilities of the tokens of the next output text, as a JSON array.
+    Logprobs(&'a str),
     /// Output text to append.
     Text(Cow<'a, str>),
     /// Refusal text to append.

@@ -187,6 +187,12 @@ impl<D: TextEndpoint> TextDispatch<D> {
         })
     }
 
+    /// Records the kinds of content that the events of an answer leave out.
+    pub(super) fn noted(&self, events: TextStream) -> TextStream {
+        let record = Arc::clone(&self.record);
+        Box::pin(events.inspect_ok(move |event| record.note_left_out(event)))
+    }
+
     /// Adds the header that binds the conversation to one server of the upstream, if it has one.
     fn with_affinity(&self, server: &UpstreamTarget, mut headers: HeaderMap) -> HeaderMap {
         let name = server.config.affinity_header.as_ref();

@@ -30,11 +30,11 @@ impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
     async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<Self::Answer> {
         let Started { dropped, answer } = self.0.send(target, turn).await?;
         let answer = match answer {
-            TextAnswer::Translated(events) => translated(events),
+            TextAnswer::Translated(events) => translated(self.0.noted(events)),
             TextAnswer::Relayed(upstream::Answer::Json(body)) => {
                 let events =
                     outbound::reply(D::UPSTREAM_PROTOCOL, &body).map_err(TargetFailure::of)?;
-                translated(upstream::from_events(events))
+                translated(self.0.noted(upstream::from_events(events)))
             }
             TextAnswer::Relayed(upstream::Answer::Events(first, body)) => {
                 let model = &self.0.parsed.model;

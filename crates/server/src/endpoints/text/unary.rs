@@ -35,7 +35,7 @@ impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
     async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<UnaryAnswer> {
         let Started { dropped, answer } = self.0.send(target, turn).await?;
         let answer = match answer {
-            TextAnswer::Translated(events) => UnaryAnswer::Translated(events),
+            TextAnswer::Translated(events) => UnaryAnswer::Translated(self.0.noted(events)),
             TextAnswer::Relayed(upstream::Answer::Json(body)) => {
                 let parsed = &self.0.parsed;
                 let reply = D::relayed_reply(parsed.notes, &body, &parsed.model);
@@ -46,7 +46,8 @@ impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
                 // Read to its end, because another target can be tried until then.
                 let events = read_stream(stream, D::UPSTREAM_PROTOCOL).await;
                 let events = collect(events.map_err(TargetFailure::of)?).await;
-                UnaryAnswer::Translated(events.map_err(TargetFailure::of)?)
+                let events = events.map_err(TargetFailure::of)?;
+                UnaryAnswer::Translated(self.0.noted(events))
             }
         };
         Ok(Started { dropped, answer })

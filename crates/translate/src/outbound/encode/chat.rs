@@ -46,6 +46,8 @@ pub(super) fn request(
     body.frequency_penalty = request.sampling.frequency_penalty;
     body.seed = request.sampling.seed;
     body.stop = stop(request, dropped)?;
+    body.logprobs = request.logprobs.map(|_| true);
+    body.top_logprobs = super::alternatives(request);
     body.reasoning_effort = request
         .reasoning
         .effort

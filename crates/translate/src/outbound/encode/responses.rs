@@ -48,6 +48,7 @@ pub(super) fn request(
     // The gateway stores nothing, so the upstream must not store anything either.
     body.store = Some(false);
     body.include = include(request, settings);
+    body.top_logprobs = super::alternatives(request);
     body.user.clone_from(&request.user);
     let labels = &request.labels;
     body.safety_identifier.clone_from(&labels.safety_identifier);
@@ -67,7 +68,7 @@ fn cap(request: &TextRequest, dropped: &mut DroppedFields) -> Option<i64> {
     Some(cap.max(MIN_CAP))
 }
 
-/// Requests the reasoning in encrypted form, in which it can be sent back, since nothing is stored
+/// Requests log probabilities, and the reasoning in encrypted form, in which it can be sent back, since nothing is stored
 /// (<https://platform.openai.com/docs/guides/reasoning#encrypted-reasoning-items>). Models that do
 /// not reason refuse it.
 fn include(request: &TextRequest, settings: &Settings) -> Option<Vec<String>> {
@@ -76,7 +77,14 @@ fn include(request: &TextRequest, settings: &Settings) -> Option<Vec<String>> {
         Some(effort) => effort != engine::Effort::None,
         None => reasoning.encrypted || is_reasoning_model(&request.model),
     };
-    (settings.sealed && reasons).then(|| vec![Request::ENCRYPTED_REASONING.to_owned()])
+    let sealed = (settings.sealed && reasons).then_some(Request::ENCRYPTED_REASONING);
+    let logprobs = request.logprobs.map(|_| Request::LOGPROBS);
+    let included: Vec<_> = sealed
+        .into_iter()
+        .chain(logprobs)
+        .map(str::to_owned)
+        .collect();
+    (!included.is_empty()).then_some(included)
 }
 
 /// Splits off a leading system text, unless no other turns would remain as items.

@@ -1,6 +1,7 @@
 //! The lenient readers of the protocols, and how their ends are named in neutral events.
 
 use engine::Stop;
+use wire::lenient::OtherContent;
 
 use super::stream_parser::NeutralReader;
 
@@ -15,8 +16,8 @@ impl NeutralReader for chat::lenient::Reader {
         })
     }
 
-    fn has_other_content(&self) -> bool {
-        self.has_other_content()
+    fn other_content(&self) -> &[OtherContent] {
+        self.other_content()
     }
 
     fn is_done(&self) -> bool {
@@ -42,8 +43,8 @@ impl NeutralReader for messages::lenient::Reader {
         })
     }
 
-    fn has_other_content(&self) -> bool {
-        self.has_other_content()
+    fn other_content(&self) -> &[OtherContent] {
+        self.other_content()
     }
 }
 
@@ -58,7 +59,7 @@ impl NeutralReader for responses::lenient::Reader {
         })
     }
 
-    fn has_other_content(&self) -> bool {
-        self.has_other_content()
+    fn other_content(&self) -> &[OtherContent] {
+        self.other_content()
     }
 }

@@ -1,7 +1,7 @@
 //! Parses the answers of upstreams into neutral events.
 
 use engine::{EngineError, Stop, TextEvent};
-use wire::lenient::{AnswerReader, Update};
+use wire::lenient::{AnswerReader, OtherContent, Update};
 
 use super::call_sequencer::CallSequencer;
 use super::json::{engine_error, text, usage};
@@ -17,8 +17,8 @@ pub(super) trait NeutralReader: AnswerReader {
         true
     }
 
-    /// Returns true if the answer has content without a neutral event.
-    fn has_other_content(&self) -> bool;
+    /// The kinds of content of the answer without a neutral event.
+    fn other_content(&self) -> &[OtherContent];
 
     /// The id of the answer, from which ids of calls are made; empty if it is unknown.
     fn answer_id(&self) -> &str {
@@ -72,6 +72,8 @@ impl<R: NeutralReader> StreamParser<R> {
     /// Emits the end, if the content has ended.
     pub(super) fn end(&mut self, out: &mut Vec<TextEvent>) {
         if let Some(stop) = self.stop.clone() {
+            let others = self.reader.other_content().iter();
+            out.extend(others.map(|kind| TextEvent::LeftOut(kind.as_str())));
             let usage = self.reader.tokens().map(usage);
             out.push(TextEvent::Finished { stop, usage });
         }
@@ -90,7 +92,7 @@ impl<R: NeutralReader> StreamParser<R> {
             self.stop = self.reader.neutral_stop();
             if let Some(stop) = &self.stop {
                 self.sequencer.end(is_truncation(stop), out)?;
-                let is_lost = !self.has_content && self.reader.has_other_content();
+                let is_lost = !self.has_content && !self.reader.other_content().is_empty();
                 if is_lost && !is_truncation(stop) {
                     return Err(EngineError::Upstream(
                         "the answer has no content that other protocols have".to_owned(),
@@ -123,6 +125,9 @@ impl<R: NeutralReader> StreamParser<R> {
             Update::Encrypted { id, content } => {
                 self.part = None;
                 TextEvent::ReasoningSignature(signature(&id, &content))
+            }
+            Update::Logprobs(tokens) => {
+                TextEvent::Logprobs(serde_json::from_str(tokens).unwrap_or_default())
             }
             Update::Text(text) => TextEvent::Text(text.into_owned()),
             Update::Refusal(text) => TextEvent::Refusal(text.into_owned()),
