@@ -7,7 +7,7 @@
 //! models, `any_name` models for all names, `affinity` conversations that stay at their target,
 //! `asking` the output of `check --ask`, `usage` and `timing` metrics and log, `incidents` the words
 //! of the log, `kept` answers that clients refer to, `allowed` what models allow, `stateful`
-//! responses that upstreams keep, `settings` what operators set for an upstream, `presets` the
+//! responses that upstreams keep, `hosted_tools` what tools of upstreams add to answers, `settings` what operators set for an upstream, `presets` the
 //! settings of vendors. In `faults` and `gathered` upstreams misbehave, and `fault_test` checks each
 //! of them.
 
@@ -34,6 +34,7 @@ mod asking;
 mod errors;
 mod faults;
 mod gathered;
+mod hosted_tools;
 mod incidents;
 mod kept;
 mod matrix;

@@ -52,6 +52,11 @@ impl TextEndpoint for Responses {
         request.addresses(visit);
     }
 
+    fn makes_images(request: &ValidRequest) -> bool {
+        let tools = request.tools.as_deref().unwrap_or_default();
+        tools.iter().any(|tool| tool.kind() == "image_generation")
+    }
+
     fn identify(request: &ValidRequest, conversation: &mut Conversation) {
         let key = request.prompt_cache_key.as_deref();
         let user = || member(request.metadata.as_ref()?, "user_id");

@@ -8,6 +8,7 @@ mod unary;
 
 use std::cell::LazyCell;
 
+use auth::Scope;
 use bytes::Bytes;
 use catalog::{Model, Protocol};
 use engine::{EngineError, Stop, TextEvent};
@@ -94,6 +95,11 @@ pub(crate) trait TextEndpoint:
     /// Visits every image URL of a request, with its path in the document.
     fn image_urls(request: &Self::Request, visit: &mut dyn FnMut(&Path<'_>, &str));
 
+    /// Returns true if a request offers a hosted tool that makes images.
+    fn makes_images(_: &Self::Request) -> bool {
+        false
+    }
+
     /// Adds what identifies the conversation of a request: its cache key, else its end user, else
     /// its system instructions and its first message.
     fn identify(request: &Self::Request, conversation: &mut Conversation);
@@ -176,6 +182,9 @@ pub(crate) async fn answer<D: TextEndpoint>(
     let model = policy.catalog.serves(&id, D::PROTOCOL)?;
     if !key.may_use(&id) {
         return Err(Refusal::model(&id));
+    }
+    if D::makes_images(&valid) && !key.scopes.contains(Scope::Images) {
+        return Err(Refusal::capability(Scope::Images.as_str()));
     }
     image_urls::check_all(state, |visit| D::image_urls(&valid, visit))?;
     caller.record.model = Some(id.clone());
