@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use crate::outcome::Outcome;
 use crate::times::{Step, Times};
 use crate::{
-    bench, campaign, deps, faults, licences, long, process, schemathesis, seed, test, tidy,
-    workspace,
+    bench, campaign, deps, faults, licences, long, process, schemathesis, seed, servers, test,
+    tidy, workspace,
 };
 
 /// Runs the steps that `args` select, and prints the duration of each.
@@ -63,6 +63,11 @@ fn short() -> Vec<Step> {
             "faults",
             "every row of tests/FAULTS.md has a test that passed",
             faults::check,
+        ),
+        Step::new(
+            "servers",
+            "every row of tests/SERVERS.md has tests that passed",
+            servers::check,
         ),
         Step::new(
             "schemathesis",

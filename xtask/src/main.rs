@@ -34,6 +34,7 @@ mod rows;
 mod schemathesis;
 mod seed;
 mod serve;
+mod servers;
 mod source;
 mod suite;
 mod test;
@@ -79,6 +80,7 @@ fn run_task(args: &[OsString]) -> Outcome {
         Some("openapi") => no_arguments(args).and_then(|()| serve::openapi()),
         Some("schemathesis") => schemathesis::run(args),
         Some("faults") => faults::run(args),
+        Some("servers") => no_arguments(args).and_then(|()| servers::check()),
         Some("mutate") => mutate::run(args),
         Some("advisories") => no_arguments(args).and_then(|()| advisories::run()),
         Some("licences") => no_arguments(args).and_then(|()| licences::run()),
@@ -146,6 +148,7 @@ usage: cargo xtask <task>
                       --without excludes the operations of a tag, such as Images
   faults [--check]    write tests/FAULTS.md: every fault, and the tests that show the expected behaviour; --check
                       compares it with the last run of `cargo xtask test` instead
+  servers             compare tests/SERVERS.md, the list of what real servers do, with the last run of `cargo xtask test`
   mutate [--list] [--write] [--due] [--minutes N] [--build|--built] [--jobs N] [NAME…]
                       plant one fault in the product at a time, in a copy, and check that a test fails: all of
                       tests/mutations, or those whose name or row is a NAME; --write writes the results to

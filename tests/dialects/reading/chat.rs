@@ -113,7 +113,7 @@ fn take_content(message: &Value, reading: &mut Reading) {
     }
     reading.text += text(message, "refusal");
     // Servers that send both send the same text twice.
-    let thoughts = ["reasoning_content", "reasoning"].map(|name| text(message, name));
+    let thoughts = ["reasoning_content", "reasoning", "thinking"].map(|name| text(message, name));
     reading.reasoning += thoughts
         .into_iter()
         .find(|text| !text.is_empty())

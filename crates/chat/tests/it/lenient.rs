@@ -269,8 +269,13 @@ fn content_of_another_type_is_malformed() {
             "{chunk}: {read:?}"
         );
     }
-    let read = read(&[json!({"choices": [{"index": 4096, "delta": {}}]})]);
-    assert_eq!(read, Err(ReadError::Index(4096)));
+}
+
+#[test]
+fn an_index_has_a_limit() {
+    let at = |index: u32| read(&[json!({"choices": [{"index": index, "delta": {}}]})]);
+    assert_eq!(at(4096), Err(ReadError::Index(4096)));
+    assert_eq!(at(4095), Err(ReadError::Truncated));
 }
 
 #[test]

@@ -322,6 +322,16 @@ fn events_of_the_server_s_own_are_ignored() {
 }
 
 #[test]
+fn an_answer_has_4096_items_at_most() {
+    let at = |index: u32| {
+        let item = json!({"type": "message", "id": "m"});
+        read(&[json!({"type": "response.output_item.added", "output_index": index, "item": item})])
+    };
+    assert_eq!(at(4096), Err(ReadError::Index(4096)));
+    assert_eq!(at(4095), Err(ReadError::Truncated));
+}
+
+#[test]
 fn what_lacks_its_content_is_malformed() {
     for event in [
         json!([]),

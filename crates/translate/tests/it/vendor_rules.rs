@@ -191,6 +191,8 @@ fn ids_of_calls_have_nine_letters_for_mistral() {
         assert_eq!(call, sent["messages"][2]["tool_call_id"]);
         call.as_str().unwrap().to_owned()
     };
+    let sent = text(encoded(Chat, Chat, &calls(Chat, "call_1"), &settings)).0;
+    insta::assert_snapshot!(sent, @r#"{"model":"m","messages":[{"role":"user","content":"Hi."},{"role":"assistant","tool_calls":[{"type":"function","id":"sPnjkEYJU","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"sPnjkEYJU","content":"4"}]}"#);
     assert_eq!(nine("aB3dE6gH9"), "aB3dE6gH9");
     let other = nine("toolu_01A09q90qw90lq917835lq9");
     assert!(
@@ -205,6 +207,9 @@ fn ids_of_calls_have_64_characters_for_openai() {
     let long = "a".repeat(65);
     for upstream in [Chat, Responses] {
         let sent = sent(Chat, upstream, &calls(Chat, &long)).0;
+        if upstream == Chat {
+            insta::assert_snapshot!(sent, @r#"{"model":"m","messages":[{"role":"user","content":"Hi."},{"role":"assistant","tool_calls":[{"type":"function","id":"call_635361c48bb9eab14198e76ea8ab7f1a","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_635361c48bb9eab14198e76ea8ab7f1a","content":"4"}]}"#);
+        }
         assert!(!sent.contains(&long), "{sent}");
         // The first half of the SHA-256 of the id, which both the call and its result have.
         assert_eq!(
@@ -297,6 +302,9 @@ fn names_of_more_than_64_letters_are_shortened_reversibly() {
     for upstream in [Chat, Responses] {
         let encoded = encoded(Messages, upstream, &request, &SETTINGS);
         let sent = String::from_utf8(encoded.body).unwrap();
+        if upstream == Chat {
+            insta::assert_snapshot!(sent, @r#"{"model":"m","messages":[{"role":"user","content":"Hi."}],"max_tokens":99,"tools":[{"type":"function","function":{"name":"mcp__aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_9235d79b","parameters":{}}}],"tool_choice":{"type":"function","function":{"name":"mcp__aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_9235d79b"}}}"#);
+        }
         assert_eq!(sent.matches(&short).count(), 2, "{sent}");
         assert!(!sent.contains(&name), "{sent}");
         let call = |name: &str| engine::TextEvent::Call {

@@ -280,3 +280,20 @@ quirks = { drop_members = ["logit_bias", "prompt_cache_retention", "safety_ident
     let base_url = upstream.options(Ok(Some(key))).unwrap().base_url;
     assert_eq!(base_url.as_str(), "https://proxy.example/mistral/v1");
 }
+
+/// A model may think in silence for minutes, and a stream may take an hour.
+#[test]
+fn silence_and_long_streams_have_time_by_default() {
+    let config = Config::parse(
+        r#"
+        [[upstreams]]
+        name = "u"
+        protocol = "chat"
+        base_url = "https://house.example/v1"
+        "#,
+    )
+    .unwrap();
+    let options = config.upstreams[0].options(None).unwrap();
+    assert_eq!(options.idle, Duration::from_secs(300));
+    assert_eq!(config.limits.stream_timeout, Duration::from_secs(3600));
+}

@@ -1,0 +1,155 @@
+//! `cargo xtask servers`: checks the list of what real servers do, `tests/SERVERS.md`.
+//!
+//! Each row of the page names the tests that show its rule: a test as `FILE::NAME`, or a case of
+//! `tests/dialects/cases` as `SERVER/CASE`, of which the program `dialects` requires what is owed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::markdown;
+use crate::outcome::{Outcome, no_problems};
+use crate::passed::{self, Passed};
+use crate::workspace;
+
+/// Checks the page against the last run of `cargo xtask test`: every row has tests or cases, all of
+/// which passed.
+pub(crate) fn check() -> Outcome {
+    let page = Page::read()?;
+    let passed = passed::last()?;
+    let mut found = page.problems();
+    let did_not_pass = |test: &&str| !is_passed(test, &passed);
+    let missing = page.tests().chain([CASES_TEST]).filter(did_not_pass);
+    found.extend(missing.map(|test| {
+        format!("{PAGE}: {test} has not passed in the last run of `cargo xtask test`")
+    }));
+    no_problems("servers", &found)?;
+    println!("{} rows are shown", page.rows.len());
+    Ok(())
+}
+
+/// The rows of the page, and the files that they may name.
+struct Page {
+    /// The row, its rule, and the tests and cases that show it.
+    rows: Vec<[String; 3]>,
+    files: BTreeMap<String, String>,
+}
+
+impl Page {
+    fn read() -> Outcome<Self> {
+        let is_named = |name: &str| name.ends_with(".rs") || name.starts_with(CASES);
+        Ok(Self {
+            rows: markdown::rows(&workspace::read(PAGE)?)?,
+            files: workspace::texts(is_named)?.into_iter().collect(),
+        })
+    }
+
+    /// The rows without tests, the tests and cases that do not exist, and rules of a vendor without
+    /// their source, each in a sentence.
+    fn problems(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut known = BTreeSet::new();
+        for [row, rule, shown] in &self.rows {
+            if !known.insert(row) {
+                found.push(format!("{PAGE}: {row} is there twice"));
+            }
+            if names(shown).next().is_none() {
+                found.push(format!("{PAGE}: {row} has no test"));
+            }
+            if row.starts_with(VENDORS) && !rule.contains("](https://") {
+                found.push(format!("{PAGE}: {row} has no source"));
+            }
+            let absent = names(shown).filter(|name| !self.exists(name));
+            found.extend(absent.map(|name| format!("{PAGE}: {row} names {name}, which is absent")));
+        }
+        found
+    }
+
+    fn tests(&self) -> impl Iterator<Item = &str> {
+        let shown = self.rows.iter().flat_map(|[.., shown]| names(shown));
+        shown.filter(|name| name.contains("::"))
+    }
+
+    fn exists(&self, name: &str) -> bool {
+        match name.split_once("::") {
+            Some((file, test)) => self
+                .files
+                .get(file)
+                .is_some_and(|text| text.contains(&format!("fn {test}("))),
+            None => self
+                .files
+                .get(&format!("{CASES}{name}.toml"))
+                .is_some_and(|text| !text.contains("level = \"soft\"")),
+        }
+    }
+}
+
+fn is_passed(test: &str, passed: &BTreeSet<Passed>) -> bool {
+    let (file, name) = test.split_once("::").unwrap_or_default();
+    passed.iter().any(|passed| passed.is(file, name))
+}
+
+/// The names in a cell, each of which is code.
+fn names(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
+const PAGE: &str = "tests/SERVERS.md";
+const CASES: &str = "tests/dialects/cases/";
+/// The test of all cases.
+const CASES_TEST: &str = "tests/dialects/main.rs::every_case_comes_through_as_owed";
+/// The beginning of rows about a rule in the documentation of a vendor.
+const VENDORS: &str = "rule-";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(rows: &[[&str; 3]]) -> Page {
+        let files = [
+            ("tests/a.rs", "#[test]\nfn one() {}\n"),
+            ("tests/dialects/cases/b/c.toml", "server = \"b\"\n"),
+            ("tests/dialects/cases/b/d.toml", "level = \"soft\"\n"),
+        ];
+        Page {
+            rows: rows.iter().map(|row| row.map(str::to_owned)).collect(),
+            files: files.map(|(name, text)| (name.into(), text.into())).into(),
+        }
+    }
+
+    #[test]
+    fn every_row_names_tests_that_exist() {
+        let good = page(&[
+            ["form-1", "A", "`tests/a.rs::one` `b/c`"],
+            ["rule-1", "[B](https://example.com)", "`b/c`"],
+        ]);
+        assert_eq!(good.problems(), [""; 0]);
+        assert_eq!(good.tests().collect::<Vec<_>>(), ["tests/a.rs::one"]);
+        let bad = page(&[
+            ["form-1", "A", ""],
+            ["form-1", "B", "`tests/a.rs::two` `b/d` `b/e`"],
+            ["rule-1", "C", "`b/c`"],
+        ]);
+        assert_eq!(
+            bad.problems(),
+            [
+                "tests/SERVERS.md: form-1 has no test",
+                "tests/SERVERS.md: form-1 is there twice",
+                "tests/SERVERS.md: form-1 names tests/a.rs::two, which is absent",
+                "tests/SERVERS.md: form-1 names b/d, which is absent",
+                "tests/SERVERS.md: form-1 names b/e, which is absent",
+                "tests/SERVERS.md: rule-1 has no source",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_test_that_was_not_run_has_not_passed() {
+        let passed = [Passed::new("tests/faults/main.rs", "a::one")].into();
+        assert!(is_passed("tests/faults/a.rs::one", &passed));
+        assert!(!is_passed("tests/faults/a.rs::two", &passed));
+    }
+
+    #[test]
+    fn the_page_names_only_what_exists() {
+        assert_eq!(Page::read().map(|page| page.problems()), Ok(Vec::new()));
+    }
+}
