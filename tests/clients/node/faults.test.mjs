@@ -3,19 +3,16 @@
 // As in test_sdk_faults.py: the simulator draws each fault by a seed and knows whether anything is lost with it.
 
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { after, before, describe, test } from "node:test";
+import { before, describe, test } from "node:test";
 
 import Anthropic, { AnthropicError } from "@anthropic-ai/sdk";
 
+import { configured, simulator } from "./programs.mjs";
 import { openais } from "./sdks.mjs";
 
-const { SLUICEGATE_BIN, SLUICEGATE_SIMULATOR_BIN, SLUICEGATE_SDK_FAULTS = "100" } = process.env;
+const { SLUICEGATE_SIMULATOR_BIN, SLUICEGATE_SDK_FAULTS = "100" } = process.env;
 const SEEDS = Number(SLUICEGATE_SDK_FAULTS);
 const KEY = "sg_test_upstreams_key_00000000000000000";
 const SAID = "Hello, you there.";
@@ -32,36 +29,20 @@ const isBroken = (error) => error instanceof TypeError && error.message === "ter
 /** Whether a stream is asked for under a seed. */
 const streams = (seed) => Math.floor(seed / 3) % 4 !== 0;
 
-const children = [];
-let folder, simulator;
+let url;
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "sluicegate-"));
-  simulator = await running(SLUICEGATE_SIMULATOR_BIN, ["--listen", "127.0.0.1:0"], "sluicegate-simulator listens on ");
+  url = await simulator();
 });
-after(async () => {
-  for (const child of children) child.kill();
-  await rm(folder, { recursive: true });
-});
-
-/** Starts a program and gives the address that it prints. */
-async function running(program, args, greeting) {
-  const child = spawn(program, args, { stdio: ["ignore", "pipe", "ignore"] });
-  children.push(child);
-  for await (const line of createInterface({ input: child.stdout })) {
-    if (line.startsWith(greeting)) return line.slice(greeting.length).trim();
-  }
-  throw new Error(`${program} did not start`);
-}
 
 /** A gateway with a model and an upstream for each seed, so that no breaker opens for what another one did. */
-async function gateway(family, upstreams) {
+function gateway(family, upstreams) {
   const hash = createHash("sha256").update(KEY).digest("hex");
   const protocols = JSON.stringify(family === "text" ? TEXT : ["images_generations"]);
   const limits = ["[limits]", 'request_timeout = "8s"', 'stream_timeout = "8s"'];
   const lines = [...limits, "[[keys]]", 'name = "faults"', `hash = "sha256:${hash}"`];
   lines.push('scopes = ["text", "messages", "images"]');
   for (let seed = 0; seed < SEEDS; seed++) {
-    lines.push("[[upstreams]]", `name = "upstream-${seed}"`, `base_url = "${simulator}"`);
+    lines.push("[[upstreams]]", `name = "upstream-${seed}"`, `base_url = "${url}"`);
     lines.push(`protocol = "${upstreams[seed % upstreams.length]}"`, 'head_timeout = "2s"', 'event_idle = "2s"');
   }
   for (let seed = 0; seed < SEEDS; seed++) {
@@ -69,10 +50,7 @@ async function gateway(family, upstreams) {
     lines.push(`targets = [{ upstream = "upstream-${seed}", model = "fault-${seed}" }]`);
     if (family === "text") lines.push("string_input = true");
   }
-  const config = join(folder, `${children.length}.toml`);
-  await writeFile(config, lines.join("\n"));
-  const args = ["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--config", config];
-  return running(SLUICEGATE_BIN, args, "sluicegate listens on ");
+  return configured(lines);
 }
 
 /** What the first seeds do: for each the fault and whether it loses something, streamed or not. */
@@ -168,8 +146,8 @@ for (const { name, Client, APIError } of openais) {
     for (const [protocol, ask] of Object.entries(asks)) {
       const isOfImages = protocol === "images";
       test(`no fault is a success: ${protocol}`, async () => {
-        const url = await gateway(isOfImages ? "images" : "text", isOfImages ? ["images"] : TEXT);
-        const client = new Client({ baseURL: `${url}/v1`, apiKey: KEY, maxRetries: 0 });
+        const address = await gateway(isOfImages ? "images" : "text", isOfImages ? ["images"] : TEXT);
+        const client = new Client({ baseURL: `${address}/v1`, apiKey: KEY, maxRetries: 0 });
         const isTold = (error) => error instanceof APIError || error instanceof FailureTold;
         await campaign(ask(client), (error) => isTold(error) || (isOfImages && isBroken(error)));
       });
