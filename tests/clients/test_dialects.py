@@ -129,26 +129,6 @@ REPAIRED = ".repaired"
 # What servers send that the SDK does not read, and the relay leaves as it is: what is raised, and where. With `repair`
 # all of it is read.
 UNREADABLE: dict[str, tuple[tuple[type[Exception], ...], list[str]]] = {
-    "a choice without a delta, which is required": (
-        (AttributeError, AssertionError),
-        [
-            "azure-openai/async-filter chat stream",
-            "minimax/no-delta chat stream",
-            "minimax/no-delta chat helper",
-            "minimax/whole-at-the-end chat stream",
-            "minimax/whole-at-the-end chat helper",
-        ],
-    ),
-    "chunks whose object is not `chat.completion.chunk`: the accumulator skips them": (
-        (AssertionError,),
-        [
-            "generic-chat/lean chat helper",
-            "moonshot/reasoning chat helper",
-            "perplexity/citations chat helper",
-            "watsonx/text chat helper",
-            "zhipu/text chat helper",
-        ],
-    ),
     "content that is a list, where it has to be a text": (
         (TypeError, RuntimeError),
         [

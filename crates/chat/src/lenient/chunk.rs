@@ -34,6 +34,12 @@ impl Chunk<'_> {
             || self.object.get() == Some("error")
     }
 
+    /// Returns true if its `object` is absent or that of something else. An empty one marks what
+    /// clients skip, such as the results of the filters of Azure.
+    pub(super) fn lacks_object(&self) -> bool {
+        self.choices.is_some() && !matches!(self.object.get(), Some("chat.completion.chunk" | ""))
+    }
+
     /// Returns true if it is a plain reply, by its own account.
     pub(super) fn is_whole(&self) -> bool {
         self.object.get() == Some("chat.completion")
@@ -70,6 +76,11 @@ impl<'a> Choice<'a> {
     pub(super) fn logprobs(&self) -> Option<Update<'a>> {
         let tokens = self.logprobs.0.as_ref()?.content?.get();
         (tokens.starts_with('[') && tokens != "[]").then_some(Update::Logprobs(tokens))
+    }
+
+    /// Returns true if it has neither a delta nor a message.
+    pub(super) fn is_bare(&self) -> bool {
+        self.delta.is_none() && self.message.is_none()
     }
 
     /// Returns true if it has calls in a form that clients do not know.

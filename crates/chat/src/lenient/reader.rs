@@ -35,6 +35,9 @@ pub struct Reader {
     has_odd_calls: bool,
     other_content: Vec<OtherContent>,
     has_usage_alone: bool,
+    lacks_object: bool,
+    lacks_delta: bool,
+    lacks_index: bool,
 }
 
 impl Reader {
@@ -126,6 +129,26 @@ impl Reader {
         self.has_usage_alone
     }
 
+    /// Returns true if the last event has choices, but not the `object` of a chunk. Clients skip
+    /// such events when they join the chunks.
+    #[must_use]
+    pub fn lacks_object(&self) -> bool {
+        self.lacks_object
+    }
+
+    /// Returns true if the first choice of the last event has no `delta`, which clients read
+    /// without looking for it, and no message of its own in its place.
+    #[must_use]
+    pub fn lacks_delta(&self) -> bool {
+        self.lacks_delta
+    }
+
+    /// Returns true if the first choice of the last event has no `index`: it is choice 0.
+    #[must_use]
+    pub fn lacks_index(&self) -> bool {
+        self.lacks_index
+    }
+
     /// Returns the number of choices that have begun.
     #[must_use]
     pub fn choices(&self) -> usize {
@@ -158,15 +181,19 @@ impl Reader {
             .is_some_and(|choices| !choices.is_empty());
         self.has_usage_alone = !has_choices && chunk.usage.0.is_some();
         self.has_odd_calls = chunk.choices.iter().flatten().any(Choice::has_odd_calls);
+        self.lacks_object = chunk.lacks_object();
+        (self.lacks_delta, self.lacks_index) = (false, false);
         if let Some(first) = self.choices.first_mut() {
             first.calls.has_repetition = false;
         }
         let may_repeat = !is_reply && self.has_content && chunk.is_whole();
         let before = out.len();
-        for mut choice in chunk.choices.into_iter().flatten() {
+        for (place, mut choice) in chunk.choices.into_iter().flatten().enumerate() {
             if may_repeat {
                 self.drop_repetition(&mut choice)?;
             }
+            self.lacks_delta |= place == 0 && choice.is_bare();
+            self.lacks_index |= place == 0 && choice.index.0.is_none();
             self.choice(choice, is_reply, out)?;
         }
         self.has_content |= out.len() > before;
@@ -212,7 +239,7 @@ impl Reader {
             .or(self.tokens);
         let state = &mut self.choices[index];
         let before = out.len();
-        if is_reply && choice.delta.is_none() && choice.message.is_none() {
+        if is_reply && choice.is_bare() {
             return Err(ReadError::Malformed(
                 "a choice without a message".to_owned(),
             ));

@@ -65,6 +65,12 @@ impl RelayProtocol for Chat {
             // Clients iterate over the choices of every chunk.
             edits.set("choices", b"[]");
         }
+        if self.reader.lacks_object() {
+            edits.set("object", b"\"chat.completion.chunk\"");
+        }
+        if self.reader.lacks_delta() || self.reader.lacks_index() {
+            mend_choice(&self.reader, edits);
+        }
         if self.hides_usage && memmem::find(data.as_bytes(), USAGE_HINT).is_some() {
             edits.remove(&[], &["usage"]);
         } else if memmem::find(data.as_bytes(), DETAILS_HINT).is_some() {
@@ -103,6 +109,21 @@ impl RelayProtocol for Chat {
         splice.remove(DETAILS.0, DETAILS.1);
         Ok(end(&reader))
     }
+}
+
+/// Sets the missing members of the first choice.
+fn mend_choice(reader: &Reader, edits: &mut Splice<'_>) {
+    let mut missing = Vec::new();
+    for (lacks, name, value) in [
+        (reader.lacks_delta(), "delta", "{}"),
+        (reader.lacks_index(), "index", "0"),
+    ] {
+        // It may be null.
+        if lacks && !edits.replace(&["choices", "0", name], value.as_bytes()) {
+            missing.push((name, value));
+        }
+    }
+    edits.add_missing(&["choices", "0"], &missing);
 }
 
 /// Writes the calls of an event in the form that clients know, into its `delta` or `message`.

@@ -143,6 +143,68 @@ fn every_event_of_chat_has_choices() {
     assert!(ended.is_ok());
 }
 
+/// The accumulators of the SDKs skip chunks that have another `object`, or none. They also skip those
+/// with an empty one, which are the filters of Azure.
+#[test]
+fn every_chunk_of_chat_has_the_object_of_chunks() {
+    let last = chunk(Some("stop"));
+    let named = |object: &str| {
+        format!(r#"{{{object}"choices":[{{"index":0,"delta":{{"content":"Hi"}}}}]}}"#)
+    };
+    let object = r#""object":"chat.completion.chunk","#;
+    for (own, mended) in [
+        (named(""), named(object)),
+        (named(r#""object":null,"#), named(object)),
+        (named(r#""object":"chat.completion.done","#), named(object)),
+        (named(r#""object":"","#), named(r#""object":"","#)),
+        (named(object), named(object)),
+        (
+            r#"{"object":"own","choices":[]}"#.to_owned(),
+            r#"{"object":"chat.completion.chunk","choices":[]}"#.to_owned(),
+        ),
+    ] {
+        let stream = format!("data: {own}\n\ndata: {last}\n\ndata: [DONE]\n\n");
+        let (out, ended) = relayed(Chat::default(), "m", &[stream.as_bytes()]);
+        assert_eq!(String::from_utf8_lossy(&out), stream.replace(&own, &mended));
+        assert!(ended.is_ok(), "{own}");
+    }
+}
+
+/// Clients read the delta of a choice and its index without looking for them. A message in the place
+/// of a delta is not hidden.
+#[test]
+fn every_choice_of_chat_has_a_delta_and_an_index() {
+    let (first, last) = (chunk(None), chunk(Some("stop")));
+    let message = r#""message":{"content":" there"},"index":0"#;
+    for (own, mended) in [
+        (r#""index":0"#, r#""delta":{},"index":0"#),
+        (r#""delta":null,"index":0"#, r#""delta":{},"index":0"#),
+        (r#""delta":{}"#, r#""index":0,"delta":{}"#),
+        (r#""index":null"#, r#""delta":{},"index":0"#),
+        (
+            r#""logprobs":null"#,
+            r#""delta":{},"index":0,"logprobs":null"#,
+        ),
+        (r#""delta":{},"index":0"#, r#""delta":{},"index":0"#),
+        (message, message),
+    ] {
+        let event = |choice: &str| {
+            format!(
+                r#"{{"object":"chat.completion.chunk","choices":[{{{choice},"finish_reason":"stop"}}]}}"#
+            )
+        };
+        let stream = |event: &str| format!("data: {first}\n\ndata: {event}\n\ndata: [DONE]\n\n");
+        let (out, ended) = relayed(Chat::default(), "m", &[stream(&event(own)).as_bytes()]);
+        assert_eq!(String::from_utf8_lossy(&out), stream(&event(mended)));
+        assert!(ended.is_ok(), "{own}");
+    }
+    let filter = r#"{"object":"","choices":[{"index":0,"finish_reason":null}]}"#;
+    let mended = r#"{"object":"","choices":[{"delta":{},"index":0,"finish_reason":null}]}"#;
+    let stream = |filter| format!("data: {last}\n\ndata: {filter}\n\ndata: [DONE]\n\n");
+    let (out, _) = relayed(Chat::default(), "m", &[stream(filter).as_bytes()]);
+    assert_eq!(String::from_utf8_lossy(&out), stream(mended));
+}
+
 #[test]
 fn codes_that_clients_know_pass_within_a_stream_and_words_do_not() {
     let stream = String::from_utf8(fixture("responses-stream-failed-mid.sse")).unwrap();
