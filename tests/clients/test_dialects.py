@@ -1,15 +1,15 @@
 """The official SDKs read every answer of real servers that is owed whole or cut, in every protocol, streamed or not.
 
-What a client of another protocol than the server's gets is written by the gateway, and so is everything with
-`repair = true`: it has to pass the strict reading of the SDK. Without `repair`, a client of the server's protocol gets
-the server's own members, which the SDK reads as users have it. What it cannot read of them is `UNREADABLE`.
+What a client of another protocol than the server's gets is written by the gateway: it has to pass the strict reading
+of the SDK. A client of the server's protocol gets the server's own members, which the SDK reads as users have it. What
+it cannot read of them is `UNREADABLE`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import openai
@@ -33,26 +33,18 @@ class Visit:
     case: Case
     client: str
     form: str
-    is_repaired: bool = False
 
     @property
     def name(self) -> str:
-        return f"{self.case.name} {self.client} {self.form}" + " repaired" * self.is_repaired
+        return f"{self.case.name} {self.client} {self.form}"
 
     @property
     def is_relayed(self) -> bool:
-        return self.client == self.case.protocol and not self.is_repaired
-
-    @property
-    def is_repairable(self) -> bool:
-        """Whether the answer is relayed, and has a translation into every protocol."""
-        mode = "plain" if self.form == "plain" else "stream"
-        is_answer = [self.case.owed(client, mode)["outcome"] in ANSWERS for client in self.case.clients]
-        return self.is_relayed and self.case.clients == TEXT and all(is_answer)
+        return self.client == self.case.protocol
 
     @property
     def model(self) -> str:
-        return self.case.model + REPAIRED * self.is_repaired
+        return self.case.model
 
     @property
     def marks(self) -> list[pytest.MarkDecorator]:
@@ -71,8 +63,6 @@ def visits() -> Iterator[Visit]:
                 visit = Visit(case, client, form)
                 if visit.owed["outcome"] in ANSWERS:
                     yield visit
-                    if visit.is_repairable:
-                        yield replace(visit, is_repaired=True)
 
 
 @pytest.fixture(scope="module")
@@ -101,16 +91,14 @@ def config(address: str) -> str:
         'scopes = ["text", "messages", "images"]',
     ]
     texts = [case for case in BY_NAME.values() if case.protocol != "images"]
-    models = [(case, "") for case in BY_NAME.values()] + [(case, REPAIRED) for case in texts]
-    for case, suffix in models:
-        lines += ["[[upstreams]]", f'name = "{case.model}{suffix}"', f'protocol = "{case.protocol}"']
+    for case in BY_NAME.values():
+        lines += ["[[upstreams]]", f'name = "{case.model}"', f'protocol = "{case.protocol}"']
         lines += [f'base_url = "{address}/{case.name}/v1"']
-        lines += ["repair = true"] * bool(suffix)
-    for case, suffix in models:
+    for case in BY_NAME.values():
         is_text = case in texts
-        lines += ["[[models]]", f'id = "{case.model}{suffix}"', f'family = "{"text" if is_text else "images"}"']
+        lines += ["[[models]]", f'id = "{case.model}"', f'family = "{"text" if is_text else "images"}"']
         lines += [f"protocols = {TEXT if is_text else ['images_generations']}"]
-        lines += [f'targets = [{{ upstream = "{case.model}{suffix}" }}]']
+        lines += [f'targets = [{{ upstream = "{case.model}" }}]']
     return "\n".join(lines)
 
 
@@ -125,9 +113,7 @@ def request(visit: Visit) -> dict[str, Any]:
 
 
 ANSWERS = ("complete", "incomplete")
-REPAIRED = ".repaired"
-# What servers send that the SDK does not read, and the relay leaves as it is: what is raised, and where. With `repair`
-# all of it is read.
+# What servers send that the SDK does not read, and the relay leaves as it is: what is raised, and where.
 UNREADABLE: dict[str, tuple[tuple[type[Exception], ...], list[str]]] = {
     "content that is a list, where it has to be a text": (
         (TypeError, RuntimeError),
@@ -192,4 +178,3 @@ def test_an_sdk_reads_what_is_owed(clients: dict[tuple[bool, bool], Any], visit:
 def test_what_is_not_read_is_asked_for() -> None:
     asked = {visit.name for visit in visits()}
     assert {name for _, names in UNREADABLE.values() for name in names} <= asked
-    assert {f"{name} repaired" for _, names in UNREADABLE.values() for name in names} <= asked
