@@ -4,7 +4,7 @@ use std::io;
 
 use serde_json::Value;
 use simulator::Protocol;
-use testkit::requests::{Question, ask, path, protocol_name};
+use testkit::requests::{Question, ask, path};
 use testkit::{CLIENT_KEY, Response};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -16,7 +16,9 @@ pub(crate) fn request(fault: &Fault) -> Vec<u8> {
     let (path, (kind, body)) = match fault.client {
         Protocol::Images => (
             fault.drawing.path(),
-            fault.drawing.request(&fault.nonce(), fault.stream),
+            fault
+                .drawing
+                .request(&fault.model, &fault.nonce(), fault.stream),
         ),
         client => (
             path(client),
@@ -33,10 +35,9 @@ pub(crate) fn request(fault: &Fault) -> Vec<u8> {
 }
 
 fn words(fault: &Fault) -> Value {
-    let model = protocol_name(fault.upstream);
     match fault.question {
-        Question::Text => ask(fault.client, model, &fault.nonce(), fault.stream),
-        question => question.body(fault.client, model, fault.stream),
+        Question::Text => ask(fault.client, &fault.model, &fault.nonce(), fault.stream),
+        question => question.body(fault.client, &fault.model, fault.stream),
     }
 }
 

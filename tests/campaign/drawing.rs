@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use images::Operation;
 use serde_json::{Value, json};
 use simulator::{Play, Protocol};
-use testkit::requests::{RED, ask, protocol_name};
+use testkit::requests::{RED, ask};
 
 use crate::dice::Dice;
 
@@ -62,13 +62,13 @@ impl Drawing {
     }
 
     /// The content type of the request, and its body.
-    pub(crate) fn request(self, prompt: &str, stream: bool) -> (&'static str, Vec<u8>) {
-        let mut body = ask(
-            Protocol::Images,
-            protocol_name(Protocol::Images),
-            prompt,
-            stream,
-        );
+    pub(crate) fn request(
+        self,
+        model: &str,
+        prompt: &str,
+        stream: bool,
+    ) -> (&'static str, Vec<u8>) {
+        let mut body = ask(Protocol::Images, model, prompt, stream);
         body["n"] = self.count.into();
         match self.form {
             Form::Generation => {}

@@ -2,6 +2,7 @@
 //! follows from a seed and a number.
 
 mod foreign;
+mod next;
 mod rewrite;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use simulator::{Cut, Play, Protocol, Request, honest};
 use testkit::requests::Question;
 
 pub(crate) use self::foreign::Foreign;
+pub(crate) use self::next::{Next, Place, either, other};
 use self::rewrite::Rewrite;
 use crate::dice::Dice;
 use crate::drawing::Drawing;
@@ -26,12 +28,21 @@ pub(crate) struct Fault {
     pub(crate) number: u64,
     pub(crate) client: Protocol,
     pub(crate) upstream: Protocol,
+    /// The name of the model that is requested.
+    pub(crate) model: String,
     pub(crate) stream: bool,
     pub(crate) question: Question,
     /// For Images.
     pub(crate) drawing: Drawing,
     pub(crate) kind: Kind,
     pub(crate) pace: Pace,
+    /// True if the next fault follows at once, and finds what this one left behind: connections, and
+    /// the counts of circuit breakers.
+    pub(crate) is_hurried: bool,
+    /// The target that is tried if the first one fails.
+    pub(crate) next: Option<Next>,
+    /// A request that runs at the same time, and that nothing happens to.
+    pub(crate) bystander: Option<Box<Self>>,
 }
 
 /// The timing and the piece sizes of the connections.
@@ -153,11 +164,15 @@ impl Fault {
             number,
             client,
             upstream,
+            model: String::new(),
             stream,
             question,
             drawing,
             kind: Kind::draw(dice, upstream),
             pace: Pace::draw(dice),
+            is_hurried: dice.once_in(2),
+            next: None,
+            bystander: None,
         };
         if let Kind::Foreign(foreign) = fault.kind {
             fault.client = foreign.client;
@@ -166,12 +181,57 @@ impl Fault {
             fault.question = Question::Text;
             fault.drawing = Drawing::SINGLE;
         }
+        fault.next = Next::draw(dice, &fault);
+        fault.is_hurried &= !fault.holds();
+        fault.model = next::model(fault.upstream, fault.next.as_ref());
+        if !fault.kind.is_of_process() && dice.once_in(4) {
+            fault.bystander = Some(Box::new(fault.bystander(dice)));
+        }
         fault
+    }
+
+    /// Draws a request that nothing happens to, for the time of this one.
+    fn bystander(&self, dice: &mut Dice) -> Self {
+        let text = &PROTOCOLS[..3];
+        let (client, upstream) = (*dice.one(text), *dice.one(text));
+        // It ends within all timeouts.
+        let pace = Pace {
+            pieces: Vec::new(),
+            pause: Duration::from_millis(dice.among(0..1_000) as u64),
+            ..Pace::draw(dice)
+        };
+        Self {
+            number: self.number | BYSTANDER,
+            client,
+            upstream,
+            model: other(upstream),
+            stream: !dice.once_in(4),
+            question: Question::Text,
+            kind: Kind::Nothing,
+            pace,
+            next: None,
+            bystander: None,
+            ..self.clone()
+        }
+    }
+
+    /// Its name in the summary.
+    pub(crate) fn name(&self) -> &'static str {
+        if self.next.is_some() {
+            "two targets"
+        } else {
+            self.kind.name()
+        }
     }
 
     /// The text of the request, which the reply repeats.
     pub(crate) fn nonce(&self) -> String {
         format!("nonce-{:08x}", self.number)
+    }
+
+    /// Returns true if a request has its text.
+    pub(crate) fn sent(&self, request: &Request) -> bool {
+        String::from_utf8_lossy(&request.body).contains(&self.nonce())
     }
 
     /// The upstream's behaviour.
@@ -222,6 +282,16 @@ impl Fault {
     /// Returns true if the upstream is so slow, or goes on for so long, that a timeout may expire.
     pub(crate) fn is_slow(&self) -> bool {
         !self.pace.pause.is_zero() || self.kind.is_endless()
+    }
+
+    /// Returns true if a target may keep its connection open after a complete response, and never
+    /// read from it again: then the next request gets no answer.
+    fn holds(&self) -> bool {
+        let next = self.next.as_ref().map(|next| &next.kind);
+        [Some(&self.kind), next]
+            .into_iter()
+            .flatten()
+            .any(Kind::holds)
     }
 
     /// Returns true if no connection to the upstream can be established.
@@ -281,8 +351,8 @@ impl Kind {
         }
     }
 
-    /// Its name in the summary.
-    pub(crate) fn name(&self) -> &'static str {
+    /// Its name in the summary, with one target.
+    fn name(&self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
             Self::Cut(_, Cut::Reset) => "answer reset",
@@ -295,7 +365,7 @@ impl Kind {
             }
             Self::Changed(..) => "event lost, doubled, late",
             Self::Hollow(_) => "hollow reply",
-            Self::Rewritten(Rewrite::Finish(_)) => "another end",
+            Self::Rewritten(Rewrite::Finish(_) | Rewrite::Filtered) => "another end",
             Self::Rewritten(_) => "contradiction",
             Self::Foreign(_) => "real server",
             Self::Scenario(_) => "scenario",
@@ -343,6 +413,11 @@ impl Kind {
         }
     }
 
+    /// Returns true if the process of the gateway ends.
+    fn is_of_process(&self) -> bool {
+        matches!(self, Self::Shutdown(_) | Self::Drain(_))
+    }
+
     /// Returns true if the upstream never comes to an end.
     fn is_endless(&self) -> bool {
         matches!(self, Self::Scenario(scenario) if scenario.template.starts_with("endless-"))
@@ -355,6 +430,12 @@ impl Kind {
             Self::Scenario(scenario) => scenario.template.starts_with("stall-"),
             _ => false,
         }
+    }
+
+    /// Returns true if the upstream may stall after a complete response.
+    fn holds(&self) -> bool {
+        let may_hold = |scenario: &Scenario| HOLDS.contains(&scenario.template);
+        self.stalls() || matches!(self, Self::Scenario(scenario) if may_hold(scenario))
     }
 
     /// Returns true if a reply that the upstream completed has to reach the client.
@@ -519,6 +600,9 @@ const AT_ONCE: [usize; 4] = [7, 100, 4 << 10, 64 << 10];
 const HEAD: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
+/// The bit that distinguishes the number of a bystander.
+const BYSTANDER: u64 = 1 << 31;
+
 /// Endless scenarios: a paused clock would never advance.
 const ENDLESS: [&str; 4] = [
     "endless-deltas",
@@ -543,6 +627,8 @@ const HARMLESS: [&str; 14] = [
     "sse-multi-line",
     "hold-after-end",
 ];
+/// Scenarios that stall after a complete response, besides those named after it.
+const HOLDS: [&str; 2] = ["hold-after-end", "fault-N"];
 /// Scenarios whose output means different things in each protocol, or nothing.
 const ODD: [&str; 4] = ["vllm", "delta-after-finish", "huge-index-N", "fault-N"];
 /// Scenarios whose output leaves the protocol's grammar, though the upstream completed it: the
@@ -594,6 +680,10 @@ pub(crate) mod planted {
                 question: Question::Text,
                 kind,
                 pace,
+                is_hurried: false,
+                model: next::model(upstream, None),
+                next: None,
+                bystander: None,
                 ..drawn
             }
         }

@@ -2,20 +2,20 @@
 
 use std::future::pending;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use server::EmbeddedGateway;
-use simulator::{Detached, Play, Request};
-use testkit::Config;
-use testkit::requests::PROTOCOLS;
+use simulator::{Detached, Play, Protocol, Request};
+use testkit::requests::{PROTOCOLS, protocol_name};
+use testkit::{Config, UPSTREAM_MODEL};
 use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 use upstream::{BoxFuture, Connection, Dial, Network};
 
-use crate::fault::{Fault, Kind};
+use crate::fault::{Fault, Kind, Place, either, other};
 use crate::metrics::{Counted, Metrics};
 use crate::pipe::{Count, Recorder, Tape, pair};
 use crate::upstream_response::UpstreamResponse;
@@ -41,6 +41,8 @@ pub(crate) struct Observed {
     pub(crate) counted: Counted,
     /// The resources that remain in the end.
     pub(crate) leftovers: Leftovers,
+    /// The observations of the request that ran at the same time.
+    pub(crate) bystander: Option<Box<Self>>,
 }
 
 impl Observed {
@@ -55,10 +57,19 @@ impl Observed {
 /// A request that an upstream received, and its response.
 pub(crate) struct Exchange {
     pub(crate) request: Request,
+    /// The target that received it.
+    pub(crate) place: Place,
     /// The response, as far as it was sent.
     pub(crate) response: UpstreamResponse,
     /// The bytes that had been written to the client when the request arrived.
     pub(crate) written_before: Vec<u8>,
+}
+
+impl Exchange {
+    /// Returns true if the upstream closed an idle connection when it got the request.
+    pub(crate) fn was_stale(&self) -> bool {
+        self.response.status == 0 && self.request.nth_on_connection > 0
+    }
 }
 
 /// Resources that should all be released.
@@ -78,10 +89,12 @@ struct Shared {
     /// Records what is written to the client.
     to_client: Mutex<Tape>,
     /// Record what is written to the gateway over each of its connections, in the order in which it
-    /// opened them.
-    recorders: Mutex<Vec<Recorder>>,
+    /// opened them, and to which target.
+    recorders: Mutex<Vec<(Recorder, Place)>>,
     /// The requests of this fault.
     pending: Mutex<Vec<Pending>>,
+    /// Those of the request that runs at the same time.
+    of_bystander: Mutex<Vec<Pending>>,
     held: Count,
     upstream: Detached,
 }
@@ -90,6 +103,7 @@ struct Shared {
 #[derive(Clone)]
 struct Pending {
     request: Request,
+    place: Place,
     response: Tape,
     written_before: Vec<u8>,
 }
@@ -111,6 +125,7 @@ impl Harness {
                 to_client: Mutex::default(),
                 recorders: Mutex::default(),
                 pending: Mutex::default(),
+                of_bystander: Mutex::default(),
                 held: held.clone(),
                 upstream,
             }
@@ -133,39 +148,78 @@ impl Harness {
     pub(crate) async fn run_fault(&mut self, fault: &Fault) -> Observed {
         set(&self.shared.fault, Some(fault.clone()));
         set(&self.shared.pending, Vec::new());
-        let exchange = timeout(MAX_DURATION, self.exchange(fault)).await;
-        let hung = exchange.is_err();
-        // Idle connections are kept for a while; then nothing may be left.
-        sleep(SETTLED).await;
+        set(&self.shared.of_bystander, Vec::new());
+        let both = timeout(MAX_DURATION, self.both(fault)).await;
+        let hung = both.is_err();
+        let (client, bystander) = both.unwrap_or_default();
+        // The clock is paused: it advances when no task can run on.
+        sleep(AT_ONCE).await;
+        let is_busy = self.gateway.in_flight() > 0;
+        if is_busy || !fault.is_hurried {
+            sleep(SETTLED).await;
+        }
         let permits = self.gateway.in_flight();
-        sleep(POOL_EXPIRY).await;
+        let kept = self.kept(fault).await;
         let metrics = Metrics::read(&self.gateway.metrics());
         let old = std::mem::replace(&mut self.metrics, metrics);
         Observed {
-            client: exchange.unwrap_or_default(),
-            exchanges: get(&self.shared.pending)
-                .into_iter()
-                .map(Pending::ended)
-                .collect(),
+            client,
+            exchanges: ended(&self.shared.pending),
+            bystander: bystander.map(|client| Box::new(self.bystander(client))),
             counted: self.metrics.since(&old),
             leftovers: Leftovers {
                 permits,
-                connections: self.held.get(),
-                tasks: Handle::current().metrics().num_alive_tasks(),
                 panics: self.metrics.panics() - old.panics(),
                 hung,
+                ..kept
             },
         }
     }
 
-    /// Runs the client's side of the fault.
-    async fn exchange(&self, fault: &Fault) -> Client {
-        let (ours, client) = pair(fault.pace.capacity, &self.held);
+    /// The connections and tasks that are left when none is kept any more: idle connections are,
+    /// for a while.
+    async fn kept(&self, fault: &Fault) -> Leftovers {
+        if fault.is_hurried {
+            return Leftovers::default();
+        }
+        sleep(POOL_EXPIRY).await;
+        Leftovers {
+            connections: self.held.get(),
+            tasks: Handle::current().metrics().num_alive_tasks(),
+            ..Leftovers::default()
+        }
+    }
+
+    /// Runs the client's side of the fault, and that of the request at the same time.
+    async fn both(&self, fault: &Fault) -> (Client, Option<Client>) {
         let recorder = Recorder::default();
         set(&self.shared.to_client, recorder.next());
+        let bystander = async {
+            match &fault.bystander {
+                Some(bystander) => Some(self.exchange(bystander, Recorder::default()).await),
+                None => None,
+            }
+        };
+        tokio::join!(self.exchange(fault, recorder), bystander)
+    }
+
+    /// Runs the client's side of a request.
+    async fn exchange(&self, fault: &Fault, recorder: Recorder) -> Client {
+        let (ours, client) = pair(fault.pace.capacity, &self.held);
         let gateway = self.gateway.clone();
         tokio::spawn(async move { gateway.serve(ours.recorded(recorder)).await });
         visit(client, fault, &self.gateway).await
+    }
+
+    /// The observations of the request at the same time; it is counted with the other one.
+    fn bystander(&self, client: Client) -> Observed {
+        Observed {
+            client,
+            exchanges: ended(&self.shared.of_bystander),
+            counted: Counted::default(),
+            leftovers: Leftovers::default(),
+            bystander: None,
+        }
     }
 }
 
@@ -175,20 +229,29 @@ impl Shared {
             return Play::new();
         };
         // Connections are numbered in the order in which they were opened.
-        let response = lock(&self.recorders)[request.connection].next();
-        let written_before = get(&self.to_client).written().bytes;
-        lock(&self.pending).push(Pending {
+        let (recorder, place) = lock(&self.recorders)[request.connection].clone();
+        let pending = Pending {
             request: request.clone(),
-            response,
-            written_before,
-        });
-        fault.play(request)
+            place,
+            response: recorder.next(),
+            written_before: get(&self.to_client).written().bytes,
+        };
+        match fault.bystander.as_deref().filter(|it| it.sent(request)) {
+            Some(bystander) => {
+                lock(&self.of_bystander).push(pending);
+                bystander.play(request)
+            }
+            None => {
+                lock(&self.pending).push(pending);
+                fault.at(place).play(request)
+            }
+        }
     }
 
     /// A recorder for the next connection.
-    fn recorder(&self) -> Recorder {
+    fn recorder(&self, place: Place) -> Recorder {
         let recorder = Recorder::default();
-        lock(&self.recorders).push(recorder.clone());
+        lock(&self.recorders).push((recorder.clone(), place));
         recorder
     }
 }
@@ -198,11 +261,13 @@ impl Pending {
     fn ended(self) -> Exchange {
         let Self {
             request,
+            place,
             response,
             written_before,
         } = self;
         Exchange {
             request,
+            place,
             response: UpstreamResponse::read(&response.written()),
             written_before,
         }
@@ -213,32 +278,69 @@ impl Pending {
 struct Dialer(Arc<Shared>);
 
 impl Dial for Dialer {
-    fn dial(&self, _: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Connection>>> {
-        Box::pin(async {
-            let fault = get(&self.0.fault);
+    fn dial(&self, to: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Connection>>> {
+        let place = place(to);
+        Box::pin(async move {
+            let fault = get(&self.0.fault).map(|fault| fault.at(place));
             match fault.as_ref().map(|fault| &fault.kind) {
-                None | Some(Kind::Refused) => return Err(io::ErrorKind::ConnectionRefused.into()),
-                Some(Kind::Unreachable) => pending::<()>().await,
+                None => return Err(io::ErrorKind::ConnectionRefused.into()),
+                // Nothing happens to the others.
+                Some(Kind::Refused) if place == Place::First => {
+                    return Err(io::ErrorKind::ConnectionRefused.into());
+                }
+                Some(Kind::Unreachable) if place == Place::First => pending::<()>().await,
                 Some(_) => {}
             }
             let capacity = fault.map_or(1, |fault| fault.pace.capacity);
             let (ours, theirs) = pair(capacity, &self.0.held);
-            let (shared, theirs) = (Arc::clone(&self.0), theirs.recorded(self.0.recorder()));
+            let theirs = theirs.recorded(self.0.recorder(place));
+            let shared = Arc::clone(&self.0);
             tokio::spawn(async move { shared.upstream.serve(theirs).await });
             Ok(Box::new(ours) as Box<dyn Connection>)
         })
     }
 }
 
-/// One upstream for each protocol, each at an address of its own.
+/// Two upstreams for each protocol, each at an address of its own. Every other one is the second
+/// target of models, and has a model of its own.
 fn config(key: &Path) -> String {
-    let serve = |config: Config, (host, protocol)| {
-        config.served(protocol, &format!("http://127.0.0.{host}:80/v1"), "")
-    };
-    (1..)
-        .zip(PROTOCOLS)
-        .fold(Config::new(LIMITS), serve)
-        .text(key)
+    let target = |name: &str| format!("{{ upstream = \"{name}\", model = \"{UPSTREAM_MODEL}\" }}");
+    let mut config = Config::new(LIMITS);
+    for (host, protocol) in (1..).zip(PROTOCOLS) {
+        let url = |host| format!("http://127.0.0.{host}:80/v1");
+        let name = other(protocol);
+        config = config
+            .served(protocol, &url(host), "")
+            .upstream(&name, protocol, &url(host + OTHERS), "")
+            .model(&name, protocol, &format!("[{}]", target(&name)));
+    }
+    for (first, second) in pairs() {
+        let targets = [protocol_name(first), &other(second)]
+            .map(target)
+            .join(", ");
+        config = config.model(&either(first, second), first, &format!("[{targets}]"));
+    }
+    config.text(key)
+}
+
+/// The protocols of two targets of a model.
+fn pairs() -> impl Iterator<Item = (Protocol, Protocol)> {
+    let all = PROTOCOLS.into_iter();
+    let pairs = all.flat_map(|first| PROTOCOLS.into_iter().map(move |second| (first, second)));
+    pairs.filter(|(first, second)| (*first == Protocol::Images) == (*second == Protocol::Images))
+}
+
+/// The target with this address.
+fn place(address: SocketAddr) -> Place {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.octets()[3] > OTHERS => Place::Second,
+        _ => Place::First,
+    }
+}
+
+/// The requests with their complete responses.
+fn ended(pending: &Mutex<Vec<Pending>>) -> Vec<Exchange> {
+    get(pending).into_iter().map(Pending::ended).collect()
 }
 
 fn set<T>(place: &Mutex<T>, value: T) {
@@ -260,10 +362,14 @@ static NO_RESPONSE: UpstreamResponse = UpstreamResponse {
     is_whole: false,
     is_closed: false,
 };
+/// The distance between the addresses of both upstreams of a protocol.
+const OTHERS: u8 = 4;
 /// Limits that differ from the defaults: a stream of nothing but comments is waited for as long as
 /// a plain reply.
 const LIMITS: &str = "write_stall = \"30s\"\nstream_timeout = \"600s\"";
 /// Longer than all timeouts of a request together.
 const MAX_DURATION: Duration = Duration::from_secs(3_600);
+/// The time between two faults of which the second follows at once.
+const AT_ONCE: Duration = Duration::from_millis(1);
 /// Longer than idle connections to upstreams are kept.
 const POOL_EXPIRY: Duration = Duration::from_secs(100);

@@ -1,16 +1,18 @@
 //! Checks the outcome of each fault against the requirements.
 
 mod answer;
+mod bystander;
 mod counts;
 mod foreign;
 mod reason;
 mod requests;
 
 use simulator::Protocol;
+use testkit::requests::protocol_name;
 use testkit::{assert_private, check_response_headers};
 
-use crate::fault::{Fault, Kind};
-use crate::harness::{Leftovers, Observed};
+use crate::fault::{Fault, Kind, Place, other};
+use crate::harness::{Exchange, Leftovers, Observed};
 use crate::reading::Reading;
 use crate::upstream_response::UpstreamResponse;
 
@@ -40,6 +42,9 @@ impl Verdict {
 
 /// A fault, and what was observed of it.
 struct Case<'a> {
+    /// The fault as it was drawn, with all of its targets.
+    drawn: &'a Fault,
+    /// The fault at the target that got the request last.
     fault: &'a Fault,
     observed: &'a Observed,
     /// The upstream's last response.
@@ -61,18 +66,26 @@ pub(crate) fn judge(fault: &Fault, observed: &Observed, log: &str, panics: &[Str
         "something is left over"
     );
     assert_private("the log", log);
-    let case = Case::new(fault, observed);
+    let met = fault.met(observed.exchanges.last());
+    let case = Case::new(fault, &met, observed);
     requests::check(&case);
     let verdict = case.verdict();
     if !verdict.is_success() && !matches!(fault.kind, Kind::Foreign(_)) {
         answer::check_withheld(&case, verdict);
+        requests::check_next(&case, verdict);
     }
-    counts::check(&case, verdict, log);
+    match (&fault.bystander, &observed.bystander) {
+        (Some(bystander), Some(seen)) => {
+            let (counted, log) = bystander::check(bystander, seen, &observed.counted, log);
+            counts::check(&case, verdict, &counted, &log);
+        }
+        _ => counts::check(&case, verdict, &observed.counted, log),
+    }
     verdict
 }
 
 impl<'a> Case<'a> {
-    fn new(fault: &'a Fault, observed: &'a Observed) -> Self {
+    fn new(drawn: &'a Fault, fault: &'a Fault, observed: &'a Observed) -> Self {
         let sent = observed.last_response();
         let is_ok = sent.is_ok();
         let theirs =
@@ -85,6 +98,7 @@ impl<'a> Case<'a> {
             }
         });
         Self {
+            drawn,
             fault,
             observed,
             sent,
@@ -114,6 +128,21 @@ impl<'a> Case<'a> {
                 reason::check_refusal(self, response);
                 Verdict::Refused
             }
+        }
+    }
+
+    /// Returns true if the second target was tried.
+    fn fell_back(&self) -> bool {
+        let is_second = |exchange: &Exchange| exchange.place == Place::Second;
+        self.observed.exchanges.last().is_some_and(is_second)
+    }
+
+    /// The name of the upstream that got the request last.
+    fn server(&self) -> String {
+        if self.fell_back() {
+            other(self.fault.upstream)
+        } else {
+            protocol_name(self.fault.upstream).to_owned()
         }
     }
 

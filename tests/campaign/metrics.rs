@@ -48,6 +48,18 @@ impl Metrics {
 }
 
 impl Counted {
+    /// The counts without those of another request, which are among them.
+    ///
+    /// # Panics
+    /// If they are not.
+    pub(crate) fn without(&self, other: &Self) -> Self {
+        let mut rest = self.clone();
+        subtract(&mut rest.requests, &other.requests);
+        subtract(&mut rest.streams, &other.streams);
+        subtract(&mut rest.tokens, &other.tokens);
+        rest
+    }
+
     fn add(&mut self, name: &str, added: f64) {
         let (family, key) = match name.split('{').next() {
             Some(REQUESTS) => (
@@ -60,6 +72,15 @@ impl Counted {
         };
         *family.entry(key.trim_end().to_owned()).or_default() += added;
     }
+}
+
+fn subtract(counts: &mut BTreeMap<String, f64>, other: &BTreeMap<String, f64>) {
+    for (name, count) in other {
+        let rest = counts.entry(name.clone()).or_default();
+        *rest -= count;
+        assert!(*rest >= 0.0, "{name} was counted {count} times too few");
+    }
+    counts.retain(|_, count| *count != 0.0);
 }
 
 /// The value of a label; empty if it is absent.

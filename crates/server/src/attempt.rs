@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use engine::{EngineError, Rejection};
-use tokio::time::timeout_at;
+use tokio::time::{Instant, timeout_at};
 use upstream::{Effort, ResponseMeta, Upstream};
 use wire::ErrorKind;
 
@@ -169,7 +169,8 @@ pub(crate) fn first_successful_target<A: Dispatch>(
                         targets.push_back(target);
                         continue;
                     }
-                    if !failure.may_fall_back {
+                    // After the deadline no target could answer in time.
+                    if !failure.may_fall_back || Instant::now() >= deadline {
                         return Err(*failure.refusal);
                     }
                     last_failure = Some(*failure.refusal);

@@ -1,6 +1,6 @@
 //! Complete replies whose end is another word, or whose parts contradict each other.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use simulator::{Play, Protocol};
 
 use crate::dice::Dice;
@@ -14,6 +14,8 @@ pub(crate) enum Rewrite {
     CutArguments,
     /// The complete texts differ from their deltas.
     OtherText,
+    /// The response of an upstream of Responses is incomplete because of a filter.
+    Filtered,
 }
 
 impl Rewrite {
@@ -21,6 +23,7 @@ impl Rewrite {
         match dice.among(0..4) {
             0 => Self::CutArguments,
             1 if upstream == Protocol::Responses => Self::OtherText,
+            2 if upstream == Protocol::Responses => Self::Filtered,
             _ => {
                 let words = words(upstream);
                 Self::Finish(words[dice.among(0..words.len())])
@@ -46,11 +49,14 @@ impl Rewrite {
             }
         };
         let text = String::from_utf8_lossy(piece);
-        text.split('\n')
-            .map(line)
-            .collect::<Vec<_>>()
-            .join("\n")
-            .into_bytes()
+        let changed = text.split('\n').map(line).collect::<Vec<_>>().join("\n");
+        if self == Self::Filtered {
+            changed
+                .replace("response.completed", "response.incomplete")
+                .into_bytes()
+        } else {
+            changed.into_bytes()
+        }
     }
 
     fn change(self, value: &mut Value) {
@@ -65,6 +71,7 @@ impl Rewrite {
                 }
                 cut_arguments(value);
             }
+            Self::Filtered => filter(value),
             Self::OtherText => {
                 let is_done = value["type"]
                     .as_str()
@@ -92,6 +99,19 @@ fn finish(value: &mut Value, word: &str) {
         {
             *found = word.into();
         }
+    }
+}
+
+/// Marks a final response as cut by a filter.
+fn filter(value: &mut Value) {
+    let response = if value["type"] == "response.completed" {
+        &mut value["response"]
+    } else {
+        value
+    };
+    if response["object"] == "response" && response["status"] == "completed" {
+        response["status"] = "incomplete".into();
+        response["incomplete_details"] = json!({"reason": "content_filter"});
     }
 }
 

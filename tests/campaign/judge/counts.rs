@@ -5,20 +5,24 @@ use std::collections::BTreeMap;
 use super::reason::{Reason, reasons};
 use super::{Case, Verdict};
 use crate::fault::Kind;
+use crate::metrics::Counted;
 use crate::reading::Usage;
 
 /// Each request has one outcome, in the metrics and in the log, and it is the one that its client
 /// saw.
-pub(super) fn check(case: &Case<'_>, verdict: Verdict, log: &str) {
-    check_once(case, log);
+pub(super) fn check(case: &Case<'_>, verdict: Verdict, counted: &Counted, log: &str) {
+    check_once(case, counted, log);
     if matches!(case.fault.kind, Kind::Foreign(_)) {
-        return check_stream_count(case, verdict);
+        return check_stream_count(case, verdict, counted);
     }
     if case.observed.client.response.is_some() || verdict == Verdict::BrokenOff {
-        check_status(case, verdict);
+        check_status(case, verdict, counted);
     }
-    check_stream(case, verdict);
-    check_tokens(case, verdict);
+    check_stream(case, verdict, counted);
+    check_tokens(case, verdict, counted);
+    if verdict.is_success() {
+        check_line(case, log);
+    }
 }
 
 /// A request whose head was sent is counted once, and has one log line.
@@ -26,28 +30,22 @@ fn check_once(
     Case {
         fault, observed, ..
     }: &Case<'_>,
+    counted: &Counted,
     log: &str,
 ) {
-    let requests: f64 = observed.counted.requests.values().sum();
+    let requests: f64 = counted.requests.values().sum();
     let owed = if observed.client.sent_head { 1.0 } else { 0.0 };
     // A request whose client disconnected before the response may never have been read.
     let may_be_unheard =
         !observed.client.stayed && matches!(fault.kind, Kind::Upload(..) | Kind::Leaves(..));
     let is_owed = requests == owed || (may_be_unheard && requests == 0.0);
     assert!(is_owed, "{requests} requests were counted, expected {owed}");
-    let lines = log.lines().filter(|line| line.contains(ACCESS)).count();
-    assert_eq!(lines as f64, requests, "lines in the log");
+    assert_eq!(lines(log).count() as f64, requests, "lines in the log");
 }
 
 /// Requests are counted by the status that was sent, and by the error code.
-fn check_status(case: &Case<'_>, verdict: Verdict) {
-    let found: Vec<_> = case
-        .observed
-        .counted
-        .requests
-        .keys()
-        .map(String::as_str)
-        .collect();
+fn check_status(case: &Case<'_>, verdict: Verdict, counted: &Counted) {
+    let found: Vec<_> = counted.requests.keys().map(String::as_str).collect();
     let codes = |has_begun| {
         reasons(case)
             .into_iter()
@@ -79,10 +77,14 @@ fn check_status(case: &Case<'_>, verdict: Verdict) {
 }
 
 /// A stream that was requested has one outcome, which matches how it ended for its client.
-fn check_stream(case: &Case<'_>, verdict: Verdict) {
-    check_stream_count(case, verdict);
-    let outcomes = &case.observed.counted.streams;
+fn check_stream(case: &Case<'_>, verdict: Verdict, counted: &Counted) {
+    check_stream_count(case, verdict, counted);
+    let outcomes = &counted.streams;
     let owed: Vec<_> = match verdict {
+        // Only Responses says of an answer that a filter has cut that it is incomplete.
+        Verdict::StreamWhole if case.theirs.is_filtered && case.theirs.is_incomplete => {
+            vec!["incomplete", "completed"]
+        }
         Verdict::StreamWhole if case.theirs.is_incomplete => vec!["incomplete"],
         Verdict::StreamWhole => vec!["completed"],
         Verdict::StreamFailed => outcomes_of(case, true),
@@ -98,8 +100,8 @@ fn check_stream(case: &Case<'_>, verdict: Verdict) {
 }
 
 /// A stream that was requested has one outcome, whatever it is.
-fn check_stream_count(case: &Case<'_>, verdict: Verdict) {
-    let outcomes = &case.observed.counted.streams;
+fn check_stream_count(case: &Case<'_>, verdict: Verdict, counted: &Counted) {
+    let outcomes = &counted.streams;
     let count: f64 = outcomes.values().sum();
     let most = if case.fault.stream && case.observed.client.sent_whole {
         1.0
@@ -124,19 +126,41 @@ fn outcomes_of(case: &Case<'_>, has_begun: bool) -> Vec<&'static str> {
 }
 
 /// The tokens of a complete reply are counted as the upstream reported them.
-fn check_tokens(case: &Case<'_>, verdict: Verdict) {
-    if !verdict.is_success() || !case.is_comparable() || !case.fault.kind.counts_tokens() {
-        return;
+fn check_tokens(case: &Case<'_>, verdict: Verdict, counted: &Counted) {
+    if verdict.is_success() && case.is_comparable() && case.fault.kind.counts_tokens() {
+        assert_eq!(counted.tokens, tokens(case), "the tokens in the metrics");
     }
+}
+
+/// The tokens that the upstream reported, by direction.
+pub(super) fn tokens(case: &Case<'_>) -> BTreeMap<String, f64> {
     let Usage { input, output } = case.theirs.usage.unwrap_or_default();
     let owed = [("input", input as f64), ("output", output as f64)]
         .into_iter()
         .filter(|(_, count)| *count > 0.0);
-    let owed: BTreeMap<String, f64> = owed.map(|(name, count)| (name.to_owned(), count)).collect();
-    assert_eq!(
-        case.observed.counted.tokens, owed,
-        "the tokens in the metrics"
-    );
+    owed.map(|(name, count)| (name.to_owned(), count)).collect()
+}
+
+/// The line in the log names the model that was requested, the upstream that answered, and its
+/// tokens.
+pub(super) fn check_line(case: &Case<'_>, log: &str) {
+    let line = lines(log).next().unwrap_or_default();
+    let mut owed = vec![
+        format!(" model=\"{}\"", case.fault.model),
+        format!(" target=\"{}\"", case.server()),
+    ];
+    if case.is_comparable() && case.fault.kind.counts_tokens() {
+        let tokens = tokens(case).into_iter();
+        owed.extend(tokens.map(|(name, count)| format!(" {name}_tokens={count} ")));
+    }
+    for field in owed {
+        assert!(line.contains(&field), "no '{field}' in the log: {line}");
+    }
+}
+
+/// The line of each request in a log.
+pub(super) fn lines(log: &str) -> impl Iterator<Item = &str> {
+    log.lines().filter(|line| line.contains(ACCESS))
 }
 
 /// The status under which a request is counted whose client disconnected.

@@ -1,6 +1,8 @@
 //! Tests of the judge: at least one planted violation for each requirement that it checks, beside
 //! the correct responses that it accepts.
 
+mod targets;
+
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,7 +13,7 @@ use testkit::{CLIENT_KEY, End, Response, UPSTREAM_KEY};
 use tokio::time::Instant;
 
 use super::{Verdict, judge};
-use crate::fault::{Change, Fault, Foreign, Hollow, Kind, Leave, Spot};
+use crate::fault::{Change, Fault, Foreign, Hollow, Kind, Leave, Place, Spot};
 use crate::harness::{Exchange, Leftovers, Observed};
 use crate::metrics::Counted;
 use crate::panics;
@@ -112,6 +114,7 @@ impl Sample {
         };
         let exchange = Exchange {
             request: request(&fault),
+            place: Place::First,
             response: sent,
             written_before: Vec::new(),
         };
@@ -126,11 +129,13 @@ impl Sample {
             exchanges: vec![exchange],
             counted: Counted::default(),
             leftovers: Leftovers::default(),
+            bystander: None,
         };
+        let log = line(&fault.model, &fault.model);
         Self {
             fault,
             observed,
-            log: LINE.to_owned(),
+            log,
             panics: Vec::new(),
         }
     }
@@ -168,6 +173,7 @@ impl Sample {
         } = &self.observed.exchanges[0];
         let again = Exchange {
             request: request.clone(),
+            place: Place::First,
             response: response.clone(),
             written_before: Vec::new(),
         };
@@ -235,6 +241,14 @@ fn counted(requests: &[&str], streams: &[&str], tokens: &[(&str, f64)]) -> Count
         streams: once(streams),
         tokens,
     }
+}
+
+/// The line in the log of a request for this model, which this upstream answered.
+fn line(model: &str, upstream: &str) -> String {
+    format!(
+        " INFO access: request_id=\"req_1\" route=\"chat_completions\" model=\"{model}\" target=\"{upstream}\" \
+         status=200 input_tokens=5 output_tokens=4 took_ms=1.0\n"
+    )
 }
 
 /// A stream of Chat with these events after its first.
@@ -691,7 +705,7 @@ fn nobody_sees_what_is_not_theirs() {
 
 #[test]
 fn a_request_is_counted_once() {
-    let lies: [Violation; 9] = [
+    let lies: [Violation; 12] = [
         (
             |it| *it.observed.counted.requests.get_mut("200").unwrap() = 2.0,
             "2 requests were counted, expected 1",
@@ -721,7 +735,13 @@ fn a_request_is_counted_once() {
             "the tokens in the metrics",
         ),
         (|it| it.log.clear(), "lines in the log"),
-        (|it| it.log += LINE, "lines in the log"),
+        (|it| it.log += &line("chat", "chat"), "lines in the log"),
+        (|it| it.log = line("messages", "chat"), "no ' model="),
+        (|it| it.log = line("chat", "other-chat"), "no ' target="),
+        (
+            |it| it.log = it.log.replace("output_tokens=4", "output_tokens=3"),
+            "no ' output_tokens=4 '",
+        ),
     ];
     check(Sample::stream, Verdict::StreamWhole, &lies);
 }
@@ -729,7 +749,10 @@ fn a_request_is_counted_once() {
 #[test]
 fn an_upstream_is_asked_again_only_where_that_does_no_harm() {
     let lies: [Violation; 5] = [
-        (|it| (0..2).for_each(|_| it.ask_again()), "sent 3 times"),
+        (
+            |it| (0..2).for_each(|_| it.ask_again()),
+            "sent [3, 0] times",
+        ),
         (Sample::ask_again, "request repeated after status 200"),
         (
             |it| {
@@ -893,7 +916,6 @@ fn a_changed_answer_is_judged_by_what_it_became() {
 }
 
 const IMAGES: &str = "/v1/images/generations";
-const LINE: &str = " INFO access: request_id=\"req_1\" route=\"chat_completions\" status=200\n";
 const EVENTS: &str = "text/event-stream; charset=utf-8";
 const JSON: &str = "application/json";
 

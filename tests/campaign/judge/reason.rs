@@ -111,6 +111,10 @@ fn of_answer(case: &Case<'_>) -> Vec<Reason> {
     }
     match &case.theirs.end {
         End::Failure(Some(code)) => vec![of_code(code)],
+        // Two targets that stall may take all the time of the request.
+        End::Missing if sent.is_silent() && case.fault.kind.stalls() && case.fell_back() => {
+            vec![Reason::Late, Reason::Expired]
+        }
         End::Missing if sent.is_silent() && case.fault.kind.stalls() => vec![Reason::Late],
         // The gateway itself may have aborted, at a head or an event that it rejects.
         End::Missing if sent.is_silent() => vec![

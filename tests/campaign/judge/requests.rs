@@ -4,40 +4,68 @@ use simulator::Protocol;
 use testkit::requests::{Question, path};
 use testkit::{CLIENT_KEY, Response, UPSTREAM_MODEL, check_request_headers};
 
-use super::Case;
-use crate::fault::{Fault, Kind};
-use crate::harness::Exchange;
-use crate::reading::events;
+use super::{Case, Verdict};
+use crate::fault::{Fault, Kind, Place};
+use crate::harness::{Exchange, Observed};
+use crate::reading::{End, Reading, events};
+use crate::upstream_response::UpstreamResponse;
 
 /// Each request belongs to this client and is sent under the gateway's name, and there are not too
 /// many of them.
 pub(super) fn check(
     &Case {
-        fault, observed, ..
+        drawn,
+        fault,
+        observed,
+        ..
     }: &Case<'_>,
 ) {
     for exchange in &observed.exchanges {
-        check_request(fault, exchange);
+        check_request(&drawn.at(exchange.place), exchange);
     }
     let count = observed.exchanges.len();
-    if !observed.client.sent_whole || fault.is_out_of_reach() {
-        assert_eq!(count, 0, "an upstream request was sent");
+    let is_out_of_reach = fault.is_out_of_reach();
+    if !observed.client.sent_whole || is_out_of_reach {
+        assert!(
+            observed.exchanges.iter().all(Exchange::was_stale),
+            "an upstream request was sent"
+        );
     }
     // If the client disconnects or the process exits, no request may have been sent yet.
-    if observed.client.stayed
-        && !fault.is_out_of_reach()
-        && !matches!(fault.kind, Kind::Shutdown(_))
-    {
+    if observed.client.stayed && !is_out_of_reach && !matches!(fault.kind, Kind::Shutdown(_)) {
         assert!(count > 0, "no upstream request was sent");
     }
-    assert!(count <= 2, "an upstream request was sent {count} times");
-    for (first, again) in observed
-        .exchanges
-        .iter()
-        .zip(observed.exchanges.iter().skip(1))
-    {
-        check_retry(first, again);
+    check_number(observed);
+    for pair in observed.exchanges.windows(2) {
+        if let [first, again] = pair {
+            check_retry(drawn, first, again);
+        }
     }
+}
+
+/// One target gets a request twice at most, and any other one once.
+fn check_number(observed: &Observed) {
+    let at = |place| {
+        let heard = |exchange: &&Exchange| exchange.place == place && !exchange.was_stale();
+        observed.exchanges.iter().filter(heard).count()
+    };
+    let counts = [Place::First, Place::Second].map(at);
+    assert!(
+        counts.iter().all(|count| *count <= 2) && counts.iter().sum::<usize>() <= 3,
+        "an upstream request was sent {counts:?} times"
+    );
+}
+
+/// A request that failed at its first target, for a reason that is not its own, is sent to the
+/// second one.
+pub(super) fn check_next(case: &Case<'_>, verdict: Verdict) {
+    if case.drawn.next.is_none() || case.fell_back() {
+        return;
+    }
+    // The head of a plain reply may take all the time of the request.
+    let is_late = case.may_be_late() || (!case.fault.stream && case.fault.kind.stalls());
+    let is_owed = verdict == Verdict::Refused && !REJECTED.contains(&case.sent.status) && !is_late;
+    assert!(!is_owed, "the second target was not asked");
 }
 
 fn check_request(fault: &Fault, exchange: &Exchange) {
@@ -68,8 +96,9 @@ fn check_request(fault: &Fault, exchange: &Exchange) {
 }
 
 /// A request is only repeated if that is safe: nothing of a response was forwarded, and either the
-/// upstream's status reports a failure, or it closed an idle connection without a response.
-fn check_retry(first: &Exchange, again: &Exchange) {
+/// upstream's status reports a failure, or it closed an idle connection without a response. Another
+/// target gets it if the first one failed for a reason that is not the request's own.
+fn check_retry(drawn: &Fault, first: &Exchange, again: &Exchange) {
     let passed = Response::parse(&again.written_before)
         .map(|response| events(&response.body))
         .unwrap_or_default();
@@ -78,14 +107,36 @@ fn check_retry(first: &Exchange, again: &Exchange) {
         "request repeated after the client had {} events",
         passed.len()
     );
-    let was_stale = first.response.status == 0 && first.request.nth_on_connection > 0;
+    if first.place != again.place {
+        return check_fall_back(&drawn.at(first.place), first);
+    }
     let has_failed = RETRIED.contains(&first.response.status);
     assert!(
-        was_stale || has_failed,
+        first.was_stale() || has_failed,
         "request repeated after status {}",
         first.response.status
     );
 }
 
+/// Checks that a target failed after which another one got the request.
+fn check_fall_back(fault: &Fault, first: &Exchange) {
+    let UpstreamResponse {
+        status,
+        body,
+        is_whole,
+        ..
+    } = &first.response;
+    let is_of_client = REJECTED.contains(status);
+    assert!(!is_of_client, "another target got what was rejected");
+    let reading = Reading::of(fault.upstream, body, *is_whole, fault.pictures()).checked();
+    let has_succeeded = first.response.is_ok() && reading.end == End::Success;
+    assert!(
+        !has_succeeded || fault.is_slow() || !fault.kind.lets_through(),
+        "another target got what was answered"
+    );
+}
+
+/// The statuses of requests that are themselves at fault.
+const REJECTED: [u16; 3] = [400, 413, 422];
 /// The statuses after which a request is retried.
 const RETRIED: [u16; 4] = [500, 502, 503, 529];

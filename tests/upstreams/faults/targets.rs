@@ -63,6 +63,34 @@ fn a_wrong_request_is_not_tried_elsewhere() {
     }
 }
 
+/// A target that takes all the time of a request leaves none for the next one, not even over an
+/// open connection.
+#[test]
+fn no_target_is_asked_after_the_deadline() {
+    let first = Simulator::start(|request| {
+        let is_refused = String::from_utf8_lossy(&request.body).contains("Refuse this.");
+        if is_refused {
+            Play::json(
+                401,
+                &json!({"error": {"message": "No.", "type": "authentication_error"}}),
+            )
+        } else {
+            Play::new().hold()
+        }
+    })
+    .unwrap();
+    let limits = "request_timeout = \"1s\"";
+    let test = two(&first, Simulator::honest().unwrap(), limits, PATIENT);
+    test.ask_with(RELAY, false, "Refuse this.").is_whole();
+    test.ask_with(RELAY, false, "Hello.").is_late();
+    assert_eq!(
+        test.simulator.requests().len(),
+        1,
+        "the second target got the request that had expired"
+    );
+    test.end();
+}
+
 /// A context-length refusal of one target may go on to the next one, whose model may take more; if
 /// it was the last one, the client gets it.
 #[test]

@@ -1,0 +1,140 @@
+//! Planted violations of requests with two targets, and of requests at the same time.
+
+use super::*;
+use crate::fault::{Next, either, other};
+
+/// A stream of Chat whose first target has failed with a 500 twice, and whose second one answers.
+fn fallen_back() -> Sample {
+    let mut sample = Sample::stream();
+    sample.fault.kind = Kind::Hollow(Hollow::Status(500));
+    sample.fault.next = Some(Next {
+        upstream: Protocol::Chat,
+        kind: Kind::Nothing,
+    });
+    sample.fault.model = either(Protocol::Chat, Protocol::Chat);
+    let named = chat(&[TEXT, FINISH, USAGE, DONE], &sample.fault.model);
+    sample.response().body = named.into();
+    sample.log = line(&sample.fault.model, &other(Protocol::Chat));
+    sample.ask_again();
+    sample.ask_again();
+    sample.observed.exchanges[2].place = Place::Second;
+    for failed in &mut sample.observed.exchanges[..2] {
+        failed.response.status = 500;
+    }
+    sample
+}
+
+#[test]
+fn the_second_target_is_asked_if_the_first_one_failed() {
+    let lies: [Violation; 6] = [
+        (Sample::ask_again, "sent [3, 1] times"),
+        (
+            |it| it.observed.exchanges[1].response.status = 400,
+            "another target got what was rejected",
+        ),
+        (
+            |it| {
+                it.fault.kind = Kind::Nothing;
+                it.observed.exchanges[1].response.status = 200;
+            },
+            "another target got what was answered",
+        ),
+        (
+            |it| it.change_response("chat-or-chat", "other-chat"),
+            "the model is",
+        ),
+        (
+            |it| it.log = line("chat-or-chat", "chat"),
+            "no ' target=\"other-chat\"'",
+        ),
+        (
+            |it| it.observed.counted.tokens.clear(),
+            "the tokens in the metrics",
+        ),
+    ];
+    check(fallen_back, Verdict::StreamWhole, &lies);
+}
+
+/// A refusal of both targets.
+fn refused_twice() -> Sample {
+    let mut sample = Sample::refused();
+    sample.fault.next = Some(Next {
+        upstream: Protocol::Chat,
+        kind: Kind::Hollow(Hollow::Status(500)),
+    });
+    sample.ask_again();
+    sample.observed.exchanges[1].place = Place::Second;
+    sample
+}
+
+#[test]
+fn no_target_is_left_out() {
+    let lies: [Violation; 1] = [(
+        |it| it.observed.exchanges.truncate(1),
+        "the second target was not asked",
+    )];
+    check(refused_twice, Verdict::Refused, &lies);
+}
+
+/// A stream that fails, and another one at the same time that does not.
+fn beside() -> Sample {
+    let mut sample = Sample::failed();
+    let mut bystander = Sample::stream();
+    bystander.fault.model = other(Protocol::Chat);
+    let named = chat(&[TEXT, FINISH, USAGE, DONE], &bystander.fault.model);
+    bystander.response().body = named.into();
+    bystander.observed.exchanges[0].place = Place::Second;
+    let both = &mut sample.observed.counted;
+    both.requests.insert("200".to_owned(), 1.0);
+    both.streams.insert("completed".to_owned(), 1.0);
+    both.tokens = counted(&[], &[], &[("input", 5.0), ("output", 4.0)]).tokens;
+    sample.log += &line(&bystander.fault.model, "other-chat");
+    sample.fault.bystander = Some(Box::new(bystander.fault));
+    sample.observed.bystander = Some(Box::new(bystander.observed));
+    sample
+}
+
+/// The observations of the request at the same time.
+fn bystander(sample: &mut Sample) -> &mut Observed {
+    sample.observed.bystander.as_mut().unwrap()
+}
+
+/// Replaces what the client of the request at the same time read.
+fn bystander_reads(sample: &mut Sample, events: &[&str], model: &str) {
+    let response = bystander(sample).client.response.as_mut().unwrap();
+    response.body = chat(events, model).into();
+}
+
+#[test]
+fn nothing_happens_to_a_request_at_the_same_time() {
+    let lies: [Violation; 6] = [
+        (
+            |it| bystander_reads(it, &[TEXT, FAILED], "other-chat"),
+            "a bystander was hit",
+        ),
+        (
+            |it| bystander_reads(it, &[TEXT, FINISH, USAGE, DONE], "chat"),
+            "the model is",
+        ),
+        (
+            |it| {
+                let text = TEXT.replace("00000007", "00000008");
+                bystander_reads(it, &[&text, FINISH, USAGE, DONE], "other-chat");
+            },
+            "the words of the answer",
+        ),
+        (
+            |it| bystander(it).exchanges.clear(),
+            "no upstream request was sent",
+        ),
+        (
+            |it| it.observed.counted.tokens.clear(),
+            "input was counted 5 times too few",
+        ),
+        (
+            |it| it.log = line("chat", "chat"),
+            "the lines of a bystander",
+        ),
+    ];
+    check(beside, Verdict::StreamFailed, &lies);
+}
