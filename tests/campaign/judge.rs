@@ -66,7 +66,7 @@ pub(crate) fn judge(fault: &Fault, observed: &Observed, log: &str, panics: &[Str
         "something is left over"
     );
     assert_private("the log", log);
-    let met = fault.met(observed.exchanges.last());
+    let met = at_last(fault, observed.exchanges.last());
     let case = Case::new(fault, &met, observed);
     requests::check(&case);
     let verdict = case.verdict();
@@ -82,6 +82,19 @@ pub(crate) fn judge(fault: &Fault, observed: &Observed, log: &str, panics: &[Str
         _ => counts::check(&case, verdict, &observed.counted, log),
     }
     verdict
+}
+
+/// The fault at the target that got the request last. An upstream that cannot be connected to may be
+/// reached over an open connection.
+fn at_last(fault: &Fault, last: Option<&Exchange>) -> Fault {
+    let Some(last) = last else {
+        return fault.clone();
+    };
+    let mut fault = fault.at(last.place);
+    if fault.is_out_of_reach() && last.request.nth_on_connection > 0 && !last.was_stale() {
+        fault.kind = Kind::Nothing;
+    }
+    fault
 }
 
 impl<'a> Case<'a> {

@@ -6,7 +6,6 @@ use testkit::requests::protocol_name;
 use super::rewrite::Rewrite;
 use super::{CUTS, Fault, HOLLOWS, Kind, PROTOCOLS, Spot};
 use crate::dice::Dice;
-use crate::harness::Exchange;
 
 /// The second target of a model, and what fails there.
 #[derive(Clone, Debug)]
@@ -52,24 +51,11 @@ impl Next {
 }
 
 impl Fault {
-    /// What happens at one of the targets.
+    /// The fault at one of the targets.
     pub(crate) fn at(&self, place: Place) -> Self {
         let mut fault = self.clone();
         if let (Place::Second, Some(next)) = (place, &self.next) {
             (fault.upstream, fault.kind) = (next.upstream, next.kind.clone());
-        }
-        fault
-    }
-
-    /// What happened to the request in the end: at the target that got it last. An upstream that
-    /// cannot be connected to may be reached over an open connection.
-    pub(crate) fn met(&self, last: Option<&Exchange>) -> Self {
-        let Some(last) = last else {
-            return self.clone();
-        };
-        let mut fault = self.at(last.place);
-        if fault.is_out_of_reach() && last.request.nth_on_connection > 0 && !last.was_stale() {
-            fault.kind = Kind::Nothing;
         }
         fault
     }
