@@ -114,24 +114,8 @@ def request(visit: Visit) -> dict[str, Any]:
 
 ANSWERS = ("complete", "incomplete")
 # What servers send that the SDK does not read, and the relay leaves as it is: what is raised, and where.
-UNREADABLE: dict[str, tuple[tuple[type[Exception], ...], list[str]]] = {
-    "content that is a list, where it has to be a text": (
-        (TypeError, RuntimeError),
-        [
-            "databricks/reasoning-summary chat plain",
-            "databricks/reasoning-summary chat stream",
-            "databricks/reasoning-summary chat helper",
-            "mistral/thinking-parts chat stream",
-            "mistral/thinking-parts chat helper",
-            "vertex-gemini/parts-beside-calls chat plain",
-        ],
-    ),
-    "a response that begins without its output, and events without an output_index": (
-        (TypeError, AttributeError),
-        ["llama-cpp-responses/lean-events responses helper"],
-    ),
-}
-# The previous major does not look at it.
+UNREADABLE: dict[str, tuple[tuple[type[Exception], ...], list[str]]] = {}
+# The current major does not look at it.
 if not openai.__version__.startswith("2."):
     UNREADABLE["another id for the response in every event"] = (
         (RuntimeError,),

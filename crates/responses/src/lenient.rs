@@ -17,4 +17,4 @@ mod reader;
 pub use wire::lenient::{Call, ReadError, Tokens, Update};
 
 pub use self::collector::{Answer, Collector, collect};
-pub use self::reader::{Finish, Kind, Reader};
+pub use self::reader::{Finish, Kind, Missing, Reader};

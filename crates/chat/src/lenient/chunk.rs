@@ -78,6 +78,16 @@ impl<'a> Choice<'a> {
         (tokens.starts_with('[') && tokens != "[]").then_some(Update::Logprobs(tokens))
     }
 
+    /// Returns true if the content is a list of nothing but texts and thoughts.
+    pub(super) fn lists_texts(&self) -> bool {
+        let message = self.delta.as_ref().or(self.message.as_ref());
+        let list = message.and_then(|message| message.content.map(RawValue::get));
+        let list = list.filter(|list| list.starts_with('['));
+        let parts: Option<List<Part<'_>>> = list.and_then(|list| json(list).ok());
+        self.index.0.unwrap_or_default() == 0
+            && parts.is_some_and(|parts| parts.0.iter().all(Part::is_text))
+    }
+
     /// Returns true if it has neither a delta nor a message.
     pub(super) fn is_bare(&self) -> bool {
         self.delta.is_none() && self.message.is_none()
@@ -205,17 +215,32 @@ struct Part<'a> {
     /// The same by another name.
     #[serde(borrow)]
     summary: Option<&'a RawValue>,
+    /// The seal of thoughts.
+    #[serde(borrow)]
+    signature: Text<'a>,
 }
 
 impl<'a> Part<'a> {
     fn content(self, out: &mut Vec<Update<'a>>) {
-        let thinking = self.thinking.or(self.summary).map_or("", RawValue::get);
-        let parts: List<Part<'a>> = serde_json::from_str(thinking).unwrap_or_default();
-        let text: Text<'a> = serde_json::from_str(thinking).unwrap_or_default();
-        for text in parts.0.into_iter().map(|part| part.text).chain([text]) {
+        let (parts, text) = self.thoughts();
+        for text in parts.into_iter().map(|part| part.text).chain([text]) {
             push(text.0, Update::Reasoning, out);
         }
         push(self.text.0, Update::Text, out);
+    }
+
+    fn thoughts(&self) -> (Vec<Part<'a>>, Text<'a>) {
+        let thinking = self.thinking.or(self.summary).map_or("", RawValue::get);
+        let parts: List<Part<'a>> = serde_json::from_str(thinking).unwrap_or_default();
+        (parts.0, serde_json::from_str(thinking).unwrap_or_default())
+    }
+
+    /// Returns true if it is a text, or thoughts without a signature.
+    fn is_text(&self) -> bool {
+        let (parts, text) = self.thoughts();
+        let is_sealed = |part: &Part<'_>| !part.signature.or_empty().is_empty();
+        let has_text = self.text.0.is_some() || text.0.is_some() || !parts.is_empty();
+        has_text && !is_sealed(self) && !parts.iter().any(is_sealed)
     }
 }
 

@@ -33,6 +33,7 @@ pub struct Reader {
     /// The length of the text.
     text: usize,
     has_odd_calls: bool,
+    lists_texts: bool,
     other_content: Vec<OtherContent>,
     has_usage_alone: bool,
     lacks_object: bool,
@@ -122,6 +123,14 @@ impl Reader {
         self.has_odd_calls || self.choices.first().is_some_and(repeats)
     }
 
+    /// Returns true if the content of the first choice of the last event is a list of texts and
+    /// thoughts, where clients expect a text. Whoever passes the event on writes it anew, from its
+    /// updates.
+    #[must_use]
+    pub fn lists_texts(&self) -> bool {
+        self.lists_texts
+    }
+
     /// Returns true if the last event has the usage and no choices. Only clients that request it
     /// expect such an event.
     #[must_use]
@@ -181,6 +190,7 @@ impl Reader {
             .is_some_and(|choices| !choices.is_empty());
         self.has_usage_alone = !has_choices && chunk.usage.0.is_some();
         self.has_odd_calls = chunk.choices.iter().flatten().any(Choice::has_odd_calls);
+        self.lists_texts = chunk.choices.iter().flatten().any(Choice::lists_texts);
         self.lacks_object = chunk.lacks_object();
         (self.lacks_delta, self.lacks_index) = (false, false);
         if let Some(first) = self.choices.first_mut() {

@@ -61,6 +61,11 @@ impl<'a> Event<'a> {
             .unwrap_or_default()
     }
 
+    /// Returns true if it does not say which part of a message it is about.
+    pub(super) fn lacks_part(&self) -> bool {
+        self.content_index.0.is_none() && self.summary_index.0.is_none()
+    }
+
     /// The complete text of a part.
     pub(super) fn complete(self) -> Option<std::borrow::Cow<'a, str>> {
         self.text.0.or(self.refusal.0)

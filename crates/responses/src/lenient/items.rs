@@ -40,7 +40,7 @@ struct Part {
 
 /// The position of an item.
 #[derive(Clone, Copy)]
-pub(super) struct Place(usize);
+pub(super) struct Place(pub(super) usize);
 
 impl Items {
     /// Finds the item of an event: by the index, else by the id, else the last. Begins it if it is
@@ -50,15 +50,19 @@ impl Items {
         index: Option<u64>,
         id: Option<&str>,
     ) -> Result<Place, ReadError> {
+        self.known(index, id)
+            .map_or_else(|| self.add(index, id), Ok)
+    }
+
+    /// Finds the item of an event as [`Self::find`] does, if it has begun.
+    pub(super) fn known(&self, index: Option<u64>, id: Option<&str>) -> Option<Place> {
+        let last = |is_it: &dyn Fn(&ItemState) -> bool| self.all.iter().rposition(is_it);
         let position = match (index, id) {
-            (Some(_), _) => self.all.iter().rposition(|item| item.index == index),
-            (None, Some(id)) => self
-                .all
-                .iter()
-                .rposition(|item| item.id.as_deref() == Some(id)),
+            (Some(_), _) => last(&|item| item.index == index),
+            (None, Some(id)) => last(&|item| item.id.as_deref() == Some(id)),
             (None, None) => self.all.len().checked_sub(1),
         };
-        position.map_or_else(|| self.add(index, id), |position| Ok(Place(position)))
+        position.map(Place)
     }
 
     /// Finds the open item of an event, or begins it.

@@ -3,7 +3,7 @@
 use wire::lenient::{OtherContent, ReadError, Tokens, Update, parse, required};
 
 use super::event::{Event, Response};
-use super::items::Items;
+use super::items::{Items, Place};
 use super::kind::{PartKind, Piece};
 
 /// Reads a stream, event by event.
@@ -31,6 +31,19 @@ pub struct Reader {
     next: Option<u64>,
     tokens: Option<Tokens>,
     finish: Option<Finish>,
+    missing: Missing,
+}
+
+/// Members that an event lacks, and by which clients find what it is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Missing {
+    /// The `output_index` that is missing.
+    pub output_index: Option<usize>,
+    /// True if the `content_index` is missing: the event is about the first part.
+    pub content_index: bool,
+    /// True if the response has no `output`.
+    pub output: bool,
 }
 
 /// The end of an answer.
@@ -78,6 +91,7 @@ impl Reader {
         data: &'a str,
         out: &mut Vec<Update<'a>>,
     ) -> Result<Kind, ReadError> {
+        self.missing = Missing::default();
         let data = data.trim_matches([' ', '\t', '\n', '\r']);
         if data == "[DONE]" {
             return Ok(Kind::Done);
@@ -95,7 +109,11 @@ impl Reader {
             return Ok(Kind::Unknown);
         };
         match kind {
-            "created" | "in_progress" | "queued" => Ok(Kind::Response),
+            "created" | "in_progress" | "queued" => {
+                let has_output = |response: &Response<'_>| response.output.is_some();
+                self.missing.output = !event.response.as_ref().is_some_and(has_output);
+                Ok(Kind::Response)
+            }
             "completed" | "incomplete" => {
                 let response = required(event.response, "response")?;
                 if response.is_failure() {
@@ -154,6 +172,12 @@ impl Reader {
         self.tokens
     }
 
+    /// Returns what the last event lacks.
+    #[must_use]
+    pub fn missing(&self) -> Missing {
+        self.missing
+    }
+
     /// Returns the number of the event after the last one.
     #[must_use]
     pub fn next_number(&self) -> u64 {
@@ -184,15 +208,16 @@ impl Reader {
                 let item = required(event.item, "item")?;
                 let is_done = kind == "output_item.done";
                 let place = self.items.begin(index, &item, is_done)?;
+                self.note_place(index, place);
                 self.items.item(place, item, is_done, out)?;
             }
             "function_call_arguments.delta" => {
-                let place = self.items.find(index, event.item_id.get())?;
+                let place = self.find(index, event.item_id.get())?;
                 self.items
                     .arguments(place, required(event.delta.0, "delta")?, out)?;
             }
             "function_call_arguments.done" => {
-                let place = self.items.find(index, event.item_id.get())?;
+                let place = self.find(index, event.item_id.get())?;
                 self.items
                     .complete_arguments(place, event.arguments.text(), out)?;
             }
@@ -210,10 +235,18 @@ impl Reader {
         let Some((name, step)) = kind.rsplit_once('.') else {
             return Ok(Kind::Unknown);
         };
+        if name == "content_part" {
+            let index = event.output_index.0;
+            if let Some(place) = self.items.known(index, event.item_id.get()) {
+                self.note_place(index, place);
+            }
+            self.missing.content_index = event.lacks_part();
+        }
         let Some(part) = PartKind::of_event(name).map(|kind| (kind, event.part())) else {
             return Ok(Kind::Unknown);
         };
-        let place = self.items.find(event.output_index.0, event.item_id.get())?;
+        let place = self.find(event.output_index.0, event.item_id.get())?;
+        self.missing.content_index = part.0 != PartKind::Summary && event.lacks_part();
         match step {
             "delta" => {
                 let piece = Piece {
@@ -232,6 +265,17 @@ impl Reader {
             _ => return Ok(Kind::Unknown),
         }
         Ok(Kind::Content)
+    }
+
+    /// Finds the item of an event, and notes its place if the event does not say it.
+    fn find(&mut self, index: Option<u64>, id: Option<&str>) -> Result<Place, ReadError> {
+        let place = self.items.find(index, id)?;
+        self.note_place(index, place);
+        Ok(place)
+    }
+
+    fn note_place(&mut self, index: Option<u64>, place: Place) {
+        self.missing.output_index = index.is_none().then_some(place.0);
     }
 
     /// Handles the final response. `is_incomplete` is true if its event is

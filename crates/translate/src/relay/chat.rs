@@ -7,7 +7,7 @@ use memchr::memmem;
 use serde_json::{Value, json};
 use wire::{ApiError, Splice};
 
-use super::{Action, End, RelayProtocol, utf8};
+use super::{Action, End, RelayProtocol, json_string, utf8};
 use crate::error::truncated;
 use crate::outbound::{engine_error, usage};
 
@@ -77,6 +77,9 @@ impl RelayProtocol for Chat {
             // Few chunks have a usage, and looking for it takes longer than reading the chunk.
             edits.remove(DETAILS.0, DETAILS.1);
         }
+        if self.reader.lists_texts() {
+            mend_content(&updates, "delta", edits);
+        }
         if self.reader.has_odd_calls() {
             mend_calls(&updates, "delta", edits);
         }
@@ -102,10 +105,13 @@ impl RelayProtocol for Chat {
         reader
             .reply(utf8(body)?, &mut updates)
             .map_err(engine_error)?;
+        if reader.lists_texts() {
+            mend_content(&updates, "message", splice);
+        }
         if reader.has_odd_calls() {
             mend_calls(&updates, "message", splice);
         }
-        splice.replace(&["model"], &super::json_string(model));
+        splice.replace(&["model"], &json_string(model));
         splice.remove(DETAILS.0, DETAILS.1);
         Ok(end(&reader))
     }
@@ -124,6 +130,25 @@ fn mend_choice(reader: &Reader, edits: &mut Splice<'_>) {
         }
     }
     edits.add_missing(&["choices", "0"], &missing);
+}
+
+/// Writes a list of texts and thoughts as the text that clients expect, into `delta` or `message`. The
+/// thoughts become `reasoning_content`, unless it is there already.
+fn mend_content(updates: &[Update<'_>], message: &str, edits: &mut Splice<'_>) {
+    let (mut text, mut thoughts) = (String::new(), String::new());
+    for update in updates {
+        match update {
+            Update::Text(piece) => text += piece,
+            Update::Reasoning(piece) => thoughts += piece,
+            _ => {}
+        }
+    }
+    let path = ["choices", "0", message];
+    edits.replace(&[&path[..], &["content"]].concat(), &json_string(&text));
+    if !thoughts.is_empty() {
+        let thoughts = Value::from(thoughts).to_string();
+        edits.add_missing(&path, &[("reasoning_content", &thoughts)]);
+    }
 }
 
 /// Writes the calls of an event in the form that clients know, into its `delta` or `message`.

@@ -1,7 +1,7 @@
 //! Relays Responses.
 
 use engine::EngineError;
-use responses::lenient::{Finish, Kind, Reader};
+use responses::lenient::{Finish, Kind, Missing, Reader};
 use responses::{ResponseError, Status};
 use serde_json::{Map, Value, json};
 use wire::{ApiError, Splice};
@@ -48,6 +48,7 @@ impl RelayProtocol for Responses {
             Kind::Content if data.contains(ITEM_DONE) => self.items.extend(member(data, "item")),
             _ => {}
         }
+        mend(self.reader.missing(), edits);
         self.next = self.reader.next_number();
         self.has_forwarded = true;
         Ok(if kind == Kind::End {
@@ -90,6 +91,20 @@ impl RelayProtocol for Responses {
             .map_err(engine_error)?;
         splice.replace(&["model"], &super::json_string(model));
         Ok(end(&reader))
+    }
+}
+
+/// Adds the members by which clients find what an event is about. Some servers, such as llama.cpp,
+/// leave them out.
+fn mend(missing: Missing, edits: &mut Splice<'_>) {
+    if missing.output {
+        edits.add_missing(&["response"], &[("output", "[]")]);
+    }
+    if missing.content_index {
+        edits.set("content_index", b"0");
+    }
+    if let Some(index) = missing.output_index {
+        edits.set("output_index", index.to_string().as_bytes());
     }
 }
 

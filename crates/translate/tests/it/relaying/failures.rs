@@ -205,6 +205,38 @@ fn every_choice_of_chat_has_a_delta_and_an_index() {
     assert_eq!(String::from_utf8_lossy(&out), stream(mended));
 }
 
+/// Mistral and Databricks send content as a list of parts, and Gemini texts as one.
+/// <https://docs.mistral.ai/capabilities/reasoning>
+#[test]
+fn content_of_texts_and_thoughts_becomes_a_text() {
+    let event = |delta: &str| {
+        format!(
+            r#"{{"object":"chat.completion.chunk","choices":[{{"index":0,"delta":{{{delta}}},"finish_reason":"stop"}}]}}"#
+        )
+    };
+    let thinking = r#""content":[{"type":"thinking","thinking":[{"type":"text","text":"A sum."}]},{"type":"text","text":"4"}]"#;
+    let summary = r#""content":[{"type":"reasoning","summary":[{"type":"summary_text","text":"Eight","signature":""}]}]"#;
+    let sealed = r#""content":[{"type":"reasoning","summary":[{"type":"summary_text","text":"Eight","signature":"c2ln"}]}]"#;
+    let reference =
+        r#""content":[{"type":"text","text":"4"},{"type":"reference","reference_ids":[1]}]"#;
+    for (own, mended) in [
+        (thinking, r#""reasoning_content":"A sum.","content":"4""#),
+        (summary, r#""reasoning_content":"Eight","content":"""#),
+        (r#""content":[]"#, r#""content":"""#),
+        (
+            r#""content":[{"type":"text","text":"a"},{"type":"text","text":"\n"}]"#,
+            r#""content":"a\n""#,
+        ),
+        // What a text has no place for stays.
+        (sealed, sealed),
+        (reference, reference),
+    ] {
+        let stream = |delta: &str| format!("data: {}\n\ndata: [DONE]\n\n", event(delta));
+        let (out, _) = relayed(Chat::default(), "m", &[stream(own).as_bytes()]);
+        assert_eq!(String::from_utf8_lossy(&out), stream(mended));
+    }
+}
+
 #[test]
 fn codes_that_clients_know_pass_within_a_stream_and_words_do_not() {
     let stream = String::from_utf8(fixture("responses-stream-failed-mid.sse")).unwrap();

@@ -65,3 +65,48 @@ fn a_numbered_event_before_a_response_is_a_failure() {
     };
     assert_eq!(why, "malformed event: a numbered event before the response");
 }
+
+/// The Responses of llama.cpp lack the places of their events, by which the SDKs find what an event
+/// is about: <https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md>.
+#[test]
+fn events_get_the_places_that_they_lack() {
+    let events = [
+        (
+            r#"{"type":"response.created","response":{"id":"r","status":"in_progress"}}"#,
+            r#"{"type":"response.created","response":{"output":[],"id":"r","status":"in_progress"}}"#,
+        ),
+        (
+            r#"{"type":"response.output_item.added","item":{"id":"a","type":"reasoning","summary":[]}}"#,
+            r#"{"output_index":0,"type":"response.output_item.added","item":{"id":"a","type":"reasoning","summary":[]}}"#,
+        ),
+        (
+            r#"{"type":"response.output_item.added","item":{"id":"b","type":"message","content":[]}}"#,
+            r#"{"output_index":1,"type":"response.output_item.added","item":{"id":"b","type":"message","content":[]}}"#,
+        ),
+        (
+            r#"{"type":"response.content_part.added","item_id":"b","part":{"type":"output_text","text":""}}"#,
+            r#"{"output_index":1,"content_index":0,"type":"response.content_part.added","item_id":"b","part":{"type":"output_text","text":""}}"#,
+        ),
+        (
+            r#"{"type":"response.output_text.delta","item_id":"b","delta":"Hi"}"#,
+            r#"{"output_index":1,"content_index":0,"type":"response.output_text.delta","item_id":"b","delta":"Hi"}"#,
+        ),
+        (
+            r#"{"type":"response.output_text.delta","item_id":"b","output_index":1,"content_index":0,"delta":"!"}"#,
+            r#"{"type":"response.output_text.delta","item_id":"b","output_index":1,"content_index":0,"delta":"!"}"#,
+        ),
+    ];
+    let stream = |events: &[&str]| {
+        let events = events.iter().map(|event| format!("data: {event}\n\n"));
+        events.collect::<String>()
+    };
+    let (own, mended): (Vec<_>, Vec<_>) = events.into_iter().unzip();
+    let (out, _) = relayed(Responses::default(), "m", &[stream(&own).as_bytes()]);
+    let out = String::from_utf8(out).unwrap();
+    let data: Vec<_> = out
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: "))
+        .collect();
+    // The stream breaks off, which the last event says.
+    assert_eq!(data[..mended.len()], mended);
+}
