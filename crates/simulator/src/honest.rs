@@ -3,6 +3,7 @@
 
 mod answer;
 mod chat;
+mod coding;
 mod error;
 mod images;
 mod messages;
@@ -16,6 +17,8 @@ use serde_json::Value;
 
 pub(crate) use error::Failure;
 
+use self::answer::Answer;
+use self::parsed_request::ParsedRequest;
 use crate::dialect;
 use crate::play::Play;
 use crate::reply::nonce;
@@ -29,7 +32,19 @@ pub fn answer(request: &Request) -> Play {
 
 /// Returns the conforming reply to a request.
 pub(crate) fn reply(request: &Request) -> Reply {
-    let mut reply = decide(request)
+    reply_of(Answer::new, request)
+}
+
+/// Returns the conforming reply of a model that works for a coding agent.
+pub(crate) fn coding(request: &Request) -> Reply {
+    reply_of(coding::answer, request)
+}
+
+/// The function that generates the output for a request.
+type Model = fn(&ParsedRequest) -> Answer;
+
+fn reply_of(model: Model, request: &Request) -> Reply {
+    let mut reply = decide(model, request)
         .unwrap_or_else(|failure| Reply::Json(failure.status, failure.body(request)));
     dialect::apply(request, &mut reply);
     reply
@@ -48,12 +63,12 @@ pub fn plain(request: &Request) -> Reply {
     reply(&request)
 }
 
-fn decide(request: &Request) -> Result<Reply, Failure> {
+fn decide(model: Model, request: &Request) -> Result<Reply, Failure> {
     let route = request.route();
-    let model = route
+    let listed = route
         .rsplit_once("/models")
         .map(|(_, id)| id.strip_prefix('/'));
-    match (request.method.as_str(), model, request.protocol()) {
+    match (request.method.as_str(), listed, request.protocol()) {
         ("GET" | "HEAD", Some(None), _) => Ok(models::list()),
         ("GET" | "HEAD", Some(Some(id)), _) => models::one(id),
         (method, None, None) => {
@@ -67,12 +82,12 @@ fn decide(request: &Request) -> Result<Reply, Failure> {
         }
         ("POST", None, Some(protocol)) => match protocol {
             Protocol::Images => images::reply(request),
-            Protocol::Responses => responses::reply(request, &object(request)?),
-            Protocol::Chat => chat::reply(request, &object(request)?),
+            Protocol::Responses => responses::reply(request, &object(request)?, model),
+            Protocol::Chat => chat::reply(request, &object(request)?, model),
             Protocol::Messages if route.ends_with("/count_tokens") => {
                 messages::count(&object(request)?)
             }
-            Protocol::Messages => messages::reply(request, &object(request)?),
+            Protocol::Messages => messages::reply(request, &object(request)?, model),
         },
         _ => {
             let message = "Not allowed to use this method on this endpoint.".into();

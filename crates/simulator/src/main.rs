@@ -59,7 +59,7 @@ fn main() -> io::Result<()> {
 /// Prints a line for each scenario: its template, the rows of the fault list that it covers, and
 /// its description.
 fn list(out: &mut impl Write) -> io::Result<()> {
-    for scenario in scenario::all() {
+    for scenario in scenario::all().iter().chain(scenario::models()) {
         writeln!(
             out,
             "{:28} {:9} {}",

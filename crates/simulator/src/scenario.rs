@@ -18,6 +18,7 @@ macro_rules! scenarios {
     };
 }
 
+mod coding;
 mod decoding;
 mod ending;
 mod events;
@@ -47,7 +48,7 @@ pub struct Scenario {
     act: fn(&Request, [u64; 2]) -> Play,
 }
 
-/// Returns all scenarios, with default values for their numbers.
+/// Returns all faults and quirks, with default values for their numbers.
 #[must_use]
 pub fn all() -> &'static [Scenario] {
     static ALL: LazyLock<Vec<Scenario>> = LazyLock::new(|| {
@@ -64,11 +65,18 @@ pub fn all() -> &'static [Scenario] {
     &ALL
 }
 
-/// Returns the scenario with this name, which has a number for each `N` of the template. A number
+/// Returns the models for clients that need certain output, which are no faults.
+#[must_use]
+pub fn models() -> &'static [Scenario] {
+    coding::ALL
+}
+
+/// Returns the scenario or model with this name, which has a number for each `N` of the template. A number
 /// at the end is optional.
 #[must_use]
 pub fn named(name: &str) -> Option<Scenario> {
-    all().iter().find_map(|scenario| scenario.read(name))
+    let mut known = all().iter().chain(models());
+    known.find_map(|scenario| scenario.read(name))
 }
 
 /// Plays the scenario selected by the model name of the request; other models get a conforming

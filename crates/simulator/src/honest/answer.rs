@@ -42,17 +42,32 @@ pub(super) enum Stop {
 impl Answer {
     /// Generates the output for a request.
     pub(super) fn new(parsed: &ParsedRequest) -> Self {
+        if parsed.text.contains("refuse") {
+            return Self::of(parsed, "I can't help with that.".to_owned(), Stop::Refusal);
+        }
+        calls(parsed).map_or_else(
+            || Self::in_text(parsed),
+            |calls| Self::calling(parsed, calls),
+        )
+    }
+
+    /// The output that calls no tool.
+    pub(super) fn in_text(parsed: &ParsedRequest) -> Self {
+        let (text, stop) = limit(parsed, text(parsed));
+        Self::of(parsed, text, stop)
+    }
+
+    /// The output that calls tools.
+    pub(super) fn calling(parsed: &ParsedRequest, calls: Vec<Call>) -> Self {
+        Self::of(parsed, String::new(), Stop::Calls(calls))
+    }
+
+    /// The output with this text and this end, after the reasoning.
+    pub(super) fn of(parsed: &ParsedRequest, text: String, stop: Stop) -> Self {
         let reasoning = if parsed.reasons {
             "The user said something. I answer it."
         } else {
             ""
-        };
-        let (text, stop) = if parsed.text.contains("refuse") {
-            ("I can't help with that.".to_owned(), Stop::Refusal)
-        } else if let Some(calls) = calls(parsed) {
-            (String::new(), Stop::Calls(calls))
-        } else {
-            limit(parsed, text(parsed))
         };
         let reasoning_tokens = words(reasoning).len();
         let tokens: usize = match &stop {

@@ -7,11 +7,11 @@ use super::parsed_request::{
     Choice, Format, ParsedRequest, Tool, elements, integer, text_of, texts,
 };
 use super::responses::obfuscate;
-use super::{Event, Failure, Reply, created, nonce};
+use super::{Event, Failure, Model, Reply, created, nonce};
 use crate::request::Request;
 
-pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
-    let answer = Answer::new(&parse(body)?);
+pub(super) fn reply(request: &Request, body: &Value, model: Model) -> Result<Reply, Failure> {
+    let answer = model(&parse(body)?);
     let choices = integer(&body["n"]).unwrap_or(1).clamp(1, MAX_CHOICES);
     let writer = Writer {
         request,

@@ -6,15 +6,15 @@ use super::answer::{Answer, Call, Stop, fragments, words};
 use super::parsed_request::{
     Choice, Format, ParsedRequest, Tool, elements, integer, text_of, texts,
 };
-use super::{Event, Failure, Reply, nonce};
+use super::{Event, Failure, Model, Reply, nonce};
 use crate::request::Request;
 
-pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
+pub(super) fn reply(request: &Request, body: &Value, model: Model) -> Result<Reply, Failure> {
     let parsed = parse(body)?;
     if parsed.cap.is_none() {
         return Err(Failure::invalid("max_tokens", "max_tokens: Field required"));
     }
-    let answer = Answer::new(&parsed);
+    let answer = model(&parsed);
     let writer = Writer {
         model: &body["model"],
         nonce: nonce(request),
@@ -77,7 +77,10 @@ fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
 
 fn parse_message(message: &Value, parsed: &mut ParsedRequest) {
     let content = &message["content"];
-    if message["role"] == "user" {
+    // Results continue the turn, as in the other protocols.
+    let is_answer =
+        content.is_array() && elements(content).all(|block| block["type"] == "tool_result");
+    if message["role"] == "user" && !is_answer {
         parsed.start_user_turn(text_of(content));
     } else {
         parsed.count_text(&text_of(content));

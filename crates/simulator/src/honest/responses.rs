@@ -4,11 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, Call, Stop, fragments, words};
 use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, integer, text_of};
-use super::{Event, Failure, Reply, created, nonce};
+use super::{Event, Failure, Model, Reply, created, nonce};
 use crate::request::Request;
 
-pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
-    let answer = Answer::new(&parse(body)?);
+pub(super) fn reply(request: &Request, body: &Value, model: Model) -> Result<Reply, Failure> {
+    let answer = model(&parse(body)?);
     let writer = Writer {
         request,
         body,

@@ -15,8 +15,9 @@ fn the_scenarios_are_listed() {
     let output = Command::new(BINARY).arg("--list").output().unwrap();
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(text.lines().count(), scenario::all().len());
-    for (line, scenario) in text.lines().zip(scenario::all()) {
+    let known: Vec<_> = scenario::all().iter().chain(scenario::models()).collect();
+    assert_eq!(text.lines().count(), known.len());
+    for (line, scenario) in text.lines().zip(known) {
         assert!(
             line.starts_with(scenario.template) && line.ends_with(scenario.about),
             "{line}"

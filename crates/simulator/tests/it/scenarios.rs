@@ -1,5 +1,6 @@
 //! Scenarios: each has exactly the effect that its description states.
 
+mod coding;
 mod decoding;
 mod ending;
 mod events;
@@ -102,7 +103,7 @@ fn plain(scenario: &str, protocol: Protocol) -> Exchange {
 #[test]
 fn every_scenario_has_a_name_of_its_own_by_which_it_is_found() {
     let mut names = HashSet::new();
-    for scenario in scenario::all() {
+    for scenario in scenario::all().iter().chain(scenario::models()) {
         assert!(names.insert(scenario.template), "{scenario:?}");
         assert_eq!(
             scenario::named(&scenario.name()).unwrap().name(),
@@ -141,6 +142,7 @@ fn numbers_in_names_are_read() {
 #[test]
 fn every_scenario_has_a_test() {
     let tests = [
+        include_str!("scenarios/coding.rs"),
         include_str!("scenarios/decoding.rs"),
         include_str!("scenarios/random.rs"),
         include_str!("scenarios/ending.rs"),
@@ -148,7 +150,7 @@ fn every_scenario_has_a_test() {
         include_str!("scenarios/http.rs"),
         include_str!("scenarios/protocol.rs"),
     ];
-    for scenario in scenario::all() {
+    for scenario in scenario::all().iter().chain(scenario::models()) {
         let name = scenario.template.split("-N").next().unwrap();
         assert!(
             tests.iter().any(|test| test.contains(&format!("\"{name}"))),
