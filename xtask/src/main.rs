@@ -1,6 +1,7 @@
 //! The project's development tasks, run as `cargo xtask <task>`.
 
 mod advisories;
+mod agents;
 mod bench;
 mod campaign;
 mod ci;
@@ -70,6 +71,7 @@ fn run_task(args: &[OsString]) -> Outcome {
         Some("t") => inner::run(args),
         Some("ci") => ci::run(args),
         Some("clients") => clients::run(args),
+        Some("agents") => agents::run(args),
         Some("interop") => interop::run(args),
         Some("fetch-model") => no_arguments(args).and_then(|()| fetch_model::run()),
         Some("bench") => bench::run(args),
@@ -121,6 +123,9 @@ usage: cargo xtask <task>
                       of which writes its row of tests/LONG.md; --list names the steps
   clients python|python-previous|node [ARGS…]
                       run the official SDKs against the gateway; ARGS go to pytest or `node --test`
+  agents [--write] [NAME…]
+                      run coding agents such as Codex and Claude Code through the gateway: all, or those whose name
+                      contains a NAME; --write writes the table to docs/agents.md
   interop [ARGS…]     test the gateway in front of another model server, llama-cpp-python; ARGS go to the tests
   fetch-model         download the weights of the embedded text engine into the user's cache
   bench [ARGS…]       run the benches; ARGS go to the bench programs of the crates

@@ -4,7 +4,13 @@ use crate::outcome::Outcome;
 
 /// A row with these cells, on a line.
 pub(crate) fn row<const N: usize>(cells: [&str; N]) -> String {
-    let cells = cells.map(|cell| cell.trim().replace('|', "\\|").replace('\n', " "));
+    line(&cells)
+}
+
+/// A row with any number of cells, on a line.
+pub(crate) fn line(cells: &[&str]) -> String {
+    let escaped = |cell: &&str| cell.trim().replace('|', "\\|").replace('\n', " ");
+    let cells: Vec<_> = cells.iter().map(escaped).collect();
     format!("| {} |\n", cells.join(" | "))
 }
 

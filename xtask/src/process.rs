@@ -1,7 +1,10 @@
 //! Runs other programs.
 
 use std::io::ErrorKind;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 use crate::outcome::Outcome;
@@ -48,6 +51,27 @@ pub(crate) fn start(command: &mut Command) -> Outcome<Child> {
     command
         .spawn()
         .map_err(|error| not_started(command, &error))
+}
+
+/// Runs a command to its end, but kills it and all that it has started after `limit`. Returns `None`
+/// in that case.
+pub(crate) fn bounded(command: &mut Command, limit: Duration) -> Outcome<Option<ExitStatus>> {
+    let mut child = start(command.process_group(0))?;
+    let group = format!("-{}", child.id());
+    let (ended, ends) = mpsc::sync_channel::<()>(0);
+    let watch = thread::spawn(move || {
+        let is_late = ends.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+        if is_late {
+            // This fails if the processes have ended in this moment.
+            let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
+        }
+        is_late
+    });
+    let status = child.wait();
+    drop(ended);
+    let is_late = watch.join().unwrap_or_default();
+    let status = status.map_err(|error| format!("`{}`: {error}", shown(command)))?;
+    Ok((!is_late).then_some(status))
 }
 
 /// A child process, killed when dropped.
@@ -123,6 +147,15 @@ mod tests {
             error.starts_with("`cargo no-such-subcommand` ended with exit status"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_program_that_takes_too_long_is_killed_with_its_children() {
+        let run =
+            |script: &str, limit| bounded(Command::new("sh").args(["-c", script]), limit).unwrap();
+        let ended = run("exit 3", Duration::from_secs(60)).unwrap();
+        assert_eq!(ended.code(), Some(3));
+        assert_eq!(run("sleep 60 & wait", Duration::from_millis(20)), None);
     }
 
     #[cfg(target_os = "linux")]
