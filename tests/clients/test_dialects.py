@@ -115,7 +115,7 @@ def request(visit: Visit) -> dict[str, Any]:
 ANSWERS = ("complete", "incomplete")
 # What servers send that the SDK does not read, and the relay leaves as it is: what is raised, and where.
 UNREADABLE: dict[str, tuple[tuple[type[Exception], ...], list[str]]] = {}
-# The current major does not look at it.
+# The previous major does not look at it.
 if not openai.__version__.startswith("2."):
     UNREADABLE["another id for the response in every event"] = (
         (RuntimeError,),

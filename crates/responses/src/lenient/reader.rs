@@ -42,7 +42,7 @@ pub struct Missing {
     pub output_index: Option<usize>,
     /// True if the `content_index` is missing: the event is about the first part.
     pub content_index: bool,
-    /// True if the response has no `output`.
+    /// True if the response has no `output`, or if it is empty in the response at the end.
     pub output: bool,
 }
 
@@ -110,8 +110,8 @@ impl Reader {
         };
         match kind {
             "created" | "in_progress" | "queued" => {
-                let has_output = |response: &Response<'_>| response.output.is_some();
-                self.missing.output = !event.response.as_ref().is_some_and(has_output);
+                let lacks_output = |response: &Response<'_>| response.output.is_none();
+                self.missing.output = event.response.as_ref().is_none_or(lacks_output);
                 Ok(Kind::Response)
             }
             "completed" | "incomplete" => {
@@ -119,6 +119,7 @@ impl Reader {
                 if response.is_failure() {
                     return Err(ReadError::Reported(data.to_owned()));
                 }
+                self.missing.output = response.output.as_ref().is_none_or(Vec::is_empty);
                 let is_incomplete = kind == "incomplete";
                 if !is_incomplete && response.status.get() == Some("incomplete") {
                     return Err(ReadError::Contradiction(

@@ -1,7 +1,7 @@
 //! Relays Responses.
 
 use engine::EngineError;
-use responses::lenient::{Finish, Kind, Missing, Reader};
+use responses::lenient::{Finish, Kind, Reader};
 use responses::{ResponseError, Status};
 use serde_json::{Map, Value, json};
 use wire::{ApiError, Splice};
@@ -48,7 +48,7 @@ impl RelayProtocol for Responses {
             Kind::Content if data.contains(ITEM_DONE) => self.items.extend(member(data, "item")),
             _ => {}
         }
-        mend(self.reader.missing(), edits);
+        self.mend(kind, edits);
         self.next = self.reader.next_number();
         self.has_forwarded = true;
         Ok(if kind == Kind::End {
@@ -94,20 +94,6 @@ impl RelayProtocol for Responses {
     }
 }
 
-/// Adds the members by which clients find what an event is about. Some servers, such as llama.cpp,
-/// leave them out.
-fn mend(missing: Missing, edits: &mut Splice<'_>) {
-    if missing.output {
-        edits.add_missing(&["response"], &[("output", "[]")]);
-    }
-    if missing.content_index {
-        edits.set("content_index", b"0");
-    }
-    if let Some(index) = missing.output_index {
-        edits.set("output_index", index.to_string().as_bytes());
-    }
-}
-
 /// Returns the complete reply to a request that is processed in the background, for the client. It
 /// may be unfinished.
 ///
@@ -131,6 +117,27 @@ pub fn background_reply(body: &[u8], model: &str) -> Result<(Vec<u8>, End), Engi
 }
 
 impl Responses {
+    /// Adds the members by which clients find what an event is about, and the items to the response
+    /// that ends the stream. Some servers, such as llama.cpp, leave them out.
+    fn mend(&mut self, kind: Kind, edits: &mut Splice<'_>) {
+        let missing = self.reader.missing();
+        if missing.content_index {
+            edits.set("content_index", b"0");
+        }
+        if let Some(index) = missing.output_index {
+            edits.set("output_index", index.to_string().as_bytes());
+        }
+        if missing.output {
+            let items = match kind {
+                Kind::End => Value::from(std::mem::take(&mut self.items)).to_string(),
+                _ => "[]".to_owned(),
+            };
+            if !edits.replace(&["response", "output"], items.as_bytes()) {
+                edits.add_missing(&["response"], &[("output", &items)]);
+            }
+        }
+    }
+
     /// Keeps the response of the first event that has it.
     fn start(&mut self, data: &str) {
         if self.started.is_none()

@@ -110,3 +110,25 @@ fn events_get_the_places_that_they_lack() {
     // The stream breaks off, which the last event says.
     assert_eq!(data[..mended.len()], mended);
 }
+
+/// The SDKs read the answer from the response at the end, which is empty in some servers.
+#[test]
+fn an_empty_output_at_the_end_gets_the_items_of_the_stream() {
+    let item = r#"{"id":"b","type":"message","content":[{"type":"output_text","text":"Hi"}]}"#;
+    let start = r#"{"type":"response.created","response":{"id":"r","output":[]}}"#;
+    let done = format!(r#"{{"type":"response.output_item.done","output_index":0,"item":{item}}}"#);
+    let end = |output: &str| {
+        format!(
+            r#"{{"type":"response.completed","response":{{{output}"id":"r","status":"completed"}}}}"#
+        )
+    };
+    for own in ["", r#""output":[],"#] {
+        let stream = [start, &done, &end(own)].map(|event| format!("data: {event}\n\n"));
+        let (out, ended) = relayed(Responses::default(), "m", &[stream.concat().as_bytes()]);
+        let out = String::from_utf8(out).unwrap();
+        let data = out.lines().filter_map(|line| line.strip_prefix("data: "));
+        let mended = end(&format!(r#""output":[{item}],"#));
+        assert_eq!(data.collect::<Vec<_>>(), [start, &done, &mended]);
+        assert!(!ended.unwrap().incomplete);
+    }
+}
