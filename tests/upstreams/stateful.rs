@@ -192,7 +192,7 @@ fn a_response_that_its_upstream_does_not_know_is_not_found() {
     let (first, second) = (server("first"), server("second"));
     let gateway = gateway(&first, &second);
     assert_eq!(about(&gateway, TEXT, "GET", "resp_first").status, 404);
-    assert_eq!(first.requests().len(), 0, "nobody was asked");
+    assert_eq!(first.requests().len(), 0, "no request is sent");
     let streamed = about(&gateway, TEXT, "GET", "resp_first?stream=true");
     assert_eq!(
         (streamed.status, &streamed.json()["error"]["param"]),

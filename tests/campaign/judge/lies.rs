@@ -949,7 +949,7 @@ fn of_real_server() -> Sample {
     sample
 }
 
-/// One that fails, which its client is told.
+/// One that fails, which is reported to its client.
 fn of_broken_server() -> Sample {
     let mut sample = Sample::failed();
     let failing = Foreign::planted("generic-chat/finish-timeout", Protocol::Chat);

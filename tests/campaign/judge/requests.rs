@@ -46,8 +46,8 @@ pub(super) fn check(
 /// One target gets a request twice at most, and any other one once.
 fn check_number(observed: &Observed) {
     let at = |place| {
-        let heard = |exchange: &&Exchange| exchange.place == place && !exchange.was_stale();
-        observed.exchanges.iter().filter(heard).count()
+        let received = |exchange: &&Exchange| exchange.place == place && !exchange.was_stale();
+        observed.exchanges.iter().filter(received).count()
     };
     let counts = [Place::First, Place::Second].map(at);
     assert!(

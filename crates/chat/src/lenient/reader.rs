@@ -124,7 +124,7 @@ impl Reader {
     }
 
     /// Returns true if the content of the first choice of the last event is a list of texts and
-    /// thoughts, where clients expect a text. Whoever passes the event on writes it anew, from its
+    /// thoughts, where clients expect a text. A relay writes it anew, from its
     /// updates.
     #[must_use]
     pub fn lists_texts(&self) -> bool {
