@@ -286,7 +286,7 @@ impl Fault {
 
     /// Returns true if a target may keep its connection open after a complete response, and never
     /// read from it again: then the next request gets no answer.
-    fn holds(&self) -> bool {
+    pub(crate) fn holds(&self) -> bool {
         let next = self.next.as_ref().map(|next| &next.kind);
         [Some(&self.kind), next]
             .into_iter()
@@ -433,7 +433,7 @@ impl Kind {
     }
 
     /// Returns true if the upstream may stall after a complete response.
-    fn holds(&self) -> bool {
+    pub(crate) fn holds(&self) -> bool {
         let may_hold = |scenario: &Scenario| HOLDS.contains(&scenario.template);
         self.stalls() || matches!(self, Self::Scenario(scenario) if may_hold(scenario))
     }
