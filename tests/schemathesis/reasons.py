@@ -196,6 +196,7 @@ NEEDED = {("content",), ("file_data",), ("image_url",)}
 REASONS = [
     Reason("does not exist or this key has no access to it|is not served here|^model: ", is_served_elsewhere),
     Reason("as it was sent is not supported by this model", is_translated),
+    Reason("at most 4 stop sequences", lambda _, body: len(body["stop_sequences"]) > 4),
     Reason("cannot be counted ahead", is_translated),
     Reason("There is nothing in the conversation that this model could answer", is_translated),
     Reason("Each turn of the user needs content for this model", is_translated),

@@ -295,7 +295,7 @@ fn stop(
         }
         1..=MAX_STOPS => Ok(Some(TextOr::List(stops.clone()))),
         more => Err(super::unsupported(format!(
-            "This model takes at most {MAX_STOPS} stop texts, but got {more}."
+            "This model takes at most {MAX_STOPS} stop sequences, but got {more}."
         ))),
     }
 }
