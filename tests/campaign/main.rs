@@ -213,6 +213,9 @@ and *process ends* the deadline of one. Of *two targets*, the first has one of t
 A quarter of the requests has another one beside it, which has to succeed. Half of the faults follow the one before at
 once, over the connections that it left open.
 
+The mutations `campaign-lie-…` in [MUTATIONS.md](../MUTATIONS.md) make the gateway lie about one thing, such as the end
+of a truncated answer. Each is tried with 20,000 faults of one seed, and is caught if a fault shows the lie.
+
 A *stream* is whole if it ends with the terminal event of a success, and failed if it ends with a failure event. A
 *status* is an error status. *Broken off* are plain replies that the gateway aborted. *Client gone* are clients that
 disconnected or stopped reading.
