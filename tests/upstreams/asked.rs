@@ -109,7 +109,7 @@ fn relayed_requests_are_sent_byte_for_byte() {
     insta::assert_snapshot!(relayed(Protocol::Chat, stream), @r#"{"stream_options":{"include_usage":true},"model":"their-model", "stream":true, "messages":[{"role":"user","content":"Hi."}]}"#);
 }
 
-/// What a client asks for in headers reaches an upstream of its own protocol:
+/// The headers in which a client asks for something reach an upstream of its own protocol:
 /// <https://docs.anthropic.com/en/api/beta-headers>.
 #[test]
 fn a_relayed_request_keeps_its_beta_header() {
