@@ -70,7 +70,7 @@ fn relayed<S: RelayProtocol>(protocol: S, stream: &[u8], size: usize) -> (Vec<u8
     (out, ended.is_ok())
 }
 
-/// The data of each event, or `None` if they cannot be told apart.
+/// The data of each event, or `None` if this is no stream of events.
 fn data(stream: &[u8]) -> Option<Vec<String>> {
     let (mut decoder, mut data) = (Decoder::new(), Vec::new());
     decoder.feed(Bytes::copy_from_slice(stream));

@@ -81,12 +81,8 @@ fn check_stream(case: &Case<'_>, verdict: Verdict, counted: &Counted) {
     check_stream_count(case, verdict, counted);
     let outcomes = &counted.streams;
     let owed: Vec<_> = match verdict {
-        // Only Responses says of an answer that a filter has cut that it is incomplete. A changed byte
-        // may be in one of the two places where an event says it.
-        Verdict::StreamWhole
-            if case.fault.kind.changes_bytes()
-                || (case.theirs.is_filtered && case.theirs.is_incomplete) =>
-        {
+        // Only Responses says of an answer that a filter has cut that it is incomplete.
+        Verdict::StreamWhole if case.theirs.is_filtered && case.theirs.is_incomplete => {
             vec!["incomplete", "completed"]
         }
         Verdict::StreamWhole if case.theirs.is_incomplete => vec!["incomplete"],

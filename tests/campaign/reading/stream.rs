@@ -82,6 +82,8 @@ impl Stream {
         if matches!(kind, "response.completed" | "response.incomplete") {
             self.reading.usage = Usage::of(&event["response"]["usage"]);
             note_incomplete(&event["response"], &mut self.reading);
+            // The status may be lost.
+            self.reading.is_incomplete |= kind == "response.incomplete";
             self.reading.end = End::Success;
         }
     }

@@ -86,7 +86,7 @@ pub(super) const PARTS: [Part; 14] = [
         name: "flakes-and-fuzz",
         about: "all Rust tests ten times with new seeds, beside every fuzz target for five minutes (to fuzz/LOG.md)",
         area: &["crates", "tests", "fuzz", "xtask/src/suite"],
-        most: 2 * MANY,
+        most: MANY,
         run: suite::ten_runs,
     },
     Part {
@@ -193,5 +193,5 @@ fn every_cut() -> Outcome {
     process::echoed(test.args(["--", "--ignored", "a_reset_behind_each_byte"]))
 }
 
-/// The product gets dozens of commits a day. A part that takes over an hour may be twice as old.
+/// The product gets dozens of commits a day.
 const MANY: usize = 150;

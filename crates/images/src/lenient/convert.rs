@@ -16,7 +16,7 @@ type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
 /// Appends the stream that is equivalent to a plain reply: one event for each image. What the reply
 /// has for all images is repeated in each event, except for the usage, which is that of the first.
-/// What it lacks, the events lack as well.
+/// Members that it lacks are absent from the events as well.
 ///
 /// # Errors
 /// If it is not a reply. The images are not checked; see [`Reader::reply`](super::Reader::reply).
