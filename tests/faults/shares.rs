@@ -31,9 +31,9 @@ fn l06_bodies_may_fill_their_memory_on_every_road() {
     }
 }
 
-/// "The breaker is not a weapon of one tenant", and "no key can take the whole body budget":
-/// requests of one key that make the server fail or stall, and uploads of it that never end, do not
-/// keep a single request of another key from its answer.
+/// Requests of one key that make the server fail or stall neither open its circuit breaker for other
+/// keys, nor do uploads of that key that never end take all the memory for bodies: every request of
+/// another key is answered.
 #[test]
 fn o07_one_tenant_cannot_shut_out_the_others() {
     let (first, second) = (
