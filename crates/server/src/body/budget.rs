@@ -129,8 +129,8 @@ mod tests {
         other.grow(3072).unwrap();
     }
 
-    /// "No key can take the whole body budget": one key takes its part, in any number of bodies,
-    /// and leaves the rest to the others.
+    /// One key takes its part of the memory, in any number of bodies, and leaves the rest to the
+    /// others.
     #[test]
     fn l06_one_key_takes_its_part_only() {
         let budget = Budget::new(4096, 2048);

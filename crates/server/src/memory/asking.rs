@@ -19,8 +19,8 @@ use crate::gateway;
 use crate::policy::Policy;
 use crate::start::assemble;
 
-/// "Memory while asking is at most 4 times the body": a request that is relayed holds its bytes,
-/// and not the parsed request, which takes many times as much.
+/// A request that is relayed holds its bytes, and not the parsed request, which takes many times as
+/// much.
 #[test]
 fn j08_a_request_that_waits_takes_little_more_memory_than_it_is() {
     alone(

@@ -316,7 +316,7 @@ async fn relay_all(answer: Result<Answer, EngineError>) -> Result<(), EngineErro
     Ok(())
 }
 
-/// "A sign of life is any well-formed event": comments, events of unknown kinds and events without
+/// Comments, events of unknown kinds and events without
 /// content keep a stream alive on both roads, however long its server thinks.
 #[tokio::test(start_paused = true)]
 async fn u07_any_event_and_any_comment_is_a_sign_of_life() {
