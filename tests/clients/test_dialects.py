@@ -1,8 +1,7 @@
-"""The official SDKs read every answer of real servers that is owed whole or cut, in every protocol, streamed or not.
+"""The official SDKs read every answer of real servers that is whole or incomplete, in every protocol, streamed or not.
 
 What a client of another protocol than the server's gets is written by the gateway: it has to pass the strict reading
-of the SDK. A client of the server's protocol gets the server's own members, which the SDK reads as users have it. What
-it cannot read of them is `UNREADABLE`.
+of the SDK. A client of the server's protocol gets the server's own members, which the SDK reads as users have it.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import openai
 import pytest
 
 from dialects import BY_NAME, TEXT, Case, playing
@@ -45,11 +43,6 @@ class Visit:
     @property
     def model(self) -> str:
         return self.case.model
-
-    @property
-    def marks(self) -> list[pytest.MarkDecorator]:
-        wrong = [(raised, reason) for reason, (raised, names) in UNREADABLE.items() if self.name in names]
-        return [pytest.mark.xfail(raises=raised, reason=reason) for raised, reason in wrong]
 
     @property
     def owed(self) -> dict[str, Any]:
@@ -113,14 +106,6 @@ def request(visit: Visit) -> dict[str, Any]:
 
 
 ANSWERS = ("complete", "incomplete")
-# What servers send that the SDK does not read, and the relay leaves as it is: what is raised, and where.
-UNREADABLE: dict[str, tuple[tuple[type[Exception], ...], list[str]]] = {}
-# The previous major does not look at it.
-if not openai.__version__.startswith("2."):
-    UNREADABLE["another id for the response in every event"] = (
-        (RuntimeError,),
-        ["github-copilot-responses/rotating-ids responses helper"],
-    )
 FORMS = {"plain": ["plain"], "stream": ["stream", "helper"]}
 TURNS = [{"role": "user", "content": "Hello."}]
 BODIES: dict[str, dict[str, Any]] = {
@@ -143,7 +128,7 @@ REASONING: dict[str, dict[str, Any]] = {
 KEY = "sg_test_dialects_key_000000000000000000"
 
 
-@pytest.mark.parametrize("visit", [pytest.param(visit, id=visit.name, marks=visit.marks) for visit in visits()])
+@pytest.mark.parametrize("visit", [pytest.param(visit, id=visit.name) for visit in visits()])
 def test_an_sdk_reads_what_is_owed(clients: dict[tuple[bool, bool], Any], visit: Visit) -> None:
     client = clients[visit.client == "messages", not visit.is_relayed]
     answer = READERS[visit.client, visit.form](client, request(visit))
@@ -157,8 +142,3 @@ def test_an_sdk_reads_what_is_owed(clients: dict[tuple[bool, bool], Any], visit:
     if owed["outcome"] == "complete":
         wanted = [(call["name"], json.loads(call["arguments"])) for call in owed.get("calls", [])]
         assert [(name, json.loads(arguments)) for name, arguments in answer.calls] == wanted
-
-
-def test_what_is_not_read_is_asked_for() -> None:
-    asked = {visit.name for visit in visits()}
-    assert {name for _, names in UNREADABLE.values() for name in names} <= asked

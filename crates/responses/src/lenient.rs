@@ -9,6 +9,7 @@
 //! writes it down. What they accept, this reader reads to the same content.
 
 mod collector;
+mod defects;
 mod event;
 mod items;
 mod kind;
@@ -17,4 +18,5 @@ mod reader;
 pub use wire::lenient::{Call, ReadError, Tokens, Update};
 
 pub use self::collector::{Answer, Collector, collect};
-pub use self::reader::{Finish, Kind, Missing, Reader};
+pub use self::defects::{ChangedId, IdOwner, Missing};
+pub use self::reader::{Finish, Kind, Reader};

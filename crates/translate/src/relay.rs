@@ -3,8 +3,8 @@
 //!
 //! Events are forwarded byte for byte, except for a closed list of edits: the model's name, the
 //! event's name where it contradicts the `type`, members that clients rely on and a server leaves
-//! out, the token breakdown in the usage of Chat Completions, and the event with that usage if the
-//! client has not requested it. A [`Guard`]
+//! out, ids that a server changes within an answer, the token breakdown in the usage of Chat
+//! Completions, and the event with that usage if the client has not requested it. A [`Guard`]
 //! buffers at most one incomplete event and forwards complete events only. It forwards a successful
 //! end only after the upstream sent one, and writes a failure at most once.
 //!

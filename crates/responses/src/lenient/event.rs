@@ -77,6 +77,8 @@ impl<'a> Event<'a> {
 #[serde(default)]
 pub(super) struct Response<'a> {
     #[serde(borrow)]
+    pub(super) id: Text<'a>,
+    #[serde(borrow)]
     pub(super) status: Text<'a>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,

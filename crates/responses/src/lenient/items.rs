@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use wire::lenient::{Call, OtherContent, ReadError, Update, bounded, rest};
 
+use super::defects::{ChangedId, IdOwner};
 use super::event::Item;
 use super::kind::{ItemKind, PartKind, Piece, content, is_empty};
 
@@ -57,9 +58,11 @@ impl Items {
     /// Finds the item of an event as [`Self::find`] does, if it has begun.
     pub(super) fn known(&self, index: Option<u64>, id: Option<&str>) -> Option<Place> {
         let last = |is_it: &dyn Fn(&ItemState) -> bool| self.all.iter().rposition(is_it);
+        let has_id = |item: &ItemState| id.is_some() && item.id.as_deref() == id;
         let position = match (index, id) {
-            (Some(_), _) => last(&|item| item.index == index),
-            (None, Some(id)) => last(&|item| item.id.as_deref() == Some(id)),
+            (Some(_), _) => last(&|item| item.index == index && has_id(item))
+                .or_else(|| last(&|item| item.index == index)),
+            (None, Some(_)) => last(&has_id),
             (None, None) => self.all.len().checked_sub(1),
         };
         position.map(Place)
@@ -107,6 +110,13 @@ impl Items {
             is_done: false,
         });
         Ok(place)
+    }
+
+    /// Returns the first id of an item, if `id` is another one.
+    pub(super) fn changed_id(&mut self, place: Place, id: Option<&str>) -> Option<&str> {
+        let id = id?;
+        let first = self.all[place.0].id.get_or_insert_with(|| id.to_owned());
+        (first != id).then_some(first)
     }
 
     /// Appends a delta to a part.
@@ -279,6 +289,7 @@ impl Items {
     pub(super) fn output<'a>(
         &mut self,
         output: Vec<Item<'a>>,
+        changed: &mut Vec<ChangedId>,
         out: &mut Vec<Update<'a>>,
     ) -> Result<(), ReadError> {
         let mut matched = vec![false; self.all.len()];
@@ -304,6 +315,8 @@ impl Items {
                 // Its reasoning is followed by other content already.
                 item.encrypted_content.0 = None;
             }
+            let first = self.changed_id(place, item.id.get());
+            changed.extend(first.map(|first| ChangedId::new(IdOwner::Output(index), first)));
             self.item(place, item, true, out)?;
         }
         let is_lost = |(item, matched): (&ItemState, &bool)| {

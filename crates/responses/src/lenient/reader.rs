@@ -2,6 +2,7 @@
 
 use wire::lenient::{OtherContent, ReadError, Tokens, Update, parse, required};
 
+use super::defects::{ChangedId, IdOwner, Missing};
 use super::event::{Event, Response};
 use super::items::{Items, Place};
 use super::kind::{PartKind, Piece};
@@ -32,18 +33,9 @@ pub struct Reader {
     tokens: Option<Tokens>,
     finish: Option<Finish>,
     missing: Missing,
-}
-
-/// Members that an event lacks, and by which clients find what it is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Missing {
-    /// The `output_index` that is missing.
-    pub output_index: Option<usize>,
-    /// True if the `content_index` is missing: the event is about the first part.
-    pub content_index: bool,
-    /// True if the response has no `output`, or if it is empty in the response at the end.
-    pub output: bool,
+    /// The first id of the response.
+    id: Option<String>,
+    changed_ids: Vec<ChangedId>,
 }
 
 /// The end of an answer.
@@ -92,6 +84,7 @@ impl Reader {
         out: &mut Vec<Update<'a>>,
     ) -> Result<Kind, ReadError> {
         self.missing = Missing::default();
+        self.changed_ids.clear();
         let data = data.trim_matches([' ', '\t', '\n', '\r']);
         if data == "[DONE]" {
             return Ok(Kind::Done);
@@ -112,6 +105,7 @@ impl Reader {
             "created" | "in_progress" | "queued" => {
                 let lacks_output = |response: &Response<'_>| response.output.is_none();
                 self.missing.output = event.response.as_ref().is_none_or(lacks_output);
+                self.note_response_id(event.response.as_ref());
                 Ok(Kind::Response)
             }
             "completed" | "incomplete" => {
@@ -120,6 +114,7 @@ impl Reader {
                     return Err(ReadError::Reported(data.to_owned()));
                 }
                 self.missing.output = response.output.as_ref().is_none_or(Vec::is_empty);
+                self.note_response_id(Some(&response));
                 let is_incomplete = kind == "incomplete";
                 if !is_incomplete && response.status.get() == Some("incomplete") {
                     return Err(ReadError::Contradiction(
@@ -179,6 +174,12 @@ impl Reader {
         self.missing
     }
 
+    /// Returns the ids of the last event that differ from those before.
+    #[must_use]
+    pub fn changed_ids(&self) -> &[ChangedId] {
+        &self.changed_ids
+    }
+
     /// Returns the number of the event after the last one.
     #[must_use]
     pub fn next_number(&self) -> u64 {
@@ -210,15 +211,16 @@ impl Reader {
                 let is_done = kind == "output_item.done";
                 let place = self.items.begin(index, &item, is_done)?;
                 self.note_place(index, place);
+                self.note_id(place, IdOwner::Item, item.id.get());
                 self.items.item(place, item, is_done, out)?;
             }
             "function_call_arguments.delta" => {
-                let place = self.find(index, event.item_id.get())?;
+                let place = self.find(&event)?;
                 self.items
                     .arguments(place, required(event.delta.0, "delta")?, out)?;
             }
             "function_call_arguments.done" => {
-                let place = self.find(index, event.item_id.get())?;
+                let place = self.find(&event)?;
                 self.items
                     .complete_arguments(place, event.arguments.text(), out)?;
             }
@@ -240,13 +242,14 @@ impl Reader {
             let index = event.output_index.0;
             if let Some(place) = self.items.known(index, event.item_id.get()) {
                 self.note_place(index, place);
+                self.note_id(place, IdOwner::Event, event.item_id.get());
             }
             self.missing.content_index = event.lacks_part();
         }
         let Some(part) = PartKind::of_event(name).map(|kind| (kind, event.part())) else {
             return Ok(Kind::Unknown);
         };
-        let place = self.find(event.output_index.0, event.item_id.get())?;
+        let place = self.find(&event)?;
         self.missing.content_index = part.0 != PartKind::Summary && event.lacks_part();
         match step {
             "delta" => {
@@ -268,11 +271,31 @@ impl Reader {
         Ok(Kind::Content)
     }
 
-    /// Finds the item of an event, and notes its place if the event does not say it.
-    fn find(&mut self, index: Option<u64>, id: Option<&str>) -> Result<Place, ReadError> {
+    /// Finds the item of an event, and notes its place if the event does not say it, and its id if
+    /// the event has another one.
+    fn find(&mut self, event: &Event<'_>) -> Result<Place, ReadError> {
+        let (index, id) = (event.output_index.0, event.item_id.get());
         let place = self.items.find(index, id)?;
         self.note_place(index, place);
+        self.note_id(place, IdOwner::Event, id);
         Ok(place)
+    }
+
+    fn note_id(&mut self, place: Place, owner: IdOwner, id: Option<&str>) {
+        let first = self.items.changed_id(place, id);
+        self.changed_ids
+            .extend(first.map(|first| ChangedId::new(owner, first)));
+    }
+
+    fn note_response_id(&mut self, response: Option<&Response<'_>>) {
+        let Some(id) = response.and_then(|response| response.id.get()) else {
+            return;
+        };
+        let first = self.id.get_or_insert_with(|| id.to_owned());
+        if first != id {
+            self.changed_ids
+                .push(ChangedId::new(IdOwner::Response, first));
+        }
     }
 
     fn note_place(&mut self, index: Option<u64>, place: Place) {
@@ -317,7 +340,7 @@ impl Reader {
         let is_partial = output
             .iter()
             .any(|item| item.status.get() == Some("incomplete"));
-        self.items.output(output, out)?;
+        self.items.output(output, &mut self.changed_ids, out)?;
         if finish == Finish::Completed {
             if is_partial {
                 return Err(ReadError::Contradiction(

@@ -1,7 +1,7 @@
 //! Relays Responses.
 
 use engine::EngineError;
-use responses::lenient::{Finish, Kind, Reader};
+use responses::lenient::{Finish, IdOwner, Kind, Reader};
 use responses::{ResponseError, Status};
 use serde_json::{Map, Value, json};
 use wire::{ApiError, Splice};
@@ -45,10 +45,11 @@ impl RelayProtocol for Responses {
                 edits.replace(&["response", "model"], model);
                 self.start(data);
             }
-            Kind::Content if data.contains(ITEM_DONE) => self.items.extend(member(data, "item")),
+            Kind::Content if data.contains(ITEM_DONE) => self.items.extend(self.done_item(data)),
             _ => {}
         }
         self.mend(kind, edits);
+        self.keep_ids(edits);
         self.next = self.reader.next_number();
         self.has_forwarded = true;
         Ok(if kind == Kind::End {
@@ -135,6 +136,33 @@ impl Responses {
             if !edits.replace(&["response", "output"], items.as_bytes()) {
                 edits.add_missing(&["response"], &[("output", &items)]);
             }
+        }
+    }
+
+    /// The item of an event, with its first id.
+    fn done_item(&self, data: &str) -> Option<Value> {
+        let mut item = member(data, "item")?;
+        let changed = self.reader.changed_ids().iter();
+        for changed in changed.filter(|changed| changed.owner == IdOwner::Item) {
+            item["id"] = changed.first.as_str().into();
+        }
+        Some(item)
+    }
+
+    /// Replaces ids that a server changes, as GitHub Copilot does in every event, by the first ones:
+    /// clients find items by their ids.
+    fn keep_ids(&self, edits: &mut Splice<'_>) {
+        for changed in self.reader.changed_ids() {
+            let id = super::json_string(&changed.first);
+            match changed.owner {
+                IdOwner::Event => edits.replace(&["item_id"], &id),
+                IdOwner::Item => edits.replace(&["item", "id"], &id),
+                IdOwner::Response => edits.replace(&["response", "id"], &id),
+                IdOwner::Output(index) => {
+                    edits.replace(&["response", "output", &index.to_string(), "id"], &id)
+                }
+                _ => false,
+            };
         }
     }
 

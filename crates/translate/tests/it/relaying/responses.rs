@@ -11,6 +11,13 @@ fn end_of(stream: &[u8]) -> End {
     relayed(Responses::default(), "m", &[stream]).1.unwrap()
 }
 
+/// The data of the events that a client gets for events with this data.
+fn relayed_data(events: &[&str]) -> Vec<String> {
+    let events = events.iter().map(|event| format!("data: {event}\n\n"));
+    let stream: String = events.collect();
+    data(&relayed(Responses::default(), "m", &[stream.as_bytes()]).0)
+}
+
 #[test]
 fn a_failure_lists_the_items_that_are_done() {
     let stream =
@@ -96,19 +103,62 @@ fn events_get_the_places_that_they_lack() {
             r#"{"type":"response.output_text.delta","item_id":"b","output_index":1,"content_index":0,"delta":"!"}"#,
         ),
     ];
-    let stream = |events: &[&str]| {
-        let events = events.iter().map(|event| format!("data: {event}\n\n"));
-        events.collect::<String>()
-    };
     let (own, mended): (Vec<_>, Vec<_>) = events.into_iter().unzip();
-    let (out, _) = relayed(Responses::default(), "m", &[stream(&own).as_bytes()]);
-    let out = String::from_utf8(out).unwrap();
-    let data: Vec<_> = out
-        .lines()
-        .filter_map(|line| line.strip_prefix("data: "))
-        .collect();
     // The stream breaks off, which the last event says.
-    assert_eq!(data[..mended.len()], mended);
+    assert_eq!(relayed_data(&own)[..mended.len()], mended);
+}
+
+/// GitHub Copilot gives the response and its items other ids in every event, and clients find an
+/// item by its first id:
+/// <https://github.com/vercel/ai/tree/main/packages/openai/src/responses/__fixtures__>.
+#[test]
+fn ids_that_change_are_replaced_by_the_first_ones() {
+    let events = [
+        (
+            r#"{"type":"response.created","response":{"id":"r1"}}"#,
+            r#"{"type":"response.created","response":{"output":[],"id":"r1"}}"#,
+        ),
+        (
+            r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"a1"}}"#,
+            r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"a1"}}"#,
+        ),
+        (
+            r#"{"type":"response.content_part.added","output_index":0,"content_index":0,"item_id":"a2","part":{"type":"output_text","text":""}}"#,
+            r#"{"type":"response.content_part.added","output_index":0,"content_index":0,"item_id":"a1","part":{"type":"output_text","text":""}}"#,
+        ),
+        (
+            r#"{"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"a3","delta":"Hi"}"#,
+            r#"{"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"a1","delta":"Hi"}"#,
+        ),
+        (
+            r#"{"type":"response.output_item.done","output_index":0,"item":{"id":"a4","type":"message","content":[{"type":"output_text","text":"Hi"}]}}"#,
+            r#"{"type":"response.output_item.done","output_index":0,"item":{"id":"a1","type":"message","content":[{"type":"output_text","text":"Hi"}]}}"#,
+        ),
+        (
+            r#"{"type":"response.completed","response":{"id":"r2","status":"completed","output":[{"type":"message","id":"a5","content":[{"type":"output_text","text":"Hi"}]}]}}"#,
+            r#"{"type":"response.completed","response":{"id":"r1","status":"completed","output":[{"type":"message","id":"a1","content":[{"type":"output_text","text":"Hi"}]}]}}"#,
+        ),
+    ];
+    let (own, mended): (Vec<_>, Vec<_>) = events.into_iter().unzip();
+    assert_eq!(relayed_data(&own), mended);
+    // The item that is done is in the failure of a stream that breaks off, with its first id.
+    let failure = relayed_data(&own[..5]).pop().unwrap();
+    let failure: Value = serde_json::from_str(&failure).unwrap();
+    assert_eq!(failure["response"]["output"][0]["id"], "a1");
+    assert_eq!(failure["response"]["id"], "r1");
+}
+
+/// Items of one number that take turns keep their ids.
+#[test]
+fn ids_of_other_items_are_no_changes() {
+    let events = [
+        r#"{"type":"response.created","response":{"output":[],"id":"r"}}"#,
+        r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"a"}}"#,
+        r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"b"}}"#,
+        r#"{"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"a","delta":"Hi"}"#,
+        r#"{"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"b","delta":"Ho"}"#,
+    ];
+    assert_eq!(relayed_data(&events)[..events.len()], events);
 }
 
 /// The SDKs read the answer from the response at the end, which is empty in some servers.
