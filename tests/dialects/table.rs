@@ -1,4 +1,4 @@
-//! The table of servers and client protocols, in `docs/dialects.md`.
+//! The tables of servers and client protocols, in `docs/dialects.md` and the README.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -44,47 +44,93 @@ impl Cell {
     }
 }
 
+/// The rows of a table, by whether they come last and by their first cell.
+type Rows<'a> = BTreeMap<(bool, String), BTreeMap<&'a str, Cell>>;
+
 /// A row for each server, and one for all of them. `failing` are the names of the visits that do
 /// not get what they are owed.
 pub(crate) fn table(visits: &[Visit<'_>], failing: &BTreeSet<String>) -> String {
-    let mut rows = BTreeMap::<(bool, &str), BTreeMap<&str, Cell>>::new();
+    let mut rows = Rows::new();
     for visit in visits {
-        for row in [(false, visit.case.server()), (true, "**all**")] {
-            let cells = rows.entry(row).or_default();
-            let cell = cells.entry(protocol_name(visit.client)).or_default();
-            cell.add(visit, failing);
+        let rows_of = [(false, visit.case.server()), (true, "**all**")];
+        for (is_last, name) in rows_of {
+            add(&mut rows, (is_last, name.to_owned()), visit, failing);
         }
     }
+    text("server", &rows)
+}
+
+/// A row for the servers of each protocol.
+fn short_table(cases: &[Case], visits: &[Visit<'_>]) -> String {
+    let mut rows = Rows::new();
+    for visit in visits {
+        let protocol = visit.case.protocol;
+        let of_protocol = cases.iter().filter(|case| case.protocol == protocol);
+        let row = format!("{} ({})", protocol_name(protocol), servers(of_protocol));
+        add(&mut rows, (false, row), visit, &BTreeSet::new());
+    }
+    text(SHORT, &rows)
+}
+
+fn add<'a>(
+    rows: &mut Rows<'a>,
+    row: (bool, String),
+    visit: &Visit<'a>,
+    failing: &BTreeSet<String>,
+) {
+    let cells = rows.entry(row).or_default();
+    let cell = cells.entry(protocol_name(visit.client)).or_default();
+    cell.add(visit, failing);
+}
+
+fn text(first: &str, rows: &Rows<'_>) -> String {
     let names = PROTOCOLS.map(protocol_name);
     let lines = "|---".repeat(names.len());
-    let mut text = format!("| server | {} |\n|---{lines}|\n", names.join(" | "));
-    for ((_, server), cells) in rows {
+    let mut text = format!("| {first} | {} |\n|---{lines}|\n", names.join(" | "));
+    for ((_, row), cells) in rows {
         let cells = names.map(|name| cells.get(name).map_or_else(String::new, Cell::text));
-        text += &format!("| {server} | {} |\n", cells.join(" | "));
+        text += &format!("| {row} | {} |\n", cells.join(" | "));
     }
     text
+}
+
+/// The number of servers that the cases name.
+fn servers<'a>(cases: impl Iterator<Item = &'a Case>) -> usize {
+    let names: BTreeSet<_> = cases.map(Case::server).collect();
+    let named = names.iter().filter(|name| !name.starts_with("generic-"));
+    named.count()
 }
 
 /// The line of the README that refers to the page.
 fn summary(cases: &[Case]) -> String {
     let answers: usize = cases.iter().map(Case::bodies).sum();
-    let servers: BTreeSet<_> = cases.iter().map(Case::server).collect();
-    let servers = servers.iter().filter(|name| !name.starts_with("generic-"));
+    let servers = servers(cases.iter());
     format!(
-        "{LINK} {answers} answers of {} servers and endpoints, and what clients get for each |",
-        servers.count()
+        "{LINK} {answers} answers of {servers} servers and endpoints, and what clients get for each |"
     )
+}
+
+/// The README with its line and its table.
+fn readme(old: &str, line: &str, table: &str) -> String {
+    let mut text = String::new();
+    let mut lines = old.lines().peekable();
+    while let Some(old) = lines.next() {
+        if old.starts_with(&format!("| {SHORT} |")) {
+            text += table;
+            while lines.next_if(|line| line.starts_with('|')).is_some() {}
+            continue;
+        }
+        text += if old.starts_with(LINK) { line } else { old };
+        text += "\n";
+    }
+    text
 }
 
 /// Compares the pages with the cases, or writes them. Returns what differs.
 pub(crate) fn pages(cases: &[Case], visits: &[Visit<'_>], is_writing: bool) -> Vec<&'static str> {
     let page = read("docs/dialects.md");
     let (text, _) = page.split_once(HEADING).unwrap();
-    let readme = read("README.md");
-    let line = summary(cases);
-    let lines = readme
-        .lines()
-        .map(|old| if old.starts_with(LINK) { &line } else { old });
+    let old_readme = read("README.md");
     let pages = [
         (
             "docs/dialects.md",
@@ -93,8 +139,8 @@ pub(crate) fn pages(cases: &[Case], visits: &[Visit<'_>], is_writing: bool) -> V
         ),
         (
             "README.md",
-            &readme,
-            lines.flat_map(|line| [line, "\n"]).collect(),
+            &old_readme,
+            readme(&old_readme, &summary(cases), &short_table(cases, visits)),
         ),
     ];
     let mut differing = Vec::new();
@@ -126,5 +172,7 @@ A cell counts the visits of clients of that protocol: whole / incomplete / faile
 a visit that does not is an error of the test. Those of soft cases are counted behind.
 
 ";
+/// The first cell of the table of the README.
+const SHORT: &str = "protocol (servers)";
 /// The beginning of the line of the README.
 const LINK: &str = "| [Dialects](docs/dialects.md) |";
