@@ -81,6 +81,8 @@ fn what_is_lost_is_named_even_if_the_target_is_slow() {
         (response.status, response.header("x-sluicegate-dropped")),
         (200, Some("seed"))
     );
+    let sent = simulator.requests().pop().unwrap();
+    insta::assert_snapshot!(String::from_utf8_lossy(&sent.body), @r#"{"model":"their-model","max_tokens":4096,"messages":[{"role":"user","content":[{"type":"text","text":"Hello."}]}],"stream":true}"#);
 }
 
 /// Posts these bytes with a header of the client, and returns the bytes that the upstream gets.
