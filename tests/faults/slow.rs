@@ -1,5 +1,7 @@
 //! L: slow clients.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 use simulator::Protocol;
 use testkit::requests::ask;
@@ -93,21 +95,26 @@ fn l03_a_body_without_end() {
     }
 }
 
-/// A body that keeps the minimum rate may take longer in total than the idle timeout.
+/// A body that keeps the minimum rate may take longer in total than the idle timeout, which is long
+/// enough here for a busy machine.
 #[test]
 fn l03_a_body_that_keeps_its_pace_is_read() {
     let (gateway, _simulator) =
-        GATEWAY.with_upstream("body_idle = \"400ms\"\nbody_grace = \"100ms\"\nbody_rate = \"1\"\n");
+        GATEWAY.with_upstream("body_idle = \"3s\"\nbody_grace = \"3s\"\nbody_rate = \"1\"\n");
     let body = ask(Protocol::Chat, "chat", "Hello.", false).to_string();
+    // At 20 ms a byte or more.
+    let body = format!("{body:>200}");
     let mut raw = Connection::open(gateway.address());
     raw.try_send(
         head("/v1/chat/completions", "application/json", body.len())
             .replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n"),
     );
-    assert_eq!(
-        raw.drip(body.bytes().chain(std::iter::repeat_n(b' ', 10_000)))
-            .statuses(),
-        [200]
+    let started = Instant::now();
+    let received = raw.drip(body.bytes().chain(std::iter::repeat_n(b' ', 10_000)));
+    assert_eq!(received.statuses(), [200]);
+    assert!(
+        started.elapsed() > Duration::from_secs(3),
+        "slower than the idle timeout"
     );
 }
 
