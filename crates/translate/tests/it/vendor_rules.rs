@@ -316,6 +316,24 @@ fn names_of_more_than_64_letters_are_shortened_reversibly() {
     }
 }
 
+/// Names of functions are "a-z, A-Z, 0-9, or contain underscores and dashes":
+/// <https://platform.openai.com/docs/api-reference/chat/create>. Those of earlier calls may be of
+/// another model.
+#[test]
+fn names_of_earlier_calls_have_letters_that_are_accepted() {
+    let call = json!({"id": "c", "type": "function", "function": {"name": "get weather", "arguments": "{}"}});
+    let request = body(
+        Chat,
+        json!({"messages": [
+            {"role": "user", "content": "Hi."},
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "content": "4 C"},
+        ]}),
+    );
+    let sent = text(encoded(Chat, Messages, &request, &SETTINGS)).0;
+    insta::assert_snapshot!(sent, @r#"{"model":"m","max_tokens":4096,"messages":[{"role":"user","content":[{"type":"text","text":"Hi."}]},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"get_weather_dce3870e","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"4 C"}]}],"tools":[{"type":"custom","name":"get_weather_dce3870e","input_schema":{"type":"object","properties":{}}}],"tool_choice":{"type":"none"}}"#);
+}
+
 /// "A max of 128 functions are supported": <https://platform.openai.com/docs/api-reference/chat/create>
 #[test]
 fn more_than_128_tools_are_a_clear_error() {

@@ -1,4 +1,4 @@
-//! Names of tools that are too long for an upstream.
+//! Names of tools that an upstream would refuse.
 
 use std::borrow::Cow;
 
@@ -7,15 +7,15 @@ use sha2::{Digest as _, Sha256};
 
 use crate::outbound::Protocol;
 
-/// The names of tools that were shortened for an upstream, to restore them in its answer.
+/// The names of tools that were replaced for an upstream, to restore them in its answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShortNames {
-    /// The short names with their originals.
+    /// The new names with their originals.
     names: Vec<(String, String)>,
 }
 
 impl ShortNames {
-    /// Returns true if no name was shortened.
+    /// Returns true if no name was replaced.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
@@ -32,12 +32,12 @@ impl ShortNames {
         event
     }
 
-    /// Shortens a name, unless the protocol accepts it.
-    fn shorten(&mut self, name: &mut String, limit: usize) {
-        if name.len() <= limit {
+    /// Replaces a name, unless the protocol accepts it.
+    fn fit(&mut self, name: &mut String, limit: usize) {
+        if is_fit(name, limit) {
             return;
         }
-        let short = shortened(name, limit);
+        let short = replacement(name, limit);
         let original = std::mem::replace(name, short.clone());
         if !self.names.iter().any(|(known, _)| *known == short) {
             self.names.push((short, original));
@@ -45,9 +45,10 @@ impl ShortNames {
     }
 }
 
-/// Returns the request with all names of tools in lengths that the upstream's protocol accepts: up
-/// to 64 characters with OpenAI (<https://platform.openai.com/docs/api-reference/chat/create>), up
-/// to 128 with Anthropic (<https://docs.anthropic.com/en/api/messages>).
+/// Returns the request with all names of tools as the upstream's protocol accepts them: letters,
+/// digits, `_` and `-`, up to 64 with OpenAI
+/// (<https://platform.openai.com/docs/api-reference/chat/create>) and up to 128 with Anthropic
+/// (<https://docs.anthropic.com/en/api/messages>). Earlier calls may have any names.
 pub(super) fn fitted(
     protocol: Protocol,
     request: &TextRequest,
@@ -58,16 +59,16 @@ pub(super) fn fitted(
         64
     };
     let mut names = ShortNames::default();
-    let is_long = |name: &String| name.len() > limit;
-    if !request.tools.iter().any(|tool| is_long(&tool.name)) && !calls(request).any(is_long) {
+    let is_unfit = |name: &String| !is_fit(name, limit);
+    if !request.tools.iter().any(|tool| is_unfit(&tool.name)) && !calls(request).any(is_unfit) {
         return (Cow::Borrowed(request), names);
     }
     let mut request = request.clone();
     for tool in &mut request.tools {
-        names.shorten(&mut tool.name, limit);
+        names.fit(&mut tool.name, limit);
     }
     if let ToolChoice::Named(name) = &mut request.tool_choice {
-        names.shorten(name, limit);
+        names.fit(name, limit);
     }
     for turn in &mut request.turns {
         let Turn::Assistant(parts) = turn else {
@@ -75,7 +76,7 @@ pub(super) fn fitted(
         };
         for part in parts {
             if let AssistantPart::Call(call) = part {
-                names.shorten(&mut call.name, limit);
+                names.fit(&mut call.name, limit);
             }
         }
     }
@@ -94,10 +95,21 @@ pub(super) fn calls(request: &TextRequest) -> impl Iterator<Item = &String> {
     })
 }
 
+fn is_fit(name: &str, limit: usize) -> bool {
+    (1..=limit).contains(&name.len()) && name.chars().all(is_letter)
+}
+
+fn is_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-')
+}
+
 /// Returns the beginning of a name with a part of its SHA-256, which is the same in every request.
-fn shortened(name: &str, limit: usize) -> String {
+fn replacement(name: &str, limit: usize) -> String {
     let digest = Sha256::digest(name);
     let [a, b, c, d] = [digest[0], digest[1], digest[2], digest[3]];
-    let start = &name[..name.floor_char_boundary(limit - 9)];
+    let letters = name.chars().take(limit - 9);
+    let start: String = letters
+        .map(|letter| if is_letter(letter) { letter } else { '_' })
+        .collect();
     format!("{start}_{a:02x}{b:02x}{c:02x}{d:02x}")
 }

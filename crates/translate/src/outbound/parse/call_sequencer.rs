@@ -93,7 +93,7 @@ impl CallSequencer {
         }
         // The last call stays open, because only the end of the stream shows whether it was
         // truncated.
-        while !self.held.is_empty() && self.open.as_ref().is_some_and(|call| call.closed) {
+        while !self.held.is_empty() && self.open.as_ref().is_some_and(Call::has_ended) {
             self.advance(out);
         }
     }
@@ -101,7 +101,7 @@ impl CallSequencer {
     /// Ends all calls. `truncated` means that the last output of the model was cut off.
     ///
     /// # Errors
-    /// When a call has no name and was not truncated.
+    /// When a call has no name, or arguments that are not JSON, and was not truncated.
     pub(super) fn end(
         &mut self,
         truncated: bool,
@@ -111,6 +111,9 @@ impl CallSequencer {
             call.truncated = truncated && self.held.is_empty();
             if call.name.is_empty() && !call.truncated {
                 return Err(malformed("a tool call without a name"));
+            }
+            if !call.is_readable() && !call.truncated {
+                return Err(malformed("a tool call whose arguments are not JSON"));
             }
             self.advance(out);
         }
@@ -122,12 +125,8 @@ impl CallSequencer {
     fn release(&mut self, out: &mut Vec<TextEvent>) -> bool {
         // Checked only while nothing is held back, because parsing the arguments for every event
         // would be costly.
-        if self.held.is_empty()
-            && self
-                .open
-                .as_ref()
-                .is_some_and(|call| call.closed || call.is_complete())
-        {
+        let has_ended = |call: &Call| call.has_ended() || call.is_complete();
+        if self.held.is_empty() && self.open.as_ref().is_some_and(has_ended) {
             self.advance(out);
         }
         self.open.is_none()
@@ -212,6 +211,16 @@ impl Call {
             self.arguments.push_str("{}");
         }
         self.flush(answer, out);
+    }
+
+    /// Returns true if it was closed, and other output may follow it. Output after arguments that
+    /// were cut is held back: the answer fails, unless they are its end and it was truncated.
+    fn has_ended(&self) -> bool {
+        self.closed && self.is_readable()
+    }
+
+    fn is_readable(&self) -> bool {
+        self.is_blank() || serde_json::from_str::<IgnoredAny>(&self.arguments).is_ok()
     }
 
     fn is_blank(&self) -> bool {

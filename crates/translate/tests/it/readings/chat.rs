@@ -1,10 +1,10 @@
 //! Answers of servers that bend Chat Completions.
 
-use engine::Stop;
+use engine::{EngineError, Stop};
 use serde_json::{Value, json};
 use sluicegate_translate::outbound::{Protocol, Reader};
 
-use super::{call, chat, complete_reply, delta, finish, pieces, stream, used};
+use super::{call, chat, complete_reply, delta, failed, finish, pieces, stream, used};
 use crate::streams::fixture;
 
 #[test]
@@ -164,7 +164,30 @@ fn a_call_is_emitted_at_once_when_the_one_before_is_complete() {
         2
     );
     assert_eq!(emitted(delta(json!({"content": "held back"}))), 0);
-    assert_eq!(emitted(finish("length")), 1);
+    assert_eq!(
+        emitted(pieces(
+            json!([{"index": 1, "function": {"arguments": "}"}}])
+        )),
+        1
+    );
+    assert_eq!(emitted(finish("tool_calls")), 1);
+}
+
+/// The call is not the end of the answer, so it was not the limit that has cut it.
+#[test]
+fn text_after_a_call_that_is_cut_is_a_failure() {
+    let events = [
+        pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{"}}])),
+        delta(json!({"content": "Done."})),
+        finish("length"),
+    ];
+    let EngineError::Upstream(why) = failed(Protocol::Chat, &events) else {
+        panic!("the upstream is at fault")
+    };
+    assert_eq!(
+        why,
+        "malformed event: a tool call whose arguments are not JSON"
+    );
 }
 
 #[test]

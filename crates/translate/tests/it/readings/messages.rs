@@ -1,11 +1,11 @@
 //! Answers of servers that bend Messages.
 
-use engine::{EngineError, Stop};
+use engine::{EngineError, Stop, TextEvent};
 use serde_json::json;
 use sluicegate_translate::outbound::{Protocol, reply};
 
 use super::{call, failed, parse_events, start};
-use crate::streams::ModelOutput;
+use crate::streams::{ModelOutput, parse_stream};
 
 #[test]
 fn the_input_of_a_tool_may_come_with_its_block() {
@@ -73,4 +73,29 @@ fn s07_what_comes_after_the_end_of_a_message_is_left_out() {
         );
         assert!(matches!(error, EngineError::Upstream(_)), "{error:?}");
     }
+}
+
+/// Output after a call whose input is cut would make clients execute the call.
+#[test]
+fn nothing_follows_a_call_whose_input_is_cut() {
+    let events = [
+        start(),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "t", "name": "f"}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"a\":"}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": "Done."}}),
+    ];
+    let data = events.map(|event| event.to_string());
+    let (events, ended) = parse_stream(Protocol::Messages, &data);
+    ended.unwrap_err();
+    assert_eq!(
+        events,
+        [
+            TextEvent::Call {
+                id: "t".to_owned(),
+                name: "f".to_owned()
+            },
+            TextEvent::Arguments("{\"a\":".to_owned()),
+        ]
+    );
 }
