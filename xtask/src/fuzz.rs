@@ -1,4 +1,5 @@
-//! `cargo xtask fuzz`: runs every fuzz target in turn, and prints a table of the results.
+//! `cargo xtask fuzz`: runs every fuzz target in turn, those with the oldest run first, and prints a
+//! table of the results.
 //!
 //! Inputs that reach new code are written to a separate folder of the target in `target/fuzz`, from
 //! which the next run continues; the committed corpus grows with `--keep` only, and the log in
@@ -6,41 +7,38 @@
 
 mod log;
 
+use std::cmp::Reverse;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::slice;
 
 use self::log::Log;
 use crate::outcome::{At as _, Outcome};
 use crate::tools::FUZZ;
-use crate::{process, workspace};
+use crate::{history, process, workspace};
 
 /// Runs the targets that `args` select.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     let plan = Plan::parse(args)?;
     let all = targets()?;
-    let chosen = match &plan.target {
-        Some(name) if all.contains(name) => slice::from_ref(name),
-        Some(name) => {
-            return Err(format!(
-                "there is no fuzz target {name:?}: there are {}",
-                all.join(", ")
-            ));
-        }
-        None => &all[..],
-    };
+    let chosen = plan.chosen(&all)?;
+    if chosen.is_empty() {
+        println!("every target has a recent run");
+        return Ok(());
+    }
     process::run(&mut fuzz("build", &[])?)?;
+    let commit = workspace::commit()?;
     let mut rows = Vec::new();
-    for target in chosen {
+    for target in &chosen {
         println!("-- {target} for {} s", plan.seconds);
         let stats = run_one(target, plan.seconds, plan.keep)?;
         if plan.log {
             // Written after each target, so that an interruption does not lose the others.
             let mut log = Log::read()?;
-            log.add(target, stats);
+            let is_clean = stats.findings == 0 && plan.seconds >= FULL_RUN;
+            log.add(target, stats, is_clean.then_some(&commit));
             log.write(&all)?;
         }
         rows.push((target.as_str(), stats));
@@ -60,21 +58,53 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     ))
 }
 
+/// Runs the targets without a recent run, as a part of the long tier.
+pub(crate) fn long() -> Outcome<String> {
+    run(&["--minutes", "5", "--log", "--due"].map(OsString::from))?;
+    let count = targets()?.len();
+    Ok(format!("passed, {count} targets for five minutes each"))
+}
+
 /// The parsed command line.
 #[derive(Debug, PartialEq)]
 struct Plan {
     seconds: u64,
     keep: bool,
     log: bool,
+    due: bool,
     target: Option<String>,
 }
 
 impl Plan {
+    /// Chooses of all targets, and sorts them by the age of their last run without a finding.
+    fn chosen(&self, all: &[String]) -> Outcome<Vec<String>> {
+        if let Some(name) = &self.target {
+            return match all.contains(name) {
+                true => Ok(vec![name.clone()]),
+                false => Err(format!(
+                    "there is no fuzz target {name:?}: there are {}",
+                    all.join(", ")
+                )),
+            };
+        }
+        let log = Log::read()?;
+        let age = |target: &String| match log.clean_run(target) {
+            Some(commit) => history::changes_since(commit, &AREA),
+            None => Ok(usize::MAX),
+        };
+        let ages = all.iter().map(|target| Ok((age(target)?, target.clone())));
+        let mut ages = ages.collect::<Outcome<Vec<_>>>()?;
+        ages.retain(|(age, _)| !self.due || *age > RECENT);
+        ages.sort_by_key(|(age, _)| Reverse(*age));
+        Ok(ages.into_iter().map(|(_, target)| target).collect())
+    }
+
     fn parse(args: &[OsString]) -> Outcome<Self> {
         let mut plan = Self {
             seconds: 60,
             keep: false,
             log: false,
+            due: false,
             target: None,
         };
         let mut args = args.iter().map(|arg| arg.to_string_lossy());
@@ -82,13 +112,14 @@ impl Plan {
             match &*arg {
                 "--keep" => plan.keep = true,
                 "--log" => plan.log = true,
+                "--due" => plan.due = true,
                 "--minutes" => plan.seconds = seconds(args.next().as_deref())?,
                 name if plan.target.is_none() && !name.starts_with('-') => {
                     plan.target = Some(name.to_owned());
                 }
                 other => {
                     return Err(format!(
-                        "unexpected {other:?}: expected [--minutes N] [--keep] [--log] [TARGET]"
+                        "unexpected {other:?}: expected [--minutes N] [--keep] [--log] [--due] [TARGET]"
                     ));
                 }
             }
@@ -233,6 +264,12 @@ fn folder() -> PathBuf {
     workspace::root().join("fuzz")
 }
 
+/// The files and folders whose changes make a run of a target older.
+pub(crate) const AREA: [&str; 2] = ["crates", "fuzz"];
+/// The number of commits that have changed the area since a recent run.
+pub(crate) const RECENT: usize = 50;
+/// The number of seconds of a run that counts as one without a finding.
+const FULL_RUN: u64 = 300;
 /// A parser that takes ten seconds or a gigabyte for a small input has failed.
 const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=1024"];
 /// The events of libFuzzer that are printed.
@@ -288,6 +325,7 @@ mod tests {
             seconds,
             keep,
             log: false,
+            due: false,
             target: target.map(str::to_owned),
         };
         assert_eq!(parse(""), Ok(plan(60, false, None)));

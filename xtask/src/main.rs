@@ -139,9 +139,10 @@ usage: cargo xtask <task>
                       run long soak tests against the release build: idle streams, clients that do not read, overload,
                       restarts and reloads, or a CELL of these such as 'overload'; --cycles is the number of stops
                       under load; --write writes the table to tests/benches/SOAK.md
-  fuzz [--minutes N] [--keep] [--log] [TARGET]
+  fuzz [--minutes N] [--keep] [--log] [--due] [TARGET]
                       fuzz every target in turn, or one, for N minutes each (1); --keep adds inputs that reach
-                      new code to the corpus, --log adds the run to fuzz/LOG.md
+                      new code to the corpus, --log adds the run to fuzz/LOG.md; --due leaves out targets with a
+                      recent run
   campaign [--seed N] [--faults N] [--write] [--only N]
                       run N seeded faults (100,000) against a gateway in memory and check the outcome of each; --write
                       writes the summary to tests/campaign/LOG.md; --only prints all details of one fault

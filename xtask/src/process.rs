@@ -74,6 +74,17 @@ pub(crate) fn bounded(command: &mut Command, limit: Duration) -> Outcome<Option<
     Ok((!is_late).then_some(status))
 }
 
+/// Ends a child process that leads a process group, and all that it has started.
+pub(crate) fn end_group(child: &mut Child) -> Outcome {
+    let group = format!("-{}", child.id());
+    // This fails if the processes have ended already.
+    let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
+    let ended = child.wait();
+    ended
+        .map(drop)
+        .map_err(|error| format!("a process cannot be waited for: {error}"))
+}
+
 /// A child process, killed when dropped.
 pub(crate) struct Killed(pub(crate) Child);
 

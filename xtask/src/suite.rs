@@ -6,6 +6,7 @@ mod programs;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use self::pool::Ran;
@@ -72,15 +73,16 @@ fn once(seed: u64, is_chosen: impl Fn(&Program) -> bool) -> Outcome {
     judge(&pool::run(programs, &[], seed)?)
 }
 
-/// Runs all Rust tests ten times in a row, each time with a new seed, while every fuzz target runs
-/// beside them for [`FUZZED`] minutes: the tests need a busy neighbour, and fuzzing needs hours of
-/// CPU time anyway. A failure that a seed finds becomes a test case.
+/// Runs all Rust tests ten times in a row, each time with a new seed, while fuzz targets run beside
+/// them for [`FUZZED`] minutes each: the tests need a busy neighbour, and fuzzing needs hours of CPU
+/// time anyway. A failure that a seed finds becomes a test case.
 pub(crate) fn ten_runs() -> Outcome<String> {
     let seed = seed::fresh();
     let program =
         std::env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
     let mut neighbour = Command::new(program);
     neighbour.args(["fuzz", "--minutes", FUZZED, "--log"]);
+    neighbour.process_group(0);
     // A process of its own, because the log counts the CPU time of all children of a process.
     let mut fuzzing = process::start(&mut neighbour)?;
     let tests = (1..=RUNS).try_for_each(|run| {
@@ -95,10 +97,9 @@ pub(crate) fn ten_runs() -> Outcome<String> {
             Err(format!("run {run} had no neighbour: fuzzing has ended"))
         }
     });
-    let status = fuzzing
-        .wait()
-        .map_err(|error| format!("the fuzz targets cannot be waited for: {error}"))?;
-    tests.and(process::succeeded(&neighbour, status))?;
+    // What it found is in its log and its output; the part `fuzz` judges that.
+    process::end_group(&mut fuzzing)?;
+    tests?;
     Ok(format!(
         "passed {RUNS} times, seeds {} to {}",
         seed.wrapping_add(1),

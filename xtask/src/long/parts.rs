@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use crate::outcome::Outcome;
 use crate::tools::DENY;
 use crate::{
-    advisories, bench, campaign, clients, deps, interop, mutate, process, schemathesis, suite,
-    workspace,
+    advisories, bench, campaign, clients, deps, fuzz, interop, mutate, process, schemathesis,
+    suite, workspace,
 };
 
 /// A part of the long tier.
@@ -22,7 +22,7 @@ pub(super) struct Part {
     pub(super) run: fn() -> Outcome<String>,
 }
 
-pub(super) const PARTS: [Part; 14] = [
+pub(super) const PARTS: [Part; 15] = [
     Part {
         name: "alone",
         about: "the tests and docs of each protocol crate with its own features only",
@@ -83,11 +83,19 @@ pub(super) const PARTS: [Part; 14] = [
         run: || passed(interop::run(&[])),
     },
     Part {
-        name: "flakes-and-fuzz",
-        about: "all Rust tests ten times with new seeds, beside every fuzz target for five minutes (to fuzz/LOG.md)",
+        name: "flakes",
+        about: "all Rust tests ten times with new seeds, beside fuzz targets, whose runs count for `fuzz`",
         area: &["crates", "tests", "fuzz", "xtask/src/suite"],
         most: MANY,
         run: suite::ten_runs,
+    },
+    Part {
+        name: "fuzz",
+        about: "every fuzz target without a recent run for five minutes, to fuzz/LOG.md",
+        area: &fuzz::AREA,
+        // Together with the age of a recent run that is as many as elsewhere.
+        most: MANY - fuzz::RECENT,
+        run: fuzz::long,
     },
     Part {
         name: "cuts",
