@@ -14,7 +14,7 @@ use engine::{EngineError, ImageSource, TextRequest, Tool, ToolChoice};
 use serde::Serialize;
 use wire::{DataUrl, Json};
 
-pub use self::names::ShortNames;
+pub use self::names::ReplacedNames;
 pub use self::quirks::{MaxTokensName, Quirks, ThinkingForm, ToolIds};
 use super::Protocol;
 use crate::call_id;
@@ -41,8 +41,8 @@ pub struct EncodedRequest {
     pub body: Vec<u8>,
     /// The fields dropped because of their value or the upstream, each once.
     pub dropped: Vec<DroppedField>,
-    /// The names of tools that were shortened.
-    pub names: ShortNames,
+    /// The names of tools that were replaced.
+    pub names: ReplacedNames,
 }
 
 wire::text_enum! {

@@ -9,12 +9,12 @@ use crate::outbound::Protocol;
 
 /// The names of tools that were replaced for an upstream, to restore them in its answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ShortNames {
+pub struct ReplacedNames {
     /// The new names with their originals.
     names: Vec<(String, String)>,
 }
 
-impl ShortNames {
+impl ReplacedNames {
     /// Returns true if no name was replaced.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -25,7 +25,7 @@ impl ShortNames {
     #[must_use]
     pub fn restore(&self, mut event: TextEvent) -> TextEvent {
         if let TextEvent::Call { name, .. } = &mut event
-            && let Some((_, original)) = self.names.iter().find(|(short, _)| short == name)
+            && let Some((_, original)) = self.names.iter().find(|(new, _)| new == name)
         {
             original.clone_into(name);
         }
@@ -37,10 +37,10 @@ impl ShortNames {
         if is_fit(name, limit) {
             return;
         }
-        let short = replacement(name, limit);
-        let original = std::mem::replace(name, short.clone());
-        if !self.names.iter().any(|(known, _)| *known == short) {
-            self.names.push((short, original));
+        let new = replacement(name, limit);
+        let original = std::mem::replace(name, new.clone());
+        if !self.names.iter().any(|(known, _)| *known == new) {
+            self.names.push((new, original));
         }
     }
 }
@@ -52,13 +52,13 @@ impl ShortNames {
 pub(super) fn fitted(
     protocol: Protocol,
     request: &TextRequest,
-) -> (Cow<'_, TextRequest>, ShortNames) {
+) -> (Cow<'_, TextRequest>, ReplacedNames) {
     let limit = if protocol == Protocol::Messages {
         128
     } else {
         64
     };
-    let mut names = ShortNames::default();
+    let mut names = ReplacedNames::default();
     let is_unfit = |name: &String| !is_fit(name, limit);
     if !request.tools.iter().any(|tool| is_unfit(&tool.name)) && !calls(request).any(is_unfit) {
         return (Cow::Borrowed(request), names);
