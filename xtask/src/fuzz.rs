@@ -21,12 +21,16 @@ use crate::{history, process, workspace};
 
 /// Runs the targets that `args` select.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
-    let plan = Plan::parse(args)?;
+    fuzzed(&Plan::parse(args)?).map(drop)
+}
+
+/// Runs the targets of a plan, and returns how many they were.
+fn fuzzed(plan: &Plan) -> Outcome<usize> {
     let all = targets()?;
     let chosen = plan.chosen(&all)?;
     if chosen.is_empty() {
         println!("every target has a recent run");
-        return Ok(());
+        return Ok(0);
     }
     process::run(&mut fuzz("build", &[])?)?;
     let commit = workspace::commit()?;
@@ -50,7 +54,7 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
         .map(|(target, _)| *target)
         .collect();
     if crashed.is_empty() {
-        return Ok(());
+        return Ok(chosen.len());
     }
     Err(format!(
         "crashes in {}: the inputs are in fuzz/artifacts",
@@ -58,11 +62,36 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     ))
 }
 
-/// Runs the targets without a recent run, as a part of the long tier.
+/// Runs the targets without a recent run for five minutes each, as a part of the long tier.
 pub(crate) fn long() -> Outcome<String> {
-    run(&["--minutes", "5", "--log", "--due"].map(OsString::from))?;
-    let count = targets()?.len();
-    Ok(format!("passed, {count} targets for five minutes each"))
+    let plan = Plan {
+        seconds: FULL_RUN,
+        keep: false,
+        log: true,
+        due: true,
+        target: None,
+    };
+    let ran = fuzzed(&plan)?;
+    let recent = targets()?.len() - ran;
+    Ok(format!(
+        "passed, {ran} targets for five minutes each; {recent} had a recent run"
+    ))
+}
+
+/// Returns a problem for each target whose last full run had a finding, or that never had one.
+pub(crate) fn problems() -> Outcome<Vec<String>> {
+    let log = Log::read()?;
+    let files = workspace::files()?;
+    let targets = files
+        .iter()
+        .filter_map(|file| file.strip_prefix("fuzz/fuzz_targets/")?.strip_suffix(".rs"));
+    let unclean = targets.filter(|target| log.clean_run(target).is_none());
+    let problem = |target| {
+        format!(
+            "fuzz/LOG.md: '{target}' has no clean run: run `cargo xtask ci --tier long --only fuzz`"
+        )
+    };
+    Ok(unclean.map(problem).collect())
 }
 
 /// The parsed command line.

@@ -13,7 +13,7 @@ use self::page::{Page, Row};
 use self::parts::{PARTS, Part, SHARES};
 use crate::outcome::{Outcome, no_problems};
 use crate::times::{self, Step};
-use crate::{history, process, seed, workspace};
+use crate::{fuzz, history, process, seed, workspace};
 
 /// The parts of the long tier as steps, each of which writes its row.
 pub(crate) fn steps() -> Vec<Step> {
@@ -23,13 +23,15 @@ pub(crate) fn steps() -> Vec<Step> {
         .collect()
 }
 
-/// Checks that no row is too old for the changes since.
+/// Checks that no row is too old for the changes since, and that no fuzz target has a finding that
+/// was not tried again.
 pub(crate) fn check_age() -> Outcome {
     let page = Page::parse(&workspace::read(PATH)?)?;
     let mut found = Vec::new();
     for part in &PARTS {
         found.extend(problem(part, page.row(part.name), history::changes_since)?);
     }
+    found.extend(fuzz::problems()?);
     no_problems(PATH, &found)?;
     println!("{} parts of the long tier are recent enough", PARTS.len());
     Ok(())

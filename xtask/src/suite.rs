@@ -97,7 +97,7 @@ pub(crate) fn ten_runs() -> Outcome<String> {
             Err(format!("run {run} had no neighbour: fuzzing has ended"))
         }
     });
-    // What it found is in its log and its output; the part `fuzz` judges that.
+    // A finding of it is in its log, by which the short tier fails.
     process::end_group(&mut fuzzing)?;
     tests?;
     Ok(format!(

@@ -15,8 +15,7 @@ pub(super) struct Log(BTreeMap<String, Entry>);
 struct Entry {
     /// Totals over all runs, but coverage and corpus of the last one.
     stats: Stats,
-    /// The commit of the last run, if it was a full one without a finding. A shorter run leaves it
-    /// as it is.
+    /// The commit of the last full run without a finding. Any finding clears it.
     clean: Option<String>,
 }
 
@@ -25,7 +24,7 @@ impl Log {
         Self::parse(&workspace::read(PATH)?).at(PATH)
     }
 
-    /// Returns the commit of a target's last full run, unless it had a finding.
+    /// Returns the commit of a target's last full run without a finding, unless one came later.
     pub(super) fn clean_run(&self, target: &str) -> Option<&str> {
         self.0.get(target)?.clean.as_deref()
     }
@@ -108,7 +107,7 @@ const OPENING: &str = "\
 The totals of `cargo xtask fuzz --minutes N --log`. CPU minutes, executions and findings add up over all runs; edges (of
 the target's code that the inputs reach) and corpus are those of the last one. The input of a finding is committed to
 `fuzz/corpus`, from where every fuzz run and `cargo xtask ci` run it again. The last column has the commit of the last
-run of five minutes or more, unless it had a finding.
+run of five minutes or more without a finding; a finding clears it, and `cargo xtask ci` fails until the next clean run.
 
 | target | CPU minutes | executions | edges | corpus | findings | last clean run |
 |---|---|---|---|---|---|---|
