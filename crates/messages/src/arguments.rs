@@ -18,7 +18,7 @@ impl Arguments {
     /// Appends a piece and returns the text to emit now, which may be empty.
     pub(crate) fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
-        self.is_object |= self.held.trim_start().starts_with('{');
+        self.is_object |= self.held.trim_start_matches(BLANKS).starts_with('{');
         if self.is_object {
             std::mem::take(&mut self.held)
         } else {
@@ -39,5 +39,7 @@ impl Arguments {
     }
 }
 
+/// The white space of JSON.
+const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
 /// The field that keeps text that is not a JSON object.
 pub(crate) const RAW: &str = "_raw";

@@ -275,6 +275,8 @@ fn arguments_are_emitted_as_they_arrive() {
 fn arguments_that_are_no_object_become_one() {
     assert_eq!(pieces(&["[1", "]"]), [r#"{"_raw":"[1]"}"#]);
     assert_eq!(pieces(&["\"Os", "lo\""]), [r#"{"_raw":"\"Oslo\""}"#]);
+    // A line separator is no white space of JSON.
+    assert_eq!(pieces(&["\u{2028}{", "}"]), ["{\"_raw\":\"\u{2028}{}\"}"]);
 }
 
 /// Nothing is added to the text of the model, even where it is no JSON.

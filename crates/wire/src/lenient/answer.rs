@@ -58,7 +58,11 @@ impl Call {
     /// # Errors
     /// If it has no name, or arguments that are not complete JSON.
     pub fn check(&self) -> Result<(), ReadError> {
-        let arguments = self.arguments.trim();
+        // White space that is not JSON's makes no difference where there is nothing else.
+        let arguments = match self.arguments.trim() {
+            "" => "",
+            _ => &self.arguments,
+        };
         if self.name.is_empty() {
             return Err(ReadError::Call("it has no name"));
         }
@@ -86,3 +90,37 @@ pub fn rest<'a>(deltas: &str, complete: Cow<'a, str>) -> Result<Cow<'a, str>, Re
 }
 
 const CUT: &str = "its arguments are truncated, or no JSON";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Around JSON there can be its own white space, but no other.
+    #[test]
+    fn a_call_needs_a_name_and_json() {
+        let check = |name: &str, arguments: &str| {
+            let call = Call {
+                name: name.to_owned(),
+                arguments: arguments.to_owned(),
+                ..Call::default()
+            };
+            call.check().map_err(|error| error.to_string())
+        };
+        for arguments in ["", " \n", "{}", " \t\r\n{\"city\": \"Oslo\"} ", "\"\""] {
+            assert_eq!(check("weather", arguments), Ok(()));
+        }
+        for arguments in [
+            "{\"city\": \"Os",
+            "\u{2028}\"\"",
+            "{}\u{a0}",
+            "\u{feff}{}",
+            "Oslo",
+        ] {
+            assert_eq!(
+                check("weather", arguments).unwrap_err(),
+                ReadError::Call(CUT).to_string()
+            );
+        }
+        assert!(check("", "{}").is_err());
+    }
+}
