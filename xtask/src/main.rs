@@ -112,7 +112,7 @@ fn no_arguments(args: &[OsString]) -> Outcome {
 const USAGE: &str = "\
 usage: cargo xtask <task>
 
-  serve [ARGS…]       download the model if it is absent, build in release, run `sluicegate serve ARGS…`
+  serve [ARGS…]       download the model if it is absent, build with the profile `quick`, run `sluicegate serve ARGS…`
   test [NAME…]        download the model if it is absent, run every test; with NAMEs the Rust tests whose path
                       contains one
   t CRATE [TESTS] [--accept]

@@ -7,19 +7,20 @@ use std::process::Command;
 use crate::outcome::Outcome;
 use crate::{fetch_model, needs, process, workspace};
 
-/// Downloads the model if it is absent, builds in release and becomes `sluicegate serve` with
-/// `args`.
+/// Downloads the model if it is absent, builds with the quick profile and becomes `sluicegate
+/// serve` with `args`.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     needs::compiler()?;
     fetch_model::run()?;
     process::run(workspace::cargo("build").args([
-        "--release",
+        "--profile",
+        PROFILE,
         "--locked",
         "--package",
         "sluicegate-server",
     ]))?;
     become_program(
-        Command::new(workspace::target()?.join("release/sluicegate"))
+        Command::new(workspace::target()?.join(PROFILE).join("sluicegate"))
             .arg("serve")
             .args(args),
     )
@@ -41,3 +42,7 @@ fn become_program(command: &mut Command) -> Outcome {
     let error = command.exec();
     Err(process::not_started(command, &error))
 }
+
+/// The profile of a first build: that of a release takes minutes longer, for less CPU time a
+/// request.
+const PROFILE: &str = "quick";

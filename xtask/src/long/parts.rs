@@ -181,7 +181,8 @@ fn every_cut() -> Outcome {
     let mut test = workspace::cargo("test");
     test.args([
         "--locked",
-        "--release",
+        "--profile",
+        "quick",
         "--package",
         "sluicegate-sse",
         "--",
