@@ -17,7 +17,7 @@ mod event;
 mod lines;
 
 use std::fmt;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -25,7 +25,7 @@ use memchr::memchr;
 
 use self::event::Data;
 pub use self::event::Event;
-use self::lines::{BOM, Lines, Plain};
+use self::lines::{BOM, Lines, Plain, plain_text};
 use crate::error::{DecodeError, Truncated};
 use crate::line::{self, Field};
 
@@ -119,6 +119,100 @@ impl Decoder {
             Plain::Other => {}
         }
         self.poll_lines()
+    }
+
+    /// Adds a piece of the stream, and calls `f` with each event that is complete then: as
+    /// [`feed`](Self::feed) and [`poll`](Self::poll) in a loop, but faster for a piece with several
+    /// events, whose UTF-8 is validated all at once.
+    ///
+    /// A break ends the loop and is returned. What follows the event stays unread: the next call of
+    /// this function or of `poll` continues there.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    ///
+    /// use sluicegate_sse::Decoder;
+    ///
+    /// let (mut decoder, mut seen) = (Decoder::new(), String::new());
+    /// for piece in ["data: a\n\ndata: b\n\nda", "ta: c\n\ndata: d"] {
+    ///     let _: ControlFlow<()> = decoder.each(piece.into(), |event| {
+    ///         seen += &event.data();
+    ///         ControlFlow::Continue(())
+    ///     })?;
+    /// }
+    /// assert_eq!(seen, "abc");
+    /// # Ok::<(), sluicegate_sse::DecodeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Decoder::poll`], after the events before it.
+    pub fn each<B>(
+        &mut self,
+        piece: Bytes,
+        mut f: impl FnMut(Event<'_>) -> ControlFlow<B>,
+    ) -> Result<ControlFlow<B>, DecodeError> {
+        self.feed(piece);
+        // The first event may have begun in an earlier piece. Validating the rest at once pays only
+        // if it has more than the start of the next event.
+        while let Some(length) = self.poll_checked(&mut f)? {
+            match length {
+                ControlFlow::Break(value) => return Ok(ControlFlow::Break(value)),
+                ControlFlow::Continue(length) if self.lines.has_left(length) => {
+                    return self.each_in_chunk(&mut f);
+                }
+                ControlFlow::Continue(_) => {}
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Calls `f` with each event of the rest of the chunk, which is the last one.
+    fn each_in_chunk<B>(
+        &mut self,
+        f: &mut impl FnMut(Event<'_>) -> ControlFlow<B>,
+    ) -> Result<ControlFlow<B>, DecodeError> {
+        let (chunk, start) = self.lines.rest();
+        let (text, mut last_name) = (plain_text(&chunk), 0..0);
+        loop {
+            while let Some((name, data)) = self.lines.next_plain(text, start, &mut last_name) {
+                let data = Data::One(data);
+                let id = None;
+                self.fields = Fields { name, data, id };
+                let at = self.lines.block_start() - start;
+                let text = text.get(at..at + self.lines.block().len());
+                let flow = f(Event {
+                    text,
+                    ..self.lend()
+                });
+                if flow.is_break() {
+                    return Ok(flow);
+                }
+                self.release_event();
+            }
+            match self.poll_checked(f)? {
+                Some(ControlFlow::Continue(_)) => {}
+                Some(ControlFlow::Break(value)) => return Ok(ControlFlow::Break(value)),
+                None => return Ok(ControlFlow::Continue(())),
+            }
+        }
+    }
+
+    /// Calls `f` with the next event, if there is one. Returns its length, unless `f` breaks.
+    fn poll_checked<B>(
+        &mut self,
+        f: &mut impl FnMut(Event<'_>) -> ControlFlow<B>,
+    ) -> Result<Option<ControlFlow<B, usize>>, DecodeError> {
+        let Some(event) = self.poll() else {
+            return Ok(None);
+        };
+        let mut event = event?;
+        event.text = str::from_utf8(event.raw()).ok();
+        let length = event.raw().len();
+        let flow = f(event);
+        if flow.is_continue() {
+            self.release_event();
+        }
+        Ok(Some(flow.map_continue(|()| length)))
     }
 
     /// Slow path of [`Decoder::poll`]: parses line by line.
@@ -224,7 +318,10 @@ impl Decoder {
     #[inline]
     fn lend(&mut self) -> Event<'_> {
         self.lent = true;
-        Event { decoder: self }
+        Event {
+            decoder: self,
+            text: None,
+        }
     }
 
     /// Discards the event that was lent last.

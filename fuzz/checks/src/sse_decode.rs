@@ -1,6 +1,8 @@
 //! Any bytes as an event stream, complete, byte by byte, and in pieces: the same events result,
 //! buffers keep the limits, and decoding encoded events gives the same events.
 
+use std::ops::ControlFlow;
+
 use bytes::Bytes;
 use sse::{Decoder, EventName, Limits, encode};
 
@@ -8,6 +10,10 @@ use sse::{Decoder, EventName, Limits, encode};
 pub fn check(stream: &[u8]) {
     let stream = Bytes::copy_from_slice(stream);
     let whole = decode(std::iter::once(stream.clone()));
+    let once = std::iter::once(stream.clone());
+    assert_eq!(whole, decode_lent(once), "lent");
+    let cut = pieces(stream.clone(), |byte| usize::from(byte) + 1);
+    assert_eq!(whole, decode_lent(cut), "lent, however the bytes are cut");
     assert_eq!(whole, decode(pieces(stream.clone(), |_| 1)), "byte by byte");
     assert_eq!(
         whole,
@@ -60,6 +66,26 @@ fn decode(pieces: impl Iterator<Item = Bytes>) -> Decoded {
             decoder.buffered() <= LIMITS.event + 2,
             "no more than one event and a line end is held"
         );
+    }
+    decoded.is_whole = decoder.finish().is_ok();
+    decoded
+}
+
+/// Decodes with [`Decoder::each`].
+fn decode_lent(pieces: impl Iterator<Item = Bytes>) -> Decoded {
+    let mut decoder = Decoder::with_limits(LIMITS);
+    let mut decoded = Decoded {
+        events: Vec::new(),
+        failed: false,
+        is_whole: false,
+    };
+    for piece in pieces {
+        let lent = decoder.each(piece, |event| {
+            let event = (event.name().into_owned(), event.data().into_owned());
+            decoded.events.push(event);
+            ControlFlow::<()>::Continue(())
+        });
+        decoded.failed |= lent.is_err();
     }
     decoded.is_whole = decoder.finish().is_ok();
     decoded

@@ -17,6 +17,8 @@ use crate::line::{self, Field};
 #[derive(Clone, Copy)]
 pub struct Event<'a> {
     pub(super) decoder: &'a Decoder,
+    /// The raw event, if it is known to be UTF-8.
+    pub(super) text: Option<&'a str>,
 }
 
 /// The location of the data lines of a block.
@@ -46,15 +48,20 @@ impl<'a> Event<'a> {
     pub fn name(&self) -> Cow<'a, str> {
         let name = self.decoder.fields.name.clone();
         if name.is_empty() {
-            Cow::Borrowed(DEFAULT_NAME)
-        } else {
-            String::from_utf8_lossy(&self.raw()[name])
+            return Cow::Borrowed(DEFAULT_NAME);
         }
+        self.checked(name.clone())
+            .unwrap_or_else(|| String::from_utf8_lossy(&self.raw()[name]))
     }
 
     /// Returns the data: the values of all `data` fields, joined with LF.
     #[must_use]
     pub fn data(&self) -> Cow<'a, str> {
+        if let Data::One(range) = &self.decoder.fields.data
+            && let Some(data) = self.checked(range.clone())
+        {
+            return data;
+        }
         match self.data_bytes() {
             Cow::Borrowed(data) => text(data),
             Cow::Owned(data) => {
@@ -114,7 +121,12 @@ impl<'a> Event<'a> {
     /// Returns true if [`Event::raw`] contains invalid UTF-8, which name and data show as U+FFFD.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
-        str::from_utf8(self.raw()).is_err()
+        self.text.is_none() && str::from_utf8(self.raw()).is_err()
+    }
+
+    /// A part of the raw event, if all of it is known to be UTF-8.
+    fn checked(&self, range: Range<usize>) -> Option<Cow<'a, str>> {
+        self.text?.get(range).map(Cow::Borrowed)
     }
 }
 

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use bytes::Bytes;
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 
 use super::Limits;
 use crate::error::DecodeError;
@@ -130,8 +130,7 @@ impl Lines {
             return Plain::Partial { name };
         };
         let end = line + length;
-        let is_within = length <= self.limits.line && end < self.limits.event;
-        if !is_within || !block[end..].starts_with(b"\n\n") {
+        if !self.is_within(length, end) || !block[end..].starts_with(b"\n\n") {
             return Plain::Other;
         }
         self.at = self.start + end + 2;
@@ -139,6 +138,61 @@ impl Lines {
             name,
             data: line + 6..end,
         }
+    }
+
+    /// Consumes the next block as [`Lines::plain_block`] does, if it is complete. `text` is the
+    /// [`plain_text`] of the chunk from `start`, and `last_name` is where the name of the block before
+    /// is in it. Returns the ranges of the name and the data.
+    #[inline]
+    pub(crate) fn next_plain(
+        &mut self,
+        text: &str,
+        start: usize,
+        last_name: &mut Range<usize>,
+    ) -> Option<(Range<usize>, Range<usize>)> {
+        let at = self.at - start;
+        let block = text.as_bytes().get(at..)?;
+        let mut name = 0..0;
+        let mut line = 0;
+        if let Some(named) = block.strip_prefix(b"event: ") {
+            // Most events have the name of the one before.
+            let known = &text.as_bytes()[last_name.clone()];
+            let is_known = named.starts_with(known) && named.get(known.len()) == Some(&b'\n');
+            let length = match is_known {
+                true => known.len(),
+                false => memchr(b'\n', named)?,
+            };
+            (name, line) = (7..length + 7, length + 8);
+            *last_name = at + 7..at + 7 + length;
+        }
+        if !block[line..].starts_with(b"data: ") {
+            return None;
+        }
+        let length = memchr(b'\n', &block[line..])?;
+        let end = line + length;
+        let is_within = self.is_within(name.end, 0) && self.is_within(length, end);
+        if !is_within || block.get(end + 1) != Some(&b'\n') {
+            return None;
+        }
+        self.at += end + 2;
+        Some((name, line + 6..end))
+    }
+
+    /// Returns true if at least `length` bytes of the last chunk are unread.
+    #[inline]
+    pub(crate) fn has_left(&self, length: usize) -> bool {
+        self.queue.is_empty() && self.chunk.len() - self.at >= length
+    }
+
+    /// Returns the unread rest of the chunk and its position.
+    pub(crate) fn rest(&self) -> (Bytes, usize) {
+        (self.chunk.slice(self.at..), self.at)
+    }
+
+    /// Returns the position in the chunk where the block starts.
+    #[inline]
+    pub(crate) fn block_start(&self) -> usize {
+        self.start
     }
 
     /// Returns the lines of the open block read so far.
@@ -264,6 +318,12 @@ impl Lines {
         }
     }
 
+    /// Returns true if a line of this length, which ends at `end`, keeps the limits.
+    #[inline]
+    fn is_within(&self, length: usize, end: usize) -> bool {
+        length <= self.limits.line && end < self.limits.event
+    }
+
     /// Copies `chunk[start..end]` to the carry.
     #[inline]
     fn carry_to(&mut self, end: usize) {
@@ -293,6 +353,15 @@ impl Lines {
             self.carry.drain(..BOM.len());
         }
         BOM.len()
+    }
+}
+
+/// Returns the start of a chunk that is UTF-8 and has no CR.
+pub(crate) fn plain_text(chunk: &[u8]) -> &str {
+    let chunk = &chunk[..memchr(b'\r', chunk).unwrap_or(chunk.len())];
+    match str::from_utf8(chunk) {
+        Ok(text) => text,
+        Err(error) => str::from_utf8(&chunk[..error.valid_up_to()]).unwrap_or_default(),
     }
 }
 

@@ -1,10 +1,12 @@
 //! Properties that hold for any stream.
 
+use std::ops::{ControlFlow, Range};
+
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use sluicegate_sse::{Decoder, EventName, comment, encode};
+use sluicegate_sse::{DecodeError, Decoder, Event, EventName, Limits, comment, encode};
 
 use crate::{decode, decode_cut, reference};
 
@@ -34,6 +36,8 @@ fn hostile_stream() -> impl Strategy<Value = Bytes> {
             "event: n\r",
             "id: 7\n",
             ":c\n",
+            "event: n\ndata: \u{e9}\n\n",
+            "event: n\ndata: a\n\nevent: nn\ndata: a\n\n",
         ])
         .prop_map(|text| text.as_bytes().to_vec()),
         vec(any::<u8>(), 0..4),
@@ -49,6 +53,71 @@ fn events() -> impl Strategy<Value = Vec<(String, String)>> {
     vec((name, data), 0..8)
 }
 
+/// All that an event shows.
+type Shown = (String, String, String, Bytes, Option<Range<usize>>, bool);
+
+fn show(event: Event<'_>) -> Shown {
+    let raw = event.to_bytes();
+    assert_eq!(raw, event.raw());
+    (
+        event.name().into_owned(),
+        event.data().into_owned(),
+        event.last_event_id().to_owned(),
+        raw,
+        event.data_range(),
+        event.is_replaced(),
+    )
+}
+
+/// Decodes pieces with [`Decoder::poll`].
+fn polled(decoder: &mut Decoder, pieces: &[Bytes]) -> (Vec<Shown>, Option<DecodeError>) {
+    let mut shown = Vec::new();
+    for piece in pieces {
+        decoder.feed(piece.clone());
+        while let Some(event) = decoder.poll() {
+            match event {
+                Ok(event) => shown.push(show(event)),
+                Err(error) => return (shown, Some(error)),
+            }
+        }
+    }
+    (shown, None)
+}
+
+/// Decodes pieces with [`Decoder::each`], which breaks after the events whose numbers are in `stops`:
+/// before the next piece, or to read on without one.
+fn lent(
+    decoder: &mut Decoder,
+    pieces: &[Bytes],
+    stops: &[(usize, bool)],
+) -> (Vec<Shown>, Option<DecodeError>) {
+    let mut shown = Vec::new();
+    for piece in pieces {
+        let mut piece = piece.clone();
+        loop {
+            let flow = decoder.each(piece, |event| {
+                shown.push(show(event));
+                let stop = stops.iter().find(|(number, _)| *number == shown.len());
+                stop.map_or(ControlFlow::Continue(()), |(_, reads_on)| {
+                    ControlFlow::Break(*reads_on)
+                })
+            });
+            match flow {
+                Err(error) => return (shown, Some(error)),
+                Ok(ControlFlow::Break(true)) => piece = Bytes::new(),
+                Ok(_) => break,
+            }
+        }
+    }
+    while let Some(event) = decoder.poll() {
+        match event {
+            Ok(event) => shown.push(show(event)),
+            Err(error) => return (shown, Some(error)),
+        }
+    }
+    (shown, None)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -56,6 +125,29 @@ proptest! {
     fn any_split_gives_the_same_events(stream in hostile_stream(), cuts in vec(any::<Index>(), 0..8)) {
         let cuts = cuts.iter().map(|cut| cut.index(stream.len() + 1)).collect();
         prop_assert_eq!(decode_cut(&stream, cuts), decode_cut(&stream, vec![]));
+    }
+
+    #[test]
+    fn lent_events_are_those_that_are_polled(
+        stream in hostile_stream(),
+        cuts in vec(any::<Index>(), 0..4),
+        stops in vec((0..12_usize, any::<bool>()), 0..3),
+        limits in prop_oneof![Just(Limits::default()), (4..24_usize, 4..40_usize).prop_map(|(line, event)| Limits { line, event })],
+    ) {
+        let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(stream.len() + 1)).chain([0, stream.len()]).collect();
+        cuts.sort_unstable();
+        let pieces: Vec<_> = cuts.windows(2).map(|cut| stream.slice(cut[0]..cut[1])).collect();
+        let (mut one, mut other) = (Decoder::with_limits(limits), Decoder::with_limits(limits));
+        let polled = polled(&mut one, &pieces);
+        let has_failed = polled.1.is_some();
+        prop_assert_eq!(lent(&mut other, &pieces, &stops), polled);
+        prop_assert_eq!(one.comments(), other.comments());
+        prop_assert_eq!(one.retry(), other.retry());
+        prop_assert_eq!(one.last_event_id(), other.last_event_id());
+        if !has_failed && stops.is_empty() {
+            prop_assert_eq!(one.buffered(), other.buffered());
+        }
+        prop_assert_eq!(one.finish(), other.finish());
     }
 
     #[test]
