@@ -6,6 +6,7 @@
 mod answer;
 mod collector;
 mod error;
+mod form;
 mod members;
 mod other;
 mod reader;
@@ -14,6 +15,7 @@ mod update;
 pub use self::answer::{Answer, Call, Tokens, rest};
 pub use self::collector::{Collector, collect};
 pub use self::error::{MAX_INDEX, ReadError, bounded};
+pub use self::form::{Form, MAX_VARYING, TextPlace, Values, Varying};
 pub use self::members::{Arguments, Count, List, Members, Text, parse, reports_error, required};
 pub use self::other::OtherContent;
 pub use self::reader::AnswerReader;

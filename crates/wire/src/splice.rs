@@ -171,6 +171,16 @@ impl<'a> Splice<'a> {
         self.edits.is_empty()
     }
 
+    /// Returns the range of the value at `path` in the original document.
+    pub(crate) fn range_of(&self, path: &[&str]) -> Option<Range<usize>> {
+        find(self.document, path)
+    }
+
+    /// Returns the replaced ranges and their new contents, in document order.
+    pub(crate) fn edits(&self) -> &[(Range<usize>, Vec<u8>)] {
+        &self.edits
+    }
+
     /// Appends the edited document to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut from = 0;
