@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod cursor;
 mod data_url;
 mod echo;
 mod error;
@@ -21,6 +22,7 @@ mod text_enum;
 mod valid;
 mod violation;
 
+pub use cursor::{Cursor, Member};
 pub use data_url::{DataUrl, DataUrlError, check_image_url};
 pub use echo::truncate_for_error;
 pub use error::{ApiError, ErrorBody, ErrorDetail, ErrorKind, StreamCode};

@@ -1,0 +1,349 @@
+//! A cursor over a JSON document, for readers of its most frequent form.
+
+use std::ops::Range;
+
+/// A position in a JSON document that moves over one token or value at a time, without a copy.
+///
+/// It knows less than JSON: every method returns `None` where the document is not JSON, and also
+/// at forms that are rare, such as exponents, long numbers or halves of surrogate pairs. A reader
+/// that gets `None` leaves the document to a complete parser.
+///
+/// ```
+/// let mut cursor = sluicegate_wire::Cursor::new(r#"{"n": 7, "other": [1.5, "\n"]}"#);
+/// let mut n = None;
+/// cursor.members(|cursor, member| match member.name {
+///     "n" => cursor.count().map(|count| n = Some(count)),
+///     _ => cursor.skip(1),
+/// });
+/// assert_eq!((n, cursor.end()), (Some(7), Some(())));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Cursor<'a> {
+    document: &'a str,
+    at: usize,
+}
+
+/// The beginning of a member of an object.
+#[derive(Clone, Copy, Debug)]
+pub struct Member<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The position of the name, with its quote.
+    pub start: usize,
+    /// The position of the comma before it; `None` for the first member.
+    pub comma: Option<usize>,
+}
+
+impl<'a> Cursor<'a> {
+    /// Creates a cursor at the start of `document`.
+    #[must_use]
+    pub fn new(document: &'a str) -> Self {
+        Self { document, at: 0 }
+    }
+
+    /// Returns the position, in bytes.
+    #[must_use]
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Moves over white space, and returns the byte behind it.
+    #[inline]
+    pub fn peek(&mut self) -> Option<u8> {
+        loop {
+            match self.byte()? {
+                b' ' | b'\t' | b'\n' | b'\r' => self.at += 1,
+                byte => return Some(byte),
+            }
+        }
+    }
+
+    /// Moves over white space and over `byte`, if that is the next one. Returns true if it is.
+    #[inline]
+    pub fn take(&mut self, byte: u8) -> bool {
+        let is_next = self.peek() == Some(byte);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    /// Moves over `byte` and the white space before it.
+    #[inline]
+    pub fn expect(&mut self, byte: u8) -> Option<()> {
+        self.take(byte).then_some(())
+    }
+
+    /// Moves over one of the words `null`, `true` and `false`.
+    pub fn word(&mut self, word: &str) -> Option<()> {
+        self.peek()?;
+        let rest = &self.document.as_bytes()[self.at..];
+        self.at += word.len();
+        rest.starts_with(word.as_bytes()).then_some(())
+    }
+
+    /// Moves to the end of the document, if nothing but white space is left.
+    pub fn end(&mut self) -> Option<()> {
+        self.peek().is_none().then_some(())
+    }
+
+    /// Reads a text without escapes.
+    #[inline]
+    pub fn text(&mut self) -> Option<&'a str> {
+        self.expect(b'"')?;
+        let start = self.at;
+        let end = self.run();
+        self.at = end + 1;
+        (self.document.as_bytes().get(end) == Some(&b'"')).then(|| self.document.get(start..end))?
+    }
+
+    /// Moves over a text, which may have escapes, and returns its range with its quotes.
+    pub fn string(&mut self) -> Option<Range<usize>> {
+        self.expect(b'"')?;
+        let start = self.at - 1;
+        loop {
+            self.at = self.run();
+            match self.next_byte()? {
+                b'"' => return Some(start..self.at),
+                b'\\' => self.escape()?,
+                _ => return None,
+            }
+        }
+    }
+
+    /// Reads a whole number of at most 19 digits.
+    pub fn count(&mut self) -> Option<u64> {
+        self.peek()?;
+        let digits = self.digits()?;
+        let value = |sum, digit: &u8| sum * 10 + u64::from(digit - b'0');
+        (digits.len() == 1 || digits[0] != b'0').then(|| digits.iter().fold(0, value))
+    }
+
+    /// Moves over an object. `visit` gets each member, and has to move over its value.
+    #[inline]
+    pub fn members(
+        &mut self,
+        mut visit: impl FnMut(&mut Self, Member<'a>) -> Option<()>,
+    ) -> Option<()> {
+        self.expect(b'{')?;
+        if self.take(b'}') {
+            return Some(());
+        }
+        let mut comma = None;
+        loop {
+            self.peek()?;
+            let start = self.at;
+            let name = self.text()?;
+            self.expect(b':')?;
+            visit(self, Member { name, start, comma })?;
+            if !self.take(b',') {
+                return self.expect(b'}');
+            }
+            comma = Some(self.at - 1);
+        }
+    }
+
+    /// Moves over an array. `visit` has to move over each of its values.
+    #[inline]
+    pub fn elements(&mut self, mut visit: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.expect(b'[')?;
+        if self.take(b']') {
+            return Some(());
+        }
+        loop {
+            visit(self)?;
+            if !self.take(b',') {
+                return self.expect(b']');
+            }
+        }
+    }
+
+    /// Moves over any value in which at most `depth` arrays and objects are nested.
+    pub fn skip(&mut self, depth: u8) -> Option<()> {
+        match self.peek()? {
+            b'"' => self.string().map(drop),
+            b'{' => {
+                let inner = depth.checked_sub(1)?;
+                self.members(|cursor, _| cursor.skip(inner))
+            }
+            b'[' => {
+                let inner = depth.checked_sub(1)?;
+                self.elements(|cursor| cursor.skip(inner))
+            }
+            b'n' => self.word("null"),
+            b't' => self.word("true"),
+            b'f' => self.word("false"),
+            _ => self.decimal(),
+        }
+    }
+
+    /// Moves over a number without an exponent.
+    fn decimal(&mut self) -> Option<()> {
+        self.take(b'-');
+        let digits = self.digits()?;
+        if digits.len() > 1 && digits[0] == b'0' {
+            return None;
+        }
+        if self.byte() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        Some(())
+    }
+
+    /// Moves over 1 to 19 digits.
+    fn digits(&mut self) -> Option<&'a [u8]> {
+        let rest = self.document.as_bytes().get(self.at..)?;
+        let length = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += length;
+        (1..=19).contains(&length).then(|| &rest[..length])
+    }
+
+    /// Returns the position of the next byte that is a quote, a backslash or a control character,
+    /// or that of the end.
+    #[inline]
+    fn run(&self) -> usize {
+        const ONES: u64 = u64::MAX / 255;
+        let is_zero = |word: u64| word.wrapping_sub(ONES) & !word;
+        let bytes = self.document.as_bytes();
+        let mut at = self.at;
+        // Eight bytes at once. A borrow can only mark bytes behind the first one that is marked.
+        while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+            let word = u64::from_le_bytes(*word);
+            let quote = is_zero(word ^ (ONES * b'"' as u64));
+            let backslash = is_zero(word ^ (ONES * b'\\' as u64));
+            let control = word.wrapping_sub(ONES * 0x20) & !word;
+            let found = (quote | backslash | control) & (ONES << 7);
+            if found != 0 {
+                return at + found.trailing_zeros() as usize / 8;
+            }
+            at += 8;
+        }
+        let rest = bytes.get(at..).unwrap_or_default();
+        let is_plain = |byte: &&u8| **byte >= 0x20 && !matches!(**byte, b'"' | b'\\');
+        at + rest.iter().take_while(is_plain).count()
+    }
+
+    /// Moves over the rest of an escape. Surrogate pairs are left to a complete parser.
+    fn escape(&mut self) -> Option<()> {
+        match self.next_byte()? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(()),
+            b'u' => {
+                let digits = self.document.get(self.at..self.at + 4)?;
+                self.at += 4;
+                let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+                let code = u32::from_str_radix(digits, 16).ok()?;
+                (is_hex && char::from_u32(code).is_some()).then_some(())
+            }
+            _ => None,
+        }
+    }
+
+    fn next_byte(&mut self) -> Option<u8> {
+        let byte = self.byte()?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.document.as_bytes().get(self.at).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+    use strategies::json_value;
+
+    use super::*;
+
+    fn skips(document: &str) -> bool {
+        let mut cursor = Cursor::new(document);
+        cursor.skip(8).and_then(|()| cursor.end()).is_some()
+    }
+
+    #[test]
+    fn rare_forms_and_what_is_no_json_are_refused() {
+        for (document, is_skipped) in [
+            ("0", true),
+            (" -1.50 ", true),
+            ("{ }", true),
+            ("[1 , [ ]]", true),
+            (r#"{"a" : null,"b":[true,false]}"#, true),
+            (r#""\"\\\/\b\f\n\r\t\u00e9""#, true),
+            ("\"\u{e9}\u{1f600}\u{7f}\"", true),
+            ("", false),
+            ("-", false),
+            ("01", false),
+            ("1.", false),
+            ("1e3", false),
+            ("12345678901234567890", false),
+            ("nul", false),
+            ("nullx", false),
+            ("{,}", false),
+            (r#"{"a":1,}"#, false),
+            (r#"{"a"}"#, false),
+            (r#"{"\u0061":1}"#, false),
+            ("[1,]", false),
+            ("[1 2]", false),
+            (r#""\ud83d\ude00""#, false),
+            (r#""\u+123""#, false),
+            (r#""\u00e""#, false),
+            (r#""\x""#, false),
+            ("\"a\nb\"", false),
+            ("\"abcdefgh\u{1}\"", false),
+            ("\"abcdefgh", false),
+            ("\"\\", false),
+            ("\u{c}1", false),
+            ("[[[[[[[[1]]]]]]]]", true),
+            ("[[[[[[[[[1]]]]]]]]]", false),
+        ] {
+            assert_eq!(skips(document), is_skipped, "{document}");
+        }
+    }
+
+    #[test]
+    fn texts_and_counts_are_read() {
+        let mut cursor = Cursor::new(" \"a text of some length\" 18 ");
+        assert_eq!(cursor.text(), Some("a text of some length"));
+        assert_eq!((cursor.count(), cursor.end()), (Some(18), Some(())));
+        for document in [r#""a\nb""#, "\"", "\"a", "a", ""] {
+            assert_eq!(Cursor::new(document).text(), None, "{document}");
+        }
+        let longest = "9999999999999999999";
+        assert_eq!(
+            Cursor::new(longest).count(),
+            Some(9_999_999_999_999_999_999)
+        );
+        for document in ["00", "-1", "x", "", "10000000000000000000"] {
+            assert_eq!(Cursor::new(document).count(), None, "{document}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn documents_without_rare_forms_are_skipped(value in json_value(), is_pretty: bool) {
+            let text = if is_pretty { format!("{value:#}") } else { value.to_string() };
+            let has_escaped_name = text.contains("\\\"") || text.contains("\\\\");
+            let has_long_number = text.split(|c: char| !c.is_ascii_digit()).any(|run| run.len() > 19);
+            prop_assume!(!has_escaped_name && !has_long_number);
+            prop_assert!(skips(&text), "{}", text);
+        }
+
+        /// A parser accepts what the cursor moves over, however a document is changed.
+        #[test]
+        fn what_is_skipped_is_json(
+            value in json_value(),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), "[\\PC\u{1}\n\"\\\\,:{}\\[\\]0-9.eEu-]?"), 0..3),
+        ) {
+            let mut letters: Vec<String> = value.to_string().chars().map(String::from).collect();
+            for (at, letter) in changes {
+                let at = at.index(letters.len());
+                letters[at] = letter;
+            }
+            let text = letters.concat();
+            if skips(&text) {
+                prop_assert!(serde_json::from_str::<Value>(&text).is_ok(), "{}", text);
+            }
+        }
+    }
+}
