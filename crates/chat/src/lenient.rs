@@ -12,10 +12,12 @@ mod calls;
 mod chunk;
 mod collector;
 mod finish;
+mod frequent;
 mod reader;
 
 pub use wire::lenient::{Call, ReadError, Tokens, Update};
 
 pub use self::collector::{Answer, Collector, collect};
 pub use self::finish::Finish;
+pub use self::frequent::FrequentReply;
 pub use self::reader::Reader;

@@ -1,0 +1,219 @@
+//! A reader of the most frequent form of a plain reply, in one pass and without a copy.
+//!
+//! It judges nothing on its own. What it accepts, [`Reader::reply`](super::Reader::reply) accepts
+//! with the same facts; everything else is left to that reader.
+
+use std::ops::Range;
+
+use wire::lenient::Tokens;
+use wire::{Cursor, Member};
+
+/// The facts about a finished reply with one choice and no calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FrequentReply {
+    /// The range of the value of `model`.
+    pub model: Option<Range<usize>>,
+    /// The ranges of the breakdown in the usage, in document order, each with a comma if it has
+    /// one. They are empty if there is no breakdown.
+    pub usage_details: [Range<usize>; 2],
+    /// True if a limit truncated the answer.
+    pub is_truncated: bool,
+    /// The token counts.
+    pub tokens: Option<Tokens>,
+}
+
+impl FrequentReply {
+    /// Reads a plain reply. Returns `None` for every other form of a reply, and for what is none.
+    #[must_use]
+    pub fn read(body: &str) -> Option<Self> {
+        let mut cursor = Cursor::new(body);
+        let (mut reply, mut seen) = (Self::default(), Seen::default());
+        let mut has_choice = false;
+        cursor.members(|cursor, member| match member.name {
+            "id" => seen.once(0).and(cursor.string()).map(drop),
+            "object" => seen
+                .once(1)
+                .and(cursor.text())
+                .filter(is_completion)
+                .map(drop),
+            "model" => {
+                seen.once(2)?;
+                reply.model = cursor.string();
+                reply.model.as_ref().map(drop)
+            }
+            "choices" => {
+                seen.once(3)?;
+                has_choice = true;
+                cursor.expect(b'[')?;
+                reply.is_truncated = choice(cursor)?;
+                cursor.expect(b']')
+            }
+            "usage" => seen.once(4).and_then(|()| reply.usage(cursor)),
+            "error" | "type" => None,
+            _ => cursor.skip(MAX_DEPTH),
+        })?;
+        cursor.end()?;
+        has_choice.then_some(reply)
+    }
+
+    /// Reads the usage, and notes where its breakdown is.
+    fn usage(&mut self, cursor: &mut Cursor<'_>) -> Option<()> {
+        if cursor.peek()? == b'n' {
+            return cursor.word("null");
+        }
+        let (mut tokens, mut seen) = (Tokens::default(), Seen::default());
+        let (mut is_known, mut has_kept, mut removed) = (false, false, 0);
+        cursor.members(|cursor, member| {
+            let inner = match member.name {
+                "prompt_tokens" => {
+                    is_known = true;
+                    tokens.input = seen.once(0).and(cursor.count())?;
+                    None
+                }
+                "completion_tokens" => {
+                    is_known = true;
+                    tokens.output = seen.once(1).and(cursor.count())?;
+                    None
+                }
+                "prompt_tokens_details" => {
+                    seen.once(2)?;
+                    Some(("cached_tokens", &mut tokens.cache_read))
+                }
+                "completion_tokens_details" => {
+                    seen.once(3)?;
+                    Some(("reasoning_tokens", &mut tokens.reasoning))
+                }
+                _ => {
+                    cursor.skip(MAX_DEPTH)?;
+                    None
+                }
+            };
+            let Some((name, count)) = inner else {
+                has_kept = true;
+                return Some(());
+            };
+            details(cursor, name, count)?;
+            self.usage_details[removed] = removal(cursor, &member, has_kept);
+            removed += 1;
+            Some(())
+        })?;
+        self.tokens = is_known.then_some(tokens);
+        Some(())
+    }
+}
+
+/// Reads one breakdown of the usage, with the count of this name.
+fn details(cursor: &mut Cursor<'_>, name: &str, count: &mut u64) -> Option<()> {
+    if cursor.peek()? == b'n' {
+        return cursor.word("null");
+    }
+    let mut seen = Seen::default();
+    cursor.members(|cursor, member| {
+        if member.name != name {
+            return cursor.skip(MAX_DEPTH);
+        }
+        *count = seen.once(0).and(cursor.count())?;
+        Some(())
+    })
+}
+
+/// Returns the range that [`wire::Splice::remove`] removes for a member whose value ends at the
+/// cursor. `has_kept` is true if the object keeps a member before it.
+fn removal(cursor: &Cursor<'_>, member: &Member<'_>, has_kept: bool) -> Range<usize> {
+    if let Some(comma) = member.comma.filter(|_| has_kept) {
+        return comma..cursor.at();
+    }
+    let mut next = cursor.clone();
+    next.take(b',');
+    next.peek();
+    member.start..next.at()
+}
+
+/// Reads a finished choice without calls. Returns true if a limit truncated it.
+fn choice(cursor: &mut Cursor<'_>) -> Option<bool> {
+    let (mut finish, mut seen, mut has_message) = (None, Seen::default(), false);
+    cursor.members(|cursor, member| match member.name {
+        "index" => seen
+            .once(0)
+            .and(cursor.count())
+            .filter(|index| *index == 0)
+            .map(drop),
+        "message" => {
+            has_message = true;
+            seen.once(1).and_then(|()| message(cursor))
+        }
+        "finish_reason" => {
+            seen.once(2)?;
+            finish = Some(match cursor.text()? {
+                "stop" => false,
+                "length" => true,
+                _ => return None,
+            });
+            Some(())
+        }
+        "logprobs" => seen.once(3).and_then(|()| cursor.word("null")),
+        "delta" | "usage" => None,
+        _ => cursor.skip(MAX_DEPTH),
+    })?;
+    finish.filter(|_| has_message)
+}
+
+/// Reads a message without calls.
+fn message(cursor: &mut Cursor<'_>) -> Option<()> {
+    let mut seen = Seen::default();
+    cursor.members(|cursor, member| {
+        let number = match member.name {
+            "content" => 0,
+            "refusal" => 1,
+            "reasoning_content" => 2,
+            "reasoning" => 3,
+            "thinking" => 4,
+            "tool_calls" => {
+                seen.once(5)?;
+                return null_or_empty(cursor);
+            }
+            "function_call" => return seen.once(6).and_then(|()| cursor.word("null")),
+            "reasoning_details" => {
+                seen.once(7)?;
+                return null_or_empty(cursor);
+            }
+            "annotations" => return seen.once(8).and_then(|()| cursor.skip(MAX_DEPTH)),
+            "audio" | "images" => return None,
+            _ => return cursor.skip(MAX_DEPTH),
+        };
+        seen.once(number)?;
+        match cursor.peek()? {
+            b'"' => cursor.string().map(drop),
+            _ => cursor.word("null"),
+        }
+    })
+}
+
+fn null_or_empty(cursor: &mut Cursor<'_>) -> Option<()> {
+    match cursor.peek()? {
+        b'[' => cursor.elements(|_| None),
+        _ => cursor.word("null"),
+    }
+}
+
+fn is_completion(object: &&str) -> bool {
+    *object == crate::Completion::OBJECT
+}
+
+/// The numbers of the members that an object had so far. No repeated member is accepted, because
+/// parsers differ in which of two counts.
+#[derive(Default)]
+struct Seen(u16);
+
+impl Seen {
+    /// Notes a member. Returns `None` if it was noted before.
+    fn once(&mut self, number: u8) -> Option<()> {
+        let bit = 1 << number;
+        let is_new = self.0 & bit == 0;
+        self.0 |= bit;
+        is_new.then_some(())
+    }
+}
+
+/// The nesting of members that are passed over, which bounds the recursion.
+const MAX_DEPTH: u8 = 8;
