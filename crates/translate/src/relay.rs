@@ -11,6 +11,7 @@
 //! Sans-IO: the caller passes bytes in and receives bytes.
 
 mod chat;
+mod frequent_reply;
 mod image_scanner;
 mod images;
 mod messages;
@@ -66,6 +67,14 @@ pub trait RelayProtocol: Send {
     /// # Errors
     /// When it is not a reply of this protocol, or reports a failure.
     fn reply(body: &[u8], model: &str, splice: &mut Splice<'_>) -> Result<End, EngineError>;
+
+    /// Reads and edits a complete reply of the most frequent form in one pass. Returns `None` for
+    /// every other one. What it accepts, [`RelayProtocol::reply`] accepts with the same end and the
+    /// same edits.
+    #[must_use]
+    fn frequent_reply(_body: &[u8], _model: &str) -> Option<(Vec<u8>, End)> {
+        None
+    }
 }
 
 /// The handling of an event.
@@ -200,6 +209,9 @@ impl<S: RelayProtocol> Guard<S> {
 /// # Errors
 /// When it is not a reply of this protocol, or reports a failure.
 pub fn reply<S: RelayProtocol>(body: &[u8], model: &str) -> Result<(Vec<u8>, End), EngineError> {
+    if let Some(frequent) = S::frequent_reply(body, model) {
+        return Ok(frequent);
+    }
     let mut splice = Splice::new(body);
     let end = S::reply(body, model, &mut splice)?;
     Ok((splice.to_vec(), end))

@@ -1,5 +1,6 @@
 //! Any bytes as the stream of an upstream of the client's own protocol: the relayed stream ends once,
-//! and with a success only where the relay reports one.
+//! and with a success only where the relay reports one. The same bytes as a plain reply of Chat: what
+//! the reader of frequent replies accepts, the types accept with the same edits.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,12 +10,14 @@ use serde_json::value::RawValue;
 use sse::Decoder;
 use translate::api_error;
 use translate::relay::{Chat, Guard, Images, Messages, RelayProtocol, Responses};
+use wire::Splice;
 
 /// Checks one input; a panic is a finding.
 pub fn check(input: &[u8]) {
     let Some((first, stream)) = input.split_first() else {
         return;
     };
+    check_reply(stream);
     let size = usize::from(first >> 2) * 3 + 1;
     let (out, is_success) = match first % 4 {
         0 => relayed(Responses::default(), stream, size),
@@ -31,6 +34,15 @@ pub fn check(input: &[u8]) {
     };
     assert!(before.iter().all(Option::is_none), "events after the end");
     assert_eq!(*last, Some(is_success), "every stream has an end");
+}
+
+/// Compares the reader of frequent replies with that of all.
+fn check_reply(body: &[u8]) {
+    if let Some((out, end)) = Chat::frequent_reply(body, "m") {
+        let mut edits = Splice::new(body);
+        let read = Chat::reply(body, "m", &mut edits).expect("a frequent reply is a reply");
+        assert_eq!((out, end), (edits.to_vec(), read), "one reply, one reading");
+    }
 }
 
 /// Returns true or false if the event with this data ends a stream of the protocol with this

@@ -7,7 +7,7 @@ use memchr::memmem;
 use serde_json::{Value, json};
 use wire::{ApiError, Splice};
 
-use super::{Action, End, RelayProtocol, json_string, utf8};
+use super::{Action, End, RelayProtocol, frequent_reply, json_string, utf8};
 use crate::error::truncated;
 use crate::outbound::{engine_error, usage};
 
@@ -114,6 +114,10 @@ impl RelayProtocol for Chat {
         splice.replace(&["model"], &json_string(model));
         splice.remove(DETAILS.0, DETAILS.1);
         Ok(end(&reader))
+    }
+
+    fn frequent_reply(body: &[u8], model: &str) -> Option<(Vec<u8>, End)> {
+        frequent_reply::chat(body, model)
     }
 }
 

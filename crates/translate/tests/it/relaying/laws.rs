@@ -5,7 +5,8 @@ use engine::EngineError;
 use images::Operation;
 use serde_json::{Value, json};
 use sluicegate_translate::api_error;
-use sluicegate_translate::relay::{End, Guard, RelayProtocol};
+use sluicegate_translate::relay::{Chat, End, Guard, RelayProtocol};
+use wire::Splice;
 
 use crate::streams::data;
 
@@ -181,4 +182,20 @@ pub(super) fn events(stream: &[u8]) -> String {
     text.split_inclusive("\n\n")
         .filter(|event| !event.starts_with(':'))
         .collect()
+}
+
+/// Returns true if a reply is of the frequent form. The types then read it as well, to the same end
+/// and with the same edits.
+pub(super) fn is_frequent(body: &[u8], model: &str) -> bool {
+    let Some((out, end)) = Chat::frequent_reply(body, model) else {
+        return false;
+    };
+    let mut edits = Splice::new(body);
+    let text = String::from_utf8_lossy(body);
+    assert_eq!(Chat::reply(body, model, &mut edits).unwrap(), end, "{text}");
+    assert_eq!(
+        String::from_utf8(out).unwrap(),
+        String::from_utf8(edits.to_vec()).unwrap()
+    );
+    true
 }

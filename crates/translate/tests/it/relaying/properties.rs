@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::Value;
 use sluicegate_translate::relay::{self, Chat, Messages, Responses};
-use strategies::json_value;
+use strategies::{changed, documents, json_value};
 
-use super::laws::{MESSAGES, RESPONSES, ends_well_messages, model, relayed};
+use super::laws::{MESSAGES, RESPONSES, ends_well_messages, is_frequent, model, relayed};
 use crate::streams::{data, fixture};
 
 proptest! {
@@ -53,6 +53,41 @@ proptest! {
         let body = body.replacen('{', &format!("{{ \"tomorrow\" : {value:#} ,"), 1);
         let (reply, _) = relay::reply::<Chat>(body.as_bytes(), &model(body.as_bytes())).unwrap();
         prop_assert_eq!(String::from_utf8(reply).unwrap(), body);
+    }
+
+    #[test]
+    fn frequent_replies_are_read_as_the_types_read_them(
+        reply in changed(documents("tests/it/fixtures", "chat-response")),
+        details in prop::collection::vec((0..5_usize, json_value()), 0..4),
+        is_pretty: bool,
+    ) {
+        let mut reply = reply;
+        for (name, value) in details {
+            let name = ["prompt_tokens_details", "completion_tokens_details", "a", "total_tokens", "b"][name];
+            if let Some(usage) = reply.get_mut("usage").and_then(Value::as_object_mut) {
+                usage.shift_remove(name);
+                usage.insert(name.to_owned(), value);
+            }
+        }
+        is_frequent((if is_pretty { format!("{reply:#}") } else { reply.to_string() }).as_bytes(), "m\"");
+    }
+
+    #[test]
+    fn frequent_replies_with_other_bytes_are_read_as_the_types_read_them(
+        which in prop::sample::select(vec!["text", "reasoning", "length", "tool-calls"]),
+        changes in prop::collection::vec((any::<Index>(), any::<Index>(), 1..20_usize, 0..3_u8), 0..3),
+    ) {
+        let mut body = fixture(&format!("chat-response-{which}.json"));
+        for (from, to, length, how) in changes {
+            let (from, to) = (from.index(body.len()), to.index(body.len()));
+            let part = body[from..(from + length).min(body.len())].to_vec();
+            match how {
+                0 => body[to] = body[from],
+                1 => drop(body.splice(to..to, part)),
+                _ => drop(body.drain(from..from + part.len() - 1)),
+            }
+        }
+        is_frequent(&body, "m");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use engine::EngineError;
 use serde_json::{Value, json};
 use sluicegate_translate::relay::{self, Chat, Messages, RelayProtocol, Responses};
 
-use super::laws::{completion, model, relayed};
+use super::laws::{completion, is_frequent, model, relayed};
 use crate::streams::fixture;
 
 #[test]
@@ -117,4 +117,67 @@ fn chat_clients_are_told_no_breakdown_of_the_usage() {
         end.usage.map(|usage| (usage.input, usage.output)),
         Some((3, 4))
     );
+}
+
+/// A reply as servers write it, with the members of its own.
+const FREQUENT: &str = r#"{"id":"c","object":"chat.completion","created":1,"model":"theirs","choices":[{"index":0,"message":{"role":"assistant","content":"a \n\u00e9 \"b\"","refusal":null,"tool_calls":[],"function_call":null,"annotations":[]},"logprobs":null,"finish_reason":"stop","stop_reason":null}],"usage":{"prompt_tokens":3,"total_tokens":7,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":2,"audio_tokens":0},"completion_tokens_details":null},"system_fingerprint":"fp"}"#;
+
+#[test]
+fn a_frequent_reply_is_written_in_one_pass() {
+    let (reply, end) = Chat::frequent_reply(FREQUENT.as_bytes(), "my \"own\"").unwrap();
+    let expected = FREQUENT
+        .replace("\"theirs\"", r#""my \"own\"""#)
+        .replace(
+            r#","prompt_tokens_details":{"cached_tokens":2,"audio_tokens":0},"completion_tokens_details":null"#,
+            "",
+        );
+    assert_eq!(String::from_utf8(reply).unwrap(), expected);
+    let usage = end.usage.unwrap();
+    assert_eq!((usage.input, usage.cache_read, usage.output), (3, 2, 4));
+    assert!(!end.incomplete);
+    for name in ["text", "reasoning", "length", "json-mode"] {
+        let body = fixture(&format!("chat-response-{name}.json"));
+        assert!(is_frequent(&body, "m"), "{name}");
+    }
+    let (_, end) = Chat::frequent_reply(&fixture("chat-response-length.json"), "m").unwrap();
+    assert!(end.incomplete);
+}
+
+/// What the typed reader treats in another way than forwarding it is left to that reader.
+#[test]
+fn a_reply_that_needs_a_judgment_is_not_frequent() {
+    assert!(is_frequent(FREQUENT.as_bytes(), ""));
+    let stop = r#""finish_reason":"stop""#;
+    for (theirs, other) in [
+        (stop, r#""finish_reason":null"#),
+        (stop, r#""finish_reason":"tool_calls""#),
+        (stop, r#""finish_reason":"error""#),
+        (stop, r#""finish_reason":"stop","finish_reason":"stop""#),
+        (stop, r#""stop":1"#),
+        (r#""id":"c""#, r#""error":{"message":"no"}"#),
+        (r#""id":"c""#, r#""id":"c","id":"d""#),
+        (r#""id":"c""#, r#""type":"error""#),
+        (r#""id":"c""#, r#""a":[[[[[[[[[1]]]]]]]]]"#),
+        (r#""id":"c""#, r#""a":1e400"#),
+        (r#""model""#, r#""m\u006fdel""#),
+        ("chat.completion", "error"),
+        (r#""tool_calls":[]"#, r#""tool_calls":[{}]"#),
+        (r#""function_call":null"#, r#""function_call":{}"#),
+        (r#""content":"a"#, r#""content":[{"text":"a"}],"b":"a"#),
+        ("\\u00e9", "\\ud800"),
+        ("\\n", "\n"),
+        (r#""index":0"#, r#""index":1"#),
+        (r#""index":0,"#, r#""index":0,"delta":{},"#),
+        (r#""choices":[{"#, r#""choices":[{},{"#),
+        (r#""choices":["#, r#""choices":null,"c":["#),
+        ("\"fp\"}", "\"fp\""),
+        ("\"fp\"}", "\"fp\"}}"),
+    ] {
+        let body = FREQUENT.replacen(theirs, other, 1);
+        assert_ne!(body, FREQUENT, "{theirs}");
+        assert!(!is_frequent(body.as_bytes(), "m"), "{body}");
+    }
+    let mut bytes = FREQUENT.as_bytes().to_vec();
+    bytes[8] = 0xff;
+    assert!(!is_frequent(&bytes, "m"));
 }
