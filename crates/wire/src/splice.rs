@@ -107,12 +107,8 @@ impl<'a> Splice<'a> {
         let Some(start) = enter(self.document, &[]) else {
             return;
         };
-        let comma = Members::new(self.document, start)
-            .next()
-            .map_or("", |_| ",");
         let name = serde_json::Value::from(name);
-        let member = [format!("{name}:").as_bytes(), value, comma.as_bytes()].concat();
-        self.edit(start..start, member);
+        self.add_first(start, [format!("{name}:").as_bytes(), value].concat());
     }
 
     /// Adds members to the object at `path`, with these names and JSON texts, unless it has them or
@@ -126,17 +122,13 @@ impl<'a> Splice<'a> {
             .collect();
         let is_missing = |name: &str| !names.iter().any(|known| is_name(known, name));
         let missing = members.iter().filter(|(name, _)| is_missing(name));
-        let mut added = missing
+        let added = missing
             .map(|(name, value)| format!("\"{name}\":{value}"))
             .collect::<Vec<_>>()
             .join(",");
-        if added.is_empty() {
-            return;
+        if !added.is_empty() {
+            self.add_first(start, added.into_bytes());
         }
-        if !names.is_empty() {
-            added.push(',');
-        }
-        self.edit(start..start, added.into_bytes());
     }
 
     /// Removes the members with the given names from the object at `path`, each with its separating
@@ -161,6 +153,12 @@ impl<'a> Splice<'a> {
                 _ => member.name.start..member.next,
             };
             self.edit(range, Vec::new());
+        }
+        let is_added = |range: &Range<usize>| *range == (start..start);
+        let added = self.edits.iter_mut().rfind(|(range, _)| is_added(range));
+        if let Some((_, members)) = added.filter(|_| found && !kept) {
+            // Nothing is left behind the members that were added.
+            members.pop_if(|last| *last == b',');
         }
         found
     }
@@ -220,12 +218,31 @@ impl<'a> Splice<'a> {
             .flatten()
     }
 
+    /// Adds members before the others of the object whose opening brace ends at `start`.
+    fn add_first(&mut self, start: usize, mut members: Vec<u8>) {
+        let is_removed = |member: &Member| {
+            let covers = |range: &Range<usize>| {
+                range.start <= member.name.start && member.value.end <= range.end
+            };
+            let mut removed = self.edits.iter().filter(|(_, new)| new.is_empty());
+            removed.any(|(range, _)| covers(range))
+        };
+        let has_added = self.edits.iter().any(|(range, _)| *range == (start..start));
+        let has_kept = || Members::new(self.document, start).any(|member| !is_removed(&member));
+        if has_added || has_kept() {
+            members.push(b',');
+        }
+        self.edit(start..start, members);
+    }
+
     fn edit(&mut self, range: Range<usize>, value: Vec<u8>) {
         let overlaps = |other: &Range<usize>| other.start < range.end && range.start < other.end;
         if !self.edits.iter().any(|(other, _)| overlaps(other)) {
+            // What is added at a position comes before what is removed from there on.
+            let place = |range: &Range<usize>| (range.start, range.end);
             let at = self
                 .edits
-                .partition_point(|(other, _)| other.start < range.start);
+                .partition_point(|(other, _)| place(other) < place(&range));
             self.edits.insert(at, (range, value));
         }
     }

@@ -143,6 +143,28 @@ fn a_member_goes_with_one_comma() {
 }
 
 #[test]
+fn members_are_added_where_others_go() {
+    type Edit = fn(&mut Splice<'_>);
+    let set: Edit = |splice| splice.set("m", b"1");
+    let set_other: Edit = |splice| splice.set("n", b"2");
+    let remove: Edit = |splice| _ = splice.remove(&[], &["a", "b"]);
+    for (document, edits, edited) in [
+        (r#"{"a":0,"b":0}"#, [set, remove], r#"{"m":1}"#),
+        (r#"{"a":0,"b":0}"#, [remove, set], r#"{"m":1}"#),
+        (r#"{"a":0, "c":0}"#, [set, remove], r#"{"m":1,"c":0}"#),
+        (r#"{"a":0, "c":0}"#, [remove, set], r#"{"m":1,"c":0}"#),
+        (r#"{"c":0,"a":0}"#, [set, remove], r#"{"m":1,"c":0}"#),
+        (r#"{"c":0,"a":0}"#, [remove, set], r#"{"m":1,"c":0}"#),
+        ("{}", [set, set_other], r#"{"n":2,"m":1}"#),
+        (r#"{"c":0}"#, [set, set_other], r#"{"n":2,"m":1,"c":0}"#),
+    ] {
+        let mut splice = Splice::new(document.as_bytes());
+        edits.iter().for_each(|edit| edit(&mut splice));
+        assert_eq!(String::from_utf8(splice.to_vec()).unwrap(), edited);
+    }
+}
+
+#[test]
 fn what_is_no_json_is_left_alone() {
     for document in [
         "",

@@ -143,6 +143,25 @@ fn every_event_of_chat_has_choices() {
     assert!(ended.is_ok());
 }
 
+/// A member is added where the first one is removed.
+#[test]
+fn an_event_that_starts_with_a_hidden_usage_gets_its_object() {
+    let last = chunk(Some("stop"));
+    let stream = |event: &str| format!("data: {event}\n\ndata: {last}\n\ndata: [DONE]\n\n");
+    for (own, mended) in [
+        (
+            r#"{"usage":null,"choices":[{"index":0,"delta":{}}]}"#,
+            r#"{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{}}]}"#,
+        ),
+        (r#"{"usage":null}"#, r#"{"choices":[]}"#),
+    ] {
+        let relay = Chat::default().hiding_usage();
+        let (out, ended) = relayed(relay, "m", &[stream(own).as_bytes()]);
+        assert_eq!(String::from_utf8_lossy(&out), stream(mended));
+        assert!(ended.is_ok(), "{own}");
+    }
+}
+
 /// The accumulators of the SDKs skip chunks that have another `object`, or none. They also skip those
 /// with an empty one, which are the filters of Azure.
 #[test]
