@@ -1,6 +1,8 @@
 //! The log: one JSON object per line on standard error. A dedicated thread writes it, so that
-//! requests never block on it.
+//! requests never block on it. Lines are events of `tracing`, except for those of requests
+//! ([`AccessLine`]).
 
+mod access;
 mod format;
 mod panic;
 mod queue;
@@ -13,6 +15,7 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::{EnvFilter, Layer};
 
+pub(crate) use self::access::AccessLine;
 use self::queue::{Queue, Writer};
 use crate::clock;
 

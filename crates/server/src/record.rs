@@ -11,6 +11,7 @@ use upstream::ResponseMeta;
 
 use crate::connection_state::ConnectionState;
 use crate::limit::Permit;
+use crate::log::AccessLine;
 use crate::metrics::Metrics;
 use crate::outcome::Outcome;
 
@@ -168,26 +169,30 @@ impl Drop for Record {
         let left_out = left_out.unwrap_or_else(PoisonError::into_inner);
         left_out.iter().for_each(|kind| self.metrics.left_out(kind));
         let served_by = self.targets.served_by.get();
-        tracing::info!(
-            target: "access",
-            request_id = self.id,
-            client_request_id = self.client_id,
-            route = self.route,
-            key = self.key,
-            model = self.model,
-            target = served_by.map(|by| by.target.as_str()),
-            upstream_request_id = served_by.and_then(|by| by.meta.request_id.as_deref()),
+        let left_out = (!left_out.is_empty()).then(|| left_out.join(","));
+        let cause = self.cause.as_deref();
+        let line = AccessLine {
+            request_id: &self.id,
+            client_request_id: self.client_id.as_deref(),
+            route: self.route,
+            key: self.key.as_deref(),
+            model: self.model.as_deref(),
+            target: served_by.map(|by| by.target.as_str()),
+            upstream_request_id: served_by.and_then(|by| by.meta.request_id.as_deref()),
             status,
-            code = self.code,
-            cause = self.cause.as_deref().map(|cause| &cause[..cause.floor_char_boundary(MAX_CAUSE)]),
-            stream = self.stream,
-            outcome = outcome.as_str(),
-            input_tokens = usage.map(|usage| usage.input),
-            output_tokens = usage.map(|usage| usage.output),
-            left_out = (!left_out.is_empty()).then(|| left_out.join(",")),
-            first_event_ms = self.first_event.map(|at| milliseconds(at.duration_since(self.started))),
-            took_ms = milliseconds(took),
-        );
+            code: self.code,
+            cause: cause.map(|cause| &cause[..cause.floor_char_boundary(MAX_CAUSE)]),
+            stream: self.stream,
+            outcome: outcome.as_str(),
+            input_tokens: usage.map(|usage| usage.input),
+            output_tokens: usage.map(|usage| usage.output),
+            left_out: left_out.as_deref(),
+            first_event_ms: self
+                .first_event
+                .map(|at| milliseconds(at.duration_since(self.started))),
+            took_ms: milliseconds(took),
+        };
+        line.log();
     }
 }
 
