@@ -119,8 +119,15 @@ async fn dispatch(
         record,
         deadline,
     };
+    // Boxed, because these futures are large: here they are moved once, into their box. Otherwise
+    // they would be moved again with each future around them.
     match endpoint {
-        Endpoint::Responses => text::answer::<translate::inbound::Responses>(caller, request).await,
+        Endpoint::Responses => {
+            Box::pin(text::answer::<translate::inbound::Responses>(
+                caller, request,
+            ))
+            .await
+        }
         Endpoint::Response(id) => {
             Box::pin(stored_response(caller, Retrieve, &id, query(&request))).await
         }
@@ -133,10 +140,14 @@ async fn dispatch(
         Endpoint::InputItems(id) => {
             Box::pin(stored_response(caller, InputItems, &id, query(&request))).await
         }
-        Endpoint::Chat => text::answer::<translate::inbound::Chat>(caller, request).await,
-        Endpoint::Messages => text::answer::<translate::inbound::Messages>(caller, request).await,
+        Endpoint::Chat => Box::pin(text::answer::<translate::inbound::Chat>(caller, request)).await,
+        Endpoint::Messages => {
+            Box::pin(text::answer::<translate::inbound::Messages>(
+                caller, request,
+            ))
+            .await
+        }
         Endpoint::CountTokens => Box::pin(count_tokens::answer(caller, request)).await,
-        // Boxed because their futures are large and would enlarge every request.
         Endpoint::ImageGenerations => Box::pin(images::generate(caller, request)).await,
         Endpoint::ImageEdits => Box::pin(images::edit(caller, request)).await,
         Endpoint::Models => models::list(&caller, query(&request)),
