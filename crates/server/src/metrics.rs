@@ -1,5 +1,8 @@
 //! Prometheus metrics. Labels come from closed lists, so the number of series is bounded.
 
+mod durations;
+
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -9,9 +12,9 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Metric, Registry, Unit};
 
+use self::durations::Durations;
 use crate::connection_state::CloseReason;
 use crate::kept::Figures;
 use crate::log;
@@ -25,7 +28,7 @@ pub(crate) struct Metrics {
     streams: Family<Labels<2>, Counter>,
     tokens: Family<Labels<1>, Counter>,
     left_out: Family<Labels<1>, Counter>,
-    duration: Histogram,
+    duration: Durations,
     in_flight: Gauge,
     pub(crate) connections: Gauge,
     connections_ended: Family<Labels<1>, Counter>,
@@ -42,6 +45,17 @@ pub(crate) struct Metrics {
     log_dropped: Counter,
     reloads: Family<Labels<1>, Counter>,
     uptime: Gauge<f64, AtomicU64>,
+    usual: [Usual; USUAL_ROUTES.len()],
+    /// The counters of input and output tokens, from the first use on.
+    token_counters: OnceLock<[Counter; 2]>,
+}
+
+/// The counters of the successful requests and streams of a route, from the first use on. A look-up
+/// in a family for each of these takes a lock and a hash.
+#[derive(Debug, Default)]
+struct Usual {
+    requests: OnceLock<Counter>,
+    streams: OnceLock<Counter>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -70,7 +84,7 @@ impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::with_prefix("sluicegate");
         let to = &mut registry;
-        let duration = Histogram::new(exponential_buckets(0.001, 2.0, 20));
+        let duration = Durations::default();
         Self {
             requests: registered(to, "requests", "Requests by route, status and error code"),
             streams: registered(to, "streams_ended", "Streams by protocol and outcome"),
@@ -104,6 +118,8 @@ impl Metrics {
             ),
             uptime: in_seconds(to, "uptime", "Time since the start", Gauge::default()),
             caught: AtomicU64::new(0),
+            usual: Default::default(),
+            token_counters: OnceLock::new(),
             registry,
         }
     }
@@ -120,23 +136,42 @@ impl Metrics {
             status,
             code: code.unwrap_or(""),
         };
-        self.requests.get_or_create(&labels).inc();
-        self.duration.observe(took.as_secs_f64());
+        match self.usual(route) {
+            Some(usual) if (status, code) == (200, None) => {
+                let create = || self.requests.get_or_create_owned(&labels);
+                usual.requests.get_or_init(create).inc();
+            }
+            _ => {
+                self.requests.get_or_create(&labels).inc();
+            }
+        }
+        self.duration.observe(took);
     }
 
     pub(crate) fn stream_ended(&self, protocol: &'static str, outcome: Outcome) {
-        self.streams
-            .get_or_create(&[("protocol", protocol), ("outcome", outcome.as_str())])
-            .inc();
+        let labels = [("protocol", protocol), ("outcome", outcome.as_str())];
+        match self.usual(protocol) {
+            Some(usual) if outcome == Outcome::Completed => {
+                let create = || self.streams.get_or_create_owned(&labels);
+                usual.streams.get_or_init(create).inc();
+            }
+            _ => {
+                self.streams.get_or_create(&labels).inc();
+            }
+        }
     }
 
     pub(crate) fn tokens(&self, usage: Usage) {
-        self.tokens
-            .get_or_create(&[("direction", "input")])
-            .inc_by(usage.input);
-        self.tokens
-            .get_or_create(&[("direction", "output")])
-            .inc_by(usage.output);
+        let counter = |direction| self.tokens.get_or_create_owned(&[("direction", direction)]);
+        let create = || [counter("input"), counter("output")];
+        let [input, output] = self.token_counters.get_or_init(create);
+        input.inc_by(usage.input);
+        output.inc_by(usage.output);
+    }
+
+    fn usual(&self, route: &str) -> Option<&Usual> {
+        let index = USUAL_ROUTES.iter().position(|usual| *usual == route)?;
+        self.usual.get(index)
     }
 
     /// Counts an answer whose content of this kind its client does not get.
@@ -226,6 +261,14 @@ fn in_seconds<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str
     metric
 }
 
+/// The routes whose successes are counted without a look-up.
+const USUAL_ROUTES: [&str; 5] = [
+    "chat_completions",
+    "messages",
+    "responses",
+    "image_generations",
+    "image_edits",
+];
 const REQUEST_DURATION: &str = "Time from the head of a request to the last byte of its response";
 const CONTENT_LEFT_OUT: &str =
     "Translated answers by the kind of content that their clients' protocol cannot express";
