@@ -11,18 +11,23 @@
 //! Sans-IO: the caller passes bytes in and receives bytes.
 
 mod chat;
+mod forms;
 mod frequent_reply;
 mod image_scanner;
 mod images;
 mod messages;
 mod responses;
 
+use std::ops::ControlFlow;
+
 use bytes::Bytes;
 use engine::{EngineError, Usage};
 use sse::{Decoder, EventName, Limits};
+use wire::lenient::{TextPlace, Values, Varying};
 use wire::{ApiError, Splice};
 
 pub use self::chat::Chat;
+use self::forms::Forms;
 pub use self::image_scanner::ImageScanner;
 pub use self::images::{Images, reply_as_stream};
 pub use self::messages::Messages;
@@ -36,6 +41,9 @@ pub trait RelayProtocol: Send {
     /// dispatch on the name, others on the `type`, so both have to agree.
     const NAMED: bool = true;
 
+    /// The members that may differ between the events that continue one text.
+    const VARYING: &'static [Varying] = &[];
+
     /// Reads the data of the next event, and records its edits. `model` is the name that the client
     /// knows, as JSON.
     ///
@@ -47,6 +55,21 @@ pub trait RelayProtocol: Send {
         model: &[u8],
         edits: &mut Splice<'_>,
     ) -> Result<Action, EngineError>;
+
+    /// Returns the place of the text that the last event, which has this data, continues. `None` if
+    /// it does anything else, or if its edits depend on the values of [`RelayProtocol::VARYING`].
+    fn text_place(&self, data: &str) -> Option<TextPlace> {
+        let _ = data;
+        None
+    }
+
+    /// Reads another event of the form of the one that continued the text at this place, which has
+    /// these values of [`RelayProtocol::VARYING`]. Returns false, and reads nothing, if it has to be
+    /// read as any event, because it may be an error or need other edits by now.
+    fn continue_text(&mut self, place: TextPlace, values: &Values<'_>) -> bool {
+        let _ = (place, values);
+        false
+    }
 
     /// Handles the end of the body. May append a missing terminal event to `out`.
     ///
@@ -101,12 +124,19 @@ pub struct End {
 #[derive(Debug)]
 pub struct Guard<S> {
     decoder: Decoder,
-    protocol: S,
-    /// The model's name in the client's request, as text and as JSON.
-    model: (String, Vec<u8>),
+    relayed: Relayed<S>,
     ended: bool,
     /// The number of events that were read.
     events: u64,
+}
+
+/// What the relay of an event needs and changes.
+#[derive(Debug)]
+struct Relayed<S> {
+    protocol: S,
+    /// The model's name in the client's request, as text and as JSON.
+    model: (String, Vec<u8>),
+    forms: Forms,
 }
 
 impl<S: RelayProtocol> Guard<S> {
@@ -120,11 +150,23 @@ impl<S: RelayProtocol> Guard<S> {
         let json = json_string(&model);
         Self {
             decoder: Decoder::with_limits(limits),
-            protocol,
-            model: (model, json),
+            relayed: Relayed {
+                protocol,
+                model: (model, json),
+                forms: Forms::new(),
+            },
             ended: false,
             events: 0,
         }
+    }
+
+    /// Creates a guard that parses every event, to compare others with it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn that_parses_all(protocol: S, model: String) -> Self {
+        let mut this = Self::new(protocol, model);
+        this.relayed.forms = Forms::none();
+        this
     }
 
     /// Adds bytes from the upstream and appends the events that they complete to `out`. Bytes after
@@ -137,34 +179,22 @@ impl<S: RelayProtocol> Guard<S> {
         if self.ended {
             return Ok(None);
         }
-        self.decoder.feed(bytes);
-        while let Some(event) = self.decoder.poll() {
-            let event = event.map_err(malformed)?;
+        let read = self.decoder.each(bytes, |event| {
             self.events += 1;
-            if event.is_replaced() {
-                return Err(malformed("invalid UTF-8"));
+            match self.relayed.event(&event, out) {
+                Ok(Action::End(end)) => ControlFlow::Break(Ok(end)),
+                Ok(Action::Forward | Action::Drop) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(Err(error)),
             }
-            let data = event.data();
-            if data.is_empty() {
-                continue;
-            }
-            let mut edits = Splice::new(data.as_bytes());
-            let action = self.protocol.event(&data, &self.model.1, &mut edits)?;
-            if action != Action::Drop {
-                write(
-                    &event,
-                    &data,
-                    &edits,
-                    corrected_name(&event.name(), &data, S::NAMED),
-                    out,
-                );
-            }
-            if let Action::End(end) = action {
+        });
+        match read.map_err(malformed)? {
+            ControlFlow::Continue(()) => Ok(None),
+            ControlFlow::Break(end) => {
+                let end = end?;
                 self.ended = true;
-                return Ok(Some(end));
+                Ok(Some(end))
             }
         }
-        Ok(None)
     }
 
     /// Returns the number of events and comments that were read. Servers that think for minutes
@@ -185,7 +215,7 @@ impl<S: RelayProtocol> Guard<S> {
     /// # Errors
     /// When the stream is not complete.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<End, EngineError> {
-        let end = self.protocol.end(out)?;
+        let end = self.relayed.protocol.end(out)?;
         self.ended = true;
         Ok(end)
     }
@@ -194,13 +224,42 @@ impl<S: RelayProtocol> Guard<S> {
     pub fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>) {
         if !self.ended {
             self.ended = true;
-            self.protocol.fail(&self.model.0, &in_stream(error), out);
+            let Relayed {
+                protocol, model, ..
+            } = &mut self.relayed;
+            protocol.fail(&model.0, &in_stream(error), out);
         }
     }
 
     /// Writes a keep-alive event or comment.
     pub fn keep_alive(&self, out: &mut Vec<u8>) {
-        self.protocol.keep_alive(out);
+        self.relayed.protocol.keep_alive(out);
+    }
+}
+
+impl<S: RelayProtocol> Relayed<S> {
+    /// Validates an event and appends it to `out`.
+    fn event(&mut self, event: &sse::Event<'_>, out: &mut Vec<u8>) -> Result<Action, EngineError> {
+        if event.is_replaced() {
+            return Err(malformed("invalid UTF-8"));
+        }
+        let data = event.data();
+        if data.is_empty() {
+            return Ok(Action::Drop);
+        }
+        if self.forms.relay(&mut self.protocol, event, &data, out) {
+            return Ok(Action::Forward);
+        }
+        let mut edits = Splice::new(data.as_bytes());
+        let action = self.protocol.event(&data, &self.model.1, &mut edits)?;
+        if action != Action::Drop {
+            let renamed = corrected_name(&event.name(), &data, S::NAMED);
+            if action == Action::Forward && renamed.is_none() {
+                self.forms.learn(&self.protocol, event, &data, &edits);
+            }
+            write(event, &data, &edits, renamed, out);
+        }
+        Ok(action)
     }
 }
 

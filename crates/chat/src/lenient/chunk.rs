@@ -40,6 +40,18 @@ impl Chunk<'_> {
         self.choices.is_some() && !matches!(self.object.get(), Some("chat.completion.chunk" | ""))
     }
 
+    /// The position of the only choice in the answer, if the chunk does no more than continue its
+    /// texts.
+    pub(super) fn continued(&self) -> Option<u64> {
+        let [choice] = self.choices.as_deref()? else {
+            return None;
+        };
+        let is_alone = self.usage.0.is_none() && choice.usage.0.is_none();
+        let delta = choice.delta.as_ref().filter(|_| is_alone)?;
+        let goes_on = choice.finish_reason.or_empty().is_empty() && delta.is_text();
+        goes_on.then_some(choice.index.0.unwrap_or_default())
+    }
+
     /// Returns true if it is a plain reply, by its own account.
     pub(super) fn is_whole(&self) -> bool {
         self.object.get() == Some("chat.completion")
@@ -151,6 +163,14 @@ impl<'a> Delta<'a> {
             let is_empty = value.is_none_or(|value| matches!(value.get(), "null" | "[]"));
             kind.note(!is_empty, kinds);
         }
+    }
+
+    /// Returns true if it has a text for content, or none, and no calls.
+    fn is_text(&self) -> bool {
+        let content = self.content.map_or("null", RawValue::get);
+        let has_calls = self.tool_calls.iter().flatten().next().is_some();
+        let is_text = content.starts_with('"') || content == "null";
+        is_text && !has_calls && self.function_call.0.is_none()
     }
 
     /// The reasoning beside the content. Servers that have several names for it send

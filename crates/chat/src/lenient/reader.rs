@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use wire::lenient::{Members, OtherContent, ReadError, Tokens, Update, bounded, push};
+use wire::lenient::{
+    Members, OtherContent, ReadError, TextPlace, Tokens, Update, bounded, push,
+};
 
 use super::Finish;
 use super::calls::Calls;
@@ -39,6 +41,7 @@ pub struct Reader {
     lacks_object: bool,
     lacks_delta: bool,
     lacks_index: bool,
+    text_place: Option<TextPlace>,
 }
 
 impl Reader {
@@ -54,6 +57,7 @@ impl Reader {
     /// If it is not a chunk, reports an error, or contradicts what came before. The reader is
     /// unusable afterwards.
     pub fn event<'a>(&mut self, data: &'a str, out: &mut Vec<Update<'a>>) -> Result<(), ReadError> {
+        self.text_place = None;
         let data = data.trim_matches([' ', '\t', '\n', '\r']);
         if data == DONE {
             self.is_done = true;
@@ -158,6 +162,28 @@ impl Reader {
         self.lacks_index
     }
 
+    /// Returns the choice whose texts the last event continues, if it does nothing else.
+    #[must_use]
+    pub fn text_place(&self) -> Option<TextPlace> {
+        self.text_place
+    }
+
+    /// Reads an event as the one that had this place, with another content and other reasoning.
+    /// Returns false, and reads nothing, if such an event may be an error by now.
+    #[must_use]
+    pub fn continue_text(&mut self, place: TextPlace, content: &str, reasoning: [&str; 2]) -> bool {
+        let choice = self.choices.get(place.item);
+        if choice.is_none_or(|choice| choice.finish.is_some()) {
+            return false;
+        }
+        if place.item == 0 {
+            let is_empty = content.is_empty() && reasoning.iter().all(|text| text.is_empty());
+            self.has_content |= !is_empty;
+            self.text += content.len();
+        }
+        true
+    }
+
     /// Returns the number of choices that have begun.
     #[must_use]
     pub fn choices(&self) -> usize {
@@ -197,7 +223,7 @@ impl Reader {
             first.calls.has_repetition = false;
         }
         let may_repeat = !is_reply && self.has_content && chunk.is_whole();
-        let before = out.len();
+        let (before, continued) = (out.len(), chunk.continued());
         for (place, mut choice) in chunk.choices.into_iter().flatten().enumerate() {
             if may_repeat {
                 self.drop_repetition(&mut choice)?;
@@ -209,6 +235,11 @@ impl Reader {
         self.has_content |= out.len() > before;
         self.text += text_length(&out[before..]);
         self.tokens = chunk.usage.0.and_then(Usage::tokens).or(self.tokens);
+        let item = continued.and_then(|index| bounded(index).ok());
+        self.text_place = item.map(|item| TextPlace {
+            item,
+            ..TextPlace::default()
+        });
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use wire::lenient::{Count, Members, Text, Tokens, reports_error};
+use wire::lenient::{Count, Members, ReadError, Text, Tokens, reports_error, required};
 
 /// An event, or a plain reply.
 #[derive(Debug, Default, Deserialize)]
@@ -100,6 +100,20 @@ pub(super) struct Delta<'a> {
     pub(super) stop_reason: Text<'a>,
     #[serde(borrow)]
     pub(super) stop_sequence: Text<'a>,
+}
+
+impl Delta<'_> {
+    /// Checks that it has what its type promises.
+    pub(super) fn check(&self) -> Result<(), ReadError> {
+        let (member, name) = match self.kind.or_empty() {
+            "text_delta" => (&self.text, "text"),
+            "thinking_delta" => (&self.thinking, "thinking"),
+            "signature_delta" => (&self.signature, "signature"),
+            "input_json_delta" => (&self.partial_json, "partial_json"),
+            _ => return Ok(()),
+        };
+        required(member.get(), name).map(drop)
+    }
 }
 
 /// Token counts. Those of an event are cumulative.

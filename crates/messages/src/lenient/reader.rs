@@ -1,9 +1,11 @@
 //! The reader of a stream.
 
+mod continued;
+
 use std::borrow::Cow;
 
 use wire::lenient::{
-    Call, OtherContent, ReadError, Tokens, Update, bounded, parse, push, required,
+    Call, OtherContent, ReadError, TextPlace, Tokens, Update, bounded, parse, push, required,
 };
 
 use super::Stop;
@@ -41,6 +43,7 @@ pub struct Reader {
     calls: Vec<Call>,
     usage: Usage,
     stop: Option<Stop>,
+    text_place: Option<TextPlace>,
 }
 
 /// The kind of an event, for those who pass it on.
@@ -83,6 +86,7 @@ impl Reader {
         data: &'a str,
         out: &mut Vec<Update<'a>>,
     ) -> Result<Kind, ReadError> {
+        self.text_place = None;
         let data = data.trim_matches([' ', '\t', '\n', '\r']);
         // Some servers end the streams of every protocol with it.
         if data == "[DONE]" {
@@ -181,6 +185,8 @@ impl Reader {
                 delta.check()?;
                 self.check_open()?;
                 self.delta(index(event.index.0)?, delta, out)?;
+                let item = index(event.index.0)?;
+                self.text_place = self.place(item);
             }
             "content_block_stop" => self.close_block(index(event.index.0)?, out)?,
             "message_delta" => {
@@ -370,20 +376,6 @@ impl Reader {
         }
         self.is_ended = true;
         Ok(())
-    }
-}
-
-impl Delta<'_> {
-    /// Checks that it has what its type promises.
-    fn check(&self) -> Result<(), ReadError> {
-        let (member, name) = match self.kind.or_empty() {
-            "text_delta" => (&self.text, "text"),
-            "thinking_delta" => (&self.thinking, "thinking"),
-            "signature_delta" => (&self.signature, "signature"),
-            "input_json_delta" => (&self.partial_json, "partial_json"),
-            _ => return Ok(()),
-        };
-        required(member.get(), name).map(drop)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The items of a response, as far as they are known.
 
+mod continued;
+
 use std::borrow::Cow;
 
 use wire::lenient::{Call, OtherContent, ReadError, Update, bounded, rest};
@@ -15,6 +17,9 @@ pub(super) struct Items {
     calls: usize,
     /// The kinds of content without updates.
     others: Vec<OtherContent>,
+    /// The number of items that were added and of ids that were found later, which may change the
+    /// item of an event.
+    revision: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -98,6 +103,7 @@ impl Items {
         index.map(bounded).transpose()?;
         let place = Place(bounded(self.all.len() as u64)?);
         let id = id.map(str::to_owned);
+        self.revision += 1;
         let (parts, call) = (Vec::new(), Call::default());
         self.all.push(ItemState {
             index,
@@ -115,7 +121,9 @@ impl Items {
     /// Returns the first id of an item, if `id` is another one.
     pub(super) fn changed_id(&mut self, place: Place, id: Option<&str>) -> Option<&str> {
         let id = id?;
-        let first = self.all[place.0].id.get_or_insert_with(|| id.to_owned());
+        let item = &mut self.all[place.0];
+        self.revision += usize::from(item.id.is_none());
+        let first = item.id.get_or_insert_with(|| id.to_owned());
         (first != id).then_some(first)
     }
 

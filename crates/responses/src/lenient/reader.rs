@@ -1,6 +1,6 @@
 //! The reader of a stream.
 
-use wire::lenient::{OtherContent, ReadError, Tokens, Update, parse, required};
+use wire::lenient::{OtherContent, ReadError, TextPlace, Tokens, Update, parse, required};
 
 use super::defects::{ChangedId, IdOwner, Missing};
 use super::event::{Event, Response};
@@ -36,6 +36,7 @@ pub struct Reader {
     /// The first id of the response.
     id: Option<String>,
     changed_ids: Vec<ChangedId>,
+    text_place: Option<TextPlace>,
 }
 
 /// The end of an answer.
@@ -85,6 +86,7 @@ impl Reader {
     ) -> Result<Kind, ReadError> {
         self.missing = Missing::default();
         self.changed_ids.clear();
+        self.text_place = None;
         let data = data.trim_matches([' ', '\t', '\n', '\r']);
         if data == "[DONE]" {
             return Ok(Kind::Done);
@@ -180,6 +182,23 @@ impl Reader {
         &self.changed_ids
     }
 
+    /// Returns the part whose text the last event continues.
+    #[must_use]
+    pub fn text_place(&self) -> Option<TextPlace> {
+        self.text_place
+    }
+
+    /// Reads an event as the one that had this place, with another number and text. Returns false,
+    /// and reads nothing, if such an event may be an error or have another place by now.
+    #[must_use]
+    pub fn continue_text(&mut self, place: TextPlace, number: Option<u64>, text: &str) -> bool {
+        if number != self.next || !self.items.continue_text(place, text) {
+            return false;
+        }
+        self.next = number.map(|number| number.saturating_add(1));
+        true
+    }
+
     /// Returns the number of the event after the last one.
     #[must_use]
     pub fn next_number(&self) -> u64 {
@@ -258,6 +277,7 @@ impl Reader {
                     text: required(event.delta.0, "delta")?,
                 };
                 self.items.delta(place, part, piece, out)?;
+                self.text_place = self.items.text_place(place, part);
             }
             "done" => {
                 let piece = Piece {

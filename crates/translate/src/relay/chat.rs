@@ -5,6 +5,7 @@ use chat::lenient::{Reader, Update};
 use engine::EngineError;
 use memchr::memmem;
 use serde_json::{Value, json};
+use wire::lenient::{TextPlace, Values, Varying};
 use wire::{ApiError, Splice};
 
 use super::{Action, End, RelayProtocol, frequent_reply, json_string, utf8};
@@ -43,6 +44,13 @@ impl Chat {
 
 impl RelayProtocol for Chat {
     const NAMED: bool = false;
+    const VARYING: &'static [Varying] = &[
+        Varying::text(&["choices", "0", "delta", "content"]),
+        Varying::text(&["choices", "0", "delta", "reasoning_content"]),
+        Varying::text(&["choices", "0", "delta", "reasoning"]),
+        Varying::text(&["obfuscation"]),
+        Varying::number(&["created"]),
+    ];
 
     fn event(
         &mut self,
@@ -84,6 +92,15 @@ impl RelayProtocol for Chat {
             mend_calls(&updates, "delta", edits);
         }
         Ok(Action::Forward)
+    }
+
+    fn text_place(&self, _: &str) -> Option<TextPlace> {
+        self.reader.text_place()
+    }
+
+    fn continue_text(&mut self, place: TextPlace, values: &Values<'_>) -> bool {
+        let reasoning = [values.text(1), values.text(2)];
+        self.reader.continue_text(place, values.text(0), reasoning)
     }
 
     /// A finished stream may lack its `[DONE]`, which is appended.

@@ -3,6 +3,7 @@
 use engine::EngineError;
 use messages::lenient::{Kind, Reader, Stop};
 use messages::{ErrorBody, Event, Plain, StreamFailure};
+use wire::lenient::{TextPlace, Values, Varying};
 use wire::{ApiError, Splice};
 
 use super::{Action, End, RelayProtocol, utf8};
@@ -16,6 +17,11 @@ pub struct Messages {
 }
 
 impl RelayProtocol for Messages {
+    const VARYING: &'static [Varying] = &[
+        Varying::text(&["delta", "text"]),
+        Varying::text(&["delta", "thinking"]),
+    ];
+
     fn event(
         &mut self,
         data: &str,
@@ -38,6 +44,15 @@ impl RelayProtocol for Messages {
                 _ => Action::Forward,
             },
         )
+    }
+
+    fn text_place(&self, _: &str) -> Option<TextPlace> {
+        self.reader.text_place()
+    }
+
+    fn continue_text(&mut self, place: TextPlace, values: &Values<'_>) -> bool {
+        let texts = [values.text(0), values.text(1)];
+        self.reader.continue_text(place, texts)
     }
 
     fn end(&mut self, _: &mut Vec<u8>) -> Result<End, EngineError> {

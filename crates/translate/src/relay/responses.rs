@@ -4,6 +4,7 @@ use engine::EngineError;
 use responses::lenient::{Finish, IdOwner, Kind, Reader};
 use responses::{ResponseError, Status};
 use serde_json::{Map, Value, json};
+use wire::lenient::{TextPlace, Values, Varying};
 use wire::{ApiError, Splice};
 
 use super::{Action, End, RelayProtocol, utf8};
@@ -24,6 +25,12 @@ pub struct Responses {
 }
 
 impl RelayProtocol for Responses {
+    const VARYING: &'static [Varying] = &[
+        Varying::text(&["delta"]),
+        Varying::number(&["sequence_number"]),
+        Varying::text(&["obfuscation"]),
+    ];
+
     fn event(
         &mut self,
         data: &str,
@@ -57,6 +64,21 @@ impl RelayProtocol for Responses {
         } else {
             Action::Forward
         })
+    }
+
+    /// An item that a delta has may be noted as done, by its text.
+    fn text_place(&self, data: &str) -> Option<TextPlace> {
+        let place = self.reader.text_place()?;
+        (!Splice::new(data.as_bytes()).has(&["item"])).then_some(place)
+    }
+
+    fn continue_text(&mut self, place: TextPlace, values: &Values<'_>) -> bool {
+        let (text, number) = (values.text(0), values.number(1));
+        let is_read = self.reader.continue_text(place, number, text);
+        if is_read {
+            self.next = self.reader.next_number();
+        }
+        is_read
     }
 
     fn end(&mut self, _: &mut Vec<u8>) -> Result<End, EngineError> {

@@ -2,6 +2,7 @@
 //! was not the upstream's.
 
 mod failures;
+mod known_forms;
 mod laws;
 mod pictures;
 mod properties;

@@ -1,0 +1,35 @@
+//! Events that only continue a text, read without being parsed.
+
+use wire::lenient::TextPlace;
+
+use super::{BlockState, Reader};
+
+impl Reader {
+    /// Returns the block whose text the last event continues.
+    #[must_use]
+    pub fn text_place(&self) -> Option<TextPlace> {
+        self.text_place
+    }
+
+    /// Reads an event as the one that had this place, with other texts. Returns false, and reads
+    /// nothing, if such an event may be an error by now.
+    #[must_use]
+    pub fn continue_text(&mut self, place: TextPlace, texts: [&str; 2]) -> bool {
+        if self.check_open().is_err() || self.place(place.item) != Some(place) {
+            return false;
+        }
+        self.has_content |= texts.iter().any(|text| !text.is_empty());
+        true
+    }
+
+    /// The place of an open block that is no call.
+    pub(super) fn place(&self, item: usize) -> Option<TextPlace> {
+        let is_it = |(open, block): &&(usize, BlockState)| {
+            *open == item && matches!(block, BlockState::Other)
+        };
+        self.open.iter().find(is_it).map(|_| TextPlace {
+            item,
+            ..TextPlace::default()
+        })
+    }
+}
