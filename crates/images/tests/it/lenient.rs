@@ -346,4 +346,27 @@ proptest! {
         }
         prop_assert_eq!(check(&file), Ok(()));
     }
+
+    /// Blocks of letters may be added without a look for the end of the text.
+    #[test]
+    fn blocks_of_letters_are_judged_as_any_piece(text in "[A-Za-z0-9+/]{0,1200}", other in "[\\\\\"=\n\u{e9}]?", at: prop::sample::Index) {
+        let at = at.index(text.len() + 1);
+        let text = [&text[..at], &other, &text[at..]].concat();
+        let (mut whole, mut blocks) = (PictureCheck::default(), PictureCheck::default());
+        whole.push(text.as_bytes());
+        let length = blocks.push_letters(text.as_bytes());
+        let letters = if other.is_empty() { text.len() } else { at };
+        prop_assert_eq!(length, letters / 256 * 256);
+        blocks.push(&text.as_bytes()[length..]);
+        prop_assert_eq!(whole.finish(), blocks.finish());
+    }
+
+    #[test]
+    fn no_byte_outside_of_the_alphabet_is_a_letter(text in "[A-Za-z0-9+/]{256}", byte: u8, at in 0..256_usize) {
+        let mut text = text.into_bytes();
+        text[at] = byte;
+        let is_letter = byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+        let length = PictureCheck::default().push_letters(&text);
+        prop_assert_eq!(length, if is_letter { 256 } else { 0 });
+    }
 }

@@ -67,18 +67,7 @@ impl ImageScanner {
                     self.structure(first);
                     rest
                 }
-                // Images are long strings, so string contents are skipped with memchr.
-                Lexical::String => match memchr2(b'"', b'\\', bytes) {
-                    Some(at) => {
-                        self.push_text(&bytes[..at]);
-                        self.quote_or_backslash(bytes[at]);
-                        &bytes[at + 1..]
-                    }
-                    None => {
-                        self.push_text(bytes);
-                        &[]
-                    }
-                },
+                Lexical::String => self.string(bytes),
                 Lexical::Escape => {
                     self.escape(first);
                     rest
@@ -239,6 +228,21 @@ impl ImageScanner {
             self.in_usage = false;
             self.usage.clear();
         }
+    }
+
+    /// Scans within a string and returns the rest of the bytes. Images are long strings: their
+    /// letters are looked at once, and other contents are skipped with memchr.
+    fn string<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let picture = self.picture.as_mut();
+        let picture = picture.filter(|_| self.position != Position::Name);
+        let bytes = &bytes[picture.map_or(0, |picture| picture.push_letters(bytes))..];
+        let Some(at) = memchr2(b'"', b'\\', bytes) else {
+            self.push_text(bytes);
+            return &[];
+        };
+        self.push_text(&bytes[..at]);
+        self.quote_or_backslash(bytes[at]);
+        &bytes[at + 1..]
     }
 
     /// Adds a piece of a string without escapes to the name or to the content of an image.

@@ -38,6 +38,15 @@ impl Picture {
         }
     }
 
+    /// Adds the base64 that a piece begins with, as far as it needs no further look. Returns its
+    /// length.
+    pub(super) fn push_letters(&mut self, piece: &[u8]) -> usize {
+        match &mut self.content {
+            Some(Content::Base64(check)) => check.push_letters(piece),
+            _ => 0,
+        }
+    }
+
     /// Ends the string.
     pub(super) fn end(&mut self) {
         match self.content.take() {
