@@ -75,6 +75,23 @@ fn check_host(headers: &HeaderMap, version: Version) -> Result<(), Refusal> {
 }
 
 fn is_host(value: &HeaderValue) -> bool {
+    is_usual_host(value.as_bytes()) || is_authority(value)
+}
+
+/// Returns true for a name or an IPv4 address with or without a port: what nearly every request
+/// has, judged without the copy that an [`Authority`] is parsed from.
+fn is_usual_host(value: &[u8]) -> bool {
+    let (host, port) = match value.iter().position(|byte| *byte == b':') {
+        Some(colon) => (&value[..colon], Some(&value[colon + 1..])),
+        None => (value, None),
+    };
+    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+    // At most four digits, so that the port cannot be too large.
+    let is_port = |port: &[u8]| (1..5).contains(&port.len()) && port.iter().all(u8::is_ascii_digit);
+    !host.is_empty() && host.iter().all(is_of_name) && port.is_none_or(is_port)
+}
+
+fn is_authority(value: &HeaderValue) -> bool {
     let Some(authority) = value
         .to_str()
         .ok()
@@ -89,7 +106,37 @@ fn is_host(value: &HeaderValue) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// What is accepted without parsing it would be accepted as an authority too.
+        #[test]
+        fn a_usual_host_is_an_authority(host in "([a-zA-Z0-9.:-]|[ -~]){0,12}") {
+            let value = HeaderValue::from_str(&host).unwrap();
+            prop_assert!(!is_usual_host(value.as_bytes()) || is_authority(&value), "{host}");
+        }
+    }
+
+    #[test]
+    fn names_and_addresses_are_usual() {
+        for host in ["gateway", "gateway:8080", "127.0.0.1:1", "a-b.example"] {
+            assert!(is_usual_host(host.as_bytes()), "{host}");
+        }
+        for host in [
+            "",
+            ":1",
+            "gateway:",
+            "gateway:65536",
+            "a:1:2",
+            "a b",
+            "u@h",
+            "[::1]",
+        ] {
+            assert!(!is_usual_host(host.as_bytes()), "{host}");
+        }
+    }
 
     fn code(request: http::request::Builder) -> Option<&'static str> {
         check(&request.body(()).unwrap(), &Limits::default())
