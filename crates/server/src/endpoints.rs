@@ -9,6 +9,8 @@ pub(crate) mod responses;
 pub(crate) mod stored_response;
 pub(crate) mod text;
 
+use std::borrow::Cow;
+
 use auth::Entry;
 use bytesize::ByteSize;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
@@ -53,14 +55,14 @@ fn check_length(headers: &HeaderMap, limit: usize) -> Result<(), Refusal> {
 
 /// Returns the media type of the body in lower case, and JSON if there is none. Refuses a
 /// compressed body.
-fn media_type(headers: &HeaderMap) -> Result<String, Refusal> {
+fn media_type(headers: &HeaderMap) -> Result<Cow<'_, str>, Refusal> {
     if let Some(coding) = headers.get(CONTENT_ENCODING)
         && !coding.as_bytes().eq_ignore_ascii_case(b"identity")
     {
         return Err(Refusal::content_encoding());
     }
     let Some(value) = headers.get(CONTENT_TYPE) else {
-        return Ok("application/json".to_owned());
+        return Ok("application/json".into());
     };
     let media_type = value
         .to_str()
@@ -68,7 +70,13 @@ fn media_type(headers: &HeaderMap) -> Result<String, Refusal> {
         .split(';')
         .next()
         .unwrap_or_default();
-    Ok(media_type.trim().to_ascii_lowercase())
+    let media_type = media_type.trim();
+    Ok(
+        match media_type.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            true => media_type.to_ascii_lowercase().into(),
+            false => media_type.into(),
+        },
+    )
 }
 
 fn is_json(media_type: &str) -> bool {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use auth::{Credentials, Denied, Entry, KeyRing};
-use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION};
+use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 
 use crate::body::{Body, ClientBody};
@@ -162,16 +162,10 @@ fn query<B>(request: &Request<B>) -> &str {
 fn add_common_headers(headers: &mut HeaderMap, id: &str, is_stopping: bool) {
     if let Ok(id) = HeaderValue::from_str(id) {
         // The operator may have chosen to pass on the ids of an upstream.
-        for name in ["x-request-id", "request-id"] {
-            headers
-                .entry(HeaderName::from_static(name))
-                .or_insert_with(|| id.clone());
-        }
+        headers.entry(X_REQUEST_ID).or_insert_with(|| id.clone());
+        headers.entry(REQUEST_ID).or_insert(id);
     }
-    headers.insert(
-        HeaderName::from_static("x-content-type-options"),
-        HeaderValue::from_static("nosniff"),
-    );
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers
         .entry(CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
@@ -186,19 +180,10 @@ fn admit<'k>(
     endpoint: &Endpoint,
     headers: &HeaderMap,
 ) -> Result<&'k Entry, Refusal> {
-    let all = |name: &HeaderName| {
-        headers
-            .get_all(name)
-            .into_iter()
-            .map(HeaderValue::as_bytes)
-            .collect::<Vec<_>>()
-    };
-    let second = if endpoint.takes_x_api_key() {
-        all(&X_API_KEY)
-    } else {
-        Vec::new()
-    };
-    let credentials = Credentials::from_headers(all(&AUTHORIZATION), second).map_err(refuse_key)?;
+    let all = |name: HeaderName| headers.get_all(name).into_iter().map(HeaderValue::as_bytes);
+    let second = endpoint.takes_x_api_key().then(|| all(X_API_KEY));
+    let second = second.into_iter().flatten();
+    let credentials = Credentials::from_headers(all(AUTHORIZATION), second).map_err(refuse_key)?;
     keys.admit(&credentials, clock::unix_seconds())
         .map_err(refuse_key)
 }
@@ -221,11 +206,13 @@ fn note_refusal(record: &mut Record, refusal: &Refusal) {
 
 /// The client's own request id, if it is safe to log.
 fn client_id(headers: &HeaderMap) -> Option<String> {
-    let id = headers.get("x-request-id")?.to_str().ok()?;
+    let id = headers.get(X_REQUEST_ID)?.to_str().ok()?;
     let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     ((1..=64).contains(&id.len()) && id.chars().all(is_safe)).then(|| id.to_owned())
 }
 
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 #[cfg(test)]

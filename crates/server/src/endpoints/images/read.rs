@@ -94,7 +94,7 @@ pub(super) async fn edit(
     let state = caller.state;
     let limit = bytes(state.limits.edit_body);
     check_length(request.headers(), limit)?;
-    let media_type = media_type(request.headers())?;
+    let media_type = media_type(request.headers())?.into_owned();
     let content_type = request
         .headers()
         .get(CONTENT_TYPE)
