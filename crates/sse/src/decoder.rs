@@ -157,6 +157,7 @@ impl Decoder {
         while let Some(length) = self.poll_checked(&mut f)? {
             match length {
                 ControlFlow::Break(value) => return Ok(ControlFlow::Break(value)),
+                ControlFlow::Continue(_) if self.lines.end_read() => break,
                 ControlFlow::Continue(length) if self.lines.has_left(length) => {
                     return self.each_in_chunk(&mut f);
                 }

@@ -130,7 +130,7 @@ pub struct Guard<S> {
     events: u64,
 }
 
-/// What the relay of an event needs and changes.
+/// The state that the relay of an event needs and changes.
 #[derive(Debug)]
 struct Relayed<S> {
     protocol: S,

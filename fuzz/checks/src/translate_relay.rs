@@ -1,6 +1,7 @@
 //! Any bytes as the stream of an upstream of the client's own protocol: the relayed stream ends once,
-//! and with a success only where the relay reports one. The same bytes as a plain reply of Chat: what
-//! the reader of frequent replies accepts, the types accept with the same edits.
+//! and with a success only where the relay reports one. A relay that recognizes events by their form
+//! does what one does that parses every event. The same bytes as a plain reply of Chat: what the
+//! reader of frequent replies accepts, the types accept with the same edits.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,10 +21,14 @@ pub fn check(input: &[u8]) {
     check_reply(stream);
     let size = usize::from(first >> 2) * 3 + 1;
     let (out, is_success) = match first % 4 {
-        0 => relayed(Responses::default(), stream, size),
-        1 => relayed(Chat::default(), stream, size),
-        2 => relayed(Messages::default(), stream, size),
-        _ => relayed(Images::new(images::Operation::Generation, 1), stream, size),
+        0 => relayed(Responses::default, stream, size),
+        1 => relayed(Chat::default, stream, size),
+        2 => relayed(Messages::default, stream, size),
+        _ => relayed(
+            || Images::new(images::Operation::Generation, 1),
+            stream,
+            size,
+        ),
     };
     let events = data(&out).expect("relayed data is a stream of events");
     let protocol = usize::from(first % 4);
@@ -68,8 +73,25 @@ fn end(protocol: usize, data: &str) -> Option<bool> {
 
 /// The client's stream for an upstream's that arrives in pieces of `size`, and whether it ended
 /// well.
-fn relayed<S: RelayProtocol>(protocol: S, stream: &[u8], size: usize) -> (Vec<u8>, bool) {
-    let (mut guard, mut out) = (Guard::new(protocol, "m".to_owned()), Vec::new());
+fn relayed<S: RelayProtocol>(
+    protocol: impl Fn() -> S,
+    stream: &[u8],
+    size: usize,
+) -> (Vec<u8>, bool) {
+    let by_form = fed(Guard::new(protocol(), "m".to_owned()), stream, size);
+    let parsed = Guard::that_parses_all(protocol(), "m".to_owned());
+    assert_eq!(by_form, fed(parsed, stream, size), "known forms");
+    let (out, is_success, ..) = by_form;
+    (out, is_success)
+}
+
+/// The client's stream, whether it ended well, the signs of life and the end.
+fn fed<S: RelayProtocol>(
+    mut guard: Guard<S>,
+    stream: &[u8],
+    size: usize,
+) -> (Vec<u8>, bool, u64, String) {
+    let mut out = Vec::new();
     let fed = stream.chunks(size).find_map(|piece| {
         guard
             .feed(Bytes::copy_from_slice(piece), &mut out)
@@ -79,7 +101,8 @@ fn relayed<S: RelayProtocol>(protocol: S, stream: &[u8], size: usize) -> (Vec<u8
     if let Err(error) = &ended {
         guard.fail(&api_error(error), &mut out);
     }
-    (out, ended.is_ok())
+    let end = format!("{ended:?}");
+    (out, ended.is_ok(), guard.signs_of_life(), end)
 }
 
 /// The data of each event, or `None` if this is no stream of events.

@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use wire::lenient::{
-    Members, OtherContent, ReadError, TextPlace, Tokens, Update, bounded, push,
-};
+use wire::lenient::{Members, OtherContent, ReadError, TextPlace, Tokens, Update, bounded, push};
 
 use super::Finish;
 use super::calls::Calls;

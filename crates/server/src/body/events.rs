@@ -112,7 +112,11 @@ impl Body for Events {
         loop {
             let this = self.as_mut().project();
             if !this.buffer.is_empty() {
-                *this.rest = std::mem::take(this.buffer).into();
+                // The next event is probably as long.
+                let room = this.buffer.len().next_multiple_of(256).min(MAX_ROOM);
+                let room = if this.stream.is_some() { room } else { 0 };
+                let written = std::mem::replace(this.buffer, Vec::with_capacity(room));
+                *this.rest = written.into();
                 return Poll::Ready(Some(Ok(self.next_frame())));
             }
             if !this.rest.is_empty() {
@@ -287,6 +291,8 @@ impl Events {
 /// The work after which the task yields: a thread forwards this many bytes in some tens of
 /// microseconds.
 const MAX_WORK: usize = 8 << 10;
+/// The most room for an event that waits for it.
+const MAX_ROOM: usize = 1 << 10;
 /// The work that a step counts for, in addition to its bytes.
 const STEP_COST: usize = 512;
 

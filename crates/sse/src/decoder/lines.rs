@@ -184,6 +184,17 @@ impl Lines {
         self.queue.is_empty() && self.chunk.len() - self.at >= length
     }
 
+    /// Releases the chunk if it is the last one and has been read. Returns true if nothing is left
+    /// to read then.
+    #[inline]
+    pub(crate) fn end_read(&mut self) -> bool {
+        let is_read = self.start == self.chunk.len() && self.queue.is_empty();
+        if is_read {
+            (self.chunk, self.start, self.at) = (Bytes::new(), 0, 0);
+        }
+        is_read
+    }
+
     /// Returns the unread rest of the chunk and its position.
     pub(crate) fn rest(&self) -> (Bytes, usize) {
         (self.chunk.slice(self.at..), self.at)
