@@ -9,25 +9,27 @@ use std::ops::Range;
 /// that gets `None` leaves the document to a complete parser.
 ///
 /// ```
-/// let mut cursor = sluicegate_wire::Cursor::new(r#"{"n": 7, "other": [1.5, "\n"]}"#);
+/// let mut cursor = sluicegate_wire::Cursor::new(br#"{"n": 7, "other": [1.5, "\n"]}"#);
 /// let mut n = None;
 /// cursor.members(|cursor, member| match member.name {
-///     "n" => cursor.count().map(|count| n = Some(count)),
+///     b"n" => cursor.count().map(|count| n = Some(count)),
 ///     _ => cursor.skip(1),
 /// });
 /// assert_eq!((n, cursor.end()), (Some(7), Some(())));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
-    document: &'a str,
-    at: usize,
+    /// What is left of the document.
+    rest: &'a [u8],
+    /// The length of the document.
+    length: usize,
 }
 
 /// The beginning of a member of an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Member<'a> {
     /// The name.
-    pub name: &'a str,
+    pub name: &'a [u8],
     /// The position of the name, with its quote.
     pub start: usize,
     /// The position of the comma before it; `None` for the first member.
@@ -35,34 +37,46 @@ pub struct Member<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Creates a cursor at the start of `document`.
+    /// Creates a cursor at the start of `document`, which has to be UTF-8.
     #[must_use]
-    pub fn new(document: &'a str) -> Self {
-        Self { document, at: 0 }
+    pub fn new(document: &'a [u8]) -> Self {
+        Self {
+            rest: document,
+            length: document.len(),
+        }
     }
 
     /// Returns the position, in bytes.
     #[must_use]
     pub fn at(&self) -> usize {
-        self.at
+        self.length - self.rest.len()
     }
 
     /// Moves over white space, and returns the byte behind it.
     #[inline]
     pub fn peek(&mut self) -> Option<u8> {
-        loop {
-            match self.byte()? {
-                b' ' | b'\t' | b'\n' | b'\r' => self.at += 1,
-                byte => return Some(byte),
-            }
+        match self.rest {
+            [first, ..] if *first > b' ' => Some(*first),
+            _ => self.skip_space(),
         }
+    }
+
+    /// Moves over white space, and returns the byte behind it.
+    #[inline(never)]
+    fn skip_space(&mut self) -> Option<u8> {
+        while let [b' ' | b'\t' | b'\n' | b'\r', rest @ ..] = self.rest {
+            self.rest = rest;
+        }
+        self.rest.first().copied()
     }
 
     /// Moves over white space and over `byte`, if that is the next one. Returns true if it is.
     #[inline]
     pub fn take(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == Some(byte);
-        self.at += usize::from(is_next);
+        if let Some((_, rest)) = self.rest.split_first().filter(|_| is_next) {
+            self.rest = rest;
+        }
         is_next
     }
 
@@ -73,11 +87,11 @@ impl<'a> Cursor<'a> {
     }
 
     /// Moves over one of the words `null`, `true` and `false`.
+    #[inline]
     pub fn word(&mut self, word: &str) -> Option<()> {
-        self.peek()?;
-        let rest = &self.document.as_bytes()[self.at..];
-        self.at += word.len();
-        rest.starts_with(word.as_bytes()).then_some(())
+        self.peek();
+        self.rest = self.rest.strip_prefix(word.as_bytes())?;
+        Some(())
     }
 
     /// Moves to the end of the document, if nothing but white space is left.
@@ -87,22 +101,23 @@ impl<'a> Cursor<'a> {
 
     /// Reads a text without escapes.
     #[inline]
-    pub fn text(&mut self) -> Option<&'a str> {
+    pub fn text(&mut self) -> Option<&'a [u8]> {
         self.expect(b'"')?;
-        let start = self.at;
-        let end = self.run();
-        self.at = end + 1;
-        (self.document.as_bytes().get(end) == Some(&b'"')).then(|| self.document.get(start..end))?
+        let (text, rest) = self.rest.split_at_checked(self.run())?;
+        let [b'"', rest @ ..] = rest else { return None };
+        self.rest = rest;
+        Some(text)
     }
 
     /// Moves over a text, which may have escapes, and returns its range with its quotes.
     pub fn string(&mut self) -> Option<Range<usize>> {
+        self.peek();
+        let start = self.at();
         self.expect(b'"')?;
-        let start = self.at - 1;
         loop {
-            self.at = self.run();
+            self.rest = self.rest.get(self.run()..)?;
             match self.next_byte()? {
-                b'"' => return Some(start..self.at),
+                b'"' => return Some(start..self.at()),
                 b'\\' => self.escape()?,
                 _ => return None,
             }
@@ -111,7 +126,7 @@ impl<'a> Cursor<'a> {
 
     /// Reads a whole number of at most 19 digits.
     pub fn count(&mut self) -> Option<u64> {
-        self.peek()?;
+        self.peek();
         let digits = self.digits()?;
         let value = |sum, digit: &u8| sum * 10 + u64::from(digit - b'0');
         (digits.len() == 1 || digits[0] != b'0').then(|| digits.iter().fold(0, value))
@@ -129,15 +144,15 @@ impl<'a> Cursor<'a> {
         }
         let mut comma = None;
         loop {
-            self.peek()?;
-            let start = self.at;
+            self.peek();
+            let start = self.at();
             let name = self.text()?;
             self.expect(b':')?;
             visit(self, Member { name, start, comma })?;
             if !self.take(b',') {
                 return self.expect(b'}');
             }
-            comma = Some(self.at - 1);
+            comma = Some(self.at() - 1);
         }
     }
 
@@ -182,44 +197,44 @@ impl<'a> Cursor<'a> {
         if digits.len() > 1 && digits[0] == b'0' {
             return None;
         }
-        if self.byte() == Some(b'.') {
-            self.at += 1;
+        if let [b'.', rest @ ..] = self.rest {
+            self.rest = rest;
             self.digits()?;
         }
         Some(())
     }
 
     /// Moves over 1 to 19 digits.
+    #[inline]
     fn digits(&mut self) -> Option<&'a [u8]> {
-        let rest = self.document.as_bytes().get(self.at..)?;
-        let length = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        self.at += length;
-        (1..=19).contains(&length).then(|| &rest[..length])
+        let is_digit = |byte: &&u8| byte.is_ascii_digit();
+        let length = self.rest.iter().take_while(is_digit).count();
+        let (digits, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        (1..=19).contains(&length).then_some(digits)
     }
 
-    /// Returns the position of the next byte that is a quote, a backslash or a control character,
+    /// Returns the distance of the next byte that is a quote, a backslash or a control character,
     /// or that of the end.
     #[inline]
     fn run(&self) -> usize {
         const ONES: u64 = u64::MAX / 255;
-        let is_zero = |word: u64| word.wrapping_sub(ONES) & !word;
-        let bytes = self.document.as_bytes();
-        let mut at = self.at;
-        // Eight bytes at once. A borrow can only mark bytes behind the first one that is marked.
-        while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let mut rest = self.rest;
+        // Eight bytes at once, each with a borrow into its highest bit if it is found. With bit 1
+        // flipped, a quote is next to the control characters, and a space is not. A borrow can only
+        // mark bytes behind the first one that is found.
+        while let Some((word, after)) = rest.split_first_chunk() {
             let word = u64::from_le_bytes(*word);
-            let quote = is_zero(word ^ (ONES * b'"' as u64));
-            let backslash = is_zero(word ^ (ONES * b'\\' as u64));
-            let control = word.wrapping_sub(ONES * 0x20) & !word;
-            let found = (quote | backslash | control) & (ONES << 7);
+            let quote_or_control = (word ^ (ONES * 2)).wrapping_sub(ONES * 0x21);
+            let backslash = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
+            let found = (quote_or_control | backslash) & !word & (ONES << 7);
             if found != 0 {
-                return at + found.trailing_zeros() as usize / 8;
+                return self.rest.len() - rest.len() + found.trailing_zeros() as usize / 8;
             }
-            at += 8;
+            rest = after;
         }
-        let rest = bytes.get(at..).unwrap_or_default();
         let is_plain = |byte: &&u8| **byte >= 0x20 && !matches!(**byte, b'"' | b'\\');
-        at + rest.iter().take_while(is_plain).count()
+        self.rest.len() - rest.len() + rest.iter().take_while(is_plain).count()
     }
 
     /// Moves over the rest of an escape. Surrogate pairs are left to a complete parser.
@@ -227,24 +242,21 @@ impl<'a> Cursor<'a> {
         match self.next_byte()? {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(()),
             b'u' => {
-                let digits = self.document.get(self.at..self.at + 4)?;
-                self.at += 4;
-                let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-                let code = u32::from_str_radix(digits, 16).ok()?;
-                (is_hex && char::from_u32(code).is_some()).then_some(())
+                let (digits, rest) = self.rest.split_first_chunk::<4>()?;
+                self.rest = rest;
+                let code = digits.iter().try_fold(0, |code, digit| {
+                    Some(code * 16 + char::from(*digit).to_digit(16)?)
+                });
+                char::from_u32(code?).map(drop)
             }
             _ => None,
         }
     }
 
     fn next_byte(&mut self) -> Option<u8> {
-        let byte = self.byte()?;
-        self.at += 1;
-        Some(byte)
-    }
-
-    fn byte(&self) -> Option<u8> {
-        self.document.as_bytes().get(self.at).copied()
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*first)
     }
 }
 
@@ -257,7 +269,7 @@ mod tests {
     use super::*;
 
     fn skips(document: &str) -> bool {
-        let mut cursor = Cursor::new(document);
+        let mut cursor = Cursor::new(document.as_bytes());
         cursor.skip(8).and_then(|()| cursor.end()).is_some()
     }
 
@@ -303,19 +315,19 @@ mod tests {
 
     #[test]
     fn texts_and_counts_are_read() {
-        let mut cursor = Cursor::new(" \"a text of some length\" 18 ");
-        assert_eq!(cursor.text(), Some("a text of some length"));
+        let mut cursor = Cursor::new(b" \"a text of some length\" 18 ");
+        assert_eq!(cursor.text(), Some(&b"a text of some length"[..]));
         assert_eq!((cursor.count(), cursor.end()), (Some(18), Some(())));
         for document in [r#""a\nb""#, "\"", "\"a", "a", ""] {
-            assert_eq!(Cursor::new(document).text(), None, "{document}");
+            assert_eq!(Cursor::new(document.as_bytes()).text(), None, "{document}");
         }
         let longest = "9999999999999999999";
         assert_eq!(
-            Cursor::new(longest).count(),
+            Cursor::new(longest.as_bytes()).count(),
             Some(9_999_999_999_999_999_999)
         );
         for document in ["00", "-1", "x", "", "10000000000000000000"] {
-            assert_eq!(Cursor::new(document).count(), None, "{document}");
+            assert_eq!(Cursor::new(document.as_bytes()).count(), None, "{document}");
         }
     }
 

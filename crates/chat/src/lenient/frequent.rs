@@ -25,31 +25,35 @@ pub struct FrequentReply {
 impl FrequentReply {
     /// Reads a plain reply. Returns `None` for every other form of a reply, and for what is none.
     #[must_use]
-    pub fn read(body: &str) -> Option<Self> {
+    pub fn read(body: &[u8]) -> Option<Self> {
+        // Nearly every reply is ASCII, which is told faster.
+        if !body.is_ascii() && std::str::from_utf8(body).is_err() {
+            return None;
+        }
         let mut cursor = Cursor::new(body);
         let (mut reply, mut seen) = (Self::default(), Seen::default());
         let mut has_choice = false;
         cursor.members(|cursor, member| match member.name {
-            "id" => seen.once(0).and(cursor.string()).map(drop),
-            "object" => seen
+            b"id" => seen.once(0).and(cursor.string()).map(drop),
+            b"object" => seen
                 .once(1)
                 .and(cursor.text())
                 .filter(is_completion)
                 .map(drop),
-            "model" => {
+            b"model" => {
                 seen.once(2)?;
                 reply.model = cursor.string();
                 reply.model.as_ref().map(drop)
             }
-            "choices" => {
+            b"choices" => {
                 seen.once(3)?;
                 has_choice = true;
                 cursor.expect(b'[')?;
                 reply.is_truncated = choice(cursor)?;
                 cursor.expect(b']')
             }
-            "usage" => seen.once(4).and_then(|()| reply.usage(cursor)),
-            "error" | "type" => None,
+            b"usage" => seen.once(4).and_then(|()| reply.usage(cursor)),
+            b"error" | b"type" => None,
             _ => cursor.skip(MAX_DEPTH),
         })?;
         cursor.end()?;
@@ -65,23 +69,23 @@ impl FrequentReply {
         let (mut is_known, mut has_kept, mut removed) = (false, false, 0);
         cursor.members(|cursor, member| {
             let inner = match member.name {
-                "prompt_tokens" => {
+                b"prompt_tokens" => {
                     is_known = true;
                     tokens.input = seen.once(0).and(cursor.count())?;
                     None
                 }
-                "completion_tokens" => {
+                b"completion_tokens" => {
                     is_known = true;
                     tokens.output = seen.once(1).and(cursor.count())?;
                     None
                 }
-                "prompt_tokens_details" => {
+                b"prompt_tokens_details" => {
                     seen.once(2)?;
-                    Some(("cached_tokens", &mut tokens.cache_read))
+                    Some((&b"cached_tokens"[..], &mut tokens.cache_read))
                 }
-                "completion_tokens_details" => {
+                b"completion_tokens_details" => {
                     seen.once(3)?;
-                    Some(("reasoning_tokens", &mut tokens.reasoning))
+                    Some((&b"reasoning_tokens"[..], &mut tokens.reasoning))
                 }
                 _ => {
                     cursor.skip(MAX_DEPTH)?;
@@ -103,7 +107,7 @@ impl FrequentReply {
 }
 
 /// Reads one breakdown of the usage, with the count of this name.
-fn details(cursor: &mut Cursor<'_>, name: &str, count: &mut u64) -> Option<()> {
+fn details(cursor: &mut Cursor<'_>, name: &[u8], count: &mut u64) -> Option<()> {
     if cursor.peek()? == b'n' {
         return cursor.word("null");
     }
@@ -133,26 +137,26 @@ fn removal(cursor: &Cursor<'_>, member: &Member<'_>, has_kept: bool) -> Range<us
 fn choice(cursor: &mut Cursor<'_>) -> Option<bool> {
     let (mut finish, mut seen, mut has_message) = (None, Seen::default(), false);
     cursor.members(|cursor, member| match member.name {
-        "index" => seen
+        b"index" => seen
             .once(0)
             .and(cursor.count())
             .filter(|index| *index == 0)
             .map(drop),
-        "message" => {
+        b"message" => {
             has_message = true;
             seen.once(1).and_then(|()| message(cursor))
         }
-        "finish_reason" => {
+        b"finish_reason" => {
             seen.once(2)?;
             finish = Some(match cursor.text()? {
-                "stop" => false,
-                "length" => true,
+                b"stop" => false,
+                b"length" => true,
                 _ => return None,
             });
             Some(())
         }
-        "logprobs" => seen.once(3).and_then(|()| cursor.word("null")),
-        "delta" | "usage" => None,
+        b"logprobs" => seen.once(3).and_then(|()| cursor.word("null")),
+        b"delta" | b"usage" => None,
         _ => cursor.skip(MAX_DEPTH),
     })?;
     finish.filter(|_| has_message)
@@ -163,22 +167,22 @@ fn message(cursor: &mut Cursor<'_>) -> Option<()> {
     let mut seen = Seen::default();
     cursor.members(|cursor, member| {
         let number = match member.name {
-            "content" => 0,
-            "refusal" => 1,
-            "reasoning_content" => 2,
-            "reasoning" => 3,
-            "thinking" => 4,
-            "tool_calls" => {
+            b"content" => 0,
+            b"refusal" => 1,
+            b"reasoning_content" => 2,
+            b"reasoning" => 3,
+            b"thinking" => 4,
+            b"tool_calls" => {
                 seen.once(5)?;
                 return null_or_empty(cursor);
             }
-            "function_call" => return seen.once(6).and_then(|()| cursor.word("null")),
-            "reasoning_details" => {
+            b"function_call" => return seen.once(6).and_then(|()| cursor.word("null")),
+            b"reasoning_details" => {
                 seen.once(7)?;
                 return null_or_empty(cursor);
             }
-            "annotations" => return seen.once(8).and_then(|()| cursor.skip(MAX_DEPTH)),
-            "audio" | "images" => return None,
+            b"annotations" => return seen.once(8).and_then(|()| cursor.skip(MAX_DEPTH)),
+            b"audio" | b"images" => return None,
             _ => return cursor.skip(MAX_DEPTH),
         };
         seen.once(number)?;
@@ -196,8 +200,8 @@ fn null_or_empty(cursor: &mut Cursor<'_>) -> Option<()> {
     }
 }
 
-fn is_completion(object: &&str) -> bool {
-    *object == crate::Completion::OBJECT
+fn is_completion(object: &&[u8]) -> bool {
+    *object == crate::Completion::OBJECT.as_bytes()
 }
 
 /// The numbers of the members that an object had so far. No repeated member is accepted, because

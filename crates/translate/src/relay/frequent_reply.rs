@@ -7,7 +7,7 @@ use crate::outbound::usage;
 
 /// Returns a reply with its edits, or `None` if it is not of this form.
 pub(super) fn chat(body: &[u8], model: &str) -> Option<(Vec<u8>, End)> {
-    let reply = FrequentReply::read(std::str::from_utf8(body).ok()?)?;
+    let reply = FrequentReply::read(body)?;
     let end = End {
         incomplete: reply.is_truncated,
         usage: reply.tokens.map(usage),
