@@ -1,5 +1,6 @@
 //! Deserialization of a document into a type, with all errors reported at once.
 
+use memchr::memchr2;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -86,20 +87,18 @@ impl Extent {
         let mut depth = 0_usize;
         let mut deepest = 0;
         let mut values = 1;
-        let mut in_string = false;
-        let mut escaped = false;
-        for byte in document {
-            match (in_string, byte) {
-                (true, _) if escaped => escaped = false,
-                (true, b'\\') => escaped = true,
-                (_, b'"') => in_string = !in_string,
-                (false, b'[' | b'{') => {
+        let mut rest = document;
+        while let Some((byte, after)) = rest.split_first() {
+            rest = after;
+            match byte {
+                b'"' => rest = after_text(rest),
+                b'[' | b'{' => {
                     depth += 1;
                     values += 1;
                     deepest = deepest.max(depth);
                 }
-                (false, b']' | b'}') => depth = depth.saturating_sub(1),
-                (false, b',') => values += 1,
+                b']' | b'}' => depth = depth.saturating_sub(1),
+                b',' => values += 1,
                 _ => {}
             }
         }
@@ -110,8 +109,23 @@ impl Extent {
     }
 }
 
+/// Returns what follows a text whose opening quote was read. Most of a long document is text.
+fn after_text(mut rest: &[u8]) -> &[u8] {
+    while let Some(at) = memchr2(b'"', b'\\', rest) {
+        let is_end = rest[at] == b'"';
+        // A backslash goes with the character behind it.
+        let length = at + if is_end { 1 } else { 2 };
+        rest = rest.get(length..).unwrap_or_default();
+        if is_end {
+            return rest;
+        }
+    }
+    &[]
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde::Deserialize;
 
     use super::*;
@@ -274,5 +288,35 @@ mod tests {
         assert_eq!(messages(&with("0", MAX_VALUES - 4)).len(), 100);
         let text = format!(r#"{{"model":"{}","input":""}}"#, "[,".repeat(MAX_VALUES));
         assert!(read::<Request>(text.as_bytes()).is_ok());
+    }
+
+    /// The depth and the number of values of a document, byte by byte.
+    fn counted(document: &[u8]) -> (usize, usize) {
+        let (mut depth, mut deepest, mut values) = (0_usize, 0, 1);
+        let (mut is_in_text, mut is_escaped) = (false, false);
+        for byte in document {
+            match (is_in_text, byte) {
+                (true, _) if is_escaped => is_escaped = false,
+                (true, b'\\') => is_escaped = true,
+                (_, b'"') => is_in_text = !is_in_text,
+                (false, b'[' | b'{') => {
+                    depth += 1;
+                    values += 1;
+                    deepest = deepest.max(depth);
+                }
+                (false, b']' | b'}') => depth = depth.saturating_sub(1),
+                (false, b',') => values += 1,
+                _ => {}
+            }
+        }
+        (deepest, values)
+    }
+
+    proptest! {
+        #[test]
+        fn texts_are_skipped_as_they_are_read(document in r#"([\[\]{},:"\\a]|\\"){0,60}"#) {
+            let extent = Extent::of(document.as_bytes());
+            prop_assert_eq!((extent.depth, extent.values), counted(document.as_bytes()));
+        }
     }
 }
