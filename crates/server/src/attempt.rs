@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use engine::{EngineError, Rejection};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 use upstream::{Effort, ResponseMeta, Upstream};
 use wire::ErrorKind;
 
@@ -141,6 +141,7 @@ pub(crate) fn first_successful_target<A: Dispatch>(
 ) -> impl Future<Output = Result<Started<A::Answer>, Refusal>> + Send + use<A> {
     let state = Arc::clone(caller.state);
     let record = Arc::clone(&caller.record.targets);
+    let timer = caller.record.connection.timer.clone();
     let deadline = caller.deadline;
     async move {
         let mut last_failure = None;
@@ -154,9 +155,10 @@ pub(crate) fn first_successful_target<A: Dispatch>(
                 has_alternative: untried > 0 && !last,
             };
             untried = untried.saturating_sub(1);
-            let attempted = timeout_at(deadline, send(&mut dispatch, &target, turn)).await;
+            let attempt = send(&mut dispatch, &target, turn);
+            let attempted = timer.timeout_at(deadline, attempt).await;
             let meta = dispatch.take_meta();
-            match attempted.unwrap_or_else(|_| Err(TargetFailure::fatal(Refusal::timeout()))) {
+            match attempted.unwrap_or_else(|| Err(TargetFailure::fatal(Refusal::timeout()))) {
                 Ok(started) => {
                     let target = target.label().to_owned();
                     // It cannot be set already: a request is answered by one target.

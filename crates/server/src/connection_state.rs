@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
+use crate::connection_timer::ConnectionTimer;
 use crate::outcome::Outcome;
 
 #[derive(Debug, Default)]
@@ -16,6 +17,8 @@ pub(crate) struct ConnectionState {
     /// True if bytes were received that belong to no completely read request.
     mid_request: AtomicBool,
     close_reason: OnceLock<CloseReason>,
+    /// The timer of the task that serves the connection.
+    pub(crate) timer: ConnectionTimer,
 }
 
 /// Why a connection ended, from a closed list.

@@ -15,6 +15,7 @@ mod cli;
 mod clock;
 mod config;
 mod connection_state;
+mod connection_timer;
 mod embedded;
 mod endpoints;
 mod engines;

@@ -54,7 +54,7 @@ impl Targets {
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) metrics: Arc<Metrics>,
-    connection: Arc<ConnectionState>,
+    pub(crate) connection: Arc<ConnectionState>,
     /// The time at which the request was received.
     pub(crate) started: Instant,
     /// The gateway's id of the request.

@@ -161,6 +161,7 @@ pub(crate) fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static
     );
     let state = Arc::clone(state);
     let connection = Arc::clone(connection);
+    let timer = connection.timer.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let state = Arc::clone(&state);
         let connection = Arc::clone(&connection);
@@ -172,7 +173,7 @@ pub(crate) fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static
         )
     });
     http1::Builder::new()
-        .timer(TokioTimer::new())
+        .timer(timer)
         .header_read_timeout(head)
         .max_buf_size(buffer)
         .max_header_size(buffer)

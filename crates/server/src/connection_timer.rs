@@ -1,0 +1,136 @@
+//! A timer that everything shares for which the task of a connection waits.
+//!
+//! Registering and removing a timer takes a lock of the runtime each time, and every request starts
+//! several timeouts, of which hardly any ever fires. So a connection has a single registered timer.
+//! It is left as it is when the timeout that it was set for is over: if it fires too early, it is
+//! set to the deadline of what is waited for then.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time;
+
+use hyper::rt::{Sleep, Timer};
+use tokio::time::{Instant, sleep_until};
+
+/// The timer of a connection. It wakes the task that has polled it last, so only the task of the
+/// connection may use it.
+#[derive(Clone, Default)]
+pub(crate) struct ConnectionTimer(Arc<Mutex<Option<Pin<Box<tokio::time::Sleep>>>>>);
+
+/// A wait of hyper for a deadline.
+struct Wait {
+    timer: ConnectionTimer,
+    deadline: Instant,
+}
+
+impl ConnectionTimer {
+    /// Waits for the deadline. Several deadlines can be waited for at the same time, if all of them
+    /// are polled whenever the task is woken.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
+        let mut timer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let sleep = timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        if deadline < sleep.deadline() {
+            sleep.as_mut().reset(deadline);
+        }
+        ready!(sleep.as_mut().poll(cx));
+        if sleep.deadline() < deadline {
+            sleep.as_mut().reset(deadline);
+            ready!(sleep.as_mut().poll(cx));
+        }
+        Poll::Ready(())
+    }
+
+    /// Awaits `work` until the deadline; `None` if it takes longer.
+    pub(crate) async fn timeout_at<F: Future>(
+        &self,
+        deadline: Instant,
+        work: F,
+    ) -> Option<F::Output> {
+        let mut work = pin!(work);
+        poll_fn(|cx| match work.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending => self.poll(cx, deadline).map(|()| None),
+        })
+        .await
+    }
+}
+
+impl fmt::Debug for ConnectionTimer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ConnectionTimer")
+    }
+}
+
+impl Timer for ConnectionTimer {
+    fn sleep(&self, duration: time::Duration) -> Pin<Box<dyn Sleep>> {
+        self.sleep_until((Instant::now() + duration).into())
+    }
+
+    fn sleep_until(&self, deadline: time::Instant) -> Pin<Box<dyn Sleep>> {
+        Box::pin(Wait {
+            timer: self.clone(),
+            deadline: deadline.into(),
+        })
+    }
+
+    fn now(&self) -> time::Instant {
+        Instant::now().into()
+    }
+}
+
+impl Future for Wait {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.timer.poll(cx, self.deadline)
+    }
+}
+
+impl Sleep for Wait {}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::sleep;
+
+    use super::*;
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_timeout_has_its_own_deadline() {
+        let (timer, started) = (ConnectionTimer::default(), Instant::now());
+        let timeout = async |after, work| {
+            let ended = timer.timeout_at(started + seconds(after), sleep(seconds(work)));
+            (ended.await.is_some(), started.elapsed().as_secs())
+        };
+        assert_eq!(timeout(10, 1).await, (true, 1), "the timer is left at 10");
+        assert_eq!(timeout(30, 20).await, (true, 21), "it fires too early");
+        assert_eq!(timeout(40, 60).await, (false, 40), "it is set again");
+        assert_eq!(timeout(100, 1).await, (true, 41));
+        assert_eq!(timeout(50, 60).await, (false, 50), "it is set to earlier");
+        assert_eq!(timeout(20, 60).await, (false, 50), "it has passed");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn deadlines_can_be_awaited_at_the_same_time() {
+        let (timer, started) = (ConnectionTimer::default(), Instant::now());
+        let at = async |after| {
+            poll_fn(|cx| timer.poll(cx, started + seconds(after))).await;
+            started.elapsed().as_secs()
+        };
+        assert_eq!(
+            tokio::join!(at(30), at(10), at(20), async {
+                timer.sleep(seconds(15)).await;
+                started.elapsed().as_secs()
+            }),
+            (30, 10, 20, 15)
+        );
+    }
+}
