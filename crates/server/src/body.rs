@@ -17,9 +17,9 @@ use self::buffered::Buffered;
 use crate::outcome::Outcome;
 
 /// The body of a request as the client sends it.
-pub(crate) trait ClientBody: http_body::Body<Data = Bytes, Error: Error> + Send {}
+pub(crate) trait ClientBody: http_body::Body<Data = Bytes, Error: Error + Send> + Send {}
 
-impl<B: http_body::Body<Data = Bytes, Error: Error> + Send> ClientBody for B {}
+impl<B: http_body::Body<Data = Bytes, Error: Error + Send> + Send> ClientBody for B {}
 
 /// The body of any response.
 pub(crate) type Body = UnsyncBoxBody<Bytes, Aborted>;

@@ -1,12 +1,14 @@
 //! Reads request bodies within limits of size, time and memory.
 
 use std::error::Error;
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body::Body;
+use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout_at};
 
@@ -61,9 +63,12 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
     pub(crate) async fn next_chunk(&mut self) -> Result<Option<Bytes>, Refusal> {
         loop {
             let until = self.deadline.min(self.due).min(Instant::now() + self.idle);
-            let frame = timeout_at(until, self.body.frame())
-                .await
-                .map_err(|_| Refusal::slow_upload())?;
+            let frame = match self.frame_at_hand().await {
+                Some(frame) => frame,
+                None => timeout_at(until, self.body.frame())
+                    .await
+                    .map_err(|_| Refusal::slow_upload())?,
+            };
             let Some(frame) = frame else { return Ok(None) };
             let Ok(chunk) = frame.map_err(|error| body_error(&error))?.into_data() else {
                 continue;
@@ -77,6 +82,23 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
             self.due = (self.due + paid).min(Instant::now() + self.window);
             return Ok(Some(chunk));
         }
+    }
+
+    /// Returns the next frame or the end if the connection has it at hand, or `None`. hyper reads a
+    /// frame only after it was asked for the first time, so it is asked twice, without the cost of
+    /// registering a timeout in between.
+    async fn frame_at_hand(&mut self) -> Option<Option<Result<Frame<Bytes>, B::Error>>> {
+        let mut was_asked = false;
+        poll_fn(|cx| match self.body.as_mut().poll_frame(cx) {
+            Poll::Ready(frame) => Poll::Ready(Some(frame)),
+            Poll::Pending if was_asked => Poll::Ready(None),
+            Poll::Pending => {
+                was_asked = true;
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+        })
+        .await
     }
 
     /// Reads the complete body. Its errors are those of [`Incoming::next_chunk`].
@@ -119,11 +141,10 @@ fn is_connection_error(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
-    use std::task::{Context, Poll};
+    use std::task::Context;
 
     use bytesize::ByteSize;
     use futures_util::{Stream, StreamExt};
-    use http_body::Frame;
     use http_body_util::{Full, StreamBody};
 
     use super::*;
