@@ -17,7 +17,10 @@ use self::buffered::Buffered;
 use crate::outcome::Outcome;
 
 /// The body of a request as the client sends it.
-pub(crate) trait ClientBody: http_body::Body<Data = Bytes, Error: Error + Send> + Send {}
+pub(crate) trait ClientBody:
+    http_body::Body<Data = Bytes, Error: Error + Send> + Send
+{
+}
 
 impl<B: http_body::Body<Data = Bytes, Error: Error + Send> + Send> ClientBody for B {}
 

@@ -5,7 +5,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use http_body_util::BodyExt;
 use serde::Serialize;
-use tokio::time::timeout;
+use tokio::time::Instant;
 
 use crate::answer::AnswerStream;
 use crate::answer::pending::{Attempt, PendingAnswer, WriteFailure};
@@ -89,12 +89,14 @@ pub(crate) async fn stream<E: Send + 'static>(
     write_failure: WriteFailure<E>,
     caller: &Caller<'_>,
 ) -> Result<Response<ReplyBody>, Refusal> {
-    let (answer, dropped) = match timeout(caller.state.limits.keep_alive, &mut attempt).await {
-        Ok(started) => {
+    let patience = Instant::now() + caller.state.limits.keep_alive;
+    let timer = &caller.record.connection.timer;
+    let (answer, dropped) = match timer.timeout_at(patience, &mut attempt).await {
+        Some(started) => {
             let Started { dropped, answer } = started?;
             (answer(encoder), dropped)
         }
-        Err(_) => (
+        None => (
             PendingAnswer::boxed(attempt, encoder, write_failure),
             caller.record.targets.losses(),
         ),

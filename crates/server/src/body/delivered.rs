@@ -6,9 +6,10 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::BodyExt;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::Instant;
 
 use super::{Aborted, Body};
+use crate::connection_timer::ConnectionTimer;
 use crate::outcome::Outcome;
 use crate::record::Record;
 
@@ -23,8 +24,9 @@ pub(crate) fn delivered(
 ) -> Body {
     Delivered {
         body,
+        timer: record.connection.timer.clone(),
         record: Some(record),
-        deadline: Box::pin(sleep_until(deadline)),
+        deadline,
         abort: Box::pin(abort),
     }
     .boxed_unsync()
@@ -34,7 +36,8 @@ struct Delivered {
     body: Body,
     /// `Some` until the last byte is handed out.
     record: Option<Record>,
-    deadline: Pin<Box<Sleep>>,
+    timer: ConnectionTimer,
+    deadline: Instant,
     abort: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
@@ -49,7 +52,7 @@ impl Delivered {
         if self.abort.as_mut().poll(cx).is_ready() {
             return aborted(Outcome::Shutdown, "shutdown before the response was sent");
         }
-        if self.deadline.as_mut().poll(cx).is_ready() {
+        if self.timer.poll(cx, self.deadline).is_ready() {
             return aborted(
                 Outcome::Timeout,
                 "request timeout before the response was sent",

@@ -23,7 +23,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame};
 use pin_project_lite::pin_project;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::Instant;
 use translate::relay::End;
 use wire::ApiError;
 
@@ -48,14 +48,14 @@ pin_project! {
         // True if a frame was handed out since the source was last polled, or it was not polled
         // yet: the time that the client took to read is no silence of the source.
         was_taken: bool,
-        // Fires when a keep-alive may be due. It is reset only then, and not for each event,
-        // because events are frequent.
-        #[pin]
-        timer: Sleep,
+        // When a keep-alive may be due. It is moved only then, and not for each event, because
+        // events are frequent.
+        keep_alive_at: Instant,
         // That of the first event, and from then on that of the complete stream, at `end`.
-        #[pin]
-        deadline: Sleep,
+        deadline: Instant,
         end: Instant,
+        // True if the timer of the connection has fired for one of these.
+        has_fired: bool,
         abort: Pin<Box<dyn Future<Output = ()> + Send>>,
         // Work since the task last yielded: bytes, plus a fixed cost for each step.
         work: usize,
@@ -91,9 +91,10 @@ impl Events {
             keep_alive: times.keep_alive,
             last_write: now,
             was_taken: true,
-            timer: sleep_until(now + times.keep_alive),
-            deadline: sleep_until(times.first_event.min(times.end)),
+            keep_alive_at: now + times.keep_alive,
+            deadline: times.first_event.min(times.end),
             end: times.end,
+            has_fired: false,
             abort: Box::pin(abort),
             work: 0,
             record,
@@ -169,12 +170,12 @@ impl Events {
     fn expired(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Option<Outcome> {
         let this = self.project();
         if this.abort.as_mut().poll(cx).is_ready() {
-            Some(Outcome::Shutdown)
-        } else if this.deadline.poll(cx).is_ready() {
-            Some(Outcome::Timeout)
-        } else {
-            None
+            return Some(Outcome::Shutdown);
         }
+        // One look at the timer serves both times.
+        let next = (*this.deadline).min(*this.keep_alive_at);
+        *this.has_fired = this.record.connection.timer.poll(cx, next).is_ready();
+        (*this.has_fired && *this.deadline <= Instant::now()).then_some(Outcome::Timeout)
     }
 
     /// Returns the next frame of the encoded bytes.
@@ -217,14 +218,14 @@ impl Events {
             });
             return Poll::Ready(());
         }
-        let mut this = self.as_mut().project();
+        let this = self.as_mut().project();
         let Some(stream) = this.stream else {
             return Poll::Ready(());
         };
         if std::mem::take(this.was_taken) {
             *this.last_write = Instant::now();
         }
-        if this.timer.as_mut().poll(cx).is_ready() {
+        if std::mem::take(this.has_fired) {
             // The timer comes before the stream, because a source may be always ready with bytes
             // and never with an event.
             self.on_timer();
@@ -237,9 +238,9 @@ impl Events {
         Poll::Ready(())
     }
 
-    /// Writes a keep-alive if one is due, and sets the timer to the next one.
+    /// Writes a keep-alive if one is due, and sets the time of the next one.
     fn on_timer(self: Pin<&mut Self>) {
-        let mut this = self.project();
+        let this = self.project();
         let now = Instant::now();
         if let Some(stream) = this.stream
             && *this.last_write + *this.keep_alive <= now
@@ -247,14 +248,12 @@ impl Events {
             stream.keep_alive(this.buffer);
             *this.last_write = now;
         }
-        this.timer
-            .as_mut()
-            .reset(*this.last_write + *this.keep_alive);
+        *this.keep_alive_at = *this.last_write + *this.keep_alive;
     }
 
     /// Notes what was written, and when.
     fn note(self: Pin<&mut Self>, progress: Progress) {
-        let mut this = self.project();
+        let this = self.project();
         match progress {
             Progress::Skipped => return,
             Progress::Started(stream) => {
@@ -267,7 +266,7 @@ impl Events {
         *this.last_write = now;
         if !matches!(progress, Progress::Opened) && this.record.first_event.is_none() {
             this.record.first_event = Some(now);
-            this.deadline.as_mut().reset(*this.end);
+            *this.deadline = *this.end;
         }
         if let Progress::Ended(ending) = progress {
             *this.ending = Some(ending);
