@@ -6,19 +6,30 @@
 //! set to the deadline of what is waited for then.
 
 use std::fmt;
-use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time;
 
 use hyper::rt::{Sleep, Timer};
+use pin_project_lite::pin_project;
 use tokio::time::{Instant, sleep_until};
 
 /// The timer of a connection. It wakes the task that has polled it last, so only the task of the
 /// connection may use it.
 #[derive(Clone, Default)]
 pub(crate) struct ConnectionTimer(Arc<Mutex<Option<Pin<Box<tokio::time::Sleep>>>>>);
+
+pin_project! {
+    /// The future of [`ConnectionTimer::timeout_at`]. No `async fn`, which would reserve memory for
+    /// `work` twice.
+    pub(crate) struct Timeout<'t, F> {
+        #[pin]
+        work: F,
+        timer: &'t ConnectionTimer,
+        deadline: Instant,
+    }
+}
 
 /// A wait of hyper for a deadline.
 struct Wait {
@@ -44,17 +55,12 @@ impl ConnectionTimer {
     }
 
     /// Awaits `work` until the deadline; `None` if it takes longer.
-    pub(crate) async fn timeout_at<F: Future>(
-        &self,
-        deadline: Instant,
-        work: F,
-    ) -> Option<F::Output> {
-        let mut work = pin!(work);
-        poll_fn(|cx| match work.as_mut().poll(cx) {
-            Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending => self.poll(cx, deadline).map(|()| None),
-        })
-        .await
+    pub(crate) fn timeout_at<F: Future>(&self, deadline: Instant, work: F) -> Timeout<'_, F> {
+        Timeout {
+            work,
+            timer: self,
+            deadline,
+        }
     }
 }
 
@@ -81,6 +87,18 @@ impl Timer for ConnectionTimer {
     }
 }
 
+impl<F: Future> Future for Timeout<'_, F> {
+    type Output = Option<F::Output>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        match this.work.poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending => this.timer.poll(cx, *this.deadline).map(|()| None),
+        }
+    }
+}
+
 impl Future for Wait {
     type Output = ();
 
@@ -93,6 +111,7 @@ impl Sleep for Wait {}
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
     use std::time::Duration;
 
     use tokio::time::sleep;
