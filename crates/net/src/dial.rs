@@ -19,7 +19,7 @@ pub trait Dial: Send + Sync {
 }
 
 /// An open connection. A wrapper should forward `poll_write_vectored` and `is_write_vectored`:
-/// without them hyper copies every request body.
+/// without them each part of a request body is a write of its own.
 pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {
     /// Returns the address of the peer.
     ///

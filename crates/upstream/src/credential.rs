@@ -13,7 +13,7 @@ use crate::options_error::OptionsError;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credential {
     pub(crate) name: HeaderName,
-    value: HeaderValue,
+    pub(crate) value: HeaderValue,
     /// The key without a prefix such as `Bearer`.
     key: Box<str>,
 }
@@ -116,11 +116,10 @@ impl CurrentCredential {
         }
     }
 
-    /// Replaces the header of the first credential, if it is no longer the current one.
-    pub(crate) fn update(&self, headers: &mut HeaderMap) {
-        if let Some(pair) = self.replaced.get() {
-            pair.read().unwrap_or_else(PoisonError::into_inner)[0].set(headers);
-        }
+    /// Returns the current credential, if it is no longer the first one.
+    pub(crate) fn replacement(&self) -> Option<Credential> {
+        let pair = self.replaced.get()?.read();
+        Some(pair.unwrap_or_else(PoisonError::into_inner)[0].clone())
     }
 
     /// Redacts the current key in a text, and the previous one, which requests may still carry.

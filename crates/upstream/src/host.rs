@@ -4,8 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::EngineError;
-use http::{HeaderMap, HeaderName, Request, Response};
-use hyper::body::Incoming;
+use http::{HeaderMap, HeaderName, Method};
 use tokio::time::{Instant, timeout_at};
 
 use crate::breaker::{Breaker, Outcome};
@@ -14,11 +13,13 @@ use crate::credential::CurrentCredential;
 use crate::event_memory::EventMemory;
 use crate::failure::Failure;
 use crate::headers;
-use crate::http1::{ConnectionEnded, Http1Connection, describe};
+use crate::http1::unsent::{self, Unsent};
+use crate::http1::{ConnectionEnded, Http1Connection};
 use crate::options::Options;
 use crate::origin::Origin;
-use crate::outgoing::{Outgoing, RequestBody};
+use crate::outgoing::Outgoing;
 use crate::pool::Pool;
+use crate::response_head::ResponseHead;
 
 pub(crate) struct Host {
     origin: Origin,
@@ -81,7 +82,7 @@ impl Host {
         &self,
         outgoing: &Outgoing,
         deadline: Instant,
-    ) -> Result<(Http1Connection, Response<Incoming>), Failure> {
+    ) -> Result<(Box<Http1Connection>, ResponseHead), Failure> {
         if let Some(connection) = self.pool.take() {
             match self.send(connection, outgoing, deadline).await {
                 Err(Failure {
@@ -97,19 +98,18 @@ impl Host {
         self.send(connection, outgoing, deadline).await
     }
 
-    async fn connect(&self, deadline: Instant) -> Result<Http1Connection, Failure> {
+    async fn connect(&self, deadline: Instant) -> Result<Box<Http1Connection>, Failure> {
         let deadline = deadline.min(Instant::now() + self.connect_timeout);
         let io = self.connector.connect(&self.origin, deadline).await?;
-        let failed = |error| Failure::unsent(EngineError::Upstream(describe(&error)));
-        Http1Connection::open(io).await.map_err(failed)
+        Ok(Http1Connection::new(io))
     }
 
     async fn send(
         &self,
-        mut connection: Http1Connection,
+        mut connection: Box<Http1Connection>,
         outgoing: &Outgoing,
         deadline: Instant,
-    ) -> Result<(Http1Connection, Response<Incoming>), Failure> {
+    ) -> Result<(Box<Http1Connection>, ResponseHead), Failure> {
         let request = self.request(outgoing)?;
         let started = Instant::now();
         // The head of a plain reply comes with its last token.
@@ -117,15 +117,19 @@ impl Host {
             true => deadline.min(started + self.head_timeout),
             false => deadline,
         };
-        let Ok(sent) = timeout_at(deadline, connection.send(request)).await else {
+        let has_body = outgoing.method != Method::HEAD;
+        let sending = connection.send(request, has_body, |status, headers| {
+            ResponseHead::of(status, headers, &self.pass_headers)
+        });
+        let Ok(sent) = timeout_at(deadline, sending).await else {
             return Err(Failure::unanswered(EngineError::Timeout(
                 "response head timeout".to_owned(),
             )));
         };
         match sent {
-            Ok(response) => Ok((connection, response)),
+            Ok(head) => Ok((connection, head)),
             Err(ConnectionEnded { error, was_written }) => {
-                let error = EngineError::Upstream(describe(&error));
+                let error = EngineError::Upstream(error.to_string());
                 let was_stale = !connection.has_received() && started.elapsed() < STALE;
                 Err(Failure {
                     error,
@@ -137,18 +141,32 @@ impl Host {
         }
     }
 
-    fn request(&self, outgoing: &Outgoing) -> Result<Request<RequestBody>, Failure> {
+    fn request(&self, outgoing: &Outgoing) -> Result<Unsent, Failure> {
         let invalid_target =
             |error: http::Error| Failure::unanswered(EngineError::Internal(error.to_string()));
-        let mut request = Request::new(RequestBody::new(&outgoing.body));
-        *request.method_mut() = outgoing.method.clone();
-        *request.uri_mut() = self.origin.target(&outgoing.path).map_err(invalid_target)?;
-        *request.headers_mut() = headers::for_request(&self.headers, outgoing);
-        self.credential.update(request.headers_mut());
-        Ok(request)
+        let target = self.origin.target(&outgoing.path).map_err(invalid_target)?;
+        let length = outgoing.body.len();
+        let mut head = Vec::with_capacity(HEAD_CAPACITY + unsent::joined(&outgoing.body));
+        for part in [
+            outgoing.method.as_str(),
+            " ",
+            target.as_str(),
+            " HTTP/1.1\r\n",
+        ] {
+            head.extend_from_slice(part.as_bytes());
+        }
+        let credential = self.credential.replacement();
+        headers::write(&mut head, &self.headers, credential.as_ref(), outgoing);
+        if length > 0 {
+            head.extend_from_slice(format!("content-length: {length}\r\n").as_bytes());
+        }
+        head.extend_from_slice(b"\r\n");
+        Ok(Unsent::new(head, &outgoing.body))
     }
 }
 
 /// A request fails within this time if the connection it was sent over was already closed by the
 /// host.
 const STALE: Duration = Duration::from_secs(1);
+/// The memory for the head of a request: usual heads are shorter.
+const HEAD_CAPACITY: usize = 512;

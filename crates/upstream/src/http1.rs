@@ -1,297 +1,309 @@
 //! One HTTP/1.1 connection. The caller that sends or reads drives it: there is no separate task, so
-//! dropping it closes it.
+//! dropping it closes it. While it waits, it holds no memory for reading or writing.
 
-use std::error::Error;
-use std::future::poll_fn;
-use std::io;
+pub(crate) mod body;
+pub(crate) mod chunked;
+pub(crate) mod error;
+pub(crate) mod head;
+mod scratch;
+pub(crate) mod unsent;
+
+#[cfg(test)]
+mod differential;
+#[cfg(test)]
+mod tests;
+
 use std::pin::{Pin, pin};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
-use http::{Request, Response};
-use hyper::body::Incoming;
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper_util::rt::TokioIo;
+use bytes::{BufMut, Bytes, BytesMut};
+use http::StatusCode;
 use net::Connection;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncReadExt as _, ReadBuf};
 
-use crate::coalescing_waker::CoalescingWaker;
-use crate::outgoing::RequestBody;
+use crate::http1::body::Framing;
+use crate::http1::error::{Http1Error, Invalid};
+use crate::http1::head::{Headers, Parsed};
+use crate::http1::unsent::Unsent;
 
 pub(crate) struct Http1Connection {
-    sender: SendRequest<RequestBody>,
-    /// `None` once it has ended: hyper notifies the waiting futures only when it is dropped.
-    connection: Option<Http>,
-    waker: CoalescingWaker,
-    received: Arc<AtomicBool>,
+    io: Box<dyn Connection>,
+    /// What is left of the request, until it was written.
+    unsent: Option<Unsent>,
+    /// The bytes of an incomplete head.
+    head: Vec<u8>,
+    /// The rest of the body.
+    body: Framing,
+    /// The part of the body that was received with the head.
+    first: Bytes,
+    /// The violation that follows what was received of the body.
+    violation: Option<Invalid>,
+    /// The memory for the pieces of a long body, which are read in turn: one is usually free again
+    /// when the other was read.
+    pieces: Option<Box<[BytesMut; 2]>>,
+    has_received: bool,
+    may_reuse: bool,
 }
-
-type Http = Pin<Box<http1::Connection<TokioIo<CountingIo>, RequestBody>>>;
 
 /// A connection that ended before the head of a response.
 pub(crate) struct ConnectionEnded {
-    pub(crate) error: hyper::Error,
+    pub(crate) error: Http1Error,
     /// True if the host may have received a part of the request.
     pub(crate) was_written: bool,
 }
 
 impl Http1Connection {
-    pub(crate) async fn open(io: Box<dyn Connection>) -> hyper::Result<Self> {
-        let received = Arc::default();
-        let io = CountingIo {
+    /// Boxed, because it is passed on with every request.
+    pub(crate) fn new(io: Box<dyn Connection>) -> Box<Self> {
+        Box::new(Self {
             io,
-            received: Arc::clone(&received),
-        };
-        // hyper rejects more than 100 headers by default.
-        let mut builder = http1::Builder::new();
-        builder.max_header_size(MAX_HEAD).max_buf_size(MAX_HEAD);
-        let (sender, connection) = builder.handshake(TokioIo::new(io)).await?;
-        Ok(Self {
-            sender,
-            connection: Some(Box::pin(connection)),
-            waker: CoalescingWaker::default(),
-            received,
+            unsent: None,
+            head: Vec::new(),
+            body: Framing::Length(0),
+            first: Bytes::new(),
+            violation: None,
+            pieces: None,
+            has_received: false,
+            may_reuse: true,
         })
     }
 
-    /// Sends a request and returns the head of its response.
-    pub(crate) async fn send(
+    /// Sends a request and reads the head of its response, of which it returns `facts`. `has_body`
+    /// is false for a `HEAD` request.
+    pub(crate) async fn send<T>(
         &mut self,
-        request: Request<RequestBody>,
-    ) -> Result<Response<Incoming>, ConnectionEnded> {
-        self.received.store(false, Ordering::Relaxed);
-        let mut response = pin!(self.sender.try_send_request(request));
-        let Self {
-            connection, waker, ..
-        } = self;
-        let sent = poll_fn(|cx| {
-            waker.poll(cx, |cx| {
-                drive(connection, cx, |cx| response.as_mut().poll(cx))
+        request: Unsent,
+        has_body: bool,
+        facts: impl Fn(StatusCode, Headers<'_>) -> T,
+    ) -> Result<T, ConnectionEnded> {
+        self.has_received = false;
+        if let Some(error) = self.interruption() {
+            return Err(ConnectionEnded {
+                error,
+                was_written: false,
+            });
+        }
+        self.unsent = Some(request);
+        std::future::poll_fn(|cx| self.poll_head(cx, has_body, &facts))
+            .await
+            .map_err(|error| ConnectionEnded {
+                error,
+                was_written: true,
             })
-        });
-        sent.await.map_err(|mut unsent| ConnectionEnded {
-            was_written: unsent.take_message().is_none(),
-            error: unsent.into_error(),
-        })
     }
 
     /// Returns true if at least one byte was received since the last request was sent.
     pub(crate) fn has_received(&self) -> bool {
-        self.received.load(Ordering::Relaxed)
-    }
-
-    /// Polls `response`, and drives the connection while it is pending.
-    pub(crate) fn poll<T>(
-        &mut self,
-        cx: &mut Context<'_>,
-        mut response: impl FnMut(&mut Context<'_>) -> Poll<T>,
-    ) -> Poll<T> {
-        let Self {
-            connection, waker, ..
-        } = self;
-        waker.poll(cx, |cx| drive(connection, cx, &mut response))
+        self.has_received
     }
 
     /// Returns true if another request can be sent: the last response was read to its end, no byte
     /// came after it, and the host has not closed the connection.
     pub(crate) fn is_idle(&mut self) -> bool {
-        let nothing = self.poll(&mut Context::from_waker(Waker::noop()), |_| {
-            Poll::<()>::Pending
-        });
-        nothing.is_pending() && self.connection.is_some() && self.sender.is_ready()
+        self.may_reuse && self.unsent.is_none() && self.is_end() && self.interruption().is_none()
     }
-}
 
-/// Describes a connection error for logs, without any of the data that was sent over the
-/// connection.
-pub(crate) fn describe(error: &hyper::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
+    /// Returns true once the body was returned completely.
+    pub(crate) fn is_end(&self) -> bool {
+        self.body.is_end() && self.first.is_empty() && self.violation.is_none()
     }
-}
 
-/// Polls `response`; if it is pending, reads and writes on the connection and polls `response` once
-/// more.
-fn drive<T>(
-    connection: &mut Option<Http>,
-    cx: &mut Context<'_>,
-    mut response: impl FnMut(&mut Context<'_>) -> Poll<T>,
-) -> Poll<T> {
-    let polled = response(cx);
-    if polled.is_ready() {
-        return polled;
-    }
-    if connection
-        .as_mut()
-        .is_some_and(|connection| connection.as_mut().poll(cx).is_ready())
-    {
-        *connection = None;
-    }
-    response(cx)
-}
-
-/// An I/O wrapper that records that bytes were received.
-struct CountingIo {
-    io: Box<dyn Connection>,
-    received: Arc<AtomicBool>,
-}
-
-impl AsyncRead for CountingIo {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        let read = Pin::new(&mut self.io).poll_read(cx, buf);
-        if buf.filled().len() > before {
-            self.received.store(true, Ordering::Relaxed);
+    /// The number of bytes of the body that are left to be returned, if the head has declared it.
+    pub(crate) fn length(&self) -> Option<u64> {
+        match self.body {
+            Framing::Length(left) => Some(left + self.first.len() as u64),
+            Framing::Chunked(_) | Framing::UntilClose => None,
         }
-        read
     }
-}
 
-impl AsyncWrite for CountingIo {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
+    /// Polls for the next piece of the body, which is `None` at the end. What was received at once
+    /// is one piece.
+    pub(crate) fn poll_body(
+        &mut self,
         cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(cx)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write_vectored(cx, bufs)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
-    }
-}
-
-/// The maximum size of a response head, in bytes.
-const MAX_HEAD: usize = 64 << 10;
-
-#[cfg(test)]
-mod tests {
-    use std::collections::VecDeque;
-    use std::net::SocketAddr;
-    use std::sync::Mutex;
-    use std::time::Duration;
-
-    use bytes::Bytes;
-    use tokio::time::timeout;
-
-    use super::*;
-    use crate::outgoing::Payload;
-
-    /// Chunks to be read; an empty one is the end of the stream.
-    type Inbox = Arc<Mutex<VecDeque<&'static [u8]>>>;
-
-    /// A connection whose peer sends the next of its responses at each write.
-    struct Script {
-        inbox: Inbox,
-        responses: VecDeque<&'static [u8]>,
-    }
-
-    impl AsyncRead for Script {
-        fn poll_read(
-            self: Pin<&mut Self>,
-            cx: &mut Context<'_>,
-            buf: &mut ReadBuf<'_>,
-        ) -> Poll<io::Result<()>> {
-            match self.inbox.lock().unwrap().pop_front() {
-                Some(bytes) => {
-                    buf.put_slice(bytes);
-                    Poll::Ready(Ok(()))
-                }
-                None => {
-                    cx.waker().wake_by_ref();
-                    Poll::Pending
-                }
+    ) -> Poll<Result<Option<Bytes>, Http1Error>> {
+        if !self.first.is_empty() {
+            return Poll::Ready(Ok(Some(std::mem::take(&mut self.first))));
+        }
+        if let Some(violation) = self.violation {
+            return Poll::Ready(Err(violation.into()));
+        }
+        // The response to a request that could not be written completely is as good as any.
+        let _ = self.poll_write(cx);
+        loop {
+            if self.body.is_end() {
+                return Poll::Ready(Ok(None));
+            }
+            let piece = match self.body {
+                Framing::Length(left) if left > LONG => ready!(self.poll_long(cx, left))?,
+                _ => ready!(self.poll_short(cx))?,
+            };
+            match (piece.is_empty(), self.violation) {
+                (true, None) => {}
+                (true, Some(violation)) => return Poll::Ready(Err(violation.into())),
+                (false, _) => return Poll::Ready(Ok(Some(piece))),
             }
         }
     }
 
-    impl AsyncWrite for Script {
-        fn poll_write(
-            mut self: Pin<&mut Self>,
-            _: &mut Context<'_>,
-            buf: &[u8],
-        ) -> Poll<io::Result<usize>> {
-            let response = self.responses.pop_front();
-            self.inbox.lock().unwrap().extend(response);
-            Poll::Ready(Ok(buf.len()))
-        }
+    /// Reads and decodes once. The piece is empty if nothing of the body was received.
+    fn poll_short(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, Http1Error>> {
+        scratch::with(|scratch| {
+            let received = ready!(poll_read(&mut *self.io, cx, scratch))?;
+            if received == 0 {
+                self.close()?;
+                return Poll::Ready(Ok(Bytes::new()));
+            }
+            Poll::Ready(Ok(self.decode(&mut scratch[..received])))
+        })
+    }
 
-        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-            Poll::Ready(Ok(()))
+    /// Reads a piece of a long body into memory that is used again.
+    fn poll_long(&mut self, cx: &mut Context<'_>, left: u64) -> Poll<Result<Bytes, Http1Error>> {
+        let pieces = self.pieces.get_or_insert_default();
+        let piece = &mut pieces[0];
+        if piece.capacity() < PIECE / 2 && !piece.try_reclaim(PIECE) {
+            *piece = BytesMut::with_capacity(PIECE);
         }
+        let limit = usize::try_from(left).map_or(PIECE, |left| left.min(PIECE));
+        let mut limited = (&mut *piece).limit(limit);
+        let read = ready!(pin!(self.io.read_buf(&mut limited)).poll(cx));
+        let received = read.map_err(Http1Error::Read)?;
+        if received == 0 {
+            self.close()?;
+            return Poll::Ready(Ok(Bytes::new()));
+        }
+        self.body = Framing::Length(left - received as u64);
+        let received = piece.split().freeze();
+        pieces.swap(0, 1);
+        if self.body.is_end() {
+            self.pieces = None;
+        }
+        Poll::Ready(Ok(received))
+    }
 
-        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-            Poll::Ready(Ok(()))
+    /// Writes what is left of the request, and reads on until the head of the response is complete:
+    /// a host may respond before it has received all of the request.
+    fn poll_head<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        has_body: bool,
+        facts: &impl Fn(StatusCode, Headers<'_>) -> T,
+    ) -> Poll<Result<T, Http1Error>> {
+        let written = self.poll_write(cx);
+        let head = scratch::with(|scratch| self.poll_read_head(cx, scratch, has_body, facts));
+        match (written, head) {
+            (_, Poll::Ready(Ok(head))) => Poll::Ready(Ok(head)),
+            // A host that has closed the connection may have responded before.
+            (Poll::Ready(Err(error)), _) => Poll::Ready(Err(error)),
+            (_, head) => head,
         }
     }
 
-    impl Connection for Script {
-        fn peer(&self) -> io::Result<SocketAddr> {
-            Err(io::ErrorKind::Unsupported.into())
+    fn poll_read_head<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        scratch: &mut [u8],
+        has_body: bool,
+        facts: &impl Fn(StatusCode, Headers<'_>) -> T,
+    ) -> Poll<Result<T, Http1Error>> {
+        loop {
+            let received = ready!(poll_read(&mut *self.io, cx, scratch))?;
+            if received == 0 {
+                return Poll::Ready(Err(Http1Error::Incomplete));
+            }
+            self.has_received = true;
+            let received = &mut scratch[..received];
+            let before = self.head.len();
+            let taken = if before == 0 {
+                self.take_head(received, has_body, facts)?
+            } else {
+                self.head.extend_from_slice(received);
+                if self.head.len() < head::MAX_HEAD && !head::may_be_complete(&self.head, before) {
+                    continue;
+                }
+                let mut head = std::mem::take(&mut self.head);
+                self.take_head(&mut head, has_body, facts)?
+            };
+            if let Some(facts) = taken {
+                return Poll::Ready(Ok(facts));
+            }
         }
     }
 
-    fn request() -> Request<RequestBody> {
-        Request::post("/")
-            .body(RequestBody::new(&Payload::from(Bytes::from_static(b"{}"))))
-            .unwrap()
-    }
-
-    /// Sends a second request over a connection. The peer sends `before` ahead of it, and `after`
-    /// once it was written. Returns how it failed, and whether any byte was received.
-    async fn second(
-        before: Option<&'static [u8]>,
-        after: &'static [u8],
-    ) -> (ConnectionEnded, bool) {
-        let inbox = Inbox::default();
-        let script = Script {
-            inbox: Arc::clone(&inbox),
-            responses: VecDeque::from([RESPONSE, after]),
+    /// Takes a head, and the part of the body that follows it. Returns `None` if it is incomplete.
+    fn take_head<T>(
+        &mut self,
+        bytes: &mut [u8],
+        has_body: bool,
+        facts: &impl Fn(StatusCode, Headers<'_>) -> T,
+    ) -> Result<Option<T>, Invalid> {
+        let head = match head::parse(bytes, has_body, facts)? {
+            Parsed::Complete(head) => head,
+            Parsed::Incomplete { skipped } => {
+                self.head = bytes[skipped..].to_vec();
+                return Ok(None);
+            }
         };
-        let mut connection = Http1Connection::open(Box::new(script)).await.unwrap();
-        assert_eq!(connection.send(request()).await.ok().unwrap().status(), 200);
-        assert!(connection.is_idle());
-        inbox.lock().unwrap().extend(before);
-        let sent = timeout(Duration::from_secs(20), connection.send(request())).await;
-        let ended = sent.expect("the end is reported at once").err().unwrap();
-        (ended, connection.has_received())
+        self.body = head.framing;
+        self.may_reuse &= head.may_reuse;
+        self.first = self.decode(&mut bytes[head.length..]);
+        Ok(Some(head.facts))
     }
 
-    #[tokio::test]
-    async fn a_connection_that_closed_before_it_was_written_to_is_told_apart() {
-        let (ended, has_received) = second(Some(b""), RESPONSE).await;
-        assert!(!ended.was_written && !has_received, "{}", ended.error);
-        let (ended, has_received) = second(None, b"").await;
-        assert!(ended.was_written && !has_received, "{}", ended.error);
+    /// Decodes what was received of the body. Bytes that follow its end are no response to a later
+    /// request.
+    fn decode(&mut self, bytes: &mut [u8]) -> Bytes {
+        let decoded = self.body.decode(bytes);
+        self.may_reuse &= decoded.used == bytes.len();
+        self.violation = decoded.violation;
+        Bytes::copy_from_slice(&bytes[decoded.data])
     }
 
-    #[tokio::test]
-    async fn bytes_that_come_before_a_request_are_no_answer_to_it() {
-        let (ended, has_received) = second(Some(RESPONSE), b"").await;
-        assert!(!ended.was_written && has_received, "{}", ended.error);
+    /// Notes that the host has closed the connection.
+    fn close(&mut self) -> Result<(), Invalid> {
+        self.may_reuse = false;
+        self.body.close()
     }
 
-    const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    /// Writes what is left of the request. After an error, nothing more is written.
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Http1Error>> {
+        let Some(unsent) = &mut self.unsent else {
+            return Poll::Ready(Ok(()));
+        };
+        let written = ready!(unsent.poll_write(cx, &mut *self.io));
+        self.unsent = None;
+        self.may_reuse &= written.is_ok();
+        Poll::Ready(written.map_err(Http1Error::Write))
+    }
+
+    /// Returns what has come without a request: bytes, the end of the connection, or its failure.
+    fn interruption(&mut self) -> Option<Http1Error> {
+        let mut cx = Context::from_waker(Waker::noop());
+        match poll_read(&mut *self.io, &mut cx, &mut [0]) {
+            Poll::Pending => None,
+            Poll::Ready(Ok(0)) => Some(Http1Error::Closed),
+            Poll::Ready(Ok(_)) => {
+                self.has_received = true;
+                Some(Http1Error::Unexpected)
+            }
+            Poll::Ready(Err(error)) => Some(error),
+        }
+    }
 }
+
+/// Reads once. Returns the number of bytes, which is 0 at the end.
+fn poll_read(
+    io: &mut dyn Connection,
+    cx: &mut Context<'_>,
+    bytes: &mut [u8],
+) -> Poll<Result<usize, Http1Error>> {
+    let mut buffer = ReadBuf::new(bytes);
+    ready!(Pin::new(io).poll_read(cx, &mut buffer)).map_err(Http1Error::Read)?;
+    Poll::Ready(Ok(buffer.filled().len()))
+}
+
+/// The length above which the rest of a body is long, in bytes.
+const LONG: u64 = 64 << 10;
+/// The size of the pieces of a long body, in bytes.
+const PIECE: usize = 128 << 10;

@@ -1,7 +1,6 @@
 //! A response from an upstream.
 
 use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
@@ -9,13 +8,12 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use engine::EngineError;
 use http::StatusCode;
-use http_body::Body as _;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use crate::event_memory::Lease;
 use crate::host::Host;
-use crate::http1::{Http1Connection, describe};
+use crate::http1::Http1Connection;
 use crate::idle_timeout::IdleTimeout;
 use crate::response_meta::ResponseMeta;
 
@@ -43,10 +41,8 @@ pub struct Incoming {
 /// does not arrive within the idle timeout, and with `Truncated` when it ends too early or has
 /// invalid framing. Dropped before its end, it closes the connection at once.
 pub struct IncomingBody {
-    body: hyper::body::Incoming,
     /// `None` once the body has ended or failed.
-    connection: Option<Http1Connection>,
-    may_reuse: bool,
+    connection: Option<Box<Http1Connection>>,
     host: Arc<Host>,
     idle_timeout: IdleTimeout,
     /// True if it is an event stream: only its reader knows if the upstream is alive.
@@ -58,26 +54,19 @@ pub struct IncomingBody {
 }
 
 impl IncomingBody {
-    pub(crate) fn new(
-        body: hyper::body::Incoming,
-        connection: Http1Connection,
-        may_reuse: bool,
-        host: Arc<Host>,
-    ) -> Self {
+    pub(crate) fn new(connection: Box<Http1Connection>, host: Arc<Host>) -> Self {
         let idle_timeout = IdleTimeout::new(host.idle_timeout);
         let event = host.event_memory.lease();
-        let connection = Some(connection);
+        let is_end = connection.is_end();
         let mut this = Self {
-            body,
-            connection,
-            may_reuse,
+            connection: Some(connection),
             host,
             idle_timeout,
             has_events: false,
             event,
             remaining: usize::MAX,
         };
-        if this.body.is_end_stream() {
+        if is_end {
             this.finish();
         }
         this
@@ -149,7 +138,10 @@ impl IncomingBody {
 
     /// The number of bytes that are left to be read, if the head has declared it.
     pub(crate) fn length(&self) -> Option<u64> {
-        self.body.size_hint().exact()
+        match &self.connection {
+            Some(connection) => connection.length(),
+            None => Some(0),
+        }
     }
 
     /// Reads the next chunk. Returns `None` at the end.
@@ -189,53 +181,43 @@ impl IncomingBody {
 
     /// Polls for the next chunk, which is `None` at the end.
     pub fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, EngineError>> {
-        loop {
-            let Some(connection) = &mut self.connection else {
-                return Poll::Ready(Ok(None));
-            };
-            let body = &mut self.body;
-            match connection.poll(cx, |cx| Pin::new(&mut *body).poll_frame(cx)) {
-                Poll::Ready(Some(Ok(frame))) => {
-                    if !self.has_events {
-                        self.idle_timeout.reset();
-                    }
-                    // Trailers are ignored.
-                    let Ok(chunk) = frame.into_data() else {
-                        continue;
-                    };
-                    match self.remaining.checked_sub(chunk.len()) {
-                        Some(remaining) => self.remaining = remaining,
-                        None => {
-                            let error = "upstream stream exceeds the size limit";
-                            return self.fail(EngineError::Upstream(error.to_owned()));
-                        }
-                    }
-                    if self.body.is_end_stream() {
-                        self.finish();
-                    }
-                    return Poll::Ready(Ok(Some(chunk)));
+        let Some(connection) = &mut self.connection else {
+            return Poll::Ready(Ok(None));
+        };
+        match connection.poll_body(cx) {
+            Poll::Ready(Ok(Some(chunk))) => {
+                let is_end = connection.is_end();
+                if !self.has_events {
+                    self.idle_timeout.reset();
                 }
-                Poll::Ready(Some(Err(error))) => {
-                    return self.fail(EngineError::Truncated(describe(&error)));
+                match self.remaining.checked_sub(chunk.len()) {
+                    Some(remaining) => self.remaining = remaining,
+                    None => {
+                        let error = "upstream stream exceeds the size limit";
+                        return self.fail(EngineError::Upstream(error.to_owned()));
+                    }
                 }
-                Poll::Ready(None) => {
+                if is_end {
                     self.finish();
-                    return Poll::Ready(Ok(None));
                 }
-                Poll::Pending => {
-                    ready!(self.idle_timeout.poll(cx));
-                    let error = "idle timeout while reading the response body";
-                    return self.fail(EngineError::Timeout(error.to_owned()));
-                }
+                Poll::Ready(Ok(Some(chunk)))
+            }
+            Poll::Ready(Err(error)) => self.fail(EngineError::Truncated(error.to_string())),
+            Poll::Ready(Ok(None)) => {
+                self.finish();
+                Poll::Ready(Ok(None))
+            }
+            Poll::Pending => {
+                ready!(self.idle_timeout.poll(cx));
+                let error = "idle timeout while reading the response body";
+                self.fail(EngineError::Timeout(error.to_owned()))
             }
         }
     }
 
-    /// Ends the body: returns the connection to the pool.
+    /// Ends the body: returns the connection to the pool, which takes it if it can be reused.
     fn finish(&mut self) {
-        if let Some(connection) = self.connection.take()
-            && self.may_reuse
-        {
+        if let Some(connection) = self.connection.take() {
             self.host.pool.put(connection);
         }
     }

@@ -27,6 +27,7 @@ mod origin;
 mod outgoing;
 mod pool;
 mod proxy;
+mod response_head;
 mod response_meta;
 mod retry_after;
 

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use http::HeaderValue;
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Uri};
 use tokio_rustls::rustls::pki_types::ServerName;
 use url::{Host, Position, Url};
 
@@ -65,12 +65,12 @@ impl Origin {
     }
 
     /// Returns the request target for `path`.
-    pub(crate) fn target(&self, path: &str) -> Result<Uri, http::Error> {
+    pub(crate) fn target(&self, path: &str) -> Result<PathAndQuery, http::Error> {
         let query = match path.contains('?') {
             true => self.query.replacen('?', "&", 1).into(),
             false => Cow::Borrowed(&*self.query),
         };
         let target = [&*self.path, path, &*query].concat();
-        Ok(PathAndQuery::try_from(target)?.into())
+        Ok(PathAndQuery::try_from(target)?)
     }
 }

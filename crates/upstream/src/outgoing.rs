@@ -1,14 +1,10 @@
 //! A request to an upstream.
 
 use std::borrow::Cow;
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
-use http_body::{Body, Frame, SizeHint};
 
 /// A request. It can be sent any number of times.
 #[derive(Clone, Debug)]
@@ -33,7 +29,11 @@ pub struct Outgoing {
 pub struct Payload(Arc<[Bytes]>);
 
 impl Payload {
-    fn len(&self) -> usize {
+    pub(crate) fn chunks(&self) -> &[Bytes] {
+        &self.0
+    }
+
+    pub(crate) fn len(&self) -> usize {
         self.0.iter().map(Bytes::len).sum()
     }
 }
@@ -55,48 +55,5 @@ impl From<Vec<Bytes>> for Payload {
 impl std::fmt::Debug for Payload {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Payload({} bytes)", self.len())
-    }
-}
-
-/// A payload that is being sent, as a body for hyper.
-pub(crate) struct RequestBody {
-    payload: Payload,
-    next: usize,
-    remaining: u64,
-}
-
-impl RequestBody {
-    pub(crate) fn new(payload: &Payload) -> Self {
-        Self {
-            payload: payload.clone(),
-            next: 0,
-            remaining: payload.len() as u64,
-        }
-    }
-}
-
-impl Body for RequestBody {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let Some(chunk) = self.payload.0.get(self.next).cloned() else {
-            return Poll::Ready(None);
-        };
-        self.next += 1;
-        self.remaining -= chunk.len() as u64;
-        Poll::Ready(Some(Ok(Frame::data(chunk))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.remaining == 0
-    }
-
-    /// Exact, so that it is sent with its `Content-Length`.
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.remaining)
     }
 }

@@ -25,13 +25,13 @@ struct HostConnections {
 }
 
 struct Idle {
-    connection: Http1Connection,
+    connection: Box<Http1Connection>,
     since: Instant,
 }
 
 impl Pool {
     /// Takes the most recently used connection that is still open.
-    pub(crate) fn take(&self) -> Option<Http1Connection> {
+    pub(crate) fn take(&self) -> Option<Box<Http1Connection>> {
         loop {
             let mut idle = self.connections().idle.pop_back()?;
             if idle.since.elapsed() < MAX_AGE && idle.connection.is_idle() {
@@ -41,7 +41,7 @@ impl Pool {
     }
 
     /// Adds a connection, if another request can be sent over it.
-    pub(crate) fn put(self: &Arc<Self>, mut connection: Http1Connection) {
+    pub(crate) fn put(self: &Arc<Self>, mut connection: Box<Http1Connection>) {
         if !connection.is_idle() {
             return;
         }

@@ -2,6 +2,8 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::http1::head::{Headers, text};
+
 /// The part of a response's head that is for the log and for the client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseMeta {
@@ -13,7 +15,7 @@ pub struct ResponseMeta {
 }
 
 impl ResponseMeta {
-    pub(crate) fn of(headers: &HeaderMap, pass: &[HeaderName]) -> Self {
+    pub(crate) fn of(headers: Headers<'_>, pass: &[HeaderName]) -> Self {
         Self {
             request_id: request_id(headers),
             passed: passed(headers, pass),
@@ -21,20 +23,19 @@ impl ResponseMeta {
     }
 }
 
-fn request_id(headers: &HeaderMap) -> Option<Box<str>> {
+fn request_id(headers: Headers<'_>) -> Option<Box<str>> {
     let value = REQUEST_IDS.iter().find_map(|name| headers.get(name))?;
-    let id = value.to_str().ok()?;
+    let id = text(value)?;
     let is_safe =
         (1..=MAX_ID).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
     is_safe.then(|| id.into())
 }
 
-/// Copies the values, because a shared one would keep the whole head in memory.
-fn passed(headers: &HeaderMap, pass: &[HeaderName]) -> Option<Box<HeaderMap>> {
+fn passed(headers: Headers<'_>, pass: &[HeaderName]) -> Option<Box<HeaderMap>> {
     let mut passed = None;
     for name in pass {
-        for value in headers.get_all(name) {
-            if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
+        for value in headers.all(name.as_str()) {
+            if let Ok(value) = HeaderValue::from_bytes(value) {
                 let passed: &mut Box<HeaderMap> = passed.get_or_insert_default();
                 passed.append(name, value);
             }
@@ -47,13 +48,13 @@ fn passed(headers: &HeaderMap, pass: &[HeaderName]) -> Option<Box<HeaderMap>> {
 /// [OpenAI](https://platform.openai.com/docs/api-reference/debugging-requests),
 /// [Anthropic](https://docs.anthropic.com/en/api/errors#request-id), Azure API Management, AWS,
 /// Google and [OpenRouter](https://openrouter.ai/docs/api-reference/overview).
-const REQUEST_IDS: [HeaderName; 6] = [
-    HeaderName::from_static("x-request-id"),
-    HeaderName::from_static("request-id"),
-    HeaderName::from_static("apim-request-id"),
-    HeaderName::from_static("x-amzn-requestid"),
-    HeaderName::from_static("x-goog-request-id"),
-    HeaderName::from_static("x-generation-id"),
+const REQUEST_IDS: [&str; 6] = [
+    "x-request-id",
+    "request-id",
+    "apim-request-id",
+    "x-amzn-requestid",
+    "x-goog-request-id",
+    "x-generation-id",
 ];
 /// The longest id that is logged, in bytes.
 const MAX_ID: usize = 128;

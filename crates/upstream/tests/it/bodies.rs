@@ -361,7 +361,9 @@ async fn the_time_of_a_slow_reader_is_not_the_upstreams() {
         peer.request().await;
         peer.send(CHUNKED).await;
         sleep(Duration::from_secs(1)).await;
-        peer.send("1\r\na\r\n1\r\nb\r\n").await;
+        peer.send("1\r\na\r\n").await;
+        sleep(Duration::from_secs(1)).await;
+        peer.send("1\r\nb\r\n").await;
         sleep(Duration::from_secs(500)).await;
         peer.send("0\r\n\r\n").await;
     });

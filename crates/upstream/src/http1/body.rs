@@ -1,0 +1,74 @@
+//! The framing of a body, and its decoding in place.
+
+use std::ops::Range;
+
+use crate::http1::chunked::Chunked;
+use crate::http1::error::Invalid;
+
+/// The framing of a body, and how much of it is still to come.
+#[derive(Debug)]
+pub(crate) enum Framing {
+    /// This many bytes are left.
+    Length(u64),
+    /// It comes in chunks.
+    Chunked(Chunked),
+    /// It ends with the connection.
+    UntilClose,
+}
+
+/// The result of decoding the bytes of one read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Decoded {
+    /// The place where the data is now.
+    pub(crate) data: Range<usize>,
+    /// The number of bytes that belong to the body: others follow its end.
+    pub(crate) used: usize,
+    /// The violation that follows the data, if any.
+    pub(crate) violation: Option<Invalid>,
+}
+
+impl Framing {
+    pub(crate) fn chunked() -> Self {
+        Self::Chunked(Chunked::default())
+    }
+
+    /// Decodes the next bytes that were received. The data of several chunks is moved together.
+    pub(crate) fn decode(&mut self, bytes: &mut [u8]) -> Decoded {
+        let used = match self {
+            Self::Length(left) => {
+                let used = usize::try_from(*left).map_or(bytes.len(), |left| left.min(bytes.len()));
+                *left -= used as u64;
+                used
+            }
+            Self::UntilClose => bytes.len(),
+            Self::Chunked(chunked) => return chunked.decode(bytes),
+        };
+        Decoded {
+            data: 0..used,
+            used,
+            violation: None,
+        }
+    }
+
+    /// Returns true if the last byte of the body was decoded.
+    #[must_use]
+    pub(crate) fn is_end(&self) -> bool {
+        match self {
+            Self::Length(left) => *left == 0,
+            Self::Chunked(chunked) => chunked.is_end(),
+            Self::UntilClose => false,
+        }
+    }
+
+    /// Notes that the connection was closed.
+    ///
+    /// # Errors
+    /// When that is not the end of the body.
+    pub(crate) fn close(&mut self) -> Result<(), Invalid> {
+        if !self.is_end() && !matches!(self, Self::UntilClose) {
+            return Err(Invalid::Truncated);
+        }
+        *self = Self::Length(0);
+        Ok(())
+    }
+}

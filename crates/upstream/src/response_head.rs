@@ -1,0 +1,51 @@
+//! The facts that are read from the head of a response.
+
+use std::time::{Duration, SystemTime};
+
+use http::{HeaderName, StatusCode};
+
+use crate::headers::IDENTITY;
+use crate::http1::head::Headers;
+use crate::response_meta::ResponseMeta;
+use crate::retry_after;
+
+/// The head of a response.
+pub(crate) struct ResponseHead {
+    pub(crate) status: StatusCode,
+    /// True if the declared content type is `text/event-stream`.
+    pub(crate) is_event_stream: bool,
+    /// True if the content has a coding.
+    pub(crate) is_encoded: bool,
+    /// `Retry-After` as it was sent.
+    pub(crate) retry_delay: Option<Duration>,
+    pub(crate) meta: ResponseMeta,
+}
+
+impl ResponseHead {
+    /// Reads a head. The headers that `pass` names are kept for the client.
+    pub(crate) fn of(status: StatusCode, headers: Headers<'_>, pass: &[HeaderName]) -> Self {
+        let mut codings = headers.all("content-encoding");
+        Self {
+            status,
+            is_event_stream: is_event_stream(headers),
+            is_encoded: codings.any(|coding| coding != IDENTITY.as_bytes()),
+            retry_delay: retry_delay(headers),
+            meta: ResponseMeta::of(headers, pass),
+        }
+    }
+}
+
+fn is_event_stream(headers: Headers<'_>) -> bool {
+    let value = headers.text("content-type").unwrap_or_default();
+    let essence = value.split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("text/event-stream")
+}
+
+fn retry_delay(headers: Headers<'_>) -> Option<Duration> {
+    let value = headers.text("retry-after")?;
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "Retry-After may be a date of the wall clock"
+    )]
+    retry_after::parse(value, SystemTime::now())
+}
