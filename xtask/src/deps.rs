@@ -129,13 +129,8 @@ fn folder(package: &Package) -> Option<&str> {
     (folder.parent()?.file_name()? == "crates").then_some(folder.file_name()?)
 }
 
-/// The engines, and the libraries of the embedded one.
-const ENGINES: &[&str] = &[
-    "candle-core",
-    "candle-nn",
-    "sluicegate-image-engine",
-    "sluicegate-text-engine",
-];
+/// The engines.
+const ENGINES: &[&str] = &["sluicegate-image-engine", "sluicegate-text-engine"];
 
 /// Packages that no pure crate may depend on.
 const WITH_IO: &[&str] = &["hyper", "mio", "socket2", "tokio"];

@@ -1,22 +1,21 @@
 //! Reads GGUF files, which contain the weights. A damaged file is an error, never a panic or an
 //! unbounded allocation.
 
+pub(crate) mod format;
+mod header;
+
 use std::fs::File;
-use std::io::{Cursor, Read};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use candle_core::Device;
-use candle_core::quantized::QTensor;
-use candle_core::quantized::gguf_file::{Content, Value};
-
+pub(crate) use self::header::{Header, Value};
 use crate::weights::{self, LoadError};
 
 /// An open GGUF file with a valid header: each tensor in it is within the file.
 pub(crate) struct Gguf {
     path: PathBuf,
     file: File,
-    pub(crate) content: Content,
+    header: Header,
 }
 
 impl Gguf {
@@ -32,74 +31,72 @@ impl Gguf {
             .take(MAX_HEADER)
             .read_to_end(&mut head)
             .map_err(unreadable)?;
-        let content = header(&head, length).map_err(|reason| LoadError::Damaged {
+        let header = header(&head, length).map_err(|reason| LoadError::Damaged {
             path: path.to_owned(),
             reason,
         })?;
         Ok(Self {
             path: path.to_owned(),
             file,
-            content,
+            header,
         })
+    }
+
+    /// A value of the metadata.
+    pub(crate) fn value(&self, key: &str) -> Option<&Value> {
+        self.header.metadata.get(key)
     }
 
     /// A required integer of the metadata.
     pub(crate) fn number(&self, key: &str) -> Result<usize, LoadError> {
-        let value = self
-            .content
-            .metadata
-            .get(key)
-            .and_then(|value| value.to_u64().ok());
-        value
-            .and_then(|value| value.try_into().ok())
-            .ok_or_else(|| self.damaged(format!("no integer '{key}' in its metadata")))
+        let number = match self.value(key) {
+            Some(Value::Unsigned(number)) => (*number).try_into().ok(),
+            _ => None,
+        };
+        number.ok_or_else(|| self.damaged(format!("no integer '{key}' in its metadata")))
     }
 
     /// An optional floating-point number of the metadata.
     pub(crate) fn fraction(&self, key: &str) -> Option<f32> {
-        self.content.metadata.get(key)?.to_f32().ok()
+        match self.value(key)? {
+            Value::Fraction(fraction) => Some(*fraction as f32),
+            _ => None,
+        }
     }
 
     /// An optional text of the metadata.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
-        self.content
-            .metadata
-            .get(key)?
-            .to_string()
-            .ok()
-            .map(String::as_str)
+        self.value(key)?.as_text()
     }
 
     /// A list of the metadata; empty if there is none.
     pub(crate) fn list(&self, key: &str) -> &[Value] {
-        self.content
-            .metadata
-            .get(key)
-            .and_then(|value| value.to_vec().ok())
-            .map_or(&[], Vec::as_slice)
+        match self.value(key) {
+            Some(Value::List(values)) => values,
+            _ => &[],
+        }
     }
 
     pub(crate) fn has(&self, tensor: &str) -> bool {
-        self.content.tensor_infos.contains_key(tensor)
+        self.header.tensors.contains_key(tensor)
     }
 
-    /// Loads a tensor, which must have this shape.
-    pub(crate) fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<QTensor, LoadError> {
-        let found = self
-            .content
-            .tensor_infos
-            .get(name)
-            .map(|info| info.shape.dims().to_vec());
-        match found {
+    /// Loads a tensor, which must have this shape, as full numbers.
+    pub(crate) fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, LoadError> {
+        let info = match self.header.tensors.get(name) {
             None => return Err(self.damaged(format!("there is no tensor '{name}'"))),
-            Some(found) if found != shape => {
+            Some(info) if info.shape != shape => {
+                let found = &info.shape;
                 return Err(self.damaged(format!("tensor '{name}' is {found:?}, not {shape:?}")));
             }
-            Some(_) => {}
-        }
-        self.content
-            .tensor(&mut self.file, name, &Device::Cpu)
-            .map_err(|why| self.damaged(format!("tensor '{name}': {}", first_line(&why))))
+            Some(info) => info,
+        };
+        let mut bytes = vec![0; info.bytes().unwrap_or_default()];
+        let start = SeekFrom::Start(self.header.data + info.offset);
+        let read = self.file.seek(start);
+        read.and_then(|_| self.file.read_exact(&mut bytes))
+            .map_err(|why| self.damaged(format!("tensor '{name}': {why}")))?;
+        Ok(info.format.decode(&bytes))
     }
 
     pub(crate) fn damaged(&self, reason: String) -> LoadError {
@@ -117,57 +114,38 @@ impl Gguf {
     }
 }
 
+impl Value {
+    pub(crate) fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
 /// Parses the header at the beginning of a file of `length` bytes.
 ///
 /// The parser only gets the first part of the file, which bounds the allocations that a wrong
 /// length in it can cause.
-pub(crate) fn header(head: &[u8], length: u64) -> Result<Content, String> {
-    if !head.starts_with(MAGIC) {
-        return Err("it does not begin with 'GGUF'".to_owned());
-    }
-    // The parser can panic: it divides by the alignment in the file, which may be zero.
-    let parsed = catch_unwind(AssertUnwindSafe(|| Content::read(&mut Cursor::new(head))));
-    let content = match parsed {
-        Ok(Ok(content)) => content,
-        Ok(Err(why)) => return Err(format!("its header cannot be parsed: {}", first_line(&why))),
-        Err(_) => return Err("its header is invalid".to_owned()),
-    };
-    for name in content.tensor_infos.keys() {
-        if end(&content, name).is_none_or(|end| end > length) {
-            return Err(format!(
-                "tensor '{name}' extends beyond the end of the file at {length} bytes"
-            ));
+fn header(head: &[u8], length: u64) -> Result<Header, String> {
+    let header = Header::parse(head)?;
+    for (name, info) in &header.tensors {
+        let start = header.data.checked_add(info.offset);
+        let end = info
+            .bytes()
+            .and_then(|bytes| start?.checked_add(bytes as u64));
+        match end {
+            Some(end) if end <= length => {}
+            Some(_) => {
+                return Err(format!(
+                    "tensor '{name}' extends beyond the end of the file at {length} bytes"
+                ));
+            }
+            None => return Err(format!("tensor '{name}' has the shape {:?}", info.shape)),
         }
     }
-    Ok(content)
+    Ok(header)
 }
-
-/// The offset of the end of a tensor in the file, or `None` if it overflows.
-fn end(content: &Content, tensor: &str) -> Option<u64> {
-    let info = content.tensor_infos.get(tensor)?;
-    let count = info
-        .shape
-        .dims()
-        .iter()
-        .try_fold(1_u64, |count, dim| count.checked_mul(*dim as u64))?;
-    let blocks = count / info.ggml_dtype.block_size() as u64;
-    let bytes = blocks.checked_mul(info.ggml_dtype.type_size() as u64)?;
-    content
-        .tensor_data_offset
-        .checked_add(info.offset)?
-        .checked_add(bytes)
-}
-
-/// The error message of the library without its backtrace.
-fn first_line(why: &dyn std::error::Error) -> String {
-    why.to_string()
-        .lines()
-        .next()
-        .unwrap_or_default()
-        .to_owned()
-}
-
-const MAGIC: &[u8] = b"GGUF";
 
 /// Maximum length of the header in bytes. A vocabulary of 250,000 tokens needs 16 million.
 const MAX_HEADER: u64 = 1 << 25;

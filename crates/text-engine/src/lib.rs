@@ -1,5 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(test)]
+#[path = "../benches/decode/candle.rs"]
+mod candle;
 mod constrain;
 mod conversation;
 mod engine;
@@ -17,6 +20,7 @@ mod session;
 mod stop;
 mod tokenizer;
 mod tools;
+mod vector;
 pub mod weights;
 mod writer;
 

@@ -1,162 +1,189 @@
-//! Q8_0 matrices and their product, computed on the caller's thread pool.
+//! Q8_0 matrices: each 32 values of a row share a scale, in the matrix and in what it is multiplied
+//! with.
 //!
-//! The product of the tensor library runs on a separate pool, whose size can only be set by an
-//! environment variable.
+//! The format is nearly lossless, and its products are those of small integers. The weights are
+//! ordered such that one vector instruction works on many rows, which then needs no sum across a
+//! vector.
 
-use candle_core::quantized::GgmlType;
-use candle_core::quantized::k_quants::BlockQ8_0;
-use candle_core::{Device, Result, Tensor};
+mod kernel;
+
 use rayon::prelude::*;
 
-/// A matrix whose rows consist of blocks of 32 values, each with a scale.
+use self::kernel::{Block, ROWS, Tile, VALUES};
+use crate::gguf::format::{full_to_half, half_to_full};
+
+/// A matrix whose rows consist of blocks of 32 values.
 pub(crate) struct Matrix {
     rows: usize,
     columns: usize,
-    blocks: Vec<BlockQ8_0>,
+    /// Tiles of 16 rows and 32 columns. Those of the same rows follow each other.
+    tiles: Vec<Tile>,
+}
+
+/// Rows of numbers, quantized for products with matrices of the same number of columns.
+pub(crate) struct Rows {
+    columns: usize,
+    blocks: Vec<Block>,
+}
+
+impl Rows {
+    /// Quantizes rows, whose length must be a multiple of 32.
+    pub(crate) fn quantize(full: &[f32], columns: usize) -> Self {
+        let mut blocks = vec![Block::default(); full.len() / VALUES];
+        blocks
+            .par_iter_mut()
+            .zip(full.par_chunks_exact(VALUES))
+            .with_min_len(MIN_BLOCKS)
+            .for_each(|(block, full)| *block = Block::quantize(full));
+        Self { columns, blocks }
+    }
 }
 
 impl Matrix {
-    /// Quantizes a tensor of two dimensions, whose row length must be a multiple of the block size.
-    pub(crate) fn quantize(full: &Tensor) -> Result<Self> {
-        let (rows, columns) = full.dims2()?;
-        if !columns.is_multiple_of(BlockQ8_0::BLCK_SIZE) {
-            candle_core::bail!(
-                "rows of {columns} are not whole blocks of {}",
-                BlockQ8_0::BLCK_SIZE
-            );
+    /// Quantizes a matrix, whose row length must be a multiple of 32.
+    pub(crate) fn quantize(full: &[f32], columns: usize) -> Result<Self, String> {
+        if columns == 0 || !columns.is_multiple_of(VALUES) || !full.len().is_multiple_of(columns) {
+            return Err(format!(
+                "rows of {columns} are not whole blocks of {VALUES}"
+            ));
         }
+        let width = columns / VALUES;
+        let rows = full.len() / columns;
+        let mut tiles = vec![Tile::default(); rows.div_ceil(ROWS) * width];
+        let parts = tiles.par_chunks_exact_mut(width);
+        parts
+            .zip(full.par_chunks(ROWS * columns))
+            .for_each(|(tiles, full)| {
+                for (row, full) in full.chunks_exact(columns).enumerate() {
+                    for (tile, full) in tiles.iter_mut().zip(full.chunks_exact(VALUES)) {
+                        tile.set_row(row, full);
+                    }
+                }
+            });
         Ok(Self {
             rows,
             columns,
-            blocks: quantized(&full.flatten_all()?.to_vec1()?),
+            tiles,
         })
     }
 
     /// Returns some of the rows, dequantized.
-    pub(crate) fn rows(&self, wanted: &[u32]) -> Result<Tensor> {
-        let mut full = vec![0.0; wanted.len() * self.columns];
-        for (row, full) in wanted.iter().zip(full.chunks_mut(self.columns)) {
-            let Some(blocks) = self.blocks.chunks(self.width()).nth(*row as usize) else {
-                candle_core::bail!("there is no row {row} of {}", self.rows);
-            };
-            BlockQ8_0::to_float(blocks, full);
-        }
-        Tensor::from_vec(full, (wanted.len(), self.columns), &Device::Cpu)
-    }
-
-    /// The product of each row of `x` with each row of the matrix.
-    pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let (count, columns) = x.dims2()?;
-        if columns != self.columns {
-            candle_core::bail!("rows of {columns} and {} have no product", self.columns);
-        }
-        let x = quantized(&x.flatten_all()?.to_vec1()?);
-        let mut products = vec![0.0; self.rows * count];
-        let share = self.share();
-        let parts = products
-            .par_chunks_mut(share * count)
-            .zip(self.blocks.par_chunks(share * self.width()));
-        parts.for_each(|(products, rows)| self.multiply(&x, rows, products));
-        Tensor::from_vec(products, (self.rows, count), &Device::Cpu)?
-            .t()?
-            .contiguous()
-    }
-
-    /// Computes the products of some rows of the matrix with all of `x`, ordered by row of the
-    /// matrix.
-    fn multiply(&self, x: &[BlockQ8_0], rows: &[BlockQ8_0], products: &mut [f32]) {
-        let width = self.width();
-        let count = x.len() / width;
-        for (rows, products) in rows.chunks(4 * width).zip(products.chunks_mut(4 * count)) {
-            let row = |index: usize| &rows[index * width..(index + 1) * width];
-            for (index, x) in x.chunks(width).enumerate() {
-                // Four rows share one read of `x`; the remaining rows are computed one by one.
-                if rows.len() == 4 * width {
-                    let (a, b, c, d) =
-                        BlockQ8_0::vec_dot_4(self.columns, row(0), row(1), row(2), row(3), x);
-                    for (offset, product) in [a, b, c, d].into_iter().enumerate() {
-                        products[offset * count + index] = product;
-                    }
-                } else {
-                    for offset in 0..rows.len() / width {
-                        products[offset * count + index] =
-                            BlockQ8_0::vec_dot(self.columns, row(offset), x);
-                    }
-                }
+    pub(crate) fn rows(&self, wanted: &[u32]) -> Result<Vec<f32>, String> {
+        let width = self.columns / VALUES;
+        let mut full = Vec::with_capacity(wanted.len() * self.columns);
+        for row in wanted {
+            let row = *row as usize;
+            if row >= self.rows {
+                return Err(format!("there is no row {row} of {}", self.rows));
+            }
+            let tiles = self.tiles.chunks_exact(width).nth(row / ROWS);
+            for tile in tiles.into_iter().flatten() {
+                full.extend(tile.row(row % ROWS));
             }
         }
+        Ok(full)
     }
 
-    /// Number of blocks per row.
-    fn width(&self) -> usize {
-        self.columns / BlockQ8_0::BLCK_SIZE
+    /// The products of each of `x` with each row of the matrix, ordered by `x`.
+    pub(crate) fn product(&self, x: &Rows) -> Vec<f32> {
+        assert_eq!(x.columns, self.columns, "rows of the same length");
+        let width = self.columns / VALUES;
+        let count = x.blocks.len() / width;
+        let mut products = vec![[0.0; ROWS]; self.tiles.len() / width * count];
+        let share = self.share();
+        products
+            .par_chunks_mut(share * count)
+            .zip(self.tiles.par_chunks(share * width))
+            .for_each(|(products, tiles)| kernel::multiply(tiles, width, &x.blocks, products));
+        let mut products = by_input(products, count);
+        if !self.rows.is_multiple_of(ROWS) {
+            let padded = self.rows.next_multiple_of(ROWS);
+            let rows = products.chunks_exact(padded);
+            products = rows.flat_map(|row| &row[..self.rows]).copied().collect();
+        }
+        products
     }
 
-    /// Number of rows in one unit of work: a multiple of four, with several units per thread.
+    /// Number of groups of rows in one unit of work, with several units per thread.
     fn share(&self) -> usize {
+        let groups = self.rows.div_ceil(ROWS);
         match rayon::current_num_threads() {
-            1 => self.rows,
-            threads => self.rows.div_ceil(threads * 4).next_multiple_of(4),
+            1 => groups,
+            threads => groups.div_ceil(threads * 4),
         }
     }
 }
 
-fn quantized(full: &[f32]) -> Vec<BlockQ8_0> {
-    let mut blocks = vec![BlockQ8_0::zeros(); full.len() / BlockQ8_0::BLCK_SIZE];
-    BlockQ8_0::from_float(full, &mut blocks);
-    blocks
+/// Orders products by input instead of by group of rows.
+fn by_input(products: Vec<[f32; ROWS]>, count: usize) -> Vec<f32> {
+    if count == 1 {
+        return products.into_flattened();
+    }
+    let mut ordered = Vec::with_capacity(products.len() * ROWS);
+    for input in 0..count {
+        let of_input = products.iter().skip(input).step_by(count);
+        of_input.for_each(|products| ordered.extend_from_slice(products));
+    }
+    ordered
 }
+
+/// Minimum number of blocks that are worth another thread.
+const MIN_BLOCKS: usize = 512;
 
 #[cfg(test)]
 mod tests {
+    use candle_core::quantized::{GgmlDType, QMatMul, QTensor};
+    use candle_core::{Device, Module as _, Tensor};
+
     use super::*;
 
-    #[test]
-    fn the_product_is_that_of_the_full_matrix() {
-        let value = |index: usize| ((index * 37 % 101) as f32 - 50.0) / 50.0;
-        let tensor = |rows: usize, columns: usize| {
-            Tensor::from_vec(
-                (0..rows * columns).map(value).collect(),
-                (rows, columns),
-                &Device::Cpu,
-            )
-            .unwrap()
+    /// Numbers from -1 to 1.
+    fn numbers(count: usize) -> Vec<f32> {
+        let next = |state: &u32| Some(state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
+        let states = std::iter::successors(Some(7), next).take(count);
+        states
+            .map(|state| (state >> 8) as f32 / 8_388_608.0 - 1.0)
+            .collect()
+    }
+
+    fn candle(full: &[f32], x: &[f32], columns: usize) -> Vec<f32> {
+        let tensor = |full: &[f32]| {
+            let shape = (full.len() / columns, columns);
+            Tensor::from_slice(full, shape, &Device::Cpu).unwrap()
         };
-        let (full, x) = (tensor(7, 64), tensor(3, 64));
-        let expected: Vec<f32> = x
-            .matmul(&full.t().unwrap())
+        let quantized = QTensor::quantize(&tensor(full), GgmlDType::Q8_0).unwrap();
+        let product = QMatMul::from_qtensor(quantized)
             .unwrap()
-            .flatten_all()
-            .unwrap()
-            .to_vec1()
-            .unwrap();
-        let found = Matrix::quantize(&full).unwrap().forward(&x).unwrap();
-        assert_eq!(found.dims(), [3, 7]);
-        let found: Vec<f32> = found.flatten_all().unwrap().to_vec1().unwrap();
-        for (found, expected) in found.iter().zip(&expected) {
-            assert!((found - expected).abs() < 0.3, "{found} for {expected}");
+            .forward(&tensor(x));
+        product.unwrap().flatten_all().unwrap().to_vec1().unwrap()
+    }
+
+    /// Rows and inputs that are not a multiple of those computed together.
+    #[test]
+    fn the_product_is_that_of_candle() {
+        for (rows, columns, count) in [(16, 32, 1), (7, 64, 3), (49, 576, 6), (160, 96, 33)] {
+            let full = numbers(rows * columns);
+            let x: Vec<f32> = numbers(count * columns).iter().map(|x| 3.0 * x).collect();
+            let matrix = Matrix::quantize(&full, columns).unwrap();
+            let found = matrix.product(&Rows::quantize(&x, columns));
+            let expected = candle(&full, &x, columns);
+            assert_eq!(found.len(), rows * count);
+            for (found, expected) in found.iter().zip(&expected) {
+                assert!((found - expected).abs() < 0.15, "{found} for {expected}");
+            }
         }
     }
 
     #[test]
     fn rows_come_back_nearly_whole() {
-        let full = Tensor::arange(0_f32, 128.0, &Device::Cpu)
-            .unwrap()
-            .reshape((2, 64))
-            .unwrap();
-        let matrix = Matrix::quantize(&full).unwrap();
-        let row: Vec<f32> = matrix
-            .rows(&[1])
-            .unwrap()
-            .flatten_all()
-            .unwrap()
-            .to_vec1()
-            .unwrap();
-        assert!(
-            row.iter()
-                .zip(64_u8..)
-                .all(|(found, expected)| (found - f32::from(expected)).abs() < 1.0)
-        );
-        assert!(matrix.rows(&[2]).is_err());
+        let full = numbers(3 * 64);
+        let matrix = Matrix::quantize(&full, 64).unwrap();
+        let found = matrix.rows(&[2, 0]).unwrap();
+        let expected = full[128..].iter().chain(&full[..64]);
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 0.01, "{found} for {expected}");
+        }
+        assert!(matrix.rows(&[3]).is_err());
+        assert!(Matrix::quantize(&full, 48).is_err());
     }
 }

@@ -39,7 +39,7 @@ impl<'m> Session<'m> {
             .count();
         // The last token always runs, because its scores are needed.
         let known = shared.min(prompt.len().saturating_sub(1));
-        self.cache.truncate(known).map_err(|why| failed(&why))?;
+        self.model.truncate(&mut self.cache, known);
         self.tokens.truncate(known);
         let mut scores = Vec::new();
         for chunk in prompt[known..].chunks(PREFILL_CHUNK) {
@@ -54,7 +54,7 @@ impl<'m> Session<'m> {
         let scores = self
             .model
             .forward(tokens, &mut self.cache)
-            .map_err(|why| failed(&why))?;
+            .map_err(|why| EngineError::Internal(format!("model forward pass failed: {why}")))?;
         self.tokens.extend_from_slice(tokens);
         Ok(scores)
     }
@@ -68,13 +68,6 @@ impl<'m> Session<'m> {
     pub(crate) fn room(&self) -> usize {
         self.model.context().saturating_sub(self.cache.length)
     }
-}
-
-fn failed(why: &candle_core::Error) -> EngineError {
-    EngineError::Internal(format!(
-        "model forward pass failed: {}",
-        why.to_string().lines().next().unwrap_or_default()
-    ))
 }
 
 /// Number of prompt tokens that run at once. A cancellation or timeout is noticed between chunks.
