@@ -33,7 +33,7 @@ async fn json_body(
     check_length(request.headers(), limit)?;
     let media_type = media_type(request.headers())?;
     if !is_json(&media_type) {
-        return Err(Refusal::media_type("application/json", &media_type));
+        return Err(Refusal::media_type(JSON, &media_type));
     }
     let share = state.budget.share(&key.name);
     Incoming::new(request.into_body(), limit, &state.limits, share)
@@ -62,8 +62,11 @@ fn media_type(headers: &HeaderMap) -> Result<Cow<'_, str>, Refusal> {
         return Err(Refusal::content_encoding());
     }
     let Some(value) = headers.get(CONTENT_TYPE) else {
-        return Ok("application/json".into());
+        return Ok(JSON.into());
     };
+    if value == JSON {
+        return Ok(JSON.into());
+    }
     let media_type = value
         .to_str()
         .unwrap_or_default()
@@ -80,8 +83,11 @@ fn media_type(headers: &HeaderMap) -> Result<Cow<'_, str>, Refusal> {
 }
 
 fn is_json(media_type: &str) -> bool {
-    media_type == "application/json" || media_type.ends_with("+json")
+    media_type == JSON || media_type.ends_with("+json")
 }
+
+/// The media type of nearly every request.
+const JSON: &str = "application/json";
 
 #[cfg(test)]
 mod tests;

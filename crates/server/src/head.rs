@@ -86,8 +86,12 @@ fn is_usual_host(value: &[u8]) -> bool {
         None => (value, None),
     };
     let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
-    // At most four digits, so that the port cannot be too large.
-    let is_port = |port: &[u8]| (1..5).contains(&port.len()) && port.iter().all(u8::is_ascii_digit);
+    let is_port = |port: &[u8]| {
+        let digit = |sum: u32, byte: &u8| sum * 10 + u32::from(byte - b'0');
+        (1..6).contains(&port.len())
+            && port.iter().all(u8::is_ascii_digit)
+            && port.iter().fold(0, digit) <= u32::from(u16::MAX)
+    };
     !host.is_empty() && host.iter().all(is_of_name) && port.is_none_or(is_port)
 }
 
@@ -113,7 +117,7 @@ mod tests {
     proptest! {
         /// What is accepted without parsing it would be accepted as an authority too.
         #[test]
-        fn a_usual_host_is_an_authority(host in "([a-zA-Z0-9.:-]|[ -~]){0,12}") {
+        fn a_usual_host_is_an_authority(host in "([a-zA-Z0-9.-]{0,9}(:[0-9]{0,6})?|([a-zA-Z0-9.:-]|[ -~]){0,12})") {
             let value = HeaderValue::from_str(&host).unwrap();
             prop_assert!(!is_usual_host(value.as_bytes()) || is_authority(&value), "{host}");
         }
@@ -121,7 +125,7 @@ mod tests {
 
     #[test]
     fn names_and_addresses_are_usual() {
-        for host in ["gateway", "gateway:8080", "127.0.0.1:1", "a-b.example"] {
+        for host in ["gateway", "gateway:8080", "127.0.0.1:65535", "a-b.example"] {
             assert!(is_usual_host(host.as_bytes()), "{host}");
         }
         for host in [
