@@ -19,7 +19,7 @@ use std::ops::Range;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
-    /// What is left of the document.
+    /// The bytes that are left of the document.
     rest: &'a [u8],
     /// The length of the document.
     length: usize,

@@ -143,7 +143,7 @@ fn a_frequent_reply_is_written_in_one_pass() {
     assert!(end.incomplete);
 }
 
-/// What the typed reader treats in another way than forwarding it is left to that reader.
+/// The typed reader gets every reply that needs more than to be forwarded.
 #[test]
 fn a_reply_that_needs_a_judgment_is_not_frequent() {
     assert!(is_frequent(FREQUENT.as_bytes(), ""));
