@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// What is accepted without parsing it would be accepted as an authority too.
+        /// A host that is accepted without being parsed is a valid authority.
         #[test]
         fn a_usual_host_is_an_authority(host in "([a-zA-Z0-9.-]{0,9}(:[0-9]{0,6})?|([a-zA-Z0-9.:-]|[ -~]){0,12})") {
             let value = HeaderValue::from_str(&host).unwrap();
