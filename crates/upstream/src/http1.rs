@@ -28,7 +28,7 @@ use crate::http1::unsent::Unsent;
 
 pub(crate) struct Http1Connection {
     io: Box<dyn Connection>,
-    /// What is left of the request, until it was written.
+    /// The rest of the request, until it was written.
     unsent: Option<Unsent>,
     /// The bytes of an incomplete head.
     head: Vec<u8>,

@@ -34,7 +34,7 @@ enum End {
     Open,
 }
 
-/// What a host sends once it has received a request.
+/// The bytes that a host sends once it has received a request.
 #[derive(Clone, Debug)]
 struct Script {
     pieces: VecDeque<Vec<u8>>,

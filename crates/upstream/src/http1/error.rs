@@ -1,5 +1,5 @@
-//! How an exchange over a connection fails, in words for logs: without any of the data that was sent
-//! over the connection.
+//! The failures of an exchange over a connection. Their texts are for logs, and contain none of the
+//! data that was sent over the connection.
 
 use std::io;
 
