@@ -97,7 +97,7 @@ impl<'de> Deserialize<'de> for ModelEntry {
 pub(crate) struct Local {
     /// A GGUF file of the llama family. Absent: the file that `cargo xtask fetch-model` downloads.
     pub(crate) model: Option<PathBuf>,
-    /// Compute threads. Absent: one less than there are cores.
+    /// Compute threads. Absent: one less than there are cores, or both of two.
     pub(crate) threads: Option<usize>,
     /// Concurrent generations; further ones wait in order. Absent: 4.
     pub(crate) generations: Option<usize>,

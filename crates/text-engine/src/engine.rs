@@ -34,12 +34,12 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// All cores but one, 4 concurrent generations, 256 queued ones, no timeout.
+    /// All cores but one, or both of two; 4 concurrent generations, 256 queued ones, no timeout.
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             model: None,
-            threads: cores.saturating_sub(1).max(1),
+            threads: threads(cores),
             generations: 4,
             waiting: 256,
             timeout: None,
@@ -188,6 +188,22 @@ impl Stream for EventStream {
     }
 }
 
+/// The number of threads of a forward pass: one core is left for requests, but not one of two, where
+/// it would be half of them.
+fn threads(cores: usize) -> usize {
+    if cores > 2 { cores - 1 } else { cores }
+}
+
 /// Channel capacity for events in addition to one per token: the plan, the calls and the terminal
 /// event.
 const SPARE_EVENTS: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_cores_are_all_used() {
+        assert_eq!([1, 2, 3, 8].map(threads), [1, 2, 2, 7]);
+    }
+}
