@@ -1,5 +1,6 @@
 //! Samples the next token from the scores of the model.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, VecDeque};
 
 use engine::Sampling;
@@ -49,17 +50,16 @@ impl Sampler {
         purpose: Purpose,
         allowed: impl Fn(TokenId) -> bool,
     ) -> Option<TokenId> {
-        let mut odds: Vec<(TokenId, f32)> = Vec::with_capacity(scores.len());
-        for (token, score) in (0..).zip(scores) {
-            if allowed(token) {
-                odds.push((token, if score.is_finite() { *score } else { f32::MIN }));
-            }
+        let mut finite = Vec::with_capacity(scores.len());
+        for score in scores {
+            finite.push(if score.is_finite() { *score } else { f32::MIN });
         }
-        self.penalize(&mut odds, purpose);
+        self.penalize(&mut finite, purpose);
+        let best = likeliest(&finite, &allowed)?;
         let temperature = self.temperature(purpose);
         let token = match temperature > 0.0 {
-            true => self.draw_by_chance(odds, temperature)?,
-            false => likeliest(&odds)?.0,
+            true => self.draw_by_chance(&finite, best, temperature, allowed),
+            false => best,
         };
         self.note(token);
         Some(token)
@@ -98,11 +98,12 @@ impl Sampler {
         self.sampling.top_p.unwrap_or(default) as f32
     }
 
-    fn penalize(&self, odds: &mut [(TokenId, f32)], purpose: Purpose) {
+    /// Lowers the scores of the tokens that were drawn.
+    fn penalize(&self, scores: &mut [f32], purpose: Purpose) {
         let presence = self.sampling.presence_penalty.unwrap_or(0.0) as f32;
         let frequency = self.sampling.frequency_penalty.unwrap_or(0.0) as f32;
-        for (token, score) in odds.iter_mut() {
-            let Some(count) = self.counts.get(token) else {
+        for (token, count) in &self.counts {
+            let Some(score) = scores.get_mut(*token as usize) else {
                 continue;
             };
             *score -= presence + frequency * *count as f32;
@@ -118,50 +119,79 @@ impl Sampler {
 
     fn draw_by_chance(
         &mut self,
-        mut odds: Vec<(TokenId, f32)>,
+        scores: &[f32],
+        best: TokenId,
         temperature: f32,
-    ) -> Option<TokenId> {
-        let best = likeliest(&odds)?.1;
-        odds.retain(|(_, score)| *score >= best - NEGLIGIBLE * temperature);
-        odds.sort_by(|a, b| b.1.total_cmp(&a.1));
+        allowed: impl Fn(TokenId) -> bool,
+    ) -> TokenId {
+        let most = scores[best as usize];
+        let least = most - NEGLIGIBLE * temperature;
+        let likely = (0..).zip(scores).filter(|(_, score)| **score >= least);
+        let mut shares: Vec<(TokenId, f32)> = likely
+            .filter(|(token, _)| allowed(*token))
+            .map(|(token, score)| (token, ((score - most) / temperature).exp()))
+            .collect();
         let top_k = self
             .sampling
             .top_k
-            .and_then(|top| usize::try_from(top).ok())
-            .filter(|top| *top > 0);
-        odds.truncate(top_k.unwrap_or(usize::MAX));
-        for (_, score) in &mut odds {
-            *score = ((*score - best) / temperature).exp();
+            .and_then(|top| usize::try_from(top).ok());
+        if let Some(top_k @ 1..) = top_k.filter(|top| *top < shares.len()) {
+            shares.select_nth_unstable_by(top_k, greatest_first);
+            shares.truncate(top_k);
         }
-        odds.truncate(nucleus(&odds, self.top_p()));
-        let sum: f32 = odds.iter().map(|(_, share)| share).sum();
+        let top_p = self.top_p();
+        if top_p < 1.0 {
+            keep_nucleus(&mut shares, top_p);
+        }
+        let sum: f32 = shares.iter().map(|(_, share)| share).sum();
         let mut point = self.rng.random::<f32>() * sum;
-        for (token, share) in &odds {
+        let drawn = shares.iter().find(|(_, share)| {
             point -= share;
-            if point <= 0.0 {
-                return Some(*token);
-            }
-        }
-        odds.first().map(|(token, _)| *token)
+            point <= 0.0
+        });
+        drawn.map_or(best, |(token, _)| *token)
     }
 }
 
-/// The token with the highest score; the first one on a tie.
-fn likeliest(odds: &[(TokenId, f32)]) -> Option<(TokenId, f32)> {
-    odds.iter()
-        .copied()
-        .reduce(|best, next| if next.1 > best.1 { next } else { best })
+/// The allowed token with the highest score; the first one on a tie.
+fn likeliest(scores: &[f32], allowed: impl Fn(TokenId) -> bool) -> Option<TokenId> {
+    let mut best: Option<(TokenId, f32)> = None;
+    for (token, score) in (0..).zip(scores) {
+        if best.is_none_or(|(_, most)| *score > most) && allowed(token) {
+            best = Some((token, *score));
+        }
+    }
+    best.map(|(token, _)| token)
 }
 
-/// The number of shares, greatest first, whose sum reaches `top_p` of the total: at least one.
-fn nucleus(shares: &[(TokenId, f32)], top_p: f32) -> usize {
-    let whole: f32 = shares.iter().map(|(_, share)| share).sum();
-    let mut left = top_p * whole;
-    let is_below = |(_, share): &&(TokenId, f32)| {
-        left -= share;
-        left > 0.0
-    };
-    shares.iter().take_while(is_below).count() + 1
+/// Keeps the greatest shares whose sum reaches `top_p` of the total: at least one.
+fn keep_nucleus(shares: &mut Vec<(TokenId, f32)>, top_p: f32) {
+    let mut left = top_p * shares.iter().map(|(_, share)| share).sum::<f32>();
+    // Most nuclei are small, so the shares are sorted part by part.
+    let (mut kept, mut size) = (0, 64);
+    while kept < shares.len() {
+        let rest = &mut shares[kept..];
+        let size_of_part = size.min(rest.len());
+        if size_of_part < rest.len() {
+            rest.select_nth_unstable_by(size_of_part, greatest_first);
+        }
+        let part = &mut rest[..size_of_part];
+        part.sort_unstable_by(greatest_first);
+        for (_, share) in part {
+            kept += 1;
+            left -= *share;
+            if left <= 0.0 {
+                return shares.truncate(kept);
+            }
+        }
+        size *= 4;
+    }
+}
+
+/// Orders shares from the greatest to the least, and equal ones by token.
+fn greatest_first(left: &(TokenId, f32), right: &(TokenId, f32)) -> Ordering {
+    let by_share = right.1.total_cmp(&left.1);
+    by_share.then_with(|| left.0.cmp(&right.0))
 }
 
 const DEFAULT_TEMPERATURE: f64 = 0.2;
@@ -322,5 +352,45 @@ mod tests {
         };
         let scores = [1.0, 1.1, 0.9, 1.0];
         assert_eq!(drawn(sampling.clone(), &scores), drawn(sampling, &scores));
+    }
+
+    /// The nucleus is that of all shares in order, wherever the parts that are sorted end.
+    #[test]
+    fn a_nucleus_has_the_greatest_shares() {
+        let shares: Vec<(TokenId, f32)> = (0..1000)
+            .map(|token| (token, (token % 400) as f32))
+            .collect();
+        let mut ordered = shares.clone();
+        ordered.sort_by(greatest_first);
+        for count in [1, 2, 63, 64, 65, 319, 320, 321, 700] {
+            let sum =
+                |shares: &[(TokenId, f32)]| shares.iter().map(|(_, share)| share).sum::<f32>();
+            let top_p = (sum(&ordered[..count]) - 0.5) / sum(&shares);
+            let mut kept = shares.clone();
+            keep_nucleus(&mut kept, top_p);
+            assert_eq!(kept, ordered[..count]);
+        }
+    }
+
+    /// Tokens are drawn as often as their shares say: 3 to 1 at the temperature of a grammar.
+    #[test]
+    fn tokens_are_drawn_by_their_shares() {
+        let sampling = Sampling {
+            temperature: Some(1.0),
+            seed: Some(7),
+            ..Sampling::default()
+        };
+        let mut sampler = Sampler::new(sampling, 0);
+        let scores = [0.0, 3_f32.ln() * GRAMMAR_TEMPERATURE, -30.0];
+        let drawn: Vec<TokenId> = (0..4000)
+            .filter_map(|_| sampler.draw(&scores, Purpose::Grammar, |_| true))
+            .collect();
+        let share = |token| drawn.iter().filter(|drawn| **drawn == token).count();
+        assert_eq!(drawn.len(), 4000);
+        assert!(
+            share(1).abs_diff(3000) < 120 && share(2) == 0,
+            "{}",
+            share(1)
+        );
     }
 }
