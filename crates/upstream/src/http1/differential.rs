@@ -241,7 +241,7 @@ fn end() -> impl Strategy<Value = End> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig { cases: 8 * ProptestConfig::default().cases, ..ProptestConfig::default() })]
 
     #[test]
     fn both_clients_read_the_same(

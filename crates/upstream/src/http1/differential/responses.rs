@@ -102,10 +102,34 @@ fn body() -> impl Strategy<Value = String> {
         "",
     ]);
     let chunks = (vec(chunk, 0..4), end).prop_map(|(chunks, end)| chunks.concat() + end);
-    let valid = vec(select(vec!["1\r\na\r\n", "6;x\r\n{body}\r\n"]), 0..6)
-        .prop_map(|chunks| chunks.concat() + "0\r\n\r\n");
     let plain = select(vec!["", "body", "abcde", "abcdefghij"]).prop_map(str::to_owned);
-    prop_oneof![2 => valid, 2 => chunks, 1 => plain]
+    prop_oneof![2 => valid_chunks(), 2 => chunks, 1 => plain]
+}
+
+fn valid_chunks() -> impl Strategy<Value = String> {
+    let chunk = select(vec!["1\r\na\r\n", "6;x\r\n{body}\r\n"]);
+    vec(chunk, 0..6).prop_map(|chunks| chunks.concat() + "0\r\n\r\n")
+}
+
+/// A response without a violation.
+fn valid() -> impl Strategy<Value = String> {
+    let line = select(vec![
+        "Content-Type: text/event-stream\r\n",
+        "x-request-id: \t a b \t\r\n",
+        "x: y\n",
+        "Connection: keep-alive\r\n",
+    ]);
+    let length = |line: &'static str, body: &str| Just((line, body.to_owned()));
+    let framed = prop_oneof![
+        2 => valid_chunks().prop_map(|chunks| ("Transfer-Encoding: chunked\r\n", chunks)),
+        1 => length("Content-Length: 5\r\n", "abcde"),
+        1 => length("content-length: 5, 5\r\n", "abcde"),
+        1 => length("Content-Length: 0\r\n", ""),
+    ];
+    let version = prop_oneof![4 => Just("HTTP/1.1"), 1 => Just("HTTP/1.0")];
+    (version, vec(line, 0..3), framed).prop_map(|(version, lines, (framing, body))| {
+        format!("{version} 200 OK\r\n{}{framing}\r\n{body}", lines.concat())
+    })
 }
 
 /// A response, perhaps with other bytes in some places, cut off, and with more bytes behind it.
@@ -119,22 +143,18 @@ pub(crate) fn response() -> impl Strategy<Value = Vec<u8>> {
     );
     let others = prop_oneof![2 => Just(Vec::new()), 1 => others];
     let stray = prop_oneof![4 => Just(""), 1 => Just("x"), 1 => Just("HTTP/1.1 200 OK\r\n\r\n")];
-    (
-        head(),
-        body(),
-        stray,
-        others,
-        proptest::option::weighted(0.2, any::<Index>()),
-    )
-        .prop_map(|(head, body, stray, others, cut)| {
-            let mut bytes = [head, body, stray.to_owned()].concat().into_bytes();
-            for (at, byte) in others {
-                let at = at.index(bytes.len());
-                bytes[at] = byte;
-            }
-            if let Some(cut) = cut {
-                bytes.truncate(cut.index(bytes.len()));
-            }
-            bytes
-        })
+    let unchecked = (head(), body()).prop_map(|(head, body)| head + &body);
+    let message = prop_oneof![valid(), unchecked];
+    let cut = proptest::option::weighted(0.2, any::<Index>());
+    (message, stray, others, cut).prop_map(|(message, stray, others, cut)| {
+        let mut bytes = (message + stray).into_bytes();
+        for (at, byte) in others {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        bytes
+    })
 }
