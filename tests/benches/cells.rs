@@ -1,16 +1,22 @@
-//! The measurements, cell by cell. In each, bare proxy and gateway take turns, so that other load
-//! of the machine affects both.
+//! The measurements, cell by cell. In each, the subjects take turns, so that other load of the
+//! machine affects all of them.
 
+mod cancel;
+mod conversation;
+mod latency;
+mod memory;
+mod pictures;
+mod requests;
+mod sizes;
+mod streams;
+
+use std::path::PathBuf;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use crate::Outcome;
-use crate::load::{
-    bounded, closed_loop, first_events, fixed_rate, open_streams, percentile, to_message,
-};
-use crate::question::Question;
-use crate::report::Line;
+use crate::cores::{Confined, Cores};
+use crate::load::Done;
+use crate::report::{Goal, Level, Line, Metric, Round};
 use crate::subject::{Programs, Subject};
 use crate::upstream::Upstream;
 
@@ -28,42 +34,56 @@ pub(crate) struct Amount {
     pub(crate) streams: usize,
 }
 
-/// The bare proxy and the gateway, and their environment.
+/// The programs that are measured, and how much.
 pub(crate) struct Bench {
-    programs: Programs,
-    direct: Subject,
-    bare: Subject,
-    gateway: Subject,
-    amount: Amount,
+    pub(crate) programs: Programs,
+    /// The gateway with its engines, if there is one: its size is told.
+    pub(crate) with_engines: Option<PathBuf>,
+    pub(crate) amount: Amount,
 }
 
 /// All measurements, by the name that selects them.
-pub(crate) const CELLS: [&str; 6] = [
-    "requests", "latency", "streams", "memory", "pictures", "cancel",
+pub(crate) const CELLS: [&str; 8] = [
+    "requests",
+    "latency",
+    "streams",
+    "conversation",
+    "pictures",
+    "memory",
+    "cancel",
+    "sizes",
 ];
 
-impl Bench {
-    /// Starts both.
-    pub(crate) fn start(programs: Programs, amount: Amount) -> Outcome<Self> {
-        let (direct, bare, gateway) = (programs.direct(), programs.bare()?, programs.gateway()?);
-        Ok(Self {
-            programs,
-            direct,
-            bare,
-            gateway,
-            amount,
-        })
-    }
+/// The cores that a measured process may use.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    /// All, which it shares with the load and the upstream.
+    Shared,
+    /// One of its own.
+    Pinned,
+}
 
+/// The subjects that take turns.
+struct Subjects {
+    bare: Subject,
+    per_core: Option<Subject>,
+    gateway: Subject,
+    /// Held while the subjects have a core of their own.
+    _confined: Option<Confined>,
+}
+
+impl Bench {
     /// Measures one of [`CELLS`].
     pub(crate) async fn cell(&self, name: &str, upstream: &mut Upstream) -> Outcome<Vec<Line>> {
         match name {
             "requests" => self.requests().await,
             "latency" => self.latency().await,
             "streams" => self.streams().await,
-            "memory" => self.memory().await,
+            "conversation" => self.conversation().await,
             "pictures" => self.pictures().await,
+            "memory" => self.memory().await,
             "cancel" => self.cancel(upstream).await,
+            "sizes" => self.sizes(),
             _ => Err(format!(
                 "there is nothing called '{name}': choose of {}",
                 CELLS.join(", ")
@@ -71,187 +91,89 @@ impl Bench {
         }
     }
 
-    /// Small requests, one after another on each connection.
-    async fn requests(&self) -> Outcome<Vec<Line>> {
-        let mut lines = Vec::new();
-        for connections in [1, 16, 64] {
-            let metrics = [
-                (format!("requests/s, {connections} conn"), ""),
-                (
-                    format!("CPU µs/request, {connections} conn"),
-                    "≤ 19 µs at 64",
-                ),
-            ];
-            let measure = async |subject: &Subject| {
-                let done =
-                    closed_loop(subject, Question::Small, connections, self.amount.span).await?;
-                Ok([
-                    done.per_second(done.answers),
-                    done.micros_each(done.answers),
-                ])
-            };
-            lines.extend(self.compare(metrics, measure).await?);
-        }
-        Ok(lines)
+    /// Starts bare proxy and gateway.
+    fn pair(&self, place: Place) -> Outcome<Subjects> {
+        self.start(place, false)
     }
 
-    /// The time that each adds to a request that is sent to the upstream directly.
-    async fn latency(&self) -> Outcome<Vec<Line>> {
-        let mut rounds = [Vec::new(), Vec::new()];
-        for _ in 0..self.amount.rounds {
-            let mut found = Vec::new();
-            for subject in [&self.direct, &self.bare, &self.gateway] {
-                let times = fixed_rate(subject, EVERY, self.amount.span).await?;
-                found.push([percentile(&times, 0.5), percentile(&times, 0.99)]);
-            }
-            for (at, rounds) in rounds.iter_mut().enumerate() {
-                rounds.push((found[1][at] - found[0][at], found[2][at] - found[0][at]));
-            }
-        }
-        let [half, most] = rounds;
-        let rate = 1000 / EVERY.as_millis();
-        Ok(vec![
-            Line::new(format!("added µs at {rate}/s, p50"), "", &half),
-            Line::new(format!("added µs at {rate}/s, p99"), "", &most),
-        ])
+    /// Starts bare proxy, bare proxy per core, and gateway.
+    fn three(&self, place: Place) -> Outcome<Subjects> {
+        self.start(place, true)
     }
 
-    /// Streams of events at the rate at which they are read.
-    async fn streams(&self) -> Outcome<Vec<Line>> {
-        let mut lines = Vec::new();
-        for (name, question) in [
-            ("chat", Question::Chat),
-            ("responses", Question::Responses),
-            ("responses from chat", Question::Translated),
-        ] {
-            let metrics = [
-                (format!("{name}: events/s, 16 streams"), ""),
-                (format!("{name}: CPU µs/event"), ""),
-                (format!("{name}: first event µs, p50"), ""),
-            ];
-            let measure = async |subject: &Subject| {
-                let done = closed_loop(subject, question, 16, self.amount.span).await?;
-                let first = first_events(subject, question, self.amount.streams).await?;
-                Ok([
-                    done.per_second(done.units),
-                    done.micros_each(done.units),
-                    percentile(&first, 0.5),
-                ])
-            };
-            lines.extend(self.compare(metrics, measure).await?);
-        }
-        Ok(lines)
-    }
-
-    /// The memory of an open idle stream, in freshly started processes.
-    async fn memory(&self) -> Outcome<Vec<Line>> {
-        let mut lines = Vec::new();
-        for &count in self.amount.open {
-            let bare = weigh(&self.programs.bare()?, count).await?;
-            let gateway = weigh(&self.programs.gateway()?, count).await?;
-            lines.push(Line::new(
-                format!("KiB/stream, {count} open"),
-                "",
-                &[(bare, gateway)],
-            ));
-        }
-        Ok(lines)
-    }
-
-    /// Large replies.
-    async fn pictures(&self) -> Outcome<Vec<Line>> {
-        let metrics = [
-            ("pictures of 2.5 MB: MB/s, 4 conn".to_owned(), "≥ 0.95"),
-            ("CPU µs/picture".to_owned(), ""),
-        ];
-        let measure = async |subject: &Subject| {
-            let done = closed_loop(subject, Question::Picture, 4, self.amount.span).await?;
-            Ok([
-                done.per_second(done.units) / 1e6,
-                done.micros_each(done.answers),
-            ])
+    fn start(&self, place: Place, has_per_core: bool) -> Outcome<Subjects> {
+        let cores = match place {
+            Place::Shared => None,
+            Place::Pinned => Some(Cores::split()?),
         };
-        self.compare(metrics, measure).await
+        let cores = cores.as_ref();
+        let per_core = has_per_core.then(|| self.programs.bare_per_core(cores));
+        Ok(Subjects {
+            bare: self.programs.bare(cores)?,
+            per_core: per_core.transpose()?,
+            gateway: self.programs.gateway(cores)?,
+            // The last, because processes inherit the cores of the one that starts them.
+            _confined: cores.map(Cores::confine).transpose()?,
+        })
     }
 
-    /// The time from a client's disconnect until the upstream notices it.
-    async fn cancel(&self, upstream: &mut Upstream) -> Outcome<Vec<Line>> {
-        let mut rounds = [Vec::new(), Vec::new()];
-        for _ in 0..self.amount.rounds {
-            let mut found = Vec::new();
-            for subject in [&self.bare, &self.gateway] {
-                found.push(left(subject, upstream, self.amount.streams).await?);
-            }
-            for (rounds, share) in rounds.iter_mut().zip([0.5, 0.99]) {
-                rounds.push((percentile(&found[0], share), percentile(&found[1], share)));
-            }
-        }
-        let [half, most] = rounds;
-        Ok(vec![
-            Line::new(
-                "disconnect to upstream close, µs p50".to_owned(),
-                "≤ 100 ms",
-                &half,
-            ),
-            Line::new(
-                "disconnect to upstream close, µs p99".to_owned(),
-                "≤ 100 ms",
-                &most,
-            ),
-        ])
-    }
-
-    /// Measures both in turns.
-    async fn compare<const N: usize>(
+    /// Measures the subjects in turns.
+    async fn compare(
         &self,
-        metrics: [(String, &'static str); N],
-        measure: impl AsyncFn(&Subject) -> Outcome<[f64; N]>,
+        subjects: &Subjects,
+        metrics: Vec<Metric>,
+        measure: impl AsyncFn(&Subject) -> Outcome<Vec<f64>>,
     ) -> Outcome<Vec<Line>> {
-        let mut rounds: [Vec<(f64, f64)>; N] = std::array::from_fn(|_| Vec::new());
+        let mut rounds: Vec<Vec<Round>> = metrics.iter().map(|_| Vec::new()).collect();
         for _ in 0..self.amount.rounds {
-            let bare = measure(&self.bare).await?;
-            let gateway = measure(&self.gateway).await?;
-            for (rounds, pair) in rounds.iter_mut().zip(bare.into_iter().zip(gateway)) {
-                rounds.push(pair);
+            let bare = measure(&subjects.bare).await?;
+            let per_core = match &subjects.per_core {
+                Some(subject) => Some(measure(subject).await?),
+                None => None,
+            };
+            let gateway = measure(&subjects.gateway).await?;
+            for (at, rounds) in rounds.iter_mut().enumerate() {
+                rounds.push(Round {
+                    bare: Some(bare[at]),
+                    per_core: per_core.as_ref().map(|values| values[at]),
+                    gateway: gateway[at],
+                });
             }
         }
         let lines = metrics.into_iter().zip(&rounds);
         Ok(lines
-            .map(|((what, goal), rounds)| Line::new(what, goal, rounds))
+            .map(|(metric, rounds)| Line::new(metric, rounds))
             .collect())
     }
 }
 
-/// Memory in KiB for each of so many open streams.
-async fn weigh(subject: &Subject, count: usize) -> Outcome<f64> {
-    // The memory that the first streams allocate belongs to the process, not to them.
-    drop(open_streams(subject, 64).await?);
-    let before = subject.memory()?;
-    let open = open_streams(subject, count).await?;
-    let grown = subject.memory()? - before;
-    Ok(grown / 1024.0 / open.len() as f64)
-}
-
-/// Opens a stream and disconnects, repeatedly; returns the times until the upstream noticed,
-/// sorted.
-async fn left(subject: &Subject, upstream: &mut Upstream, count: usize) -> Outcome<Vec<Duration>> {
-    let mut times = Vec::new();
-    // Drains the streams that other cells have abandoned.
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    while upstream.left.try_recv().is_ok() {}
-    for _ in 0..count {
-        let open = open_streams(subject, 1).await?;
-        let gone = Instant::now();
-        drop(open);
-        let known = bounded(PATIENCE, upstream.left.recv())
-            .await?
-            .ok_or_else(|| to_message("the upstream has ended"))?;
-        times.push(known.duration_since(gone));
+impl Place {
+    /// The name of a measurement at this place.
+    fn name(self, what: &str) -> String {
+        match self {
+            Self::Shared => what.to_owned(),
+            Self::Pinned => format!("{what}, on one core"),
+        }
     }
-    times.sort_unstable();
-    Ok(times)
 }
 
-/// The interval of requests whose latency is measured.
-const EVERY: Duration = Duration::from_millis(2);
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The metrics of the rate, with its name, and of the cost of each unit: the figures of [`cost`].
+fn costs(name: &str, rate: &str, unit: &str, goals: [Goal; 2], level: Level) -> Vec<Metric> {
+    let [goal_of_rate, goal_of_cost] = goals;
+    let detail =
+        |what: &str| Metric::new(format!("{name}: {what}/{unit}"), Goal::None, Level::Detail);
+    vec![
+        Metric::new(format!("{name}: {rate}"), goal_of_rate, level),
+        Metric::new(format!("{name}: CPU µs/{unit}"), goal_of_cost, level),
+        detail("user µs"),
+        detail("system µs"),
+        detail("voluntary switches"),
+        detail("forced switches"),
+        detail("minor faults"),
+    ]
+}
+
+/// The figures of [`costs`].
+fn cost(rate: f64, done: &Done, units: usize) -> Vec<f64> {
+    [rate].into_iter().chain(done.each(units)).collect()
+}

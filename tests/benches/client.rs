@@ -58,6 +58,7 @@ impl Connection {
             reason = "the server under test is dialled, on loopback"
         )]
         let socket = socket.connect(address).await?;
+        socket.set_nodelay(true)?;
         Ok(Self {
             socket,
             buffer: Vec::new(),

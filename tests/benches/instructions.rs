@@ -7,6 +7,9 @@
 mod callgrind;
 #[allow(dead_code, reason = "the other programs use the rest")]
 mod client;
+mod conversation;
+#[allow(dead_code, reason = "the other programs use the rest")]
+mod cores;
 mod figures;
 #[allow(dead_code, reason = "the other programs use the rest")]
 mod question;
@@ -14,6 +17,8 @@ mod question;
 mod subject;
 #[allow(dead_code, reason = "the other programs use the rest")]
 mod upstream;
+#[allow(dead_code, reason = "the other programs use the rest")]
+mod usage;
 
 use std::io;
 use std::path::{Path, PathBuf};

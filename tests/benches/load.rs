@@ -4,13 +4,15 @@ use std::future::Future;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, timeout};
 
 use crate::Outcome;
 use crate::client::Connection;
 use crate::question::Question;
 use crate::subject::Subject;
+use crate::usage::Usage;
 
 /// The result of a period of load.
 #[derive(Default)]
@@ -21,8 +23,8 @@ pub(crate) struct Done {
     pub(crate) units: usize,
     /// The duration.
     pub(crate) took: Duration,
-    /// The CPU time of the measured process.
-    pub(crate) processor: Duration,
+    /// What the measured process has used.
+    pub(crate) usage: Usage,
 }
 
 impl Done {
@@ -31,9 +33,26 @@ impl Done {
         count as f64 / self.took.as_secs_f64()
     }
 
-    /// Microseconds of CPU time for each of so many.
-    pub(crate) fn micros_each(&self, count: usize) -> f64 {
-        self.processor.as_secs_f64() * 1e6 / count.max(1) as f64
+    /// What each of so many has cost: CPU time in all, in user space and in system calls, in
+    /// microseconds; voluntary and forced switches; faults.
+    pub(crate) fn each(&self, count: usize) -> [f64; 6] {
+        let Usage {
+            user,
+            system,
+            voluntary,
+            forced,
+            faults,
+        } = self.usage;
+        let micros = |time: Duration| time.as_secs_f64() * 1e6;
+        [
+            micros(user + system),
+            micros(user),
+            micros(system),
+            voluntary as f64,
+            forced as f64,
+            faults as f64,
+        ]
+        .map(|all| all / count.max(1) as f64)
     }
 }
 
@@ -46,9 +65,9 @@ pub(crate) async fn closed_loop(
 ) -> Outcome<Done> {
     // Threads, pools and caches reach a steady state before anything is counted.
     run(subject, question, connections, WARM_UP).await?;
-    let before = subject.processor()?;
+    let before = subject.usage()?;
     let mut done = run(subject, question, connections, span).await?;
-    done.processor = subject.processor()? - before;
+    done.usage = subject.usage()?.since(before);
     Ok(done)
 }
 
@@ -66,9 +85,9 @@ async fn run(
             let mut connection = Connection::open(address).await?;
             let (mut answers, mut units) = (0, 0);
             while started.elapsed() < span {
-                units += match question {
-                    Question::Small | Question::Picture => connection.ask(&request).await?,
-                    _ => connection.stream(&request).await?.events,
+                units += match question.is_stream() {
+                    true => connection.stream(&request).await?.events,
+                    false => connection.ask(&request).await?,
                 };
                 answers += 1;
             }
@@ -91,14 +110,7 @@ pub(crate) async fn fixed_rate(
     every: Duration,
     span: Duration,
 ) -> Outcome<Vec<Duration>> {
-    let asked = open_loop(
-        subject,
-        Question::Small,
-        every,
-        MissedTickBehavior::Skip,
-        span,
-    )
-    .await?;
+    let asked = open_loop(subject, Question::Small, every, span).await?;
     let mut times = asked
         .into_iter()
         .map(|asked| asked.answered().map(|()| asked.took))
@@ -131,18 +143,14 @@ pub(crate) async fn open_loop(
     subject: &Subject,
     question: Question,
     every: Duration,
-    missed: MissedTickBehavior,
     span: Duration,
 ) -> Outcome<Vec<Asked>> {
     let request = subject.request(question);
     let mut idle: Vec<Connection> = Vec::new();
     let mut tasks = JoinSet::new();
     let mut all = Vec::new();
-    let mut ticks = interval(every);
-    ticks.set_missed_tick_behavior(missed);
-    let started = Instant::now();
-    while started.elapsed() < span {
-        ticks.tick().await;
+    let mut ticks = ticks(every, span);
+    while ticks.recv().await.is_some() {
         while let Some(joined) = tasks.try_join_next() {
             let (connection, asked): (Connection, Asked) = joined.map_err(to_message)?;
             if asked.status.is_ok() {
@@ -162,6 +170,21 @@ pub(crate) async fn open_loop(
         all.push(joined.map_err(to_message)?.1);
     }
     Ok(all)
+}
+
+/// Ticks at a fixed rate over a period. A thread does it, because the timers of the runtime are a
+/// millisecond apart; ticks that are missed come late.
+fn ticks(every: Duration, span: Duration) -> UnboundedReceiver<()> {
+    let (send, receive) = unbounded_channel();
+    let started = Instant::now();
+    std::thread::spawn(move || {
+        let mut due = Duration::ZERO;
+        while due < span && send.send(()).is_ok() {
+            due += every;
+            std::thread::sleep(due.saturating_sub(started.elapsed()));
+        }
+    });
+    receive
 }
 
 async fn timed(mut connection: Connection, request: Bytes) -> (Connection, Asked) {
@@ -246,6 +269,7 @@ pub(crate) fn to_message(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-const WARM_UP: Duration = Duration::from_millis(300);
+/// The time until threads, pools and caches reach a steady state.
+pub(crate) const WARM_UP: Duration = Duration::from_millis(300);
 const GRACE: Duration = Duration::from_secs(10);
 const AT_ONCE: usize = 64;

@@ -4,13 +4,17 @@
 mod cells;
 #[allow(dead_code, reason = "the soak uses the rest")]
 mod client;
+mod conversation;
+mod cores;
 mod load;
+mod machine;
 #[allow(dead_code, reason = "the soak uses the rest")]
 mod question;
 mod report;
 #[allow(dead_code, reason = "the soak uses the rest")]
 mod subject;
 mod upstream;
+mod usage;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,7 +23,7 @@ use std::time::Duration;
 use clap::Parser;
 
 use crate::cells::{Amount, Bench, CELLS};
-use crate::report::{Line, table};
+use crate::report::{Level, Line, table};
 use crate::subject::{Programs, beside};
 use crate::upstream::Upstream;
 
@@ -32,9 +36,12 @@ struct Arguments {
     /// A short run: less is measured, so the numbers are rough.
     #[arg(long)]
     quick: bool,
-    /// Write the table to this file too.
+    /// Write the tables to this file too.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
+    /// A gateway with its engines, whose size is told.
+    #[arg(long, value_name = "FILE")]
+    with_engines: Option<PathBuf>,
     /// The cells to measure; all of them by default.
     cells: Vec<String>,
 }
@@ -64,7 +71,11 @@ async fn run(arguments: Arguments) -> Outcome {
         upstream: upstream.address,
     };
     let amount = if arguments.quick { QUICK } else { FULL };
-    let bench = Bench::start(programs, amount)?;
+    let bench = Bench {
+        programs,
+        with_engines: arguments.with_engines,
+        amount,
+    };
     let chosen = match &arguments.cells[..] {
         [] => CELLS.map(str::to_owned).to_vec(),
         some => some.to_vec(),
@@ -74,7 +85,8 @@ async fn run(arguments: Arguments) -> Outcome {
         eprintln!("measuring {name}");
         lines.extend(bench.cell(&name, &mut upstream).await?);
     }
-    println!("{}", table(&lines));
+    println!("{}", table(&lines, Level::Full));
+    println!("{}", table(&lines, Level::Detail));
     match arguments.write {
         Some(path) => std::fs::write(&path, page(&lines, amount))
             .map_err(|error| format!("{}: {error}", path.display())),
@@ -82,32 +94,37 @@ async fn run(arguments: Arguments) -> Outcome {
     }
 }
 
-/// The results as a page.
+/// The results as a page. The tables are published in other pages by their headings.
 fn page(lines: &[Line], amount: Amount) -> String {
     let Amount { rounds, span, .. } = amount;
+    let [short, full, detail] =
+        [Level::Short, Level::Full, Level::Detail].map(|level| table(lines, level));
     format!(
         "# The gateway compared with a bare proxy\n\n\
          Written by `cargo xtask bench gateway --write`. The gateway and a bare proxy take turns in front of the same \
-         upstream on\nthe same machine, in {rounds} rounds of {} s. Both have the same release profile. The gateway \
-         has no embedded engines\n(`--no-default-features`), and keys, validation, limits, metrics and its log are \
-         enabled. The bare proxy is\n[`bare_proxy.rs`](bare_proxy.rs), which uses hyper only.\n\n\
-         The ratio is gateway to bare proxy: the median of the ratios of all rounds, which depends less on the machine \
-         than the\nother figures. *Added* is the latency in excess of requests that are sent to the upstream \
-         directly.\n\n{}",
+         upstream on\nthe same machine, in {rounds} rounds of {} s. Both have the same release profile and the same \
+         allocator. The gateway\nhas no embedded engines (`--no-default-features`), and keys, validation, limits, \
+         metrics and its log are enabled. The\nbare proxy is [`bare_proxy.rs`](bare_proxy.rs), which uses hyper only; \
+         *per core* it has a runtime for each core, which\nshares nothing with the others.\n\n\
+         The ratio is gateway to bare proxy: the median of the ratios of all rounds, and the spread is the least and \
+         the greatest\nof them. *On one core* the measured process has a core and a worker of its own, and the load \
+         and the upstream have the\nother cores; in all other rows they share all cores. *Added* is the latency in \
+         excess of requests that are sent to the\nupstream directly.\n\n\
+         ## Machine\n\n{}.\n\n## In short\n\n{short}\n## In full\n\n{full}\n## Details\n\n{detail}",
         span.as_secs_f64(),
-        table(lines)
+        machine::kind(),
     )
 }
 
 const FULL: Amount = Amount {
-    rounds: 5,
+    rounds: 7,
     span: Duration::from_secs(2),
-    open: &[1000, 5000],
+    open: &[1000, 9500],
     streams: 200,
 };
 const QUICK: Amount = Amount {
     rounds: 1,
-    span: Duration::from_millis(700),
+    span: Duration::from_millis(300),
     open: &[1000],
-    streams: 50,
+    streams: 30,
 };

@@ -1,8 +1,11 @@
 //! The requests of the benches, with the gateway's model names and paths or with the upstream's.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
+
+use crate::conversation;
 
 /// A kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +19,13 @@ pub(crate) enum Question {
     /// A stream of Responses events, from an upstream with the Chat protocol. Without a gateway:
     /// [`Question::Chat`].
     Translated,
+    /// A stream of Messages events.
+    Messages,
+    /// A chat completion with a conversation of 300 KiB, not streamed.
+    Conversation,
+    /// The same conversation for Responses, from an upstream with the Chat protocol. Without a
+    /// gateway: [`Question::Conversation`].
+    TranslatedConversation,
     /// A stream that sends only its first event.
     Idle,
     /// A large picture.
@@ -38,10 +48,10 @@ pub(crate) enum Names {
 impl Question {
     /// The request as it is sent to `host`.
     pub(crate) fn request(self, names: Names, host: SocketAddr) -> Bytes {
-        let question = if names == Names::Upstream && self == Self::Translated {
-            Self::Chat
-        } else {
-            self
+        let question = match (names, self) {
+            (Names::Upstream, Self::Translated) => Self::Chat,
+            (Names::Upstream, Self::TranslatedConversation) => Self::Conversation,
+            _ => self,
         };
         let (path, model, rest) = question.parts();
         let prefix = if names == Names::Gateway { "our-" } else { "" };
@@ -54,9 +64,36 @@ impl Question {
         Bytes::from(head + &body)
     }
 
+    /// Returns true if its response is a stream of events.
+    pub(crate) fn is_stream(self) -> bool {
+        !matches!(
+            self,
+            Self::Small
+                | Self::Service
+                | Self::Picture
+                | Self::Conversation
+                | Self::TranslatedConversation
+        )
+    }
+
     /// Path, model and the other members of the body.
-    fn parts(self) -> (&'static str, &'static str, &'static str) {
-        match self {
+    fn parts(self) -> (&'static str, &'static str, Cow<'static, str>) {
+        let (path, model, rest) = match self {
+            Self::Conversation => {
+                return (
+                    "/chat/completions",
+                    CONVERSATION,
+                    conversation::chat().into(),
+                );
+            }
+            Self::TranslatedConversation => {
+                return ("/responses", CONVERSATION, conversation::responses().into());
+            }
+            Self::Messages => (
+                "/messages",
+                MESSAGES,
+                r#""max_tokens":1024,"messages":[{"role":"user","content":"count to 60"}],"stream":true"#,
+            ),
             Self::Small => (
                 "/chat/completions",
                 SMALL,
@@ -97,7 +134,8 @@ impl Question {
                 PICTURE,
                 r#""prompt":"A lighthouse at night.""#,
             ),
-        }
+        };
+        (path, model, rest.into())
     }
 }
 
@@ -109,17 +147,20 @@ pub(crate) fn configuration(address: SocketAddr, limits: &str) -> String {
          [limits]\n{limits}\
          [[keys]]\nname = \"bench\"\nhash = \"sha256:{KEY_HASH}\"\nscopes = [\"text\", \"messages\", \"images\"]\n"
     );
-    for protocol in ["chat", "responses", "images"] {
+    for protocol in ["chat", "responses", "messages", "images"] {
         config += &format!(
             "[[upstreams]]\nname = \"{protocol}\"\nprotocol = \"{protocol}\"\nbase_url = \"http://{address}/v1\"\n"
         );
     }
     let text = r#""chat", "responses""#;
+    let messages = r#""messages""#;
     let images = r#""images_generations""#;
     for (model, family, upstream, protocols) in [
         (SMALL, "text", "chat", text),
         (CHAT, "text", "chat", text),
         (RESPONSES, "text", "responses", text),
+        (MESSAGES, "text", "messages", messages),
+        (CONVERSATION, "text", "chat", text),
         (IDLE, "text", "chat", text),
         (SERVICE, "text", "chat", text),
         (ENDLESS, "text", "chat", text),
@@ -137,6 +178,8 @@ pub(crate) fn configuration(address: SocketAddr, limits: &str) -> String {
 pub(crate) const SMALL: &str = "small";
 pub(crate) const CHAT: &str = "chat-stream";
 pub(crate) const RESPONSES: &str = "responses-stream";
+pub(crate) const MESSAGES: &str = "messages-stream";
+pub(crate) const CONVERSATION: &str = "conversation";
 pub(crate) const IDLE: &str = "idle-stream";
 pub(crate) const PICTURE: &str = "picture";
 pub(crate) const SERVICE: &str = "service";

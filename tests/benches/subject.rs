@@ -6,12 +6,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use bytes::Bytes;
 
 use crate::Outcome;
+use crate::cores::Cores;
 use crate::question::{self, Names, Question};
+use crate::usage::Usage;
 
 /// A server that is measured.
 pub(crate) struct Subject {
@@ -52,15 +53,32 @@ impl Programs {
         }
     }
 
-    /// Starts a bare proxy.
-    pub(crate) fn bare(&self) -> Outcome<Subject> {
-        bare(&self.bare, self.upstream)
+    /// Starts a bare proxy, on the core of the subject if there are `cores`.
+    pub(crate) fn bare(&self, cores: Option<&Cores>) -> Outcome<Subject> {
+        bare_by(on(cores, &self.bare).arg(self.upstream.to_string()))
+    }
+
+    /// Starts a bare proxy with a runtime for each core.
+    pub(crate) fn bare_per_core(&self, cores: Option<&Cores>) -> Outcome<Subject> {
+        bare_by(
+            on(cores, &self.bare)
+                .arg(self.upstream.to_string())
+                .arg("--per-core"),
+        )
     }
 
     /// Starts a gateway that is measured, with room for everything.
-    pub(crate) fn gateway(&self) -> Outcome<Subject> {
-        gateway(&self.gateway, &question::configuration(self.upstream, ROOM))
+    pub(crate) fn gateway(&self, cores: Option<&Cores>) -> Outcome<Subject> {
+        gateway_by(
+            on(cores, &self.gateway),
+            &question::configuration(self.upstream, ROOM),
+        )
     }
+}
+
+/// The command of a program, on the core of the subject if there are `cores`.
+fn on(cores: Option<&Cores>, program: &Path) -> Command {
+    cores.map_or_else(|| Command::new(program), |cores| cores.command(program))
 }
 
 /// Starts a bare proxy in front of the upstream at `address`.
@@ -131,24 +149,9 @@ impl Subject {
         question.request(self.names, self.address)
     }
 
-    /// The CPU time that it has used so far; zero if it is not a separate process.
-    pub(crate) fn processor(&self) -> Outcome<Duration> {
-        let Some(stat) = self.read("stat")? else {
-            return Ok(Duration::ZERO);
-        };
-        // The name of the program may contain blanks; user and system time are fields 12 and 13
-        // after its end.
-        let fields = stat
-            .rsplit(')')
-            .next()
-            .unwrap_or_default()
-            .split_ascii_whitespace();
-        let ticks: u64 = fields
-            .skip(11)
-            .take(2)
-            .filter_map(|field| field.parse::<u64>().ok())
-            .sum();
-        Ok(TICK * u32::try_from(ticks).unwrap_or(u32::MAX))
+    /// What it has used so far; nothing if it is not a separate process.
+    pub(crate) fn usage(&self) -> Outcome<Usage> {
+        self.process_id().map_or(Ok(Usage::default()), Usage::of)
     }
 
     /// The resident memory in bytes.
@@ -243,5 +246,3 @@ pub(crate) fn beside(program: &Path, name: &str) -> PathBuf {
 /// Limits that are never reached.
 pub(crate) const ROOM: &str =
     "concurrency = 20000\nconcurrency_per_key = 20000\nconnections = 20000\n";
-/// The system's unit of CPU time.
-const TICK: Duration = Duration::from_millis(10);

@@ -15,7 +15,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
 
-use crate::question::{CHAT, ENDLESS, IDLE, OTHER, OTHER_PATH, PICTURE, RESPONSES, SERVICE, SMALL};
+use crate::question::{
+    CHAT, CONVERSATION, ENDLESS, IDLE, MESSAGES, OTHER, OTHER_PATH, PICTURE, RESPONSES, SERVICE,
+    SMALL,
+};
 
 /// A running upstream. Its connections live as long as the runtime.
 pub(crate) struct Upstream {
@@ -134,6 +137,7 @@ struct Answers {
     small: Vec<Bytes>,
     chat: Vec<Bytes>,
     responses: Vec<Bytes>,
+    messages: Vec<Bytes>,
     idle: Vec<Bytes>,
     /// The bytes that are repeated after the beginning of an endless stream.
     more: Bytes,
@@ -157,6 +161,10 @@ impl Answers {
             "/v1/responses",
             r#"{"model":"responses-stream","stream":true,"input":"count to 60"}"#,
         );
+        let messages = ask(
+            "/v1/messages",
+            r#"{"model":"messages-stream","stream":true,"max_tokens":1024,"messages":[{"role":"user","content":"count to 60"}]}"#,
+        );
         let chat = streamed(chat.pieces());
         Self {
             small: whole(&small.body_bytes()),
@@ -164,6 +172,7 @@ impl Answers {
             more: chat.get(1).cloned().unwrap_or_default().repeat(16).into(),
             chat,
             responses: streamed(responses.pieces()),
+            messages: streamed(messages.pieces()),
             picture: whole(picture().as_bytes()),
             unknown: vec![Bytes::from_static(
                 b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n",
@@ -173,9 +182,10 @@ impl Answers {
 
     fn of(&self, model: &str) -> &[Bytes] {
         match model {
-            SMALL | SERVICE | OTHER => &self.small,
+            SMALL | SERVICE | OTHER | CONVERSATION => &self.small,
             CHAT => &self.chat,
             RESPONSES => &self.responses,
+            MESSAGES => &self.messages,
             IDLE | ENDLESS => &self.idle,
             PICTURE => &self.picture,
             _ => &self.unknown,

@@ -6,6 +6,11 @@
 #[path = "../client.rs"]
 #[allow(dead_code, reason = "the benches use the rest")]
 mod client;
+#[path = "../conversation.rs"]
+mod conversation;
+#[path = "../cores.rs"]
+#[allow(dead_code, reason = "the benches use the rest")]
+mod cores;
 #[path = "../load.rs"]
 #[allow(dead_code, reason = "the benches use the rest")]
 mod load;
@@ -23,6 +28,9 @@ mod streams;
 mod subject;
 #[path = "../upstream.rs"]
 mod upstream;
+#[path = "../usage.rs"]
+#[allow(dead_code, reason = "the benches use the rest")]
+mod usage;
 mod verdict;
 
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, MissedTickBehavior, sleep};
+use tokio::time::{Instant, sleep};
 
 use crate::load::{Asked, open_loop, percentile};
 use crate::operator::Operator;
@@ -102,14 +102,7 @@ pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
 async fn under(gateway: &Subject, times: f64, span: Duration) -> Outcome<Served> {
     let every = Duration::from_secs_f64(1.0 / (capacity() * times));
     let started = Instant::now();
-    let asked = open_loop(
-        gateway,
-        Question::Service,
-        every,
-        MissedTickBehavior::Burst,
-        span,
-    )
-    .await?;
+    let asked = open_loop(gateway, Question::Service, every, span).await?;
     let took = started.elapsed().as_secs_f64();
     let of = |status: u16| {
         asked

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, MissedTickBehavior, sleep};
+use tokio::time::{Instant, sleep};
 
 use crate::client::Connection;
 use crate::load::{Asked, fixed_rate, open_loop, percentile, to_message};
@@ -139,15 +139,7 @@ struct Others {
 
 impl Others {
     async fn ask(subject: &Subject) -> Outcome<Self> {
-        let ask = |span| {
-            open_loop(
-                subject,
-                Question::Small,
-                EVERY,
-                MissedTickBehavior::Burst,
-                span,
-            )
-        };
+        let ask = |span| open_loop(subject, Question::Small, EVERY, span);
         Ok(Self {
             coming: ask(COMING).await?,
             still: ask(STALL * 2 - COMING).await?,
