@@ -1,166 +1,163 @@
-//! Decoding speed compared with other crates, over the same bytes: `cargo xtask bench`.
+//! Decoding speed compared with other crates, over the same bytes: `cargo xtask bench decode`.
 //!
 //! The others are adapters of async streams. They are driven over a stream that is always ready, so
-//! that only decoding is measured. They return each event's data as a `String`. This crate is
-//! measured twice: returning bytes, for a JSON parser that validates their UTF-8 itself; and as
-//! validated text.
+//! that only decoding is measured. They return events that own their data, as a `String` or as a
+//! slice of shared bytes. This crate is measured three times: lending bytes, for a JSON parser that
+//! validates their UTF-8 itself; lending validated text; and returning validated text that is owned.
 
+mod decoders;
+#[allow(unused_imports, reason = "its tests are those of another program")]
+mod machine;
+
+use std::fmt::Write as _;
 use std::hint::black_box;
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll, Waker};
+use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use eventsource_stream::EventStream;
-use futures_core::Stream;
-use memchr::memchr_iter;
-use sse::{Decoder, Event};
-use sse_stream::SseByteStream;
+use clap::Parser;
 
-fn main() {
-    for (corpus, text) in [
-        ("ASCII", corpus("The quick brown fox j")),
-        ("mixed scripts", corpus("Le café, 東京 ✓")),
-    ] {
-        println!("\n{corpus}: {EVENTS} events of {EVENT} bytes; GB/s, median of {ROUNDS} rounds");
-        println!(
-            "ratios: bytes / sse-stream, text / sse-stream, bytes / eventsource-stream, bytes / memchr line scan\n"
-        );
-        println!(
-            "| chunk | bytes | text | sse-stream | eventsource-stream | memchr line scan | ratios |"
-        );
-        println!("|---|---|---|---|---|---|---|");
-        for size in CHUNK_SIZES {
-            row(&text, size);
+use crate::decoders::{COLUMNS, LENT_TEXT, OWNED_TEXT, PEERS};
+
+/// Measures decoders of server-sent events.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// A short run: the figures are rough.
+    #[arg(long)]
+    quick: bool,
+    /// Write the table to this file too.
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// An argument that cargo adds.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// A row of the table: a stream that is decoded.
+struct Row {
+    /// The text of events, repeated.
+    corpus: &'static str,
+    text: &'static str,
+    /// The length of an event, and how it is told.
+    event: (usize, &'static str),
+    events: usize,
+    /// The length of a piece, and how it is told.
+    piece: (usize, &'static str),
+    /// The least ratios of lent and of owned text to the best other crate.
+    goals: [f64; 2],
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let rounds = if arguments.quick { 3 } else { ROUNDS };
+    let mut table = head();
+    for row in ROWS {
+        table += &row.measured(rounds);
+    }
+    println!("{table}");
+    let Some(path) = arguments.write else {
+        return ExitCode::SUCCESS;
+    };
+    match std::fs::write(&path, page(&table, rounds)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{}: {error}", path.display());
+            ExitCode::FAILURE
         }
     }
 }
 
-/// Measures every decoder over `text` in chunks of `size` bytes. Rounds take turns, so that a slow
-/// moment affects all of them.
-fn row(text: &Bytes, size: usize) {
-    let chunks: Vec<Bytes> = (0..text.len())
-        .step_by(size)
-        .map(|at| text.slice(at..text.len().min(at + size)))
-        .collect();
-    let decoders: [fn(&[Bytes]) -> usize; 5] =
-        [as_bytes, as_text, sse_stream, eventsource_stream, line_scan];
-    let expected = EVENTS * data_length(text);
-    for decode in &decoders[..4] {
-        assert_eq!(decode(&chunks), expected, "all decoders find the same data");
-    }
-    let mut times = [[Duration::ZERO; ROUNDS]; 5];
-    for round in 0..ROUNDS {
-        for (decode, times) in decoders.iter().zip(&mut times) {
-            times[round] = timed(|| decode(&chunks));
+impl Row {
+    /// Measures every decoder. They take turns, so that a slow moment affects all of them.
+    fn measured(&self, rounds: usize) -> String {
+        let text = self.stream();
+        let pieces: Vec<Bytes> = (0..text.len())
+            .step_by(self.piece.0)
+            .map(|at| text.slice(at..text.len().min(at + self.piece.0)))
+            .collect();
+        let expected = self.events * self.data().len();
+        for column in &COLUMNS[..=PEERS[3]] {
+            let found = (column.decode)(&pieces);
+            assert_eq!(found, expected, "{} finds other data", column.name);
         }
-    }
-    let speeds = times.map(|mut times| {
-        times.sort_unstable();
-        text.len() as f64 / times[ROUNDS / 2].as_secs_f64() / 1e9
-    });
-    let ratios = [(0, 2), (1, 2), (0, 3), (0, 4)]
-        .map(|(one, other)| format!("{:.2}", speeds[one] / speeds[other]));
-    let speeds = speeds.map(|speed| format!("{speed:.2}")).join(" | ");
-    println!("| {size} B | {speeds} | {} |", ratios.join(" / "));
-}
-
-fn as_bytes(chunks: &[Bytes]) -> usize {
-    sluicegate(chunks, |event| black_box(event.data_bytes()).len())
-}
-
-fn as_text(chunks: &[Bytes]) -> usize {
-    sluicegate(chunks, |event| black_box(event.data()).len())
-}
-
-fn sluicegate(chunks: &[Bytes], length: impl Fn(Event<'_>) -> usize) -> usize {
-    let mut decoder = Decoder::new();
-    let mut sum = 0;
-    for chunk in chunks {
-        decoder.feed(chunk.clone());
-        while let Some(event) = decoder.poll() {
-            sum += length(event.expect("short events"));
+        let mut times = COLUMNS.map(|_| Vec::with_capacity(rounds));
+        for _ in 0..rounds {
+            for (column, times) in COLUMNS.iter().zip(&mut times) {
+                times.push(timed(|| (column.decode)(&pieces)));
+            }
         }
+        self.line(text.len(), &times)
     }
-    sum
-}
 
-fn sse_stream(chunks: &[Bytes]) -> usize {
-    drain(SseByteStream::new(Ready(chunks.iter())), |event| {
-        black_box(
-            event
-                .expect("valid events")
-                .data
-                .as_deref()
-                .unwrap_or_default(),
-        )
-        .len()
-    })
-}
-
-fn eventsource_stream(chunks: &[Bytes]) -> usize {
-    drain(EventStream::new(Ready(chunks.iter())), |event| {
-        black_box(event.expect("valid events").data.as_str()).len()
-    })
-}
-
-/// The lower bound for any decoder: finding each LF.
-fn line_scan(chunks: &[Bytes]) -> usize {
-    chunks
-        .iter()
-        .map(|chunk| memchr_iter(b'\n', chunk).map(black_box).count())
-        .sum()
-}
-
-/// Polls `stream` to its end and sums up `length` of its items.
-fn drain<S: Stream>(stream: S, length: impl Fn(S::Item) -> usize) -> usize {
-    let mut stream = pin!(stream);
-    let mut context = Context::from_waker(Waker::noop());
-    let mut sum = 0;
-    loop {
-        match stream.as_mut().poll_next(&mut context) {
-            Poll::Ready(Some(item)) => sum += length(item),
-            Poll::Ready(None) => return sum,
-            Poll::Pending => unreachable!("the chunks are always ready"),
+    /// The line of the table.
+    fn line(&self, length: usize, times: &[Vec<Duration>; 8]) -> String {
+        let medians = times
+            .each_ref()
+            .map(|times| median(times.iter().map(Duration::as_secs_f64)));
+        let mut best = PEERS[0];
+        for peer in PEERS {
+            if medians[peer] < medians[best] {
+                best = peer;
+            }
         }
+        let mut line = format!("| {}, {} | {} ", self.event.1, self.corpus, self.piece.1);
+        for median in medians {
+            let _ = write!(line, "| {:.2} ", length as f64 / median / 1e9);
+        }
+        for (own, goal) in [LENT_TEXT, OWNED_TEXT].into_iter().zip(self.goals) {
+            let pairs = times[best].iter().zip(&times[own]);
+            let ratio = median(pairs.map(|(best, own)| best.as_secs_f64() / own.as_secs_f64()));
+            let verdict = if ratio >= goal { "met" } else { "missed" };
+            let _ = write!(line, "| {ratio:.2} (≥ {goal}: {verdict}) ");
+        }
+        line + "|\n"
+    }
+
+    /// The data of an event as a model streams it.
+    fn data(&self) -> String {
+        let mut data = format!("{DATA}{}", self.text);
+        while NAME.len() + data.len() + END.len() < self.event.0 {
+            let left = self.event.0 - NAME.len() - data.len() - END.len();
+            data += if self.text.len() <= left {
+                self.text
+            } else {
+                "."
+            };
+        }
+        data + "\"}"
+    }
+
+    fn stream(&self) -> Bytes {
+        let event = format!("{NAME}{}\n\n", self.data());
+        assert_eq!(event.len(), self.event.0);
+        event.repeat(self.events).into()
     }
 }
 
-/// A stream of chunks that is always ready.
-struct Ready<'a>(std::slice::Iter<'a, Bytes>);
-
-impl Stream for Ready<'_> {
-    type Item = Result<Bytes, std::io::Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        Poll::Ready(self.0.next().cloned().map(Ok))
-    }
+fn head() -> String {
+    let names = COLUMNS.map(|column| column.name).join(" | ");
+    let rule = "---:|".repeat(COLUMNS.len() + 2);
+    format!(
+        "| events | pieces | {names} | lent text / best | owned text / best |\n|---|---|{rule}\n"
+    )
 }
 
-/// [`EVENTS`] events of [`EVENT`] bytes as a model streams them, with `text` repeated.
-fn corpus(text: &str) -> Bytes {
-    let head = "event: response.output_text.delta\n\
-        data: {\"type\":\"response.output_text.delta\",\"sequence_number\":1234,\"item_id\":\"msg_0123456789abcdef\",\
-        \"output_index\":0,\"content_index\":0,\"delta\":\"";
-    let tail = "\"}\n\n";
-    let mut event = format!("{head}{text}");
-    while event.len() + tail.len() < EVENT {
-        event.push('.');
-    }
-    event.push_str(tail);
-    assert_eq!(event.len(), EVENT);
-    event.repeat(EVENTS).into()
+fn page(table: &str, rounds: usize) -> String {
+    format!(
+        "# Decoding server-sent events\n\n\
+         Written by `cargo xtask bench decode --write`, with the medians of {rounds} rounds in GB/s. The decoders take \
+         turns over the\nsame bytes, with the system's allocator. The last two columns compare with the fastest of \
+         the other crates in the same\nrow: the median of the ratios of all rounds. The line scan only finds the line \
+         ends.\n\nMachine: {}.\n\n## Table\n\n{table}",
+        machine::kind()
+    )
 }
 
-fn data_length(text: &Bytes) -> usize {
-    let mut decoder = Decoder::new();
-    decoder.feed(text.slice(..EVENT));
-    decoder
-        .poll()
-        .expect("an event")
-        .expect("a short one")
-        .data()
-        .len()
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<_> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// The duration of `work`.
@@ -171,7 +168,42 @@ fn timed(work: impl FnOnce() -> usize) -> Duration {
     begin.elapsed()
 }
 
-const CHUNK_SIZES: [usize; 3] = [16 << 10, 256, 16];
-const EVENT: usize = 210;
-const EVENTS: usize = 10_000;
+const fn row(
+    [corpus, text]: [&'static str; 2],
+    event: (usize, &'static str),
+    events: usize,
+    piece: (usize, &'static str),
+    goals: [f64; 2],
+) -> Row {
+    Row {
+        corpus,
+        text,
+        event,
+        events,
+        piece,
+        goals,
+    }
+}
+
+const ROWS: [Row; 9] = [
+    row(ASCII, TOKEN, 10_000, LARGE, [3.0, 1.5]),
+    row(ASCII, TOKEN, 10_000, SMALL, [2.0, 1.0]),
+    row(ASCII, TOKEN, 10_000, TINY, [1.0, 1.0]),
+    row(MIXED, TOKEN, 10_000, LARGE, [3.0, 1.5]),
+    row(MIXED, TOKEN, 10_000, SMALL, [2.0, 1.0]),
+    row(MIXED, TOKEN, 10_000, TINY, [1.0, 1.0]),
+    row(ASCII, (40_000, "40 kB"), 50, (1460, "1460 B"), [1.0, 1.0]),
+    row(ASCII, (40_000, "40 kB"), 50, LARGE, [1.0, 1.0]),
+    row(ASCII, (2_000_000, "2 MB"), 2, LARGE, [1.0, 1.0]),
+];
+const ASCII: [&str; 2] = ["ASCII", "The quick brown fox j"];
+const MIXED: [&str; 2] = ["mixed scripts", "Le café, 東京 ✓"];
+const TOKEN: (usize, &str) = (210, "210 B");
+const LARGE: (usize, &str) = (16 << 10, "16 KiB");
+const SMALL: (usize, &str) = (256, "256 B");
+const TINY: (usize, &str) = (16, "16 B");
+const NAME: &str = "event: response.output_text.delta\ndata: ";
+const DATA: &str = "{\"type\":\"response.output_text.delta\",\"sequence_number\":1234,\"item_id\":\"msg_0123456789abcdef\",\
+                    \"output_index\":0,\"content_index\":0,\"delta\":\"";
+const END: &str = "\"}\n\n";
 const ROUNDS: usize = 31;
