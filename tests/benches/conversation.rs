@@ -39,7 +39,7 @@ fn file() -> String {
     LINE.repeat(FILE / LINE.len())
 }
 
-const TURNS: usize = 50;
+const TURNS: usize = 54;
 const FILE: usize = 5 << 10;
 const QUESTION: &str = "Where is the limit of a request read, and which test shows that a larger one is refused? Café, 東京.";
 const ANSWER: &str = "The limit is read in `limits.rs`.\\n\\nI look at the file to see what is compared with it:\\n\\n- the length of the body\\n- the length of each line";

@@ -23,7 +23,7 @@ pub(crate) struct Done {
     pub(crate) units: usize,
     /// The duration.
     pub(crate) took: Duration,
-    /// What the measured process has used.
+    /// The usage of the measured process.
     pub(crate) usage: Usage,
 }
 
@@ -33,7 +33,7 @@ impl Done {
         count as f64 / self.took.as_secs_f64()
     }
 
-    /// What each of so many has cost: CPU time in all, in user space and in system calls, in
+    /// The cost of each of so many: CPU time in all, in user space and in system calls, in
     /// microseconds; voluntary and forced switches; faults.
     pub(crate) fn each(&self, count: usize) -> [f64; 6] {
         let Usage {

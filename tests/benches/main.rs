@@ -63,6 +63,9 @@ fn main() -> ExitCode {
 }
 
 async fn run(arguments: Arguments) -> Outcome {
+    if arguments.write.is_some() && !arguments.cells.is_empty() {
+        return Err("the page has all cells: --write takes none".to_owned());
+    }
     let mut upstream = Upstream::start().await.map_err(load::to_message)?;
     let own = std::env::current_exe().map_err(load::to_message)?;
     let programs = Programs {

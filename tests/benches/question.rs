@@ -12,6 +12,10 @@ use crate::conversation;
 pub(crate) enum Question {
     /// A small chat completion, not streamed.
     Small,
+    /// A small response of Responses, not streamed.
+    SmallResponses,
+    /// A small response of Messages, not streamed.
+    SmallMessages,
     /// A stream of chat events.
     Chat,
     /// A stream of Responses events.
@@ -69,6 +73,8 @@ impl Question {
         !matches!(
             self,
             Self::Small
+                | Self::SmallResponses
+                | Self::SmallMessages
                 | Self::Service
                 | Self::Picture
                 | Self::Conversation
@@ -98,6 +104,16 @@ impl Question {
                 "/chat/completions",
                 SMALL,
                 r#""messages":[{"role":"user","content":"Say hello."}]"#,
+            ),
+            Self::SmallResponses => (
+                "/responses",
+                SMALL_RESPONSES,
+                r#""input":[{"role":"user","content":[{"type":"input_text","text":"Say hello."}]}]"#,
+            ),
+            Self::SmallMessages => (
+                "/messages",
+                SMALL_MESSAGES,
+                r#""max_tokens":64,"messages":[{"role":"user","content":"Say hello."}]"#,
             ),
             Self::Chat => (
                 "/chat/completions",
@@ -157,6 +173,8 @@ pub(crate) fn configuration(address: SocketAddr, limits: &str) -> String {
     let images = r#""images_generations""#;
     for (model, family, upstream, protocols) in [
         (SMALL, "text", "chat", text),
+        (SMALL_RESPONSES, "text", "responses", text),
+        (SMALL_MESSAGES, "text", "messages", messages),
         (CHAT, "text", "chat", text),
         (RESPONSES, "text", "responses", text),
         (MESSAGES, "text", "messages", messages),
@@ -176,6 +194,8 @@ pub(crate) fn configuration(address: SocketAddr, limits: &str) -> String {
 
 /// The upstream's models, named after their behaviour.
 pub(crate) const SMALL: &str = "small";
+pub(crate) const SMALL_RESPONSES: &str = "small-responses";
+pub(crate) const SMALL_MESSAGES: &str = "small-messages";
 pub(crate) const CHAT: &str = "chat-stream";
 pub(crate) const RESPONSES: &str = "responses-stream";
 pub(crate) const MESSAGES: &str = "messages-stream";

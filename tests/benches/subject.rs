@@ -149,7 +149,7 @@ impl Subject {
         question.request(self.names, self.address)
     }
 
-    /// What it has used so far; nothing if it is not a separate process.
+    /// Its usage so far; nothing if it is not a separate process.
     pub(crate) fn usage(&self) -> Outcome<Usage> {
         self.process_id().map_or(Ok(Usage::default()), Usage::of)
     }

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::question::{
     CHAT, CONVERSATION, ENDLESS, IDLE, MESSAGES, OTHER, OTHER_PATH, PICTURE, RESPONSES, SERVICE,
-    SMALL,
+    SMALL, SMALL_MESSAGES, SMALL_RESPONSES,
 };
 
 /// A running upstream. Its connections live as long as the runtime.
@@ -135,6 +135,8 @@ fn model(request: &[u8]) -> &str {
 /// The response for each model, piece by piece.
 struct Answers {
     small: Vec<Bytes>,
+    small_responses: Vec<Bytes>,
+    small_messages: Vec<Bytes>,
     chat: Vec<Bytes>,
     responses: Vec<Bytes>,
     messages: Vec<Bytes>,
@@ -153,6 +155,14 @@ impl Answers {
             "/v1/chat/completions",
             r#"{"model":"small","messages":[{"role":"user","content":"hello"}]}"#,
         );
+        let small_responses = ask(
+            "/v1/responses",
+            r#"{"model":"small-responses","input":"hello"}"#,
+        );
+        let small_messages = ask(
+            "/v1/messages",
+            r#"{"model":"small-messages","max_tokens":64,"messages":[{"role":"user","content":"hello"}]}"#,
+        );
         let chat = ask(
             "/v1/chat/completions",
             r#"{"model":"chat-stream","stream":true,"messages":[{"role":"user","content":"count to 60"}]}"#,
@@ -168,6 +178,8 @@ impl Answers {
         let chat = streamed(chat.pieces());
         Self {
             small: whole(&small.body_bytes()),
+            small_responses: whole(&small_responses.body_bytes()),
+            small_messages: whole(&small_messages.body_bytes()),
             idle: chat.iter().take(1).cloned().collect(),
             more: chat.get(1).cloned().unwrap_or_default().repeat(16).into(),
             chat,
@@ -183,6 +195,8 @@ impl Answers {
     fn of(&self, model: &str) -> &[Bytes] {
         match model {
             SMALL | SERVICE | OTHER | CONVERSATION => &self.small,
+            SMALL_RESPONSES => &self.small_responses,
+            SMALL_MESSAGES => &self.small_messages,
             CHAT => &self.chat,
             RESPONSES => &self.responses,
             MESSAGES => &self.messages,

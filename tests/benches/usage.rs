@@ -1,11 +1,11 @@
-//! What the system has counted for a process: its CPU time, switches and page faults.
+//! The system's counters of a process: its CPU time, switches and page faults.
 
 use std::fs;
 use std::time::Duration;
 
 use crate::Outcome;
 
-/// What a process has used, since its start or between two moments.
+/// The resources that a process has used, since its start or between two moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Usage {
     /// CPU time in its own code.
@@ -21,7 +21,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// What the process has used so far. Switches are those of its living threads.
+    /// The usage of the process so far. Switches are those of its living threads.
     pub(crate) fn of(process: u32) -> Outcome<Self> {
         let stat = read(&format!("/proc/{process}/stat"))?;
         let mut usage = times(&stat).ok_or_else(|| format!("/proc/{process}/stat: {stat:?}"))?;
@@ -38,7 +38,7 @@ impl Usage {
         Ok(usage)
     }
 
-    /// What was used since `before`.
+    /// The usage since `before`.
     pub(crate) fn since(self, before: Self) -> Self {
         Self {
             user: self.user.saturating_sub(before.user),

@@ -1,58 +1,101 @@
 //! `cargo xtask bench` and `cargo xtask soak`: run the benches of the crates, and the programs of
 //! `tests/benches` with a gateway without engines.
 
+mod planted;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
 use crate::outcome::Outcome;
-use crate::{needs, process, workspace};
+use crate::{dist, needs, process, speed, workspace};
 
-/// Runs the benches one after another. If the first of `args` is `gateway`, only the bench of the
-/// gateway is run, with the remaining arguments; otherwise `args` are passed to the other benches,
-/// which are programs of crates.
+/// Runs the bench that the first of `args` names, with the remaining arguments; otherwise all of
+/// them, one after another.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     match args {
-        [first, rest @ ..] if first == "gateway" => return gateway(rest),
-        [first, rest @ ..] if first == "instructions" => return instructions(rest),
-        _ => {}
+        [first, rest @ ..] if first == "gateway" => gateway(rest),
+        [first, rest @ ..] if first == "decode" => decode(rest),
+        [first, rest @ ..] if first == "instructions" => instructions(rest),
+        _ => {
+            decode(args)?;
+            process::echoed(&mut bench("sluicegate-text-engine", "decode"))?;
+            gateway(args)
+        }
     }
-    for (package, bench) in BENCHES {
-        let mut command = workspace::cargo("bench");
-        command
-            .args([
-                "--locked",
-                "--package",
-                package,
-                "--all-features",
-                "--bench",
-                bench,
-                "--",
-            ])
-            .args(args);
-        process::echoed(&mut command)?;
-    }
-    gateway(&[])
+}
+
+/// Measures decoders of streams.
+fn decode(args: &[OsString]) -> Outcome {
+    let mut command = bench("sluicegate-benches", "sse_decode");
+    command
+        .arg("--target-dir")
+        .arg(lean()?)
+        .arg("--")
+        .args(workspace::with_page(args, speed::DECODE));
+    process::echoed(&mut command)?;
+    publish(args)
+}
+
+/// A bench of a package, without its arguments.
+fn bench(package: &str, name: &str) -> Command {
+    let mut command = workspace::cargo("bench");
+    command
+        .args(["--locked", "--all-features"])
+        .args(["--package", package, "--bench", name]);
+    command
 }
 
 pub(crate) fn soak(args: &[OsString]) -> Outcome {
     program("soak", "tests/benches/SOAK.md", args)
 }
 
-/// Counts the instructions of a relayed request and event, and compares them with the committed
-/// figures; `args` may request that they are written.
+/// Counts the instructions of a relayed request, event and conversation, and compares them with the
+/// committed figures; `args` may request that they are written, or that a gateway with a planted
+/// copy is caught, too.
 pub(crate) fn instructions(args: &[OsString]) -> Outcome {
     needs::valgrind()?;
-    let mut command = Command::new(build()?.join("instructions"));
-    process::run(
-        command
-            .arg(workspace::root().join("tests/benches/INSTRUCTIONS.toml"))
-            .args(args),
-    )
+    let program = build()?.join("instructions");
+    let count = |args: &[OsString]| {
+        let mut command = Command::new(&program);
+        command.arg(workspace::root().join("tests/benches/INSTRUCTIONS.toml"));
+        process::run(command.args(args))
+    };
+    match args {
+        [only] if only == "--planted" => {
+            count(&[])?;
+            count(&["--planted".into(), planted::build()?.into()])
+        }
+        args => count(args),
+    }
 }
 
+/// Measures the gateway against a bare proxy. The page has the size of the gateway with engines,
+/// which is built for that.
 fn gateway(args: &[OsString]) -> Outcome {
-    program("against_bare_proxy", "tests/benches/RESULTS.md", args)
+    let mut args = args.to_vec();
+    let whole = dist::release(false)?;
+    if writes(&args) {
+        dist::build(false)?;
+    }
+    if whole.is_file() {
+        args.push("--with-engines".into());
+        args.push(whole.into());
+    }
+    program("against_bare_proxy", speed::RESULTS, &args)?;
+    publish(&args)
+}
+
+/// Copies the results to the pages that publish them, if they were written.
+fn publish(args: &[OsString]) -> Outcome {
+    match writes(args) {
+        true => speed::publish(),
+        false => Ok(()),
+    }
+}
+
+fn writes(args: &[OsString]) -> bool {
+    args.iter().any(|arg| arg == "--write")
 }
 
 /// Runs a program with the limit of file descriptors raised as far as possible: thousands of
@@ -65,30 +108,26 @@ fn program(name: &str, page: &str, args: &[OsString]) -> Outcome {
     process::echoed(command.args(workspace::with_page(args, page)))
 }
 
-/// Builds the gateway and the programs in release, in a separate folder: the gateway in the usual
-/// one keeps its engines.
+/// Builds the gateway without engines, and the programs, in release.
 fn build() -> Outcome<PathBuf> {
     needs::compiler()?;
-    let target = workspace::target()?.join("lean");
-    // Each in a separate build, so that neither enables features of the other. Without engines,
-    // since none is used.
-    for package in [
-        &["sluicegate-server", "--no-default-features"][..],
-        &["sluicegate-benches", "--all-features"],
-    ] {
-        let mut command = workspace::cargo("build");
-        command
-            .args(["--release", "--locked", "--target-dir"])
-            .arg(&target)
-            .arg("--package")
-            .args(package);
-        process::run(&mut command)?;
-    }
-    Ok(target.join("release"))
+    dist::build(true)?;
+    programs()
 }
 
-/// Package and bench.
-const BENCHES: [(&str, &str); 2] = [
-    ("sluicegate-benches", "sse_decode"),
-    ("sluicegate-text-engine", "decode"),
-];
+/// Builds the programs, and returns their folder. In a build of their own, so that they enable no
+/// feature of the gateway.
+pub(crate) fn programs() -> Outcome<PathBuf> {
+    let mut command = workspace::cargo("build");
+    command
+        .args(["--release", "--locked", "--all-features", "--target-dir"])
+        .arg(lean()?)
+        .args(["--package", "sluicegate-benches"]);
+    process::run(&mut command)?;
+    Ok(lean()?.join("release"))
+}
+
+/// A separate folder for builds without engines: the gateway in the usual one keeps its engines.
+pub(crate) fn lean() -> Outcome<PathBuf> {
+    Ok(workspace::target()?.join("lean"))
+}

@@ -77,7 +77,7 @@ fn short() -> Vec<Step> {
         Step::new("campaign", "20,000 seeded faults", campaign::short),
         Step::new(
             "instructions",
-            "instructions of a relayed request and event",
+            "instructions of a relayed request, event and conversation",
             || bench::instructions(&[]),
         ),
         Step::new(

@@ -8,6 +8,7 @@ mod ci;
 mod clients;
 mod deps;
 mod dialects;
+mod dist;
 mod faults;
 mod features;
 mod fetch_model;
@@ -37,6 +38,7 @@ mod seed;
 mod serve;
 mod servers;
 mod source;
+mod speed;
 mod suite;
 mod test;
 mod tidy;
@@ -76,6 +78,7 @@ fn run_task(args: &[OsString]) -> Outcome {
         Some("fetch-model") => no_arguments(args).and_then(|()| fetch_model::run()),
         Some("bench") => bench::run(args),
         Some("campaign") => campaign::run(args),
+        Some("dist") => dist::run(args),
         Some("dialects") => dialects::run(args),
         Some("soak") => bench::soak(args),
         Some("fuzz") => fuzz::run(args),
@@ -127,14 +130,23 @@ usage: cargo xtask <task>
                       run coding agents such as Codex and Claude Code through the gateway: all, or those whose name
                       contains a NAME; --write writes the table to docs/agents.md
   interop [ARGS…]     test the gateway in front of another model server, llama-cpp-python; ARGS go to the tests
+  dist [--pgo] [--lean]
+                      build the gateway in release, into target/dist; --pgo trains it with the work of the benches,
+                      --lean leaves out the embedded engines
   fetch-model         download the weights of the embedded text engine into the user's cache
-  bench [ARGS…]       run the benches; ARGS go to the bench programs of the crates
+  bench [--quick] [--write]
+                      run all benches: of the decoder, the text model and the gateway
+  bench decode [--quick] [--write]
+                      measure the decoder of streams against others; --write writes the table to
+                      tests/benches/DECODE.md, and from there to README.md and docs/benchmarks.md
   bench gateway [--quick] [--write] [CELL…]
                       measure the release build in front of an upstream against a bare proxy: everything, or a CELL
-                      such as 'requests'; --write writes the table to tests/benches/RESULTS.md
-  bench instructions [--write REASON]
-                      count the instructions of a relayed request and event with valgrind, and compare them with
-                      tests/benches/INSTRUCTIONS.toml; --write writes the new figures there
+                      such as 'requests'; --write writes the tables to tests/benches/RESULTS.md, and from there to
+                      README.md and docs/benchmarks.md
+  bench instructions [--write REASON|--planted]
+                      count the instructions of a relayed request, event and conversation with valgrind, and compare
+                      them with tests/benches/INSTRUCTIONS.toml; --write writes the new figures there; --planted
+                      shows that a gateway with one more copy of the body fails
   soak [--quick] [--cycles N] [--write] [CELL…]
                       run long soak tests against the release build: idle streams, clients that do not read, overload,
                       restarts and reloads, or a CELL of these such as 'overload'; --cycles is the number of stops

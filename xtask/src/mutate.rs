@@ -18,6 +18,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use self::copy::Copy;
+pub(crate) use self::copy::renew as copy_if_changed;
 use self::list::Mutation;
 use self::page::Page;
 pub(crate) use self::share::run as share;

@@ -15,7 +15,8 @@ impl Bench {
             (Place::Shared, 1, Goal::None, Level::Full),
         ] {
             let subjects = self.three(place)?;
-            let name = place.name(&format!("small requests, {connections} connections"));
+            let plural = if connections == 1 { "" } else { "s" };
+            let name = place.name(&format!("small requests, {connections} connection{plural}"));
             let metrics = costs(&name, "requests/s", "request", [Goal::None, goal], level);
             let span = self.amount.span;
             let measure = async |subject: &_| {

@@ -127,7 +127,7 @@ fn prune(folder: &Path, root: &Path, files: &BTreeSet<String>) -> io::Result<()>
 }
 
 /// Writes the file `to` if it differs, and returns its contents.
-fn renew(from: &Path, to: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn renew(from: &Path, to: &Path) -> io::Result<Vec<u8>> {
     let wanted = fs::read(from)?;
     if fs::read(to).is_ok_and(|there| there == wanted) {
         return Ok(wanted);

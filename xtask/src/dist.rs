@@ -1,0 +1,67 @@
+//! `cargo xtask dist`: the release build of the gateway, trained by a profile of its work if
+//! requested.
+
+mod pgo;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::outcome::{At as _, Outcome};
+use crate::{bench, needs, process, workspace};
+
+/// Builds the gateway in release and copies it to `target/dist`.
+pub(crate) fn run(args: &[OsString]) -> Outcome {
+    let (mut is_lean, mut is_trained) = (false, false);
+    for arg in args {
+        match arg.to_str() {
+            Some("--lean") => is_lean = true,
+            Some("--pgo") => is_trained = true,
+            _ => return Err(format!("unexpected {arg:?}: expected [--pgo] [--lean]")),
+        }
+    }
+    needs::compiler()?;
+    let built = match is_trained {
+        true => pgo::build(is_lean)?,
+        false => build(is_lean)?,
+    };
+    let folder = workspace::target()?.join("dist");
+    std::fs::create_dir_all(&folder).at(&folder)?;
+    let name = if is_lean {
+        "sluicegate-lean"
+    } else {
+        "sluicegate"
+    };
+    let copy = folder.join(name);
+    let length = std::fs::copy(&built, &copy).at(&copy)?;
+    println!("{}: {} MiB", copy.display(), length >> 20);
+    Ok(())
+}
+
+/// Builds the gateway in release: with its engines, or lean without them. Returns its path.
+pub(crate) fn build(is_lean: bool) -> Outcome<PathBuf> {
+    let mut command = workspace::cargo("build");
+    command
+        .args(["--release", "--locked"])
+        .args(package(is_lean));
+    if is_lean {
+        command.arg("--target-dir").arg(bench::lean()?);
+    }
+    process::run(&mut command)?;
+    release(is_lean)
+}
+
+/// The path of that build.
+pub(crate) fn release(is_lean: bool) -> Outcome<PathBuf> {
+    let target = match is_lean {
+        true => bench::lean()?,
+        false => workspace::target()?,
+    };
+    Ok(target.join("release/sluicegate"))
+}
+
+fn package(is_lean: bool) -> &'static [&'static str] {
+    match is_lean {
+        true => &["--package", "sluicegate-server", "--no-default-features"],
+        false => &["--package", "sluicegate-server"],
+    }
+}
