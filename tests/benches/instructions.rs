@@ -1,5 +1,5 @@
-//! Counts the instructions that a relayed request and a relayed event cost the gateway, and a bare
-//! proxy, under callgrind. Run by `cargo xtask bench instructions`.
+//! Counts the instructions that a small relayed request, a relayed event and a relayed conversation
+//! cost the gateway, and a bare proxy, under callgrind. Run by `cargo xtask bench instructions`.
 //!
 //! The figures hardly depend on the load of the machine, so that they can be compared with
 //! committed ones.
@@ -26,9 +26,9 @@ use std::process::{Command, ExitCode};
 
 use clap::Parser;
 
-use crate::callgrind::{Count, Counted};
+use crate::callgrind::Counted;
 use crate::client::Connection;
-use crate::figures::{Figures, Measured};
+use crate::figures::{Costs, Figures, Measured};
 use crate::question::Question;
 use crate::subject::{ROOM, beside};
 use crate::upstream::Upstream;
@@ -41,6 +41,10 @@ type Outcome<T = ()> = Result<T, String>;
 struct Arguments {
     /// The file with the committed figures.
     figures: PathBuf,
+    /// Measure this gateway instead of the one beside this program, in which something costly was
+    /// planted: succeeds if its conversation is told as too costly.
+    #[arg(long, value_name = "FILE", conflicts_with = "write")]
+    planted: Option<PathBuf>,
     /// Replace the committed figures by those measured, for this reason.
     #[arg(long, value_name = "REASON")]
     write: Option<String>,
@@ -66,31 +70,38 @@ fn main() -> ExitCode {
 async fn run(arguments: Arguments) -> Outcome {
     let own = std::env::current_exe().map_err(text)?;
     let upstream = Upstream::start().await.map_err(text)?;
+    let config = question::configuration(upstream.address, ROOM);
+    if let Some(planted) = arguments.planted {
+        let figures = Figures::read(&arguments.figures)?;
+        let gateway = measure(Counted::gateway(&planted, &config)?).await?;
+        return figures.miss(&gateway);
+    }
     let mut bare = Command::new(beside(&own, "bare_proxy"));
     bare.arg(upstream.address.to_string());
     let bare = measure(Counted::bare(&bare)?).await?;
-    let config = question::configuration(upstream.address, ROOM);
     let gateway = measure(Counted::gateway(&beside(&own, "sluicegate"), &config)?).await?;
     let measured = Measured { gateway, bare };
     print!("{measured}");
     match arguments.write {
         Some(reason) => write(&arguments.figures, &measured, &reason),
-        None => Figures::read(&arguments.figures)?.hold(&measured),
+        None => Figures::read(&arguments.figures)?.hold(&measured.gateway),
     }
 }
 
-/// The cost of a small request and of an event of a stream, after a warm-up.
-async fn measure(counted: Counted) -> Outcome<[Count; 2]> {
-    let request = ask(&counted, Question::Small, WARM_UP).await?;
-    assert_eq!(request, WARM_UP, "each request is one unit");
-    counted.begin()?;
-    let requests = ask(&counted, Question::Small, REQUESTS).await?;
-    let request = counted.take(requests)?;
-    ask(&counted, Question::Chat, WARM_UP_STREAMS).await?;
-    counted.begin()?;
-    let events = ask(&counted, Question::Chat, STREAMS).await?;
-    let event = counted.take(events)?;
-    Ok([request, event])
+/// The cost of a unit of each kind, after a warm-up.
+async fn measure(counted: Counted) -> Outcome<Costs> {
+    let mut costs = Vec::new();
+    for (question, warm_up, times) in [
+        (Question::Small, WARM_UP, REQUESTS),
+        (Question::Chat, WARM_UP_STREAMS, STREAMS),
+        (Question::Conversation, WARM_UP_CONVERSATIONS, CONVERSATIONS),
+    ] {
+        ask(&counted, question, warm_up).await?;
+        counted.begin()?;
+        let units = ask(&counted, question, times).await?;
+        costs.push(counted.take(units)?);
+    }
+    costs.try_into().map_err(|_| "a kind is missing".to_owned())
 }
 
 /// Sends so many requests on one connection, and returns how many replies or events were received.
@@ -102,9 +113,9 @@ async fn ask(counted: &Counted, question: Question, times: usize) -> Outcome<usi
     let request = counted.subject.request(question);
     let mut units = 0;
     for _ in 0..times {
-        units += match question {
-            Question::Small => connection.ask(&request).await.map(|_| 1).map_err(failed)?,
-            _ => connection.stream(&request).await.map_err(failed)?.events,
+        units += match question.is_stream() {
+            true => connection.stream(&request).await.map_err(failed)?.events,
+            false => connection.ask(&request).await.map(|_| 1).map_err(failed)?,
         };
     }
     Ok(units)
@@ -124,3 +135,5 @@ const REQUESTS: usize = 1_000;
 const WARM_UP_STREAMS: usize = 4;
 /// Each has 60 events and a few around them: more than a thousand events in all.
 const STREAMS: usize = 17;
+const WARM_UP_CONVERSATIONS: usize = 8;
+const CONVERSATIONS: usize = 20;
