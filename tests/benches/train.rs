@@ -94,7 +94,7 @@ async fn refusals(gateway: &Subject) -> Outcome {
             404,
         ),
         (request.replace("our-small", "our-smell"), 404),
-        (request.replace("\"user\"", "\"used\""), 400),
+        (request.replace("\"Say hello.\"", "1           "), 400),
         (request.replace("{\"role", "[\"role"), 400),
     ];
     let mut connection = Connection::open(gateway.address)
