@@ -30,7 +30,7 @@ fn decode(args: &[OsString]) -> Outcome {
     let mut command = bench("sluicegate-benches", "sse_decode");
     command
         .arg("--target-dir")
-        .arg(lean()?)
+        .arg(dist::lean()?)
         .arg("--")
         .args(workspace::with_page(args, speed::DECODE));
     process::echoed(&mut command)?;
@@ -112,22 +112,5 @@ fn program(name: &str, page: &str, args: &[OsString]) -> Outcome {
 fn build() -> Outcome<PathBuf> {
     needs::compiler()?;
     dist::build(true)?;
-    programs()
-}
-
-/// Builds the programs, and returns their folder. In a build of their own, so that they enable no
-/// feature of the gateway.
-pub(crate) fn programs() -> Outcome<PathBuf> {
-    let mut command = workspace::cargo("build");
-    command
-        .args(["--release", "--locked", "--all-features", "--target-dir"])
-        .arg(lean()?)
-        .args(["--package", "sluicegate-benches"]);
-    process::run(&mut command)?;
-    Ok(lean()?.join("release"))
-}
-
-/// A separate folder for builds without engines: the gateway in the usual one keeps its engines.
-pub(crate) fn lean() -> Outcome<PathBuf> {
-    Ok(workspace::target()?.join("lean"))
+    dist::programs()
 }

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::outcome::{At as _, Outcome};
-use crate::{bench, needs, process, workspace};
+use crate::{needs, process, workspace};
 
 /// Builds the gateway in release and copies it to `target/dist`.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
@@ -44,7 +44,7 @@ pub(crate) fn build(is_lean: bool) -> Outcome<PathBuf> {
         .args(["--release", "--locked"])
         .args(package(is_lean));
     if is_lean {
-        command.arg("--target-dir").arg(bench::lean()?);
+        command.arg("--target-dir").arg(lean()?);
     }
     process::run(&mut command)?;
     release(is_lean)
@@ -53,10 +53,27 @@ pub(crate) fn build(is_lean: bool) -> Outcome<PathBuf> {
 /// The path of that build.
 pub(crate) fn release(is_lean: bool) -> Outcome<PathBuf> {
     let target = match is_lean {
-        true => bench::lean()?,
+        true => lean()?,
         false => workspace::target()?,
     };
     Ok(target.join("release/sluicegate"))
+}
+
+/// Builds the programs, and returns their folder. In a build of their own, so that they enable no
+/// feature of the gateway.
+pub(crate) fn programs() -> Outcome<PathBuf> {
+    let mut command = workspace::cargo("build");
+    command
+        .args(["--release", "--locked", "--all-features", "--target-dir"])
+        .arg(lean()?)
+        .args(["--package", "sluicegate-benches"]);
+    process::run(&mut command)?;
+    Ok(lean()?.join("release"))
+}
+
+/// A separate folder for builds without engines: the gateway in the usual one keeps its engines.
+pub(crate) fn lean() -> Outcome<PathBuf> {
+    Ok(workspace::target()?.join("lean"))
 }
 
 fn package(is_lean: bool) -> &'static [&'static str] {

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::outcome::{At as _, Outcome};
-use crate::{bench, process, workspace};
+use crate::{process, workspace};
 
 /// Builds the gateway that is arranged by a profile. Returns its path.
 pub(super) fn build(is_lean: bool) -> Outcome<PathBuf> {
     let compiler = Compiler::of(&process::output(&mut rustc(&["-vV"]))?)?;
     let profdata = compiler.profdata()?;
-    let programs = bench::programs()?;
+    let programs = super::programs()?;
     let folder = workspace::target()?.join("pgo");
     let (raw, merged) = (folder.join("raw"), folder.join("merged.profdata"));
     if raw.exists() {
