@@ -199,6 +199,7 @@ impl Decoder {
     }
 
     /// Calls `f` with the next event, if there is one. Returns its length, unless `f` breaks.
+    #[inline]
     fn poll_checked<B>(
         &mut self,
         f: &mut impl FnMut(Event<'_>) -> ControlFlow<B>,
