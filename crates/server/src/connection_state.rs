@@ -1,5 +1,6 @@
 //! Per-connection state that is shared by the socket and the HTTP service.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -10,6 +11,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::connection_timer::ConnectionTimer;
+use crate::lifecycle::{AbortWatch, Lifecycle};
 use crate::outcome::Outcome;
 
 #[derive(Debug, Default)]
@@ -19,6 +21,8 @@ pub(crate) struct ConnectionState {
     close_reason: OnceLock<CloseReason>,
     /// The timer of the task that serves the connection.
     pub(crate) timer: ConnectionTimer,
+    /// The shutdown, for the requests of the connection.
+    pub(crate) shutdown: AbortWatch,
 }
 
 /// Why a connection ended, from a closed list.
@@ -53,6 +57,15 @@ impl ConnectionState {
     /// True if the client may still be sending a request.
     pub(crate) fn is_mid_request(&self) -> bool {
         self.mid_request.load(Ordering::Relaxed)
+    }
+
+    /// Waits until everything that is still open must be aborted.
+    pub(crate) fn aborting(
+        self: &Arc<Self>,
+        lifecycle: &Lifecycle,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let (connection, lifecycle) = (Arc::clone(self), lifecycle.clone());
+        poll_fn(move |cx| connection.shutdown.poll(cx, &lifecycle))
     }
 
     /// Notes why the connection is closed. The first reason wins.

@@ -69,7 +69,7 @@ async fn respond(
     let answered = tokio::select! {
         biased;
         answered = dispatch(state, request, &mut record) => answered,
-        () = state.lifecycle.aborting() => {
+        () = connection.shutdown.aborting(&state.lifecycle) => {
             record.end(Outcome::Shutdown);
             Err(Refusal::shutting_down())
         }

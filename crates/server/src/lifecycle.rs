@@ -1,5 +1,11 @@
 //! The phases of a shutdown, which every task can observe.
 
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
 use tokio::sync::watch;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,32 +24,138 @@ pub(crate) enum Phase {
 
 /// The current phase of the process, shared by all tasks.
 #[derive(Clone, Debug)]
-pub(crate) struct Lifecycle(watch::Sender<Phase>);
+pub(crate) struct Lifecycle(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// For tasks that wait for a phase.
+    phases: watch::Sender<Phase>,
+    /// For the many requests that only look at it.
+    phase: AtomicU8,
+    wakers: Mutex<Wakers>,
+}
+
+/// The wakers of the connections whose requests are to be aborted.
+#[derive(Debug, Default)]
+struct Wakers {
+    next: u64,
+    all: BTreeMap<u64, Waker>,
+}
+
+/// Lets the requests of a connection wait for [`Phase::Aborting`]. The connection is registered
+/// once, instead of each request, because registering takes a lock that all connections share. Only
+/// the task of the connection may wait: the waker that was used last is woken.
+#[derive(Debug, Default)]
+pub(crate) struct AbortWatch(Mutex<Option<Registration>>);
+
+#[derive(Debug)]
+struct Registration {
+    lifecycle: Lifecycle,
+    id: u64,
+    waker: Waker,
+}
 
 impl Lifecycle {
     pub(crate) fn new() -> Self {
-        Self(watch::Sender::new(Phase::Serving))
+        Self(Arc::new(Inner {
+            phases: watch::Sender::new(Phase::Serving),
+            phase: AtomicU8::new(Phase::Serving as u8),
+            wakers: Mutex::default(),
+        }))
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
-        *self.0.borrow() > Phase::Serving
+        self.has_reached(Phase::LameDuck)
     }
 
     /// Waits until this phase, or a later one, is reached.
     pub(crate) fn reached(&self, wanted: Phase) -> impl Future<Output = ()> + Send + use<> {
-        let mut phases = self.0.subscribe();
+        let mut phases = self.0.phases.subscribe();
         async move {
             // An error means that the sender is gone with the process, which is after all phases.
             let _ = phases.wait_for(|phase| *phase >= wanted).await;
         }
     }
 
-    /// Waits until everything that is still open must be aborted.
-    pub(crate) fn aborting(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.reached(Phase::Aborting)
+    pub(crate) fn enter(&self, phase: Phase) {
+        // Before the wakers are locked: a connection that registers afterwards sees it.
+        self.0.phase.store(phase as u8, Ordering::SeqCst);
+        self.0.phases.send_replace(phase);
+        self.wakers().all.values().for_each(Waker::wake_by_ref);
     }
 
-    pub(crate) fn enter(&self, phase: Phase) {
-        self.0.send_replace(phase);
+    fn has_reached(&self, phase: Phase) -> bool {
+        self.0.phase.load(Ordering::SeqCst) >= phase as u8
+    }
+
+    fn register(&self, waker: Waker) -> Registration {
+        let mut wakers = self.wakers();
+        let id = wakers.next;
+        wakers.next += 1;
+        wakers.all.insert(id, waker.clone());
+        Registration {
+            lifecycle: self.clone(),
+            id,
+            waker,
+        }
+    }
+
+    /// Ignores poisoning: no code panics while the map is inconsistent.
+    fn wakers(&self) -> MutexGuard<'_, Wakers> {
+        self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AbortWatch {
+    /// Waits until everything that is still open must be aborted.
+    pub(crate) async fn aborting(&self, lifecycle: &Lifecycle) {
+        poll_fn(|cx| self.poll(cx, lifecycle)).await;
+    }
+
+    /// Polls [`AbortWatch::aborting`].
+    pub(crate) fn poll(&self, cx: &mut Context<'_>, lifecycle: &Lifecycle) -> Poll<()> {
+        let mut registration = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_registered = registration
+            .as_ref()
+            .is_some_and(|registration| registration.waker.will_wake(cx.waker()));
+        if !is_registered {
+            *registration = Some(lifecycle.register(cx.waker().clone()));
+        }
+        match lifecycle.has_reached(Phase::Aborting) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.lifecycle.wakers().all.remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_connection_is_woken_in_whatever_task_it_waits() {
+        let (lifecycle, watch) = (Lifecycle::new(), Arc::<AbortWatch>::default());
+        let waiting = async |watch: Arc<AbortWatch>, lifecycle: Lifecycle| {
+            watch.aborting(&lifecycle).await;
+        };
+        let mut first = Box::pin(waiting(Arc::clone(&watch), lifecycle.clone()));
+        let mut elsewhere = Context::from_waker(Waker::noop());
+        assert!(first.as_mut().poll(&mut elsewhere).is_pending());
+        let second = tokio::spawn(first);
+        tokio::task::yield_now().await;
+        lifecycle.enter(Phase::LameDuck);
+        tokio::task::yield_now().await;
+        assert!(!second.is_finished() && lifecycle.is_stopping());
+        lifecycle.enter(Phase::Aborting);
+        second.await.unwrap();
+        assert_eq!(lifecycle.wakers().all.len(), 1);
+        drop(watch);
+        assert_eq!(lifecycle.wakers().all.len(), 0);
     }
 }

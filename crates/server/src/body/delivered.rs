@@ -144,12 +144,8 @@ mod tests {
                 vec![2; 9].into(),
             ]);
             assert!(!body.is_short());
-            let body = delivered(
-                body.into_body(),
-                record,
-                Instant::now() + SPAN,
-                lifecycle.aborting(),
-            );
+            let abort = record.connection.aborting(&lifecycle);
+            let body = delivered(body.into_body(), record, Instant::now() + SPAN, abort);
             Self {
                 limiter,
                 lifecycle,
