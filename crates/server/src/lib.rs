@@ -13,6 +13,7 @@ mod body;
 mod check;
 mod cli;
 mod clock;
+mod coalescing_waker;
 mod config;
 mod connection_state;
 mod connection_timer;

@@ -23,8 +23,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
-use upstream::CoalescingWaker;
 
+use crate::coalescing_waker::CoalescingWaker;
 use crate::connection_state::{ConnectionState, TrackedBody};
 use crate::gateway;
 use crate::lifecycle::Phase;

@@ -7,7 +7,6 @@ pub mod targets;
 mod answer;
 mod budget;
 mod client;
-mod coalescing_waker;
 mod connect;
 mod credential;
 mod event_memory;
@@ -33,7 +32,6 @@ mod retry_after;
 
 pub use answer::Answer;
 pub use client::{Effort, Upstream};
-pub use coalescing_waker::CoalescingWaker;
 pub use connect::Network;
 pub use credential::Credential;
 pub use event_memory::EventMemory;

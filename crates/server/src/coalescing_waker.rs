@@ -1,8 +1,8 @@
 //! A waker that coalesces wake-ups raised while its task is being polled.
 //!
-//! The two halves of a connection notify each other by waking the tasks that poll them. Here one
-//! task polls both halves: a wake-up during its own poll would schedule it again for nothing, and
-//! would make the runtime wake another worker thread to look for it.
+//! The HTTP side of a connection and the request that it serves notify each other by waking the tasks
+//! that poll them. Here one task polls both: a wake-up during its own poll would schedule it again
+//! for nothing, and would make the runtime wake another worker thread to look for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use futures_util::task::AtomicWaker;
 
 /// A waker for futures that notify each other within one task.
 #[derive(Debug)]
-pub struct CoalescingWaker {
+pub(crate) struct CoalescingWaker {
     inner: Arc<Inner>,
     waker: Waker,
 }
@@ -28,7 +28,7 @@ impl CoalescingWaker {
     /// Calls `poll` until it is ready, or until it was not woken during the call. Later wake-ups
     /// wake the task of `cx`. When it is ready, a wake-up raised meanwhile is left to the next
     /// call, which the caller has to make.
-    pub fn poll<T>(
+    pub(crate) fn poll<T>(
         &self,
         cx: &mut Context<'_>,
         mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
