@@ -12,13 +12,13 @@ use crate::connect::Connector;
 use crate::credential::CurrentCredential;
 use crate::event_memory::EventMemory;
 use crate::failure::Failure;
-use crate::headers;
 use crate::http1::unsent::{self, Unsent};
 use crate::http1::{ConnectionEnded, Http1Connection};
 use crate::options::Options;
 use crate::origin::Origin;
 use crate::outgoing::Outgoing;
 use crate::pool::Pool;
+use crate::request_headers;
 use crate::response_head::ResponseHead;
 
 pub(crate) struct Host {
@@ -47,7 +47,7 @@ impl Host {
         connector: Arc<Connector>,
         event_memory: EventMemory,
     ) -> Self {
-        let mut headers = headers::for_host(origin.authority.clone(), &options.headers);
+        let mut headers = request_headers::for_host(origin.authority.clone(), &options.headers);
         if let Some(first) = &options.credential {
             first.set(&mut headers);
         }
@@ -156,7 +156,7 @@ impl Host {
             head.extend_from_slice(part.as_bytes());
         }
         let credential = self.credential.replacement();
-        headers::write(&mut head, &self.headers, credential.as_ref(), outgoing);
+        request_headers::write(&mut head, &self.headers, credential.as_ref(), outgoing);
         if length > 0 {
             head.extend_from_slice(format!("content-length: {length}\r\n").as_bytes());
         }

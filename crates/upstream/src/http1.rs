@@ -3,6 +3,7 @@
 
 pub(crate) mod body;
 pub(crate) mod chunked;
+mod decoded;
 pub(crate) mod error;
 pub(crate) mod head;
 mod scratch;

@@ -26,6 +26,7 @@ mod origin;
 mod outgoing;
 mod pool;
 mod proxy;
+mod request_headers;
 mod response_head;
 mod response_meta;
 mod retry_after;

@@ -1,8 +1,7 @@
 //! The framing of a body, and its decoding in place.
 
-use std::ops::Range;
-
 use crate::http1::chunked::Chunked;
+use crate::http1::decoded::Decoded;
 use crate::http1::error::Invalid;
 
 /// The framing of a body, and how much of it is still to come.
@@ -14,17 +13,6 @@ pub(crate) enum Framing {
     Chunked(Chunked),
     /// It ends with the connection.
     UntilClose,
-}
-
-/// The result of decoding the bytes of one read.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Decoded {
-    /// The place where the data is now.
-    pub(crate) data: Range<usize>,
-    /// The number of bytes that belong to the body: others follow its end.
-    pub(crate) used: usize,
-    /// The violation that follows the data, if any.
-    pub(crate) violation: Option<Invalid>,
 }
 
 impl Framing {

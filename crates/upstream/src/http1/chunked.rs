@@ -2,7 +2,7 @@
 
 use httparse::{EMPTY_HEADER, Status, parse_headers};
 
-use crate::http1::body::Decoded;
+use crate::http1::decoded::Decoded;
 use crate::http1::error::Invalid;
 use crate::http1::head::MAX_HEAD;
 
