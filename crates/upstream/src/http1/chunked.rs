@@ -4,7 +4,6 @@ use httparse::{EMPTY_HEADER, Status, parse_headers};
 
 use crate::http1::decoded::Decoded;
 use crate::http1::error::Invalid;
-use crate::http1::head::MAX_HEAD;
 
 /// A body in chunks, as far as it was decoded.
 #[derive(Debug, Default)]
@@ -119,7 +118,7 @@ impl Chunked {
         let is_last = self.state == State::EndLf || (self.state, byte) == (State::Line, b'\r');
         if !is_last || !self.trailers.is_empty() {
             self.trailers.push(byte);
-            if self.trailers.len() >= MAX_HEAD {
+            if self.trailers.len() >= MAX_TRAILER_BYTES {
                 return Err(Invalid::Trailers);
             }
         }
@@ -151,5 +150,7 @@ impl Chunked {
 
 /// The maximum length of all chunk extensions of a body, in bytes.
 const MAX_EXTENSIONS: usize = 16 << 10;
+/// The maximum length of all trailers, in bytes: that of a head.
+const MAX_TRAILER_BYTES: usize = 64 << 10;
 /// The maximum number of trailers.
 const MAX_TRAILERS: usize = 100;
