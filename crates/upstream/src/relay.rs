@@ -18,6 +18,8 @@ pub struct Relay<S> {
     pub opening: Option<Vec<u8>>,
     /// The end of the stream, if it was already read.
     pub end: Option<End>,
+    /// The failure that follows the first bytes, if it was already read.
+    failure: Option<EngineError>,
     /// The rest of the body.
     pub body: IncomingBody,
 }
@@ -37,12 +39,19 @@ impl<S: RelayProtocol> Relay<S> {
             guard: Guard::new(relay_protocol, model.to_owned()),
             opening: None,
             end: None,
+            failure: None,
             body,
         };
         let mut opening = Vec::new();
-        this.end = this.feed(first, &mut opening)?;
-        while this.end.is_none() && opening.is_empty() {
-            this.end = poll_fn(|cx| this.poll_feed(cx, &mut opening)).await?;
+        let mut read = this.feed(first, &mut opening);
+        while opening.is_empty() && matches!(read, Ok(None)) {
+            read = poll_fn(|cx| this.poll_feed(cx, &mut opening)).await;
+        }
+        match read {
+            Ok(end) => this.end = end,
+            Err(error) if opening.is_empty() => return Err(error),
+            // It came with the first event, and the client gets both, as if it had come later.
+            Err(error) => this.failure = Some(error),
         }
         this.opening = Some(opening);
         Ok(this)
@@ -58,6 +67,9 @@ impl<S: RelayProtocol> Relay<S> {
         cx: &mut Context<'_>,
         out: &mut Vec<u8>,
     ) -> Poll<Result<Option<End>, EngineError>> {
+        if let Some(error) = self.failure.take() {
+            return Poll::Ready(Err(error));
+        }
         Poll::Ready(match ready!(self.body.poll_chunk(cx))? {
             Some(chunk) => self.feed(chunk, out),
             None => self.guard.finish(out).map(Some),
