@@ -307,4 +307,4 @@ fn poll_read(
 /// The length above which the rest of a body is long, in bytes.
 const LONG: u64 = 64 << 10;
 /// The size of the pieces of a long body, in bytes.
-const PIECE: usize = 128 << 10;
+const PIECE: usize = 400 << 10;
