@@ -7,6 +7,8 @@ pub mod lenient;
 mod logprobs;
 mod request;
 mod response;
+mod seen;
+mod skim;
 mod stream;
 mod validate;
 

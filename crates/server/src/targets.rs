@@ -176,6 +176,15 @@ impl Routes {
         targets.iter().any(|target| target.relays(protocol))
     }
 
+    /// True if all requests of this protocol are relayed, whatever their conversation: neither the
+    /// choice among the targets of the model nor any of them depends on it.
+    pub(crate) fn relays_all(&self, model: &Model, protocol: catalog::Protocol) -> bool {
+        let targets = self.configured(model);
+        let is_drawn = targets.len() > 1 && targets.iter().any(|target| target.weight.is_some());
+        let is_relayed = |target: &Target| target.relays(protocol) && !target.binds_conversations();
+        !targets.is_empty() && !is_drawn && targets.iter().all(is_relayed)
+    }
+
     /// True if requests of Responses are relayed to the upstream of this name.
     pub(crate) fn relays_responses(&self, name: &str) -> bool {
         let server = self.upstreams.get(name);

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use memchr::memchr2;
+
 /// A position in a JSON document that moves over one token or value at a time, without a copy.
 ///
 /// It knows less than JSON: every method returns `None` where the document is not JSON, and also
@@ -9,7 +11,7 @@ use std::ops::Range;
 /// that gets `None` leaves the document to a complete parser.
 ///
 /// ```
-/// let mut cursor = sluicegate_wire::Cursor::new(br#"{"n": 7, "other": [1.5, "\n"]}"#);
+/// let mut cursor = sluicegate_wire::Cursor::new(br#"{"n": 7, "other": [1.5, "\n"]}"#).unwrap();
 /// let mut n = None;
 /// cursor.members(|cursor, member| match member.name {
 ///     b"n" => cursor.count().map(|count| n = Some(count)),
@@ -37,13 +39,14 @@ pub struct Member<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Creates a cursor at the start of `document`, which has to be UTF-8.
+    /// Creates a cursor at the start of `document`. Returns `None` if that is not UTF-8.
     #[must_use]
-    pub fn new(document: &'a [u8]) -> Self {
-        Self {
+    pub fn new(document: &'a [u8]) -> Option<Self> {
+        simdutf8::basic::from_utf8(document).ok()?;
+        Some(Self {
             rest: document,
             length: document.len(),
-        }
+        })
     }
 
     /// Returns the position, in bytes.
@@ -219,7 +222,7 @@ impl<'a> Cursor<'a> {
     #[inline]
     fn run(&self) -> usize {
         const ONES: u64 = u64::MAX / 255;
-        let mut rest = self.rest;
+        let (mut rest, mut words) = (self.rest, 0);
         // Eight bytes at once, each with a borrow into its highest bit if it is found. With bit 1
         // flipped, a quote is next to the control characters, and a space is not. A borrow can only
         // mark bytes behind the first one that is found.
@@ -232,6 +235,10 @@ impl<'a> Cursor<'a> {
                 return self.rest.len() - rest.len() + found.trailing_zeros() as usize / 8;
             }
             rest = after;
+            words += 1;
+            if words == SHORT {
+                rest = after_plain(rest);
+            }
         }
         let is_plain = |byte: &&u8| **byte >= 0x20 && !matches!(**byte, b'"' | b'\\');
         self.rest.len() - rest.len() + rest.iter().take_while(is_plain).count()
@@ -260,6 +267,21 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// Returns what follows the bytes up to the next quote or backslash, unless there is a control
+/// character among them. Of long texts it takes vector instructions, which do not pay for short ones.
+#[inline(never)]
+fn after_plain(rest: &[u8]) -> &[u8] {
+    let length = memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+    let (text, after) = rest.split_at(length);
+    match text.iter().fold(u8::MAX, |least, byte| least.min(*byte)) {
+        ..b' ' => rest,
+        _ => after,
+    }
+}
+
+/// The length of a text from which on it is long, in words of eight bytes.
+const SHORT: usize = 16;
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -269,7 +291,7 @@ mod tests {
     use super::*;
 
     fn skips(document: &str) -> bool {
-        let mut cursor = Cursor::new(document.as_bytes());
+        let mut cursor = Cursor::new(document.as_bytes()).unwrap();
         cursor.skip(8).and_then(|()| cursor.end()).is_some()
     }
 
@@ -304,6 +326,22 @@ mod tests {
             ("\"a\nb\"", false),
             ("\"abcdefgh\u{1}\"", false),
             ("\"abcdefgh", false),
+            (
+                "\"a text of more than sixteen words, the end of which is found at once, xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"",
+                true,
+            ),
+            (
+                "\"a text of more than sixteen wordsxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, in which there\nis a line feed\"",
+                false,
+            ),
+            (
+                "\"a text of more than sixteen wordsxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, in which there \\n is an escape\"",
+                true,
+            ),
+            (
+                "\"a text of more than sixteen wordsxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, which has no end",
+                false,
+            ),
             ("\"\\", false),
             ("\u{c}1", false),
             ("[[[[[[[[1]]]]]]]]", true),
@@ -314,20 +352,34 @@ mod tests {
     }
 
     #[test]
+    fn a_document_that_is_not_utf_8_has_no_cursor() {
+        assert!(Cursor::new(b"\"caf\xc3\xa9\"").is_some());
+        assert!(Cursor::new(b"\"caf\xe9\"").is_none());
+    }
+
+    #[test]
     fn texts_and_counts_are_read() {
-        let mut cursor = Cursor::new(b" \"a text of some length\" 18 ");
+        let mut cursor = Cursor::new(b" \"a text of some length\" 18 ").unwrap();
         assert_eq!(cursor.text(), Some(&b"a text of some length"[..]));
         assert_eq!((cursor.count(), cursor.end()), (Some(18), Some(())));
         for document in [r#""a\nb""#, "\"", "\"a", "a", ""] {
-            assert_eq!(Cursor::new(document.as_bytes()).text(), None, "{document}");
+            assert_eq!(
+                Cursor::new(document.as_bytes()).unwrap().text(),
+                None,
+                "{document}"
+            );
         }
         let longest = "9999999999999999999";
         assert_eq!(
-            Cursor::new(longest.as_bytes()).count(),
+            Cursor::new(longest.as_bytes()).unwrap().count(),
             Some(9_999_999_999_999_999_999)
         );
         for document in ["00", "-1", "x", "", "10000000000000000000"] {
-            assert_eq!(Cursor::new(document.as_bytes()).count(), None, "{document}");
+            assert_eq!(
+                Cursor::new(document.as_bytes()).unwrap().count(),
+                None,
+                "{document}"
+            );
         }
     }
 

@@ -14,4 +14,15 @@ pub fn check(body: &[u8]) {
             "a cap leaves room for an answer"
         );
     });
+    if let Some(skimmed) = chat::Request::skim(body) {
+        let mut read = chat::Request::read(body).expect("a request that is skimmed can be read");
+        let verdict = |request: chat::Request| request.validate(&chat::Rules::default()).map(drop);
+        assert_eq!(
+            verdict(skimmed.clone()),
+            verdict(read.clone()),
+            "the messages that are passed over are valid"
+        );
+        read.messages.clone_from(&skimmed.messages);
+        assert_eq!(skimmed, read, "nothing else is passed over");
+    }
 }

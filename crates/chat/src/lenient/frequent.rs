@@ -8,6 +8,8 @@ use std::ops::Range;
 use wire::lenient::Tokens;
 use wire::{Cursor, Member};
 
+use crate::seen::Seen;
+
 /// The facts about a finished reply with one choice and no calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrequentReply {
@@ -26,11 +28,7 @@ impl FrequentReply {
     /// Reads a plain reply. Returns `None` for every other form of a reply, and for what is none.
     #[must_use]
     pub fn read(body: &[u8]) -> Option<Self> {
-        // Nearly every reply is ASCII, which is told faster.
-        if !body.is_ascii() && std::str::from_utf8(body).is_err() {
-            return None;
-        }
-        let mut cursor = Cursor::new(body);
+        let mut cursor = Cursor::new(body)?;
         let (mut reply, mut seen) = (Self::default(), Seen::default());
         let mut has_choice = false;
         cursor.members(|cursor, member| match member.name {
@@ -202,21 +200,6 @@ fn null_or_empty(cursor: &mut Cursor<'_>) -> Option<()> {
 
 fn is_completion(object: &&[u8]) -> bool {
     *object == crate::Completion::OBJECT.as_bytes()
-}
-
-/// The numbers of the members that an object had so far. No repeated member is accepted, because
-/// parsers differ in which of two counts.
-#[derive(Default)]
-struct Seen(u16);
-
-impl Seen {
-    /// Notes a member. Returns `None` if it was noted before.
-    fn once(&mut self, number: u8) -> Option<()> {
-        let bit = 1 << number;
-        let is_new = self.0 & bit == 0;
-        self.0 |= bit;
-        is_new.then_some(())
-    }
 }
 
 /// The nesting of members that are passed over, which bounds the recursion.

@@ -10,6 +10,7 @@ mod grammar;
 mod laws;
 mod lenient;
 mod rules;
+mod skimming;
 
 use sluicegate_chat::{Completion, Event, Fold, StreamError};
 

@@ -21,6 +21,10 @@ impl TextEndpoint for Chat {
         Ok(Request::read(body)?)
     }
 
+    fn skim(body: &[u8]) -> Option<Request> {
+        Request::skim(body)
+    }
+
     fn model_and_stream(request: &Request) -> (&str, bool) {
         (&request.model, request.streams())
     }

@@ -30,6 +30,7 @@ use crate::clock;
 use crate::image_urls;
 use crate::outcome::Outcome;
 use crate::outgoing;
+use crate::policy::Policy;
 use crate::record::Record;
 use crate::refusal::Refusal;
 use crate::reply::{self, ReplyBody};
@@ -58,6 +59,12 @@ pub(crate) trait TextEndpoint:
     type Relay: RelayProtocol + Default + Unpin + 'static;
 
     fn read(body: &[u8]) -> Result<Self::Unchecked, ApiError>;
+
+    /// Reads a request without building its messages, if they have no violations and no URLs. It is
+    /// enough for a request that is only relayed.
+    fn skim(_: &[u8]) -> Option<Self::Unchecked> {
+        None
+    }
 
     /// Returns the model that a request names, and true if it requests a stream.
     fn model_and_stream(request: &Self::Unchecked) -> (&str, bool);
@@ -137,7 +144,8 @@ pub(crate) struct RelayNotes {
 
 /// A validated request, and everything needed to send it to a target.
 pub(crate) struct ParsedRequest<D: TextEndpoint> {
-    /// `Some` until it is converted to a `TextRequest`, or relayed. Boxed, because it is large and
+    /// `Some` until it is converted to a `TextRequest`, or relayed; `None` if its messages were not
+    /// built. Boxed, because it is large and
     /// moved from one future to the next.
     valid: Option<Box<D::Request>>,
     upload: Upload,
@@ -166,13 +174,14 @@ pub(crate) async fn answer<D: TextEndpoint>(
     } = caller;
     let headers = outgoing::forwarded(request.headers(), D::FORWARDED);
     let mut upload = json_body(request, state.limits.json_body, state, key).await?;
+    let (read, is_skimmed) = read::<D>(&upload.bytes, policy)?;
     let Resolved {
         request: unchecked,
         before,
         is_kept,
         attach,
         upstream,
-    } = D::resolve(D::read(&upload.bytes)?, &mut upload, &caller)?;
+    } = D::resolve(read, &mut upload, &caller)?;
     let (id, streams) = D::model_and_stream(&unchecked);
     let model = policy.catalog.find(id);
     let id = id.to_owned();
@@ -207,7 +216,7 @@ pub(crate) async fn answer<D: TextEndpoint>(
         notes.is_kept = is_kept;
         let parsed = ParsedRequest {
             notes,
-            valid: Some(valid),
+            valid: (!is_skimmed).then_some(valid),
             upload,
             model: id,
             reasons_by_default: model.reasoning,
@@ -230,6 +239,22 @@ pub(crate) async fn answer<D: TextEndpoint>(
         None => response,
     })
 }
+
+/// Reads a request. Returns true with a long one whose messages were not built, because they are
+/// only relayed.
+fn read<D: TextEndpoint>(body: &[u8], policy: &Policy) -> Result<(D::Unchecked, bool), ApiError> {
+    if body.len() >= LONG
+        && let Some(skimmed) = D::skim(body)
+        && let Some(model) = policy.catalog.find(D::model_and_stream(&skimmed).0)
+        && policy.routes.relays_all(model, D::PROTOCOL)
+    {
+        return Ok((skimmed, true));
+    }
+    Ok((D::read(body)?, false))
+}
+
+/// The length from which on it pays to look at the messages of a request first, in bytes.
+const LONG: usize = 8 << 10;
 
 /// Returns the targets in the order in which they are tried, and the hash of the conversation if it
 /// is known and one of them gets it in a header.
