@@ -42,8 +42,9 @@ impl<'a> Cursor<'a> {
     /// Creates a cursor at the start of `document`. Returns `None` if that is not UTF-8.
     #[must_use]
     pub fn new(document: &'a [u8]) -> Option<Self> {
-        simdutf8::basic::from_utf8(document).ok()?;
-        Some(Self {
+        // Nearly every short document is ASCII, which is found out faster.
+        let is_text = document.is_ascii() || simdutf8::basic::from_utf8(document).is_ok();
+        is_text.then_some(Self {
             rest: document,
             length: document.len(),
         })
@@ -106,7 +107,7 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub fn text(&mut self) -> Option<&'a [u8]> {
         self.expect(b'"')?;
-        let (text, rest) = self.rest.split_at_checked(self.run())?;
+        let (text, rest) = self.rest.split_at_checked(run(self.rest))?;
         let [b'"', rest @ ..] = rest else { return None };
         self.rest = rest;
         Some(text)
@@ -118,10 +119,19 @@ impl<'a> Cursor<'a> {
         let start = self.at();
         self.expect(b'"')?;
         loop {
-            self.rest = self.rest.get(self.run()..)?;
-            match self.next_byte()? {
-                b'"' => return Some(start..self.at()),
-                b'\\' => self.escape()?,
+            match self.rest.get(long_run(self.rest)..)? {
+                [b'"', rest @ ..] => {
+                    self.rest = rest;
+                    return Some(start..self.at());
+                }
+                [
+                    b'\\',
+                    b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't',
+                    rest @ ..,
+                ] => {
+                    self.rest = rest;
+                }
+                [b'\\', b'u', rest @ ..] => self.rest = after_code(rest)?,
                 _ => return None,
             }
         }
@@ -216,71 +226,72 @@ impl<'a> Cursor<'a> {
         self.rest = rest;
         (1..=19).contains(&length).then_some(digits)
     }
+}
 
-    /// Returns the distance of the next byte that is a quote, a backslash or a control character,
-    /// or that of the end.
-    #[inline]
-    fn run(&self) -> usize {
-        const ONES: u64 = u64::MAX / 255;
-        let (mut rest, mut words) = (self.rest, 0);
-        // Eight bytes at once, each with a borrow into its highest bit if it is found. With bit 1
-        // flipped, a quote is next to the control characters, and a space is not. A borrow can only
-        // mark bytes behind the first one that is found.
-        while let Some((word, after)) = rest.split_first_chunk() {
-            let word = u64::from_le_bytes(*word);
-            let quote_or_control = (word ^ (ONES * 2)).wrapping_sub(ONES * 0x21);
-            let backslash = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
-            let found = (quote_or_control | backslash) & !word & (ONES << 7);
-            if found != 0 {
-                return self.rest.len() - rest.len() + found.trailing_zeros() as usize / 8;
-            }
-            rest = after;
-            words += 1;
-            if words == SHORT {
-                rest = after_plain(rest);
-            }
+/// Returns what follows the digits of an escape. Surrogate pairs are left to a complete parser.
+fn after_code(rest: &[u8]) -> Option<&[u8]> {
+    let (digits, rest) = rest.split_first_chunk::<4>()?;
+    let code = digits.iter().try_fold(0, |code, digit| {
+        Some(code * 16 + char::from(*digit).to_digit(16)?)
+    });
+    char::from_u32(code?).map(|_| rest)
+}
+
+/// Returns the number of bytes before the first quote, backslash or control character.
+#[inline]
+fn run(text: &[u8]) -> usize {
+    let mut rest = text;
+    while let Some((word, after)) = rest.split_first_chunk() {
+        let found = special(*word);
+        if found != 0 {
+            return text.len() - rest.len() + found.trailing_zeros() as usize / 8;
         }
-        let is_plain = |byte: &&u8| **byte >= 0x20 && !matches!(**byte, b'"' | b'\\');
-        self.rest.len() - rest.len() + rest.iter().take_while(is_plain).count()
+        rest = after;
     }
+    let is_plain = |byte: &&u8| **byte >= 0x20 && !matches!(**byte, b'"' | b'\\');
+    text.len() - rest.len() + rest.iter().take_while(is_plain).count()
+}
 
-    /// Moves over the rest of an escape. Surrogate pairs are left to a complete parser.
-    fn escape(&mut self) -> Option<()> {
-        match self.next_byte()? {
-            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(()),
-            b'u' => {
-                let (digits, rest) = self.rest.split_first_chunk::<4>()?;
-                self.rest = rest;
-                let code = digits.iter().try_fold(0, |code, digit| {
-                    Some(code * 16 + char::from(*digit).to_digit(16)?)
-                });
-                char::from_u32(code?).map(drop)
-            }
-            _ => None,
-        }
-    }
+/// Marks the first byte that is a quote, a backslash or a control character, by its highest bit.
+#[inline]
+fn special(word: [u8; 8]) -> u64 {
+    const ONES: u64 = u64::MAX / 255;
+    // All bytes at once, each with a borrow into its highest bit if it is found. With bit 1 flipped,
+    // a quote is next to the control characters, and a space is not. A borrow can only mark bytes
+    // behind the first one that is found.
+    let word = u64::from_le_bytes(word);
+    let quote_or_control = (word ^ (ONES * 2)).wrapping_sub(ONES * 0x21);
+    let backslash = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
+    (quote_or_control | backslash) & !word & (ONES << 7)
+}
 
-    fn next_byte(&mut self) -> Option<u8> {
-        let (first, rest) = self.rest.split_first()?;
-        self.rest = rest;
-        Some(*first)
+/// Returns the same number as [`run`]. Of a long text it takes vector instructions, which do not pay
+/// for short ones.
+#[inline]
+fn long_run(text: &[u8]) -> usize {
+    let Some((near, far)) = text.split_at_checked(NEAR) else {
+        return run(text);
+    };
+    let (words, _) = near.as_chunks();
+    let found = words.iter().map(|word| special(*word));
+    match found.enumerate().find(|(_, found)| *found != 0) {
+        Some((number, found)) => number * 8 + found.trailing_zeros() as usize / 8,
+        None => NEAR + far_run(far),
     }
 }
 
-/// Returns what follows the bytes up to the next quote or backslash, unless there is a control
-/// character among them. Of long texts it takes vector instructions, which do not pay for short ones.
 #[inline(never)]
-fn after_plain(rest: &[u8]) -> &[u8] {
-    let length = memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
-    let (text, after) = rest.split_at(length);
+fn far_run(text: &[u8]) -> usize {
+    let length = memchr2(b'"', b'\\', text).unwrap_or(text.len());
+    let text = &text[..length];
     match text.iter().fold(u8::MAX, |least, byte| least.min(*byte)) {
-        ..b' ' => rest,
-        _ => after,
+        ..b' ' => run(text),
+        _ => length,
     }
 }
 
-/// The length of a text from which on it is long, in words of eight bytes.
-const SHORT: usize = 16;
+/// The length from which on a text is long.
+const NEAR: usize = 128;
 
 #[cfg(test)]
 mod tests {
