@@ -26,7 +26,7 @@ pub use cursor::{Cursor, Member};
 pub use data_url::{DataUrl, DataUrlError, check_image_url};
 pub use echo::truncate_for_error;
 pub use error::{ApiError, ErrorBody, ErrorDetail, ErrorKind, StreamCode};
-pub use id::id;
+pub use id::{id, id_with_separator};
 pub use json::{Json, Object, json_fault, or_default};
 pub use number::{integer, integer_or_null};
 pub use open::{TextOr, WordOr, read_word};

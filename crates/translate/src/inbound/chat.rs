@@ -70,7 +70,7 @@ impl ClientProtocol for Chat {
 
     fn encoder(request: &ValidRequest, stamp: &Stamp) -> Encoder {
         let head = Head {
-            id: format!("chatcmpl-{:032x}", stamp.bits),
+            id: wire::id_with_separator("chatcmpl", '-', stamp.bits),
             created: stamp.created_at,
             model: request.model.clone(),
         };
