@@ -147,18 +147,15 @@ impl Host {
         let target = self.origin.target(&outgoing.path).map_err(invalid_target)?;
         let length = outgoing.body.len();
         let mut head = Vec::with_capacity(HEAD_CAPACITY + unsent::joined(&outgoing.body));
-        for part in [
-            outgoing.method.as_str(),
-            " ",
-            target.as_str(),
-            " HTTP/1.1\r\n",
-        ] {
+        for part in [outgoing.method.as_str(), " ", &target, " HTTP/1.1\r\n"] {
             head.extend_from_slice(part.as_bytes());
         }
         let credential = self.credential.replacement();
         request_headers::write(&mut head, &self.headers, credential.as_ref(), outgoing);
         if length > 0 {
-            head.extend_from_slice(format!("content-length: {length}\r\n").as_bytes());
+            for part in ["content-length: ", &length.to_string(), "\r\n"] {
+                head.extend_from_slice(part.as_bytes());
+            }
         }
         head.extend_from_slice(b"\r\n");
         Ok(Unsent::new(head, &outgoing.body))

@@ -65,12 +65,61 @@ impl Origin {
     }
 
     /// Returns the request target for `path`.
-    pub(crate) fn target(&self, path: &str) -> Result<PathAndQuery, http::Error> {
+    pub(crate) fn target(&self, path: &str) -> Result<String, http::Error> {
         let query = match path.contains('?') {
             true => self.query.replacen('?', "&", 1).into(),
             false => Cow::Borrowed(&*self.query),
         };
         let target = [&*self.path, path, &*query].concat();
-        Ok(PathAndQuery::try_from(target)?)
+        if is_plain(&target) {
+            return Ok(target);
+        }
+        Ok(PathAndQuery::try_from(target)?.as_str().to_owned())
+    }
+}
+
+/// Returns true for the target of nearly every request, which needs no parsing: it is valid and
+/// written as it is.
+fn is_plain(target: &str) -> bool {
+    let is_of_path = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte);
+    target.starts_with('/') && target.bytes().all(is_of_path)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// A target that is not parsed is what the parser would return.
+        #[test]
+        fn a_plain_target_is_parsed_to_itself(target in "/?[a-zA-Z0-9/_.~?#%-]{0,12}|[ -~]{0,6}") {
+            let parsed = PathAndQuery::try_from(target.clone());
+            let is_same = parsed.is_ok_and(|parsed| parsed.as_str() == target);
+            prop_assert!(!is_plain(&target) || is_same, "{target}");
+        }
+    }
+
+    #[test]
+    fn the_paths_of_the_protocols_are_plain() {
+        for path in [
+            "/v1/chat/completions",
+            "/v1/messages",
+            "/v1/responses/resp_1",
+        ] {
+            assert!(is_plain(path), "{path}");
+        }
+        for target in [
+            "",
+            "*",
+            "v1/models",
+            "/v1/models?after=1",
+            "/a#b",
+            "/a b",
+            "/%20",
+        ] {
+            assert!(!is_plain(target), "{target}");
+        }
     }
 }
