@@ -1,6 +1,7 @@
 //! The permits of concurrent requests.
 
 use std::collections::BTreeMap;
+use std::sync::Arc as SharedName;
 
 use super::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,7 +17,7 @@ pub(crate) struct Limiter {
 #[derive(Debug)]
 pub(crate) struct Permit {
     out: Arc<Mutex<Out>>,
-    key: String,
+    key: SharedName<str>,
 }
 
 /// The number of taken permits. Both counts change under one lock, so that a refused request is
@@ -24,8 +25,8 @@ pub(crate) struct Permit {
 #[derive(Debug, Default)]
 struct Out {
     all: usize,
-    /// The counts of the keys that have any.
-    of_keys: BTreeMap<String, usize>,
+    /// The counts of the keys that have any. Permits share the names.
+    of_keys: BTreeMap<SharedName<str>, usize>,
 }
 
 impl Limiter {
@@ -41,15 +42,17 @@ impl Limiter {
     /// Takes a permit for this key, if one is free.
     pub(crate) fn take(&self, key: &str) -> Option<Permit> {
         let mut out = lock(&self.out);
-        let of_key = out.of_keys.get(key).copied().unwrap_or_default();
+        let counted = out.of_keys.get_key_value(key);
+        let (name, of_key) = counted.map_or((None, 0), |(name, of_key)| (Some(name), *of_key));
         if out.all >= self.size || of_key >= self.per_key {
             return None;
         }
+        let name = name.map_or_else(|| SharedName::from(key), SharedName::clone);
         out.all += 1;
-        out.of_keys.insert(key.to_owned(), of_key + 1);
+        out.of_keys.insert(SharedName::clone(&name), of_key + 1);
         Some(Permit {
             out: Arc::clone(&self.out),
-            key: key.to_owned(),
+            key: name,
         })
     }
 
