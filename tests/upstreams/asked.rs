@@ -111,6 +111,45 @@ fn relayed_requests_are_sent_byte_for_byte() {
     insta::assert_snapshot!(relayed(Protocol::Chat, stream), @r#"{"stream_options":{"include_usage":true},"model":"their-model", "stream":true, "messages":[{"role":"user","content":"Hi."}]}"#);
 }
 
+/// Of a long request that is only relayed no message is built: it is sent as it is all the same.
+#[test]
+fn a_long_relayed_request_is_sent_byte_for_byte() {
+    let text = r#"Caf\u00e9, \"said\" the \\ fox.\n"#.repeat(1_000);
+    let request = |model: &str| {
+        format!(
+            r#"{{"messages":[{{"role":"user","content":"{text}"}},{{"role":"assistant","content":null,"tool_calls":[{{"id":"c1","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}]}},{{"role":"tool","tool_call_id":"c1","content":[{{"type":"text","text":"{text}"}}]}}], "model" : "{model}"}}"#
+        )
+    };
+    assert_eq!(
+        relayed(Protocol::Chat, &request("chat")),
+        request("their-model")
+    );
+}
+
+/// A long request is refused for the same reasons as a short one, and for all of them.
+#[test]
+fn a_long_request_is_refused_for_all_its_violations() {
+    let (gateway, simulator) = GATEWAY.with_upstream("");
+    let long = "x".repeat(20_000);
+    let valid = json!({"role": "user", "content": long});
+    let invalid = json!({"role": "user", "content": 7});
+    for (message, paths) in [
+        (&valid, &["'temperature'", "'top_p'"][..]),
+        (&invalid, &["'messages[1].content'"]),
+    ] {
+        let mut body = ask(Protocol::Chat, "chat", "Hello.", false);
+        body["messages"] = json!([valid, message]);
+        body["temperature"] = json!(9);
+        body["top_p"] = json!(9);
+        let response = gateway.ask(Protocol::Chat, &body);
+        assert_eq!(response.status, 400);
+        for path in paths {
+            assert!(response.text().contains(path), "{}", response.text());
+        }
+    }
+    assert_eq!(simulator.requests().len(), 0);
+}
+
 /// The headers in which a client asks for something reach an upstream of its own protocol:
 /// <https://docs.anthropic.com/en/api/beta-headers>.
 #[test]

@@ -6,7 +6,8 @@
 pub(crate) struct Seen(u16);
 
 impl Seen {
-    /// Notes the member with this number, which is less than 16. Returns `None` if it was noted before.
+    /// Notes the member with this number, which is less than 16. Returns `None` if it was noted
+    /// before.
     pub(crate) fn once(&mut self, number: u8) -> Option<()> {
         let bit = 1 << number;
         let is_new = self.0 & bit == 0;

@@ -123,7 +123,7 @@ fn messages() -> impl Strategy<Value = Vec<&'static str>> {
 }
 
 proptest! {
-    /// What is passed over has the verdict of what is read, however a request is changed.
+    /// A request has the same verdict with and without its messages, however it is changed.
     #[test]
     fn a_request_is_judged_alike_without_its_messages(
         messages in messages(),
