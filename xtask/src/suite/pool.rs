@@ -16,7 +16,7 @@ use crate::outcome::{At as _, Outcome};
 use crate::passed::Passed;
 use crate::process::{self, Killed};
 use crate::times::{now, shown};
-use crate::{seed, workspace};
+use crate::{gateway, seed, workspace};
 
 /// A test program that has ended, or was killed.
 pub(super) struct Ran {
@@ -189,6 +189,10 @@ impl Pool<'_> {
         command
             .env("CARGO", workspace::cargo_path())
             .env("INSTA_WORKSPACE_ROOT", workspace::root());
+        // A user who has just tried the gateway has its keys in the environment.
+        for (name, _) in gateway::KEYS {
+            command.env_remove(name);
+        }
         command
             .arg(format!("--test-threads={}", Kind::of(program).threads()))
             .args(self.filters);
