@@ -1,24 +1,23 @@
 //! A timer that everything shares for which the task of a connection waits.
 //!
-//! Registering and removing a timer takes a lock of the runtime each time, and every request starts
-//! several timeouts, of which hardly any ever fires. So a connection has a single registered timer.
-//! It is left as it is when the timeout that it was set for is over: if it fires too early, it is
-//! set to the deadline of what is waited for then.
+//! Every request starts several timeouts, of which hardly any ever fires. So a connection has a
+//! single registered timer, a [`LazyTimer`].
 
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time;
 
 use hyper::rt::{Sleep, Timer};
+use net::LazyTimer;
 use pin_project_lite::pin_project;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 /// The timer of a connection. It wakes the task that has polled it last, so only the task of the
 /// connection may use it.
 #[derive(Clone, Default)]
-pub(crate) struct ConnectionTimer(Arc<Mutex<Option<Pin<Box<tokio::time::Sleep>>>>>);
+pub(crate) struct ConnectionTimer(Arc<Mutex<LazyTimer>>);
 
 pin_project! {
     /// The future of [`ConnectionTimer::timeout_at`]. No `async fn`, which would reserve memory for
@@ -41,17 +40,9 @@ impl ConnectionTimer {
     /// Waits for the deadline. Several deadlines can be waited for at the same time, if all of them
     /// are polled whenever the task is woken.
     pub(crate) fn poll(&self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
+        // A panic cannot leave the timer in an inconsistent state.
         let mut timer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let sleep = timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
-        if deadline < sleep.deadline() {
-            sleep.as_mut().reset(deadline);
-        }
-        ready!(sleep.as_mut().poll(cx));
-        if sleep.deadline() < deadline {
-            sleep.as_mut().reset(deadline);
-            ready!(sleep.as_mut().poll(cx));
-        }
-        Poll::Ready(())
+        timer.poll(cx, deadline)
     }
 
     /// Awaits `work` until the deadline; `None` if it takes longer.

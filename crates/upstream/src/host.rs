@@ -1,11 +1,14 @@
 //! One host: its connection pool, its circuit breaker and its timeouts.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use engine::EngineError;
-use http::{HeaderMap, HeaderName, Method};
-use tokio::time::{Instant, timeout_at};
+use http::{HeaderName, Method};
+use tokio::time::Instant;
 
 use crate::breaker::{Breaker, Outcome};
 use crate::connect::Connector;
@@ -18,13 +21,13 @@ use crate::options::Options;
 use crate::origin::Origin;
 use crate::outgoing::Outgoing;
 use crate::pool::Pool;
-use crate::request_headers;
+use crate::request_headers::{self, HostHeaders};
 use crate::response_head::ResponseHead;
 
 pub(crate) struct Host {
     origin: Origin,
     /// The headers of every request, with the first credential.
-    headers: HeaderMap,
+    headers: HostHeaders,
     credential: Arc<CurrentCredential>,
     /// The headers of responses that are for the client.
     pub(crate) pass_headers: Vec<HeaderName>,
@@ -52,7 +55,7 @@ impl Host {
             first.set(&mut headers);
         }
         Self {
-            headers,
+            headers: HostHeaders::new(headers),
             credential,
             pass_headers: options.pass_headers.clone(),
             origin,
@@ -118,10 +121,19 @@ impl Host {
             false => deadline,
         };
         let has_body = outgoing.method != Method::HEAD;
-        let sending = connection.send(request, has_body, |status, headers| {
-            ResponseHead::of(status, headers, &self.pass_headers)
-        });
-        let Ok(sent) = timeout_at(deadline, sending).await else {
+        let mut timer = std::mem::take(&mut connection.timer);
+        let sent = {
+            let mut sending = pin!(connection.send(request, has_body, |status, headers| {
+                ResponseHead::of(status, headers, &self.pass_headers)
+            }));
+            let until_deadline = |cx: &mut Context<'_>| match sending.as_mut().poll(cx) {
+                Poll::Ready(sent) => Poll::Ready(Some(sent)),
+                Poll::Pending => timer.poll(cx, deadline).map(|()| None),
+            };
+            poll_fn(until_deadline).await
+        };
+        connection.timer = timer;
+        let Some(sent) = sent else {
             return Err(Failure::unanswered(EngineError::Timeout(
                 "response head timeout".to_owned(),
             )));
@@ -151,7 +163,7 @@ impl Host {
             head.extend_from_slice(part.as_bytes());
         }
         let credential = self.credential.replacement();
-        request_headers::write(&mut head, &self.headers, credential.as_ref(), outgoing);
+        self.headers.write(&mut head, credential.as_ref(), outgoing);
         if length > 0 {
             for part in ["content-length: ", &length.to_string(), "\r\n"] {
                 head.extend_from_slice(part.as_bytes());

@@ -19,7 +19,7 @@ use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http::StatusCode;
-use net::Connection;
+use net::{Connection, LazyTimer};
 use tokio::io::{AsyncReadExt as _, ReadBuf};
 
 use crate::http1::body::Framing;
@@ -44,6 +44,8 @@ pub(crate) struct Http1Connection {
     pieces: Option<Box<[BytesMut; 2]>>,
     has_received: bool,
     may_reuse: bool,
+    /// The timer of what its requests and responses wait for.
+    pub(crate) timer: LazyTimer,
 }
 
 /// A connection that ended before the head of a response.
@@ -66,6 +68,7 @@ impl Http1Connection {
             pieces: None,
             has_received: false,
             may_reuse: true,
+            timer: LazyTimer::default(),
         })
     }
 

@@ -208,7 +208,7 @@ impl IncomingBody {
                 Poll::Ready(Ok(None))
             }
             Poll::Pending => {
-                ready!(self.idle_timeout.poll(cx));
+                ready!(self.idle_timeout.poll(&mut connection.timer, cx));
                 let error = "idle timeout while reading the response body";
                 self.fail(EngineError::Timeout(error.to_owned()))
             }

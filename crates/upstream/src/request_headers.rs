@@ -19,13 +19,63 @@ pub(crate) fn for_host(authority: HeaderValue, operator_headers: &HeaderMap) -> 
     headers
 }
 
-/// Writes the headers of one request to `head`: those of the host, and its own except for
-/// credentials and headers that only the gateway sets. `credential` has replaced the host's.
-pub(crate) fn write(
+/// The headers of every request to a host.
+pub(crate) struct HostHeaders {
+    headers: HeaderMap,
+    /// The lines of a request for JSON, and of one for events, that has JSON and no headers of its
+    /// own: nearly all have.
+    usual_lines: [Vec<u8>; 2],
+}
+
+impl HostHeaders {
+    pub(crate) fn new(headers: HeaderMap) -> Self {
+        let own = HeaderMap::new();
+        let usual_lines = [false, true].map(|accept_stream| {
+            let mut lines = Vec::new();
+            write(
+                &mut lines,
+                &headers,
+                &own,
+                (&JSON_TYPE, accept_stream),
+                None,
+            );
+            lines
+        });
+        Self {
+            headers,
+            usual_lines,
+        }
+    }
+
+    /// Writes the headers of one request to `head`: those of the host, and its own except for
+    /// credentials and headers that only the gateway sets. `credential` has replaced the host's.
+    pub(crate) fn write(
+        &self,
+        head: &mut Vec<u8>,
+        credential: Option<&Credential>,
+        outgoing: &Outgoing,
+    ) {
+        let Outgoing {
+            headers,
+            content_type,
+            accept_stream,
+            ..
+        } = outgoing;
+        if headers.is_empty() && credential.is_none() && *content_type == JSON_TYPE {
+            head.extend_from_slice(&self.usual_lines[usize::from(*accept_stream)]);
+        } else {
+            let kind = (content_type, *accept_stream);
+            write(head, &self.headers, headers, kind, credential);
+        }
+    }
+}
+
+fn write(
     head: &mut Vec<u8>,
     host_headers: &HeaderMap,
+    own_headers: &HeaderMap,
+    (content_type, accept_stream): (&HeaderValue, bool),
     credential: Option<&Credential>,
-    outgoing: &Outgoing,
 ) {
     // The key may be in a header of any name; its value is marked as sensitive.
     let is_key = |name| {
@@ -33,13 +83,12 @@ pub(crate) fn write(
             .get(name)
             .is_some_and(HeaderValue::is_sensitive)
     };
-    let own: Vec<_> = outgoing
-        .headers
+    let own: Vec<_> = own_headers
         .keys()
         .filter(|name| !is_ours(name) && !CREDENTIALS.contains(name) && !is_key(*name))
         .collect();
     let write_own = |head: &mut Vec<u8>, name: &HeaderName| {
-        let values = outgoing.headers.get_all(name);
+        let values = own_headers.get_all(name);
         values
             .iter()
             .for_each(|value| write_line(head, name, value.as_bytes()));
@@ -55,8 +104,8 @@ pub(crate) fn write(
         }
         let value = match credential {
             Some(credential) if credential.name == *name => credential.value.as_bytes(),
-            _ if *name == CONTENT_TYPE => outgoing.content_type.as_bytes(),
-            _ if *name == ACCEPT && outgoing.accept_stream => EVENT_STREAM.as_bytes(),
+            _ if *name == CONTENT_TYPE => content_type.as_bytes(),
+            _ if *name == ACCEPT && accept_stream => EVENT_STREAM.as_bytes(),
             _ => value.as_bytes(),
         };
         write_line(head, name, value);
@@ -77,4 +126,5 @@ fn write_line(head: &mut Vec<u8>, name: &HeaderName, value: &[u8]) {
 
 const AGENT: &str = concat!("sluicegate/", env!("CARGO_PKG_VERSION"));
 const JSON: &str = "application/json";
+const JSON_TYPE: HeaderValue = HeaderValue::from_static(JSON);
 const EVENT_STREAM: &str = "text/event-stream";
