@@ -32,14 +32,14 @@ impl Request {
         if body.len() > MAX_VALUES {
             return None;
         }
-        let Range { start, end } = messages(body)?;
+        let Range { start, end } = range_of_messages(body)?;
         let without = [&body[..start], STAND_IN, &body[end..]].concat();
         Self::read(&without).ok()
     }
 }
 
 /// Returns the range of the messages, if all of them have the most frequent forms.
-fn messages(body: &[u8]) -> Option<Range<usize>> {
+fn range_of_messages(body: &[u8]) -> Option<Range<usize>> {
     let mut cursor = Cursor::new(body)?;
     let (mut range, mut seen) = (None, Seen::default());
     cursor.members(|cursor, member| {
@@ -48,16 +48,23 @@ fn messages(body: &[u8]) -> Option<Range<usize>> {
         }
         seen.once(0)?;
         cursor.peek();
-        let (start, mut count) = (cursor.at(), 0);
-        cursor.elements(|cursor| {
-            count += 1;
-            message(cursor)
-        })?;
-        range = Some(start..cursor.at()).filter(|_| count > 0);
+        let start = cursor.at();
+        messages(cursor)?;
+        range = Some(start..cursor.at());
         Some(())
     })?;
     cursor.end()?;
     range
+}
+
+/// Passes over the messages, of which there is at least one.
+pub(crate) fn messages(cursor: &mut Cursor<'_>) -> Option<()> {
+    let mut count = 0;
+    cursor.elements(|cursor| {
+        count += 1;
+        message(cursor)
+    })?;
+    (count > 0).then_some(())
 }
 
 /// The facts about a message that its rules depend on, whatever the order of its members.

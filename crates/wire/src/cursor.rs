@@ -203,6 +203,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Reads a number without an exponent.
+    pub fn number(&mut self) -> Option<&'a [u8]> {
+        self.peek();
+        let before = self.rest;
+        self.decimal()?;
+        Some(&before[..before.len() - self.rest.len()])
+    }
+
     /// Moves over a number without an exponent.
     fn decimal(&mut self) -> Option<()> {
         self.take(b'-');

@@ -25,6 +25,10 @@ impl TextEndpoint for Chat {
         Request::skim(body)
     }
 
+    fn outline(body: &[u8]) -> Option<&str> {
+        Request::outline(body).map(|outline| outline.model)
+    }
+
     fn model_and_stream(request: &Request) -> (&str, bool) {
         (&request.model, request.streams())
     }

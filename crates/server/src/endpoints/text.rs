@@ -15,7 +15,7 @@ use engine::{EngineError, Stop, TextEvent};
 use http::{HeaderMap, Request, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
-use translate::inbound::{Answer, ClientProtocol, Reply, Stamp};
+use translate::inbound::{Answer, ClientProtocol, Stamp};
 use translate::relay::{End, RelayProtocol};
 use wire::{ApiError, Path, Splice};
 
@@ -63,6 +63,12 @@ pub(crate) trait TextEndpoint:
     /// Reads a request without building its messages, if they have no violations and no URLs. It is
     /// enough for a request that is only relayed.
     fn skim(_: &[u8]) -> Option<Self::Unchecked> {
+        None
+    }
+
+    /// Returns the model of a plain request that certainly has no violations, no URLs and nothing
+    /// else that its relaying depends on, without building it.
+    fn outline(_: &[u8]) -> Option<&str> {
         None
     }
 
@@ -142,11 +148,29 @@ pub(crate) struct RelayNotes {
     pub(crate) is_in_background: bool,
 }
 
+/// A request without violations.
+struct Checked<D: TextEndpoint> {
+    /// `None` if it was not built, because it is only relayed.
+    valid: Option<Box<D::Request>>,
+    /// True if `valid` lacks its messages, because they are only relayed.
+    is_skimmed: bool,
+    /// The id of the model in the client's request.
+    model: String,
+    streams: bool,
+    notes: RelayNotes,
+    /// True if it was validated for an upstream that interprets it itself: for any other target it
+    /// has to be validated again.
+    is_lenient: bool,
+    /// The further handling of the response to the request.
+    attach: Option<Attach>,
+    /// The upstream that keeps what the request refers to.
+    upstream: Option<String>,
+}
+
 /// A validated request, and everything needed to send it to a target.
 pub(crate) struct ParsedRequest<D: TextEndpoint> {
-    /// `Some` until it is converted to a `TextRequest`, or relayed; `None` if its messages were not
-    /// built. Boxed, because it is large and
-    /// moved from one future to the next.
+    /// `Some` until it is converted to a `TextRequest`, or relayed; `None` if it or its messages
+    /// were not built. Boxed, because it is large and moved from one future to the next.
     valid: Option<Box<D::Request>>,
     upload: Upload,
     /// The id of the model in the client's request.
@@ -158,8 +182,7 @@ pub(crate) struct ParsedRequest<D: TextEndpoint> {
     /// The hash of the conversation, if it is known and an upstream may need it.
     conversation: Option<u64>,
     streams: bool,
-    /// True if it was validated for an upstream that interprets it itself: for any other target it
-    /// has to be validated again.
+    /// As in [`Checked`].
     is_lenient: bool,
 }
 
@@ -174,70 +197,128 @@ pub(crate) async fn answer<D: TextEndpoint>(
     } = caller;
     let headers = outgoing::forwarded(request.headers(), D::FORWARDED);
     let mut upload = json_body(request, state.limits.json_body, state, key).await?;
-    let (read, is_skimmed) = read::<D>(&upload.bytes, policy)?;
-    let Resolved {
-        request: unchecked,
-        before,
-        is_kept,
+    let Checked {
+        valid,
+        is_skimmed,
+        model: id,
+        streams,
+        mut notes,
+        is_lenient,
         attach,
         upstream,
-    } = D::resolve(read, &mut upload, &caller)?;
-    let (id, streams) = D::model_and_stream(&unchecked);
-    let model = policy.catalog.find(id);
-    let id = id.to_owned();
-    let is_lenient = model.is_some_and(|model| policy.routes.may_relay(model, D::PROTOCOL));
-    let valid = D::validate(unchecked, model, is_lenient);
-    let valid = Box::new(valid.map_err(|error| relocated(error, before))?);
+    } = match outlined::<D>(&upload.bytes, policy) {
+        Some(outlined) => outlined,
+        None => checked::<D>(&mut upload, &caller)?,
+    };
+    let valid_request = valid.as_deref();
     let model = policy.catalog.serves(&id, D::PROTOCOL)?;
     if !key.may_use(&id) {
         return Err(Refusal::model(&id));
     }
-    if D::makes_images(&valid) && !key.scopes.contains(Scope::Images) {
+    if valid_request.is_some_and(D::makes_images) && !key.scopes.contains(Scope::Images) {
         return Err(Refusal::capability(Scope::Images.as_str()));
     }
-    image_urls::check_all(state, |visit| D::image_urls(&valid, visit))?;
+    if let Some(valid) = valid_request {
+        image_urls::check_all(state, |visit| D::image_urls(valid, visit))?;
+    }
     caller.record.model = Some(id.clone());
     caller.record.stream = streams;
-    let stamp = Stamp {
-        bits: clock::random_bits(),
-        created_at: clock::unix_seconds(),
-    };
     let Some(permit) = state.limiter.take(&key.name) else {
-        return over_the_limit::<D>(streams, &valid, &stamp, caller.record);
+        return over_the_limit::<D>(valid_request.filter(|_| streams), caller.record);
     };
     caller.record.permit = Some(permit);
-    let (mut targets, conversation) = targets::<D>(&caller, model, &valid);
+    let (mut targets, conversation) = targets::<D>(&caller, model, valid_request);
     if let Some(name) = upstream {
         only(&name, &mut targets);
     }
-    let dispatch = |valid: Box<D::Request>| {
-        let mut notes = D::notes(&valid);
-        notes.has_store |= model.keeps_responses();
-        notes.is_kept = is_kept;
-        let parsed = ParsedRequest {
-            notes,
-            valid: (!is_skimmed).then_some(valid),
-            upload,
-            model: id,
-            reasons_by_default: model.reasoning,
-            headers,
-            conversation,
-            streams,
-            is_lenient,
-        };
-        TextDispatch::new(parsed, &caller)
+    notes.has_store |= model.keeps_responses();
+    let encoder = valid_request
+        .filter(|_| streams)
+        .map(|valid| Answer::<D>::new(valid, &stamp()));
+    let parsed = ParsedRequest {
+        notes,
+        valid: valid.filter(|_| !is_skimmed),
+        upload,
+        model: id,
+        reasons_by_default: model.reasoning,
+        headers,
+        conversation,
+        streams,
+        is_lenient,
     };
-    let response = if streams {
-        let encoder = Answer::<D>::new(&valid, &stamp);
-        streaming::answer(dispatch(valid), targets, encoder, &caller).await?
-    } else {
-        let reply = Reply::<D>::new(&valid, &stamp);
-        unary::answer(dispatch(valid), targets, reply, caller).await?
+    let dispatch = TextDispatch::new(parsed, &caller);
+    let response = match encoder {
+        Some(encoder) => streaming::answer(dispatch, targets, encoder, &caller).await?,
+        None => unary::answer(dispatch, targets, caller).await?,
     };
     Ok(match attach {
         Some(attach) => attach(response),
         None => response,
     })
+}
+
+/// Returns the outline of a short request that is only relayed.
+fn outlined<D: TextEndpoint>(body: &[u8], policy: &Policy) -> Option<Checked<D>> {
+    let id = (body.len() < LONG).then(|| D::outline(body)).flatten()?;
+    let model = policy.catalog.find(id)?;
+    policy
+        .routes
+        .relays_all(model, D::PROTOCOL)
+        .then(|| Checked {
+            valid: None,
+            is_skimmed: false,
+            model: id.to_owned(),
+            streams: false,
+            notes: RelayNotes {
+                choices: 1,
+                ..RelayNotes::default()
+            },
+            is_lenient: true,
+            attach: None,
+            upstream: None,
+        })
+}
+
+/// Reads a request, replaces what it refers to, and validates it.
+fn checked<D: TextEndpoint>(
+    upload: &mut Upload,
+    caller: &Caller<'_>,
+) -> Result<Checked<D>, Refusal> {
+    let policy = caller.policy;
+    let (read, is_skimmed) = read::<D>(&upload.bytes, policy)?;
+    let Resolved {
+        request,
+        before,
+        is_kept,
+        attach,
+        upstream,
+    } = D::resolve(read, upload, caller)?;
+    let (id, streams) = D::model_and_stream(&request);
+    let id = id.to_owned();
+    let model = policy.catalog.find(&id);
+    let is_lenient = model.is_some_and(|model| policy.routes.may_relay(model, D::PROTOCOL));
+    let valid = D::validate(request, model, is_lenient);
+    let valid = Box::new(valid.map_err(|error| relocated(error, before))?);
+    let mut notes = D::notes(&valid);
+    notes.is_kept = is_kept;
+    Ok(Checked {
+        valid: Some(valid),
+        is_skimmed,
+        model: id,
+        streams,
+        notes,
+        is_lenient,
+        attach,
+        upstream,
+    })
+}
+
+/// Returns the identity of a new answer.
+fn stamp() -> Stamp {
+    Stamp {
+        bits: clock::random_bits(),
+        created_at: clock::unix_seconds(),
+    }
 }
 
 /// Reads a request. Returns true with a long one whose messages were not built, because they are
@@ -261,11 +342,11 @@ const LONG: usize = 8 << 10;
 fn targets<D: TextEndpoint>(
     caller: &Caller<'_>,
     model: &Model,
-    request: &D::Request,
+    request: Option<&D::Request>,
 ) -> (Vec<Target>, Option<u64>) {
     let conversation = LazyCell::new(|| {
         let mut conversation = Conversation::of(&caller.key.name);
-        D::identify(request, &mut conversation);
+        D::identify(request?, &mut conversation);
         conversation.hash()
     });
     let targets = caller.policy.routes.select(model, || *conversation);
@@ -281,21 +362,20 @@ fn only(name: &str, targets: &mut Vec<Target>) {
     }
 }
 
-/// Answers a request over the concurrency limit, with a failure event or a 429.
+/// Answers a request over the concurrency limit: a `streaming` one of some protocols with a failure
+/// event, and all others with a 429.
 fn over_the_limit<D: TextEndpoint>(
-    streams: bool,
-    valid: &D::Request,
-    stamp: &Stamp,
+    streaming: Option<&D::Request>,
     record: &mut Record,
 ) -> Result<Response<ReplyBody>, Refusal> {
     let error = ApiError::concurrency_limit();
-    if !(streams && D::LIMIT_IN_STREAM) {
+    let Some(valid) = streaming.filter(|_| D::LIMIT_IN_STREAM) else {
         return Err(error.into());
-    }
+    };
     record.code = Some(error.code);
     record.end(Outcome::Shed);
     let mut bytes = Vec::new();
-    Answer::<D>::new(valid, stamp).fail(&error, &mut bytes);
+    Answer::<D>::new(valid, &stamp()).fail(&error, &mut bytes);
     // Like every stream, the response has no length.
     let frames = futures_util::stream::iter([Ok(Frame::data(Bytes::from(bytes)))]);
     Ok(reply::event_stream(ReplyBody::Forwarded(

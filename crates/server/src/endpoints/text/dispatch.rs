@@ -9,13 +9,13 @@ use http::HeaderMap;
 use tokio::time::Instant;
 use translate::envelope::Envelope;
 use translate::field_map;
-use translate::inbound::Inbound;
+use translate::inbound::{Inbound, Reply};
 use translate::outbound::Protocol;
 use translate::outbound::encode::{self, EncodedRequest};
 use upstream::{Answer, ResponseMeta, Upstream, read_stream};
 use wire::{ApiError, Splice};
 
-use super::{ParsedRequest, TextEndpoint};
+use super::{ParsedRequest, TextEndpoint, stamp};
 use crate::attempt::{StartResult, Started, TargetFailure, Turn};
 use crate::image_urls;
 use crate::outgoing;
@@ -36,6 +36,8 @@ pub(super) struct TextDispatch<D: TextEndpoint> {
     record: Arc<Targets>,
     /// The request in the neutral model, or the error of its conversion, once a target needed it.
     inbound: Option<Result<Inbound, ApiError>>,
+    /// The plain reply that the events of a model are folded into, once the request was read for it.
+    reply: Option<Box<Reply<D>>>,
     /// The parts of the head of the last response for the log and for the client.
     pub(super) meta: ResponseMeta,
 }
@@ -57,6 +59,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
             deadline: caller.deadline,
             record: Arc::clone(&caller.record.targets),
             inbound: None,
+            reply: None,
             meta: ResponseMeta::default(),
         }
     }
@@ -279,14 +282,31 @@ impl<D: TextEndpoint> TextDispatch<D> {
     /// Returns the request as it is valid for targets for which the gateway interprets it, and reads
     /// it again if a relay has dropped it.
     fn valid(&mut self) -> Result<D::Request, ApiError> {
-        let parsed = &mut self.parsed;
-        let unchecked = match parsed.valid.take() {
-            Some(valid) if !parsed.is_lenient => return Ok(*valid),
-            Some(valid) => D::unchecked(*valid),
-            None => D::read(&parsed.upload.bytes)?,
+        let valid = match self.parsed.valid.take() {
+            Some(valid) if !self.parsed.is_lenient => *valid,
+            Some(valid) => self.validate(D::unchecked(*valid), false)?,
+            None => self.validate(D::read(&self.parsed.upload.bytes)?, false)?,
         };
-        let model = self.policy.catalog.find(&parsed.model);
-        D::validate(unchecked, model, false)
+        if !self.parsed.streams && self.reply.is_none() {
+            self.reply = Some(Box::new(Reply::new(&valid, &stamp())));
+        }
+        Ok(valid)
+    }
+
+    /// Returns the plain reply that the events of a model are folded into. A relayed request is read
+    /// again for it, because its upstream was not expected to answer with events.
+    pub(super) fn reply(&mut self) -> Result<Box<Reply<D>>, ApiError> {
+        if let Some(reply) = self.reply.take() {
+            return Ok(reply);
+        }
+        let request = D::read(&self.parsed.upload.bytes)?;
+        let valid = self.validate(request, self.parsed.is_lenient)?;
+        Ok(Box::new(Reply::new(&valid, &stamp())))
+    }
+
+    fn validate(&self, request: D::Unchecked, is_relayed: bool) -> Result<D::Request, ApiError> {
+        let model = self.policy.catalog.find(&self.parsed.model);
+        D::validate(request, model, is_relayed)
     }
 }
 

@@ -22,20 +22,20 @@ use crate::targets::Target;
 
 struct UnaryDispatch<D: TextEndpoint>(TextDispatch<D>);
 
-enum UnaryAnswer {
-    /// The events of a model.
-    Translated(TextStream),
+enum UnaryAnswer<D: TextEndpoint> {
+    /// The events of a model, and the reply that they are folded into.
+    Translated(TextStream, Box<Reply<D>>),
     /// The complete reply of an upstream that uses the client's protocol.
     Relayed(Bytes, End),
 }
 
 impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
-    type Answer = UnaryAnswer;
+    type Answer = UnaryAnswer<D>;
 
-    async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<UnaryAnswer> {
+    async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<Self::Answer> {
         let Started { dropped, answer } = self.0.send(target, turn).await?;
         let answer = match answer {
-            TextAnswer::Translated(events) => UnaryAnswer::Translated(self.0.noted(events)),
+            TextAnswer::Translated(events) => self.translated(events)?,
             TextAnswer::Relayed(upstream::Answer::Json(body)) => {
                 let parsed = &self.0.parsed;
                 let reply = D::relayed_reply(parsed.notes, &body, &parsed.model);
@@ -46,8 +46,7 @@ impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
                 // Read to its end, because another target can be tried until then.
                 let events = read_stream(stream, D::UPSTREAM_PROTOCOL).await;
                 let events = collect(events.map_err(TargetFailure::of)?).await;
-                let events = events.map_err(TargetFailure::of)?;
-                UnaryAnswer::Translated(self.0.noted(events))
+                self.translated(events.map_err(TargetFailure::of)?)?
             }
         };
         Ok(Started { dropped, answer })
@@ -58,17 +57,23 @@ impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
     }
 }
 
+impl<D: TextEndpoint> UnaryDispatch<D> {
+    fn translated(&mut self, events: TextStream) -> Result<UnaryAnswer<D>, TargetFailure> {
+        let reply = self.0.reply().map_err(TargetFailure::fall_back)?;
+        Ok(UnaryAnswer::Translated(self.0.noted(events), reply))
+    }
+}
+
 /// Returns the reply of a relayed upstream, or folds the events of a model into one.
 pub(super) async fn answer<D: TextEndpoint>(
     dispatch: TextDispatch<D>,
     targets: Vec<Target>,
-    reply: Reply<D>,
     caller: Caller<'_>,
 ) -> Result<Response<ReplyBody>, Refusal> {
     let attempt = attempt::first_successful_target(UnaryDispatch(dispatch), targets, &caller);
     let Started { dropped, answer } = attempt.await?;
     let mut response = match answer {
-        UnaryAnswer::Translated(events) => {
+        UnaryAnswer::Translated(events, reply) => {
             let folded = fold_reply(events, reply, caller.record);
             let reply = timeout_at(caller.deadline, folded).await;
             json(&reply.map_err(|_| Refusal::timeout())??)?
@@ -96,7 +101,7 @@ async fn collect(events: TextStream) -> Result<TextStream, engine::EngineError> 
 
 async fn fold_reply<D: ClientProtocol>(
     events: TextStream,
-    mut reply: Reply<D>,
+    mut reply: Box<Reply<D>>,
     record: &mut Record,
 ) -> Result<D::Reply, Refusal> {
     let take = |event| {
