@@ -5,7 +5,7 @@
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -119,40 +119,41 @@ async fn dispatch(
         record,
         deadline,
     };
-    // Boxed, because these futures are large: here they are moved once, into their box. Otherwise
-    // they would be moved again with each future around them.
+    // Boxed, because these futures are large: otherwise they would be moved with each future around
+    // them.
     match endpoint {
         Endpoint::Responses => {
-            Box::pin(text::answer::<translate::inbound::Responses>(
-                caller, request,
-            ))
-            .await
+            boxed(|| text::answer::<translate::inbound::Responses>(caller, request)).await
         }
         Endpoint::Response(id) => {
-            Box::pin(stored_response(caller, Retrieve, &id, query(&request))).await
+            boxed(|| stored_response(caller, Retrieve, &id, query(&request))).await
         }
         Endpoint::DeleteResponse(id) => {
-            Box::pin(stored_response(caller, Delete, &id, query(&request))).await
+            boxed(|| stored_response(caller, Delete, &id, query(&request))).await
         }
         Endpoint::CancelResponse(id) => {
-            Box::pin(stored_response(caller, Cancel, &id, query(&request))).await
+            boxed(|| stored_response(caller, Cancel, &id, query(&request))).await
         }
         Endpoint::InputItems(id) => {
-            Box::pin(stored_response(caller, InputItems, &id, query(&request))).await
+            boxed(|| stored_response(caller, InputItems, &id, query(&request))).await
         }
-        Endpoint::Chat => Box::pin(text::answer::<translate::inbound::Chat>(caller, request)).await,
+        Endpoint::Chat => boxed(|| text::answer::<translate::inbound::Chat>(caller, request)).await,
         Endpoint::Messages => {
-            Box::pin(text::answer::<translate::inbound::Messages>(
-                caller, request,
-            ))
-            .await
+            boxed(|| text::answer::<translate::inbound::Messages>(caller, request)).await
         }
-        Endpoint::CountTokens => Box::pin(count_tokens::answer(caller, request)).await,
-        Endpoint::ImageGenerations => Box::pin(images::generate(caller, request)).await,
-        Endpoint::ImageEdits => Box::pin(images::edit(caller, request)).await,
+        Endpoint::CountTokens => boxed(|| count_tokens::answer(caller, request)).await,
+        Endpoint::ImageGenerations => boxed(|| images::generate(caller, request)).await,
+        Endpoint::ImageEdits => boxed(|| images::edit(caller, request)).await,
         Endpoint::Models => models::list(&caller, query(&request)),
         Endpoint::Model(id) => models::retrieve(&caller, &id),
     }
+}
+
+/// Creates a future within its box. `Box::pin` would create it elsewhere, and copy all of its
+/// memory, of which a new future uses little.
+#[inline(always)]
+pub(crate) fn boxed<F: Future>(create: impl FnOnce() -> F) -> Pin<Box<F>> {
+    Box::into_pin(Box::write(Box::new_uninit(), create()))
 }
 
 fn query<B>(request: &Request<B>) -> &str {
@@ -218,7 +219,6 @@ const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
-    use std::pin::Pin;
     use std::task::Context;
 
     use bytes::Bytes;

@@ -168,9 +168,9 @@ pub(crate) fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static
         let request = request.map(|body| TrackedBody::new(body, Arc::clone(&connection)));
         // Boxed, so that its memory is freed with the response: otherwise the connection would
         // reserve it for its lifetime.
-        Box::pin(
-            async move { Ok::<_, Infallible>(gateway::answer(&state, request, &connection).await) },
-        )
+        gateway::boxed(|| async move {
+            Ok::<_, Infallible>(gateway::answer(&state, request, &connection).await)
+        })
     });
     http1::Builder::new()
         .timer(timer)

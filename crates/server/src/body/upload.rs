@@ -62,12 +62,14 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
     /// if the budget is exhausted, and 400 if the body is truncated.
     pub(crate) async fn next_chunk(&mut self) -> Result<Option<Bytes>, Refusal> {
         loop {
-            let until = self.deadline.min(self.due).min(Instant::now() + self.idle);
             let frame = match self.frame_at_hand().await {
                 Some(frame) => frame,
-                None => timeout_at(until, self.body.frame())
-                    .await
-                    .map_err(|_| Refusal::slow_upload())?,
+                None => {
+                    let until = self.deadline.min(self.due).min(Instant::now() + self.idle);
+                    timeout_at(until, self.body.frame())
+                        .await
+                        .map_err(|_| Refusal::slow_upload())?
+                }
             };
             let Some(frame) = frame else { return Ok(None) };
             let Ok(chunk) = frame.map_err(|error| body_error(&error))?.into_data() else {
