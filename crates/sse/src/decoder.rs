@@ -23,8 +23,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use memchr::memchr;
 
-use self::event::Data;
 pub use self::event::Event;
+use self::event::{Data, utf8};
 use self::lines::{BOM, Lines, Plain, plain_text};
 use crate::error::{DecodeError, Truncated};
 use crate::line::{self, Field};
@@ -208,7 +208,7 @@ impl Decoder {
             return Ok(None);
         };
         let mut event = event?;
-        event.text = str::from_utf8(event.raw()).ok();
+        event.text = utf8(event.raw());
         let length = event.raw().len();
         let flow = f(event);
         if flow.is_continue() {

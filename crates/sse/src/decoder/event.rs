@@ -56,12 +56,17 @@ impl<'a> Event<'a> {
 
     /// Returns the data: the values of all `data` fields, joined with LF.
     #[must_use]
+    #[inline]
     pub fn data(&self) -> Cow<'a, str> {
         if let Data::One(range) = &self.decoder.fields.data
             && let Some(data) = self.checked(range.clone())
         {
             return data;
         }
+        self.validated_data()
+    }
+
+    fn validated_data(&self) -> Cow<'a, str> {
         match self.data_bytes() {
             Cow::Borrowed(data) => text(data),
             Cow::Owned(data) => {
@@ -121,7 +126,7 @@ impl<'a> Event<'a> {
     /// Returns true if [`Event::raw`] contains invalid UTF-8, which name and data show as U+FFFD.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
-        self.text.is_none() && str::from_utf8(self.raw()).is_err()
+        self.text.is_none() && utf8(self.raw()).is_none()
     }
 
     /// A part of the raw event, if all of it is known to be UTF-8.
@@ -140,11 +145,17 @@ impl fmt::Debug for Event<'_> {
     }
 }
 
-fn text(bytes: &[u8]) -> Cow<'_, str> {
-    match str::from_utf8(bytes) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => Cow::Owned(lossy(bytes)),
+/// Returns `bytes` as text, if they are UTF-8.
+#[inline]
+pub(crate) fn utf8(bytes: &[u8]) -> Option<&str> {
+    match bytes.len() < SHORT {
+        true => str::from_utf8(bytes).ok(),
+        false => simdutf8::basic::from_utf8(bytes).ok(),
     }
+}
+
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    utf8(bytes).map_or_else(|| Cow::Owned(lossy(bytes)), Cow::Borrowed)
 }
 
 fn lossy(bytes: &[u8]) -> String {
@@ -168,3 +179,6 @@ fn join_data(block: &[u8]) -> Vec<u8> {
 }
 
 const DEFAULT_NAME: &str = "message";
+
+/// Text of fewer bytes is validated faster without SIMD.
+const SHORT: usize = 256;

@@ -18,9 +18,10 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use bytes::Bytes;
-use memchr::{memchr, memchr2};
+use memchr::{memchr, memchr2, memrchr};
 
 use super::Limits;
+use super::event::utf8;
 use crate::error::DecodeError;
 
 /// Line splitter and buffer of the open block. Positions are relative to the first byte of the
@@ -367,13 +368,14 @@ impl Lines {
     }
 }
 
-/// Returns the start of a chunk that is UTF-8 and has no CR.
+/// Returns the start of a chunk that is UTF-8 and has no CR, up to the last LF.
 pub(crate) fn plain_text(chunk: &[u8]) -> &str {
     let chunk = &chunk[..memchr(b'\r', chunk).unwrap_or(chunk.len())];
-    match str::from_utf8(chunk) {
+    let chunk = &chunk[..memrchr(b'\n', chunk).map_or(0, |end| end + 1)];
+    utf8(chunk).unwrap_or_else(|| match str::from_utf8(chunk) {
         Ok(text) => text,
         Err(error) => str::from_utf8(&chunk[..error.valid_up_to()]).unwrap_or_default(),
-    }
+    })
 }
 
 /// The UTF-8 byte order mark, which may start a stream.
