@@ -320,6 +320,7 @@ impl Decoder {
     #[inline]
     fn lend(&mut self) -> Event<'_> {
         self.lent = true;
+        self.lines.share();
         Event {
             decoder: self,
             text: None,

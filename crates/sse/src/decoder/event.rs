@@ -117,7 +117,9 @@ impl<'a> Event<'a> {
     }
 
     /// Returns [`Event::raw`] as owned bytes. If the event lies within one chunk this is a slice
-    /// that keeps the chunk's memory alive and copies nothing.
+    /// that keeps the chunk's memory alive and copies nothing. Neither does it copy an event of more
+    /// than 4 KiB that was assembled from several chunks: its memory, of up to twice its length, is
+    /// shared.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         self.decoder.lines.shared_block()

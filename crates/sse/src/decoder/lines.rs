@@ -38,6 +38,8 @@ pub(crate) struct Lines {
     /// Position in `chunk` where the block starts, or continues after the carried part.
     start: usize,
     carry: Vec<u8>,
+    /// Capacity in bytes that a long block is likely to need: that of the last one and some more.
+    usual: usize,
     /// Start of the open line within the block.
     line: usize,
 }
@@ -236,6 +238,27 @@ impl Lines {
         self.line = 0;
     }
 
+    /// Makes a long block that is carried a chunk, which is shared without a copy.
+    #[inline]
+    pub(crate) fn share(&mut self) {
+        if self.carry.len() > ROOM {
+            self.share_carry();
+        }
+    }
+
+    fn share_carry(&mut self) {
+        let rest = self.chunk.split_off(self.at);
+        if !rest.is_empty() {
+            self.queue.push_front(rest);
+        }
+        self.usual = self.carry.len() + self.carry.len() / 8;
+        if self.carry.capacity() > 2 * self.carry.len() {
+            self.carry.shrink_to_fit();
+        }
+        self.chunk = std::mem::take(&mut self.carry).into();
+        (self.start, self.at) = (0, self.chunk.len());
+    }
+
     /// Returns the number of bytes held: unread input plus carried bytes.
     pub(crate) fn buffered(&self) -> usize {
         let unread =
@@ -343,8 +366,13 @@ impl Lines {
         let needed = self.carry.len() + more.len();
         if needed > self.carry.capacity() {
             // Doubling keeps the cost linear. Growth stops at the event limit to bound memory.
+            let usual = match needed {
+                0..=ROOM => ROOM,
+                _ if needed <= MOST_ROOM => self.usual.min(MOST_ROOM),
+                _ => self.usual,
+            };
             let room = (2 * self.carry.capacity())
-                .max(ROOM)
+                .max(usual)
                 .min(self.limits.event)
                 .max(needed);
             self.carry.reserve_exact(room - self.carry.len());
@@ -383,3 +411,6 @@ pub(crate) const BOM: &[u8] = "\u{feff}".as_bytes();
 
 /// Capacity in bytes that the carry keeps between blocks.
 const ROOM: usize = 4096;
+
+/// Maximum capacity in bytes that the carry takes at once when a block is longer than [`ROOM`].
+const MOST_ROOM: usize = 64 << 10;

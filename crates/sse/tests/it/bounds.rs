@@ -163,6 +163,28 @@ fn what_lies_in_one_chunk_is_shared_with_it() {
 }
 
 #[test]
+fn a_long_event_of_several_chunks_is_shared_and_what_follows_is_read() {
+    let long = "x".repeat(10_000);
+    let stream = Bytes::from(format!(
+        "data: {long}\n\ndata: {long}\r\n\r\ndata: short\n\n"
+    ));
+    for size in [1000, 9000, 10_009, 15_000] {
+        let (mut decoder, mut seen) = (Decoder::new(), Vec::new());
+        for at in (0..stream.len()).step_by(size) {
+            decoder.feed(stream.slice(at..stream.len().min(at + size)));
+            while let Some(event) = decoder.poll() {
+                let event = event.unwrap();
+                let is_long = event.raw().len() > 4096;
+                assert!(!is_long || event.to_bytes().as_ptr() == event.raw().as_ptr());
+                seen.push(event.data().into_owned());
+            }
+            assert!(decoder.buffered() < 10_020, "what is left of one event");
+        }
+        assert_eq!(seen, [&long, &long, "short"], "pieces of {size}");
+    }
+}
+
+#[test]
 fn invalid_utf_8_is_replaced_and_reported() {
     let mut decoder = Decoder::new();
     decoder.feed(Bytes::from_static(
