@@ -14,6 +14,7 @@
 //! ```
 
 mod event;
+mod head;
 mod lines;
 
 use std::fmt;
@@ -25,7 +26,7 @@ use memchr::memchr;
 
 pub use self::event::Event;
 use self::event::{Data, utf8};
-use self::lines::{BOM, Lines, Plain, plain_text};
+use self::lines::{BOM, Lines, Plain, whole_lines};
 use crate::error::{DecodeError, Truncated};
 use crate::line::{self, Field};
 
@@ -39,7 +40,7 @@ use crate::line::{self, Field};
 /// # Memory
 /// Once `poll` has returned `None`, the decoder holds only a copy of the incomplete event: at most
 /// [`Limits::event`] bytes plus a line end. It keeps no chunk alive. It also stores the last event
-/// id.
+/// id, and at most 128 bytes of how an event began.
 #[derive(Default)]
 pub struct Decoder {
     pub(crate) lines: Lines,
@@ -106,19 +107,21 @@ impl Decoder {
     #[inline]
     pub fn poll(&mut self) -> Option<Result<Event<'_>, DecodeError>> {
         self.release_event();
-        match self.lines.plain_block() {
-            Plain::Complete { name, data } => {
-                self.fields = Fields {
-                    name,
-                    data: Data::One(data),
-                    id: None,
-                };
-                return Some(Ok(self.lend()));
+        loop {
+            match self.lines.plain_block() {
+                Plain::Complete { name, data } => return Some(Ok(self.lend_plain(name, data))),
+                Plain::Partial { name } => self.fields.name = name,
+                Plain::Other => return self.poll_lines(),
             }
-            Plain::Partial { name } => self.fields.name = name,
-            Plain::Other => {}
+            match self.lines.turn() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => {
+                    self.fail();
+                    return Some(Err(error));
+                }
+            }
         }
-        self.poll_lines()
     }
 
     /// Adds a piece of the stream, and calls `f` with each event that is complete then: as
@@ -173,27 +176,21 @@ impl Decoder {
         f: &mut impl FnMut(Event<'_>) -> ControlFlow<B>,
     ) -> Result<ControlFlow<B>, DecodeError> {
         let (chunk, start) = self.lines.rest();
-        let (text, mut last_name) = (plain_text(&chunk), 0..0);
+        let text = whole_lines(&chunk);
         loop {
-            while let Some((name, data)) = self.lines.next_plain(text, start, &mut last_name) {
-                let data = Data::One(data);
-                let id = None;
-                self.fields = Fields { name, data, id };
-                let at = self.lines.block_start() - start;
-                let text = text.get(at..at + self.lines.block().len());
-                let flow = f(Event {
-                    text,
-                    ..self.lend()
-                });
-                if flow.is_break() {
-                    return Ok(flow);
-                }
-                self.release_event();
-            }
-            match self.poll_checked(f)? {
-                Some(ControlFlow::Continue(_)) => {}
-                Some(ControlFlow::Break(value)) => return Ok(ControlFlow::Break(value)),
-                None => return Ok(ControlFlow::Continue(())),
+            self.release_event();
+            let event = match self.lines.next_plain() {
+                Some((name, data)) => self.lend_plain(name, data),
+                None => match self.poll() {
+                    Some(event) => event?,
+                    None => return Ok(ControlFlow::Continue(())),
+                },
+            };
+            let at = event.decoder.lines.block_start() - start;
+            let text = text.get(at..at + event.raw().len());
+            let flow = f(Event { text, ..event });
+            if flow.is_break() {
+                return Ok(flow);
             }
         }
     }
@@ -223,6 +220,7 @@ impl Decoder {
             match self.lines.next() {
                 Ok(Some(line)) => {
                     if self.parse_line(line) {
+                        self.lines.learn();
                         return Some(Ok(self.lend()));
                     }
                 }
@@ -315,6 +313,16 @@ impl Decoder {
             self.lines.skip();
         }
         has_data
+    }
+
+    #[inline]
+    fn lend_plain(&mut self, name: Range<usize>, data: Range<usize>) -> Event<'_> {
+        self.fields = Fields {
+            name,
+            data: Data::One(data),
+            id: None,
+        };
+        self.lend()
     }
 
     #[inline]

@@ -18,10 +18,11 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use bytes::Bytes;
-use memchr::{memchr, memchr2, memrchr};
+use memchr::{memchr2, memrchr};
 
 use super::Limits;
 use super::event::utf8;
+use super::head::Head;
 use crate::error::DecodeError;
 
 /// Line splitter and buffer of the open block. Positions are relative to the first byte of the
@@ -42,6 +43,10 @@ pub(crate) struct Lines {
     usual: usize,
     /// Start of the open line within the block.
     line: usize,
+    /// How the last plain block began.
+    head: Head,
+    /// True while the open block is carried, and has begun with the head or is a part of it.
+    is_plain: bool,
 }
 
 /// The special meaning that the next byte may have.
@@ -55,16 +60,14 @@ enum State {
     Within,
 }
 
-/// Result of [`Lines::plain_block`]. A plain block lies in one chunk and has the form that model
-/// APIs send: at most one `event` line followed by one `data` line, each with a space after its
-/// colon and ending in LF.
+/// Result of [`Lines::plain_block`].
 pub(crate) enum Plain {
     /// A complete plain block with the ranges of its values.
     Complete {
         name: Range<usize>,
         data: Range<usize>,
     },
-    /// The chunk ends within the `data` line.
+    /// The chunk ends within a block that is plain so far: [`Lines::turn`] is to be called.
     Partial { name: Range<usize> },
     /// Not a plain block, or too little input to decide; nothing was consumed.
     Other,
@@ -103,82 +106,113 @@ impl Lines {
             if let Some(length) = end {
                 return self.end_line(self.at + length).map(Some);
             }
-            self.end_chunk()?;
-            if !self.next_chunk() {
+            if !self.turn()? {
                 return Ok(None);
             }
         }
     }
 
+    /// Carries the rest of the chunk, and turns to the next one. Returns false if there is none.
+    #[inline]
+    pub(crate) fn turn(&mut self) -> Result<bool, DecodeError> {
+        self.end_chunk()?;
+        Ok(self.next_chunk())
+    }
+
     /// Consumes the next block at once if it is plain. Equivalent to reading it line by line with
     /// [`Lines::next`].
+    #[inline]
     pub(crate) fn plain_block(&mut self) -> Plain {
-        if self.state != State::Within || !self.carry.is_empty() || self.start != self.at {
+        if !std::mem::take(&mut self.is_plain) && !self.is_between() {
             return Plain::Other;
         }
-        let block = &self.chunk[self.start..];
-        let mut name = 0..0;
-        let mut line = 0;
-        if block.starts_with(b"event: ") {
-            match memchr2(b'\n', b'\r', block) {
-                Some(end) if block[end] == b'\n' => (name, line) = (7..end, end + 1),
-                _ => return Plain::Other,
+        let carried = self.carry.len();
+        let rest = &self.chunk[self.at..];
+        if carried < self.head.len() {
+            let head = &self.head.bytes()[carried..];
+            if !rest.starts_with(head) {
+                if head.starts_with(rest) {
+                    return self.partial();
+                }
+                if carried > 0 || !self.head.learn(rest, self.limits.line) {
+                    return Plain::Other;
+                }
             }
         }
-        if !block[line..].starts_with(b"data: ") || name.end > self.limits.line {
-            return Plain::Other;
-        }
-        let Some(length) = memchr2(b'\n', b'\r', &block[line..]) else {
-            (self.line, self.at) = (line, self.chunk.len());
-            return Plain::Partial { name };
+        let data = self.head.len().saturating_sub(carried);
+        let Some(length) = memchr2(b'\n', b'\r', &rest[data..]) else {
+            return self.partial();
         };
-        let end = line + length;
-        if !self.is_within(length, end) || !block[end..].starts_with(b"\n\n") {
+        let end = carried + data + length;
+        if !self.is_within(end) || !rest[data + length..].starts_with(b"\n\n") {
             return Plain::Other;
         }
-        self.at = self.start + end + 2;
+        self.at += data + length + 2;
+        if carried > 0 {
+            self.carry_to(self.at);
+        }
         Plain::Complete {
-            name,
-            data: line + 6..end,
+            name: self.head.name(),
+            data: self.head.len()..end,
         }
     }
 
-    /// Consumes the next block as [`Lines::plain_block`] does, if it is complete. `text` is the
-    /// [`plain_text`] of the chunk from `start`, and `last_name` is where the name of the block before
-    /// is in it. Returns the ranges of the name and the data.
+    /// Consumes the next block as [`Lines::plain_block`] does, if the chunk has all of it. Returns
+    /// the ranges of the name and the data.
     #[inline]
-    pub(crate) fn next_plain(
-        &mut self,
-        text: &str,
-        start: usize,
-        last_name: &mut Range<usize>,
-    ) -> Option<(Range<usize>, Range<usize>)> {
-        let at = self.at - start;
-        let block = text.as_bytes().get(at..)?;
-        let mut name = 0..0;
-        let mut line = 0;
-        if let Some(named) = block.strip_prefix(b"event: ") {
-            // Most events have the name of the one before.
-            let known = &text.as_bytes()[last_name.clone()];
-            let is_known = named.starts_with(known) && named.get(known.len()) == Some(&b'\n');
-            let length = match is_known {
-                true => known.len(),
-                false => memchr(b'\n', named)?,
-            };
-            (name, line) = (7..length + 7, length + 8);
-            *last_name = at + 7..at + 7 + length;
-        }
-        if !block[line..].starts_with(b"data: ") {
+    pub(crate) fn next_plain(&mut self) -> Option<(Range<usize>, Range<usize>)> {
+        if !self.is_between() {
             return None;
         }
-        let length = memchr(b'\n', &block[line..])?;
-        let end = line + length;
-        let is_within = self.is_within(name.end, 0) && self.is_within(length, end);
-        if !is_within || block.get(end + 1) != Some(&b'\n') {
+        let block = &self.chunk[self.at..];
+        if !block.starts_with(self.head.bytes()) && !self.head.learn(block, self.limits.line) {
+            return None;
+        }
+        let head = self.head.len();
+        let end = head + memchr2(b'\n', b'\r', &block[head..])?;
+        if !self.is_within(end) || !block[end..].starts_with(b"\n\n") {
             return None;
         }
         self.at += end + 2;
-        Some((name, line + 6..end))
+        Some((self.head.name(), head..end))
+    }
+
+    /// Expects that further blocks begin as this one does.
+    pub(crate) fn learn(&mut self) {
+        let block = match self.carry.is_empty() {
+            true => &self.chunk[self.start..self.at],
+            false => self.carry.as_slice(),
+        };
+        if !block.starts_with(self.head.bytes()) {
+            self.head.learn(block, self.limits.line);
+        }
+    }
+
+    /// Returns true if nothing of a block has been read, and the next byte has no special meaning.
+    #[inline]
+    fn is_between(&self) -> bool {
+        self.state == State::Within && self.carry.is_empty() && self.start == self.at
+    }
+
+    /// Notes that the chunk ends within a block that is plain so far.
+    #[inline]
+    fn partial(&mut self) -> Plain {
+        self.at = self.chunk.len();
+        self.is_plain = true;
+        // The name counts once its line is complete.
+        let (name, line) = match self.position(self.at) < self.head.data_line() {
+            true => (0..0, 0),
+            false => (self.head.name(), self.head.data_line()),
+        };
+        self.line = line;
+        Plain::Partial { name }
+    }
+
+    /// Returns true if the `data` line of a plain block that ends at `end` keeps the limits.
+    #[inline]
+    fn is_within(&self, end: usize) -> bool {
+        let length = end - self.head.data_line();
+        length <= self.limits.line && end < self.limits.event
     }
 
     /// Returns true if at least `length` bytes of the last chunk are unread.
@@ -353,12 +387,6 @@ impl Lines {
         }
     }
 
-    /// Returns true if a line of this length, which ends at `end`, keeps the limits.
-    #[inline]
-    fn is_within(&self, length: usize, end: usize) -> bool {
-        length <= self.limits.line && end < self.limits.event
-    }
-
     /// Copies `chunk[start..end]` to the carry.
     #[inline]
     fn carry_to(&mut self, end: usize) {
@@ -396,13 +424,12 @@ impl Lines {
     }
 }
 
-/// Returns the start of a chunk that is UTF-8 and has no CR, up to the last LF.
-pub(crate) fn plain_text(chunk: &[u8]) -> &str {
-    let chunk = &chunk[..memchr(b'\r', chunk).unwrap_or(chunk.len())];
-    let chunk = &chunk[..memrchr(b'\n', chunk).map_or(0, |end| end + 1)];
-    utf8(chunk).unwrap_or_else(|| match str::from_utf8(chunk) {
+/// Returns the complete lines at the start of a chunk that are UTF-8.
+pub(crate) fn whole_lines(chunk: &[u8]) -> &str {
+    let lines = &chunk[..memrchr(b'\n', chunk).map_or(0, |end| end + 1)];
+    utf8(lines).unwrap_or_else(|| match str::from_utf8(lines) {
         Ok(text) => text,
-        Err(error) => str::from_utf8(&chunk[..error.valid_up_to()]).unwrap_or_default(),
+        Err(error) => str::from_utf8(&lines[..error.valid_up_to()]).unwrap_or_default(),
     })
 }
 

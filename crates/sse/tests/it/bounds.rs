@@ -1,5 +1,7 @@
 //! Memory use: buffered input is bounded, and events within one chunk share its memory.
 
+use std::ops::ControlFlow;
+
 use bytes::Bytes;
 use sluicegate_sse::{DecodeError, Decoder, Limits, Truncated};
 
@@ -160,6 +162,38 @@ fn what_lies_in_one_chunk_is_shared_with_it() {
         None,
         "two data lines"
     );
+}
+
+#[test]
+fn no_chunk_is_kept_once_it_is_read() {
+    let long = "x".repeat(10_000);
+    let events = [
+        "event: a\ndata: b\n\n",
+        "data: b\r\n\r\n",
+        "data: b\r\r",
+        "id: 1\n\n: c\n",
+    ];
+    let stream = Bytes::from(
+        [&events.concat(), "data: ", &long, "\n\n"]
+            .concat()
+            .repeat(2),
+    );
+    for size in [1, 7, 20, 50, 1000, stream.len()] {
+        let (mut decoder, mut other) = (Decoder::new(), Decoder::new());
+        for piece in stream.chunks(size) {
+            let piece = Bytes::copy_from_slice(piece);
+            decoder.feed(piece.clone());
+            while let Some(event) = decoder.poll() {
+                event.unwrap();
+            }
+            assert!(piece.is_unique(), "polled in pieces of {size}");
+            let flow = other.each(piece.clone(), |_| ControlFlow::<()>::Continue(()));
+            assert!(
+                flow.unwrap().is_continue() && piece.is_unique(),
+                "lent in pieces of {size}"
+            );
+        }
+    }
 }
 
 #[test]
