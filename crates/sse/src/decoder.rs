@@ -186,6 +186,7 @@ impl Decoder {
                     None => return Ok(ControlFlow::Continue(())),
                 },
             };
+            // The event lies in the chunk: a carried one would need a further piece.
             let at = event.decoder.lines.block_start() - start;
             let text = text.get(at..at + event.raw().len());
             let flow = f(Event { text, ..event });
@@ -215,6 +216,7 @@ impl Decoder {
     }
 
     /// Slow path of [`Decoder::poll`]: parses line by line.
+    #[inline(never)]
     fn poll_lines(&mut self) -> Option<Result<Event<'_>, DecodeError>> {
         loop {
             match self.lines.next() {

@@ -390,23 +390,28 @@ impl Lines {
     /// Copies `chunk[start..end]` to the carry.
     #[inline]
     fn carry_to(&mut self, end: usize) {
-        let more = &self.chunk[self.start..end];
-        let needed = self.carry.len() + more.len();
+        let needed = self.position(end);
         if needed > self.carry.capacity() {
-            // Doubling keeps the cost linear. Growth stops at the event limit to bound memory.
-            let usual = match needed {
-                0..=ROOM => ROOM,
-                _ if needed <= MOST_ROOM => self.usual.min(MOST_ROOM),
-                _ => self.usual,
-            };
-            let room = (2 * self.carry.capacity())
-                .max(usual)
-                .min(self.limits.event)
-                .max(needed);
-            self.carry.reserve_exact(room - self.carry.len());
+            self.grow(needed);
         }
-        self.carry.extend_from_slice(more);
+        self.carry.extend_from_slice(&self.chunk[self.start..end]);
         self.start = end;
+    }
+
+    /// Makes room for `needed` bytes in the carry.
+    #[cold]
+    fn grow(&mut self, needed: usize) {
+        let usual = match needed {
+            0..=ROOM => ROOM,
+            _ if needed <= MOST_ROOM => self.usual.min(MOST_ROOM),
+            _ => self.usual,
+        };
+        // Doubling keeps the cost linear. Growth stops at the event limit to bound memory.
+        let room = (2 * self.carry.capacity())
+            .max(usual)
+            .min(self.limits.event)
+            .max(needed);
+        self.carry.reserve_exact(room - self.carry.len());
     }
 
     /// Removes a byte order mark at the start of the block. Returns its length, or 0 if there is
