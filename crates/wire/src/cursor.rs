@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use memchr::memchr2;
+use wide::u8x16;
 
 /// A position in a JSON document that moves over one token or value at a time, without a copy.
 ///
@@ -118,18 +118,21 @@ impl<'a> Cursor<'a> {
         self.peek();
         let start = self.at();
         self.expect(b'"')?;
+        // A block that is not passed over has the end of the document, or something rare.
+        while let Some(Passed { length, is_end }) = self.rest.first_chunk().and_then(pass) {
+            self.rest = &self.rest[length..];
+            if is_end {
+                return Some(start..self.at());
+            }
+        }
         loop {
-            match self.rest.get(long_run(self.rest)..)? {
+            match self.rest.get(run(self.rest)..)? {
                 [b'"', rest @ ..] => {
                     self.rest = rest;
                     return Some(start..self.at());
                 }
-                [
-                    b'\\',
-                    b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't',
-                    rest @ ..,
-                ] => {
-                    self.rest = rest;
+                [b'\\', escaped, rest @ ..] if SHORT_ESCAPES[usize::from(*escaped)] => {
+                    self.rest = rest
                 }
                 [b'\\', b'u', rest @ ..] => self.rest = after_code(rest)?,
                 _ => return None,
@@ -273,33 +276,80 @@ fn special(word: [u8; 8]) -> u64 {
     (quote_or_control | backslash) & !word & (ONES << 7)
 }
 
-/// Returns the same number as [`run`]. Of a long text it takes vector instructions, which do not pay
-/// for short ones.
+/// The part of a text that was passed over.
+struct Passed {
+    length: usize,
+    /// True if it ends with the quote that ends the text.
+    is_end: bool,
+}
+
+/// Passes over the part of a text that is within a block: all of the block, or up to the end of the
+/// text, or up to an escape that is cut. Long texts may have an escape in every line, so that it
+/// pays to find all of a block at once, in vector instructions.
+///
+/// Returns `None` if there is a control character in the block, even behind the text, or an escape
+/// that needs another look.
 #[inline]
-fn long_run(text: &[u8]) -> usize {
-    let Some((near, far)) = text.split_at_checked(NEAR) else {
-        return run(text);
-    };
-    let (words, _) = near.as_chunks();
-    let found = words.iter().map(|word| special(*word));
-    match found.enumerate().find(|(_, found)| *found != 0) {
-        Some((number, found)) => number * 8 + found.trailing_zeros() as usize / 8,
-        None => NEAR + far_run(far),
+fn pass(block: &[u8; BLOCK]) -> Option<Passed> {
+    let mut marks = marks(block)?;
+    while marks != 0 {
+        let at = marks.trailing_zeros() as usize;
+        if block[at] == b'"' {
+            return Some(Passed {
+                length: at + 1,
+                is_end: true,
+            });
+        }
+        match block.get(at + 1) {
+            Some(escaped) if SHORT_ESCAPES[usize::from(*escaped)] => marks &= !(0b11 << at),
+            Some(b'u') if at + 6 <= BLOCK => {
+                after_code(&block[at + 2..])?;
+                marks &= marks - 1;
+            }
+            Some(b'u') | None => {
+                return Some(Passed {
+                    length: at,
+                    is_end: false,
+                });
+            }
+            Some(_) => return None,
+        }
     }
+    Some(Passed {
+        length: BLOCK,
+        is_end: false,
+    })
 }
 
-#[inline(never)]
-fn far_run(text: &[u8]) -> usize {
-    let length = memchr2(b'"', b'\\', text).unwrap_or(text.len());
-    let text = &text[..length];
-    match text.iter().fold(u8::MAX, |least, byte| least.min(*byte)) {
-        ..b' ' => run(text),
-        _ => length,
+/// Returns a bit for each quote and backslash of a block, or `None` if it has a control character.
+#[inline]
+fn marks(block: &[u8; BLOCK]) -> Option<u64> {
+    let (lanes, _) = block.as_chunks();
+    let (mut marks, mut least) = (0, u8x16::MAX);
+    for (number, lane) in lanes.iter().enumerate() {
+        let lane = u8x16::new(*lane);
+        let found = lane.simd_eq(u8x16::splat(b'"')) | lane.simd_eq(u8x16::splat(b'\\'));
+        marks |= u64::from(found.to_bitmask()) << (number * 16);
+        least = least.min(lane);
     }
+    let has_control = least.min(u8x16::splat(0x1f)).simd_eq(least).any();
+    (!has_control).then_some(marks)
 }
 
-/// The length from which on a text is long.
-const NEAR: usize = 128;
+/// The bytes of a text that are looked at together.
+const BLOCK: usize = 64;
+
+/// True for each character that is an escape with the backslash before it. A table, because a long
+/// text may have thousands of escapes.
+const SHORT_ESCAPES: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut all: &[u8] = b"\"\\/bfnrt";
+    while let [escape, rest @ ..] = all {
+        table[*escape as usize] = true;
+        all = rest;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests {
@@ -308,6 +358,24 @@ mod tests {
     use strategies::json_value;
 
     use super::*;
+
+    /// Returns the length of a text with its quotes, which it looks at byte by byte.
+    fn length(document: &[u8]) -> Option<usize> {
+        let mut rest = document.strip_prefix(b"\"")?;
+        loop {
+            rest = match rest {
+                [b'"', rest @ ..] => return Some(document.len() - rest.len()),
+                [
+                    b'\\',
+                    b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't',
+                    rest @ ..,
+                ] => rest,
+                [b'\\', b'u', rest @ ..] => after_code(rest)?,
+                [b'\\' | ..b' ', ..] | [] => return None,
+                [_, rest @ ..] => rest,
+            };
+        }
+    }
 
     fn skips(document: &str) -> bool {
         let mut cursor = Cursor::new(document.as_bytes()).unwrap();
@@ -403,6 +471,29 @@ mod tests {
     }
 
     proptest! {
+        /// Blocks of a text are passed over as its single bytes are, wherever its escapes are.
+        #[test]
+        fn long_texts_are_skipped_as_their_bytes_are(
+            pieces in prop::collection::vec(
+                (prop_oneof!["[ -~&&[^\"\\\\]]{0,90}", "[a\u{e9}\u{6771}]{0,9}"], prop_oneof![
+                    9 => r#"\\["\\/bfnrt]"#,
+                    4 => r"\\u[0-9a-cA-C]{4}",
+                    1 => r"\\u[0-9a-fg]{3,4}",
+                    1 => "[\"\u{1}\n]",
+                    1 => r"\\[a-z0]",
+                ]),
+                0..9,
+            ),
+            behind in "[\\\\\",\n a-z]{0,150}",
+        ) {
+            let text: String = pieces.into_iter().flat_map(|(plain, escape)| [plain, escape]).collect();
+            let document = format!("\"{text}\"{behind}");
+            let mut cursor = Cursor::new(document.as_bytes()).unwrap();
+            let range = cursor.string();
+            prop_assert_eq!(range.as_ref().map(ExactSizeIterator::len), length(document.as_bytes()));
+            prop_assert!(range.is_none_or(|range| cursor.at() == range.end));
+        }
+
         #[test]
         fn documents_without_rare_forms_are_skipped(value in json_value(), is_pretty: bool) {
             let text = if is_pretty { format!("{value:#}") } else { value.to_string() };
