@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
 use picture::Format;
+use pulp::Arch;
 use wire::lenient::ReadError;
 
 /// Checks that base64 is that of a picture, without decoding more than its head and its tail.
@@ -60,8 +61,8 @@ impl PictureCheck {
     /// returns their number. A scanner need not look for the end of the text within them.
     #[must_use]
     pub fn push_letters(&mut self, piece: &[u8]) -> usize {
-        let blocks = piece.chunks_exact(BLOCK);
-        let length = blocks.take_while(|block| are_letters(block)).count() * BLOCK;
+        let (blocks, _) = piece.as_chunks();
+        let length = Arch::new().dispatch(|| whole_blocks(blocks)) * BLOCK;
         self.line(&piece[..length], 0);
         length
     }
@@ -116,15 +117,29 @@ impl PictureCheck {
     }
 }
 
-/// Returns true if all bytes are of the alphabet. Pictures are large, so this is written such that
-/// it is compiled to few vector instructions.
+/// Returns true if all bytes are of the alphabet.
 fn are_letters(text: &[u8]) -> bool {
-    let (blocks, rest) = text.as_chunks::<BLOCK>();
-    let distances = |text: &[u8]| text.iter().fold(0, |any, byte| any | distance(*byte));
-    blocks.iter().all(|block| distances(block) == 0) && distances(rest) == 0
+    let (blocks, rest) = text.as_chunks();
+    Arch::new().dispatch(|| whole_blocks(blocks) == blocks.len()) && distances(rest) == 0
+}
+
+/// Returns the number of blocks before the first one with a byte that is not of the alphabet.
+/// Pictures are large, so this is written such that it is compiled to few vector instructions, and
+/// called for the widest ones that the processor has.
+#[inline(always)]
+fn whole_blocks(blocks: &[[u8; BLOCK]]) -> usize {
+    let is_strange = |block: &[u8; BLOCK]| distances(block) != 0;
+    blocks.iter().position(is_strange).unwrap_or(blocks.len())
+}
+
+/// Returns 0 if all bytes are of the alphabet.
+#[inline(always)]
+fn distances(text: &[u8]) -> u8 {
+    text.iter().fold(0, |any, byte| any | distance(*byte))
 }
 
 /// The distance of a byte from the alphabet, which is 0 for its letters.
+#[inline(always)]
 fn distance(byte: u8) -> u8 {
     let from_letters = (byte | 0x20).wrapping_sub(b'a').saturating_sub(25);
     // The slash is directly before the digits.
