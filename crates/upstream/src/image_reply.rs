@@ -27,7 +27,7 @@ pub enum ImageReply {
 /// when it ends without images.
 #[derive(Debug)]
 pub struct StreamingReply {
-    /// The chunks that were read to classify the reply, in reverse order.
+    /// The chunks that were read to classify the reply, in reverse order. The scanner has read them.
     buffered: Vec<Bytes>,
     body: IncomingBody,
     remaining: Option<u64>,
@@ -90,7 +90,7 @@ impl ImageReply {
             body,
             remaining: length,
             has_url: scanner.has_url(),
-            scanner: Box::default(),
+            scanner: Box::new(scanner),
             usage: Arc::default(),
         };
         Ok(Self::StreamingReply(reply))
@@ -108,6 +108,7 @@ impl Body for StreamingReply {
         let chunk = if let Some(chunk) = self.buffered.pop() {
             chunk
         } else if let Some(chunk) = ready!(self.body.poll_chunk(cx))? {
+            self.scanner.read(&chunk);
             chunk
         } else {
             return Poll::Ready(self.scanner.check(true).err().map(Err));
@@ -115,8 +116,9 @@ impl Body for StreamingReply {
         self.remaining = self
             .remaining
             .map(|remaining| remaining.saturating_sub(chunk.len() as u64));
-        self.scanner.read(&chunk);
-        if let Some(usage) = self.scanner.usage() {
+        if self.buffered.is_empty()
+            && let Some(usage) = self.scanner.usage()
+        {
             self.usage.get_or_init(|| usage);
         }
         // A faulty reply must not reach its last byte, or the client would take it for complete.
