@@ -105,7 +105,9 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
 
     /// Reads the complete body. Its errors are those of [`Incoming::next_chunk`].
     pub(crate) async fn collect(mut self) -> Result<Upload, Refusal> {
-        let mut pieces = Pieces::default();
+        let declared = self.body.size_hint().exact();
+        let declared = declared.and_then(|length| usize::try_from(length).ok());
+        let mut pieces = Pieces::expecting(declared.filter(|length| *length <= self.left));
         while let Some(chunk) = self.next_chunk().await? {
             pieces.push(chunk);
         }
