@@ -132,7 +132,7 @@ impl<'a> Cursor<'a> {
                     return Some(start..self.at());
                 }
                 [b'\\', escaped, rest @ ..] if SHORT_ESCAPES[usize::from(*escaped)] => {
-                    self.rest = rest
+                    self.rest = rest;
                 }
                 [b'\\', b'u', rest @ ..] => self.rest = after_code(rest)?,
                 _ => return None,
