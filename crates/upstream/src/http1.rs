@@ -39,9 +39,9 @@ pub(crate) struct Http1Connection {
     first: Bytes,
     /// The violation that follows what was received of the body.
     violation: Option<Invalid>,
-    /// The memory for the pieces of a long body, which are read in turn: one is usually free again
-    /// when the other was read.
-    pieces: Option<Box<[BytesMut; 2]>>,
+    /// The memory for the pieces of a long body: it is usually free again, and still in the cache of
+    /// the processor, when the next one is read.
+    piece: BytesMut,
     has_received: bool,
     may_reuse: bool,
     /// The timer of what its requests and responses wait for.
@@ -65,7 +65,7 @@ impl Http1Connection {
             body: Framing::Length(0),
             first: Bytes::new(),
             violation: None,
-            pieces: None,
+            piece: BytesMut::new(),
             has_received: false,
             may_reuse: true,
             timer: LazyTimer::default(),
@@ -164,8 +164,7 @@ impl Http1Connection {
 
     /// Reads a piece of a long body into memory that is used again.
     fn poll_long(&mut self, cx: &mut Context<'_>, left: u64) -> Poll<Result<Bytes, Http1Error>> {
-        let pieces = self.pieces.get_or_insert_default();
-        let piece = &mut pieces[0];
+        let piece = &mut self.piece;
         if piece.capacity() < PIECE / 2 && !piece.try_reclaim(PIECE) {
             *piece = BytesMut::with_capacity(PIECE);
         }
@@ -179,9 +178,8 @@ impl Http1Connection {
         }
         self.body = Framing::Length(left - received as u64);
         let received = piece.split().freeze();
-        pieces.swap(0, 1);
         if self.body.is_end() {
-            self.pieces = None;
+            self.piece = BytesMut::new();
         }
         Poll::Ready(Ok(received))
     }
