@@ -88,8 +88,9 @@ const LARGE: usize = 16 * 1024;
 const BLOCK: usize = 64 * 1024;
 /// The largest body that is gathered as it comes.
 const MOST_GATHERED: usize = 1 << 20;
-/// Its length may be so many times what has come of it when memory is allocated for it.
-const MOST_AHEAD: usize = 8;
+/// Its length may be so many times what has come of it when memory is allocated for it: as much as
+/// joining takes.
+const MOST_AHEAD: usize = 2;
 
 #[cfg(test)]
 mod tests {
@@ -124,7 +125,7 @@ mod tests {
     #[test]
     fn memory_is_allocated_for_a_share_of_the_body_that_has_come() {
         let mut pieces = Pieces::expecting(Some(60 * LARGE));
-        let capacities = [1, 1, 5, 1, 52].map(|chunks| {
+        let capacities = [1, 1, 27, 1, 30].map(|chunks| {
             pieces.push(Bytes::from(vec![0; chunks * LARGE]));
             pieces.block.capacity()
         });
