@@ -79,11 +79,21 @@ impl Sampler {
         format!("{prefix}_{}", Alphanumeric.sample_string(&mut self.rng, 24))
     }
 
+    /// A request that leaves the choice to the model gets the likeliest text: a small model loses
+    /// its way if chance picks another word. Constrained text keeps a little chance, because the
+    /// likeliest continuation of a list may be one more element, again and again.
     fn temperature(&self, purpose: Purpose) -> f32 {
-        let requested = self.sampling.temperature.unwrap_or(DEFAULT_TEMPERATURE) as f32;
-        match purpose {
-            Purpose::Free => requested,
-            Purpose::Grammar => requested.min(GRAMMAR_TEMPERATURE),
+        let Sampling {
+            temperature,
+            top_p,
+            top_k,
+            ..
+        } = &self.sampling;
+        match (temperature, purpose) {
+            (Some(requested), Purpose::Free) => *requested as f32,
+            (Some(requested), Purpose::Grammar) => (*requested as f32).min(GRAMMAR_TEMPERATURE),
+            (None, Purpose::Free) if top_p.is_none() && top_k.is_none() => 0.0,
+            (None, _) => DEFAULT_TEMPERATURE,
         }
     }
 
@@ -194,7 +204,7 @@ fn greatest_first(left: &(TokenId, f32), right: &(TokenId, f32)) -> Ordering {
     by_share.then_with(|| left.0.cmp(&right.0))
 }
 
-const DEFAULT_TEMPERATURE: f64 = 0.2;
+const DEFAULT_TEMPERATURE: f32 = 0.2;
 
 const DEFAULT_TOP_P: f64 = 0.9;
 
@@ -227,6 +237,23 @@ mod tests {
         (0..64)
             .filter_map(|_| sampler.draw(scores, Purpose::Free, |_| true))
             .collect()
+    }
+
+    #[test]
+    fn chance_decides_only_if_it_was_requested_or_in_constrained_text() {
+        let of = |temperature, top_p, purpose| {
+            let sampling = Sampling {
+                temperature,
+                top_p,
+                ..Sampling::default()
+            };
+            sampler(sampling).temperature(purpose)
+        };
+        assert_eq!(of(None, None, Purpose::Free), 0.0);
+        assert_eq!(of(None, None, Purpose::Grammar), 0.2);
+        assert_eq!(of(None, Some(0.9), Purpose::Free), 0.2);
+        assert_eq!(of(Some(1.0), None, Purpose::Free), 1.0);
+        assert_eq!(of(Some(1.0), None, Purpose::Grammar), 0.3);
     }
 
     #[test]
