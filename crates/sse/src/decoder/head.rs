@@ -1,4 +1,4 @@
-//! How a plain block begins.
+//! The beginning of a plain block.
 //!
 //! A plain block has the form that model APIs send: at most one `event` line followed by one `data`
 //! line, each with a space after its colon and ending in LF. Most blocks of a stream begin as the

@@ -43,7 +43,7 @@ pub(crate) struct Lines {
     usual: usize,
     /// Start of the open line within the block.
     line: usize,
-    /// How the last plain block began.
+    /// The beginning of the last plain block.
     head: Head,
     /// True while the open block is carried, and has begun with the head or is a part of it.
     is_plain: bool,
