@@ -11,5 +11,5 @@ pub use credentials::{Credentials, Denied, Malformed};
 pub use hash::{KeyHash, KeyHashError};
 pub use key::{Key, KeyError, MAX_KEY};
 pub use pattern::{Pattern, PatternError};
-pub use ring::{Entry, KeyRing, RingErrors, RingProblem};
+pub use ring::{Entry, FormerHash, KeyRing, RingErrors, RingProblem};
 pub use scope::{Scope, Scopes, UnknownScope};

@@ -8,7 +8,7 @@ use subtle::{Choice, ConstantTimeEq as _};
 
 use crate::{Credentials, Denied, Key, KeyHash, Pattern, Scopes};
 
-/// One key of a ring: its hash and its permissions.
+/// One key of a ring: its hashes and its permissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Entry {
@@ -17,12 +17,23 @@ pub struct Entry {
     pub name: String,
     /// The hash of the key, unique in its ring.
     pub hash: KeyHash,
+    /// The hashes of earlier keys that are still accepted, all unique in the ring.
+    pub former: Vec<FormerHash>,
     /// The granted capabilities: at least one.
     pub scopes: Scopes,
     /// The models that the key may use: at least one pattern, or `None` for every model.
     pub models: Option<Vec<Pattern>>,
     /// The Unix time in seconds at which the key expires. `None` means never.
     pub expires: Option<i64>,
+}
+
+/// The hash of a key that was replaced by another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FormerHash {
+    /// The hash.
+    pub hash: KeyHash,
+    /// The Unix time in seconds from which the earlier key is refused.
+    pub until: i64,
 }
 
 /// The keys of a gateway: at least one, all distinct.
@@ -35,8 +46,20 @@ pub struct Entry {
 /// binary search, one constant-time comparison, and one expiry check.
 #[derive(Clone, Debug)]
 pub struct KeyRing {
-    /// Sorted by hash; never empty.
+    /// Never empty.
     entries: Vec<Entry>,
+    /// All hashes of all entries, sorted; never empty.
+    hashes: Vec<Known>,
+}
+
+/// A hash that a ring knows.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    hash: KeyHash,
+    /// The position of its entry.
+    entry: usize,
+    /// The Unix time in seconds from which the hash is refused, if the entry is not before.
+    until: Option<i64>,
 }
 
 /// All problems of the entries of a ring, in order. `Display` prints one per line.
@@ -68,6 +91,7 @@ impl Entry {
         Self {
             name: name.into(),
             hash,
+            former: Vec::new(),
             scopes,
             models: None,
             expires: None,
@@ -95,13 +119,15 @@ impl KeyRing {
     /// # Errors
     /// Returns all problems at once. Having no entries is one.
     pub fn new(entries: impl IntoIterator<Item = Entry>) -> Result<Self, RingErrors> {
-        let mut entries: Vec<_> = entries.into_iter().collect();
+        let entries: Vec<_> = entries.into_iter().collect();
         let found = problems(&entries);
         if !found.is_empty() {
             return Err(RingErrors(found));
         }
-        entries.sort_by_key(|entry| *entry.hash.order());
-        Ok(Self { entries })
+        let known = entries.iter().enumerate();
+        let mut hashes: Vec<_> = known.flat_map(|(at, entry)| Known::of(entry, at)).collect();
+        hashes.sort_by_key(|known| *known.hash.order());
+        Ok(Self { entries, hashes })
     }
 
     /// Returns the entry of the first presented key that is known and not expired at the Unix time
@@ -124,14 +150,31 @@ impl KeyRing {
     fn find(&self, key: &Key, now: i64) -> Option<&Entry> {
         let hash = KeyHash::of(key);
         let position = self
-            .entries
-            .partition_point(|entry| entry.hash.order() < hash.order());
-        // Past the end, compare with the last entry instead, so that every lookup does one
+            .hashes
+            .partition_point(|known| known.hash.order() < hash.order());
+        // Past the end, compare with the last hash instead, so that every lookup does one
         // comparison.
-        let nearest = self.entries.get(position).or(self.entries.last())?;
+        let nearest = self.hashes.get(position).or(self.hashes.last())?;
+        let entry = self.entries.get(nearest.entry)?;
         let known = nearest.hash.ct_eq(&hash);
-        let fresh = Choice::from(u8::from(!nearest.is_expired(now)));
-        bool::from(known & fresh).then_some(nearest)
+        let is_over = nearest.until.is_some_and(|end| now >= end) | entry.is_expired(now);
+        let fresh = Choice::from(u8::from(!is_over));
+        bool::from(known & fresh).then_some(entry)
+    }
+}
+
+impl Known {
+    /// Returns the hashes of an entry, which is at this position.
+    fn of(entry: &Entry, at: usize) -> impl Iterator<Item = Self> {
+        let current = (entry.hash, None);
+        let former = entry.former.iter();
+        let former = former.map(|former| (former.hash, Some(former.until)));
+        let all = std::iter::once(current).chain(former);
+        all.map(move |(hash, until)| Self {
+            hash,
+            entry: at,
+            until,
+        })
     }
 }
 
@@ -200,9 +243,13 @@ fn problems(entries: &[Entry]) -> Vec<RingProblem> {
         if !names.insert(&entry.name) {
             found.push(RingProblem::SameName(name()));
         }
-        match hashes.entry(entry.hash.order()) {
-            Vacant(vacant) => _ = vacant.insert(&entry.name),
-            Occupied(first) => found.push(RingProblem::SameKey(first.get().to_string(), name())),
+        for Known { hash, .. } in Known::of(entry, 0) {
+            match hashes.entry(*hash.order()) {
+                Vacant(vacant) => _ = vacant.insert(&entry.name),
+                Occupied(first) => {
+                    found.push(RingProblem::SameKey(first.get().to_string(), name()));
+                }
+            }
         }
         if entry.scopes.is_empty() {
             found.push(RingProblem::NoScopes(name()));
@@ -277,6 +324,49 @@ mod tests {
         assert_eq!(
             ring.admit(&credentials(&key(2), None), 99),
             Err(Denied::Invalid)
+        );
+    }
+
+    /// A key that was rotated opens its entry as the new one does, up to the second at which it ends.
+    #[test]
+    fn a_former_key_is_accepted_until_its_end() {
+        let rotated = Entry {
+            former: vec![FormerHash {
+                hash: KeyHash::of(&key(2)),
+                until: 100,
+            }],
+            expires: Some(200),
+            ..entry("a", 1)
+        };
+        let ring = KeyRing::new([rotated, entry("b", 3)]).unwrap();
+        let name = |seed, now| {
+            let entry = ring.admit(&credentials(&key(seed), None), now)?;
+            Ok(entry.name.as_str())
+        };
+        assert_eq!((name(1, 99), name(2, 99)), (Ok("a"), Ok("a")));
+        assert_eq!(
+            (name(1, 100), name(2, 100)),
+            (Ok("a"), Err(Denied::Invalid))
+        );
+        assert_eq!(name(1, 200), Err(Denied::Invalid), "the entry has expired");
+        assert_eq!(name(3, 200), Ok("b"));
+        assert_eq!(ring.entries().len(), 2);
+    }
+
+    #[test]
+    fn a_former_key_of_another_entry_is_a_problem() {
+        let former = FormerHash {
+            hash: KeyHash::of(&key(2)),
+            until: 100,
+        };
+        let rotated = Entry {
+            former: vec![former],
+            ..entry("a", 1)
+        };
+        let errors = KeyRing::new([rotated, entry("b", 2)]).unwrap_err();
+        assert_eq!(
+            errors.to_string(),
+            r#"the keys "a" and "b" have the same hash: expected distinct keys"#
         );
     }
 
