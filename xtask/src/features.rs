@@ -99,11 +99,6 @@ type Allowed = (&'static str, &'static str, &'static str);
 /// All features that the tests may have beyond the released binary.
 const ALLOWED: &[Allowed] = &[
     (
-        "bitflags",
-        "std",
-        "candle and tempfile: the error type implements one more trait",
-    ),
-    (
         "libm",
         "arch",
         "candle: instructions for roots and roundings, whose results are exact either way",
@@ -139,12 +134,7 @@ const ALLOWED: &[Allowed] = &[
         "alloc",
         "candle: one more trait for types of the standard library",
     ),
-    (
-        "getrandom",
-        "std",
-        "proptest: the error type implements one more trait",
-    ),
-    ("getrandom", "sys_rng", "proptest: one more type"),
+    ("rustix", "fs", "tempfile: functions for files"),
     (
         "tokio",
         "test-util",

@@ -85,6 +85,18 @@ pub(crate) const LAYERS: &[LayerCrate] = &[
         tests_may: &[],
     },
     LayerCrate {
+        name: "accounting",
+        row: 4,
+        may: May::Use(&["auth", "quota"]),
+        tests_may: &[],
+    },
+    LayerCrate {
+        name: "lease",
+        row: 4,
+        may: May::Use(&["quota"]),
+        tests_may: &[],
+    },
+    LayerCrate {
         name: "net",
         row: 4,
         may: May::Use(&[]),
@@ -130,6 +142,12 @@ pub(crate) const LAYERS: &[LayerCrate] = &[
         name: "engine",
         row: 1,
         may: May::Use(&["wire"]),
+        tests_may: &[],
+    },
+    LayerCrate {
+        name: "quota",
+        row: 1,
+        may: May::Use(&[]),
         tests_may: &[],
     },
     LayerCrate {

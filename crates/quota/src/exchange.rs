@@ -1,0 +1,140 @@
+//! One exchange about one limit between a replica and the store that lends the limit.
+//!
+//! The store knows for each limit a *level*, which is what was spent and has not flowed off yet, and
+//! for each replica what it *holds*, which is what it may still give out. It keeps
+//! `level + Σ held ≤ capacity`. All amounts are whole numbers of at most [`MAX_AMOUNT`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The largest amount, 2⁵³ − 1: a Lua script computes in doubles, which are exact up to here.
+pub const MAX_AMOUNT: u64 = (1 << 53) - 1;
+
+/// [`Ask::used`] is counted modulo this number, 2⁵², so that it can rise for ever.
+pub const USED_MODULUS: u64 = 1 << 52;
+
+/// The kind of a limit that is lent, with its terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loan {
+    /// Permits of concurrent requests, which come back when the request has ended.
+    Permits {
+        /// The number of permits of all replicas together.
+        cap: u64,
+    },
+    /// Requests or tokens by a rate, in micro-units. A full bucket can be spent at once.
+    Bucket {
+        /// The rate: micro-units that flow off in one minute.
+        per_minute: u64,
+        /// The micro-units that a bucket holds.
+        capacity: u64,
+    },
+    /// An amount of money for one window of the calendar, in nano-units.
+    Budget {
+        /// The amount that may be spent in the window.
+        amount: u64,
+        /// The window, as a number that differs from window to window, such as its first second.
+        window: u64,
+        /// The amount that is known to be spent in the window already. The store never counts less,
+        /// so that a store that has lost its data learns the truth again.
+        accounted: u64,
+    },
+}
+
+/// The request of a replica for one limit.
+///
+/// A replica has at most one unanswered ask for each limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// The limit, a short text such as `q0/team-a`.
+    pub limit: Arc<str>,
+    /// The kind and the terms of the limit.
+    pub loan: Loan,
+    /// The number of this ask, which rises with each ask of the replica for this limit.
+    pub seq: u64,
+    /// The number of the last ask of this incarnation whose reply arrived, or 0 before the first.
+    pub acked: u64,
+    /// The number of leases that the replica has lost for this limit. After a loss it begins anew: it
+    /// holds nothing, and `used` begins at zero.
+    pub incarnation: u64,
+    /// The amount that the replica keeps of what it holds. The rest was spent or is given back.
+    pub claim: u64,
+    /// The amount spent since the incarnation began, modulo [`USED_MODULUS`]; 0 for permits. It can
+    /// exceed what was lent.
+    pub used: u64,
+    /// The amount that the replica wants to hold in addition to `claim`.
+    pub more: u64,
+    /// The part of `more` for which requests are waiting.
+    pub need: u64,
+    /// The least amount that lets one of these requests go on. The store lends this much or nothing.
+    pub least: u64,
+}
+
+/// The reply of the store to an [`Ask`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The number of the ask. A different number means that the ask came too late.
+    pub seq: u64,
+    /// The amount that the replica holds now: its claim and what was lent in addition.
+    pub held: u64,
+    /// The amount that could still be lent to any replica.
+    pub free: u64,
+    /// The amount spent that has not flowed off.
+    pub level: u64,
+    /// The number of replicas that take part in the limit, including the asking one.
+    pub replicas: u64,
+    /// The number of other replicas at which requests are waiting for this limit.
+    pub hungry: u64,
+    /// True while the store lends nothing, because it may have forgotten what it has lent.
+    pub quarantined: bool,
+    /// The duration of the lease, which began when the store received the ask.
+    pub lease: Duration,
+}
+
+impl Loan {
+    /// Returns the amount that can be held and spent in all.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        match *self {
+            Self::Permits { cap } => cap,
+            Self::Bucket { capacity, .. } => capacity,
+            Self::Budget { amount, .. } => amount,
+        }
+    }
+
+    /// Returns the amount that flows off in one minute; 0 for permits and budgets.
+    #[must_use]
+    pub fn per_minute(&self) -> u64 {
+        match *self {
+            Self::Bucket { per_minute, .. } => per_minute,
+            Self::Permits { .. } | Self::Budget { .. } => 0,
+        }
+    }
+
+    /// Returns true if what is taken is spent, and false if it comes back.
+    #[must_use]
+    pub fn is_spent(&self) -> bool {
+        !matches!(self, Self::Permits { .. })
+    }
+}
+
+impl Ask {
+    /// Returns the name under which the store keeps the limit. Each window of a budget has its own.
+    ///
+    /// ```
+    /// use sluicegate_quota::{Ask, Loan};
+    ///
+    /// let loan = Loan::Budget { amount: 50, window: 1793491200, accounted: 0 };
+    /// let ask = Ask {
+    ///     limit: "q0/team-a".into(), loan, seq: 1, acked: 0, incarnation: 0,
+    ///     claim: 0, used: 0, more: 0, need: 0, least: 0,
+    /// };
+    /// assert_eq!(ask.key(), "q0/team-a@1793491200");
+    /// ```
+    #[must_use]
+    pub fn key(&self) -> String {
+        match self.loan {
+            Loan::Budget { window, .. } => format!("{}@{window}", self.limit),
+            Loan::Permits { .. } | Loan::Bucket { .. } => String::from(&*self.limit),
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! The part of a lent limit that one replica may give out, as a state machine without I/O.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::exchange::{Ask, Loan, MAX_AMOUNT, Reply, USED_MODULUS};
+
+/// The reaction of a limit when its lease is over and the store does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailMode {
+    /// Nothing is admitted.
+    Closed,
+    /// A part of the permits is never lent, and belongs to the replicas in equal parts at all times.
+    /// Applies to permits; buckets and budgets are closed.
+    Floor {
+        /// The part that is never lent, in percent of the cap.
+        percent: u8,
+        /// The number of replicas. If more of them run, the cap can be exceeded.
+        replicas: u32,
+    },
+    /// Everything is admitted and counted.
+    Open,
+}
+
+/// The way in which a limit is lent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lending {
+    /// The reaction when the store does not answer.
+    pub mode: FailMode,
+    /// The duration of leases, the same for all replicas.
+    pub lease: Duration,
+}
+
+/// An amount taken from a [`Holding`]. Pass it back to [`Holding::settle`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "what was taken has to be settled"]
+pub struct Taken {
+    /// The amount that was taken.
+    pub amount: u64,
+    era: u32,
+}
+
+/// The part of one limit that this replica may give out.
+///
+/// The time is a [`Duration`] since an arbitrary start, from a clock that never goes back and goes on
+/// while the machine sleeps. The caller sends what [`poll`](Self::poll) returns to the store, and
+/// reports the result by [`granted`](Self::granted) or [`failed`](Self::failed).
+///
+/// The lease counts from before its renewal was sent, less a margin for clocks of different rates.
+/// When it is over, the holding is empty and asks the store anew: what it held may have been lent to
+/// others since.
+#[derive(Debug)]
+pub struct Holding {
+    limit: Arc<str>,
+    loan: Loan,
+    fail: Fail,
+    lease_millis: u32,
+    /// Lent by the last reply, less what the last ask gave back; `used` was `base` at that time.
+    granted: u64,
+    base: u64,
+    used: u64,
+    in_use: u64,
+    /// Most in use since the last renewal; or `used` at that time.
+    peak: u64,
+    need: u64,
+    least: u64,
+    seq: u64,
+    acked: u64,
+    incarnation: u32,
+    /// Counts the times after which the store may have counted a reservation in another way.
+    era: u32,
+    asked_at: Duration,
+    /// Valid if `acked` is not 0.
+    deadline: Duration,
+    renew_at: Duration,
+    in_flight: bool,
+    quarantined: bool,
+    tight: bool,
+    degraded: bool,
+    lost: bool,
+}
+
+/// A fail mode in the form in which it is applied.
+#[derive(Clone, Copy, Debug)]
+enum Fail {
+    Closed,
+    Own(u32),
+    Open,
+}
+
+impl Holding {
+    /// Creates an empty holding. `lease` is the duration of leases, the same for all replicas, in whole
+    /// milliseconds.
+    #[must_use]
+    pub fn new(limit: Arc<str>, loan: Loan, mode: FailMode, lease: Duration) -> Self {
+        let (loan, fail) = terms(loan, mode);
+        Self {
+            limit,
+            loan,
+            fail,
+            lease_millis: u32::try_from(lease.as_millis()).unwrap_or(u32::MAX),
+            granted: 0,
+            base: 0,
+            used: 0,
+            in_use: 0,
+            peak: 0,
+            need: 0,
+            least: 0,
+            seq: 0,
+            acked: 0,
+            incarnation: 0,
+            era: 0,
+            asked_at: Duration::ZERO,
+            deadline: Duration::ZERO,
+            renew_at: Duration::ZERO,
+            in_flight: false,
+            quarantined: false,
+            tight: false,
+            degraded: false,
+            lost: false,
+        }
+    }
+
+    /// Replaces the terms of the loan by others of the same kind.
+    pub fn set_terms(&mut self, loan: Loan, mode: FailMode) {
+        (self.loan, self.fail) = terms(loan, mode);
+    }
+
+    /// Returns the terms of the loan, without what is never lent.
+    #[must_use]
+    pub fn loan(&self) -> Loan {
+        self.loan
+    }
+
+    /// Takes `amount`, or returns `None` and notes that a request waits for it.
+    ///
+    /// In the second case poll the holding, and try again after the reply, or refuse the request if
+    /// the holding [is degraded](Self::is_degraded).
+    pub fn take(&mut self, amount: u64, now: Duration) -> Option<Taken> {
+        self.expire(now);
+        if self.available() < amount && !self.admits_all() {
+            self.need = self.need.saturating_add(amount).min(MAX_AMOUNT);
+            self.least = match self.least {
+                0 => amount,
+                least => least.min(amount),
+            };
+            return None;
+        }
+        self.in_use = self.in_use.saturating_add(amount);
+        if self.loan.is_spent() {
+            self.used = self.used.saturating_add(amount);
+        } else {
+            self.peak = self.peak.max(self.in_use);
+        }
+        Some(Taken {
+            amount,
+            era: self.era,
+        })
+    }
+
+    /// Replaces what was reserved by what was really spent, which can be more. Permits come back,
+    /// whatever `spent` is.
+    ///
+    /// If the lease was lost in between, or the store has lost its data, then the store counts all of
+    /// the reservation as spent, and only what exceeds it is counted in addition.
+    pub fn settle(&mut self, taken: Taken, spent: u64) {
+        self.in_use = self.in_use.saturating_sub(taken.amount);
+        if !self.loan.is_spent() {
+            return;
+        }
+        if spent >= taken.amount {
+            self.used = self.used.saturating_add(spent - taken.amount);
+        } else if taken.era == self.era && !self.quarantined {
+            self.used = self.used.saturating_sub(taken.amount - spent);
+        }
+    }
+
+    /// Gives back what was taken, as if it had never been taken.
+    pub fn give_back(&mut self, taken: Taken) {
+        self.settle(taken, 0);
+    }
+
+    /// Returns the ask that has to be sent to the store now, if any.
+    ///
+    /// Call [`lost`](Self::lost) before. There is none while an ask is unanswered, so that asks
+    /// coalesce. What is given back by an ask
+    /// cannot be taken any more once this function has returned it.
+    pub fn poll(&mut self, now: Duration) -> Option<Ask> {
+        self.expire(now);
+        let waiting = self.need > 0 && (!self.degraded || now >= self.renew_at);
+        let due = self.is_active() && now >= self.renew_at;
+        let returns = self.tight && !self.degraded && self.held() > self.busy();
+        if self.in_flight || !(waiting || due || returns) {
+            return None;
+        }
+        let target = self.target(now);
+        let claim = self.held().min(target.max(self.busy()));
+        let more = (target - target.min(claim)).max(self.need);
+        self.granted = claim;
+        self.base = self.used;
+        self.peak = if self.loan.is_spent() {
+            self.used
+        } else {
+            self.in_use
+        };
+        self.seq += 1;
+        self.in_flight = true;
+        self.asked_at = now;
+        Some(Ask {
+            limit: Arc::clone(&self.limit),
+            loan: self.loan,
+            seq: self.seq,
+            acked: self.acked,
+            incarnation: u64::from(self.incarnation),
+            claim,
+            used: self.used % USED_MODULUS,
+            more,
+            need: self.need,
+            least: self.least,
+        })
+    }
+
+    /// Applies the reply of the store to the last ask. Replies to earlier asks are ignored.
+    ///
+    /// Afterwards let the waiting requests try again, before the holding is polled.
+    pub fn granted(&mut self, reply: &Reply, now: Duration) {
+        // First: a reply that arrives after the lease that its ask claimed cannot prolong it.
+        self.expire(now);
+        if !self.in_flight || reply.seq != self.seq {
+            return;
+        }
+        let lease = reply.lease.min(self.lease());
+        let deadline = self.asked_at + (lease - lease / MARGIN);
+        if now >= deadline {
+            return self.failed(reply.seq, now);
+        }
+        self.in_flight = false;
+        self.degraded = false;
+        self.acked = reply.seq;
+        self.granted = reply.held;
+        self.deadline = deadline;
+        self.renew_at = self.asked_at + lease / RENEWALS;
+        if self.quarantined || reply.quarantined {
+            self.era = self.era.wrapping_add(1);
+        }
+        self.quarantined = reply.quarantined;
+        self.tight = reply.hungry > 0 || reply.free < self.loan.capacity() / TIGHT;
+        self.need = 0;
+        self.least = 0;
+    }
+
+    /// Notes that the ask numbered `seq` was not answered. The next one is sent a tenth of a renewal
+    /// later.
+    pub fn failed(&mut self, seq: u64, now: Duration) {
+        if self.in_flight && seq == self.seq {
+            self.in_flight = false;
+            self.degraded = true;
+            self.need = 0;
+            self.least = 0;
+            self.renew_at = now + self.lease() / RENEWALS / 10;
+        }
+    }
+
+    /// Returns true once after a lease was lost while something was taken and not settled.
+    ///
+    /// Requests that must not outlive their lease have to be ended then.
+    pub fn lost(&mut self, now: Duration) -> bool {
+        self.expire(now);
+        std::mem::take(&mut self.lost)
+    }
+
+    /// Returns the time at which the holding has to be polled, or `None` if it is dormant. A holding
+    /// that is dormant and has nothing [in use](Self::in_use) can be dropped.
+    #[must_use]
+    pub fn next(&self) -> Option<Duration> {
+        let renewal = (self.is_active() && !self.in_flight).then_some(self.renew_at);
+        let deadline = (self.acked > 0).then_some(self.deadline);
+        renewal.into_iter().chain(deadline).min()
+    }
+
+    /// Returns true if the holding can be dropped: nothing is in use, no request waits for anything,
+    /// and the store knows everything.
+    #[must_use]
+    pub fn is_dormant(&self) -> bool {
+        let is_idle = self.in_use == 0 && self.need == 0 && !self.in_flight;
+        is_idle && self.next().is_none()
+    }
+
+    /// Sets what the accounting store knows to be spent in the window of a budget.
+    pub fn set_accounted(&mut self, spent: u64) {
+        if let Loan::Budget { accounted, .. } = &mut self.loan {
+            *accounted = spent.min(MAX_AMOUNT);
+        }
+    }
+
+    /// Returns the amount that can be taken without asking the store, if the lease still runs.
+    #[must_use]
+    pub fn available(&self) -> u64 {
+        let out = match self.loan.is_spent() {
+            true => 0,
+            false => self.in_use,
+        };
+        (self.held() + self.own()).saturating_sub(out)
+    }
+
+    /// Returns what is taken and not settled, including what was taken under a lease that is lost.
+    #[must_use]
+    pub fn in_use(&self) -> u64 {
+        self.in_use
+    }
+
+    /// Returns the amount that is lent to this replica and not spent, including permits in use.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        (self.granted + self.base).saturating_sub(self.used)
+    }
+
+    /// Returns true while the lease runs.
+    #[must_use]
+    pub fn is_leased(&self, now: Duration) -> bool {
+        self.acked > 0 && now < self.deadline
+    }
+
+    /// Returns true if the store did not answer the last ask. A request that finds nothing to take is
+    /// then refused at once.
+    #[must_use]
+    pub fn is_degraded(&self) -> bool {
+        self.degraded
+    }
+
+    /// Returns true while the store lends nothing, because it may have forgotten what it has lent.
+    #[must_use]
+    pub fn is_quarantined(&self) -> bool {
+        self.quarantined
+    }
+
+    /// Empties the holding if its lease is over.
+    fn expire(&mut self, now: Duration) {
+        if self.acked == 0 || now < self.deadline {
+            return;
+        }
+        // The store counts as spent what it had lent, but knows nothing of what was spent above.
+        self.used = self.used.saturating_sub(self.base + self.granted);
+        self.base = 0;
+        self.granted = 0;
+        self.acked = 0;
+        self.incarnation = self.incarnation.wrapping_add(1);
+        self.era = self.era.wrapping_add(1);
+        self.in_flight = false;
+        self.tight = false;
+        self.lost = self.in_use > 0;
+        self.peak = if self.loan.is_spent() { 0 } else { self.peak };
+        self.renew_at = now;
+    }
+
+    fn lease(&self) -> Duration {
+        Duration::from_millis(u64::from(self.lease_millis))
+    }
+
+    /// Returns true if this replica has to send an ask at the next renewal.
+    fn is_active(&self) -> bool {
+        self.held() > 0 || self.in_use > self.own() || self.used != self.base
+    }
+
+    /// Returns the permits that this replica has without a lease.
+    fn own(&self) -> u64 {
+        match self.fail {
+            Fail::Own(own) => u64::from(own),
+            Fail::Closed | Fail::Open => 0,
+        }
+    }
+
+    /// Returns the permits in use that have to be lent.
+    fn busy(&self) -> u64 {
+        match self.loan.is_spent() {
+            true => 0,
+            false => self.in_use.saturating_sub(self.own()),
+        }
+    }
+
+    /// Returns true if requests are admitted without a lease.
+    fn admits_all(&self) -> bool {
+        self.degraded && self.acked == 0 && matches!(self.fail, Fail::Open)
+    }
+
+    /// Returns the amount that this replica would like to hold.
+    fn target(&self, now: Duration) -> u64 {
+        if self.tight {
+            return self.busy();
+        }
+        let expected = if self.loan.is_spent() {
+            let horizon = self.lease() / ALLOWANCES;
+            let elapsed = now.saturating_sub(self.asked_at).max(horizon).as_micros();
+            let spent = u128::from(self.used.saturating_sub(self.peak)) * horizon.as_micros();
+            u64::try_from(spent / elapsed.max(1)).unwrap_or(MAX_AMOUNT)
+        } else {
+            self.peak.saturating_sub(self.own())
+        };
+        match expected {
+            0 => self.busy(),
+            expected => (expected + expected / 4 + 1).min(self.loan.capacity()),
+        }
+    }
+}
+
+/// Splits a loan into what is lent and what belongs to each replica at all times.
+fn terms(mut loan: Loan, mode: FailMode) -> (Loan, Fail) {
+    let fail = match (mode, &mut loan) {
+        (FailMode::Floor { percent, replicas }, Loan::Permits { cap }) => {
+            let replicas = u64::from(replicas.max(1));
+            let own = cap.saturating_mul(u64::from(percent.min(100))) / 100 / replicas;
+            let own = u32::try_from(own).unwrap_or(u32::MAX);
+            *cap -= u64::from(own) * replicas;
+            Fail::Own(own)
+        }
+        (FailMode::Closed | FailMode::Floor { .. }, _) => Fail::Closed,
+        (FailMode::Open, _) => Fail::Open,
+    };
+    (loan, fail)
+}
+
+/// Renewals in one lease.
+const RENEWALS: u32 = 3;
+/// The part of a lease by which a replica ends it early, for clocks that differ in their rates.
+const MARGIN: u32 = 50;
+/// The part of the capacity below which it is tight: idle amounts are given back at once.
+const TIGHT: u64 = 5;
+/// The part of a lease (500 ms by default) for which tokens and money are borrowed in advance.
+const ALLOWANCES: u32 = 20;
+
+#[cfg(test)]
+mod tests;

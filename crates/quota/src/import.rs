@@ -1,0 +1,210 @@
+//! Import of the public price list of LiteLLM, `model_prices_and_context_window.json`.
+
+mod number;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+pub use self::number::PerTokenError;
+use crate::{PicoPrice, Price, PriceEntry, PriceError, Tier};
+
+/// The result of an import. It serializes as a document with the list `prices`.
+#[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct Import {
+    /// The prices of tokens, in the order of the names of the models.
+    pub prices: Vec<PriceEntry>,
+    /// The entries without a usable price, in the same order.
+    #[serde(skip)]
+    pub skipped: Vec<Skipped>,
+    /// The fields of imported entries that contain another price, such as that of audio, and for
+    /// how many entries it was left out.
+    #[serde(skip)]
+    pub ignored: BTreeMap<String, usize>,
+}
+
+/// An entry that was not imported.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{model:?} was skipped: {reason}")]
+#[non_exhaustive]
+pub struct Skipped {
+    /// The name of the entry.
+    pub model: String,
+    /// The reason.
+    pub reason: SkipReason,
+}
+
+/// The reason why an entry was not imported.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SkipReason {
+    /// The entry describes the format.
+    #[error("it describes the format")]
+    Sample,
+    /// The entry is not a JSON object.
+    #[error("it is not an object")]
+    Type,
+    /// The entry has no price for the tokens of the prompt, or for generated ones: contains the
+    /// name of the field.
+    #[error("it has no field `{0}`")]
+    Missing(&'static str),
+    /// A field with a price is invalid.
+    #[error("field `{0}`: {1}")]
+    Field(String, PerTokenError),
+    /// The name cannot be that of a model.
+    #[error("{0}")]
+    Model(PriceError),
+}
+
+/// The error for a document that is not a JSON object.
+#[derive(Debug, thiserror::Error)]
+#[error("not a price list: expected a JSON object with an object for each model: {0}")]
+pub struct ImportError(#[from] serde_json::Error);
+
+/// The values of one JSON object, as they are written.
+type Fields<'a> = BTreeMap<String, &'a RawValue>;
+
+/// Imports the price list of LiteLLM. Numbers are read exactly from their decimal text.
+///
+/// An entry with an invalid price is skipped as a whole, since a wrong price is worse than none.
+///
+/// # Errors
+/// Returns an error if `json` is not a JSON object.
+pub fn import_litellm(json: &str) -> Result<Import, ImportError> {
+    let models: Fields<'_> = serde_json::from_str(json)?;
+    let mut import = Import::default();
+    for (model, value) in models {
+        match import.entry(&model, value) {
+            Ok(entry) => import.prices.push(entry),
+            Err(reason) => import.skipped.push(Skipped { model, reason }),
+        }
+    }
+    Ok(import)
+}
+
+impl Import {
+    /// Reads an entry, and counts its fields that are left out.
+    fn entry(&mut self, model: &str, value: &RawValue) -> Result<PriceEntry, SkipReason> {
+        if model == SAMPLE {
+            return Err(SkipReason::Sample);
+        }
+        let fields: Fields<'_> = serde_json::from_str(value.get()).map_err(|_| SkipReason::Type)?;
+        let price = price(&fields)?;
+        let entry = PriceEntry::new(model, price).map_err(SkipReason::Model)?;
+        let others = fields
+            .into_iter()
+            .filter(|(name, value)| is_other_price(name, value));
+        for (name, _) in others {
+            let count = self.ignored.entry(name).or_default();
+            *count = count.saturating_add(1);
+        }
+        Ok(entry)
+    }
+}
+
+/// Reads the prices of tokens, those of tiers included.
+fn price(fields: &Fields<'_>) -> Result<Price, SkipReason> {
+    // The prices without a tier are those above no tokens.
+    let mut tiers: BTreeMap<u64, Tier> = BTreeMap::new();
+    for (name, value) in fields {
+        let Some((kind, above)) = parse_name(name) else {
+            continue;
+        };
+        let price = number::per_token(value.get());
+        let price = price.map_err(|error| SkipReason::Field(name.clone(), error))?;
+        if price.is_some() {
+            let tier = tiers.entry(above).or_default();
+            tier.above = above;
+            *kind.of(tier) = price;
+        }
+    }
+    let base = tiers.remove(&0).unwrap_or_default();
+    let mut price = Price::new(
+        base.input.ok_or(SkipReason::Missing(Kind::Input.field()))?,
+        base.output
+            .ok_or(SkipReason::Missing(Kind::Output.field()))?,
+    );
+    price.cached_input = base.cached_input;
+    price.cache_write = base.cache_write;
+    price.reasoning = base.reasoning;
+    price.tiers = tiers.into_values().collect();
+    Ok(price)
+}
+
+/// A kind of token that has a price.
+#[derive(Clone, Copy)]
+enum Kind {
+    Input,
+    CachedInput,
+    CacheWrite,
+    Output,
+    Reasoning,
+}
+
+impl Kind {
+    const ALL: [Self; 5] = [
+        Self::Input,
+        Self::CachedInput,
+        Self::CacheWrite,
+        Self::Output,
+        Self::Reasoning,
+    ];
+
+    /// The name of the field with the price.
+    fn field(self) -> &'static str {
+        match self {
+            Self::Input => "input_cost_per_token",
+            Self::CachedInput => "cache_read_input_token_cost",
+            Self::CacheWrite => "cache_creation_input_token_cost",
+            Self::Output => "output_cost_per_token",
+            Self::Reasoning => "output_cost_per_reasoning_token",
+        }
+    }
+
+    /// Returns the place of the price in a tier.
+    fn of(self, tier: &mut Tier) -> &mut Option<PicoPrice> {
+        match self {
+            Self::Input => &mut tier.input,
+            Self::CachedInput => &mut tier.cached_input,
+            Self::CacheWrite => &mut tier.cache_write,
+            Self::Output => &mut tier.output,
+            Self::Reasoning => &mut tier.reasoning,
+        }
+    }
+}
+
+/// Parses the name of a field, such as `input_cost_per_token_above_200k_tokens`: the kind of token,
+/// and the limit of the tier or 0. Returns `None` for all other names.
+fn parse_name(name: &str) -> Option<(Kind, u64)> {
+    let rest = |kind: Kind| Some((kind, name.strip_prefix(kind.field())?));
+    let (kind, rest) = Kind::ALL.into_iter().find_map(rest)?;
+    if rest.is_empty() {
+        return Some((kind, 0));
+    }
+    let limit = rest.strip_prefix("_above_")?.strip_suffix("_tokens")?;
+    let (digits, unit) = match limit.strip_suffix('k') {
+        Some(digits) => (digits, 1000),
+        None => (limit, 1),
+    };
+    let above = digits.parse::<u64>().ok()?.checked_mul(unit)?;
+    Some((kind, above))
+}
+
+/// Returns true for a price that is not one of those above, such as that of audio or of a service
+/// tier, and is neither null nor zero.
+fn is_other_price(name: &str, value: &RawValue) -> bool {
+    let is_price = name.contains("cost") || name == "tiered_pricing";
+    let is_nothing = matches!(
+        number::per_token(value.get()),
+        Ok(None | Some(PicoPrice::ZERO))
+    );
+    is_price && parse_name(name).is_none() && !is_nothing
+}
+
+/// The entry of the list that describes the format.
+const SAMPLE: &str = "sample_spec";

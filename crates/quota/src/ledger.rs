@@ -1,0 +1,408 @@
+//! The ledger: what is in use of each limit, and whether one more request fits all of them.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use slab::Slab;
+use smallvec::SmallVec;
+
+use crate::exchange::{Ask, Reply};
+use crate::lent::{LaneId, LentTaken};
+use crate::limit::Terms;
+use crate::money::Money;
+use crate::request::{Claim, Demand, LimitId, Now, Refused, Remaining, Used};
+use crate::slot::Slot;
+
+/// The requests in progress, the rates and the spending of all limits.
+///
+/// A request is admitted by all limits that apply to it, or by none: a refused request consumes
+/// nothing. What it may use is reserved when it is admitted, and settled with what it used when it
+/// has ended; what it used beyond its reservation is a debt of the limit, which is paid before the
+/// next request is admitted.
+///
+/// A limit counts each of its scopes, such as each API key, by itself. Scopes in which nothing is
+/// used are dropped, apart from a few.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    limits: Vec<Limit>,
+    /// The positions of the limits by their names.
+    names: HashMap<Arc<str>, usize>,
+    slots: Slab<Slot>,
+    /// The position from which [`Ledger::sweep`] goes on.
+    swept: usize,
+    /// The latest time that was seen.
+    latest: Now,
+    /// The slots with holdings that may have something to ask the store.
+    due: Vec<usize>,
+}
+
+/// The admission of a request, which has to be given back with [`Ledger::end`].
+#[derive(Debug)]
+#[must_use = "an admission that is not given back counts forever"]
+pub struct Admission {
+    holds: SmallVec<[Hold; 3]>,
+    /// The money that is reserved in every slot with a budget.
+    money: Money,
+    /// The rest of the rates, if there are any.
+    remaining: Remaining,
+}
+
+/// A slot in which a request is counted, and the tokens that are reserved there.
+#[derive(Debug)]
+struct Hold {
+    slot: usize,
+    tokens: u64,
+    /// The amounts taken from the holdings of a limit that is lent.
+    taken: Option<Box<LentTaken>>,
+}
+
+/// An ask of a holding to the store that lends its limit.
+#[derive(Debug)]
+pub struct LentAsk {
+    /// The ask.
+    pub ask: Ask,
+    slot: usize,
+    lane: LaneId,
+}
+
+/// The state of one scope of a limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The name of the limit.
+    pub limit: Arc<str>,
+    /// The scope; empty if the limit has only one.
+    pub scope: Arc<str>,
+    /// The requests in progress.
+    pub in_use: u64,
+    /// The rest of the rates.
+    pub remaining: Remaining,
+    /// The money that was spent in the current window, if there is a budget.
+    pub spent: Option<Money>,
+    /// The money that is reserved for requests in progress.
+    pub reserved: Money,
+    /// True if the limit is lent, and its store lends nothing now: it does not answer, or may have
+    /// forgotten what it has lent.
+    pub is_degraded: bool,
+}
+
+#[derive(Debug)]
+struct Limit {
+    name: Arc<str>,
+    /// `None` if the limit was removed. It may still have requests in progress.
+    terms: Option<Terms>,
+    /// The positions of the slots.
+    scopes: HashMap<Arc<str>, usize, RandomState>,
+}
+
+impl Ledger {
+    /// Creates a ledger without limits.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Replaces all limits. One whose name was there before keeps what is in use of it; one that is
+    /// not listed is removed. Returns the identities in order. A later limit of the same name
+    /// replaces the caps of the earlier one.
+    pub fn set_limits(
+        &mut self,
+        limits: impl IntoIterator<Item = (Arc<str>, Terms)>,
+    ) -> Vec<LimitId> {
+        for limit in &mut self.limits {
+            limit.terms = None;
+        }
+        let set = |(name, terms)| self.set_limit(name, terms);
+        limits.into_iter().map(set).collect()
+    }
+
+    fn set_limit(&mut self, name: Arc<str>, terms: Terms) -> LimitId {
+        let next = self.limits.len();
+        let id = *self.names.entry(Arc::clone(&name)).or_insert(next);
+        if id == next {
+            self.limits.push(Limit {
+                name,
+                terms: None,
+                scopes: HashMap::default(),
+            });
+        }
+        if let Some(limit) = self.limits.get_mut(id) {
+            limit.terms = Some(terms);
+        }
+        LimitId(id)
+    }
+
+    /// Admits a request if all its limits have room for it. Limits that were removed have.
+    ///
+    /// `demand` gets the number of tokens that answers of the claimed scopes rarely exceed, if it is
+    /// known, and returns what to reserve.
+    ///
+    /// # Errors
+    /// Returns the first limit that has no room.
+    pub fn admit(
+        &mut self,
+        claims: &[Claim<'_>],
+        demand: impl FnOnce(Option<u64>) -> Demand,
+        now: Now,
+    ) -> Result<Admission, Refused> {
+        let mut holds: SmallVec<[Hold; 3]> = SmallVec::new();
+        for claim in claims {
+            if let Some(slot) = self.slot(*claim, now) {
+                holds.push(Hold {
+                    slot,
+                    tokens: 0,
+                    taken: None,
+                });
+            }
+        }
+        let typical = holds
+            .iter()
+            .filter_map(|hold| self.slots[hold.slot].typical_answer())
+            .max();
+        let demand = demand(typical);
+        self.latest = now;
+        let mut refused = holds.iter_mut().find_map(|hold| self.check(hold, demand));
+        if refused.is_none() {
+            refused = self.take_lent(&mut holds, demand, now);
+        }
+        if let Some(refused) = refused {
+            return Err(refused);
+        }
+        let mut remaining = Remaining::default();
+        for hold in &holds {
+            let slot = &mut self.slots[hold.slot];
+            slot.take(hold.tokens, demand.money);
+            if let Some(terms) = &self.limits[slot.limit.0].terms {
+                remaining = remaining.min(slot.remaining(&terms.caps));
+            }
+        }
+        self.sweep(now);
+        Ok(Admission {
+            holds,
+            money: demand.money,
+            remaining,
+        })
+    }
+
+    /// Ends a request: gives back its place and what it reserved, and counts what it used.
+    pub fn end(&mut self, admission: Admission, used: Used, now: Now) {
+        self.latest = now;
+        for hold in admission.holds {
+            let Some(slot) = self.slots.get_mut(hold.slot) else {
+                continue;
+            };
+            let terms = self.limits[slot.limit.0].terms.as_ref();
+            slot.refresh(terms.map(|terms| &terms.caps), now);
+            if hold.taken.is_some() {
+                self.due.push(hold.slot);
+            }
+            let taken = hold.taken.map(|taken| *taken);
+            slot.settle(hold.tokens, admission.money, used, taken);
+        }
+    }
+
+    /// Drops all scopes in which nothing is used. Admissions do so as well, little by little.
+    pub fn drop_idle(&mut self, now: Now) {
+        let all: Vec<usize> = self.slots.iter().map(|(index, _)| index).collect();
+        all.into_iter()
+            .for_each(|index| self.drop_if_idle(index, now));
+    }
+
+    /// Returns the time of the last admission or end of a request.
+    #[must_use]
+    pub fn latest(&self) -> Now {
+        self.latest
+    }
+
+    /// Adds money that was spent before this ledger began, in the window of `now`.
+    pub fn add_spent(&mut self, claim: Claim<'_>, spent: Money, now: Now) {
+        if let Some(index) = self.slot(claim, now) {
+            self.slots[index].add_spent(spent);
+        }
+    }
+
+    /// Returns the requests in progress of one scope.
+    #[must_use]
+    pub fn in_use(&self, claim: Claim<'_>) -> u64 {
+        let limit = self.limits.get(claim.limit.0);
+        let index = limit.and_then(|limit| limit.scopes.get(claim.scope));
+        index.map_or(0, |index| self.slots[*index].in_use())
+    }
+
+    /// Returns the state of all scopes in which something is used, by limit and scope.
+    #[must_use]
+    pub fn status(&mut self, now: Now) -> Vec<Status> {
+        let mut all = Vec::new();
+        for (_, slot) in &mut self.slots {
+            let limit = &self.limits[slot.limit.0];
+            let Some(Terms { caps, .. }) = &limit.terms else {
+                continue;
+            };
+            slot.refresh(Some(caps), now);
+            all.push(Status {
+                limit: Arc::clone(&limit.name),
+                scope: Arc::clone(&slot.scope),
+                in_use: slot.in_use(),
+                remaining: slot.remaining(caps),
+                spent: caps.budget.as_ref().map(|_| slot.spent()),
+                reserved: slot.reserved(),
+                is_degraded: slot.lent.as_mut().is_some_and(|lent| lent.is_degraded()),
+            });
+        }
+        all.sort_by(|a, b| (&a.limit, &a.scope).cmp(&(&b.limit, &b.scope)));
+        all
+    }
+
+    /// Returns the asks that have to be sent to the store of lent limits now: of the holdings in which
+    /// something has happened, or with `all`, of every holding whose lease has to be renewed.
+    pub fn poll(&mut self, now: Now, all: bool) -> Vec<LentAsk> {
+        let mut due = std::mem::take(&mut self.due);
+        if all {
+            due = self.slots.iter().map(|(index, _)| index).collect();
+        }
+        due.sort_unstable();
+        due.dedup();
+        let mut asks = Vec::new();
+        for slot in due {
+            let lent = self.slots.get_mut(slot);
+            let Some(lent) = lent.and_then(|slot| slot.lent.as_mut()) else {
+                continue;
+            };
+            lent.poll(now, |lane, ask| asks.push(LentAsk { ask, slot, lane }));
+        }
+        asks
+    }
+
+    /// Applies the reply of the store to an ask; `None` if it did not answer.
+    pub fn granted(&mut self, asked: &LentAsk, reply: Option<&Reply>, now: Now) {
+        let slot = self.slots.get_mut(asked.slot);
+        if let Some(lent) = slot.and_then(|slot| slot.lent.as_mut()) {
+            lent.granted(asked.lane, &asked.ask, reply, now);
+            self.due.push(asked.slot);
+        }
+    }
+
+    /// Returns the number of scopes that take memory.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Returns true if nothing is used of any limit.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Returns the slot of a claim, up to date, and creates it if nothing is used in it. `None` if
+    /// the limit was removed.
+    fn slot(&mut self, claim: Claim<'_>, now: Now) -> Option<usize> {
+        let limit = self.limits.get_mut(claim.limit.0)?;
+        let terms = limit.terms.as_ref()?;
+        if let Some(index) = limit.scopes.get(claim.scope) {
+            self.slots[*index].refresh(Some(&terms.caps), now);
+            return Some(*index);
+        }
+        let scope: Arc<str> = claim.scope.into();
+        let slot = Slot::new(claim.limit, &limit.name, Arc::clone(&scope), terms, now);
+        let index = self.slots.insert(slot);
+        limit.scopes.insert(scope, index);
+        Some(index)
+    }
+
+    /// Checks one slot, and sets the tokens that are to be reserved in it.
+    fn check(&self, hold: &mut Hold, demand: Demand) -> Option<Refused> {
+        let slot = &self.slots[hold.slot];
+        let limit = &self.limits[slot.limit.0];
+        let caps = &limit.terms.as_ref()?.caps;
+        hold.tokens = slot.reservation(caps, demand.tokens);
+        let (dimension, retry_after) = slot.lacks(caps, hold.tokens, demand.money)?;
+        Some(Refused {
+            limit: Arc::clone(&limit.name),
+            dimension,
+            cap: caps.cap(dimension),
+            retry_after,
+            may_wait: false,
+            is_degraded: false,
+        })
+    }
+
+    /// Takes what a request needs from the holdings of all limits that are lent, or nothing.
+    fn take_lent(&mut self, holds: &mut [Hold], demand: Demand, now: Now) -> Option<Refused> {
+        let mut short = None;
+        for hold in holds.iter_mut() {
+            let slot = &mut self.slots[hold.slot];
+            let Some(lent) = &mut slot.lent else { continue };
+            match lent.take(hold.tokens, demand.money, now) {
+                Ok(taken) => hold.taken = Some(Box::new(taken)),
+                Err(found) => {
+                    self.due.push(hold.slot);
+                    short = Some((slot.limit, found));
+                    break;
+                }
+            }
+        }
+        let (limit, short) = short?;
+        for hold in holds {
+            let lent = self.slots[hold.slot].lent.as_mut();
+            if let (Some(lent), Some(taken)) = (lent, hold.taken.take()) {
+                lent.give_back(*taken);
+            }
+        }
+        let limit = &self.limits[limit.0];
+        let terms = limit.terms.as_ref();
+        Some(Refused {
+            limit: Arc::clone(&limit.name),
+            dimension: short.dimension,
+            cap: terms.map_or(0, |terms| terms.caps.cap(short.dimension)),
+            retry_after: short.retry_after,
+            may_wait: short.may_wait,
+            is_degraded: !short.may_wait,
+        })
+    }
+
+    fn drop_if_idle(&mut self, index: usize, now: Now) {
+        let Some(slot) = self.slots.get_mut(index) else {
+            return;
+        };
+        let limit = &mut self.limits[slot.limit.0];
+        let caps = limit.terms.as_ref().map(|terms| &terms.caps);
+        slot.refresh(caps, now);
+        if slot.is_idle(caps) {
+            limit.scopes.remove(&slot.scope);
+            self.slots.remove(index);
+        }
+    }
+
+    /// Looks at a few slots if there are many, so that those which have become idle are dropped.
+    fn sweep(&mut self, now: Now) {
+        if self.slots.len() <= KEPT {
+            return;
+        }
+        for _ in 0..SWEPT_AT_ONCE {
+            self.swept = if self.swept + 1 < self.slots.capacity() {
+                self.swept + 1
+            } else {
+                0
+            };
+            self.drop_if_idle(self.swept, now);
+        }
+    }
+}
+
+/// The number of slots that each admission looks at.
+const SWEPT_AT_ONCE: usize = 2;
+/// So many slots are kept, because a scope whose last request has ended has probably another one
+/// soon.
+const KEPT: usize = 64;
+
+impl Admission {
+    /// Returns what is left of the rates, as of the admission.
+    #[must_use]
+    pub fn remaining(&self) -> Remaining {
+        self.remaining
+    }
+}

@@ -1,0 +1,357 @@
+//! Tests of the ledger.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Budget, Caps, Dimension, Level, Window, Zone};
+
+/// Demands nothing but a place.
+fn place(_: Option<u64>) -> Demand {
+    Demand::default()
+}
+
+fn tokens(tokens: u64) -> impl FnOnce(Option<u64>) -> Demand {
+    move |_| Demand {
+        tokens,
+        ..Demand::default()
+    }
+}
+
+fn money(amount: &str) -> impl FnOnce(Option<u64>) -> Demand {
+    let money = amount.parse().unwrap();
+    move |_| Demand { tokens: 0, money }
+}
+
+fn at_second(seconds: u64) -> Now {
+    Now {
+        monotonic: seconds * 1_000_000,
+        unix_ms: i64::try_from(seconds).unwrap() * 1_000,
+    }
+}
+
+fn ledger(limits: &[(&str, Caps)]) -> (Ledger, Vec<LimitId>) {
+    let mut ledger = Ledger::new();
+    let ids = ledger.set_limits(
+        limits
+            .iter()
+            .map(|(name, caps)| (Arc::from(*name), caps.clone().into())),
+    );
+    (ledger, ids)
+}
+
+fn claim(limit: LimitId, scope: &str) -> Claim<'_> {
+    Claim { limit, scope }
+}
+
+fn budget(amount: &str, window: Window) -> Caps {
+    let amount = amount.parse().unwrap();
+    let budget = Budget::new(amount, "USD".parse().unwrap(), window, Zone::UTC).unwrap();
+    Caps {
+        budget: Some(budget),
+        ..Caps::default()
+    }
+}
+
+fn requests(per_minute: u64) -> Caps {
+    Caps {
+        requests_per_minute: Some(per_minute),
+        ..Caps::default()
+    }
+}
+
+fn tokens_per_minute(per_minute: u64) -> Caps {
+    Caps {
+        tokens_per_minute: Some(per_minute),
+        ..Caps::default()
+    }
+}
+
+/// A request that one limit refuses consumes nothing of any other.
+#[test]
+fn a_request_is_admitted_by_all_limits_or_by_none() {
+    let limits = [
+        ("all", Caps::concurrency(3)),
+        ("rate", requests(1)),
+        ("key", Caps::concurrency(1)),
+    ];
+    let (mut ledger, ids) = ledger(&limits);
+    let of_key = |key| [claim(ids[0], ""), claim(ids[1], key), claim(ids[2], key)];
+    let first = ledger.admit(&of_key("a"), place, Now::default()).unwrap();
+    for _ in 0..5 {
+        let refused = ledger.admit(&of_key("a"), place, Now::default());
+        assert_eq!(refused.unwrap_err().dimension, Dimension::Requests);
+    }
+    assert_eq!(ledger.in_use(claim(ids[0], "")), 1);
+    assert_eq!(ledger.in_use(claim(ids[2], "a")), 1);
+    // The rate of another key is whole.
+    let other = ledger.admit(&of_key("b"), place, Now::default()).unwrap();
+    assert_eq!(other.remaining().requests.unwrap().remaining, 0);
+    ledger.end(first, Used::default(), Now::default());
+    ledger.end(other, Used::default(), Now::default());
+    // The rates are whole a minute later.
+    ledger.drop_idle(at_second(59));
+    assert_eq!(ledger.len(), 2);
+    ledger.drop_idle(at_second(60));
+    assert!(ledger.is_empty(), "{ledger:?}");
+}
+
+#[test]
+fn a_refusal_names_the_limit_and_the_time_to_wait() {
+    let (mut ledger, ids) = ledger(&[("team-*", requests(6))]);
+    let claims = [claim(ids[0], "team-a")];
+    for _ in 0..6 {
+        let admitted = ledger.admit(&claims, place, Now::default()).unwrap();
+        ledger.end(admitted, Used::default(), Now::default());
+    }
+    let refused = ledger.admit(&claims, place, at_second(4)).unwrap_err();
+    assert_eq!(&*refused.limit, "team-*");
+    assert_eq!(refused.dimension, Dimension::Requests);
+    assert_eq!(refused.retry_after, Some(6_000_000));
+    assert!(ledger.admit(&claims, place, at_second(10)).is_ok());
+}
+
+/// Tokens that were reserved and not used are given back; those beyond the reservation are a debt,
+/// which is paid before the next request is admitted.
+#[test]
+fn tokens_are_reserved_and_settled() {
+    let (mut ledger, ids) = ledger(&[("tokens", tokens_per_minute(1_200))]);
+    let claims = [claim(ids[0], "a")];
+    let one = ledger.admit(&claims, tokens(200), Now::default()).unwrap();
+    assert_eq!(
+        one.remaining().tokens,
+        Some(Level {
+            limit: 1_200,
+            remaining: 1_000,
+            reset: 10_000_000
+        })
+    );
+    let used = |tokens| Used {
+        tokens,
+        ..Used::default()
+    };
+    ledger.end(one, used(20), Now::default());
+    // A quarter of the limit is the most that one request reserves.
+    let large = ledger
+        .admit(&claims, tokens(5_000), Now::default())
+        .unwrap();
+    assert_eq!(large.remaining().tokens.unwrap().remaining, 880);
+    ledger.end(large, used(1_300), Now::default());
+    // 1,180 − 1,300 = −120: at 20 tokens a second, 6 s until the debt is paid, and 5 s for 100 more.
+    let refused = ledger
+        .admit(&claims, tokens(100), Now::default())
+        .unwrap_err();
+    assert_eq!(
+        (refused.dimension, refused.retry_after),
+        (Dimension::Tokens, Some(11_000_000))
+    );
+    assert!(ledger.admit(&claims, tokens(100), at_second(11)).is_ok());
+}
+
+#[test]
+fn a_budget_is_reserved_spent_and_renewed_with_its_window() {
+    let (mut ledger, ids) = ledger(&[("budget", budget("1.00", Window::Hour))]);
+    let claims = [claim(ids[0], "a")];
+    let spent = |amount: &str| Used {
+        money: amount.parse().unwrap(),
+        ..Used::default()
+    };
+    let one = ledger
+        .admit(&claims, money("0.60"), Now::default())
+        .unwrap();
+    let refused = ledger.admit(&claims, money("0.50"), Now::default());
+    assert_eq!(refused.unwrap_err().dimension, Dimension::Budget);
+    ledger.end(one, spent("0.25"), Now::default());
+    let two = ledger.admit(&claims, money("0.50"), at_second(10)).unwrap();
+    ledger.end(two, spent("0.90"), at_second(10));
+    let status = ledger.status(at_second(10));
+    assert_eq!(status[0].spent, Some("1.15".parse().unwrap()));
+    assert_eq!(status[0].reserved, Money::ZERO);
+    // Used up: not even a request that is free is admitted until the hour ends.
+    assert!(ledger.admit(&claims, money("0"), at_second(3_599)).is_err());
+    let three = ledger.admit(&claims, money("1.00"), at_second(3_600));
+    ledger.end(three.unwrap(), spent("0.10"), at_second(3_700));
+    assert_eq!(
+        ledger.status(at_second(3_700))[0].spent,
+        Some("0.10".parse().unwrap())
+    );
+}
+
+#[test]
+fn money_that_was_spent_before_counts() {
+    let (mut ledger, ids) = ledger(&[("budget", budget("1.00", Window::Day))]);
+    ledger.add_spent(claim(ids[0], "a"), "1.00".parse().unwrap(), Now::default());
+    let refused = ledger.admit(&[claim(ids[0], "a")], place, Now::default());
+    assert_eq!(refused.unwrap_err().dimension, Dimension::Budget);
+    assert!(
+        ledger
+            .admit(&[claim(ids[0], "b")], place, Now::default())
+            .is_ok()
+    );
+}
+
+/// Replacing the limits keeps the requests in progress, and those of a limit that was removed end
+/// without a trace.
+#[test]
+fn limits_are_replaced_while_requests_are_in_progress() {
+    let (mut ledger, ids) = ledger(&[("kept", Caps::concurrency(2)), ("gone", requests(1))]);
+    let claims = [claim(ids[0], "a"), claim(ids[1], "a")];
+    let one = ledger.admit(&claims, place, Now::default()).unwrap();
+    let after = ledger.set_limits([
+        (Arc::from("new"), Caps::concurrency(9).into()),
+        (Arc::from("kept"), Caps::concurrency(1).into()),
+    ]);
+    assert_eq!(after[1], ids[0]);
+    assert!(
+        ledger
+            .admit(&[claim(after[1], "a")], place, Now::default())
+            .is_err()
+    );
+    // A request that began with the limits before is not refused by one that was removed.
+    let two = ledger.admit(&[claim(ids[1], "a")], place, Now::default());
+    ledger.end(two.unwrap(), Used::default(), Now::default());
+    ledger.end(one, Used::default(), Now::default());
+    assert!(
+        ledger
+            .admit(&[claim(after[1], "a")], place, Now::default())
+            .is_ok()
+    );
+}
+
+/// Keys that come and go do not fill the memory: admissions drop those that are idle.
+#[test]
+fn scopes_that_are_idle_are_dropped_little_by_little() {
+    let (mut ledger, ids) = ledger(&[("key", Caps::concurrency(1))]);
+    for key in 0..10_000 {
+        let name = key.to_string();
+        let admitted = ledger.admit(&[claim(ids[0], &name)], place, Now::default());
+        ledger.end(admitted.unwrap(), Used::default(), Now::default());
+    }
+    assert!(ledger.len() <= 200, "{}", ledger.len());
+}
+
+#[test]
+fn the_demand_is_told_how_long_answers_are() {
+    let (mut ledger, ids) = ledger(&[("tokens", tokens_per_minute(100_000))]);
+    let claims = [claim(ids[0], "a")];
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let admitted = ledger.admit(
+            &claims,
+            |typical| {
+                seen.push(typical);
+                Demand::default()
+            },
+            Now::default(),
+        );
+        let used = Used {
+            tokens: 500,
+            answer_tokens: 400,
+            money: Money::ZERO,
+        };
+        ledger.end(admitted.unwrap(), used, Now::default());
+    }
+    assert_eq!(seen, [None, Some(400)]);
+}
+
+/// One step of a random history.
+#[derive(Clone, Debug)]
+enum Step {
+    Admit {
+        key: u8,
+        tokens: u64,
+        nanos: i64,
+    },
+    End {
+        which: usize,
+        tokens: u64,
+        nanos: i64,
+    },
+    Wait {
+        microseconds: u64,
+    },
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        (0..3_u8, 0..50_u64, 0..40_i64).prop_map(|(key, tokens, nanos)| Step::Admit {
+            key,
+            tokens,
+            nanos
+        }),
+        (any::<usize>(), 0..80_u64, 0..60_i64).prop_map(|(which, tokens, nanos)| Step::End {
+            which,
+            tokens,
+            nanos
+        }),
+        (0..30_000_000_u64).prop_map(|microseconds| Step::Wait { microseconds }),
+    ];
+    prop::collection::vec(step, 0..80)
+}
+
+/// The requests that the history has admitted, counted apart from the ledger.
+#[derive(Default)]
+struct Judge {
+    /// The keys of the requests in progress, and what they reserved.
+    open: Vec<(u8, Demand)>,
+    /// The times at which requests began, by key.
+    began: Vec<(u8, u64)>,
+}
+
+proptest! {
+    /// In any history: never more requests at once, nor begun in any span of time, than the limits
+    /// allow; money is admitted only within the budget; and everything comes back in the end.
+    #[test]
+    fn no_history_exceeds_a_limit(steps in steps()) {
+        let caps = [
+            ("all", Caps::concurrency(3)),
+            ("each", Caps { concurrency: Some(2), ..requests(4) }),
+            ("tokens", Caps { tokens_per_minute: Some(100), ..budget("0.000000100", Window::Month) }),
+        ];
+        let (mut ledger, ids) = ledger(&caps);
+        let mut judge = Judge::default();
+        let mut admissions = Vec::new();
+        let (mut now, mut spent) = (Now { monotonic: 0, unix_ms: 1 }, 0);
+        for step in steps {
+            match step {
+                Step::Wait { microseconds } => now.monotonic += microseconds,
+                Step::Admit { key, tokens, nanos } => {
+                    let name = key.to_string();
+                    let claims = [claim(ids[0], ""), claim(ids[1], &name), claim(ids[2], "")];
+                    let demand = Demand { tokens, money: Money::from_nanos(nanos) };
+                    let Ok(admission) = ledger.admit(&claims, |_| demand, now) else { continue };
+                    judge.open.push((key, demand));
+                    judge.began.push((key, now.monotonic));
+                    admissions.push(admission);
+                    let reserved: i64 = judge.open.iter().map(|(_, open)| open.money.nanos()).sum();
+                    prop_assert!(spent + reserved <= 100, "{spent} spent, {reserved} reserved");
+                    prop_assert!(judge.open.len() <= 3);
+                    prop_assert!(judge.open.iter().filter(|(open, _)| *open == key).count() <= 2);
+                    let of_key = judge.began.iter().filter(|(of, _)| *of == key);
+                    let times: Vec<u64> = of_key.map(|(_, at)| *at).collect();
+                    for (first, from) in times.iter().enumerate() {
+                        // At most 4 at once, and one more for each 15 s.
+                        let most = 4 + (now.monotonic - from) / 15_000_000;
+                        prop_assert!((times.len() - first) as u64 <= most, "{times:?}");
+                    }
+                }
+                Step::End { which, tokens, nanos } if !admissions.is_empty() => {
+                    let index = which % admissions.len();
+                    judge.open.swap_remove(index);
+                    spent += nanos;
+                    let money = Money::from_nanos(nanos);
+                    let used = Used { tokens, answer_tokens: tokens / 2, money };
+                    ledger.end(admissions.swap_remove(index), used, now);
+                }
+                Step::End { .. } => {}
+            }
+            prop_assert_eq!(ledger.in_use(claim(ids[0], "")), judge.open.len() as u64);
+        }
+        for admission in admissions {
+            ledger.end(admission, Used::default(), now);
+        }
+        // After an hour the rates are whole, and a new month has a new budget.
+        now = Now { monotonic: now.monotonic + 3_600_000_000, unix_ms: 40 * 86_400_000 };
+        ledger.drop_idle(now);
+        prop_assert!(ledger.is_empty(), "{ledger:?}");
+    }
+}

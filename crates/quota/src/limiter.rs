@@ -1,0 +1,123 @@
+//! A ledger that many threads share.
+
+use super::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::exchange::Reply;
+use crate::ledger::{Admission, Ledger, LentAsk, Status};
+use crate::limit::Terms;
+use crate::money::Money;
+use crate::request::{Claim, Demand, LimitId, Now, Refused, Remaining, Used};
+
+/// A [`Ledger`] behind a lock. It never waits: a request that does not fit is refused.
+#[derive(Debug, Default)]
+pub struct Limiter {
+    ledger: Arc<Mutex<Ledger>>,
+}
+
+/// The admission of a request. Dropping it gives back its place and everything that it reserved;
+/// [`Permit::end`] counts what it used as well.
+#[derive(Debug)]
+pub struct Permit {
+    ledger: Arc<Mutex<Ledger>>,
+    /// `None` once it has ended.
+    admission: Option<Admission>,
+}
+
+impl Limiter {
+    /// Creates a limiter without limits.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Replaces all limits, as [`Ledger::set_limits`] does.
+    pub fn set_limits(&self, limits: impl IntoIterator<Item = (Arc<str>, Terms)>) -> Vec<LimitId> {
+        lock(&self.ledger).set_limits(limits)
+    }
+
+    /// Admits a request if all its limits have room for it, as [`Ledger::admit`] does.
+    ///
+    /// # Errors
+    /// Returns the first limit that has no room.
+    pub fn admit(
+        &self,
+        claims: &[Claim<'_>],
+        demand: impl FnOnce(Option<u64>) -> Demand,
+        now: Now,
+    ) -> Result<Permit, Refused> {
+        let admission = lock(&self.ledger).admit(claims, demand, now)?;
+        Ok(Permit {
+            ledger: Arc::clone(&self.ledger),
+            admission: Some(admission),
+        })
+    }
+
+    /// Adds money that was spent before this limiter began.
+    pub fn add_spent(&self, claim: Claim<'_>, spent: Money, now: Now) {
+        lock(&self.ledger).add_spent(claim, spent, now);
+    }
+
+    /// Returns the asks that have to be sent to the store of lent limits, as [`Ledger::poll`] does.
+    #[must_use]
+    pub fn poll(&self, now: Now, all: bool) -> Vec<LentAsk> {
+        lock(&self.ledger).poll(now, all)
+    }
+
+    /// Applies the replies of the store to asks, in their order; `None` where it did not answer.
+    pub fn granted(&self, asks: &[LentAsk], replies: &[Option<Reply>], now: Now) {
+        let mut ledger = lock(&self.ledger);
+        for (ask, reply) in asks.iter().zip(replies) {
+            ledger.granted(ask, reply.as_ref(), now);
+        }
+    }
+
+    /// Returns the requests in progress of one scope.
+    #[must_use]
+    pub fn in_use(&self, claim: Claim<'_>) -> u64 {
+        lock(&self.ledger).in_use(claim)
+    }
+
+    /// Returns the state of all scopes in which something is used, by limit and scope.
+    #[must_use]
+    pub fn status(&self, now: Now) -> Vec<Status> {
+        lock(&self.ledger).status(now)
+    }
+
+    /// Drops all scopes in which nothing is used, as [`Ledger::drop_idle`] does, and returns the number
+    /// of those that are left.
+    pub fn drop_idle(&self, now: Now) -> usize {
+        let mut ledger = lock(&self.ledger);
+        ledger.drop_idle(now);
+        ledger.len()
+    }
+}
+
+impl Permit {
+    /// Returns what is left of the rates, as of the admission.
+    #[must_use]
+    pub fn remaining(&self) -> Remaining {
+        let admission = self.admission.as_ref();
+        admission.map(Admission::remaining).unwrap_or_default()
+    }
+
+    /// Ends the request, and counts what it used.
+    pub fn end(mut self, used: Used, now: Now) {
+        if let Some(admission) = self.admission.take() {
+            lock(&self.ledger).end(admission, used, now);
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if let Some(admission) = self.admission.take() {
+            let mut ledger = lock(&self.ledger);
+            let now = ledger.latest();
+            ledger.end(admission, Used::default(), now);
+        }
+    }
+}
+
+/// Ignores poisoning: no code panics while the counts are inconsistent.
+fn lock(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
+    ledger.lock().unwrap_or_else(PoisonError::into_inner)
+}

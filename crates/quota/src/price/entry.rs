@@ -1,0 +1,136 @@
+//! Entries of the price list, as an operator writes them.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{PicoPrice, PicturePrice, Price, Tier};
+use crate::Money;
+
+/// An entry of the price list: a price, the models that it is for, and the time from which it
+/// applies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Fields")]
+#[non_exhaustive]
+pub struct PriceEntry {
+    /// The name of a model, or a pattern with `*` for any characters.
+    pub model: String,
+    /// The time from which the price applies. `None` means always.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_from: Option<Timestamp>,
+    /// The price.
+    #[serde(flatten)]
+    pub price: Price,
+}
+
+/// The reason why the fields of a price are refused. `Display` names the field.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PriceError {
+    /// An entry of the price list has no model.
+    #[error("missing field `model`: expected the name of a model, or a pattern with '*'")]
+    NoModel,
+    /// The model is blank, or has white space or control characters.
+    #[error(
+        "field `model`: {0:?} is no name of a model: expected one, with '*' for any characters"
+    )]
+    Model(String),
+    /// A price that is not for a model of its own has this field.
+    #[error("unknown field `{0}`: expected it in an entry of `prices` only")]
+    Unexpected(&'static str),
+    /// The tiers are not in rising order: contains the limit that is too low.
+    #[error("field `tiers`: `above` is {0} after a tier as high: expected rising numbers")]
+    Tiers(u64),
+    /// The price of a picture is negative.
+    #[error("field `pictures`: `price` is {0}: expected no negative amount")]
+    Picture(Money),
+}
+
+impl PriceEntry {
+    /// Creates an entry that always applies.
+    ///
+    /// # Errors
+    /// Returns [`PriceError::Model`] if `model` cannot be the name of a model or a pattern.
+    pub fn new(model: impl Into<String>, price: Price) -> Result<Self, PriceError> {
+        let model = model.into();
+        if model.is_empty() || model.contains(|c: char| c.is_whitespace() || c.is_control()) {
+            return Err(PriceError::Model(model));
+        }
+        Ok(Self {
+            model,
+            valid_from: None,
+            price,
+        })
+    }
+}
+
+/// All fields of an entry. It is flat, since an error in a flattened struct has lost its line.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Fields {
+    model: Option<String>,
+    valid_from: Option<Timestamp>,
+    input: PicoPrice,
+    cached_input: Option<PicoPrice>,
+    cache_write: Option<PicoPrice>,
+    output: PicoPrice,
+    reasoning: Option<PicoPrice>,
+    #[serde(default)]
+    tiers: Vec<Tier>,
+    #[serde(default)]
+    pictures: Vec<PicturePrice>,
+}
+
+impl Fields {
+    fn check(&self) -> Result<(), PriceError> {
+        let mut pairs = self.tiers.windows(2);
+        let falling = pairs.find_map(|pair| match pair {
+            [low, high] if high.above <= low.above => Some(high.above),
+            _ => None,
+        });
+        let negative = self.pictures.iter().find(|price| price.price < Money::ZERO);
+        match (falling, negative) {
+            (Some(above), _) => Err(PriceError::Tiers(above)),
+            (None, Some(picture)) => Err(PriceError::Picture(picture.price)),
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn into_price(self) -> Result<Price, PriceError> {
+        self.check()?;
+        Ok(Price {
+            input: self.input,
+            cached_input: self.cached_input,
+            cache_write: self.cache_write,
+            output: self.output,
+            reasoning: self.reasoning,
+            tiers: self.tiers,
+            pictures: self.pictures,
+        })
+    }
+}
+
+impl TryFrom<Fields> for PriceEntry {
+    type Error = PriceError;
+
+    fn try_from(mut fields: Fields) -> Result<Self, PriceError> {
+        let model = fields.model.take().ok_or(PriceError::NoModel)?;
+        let valid_from = fields.valid_from;
+        let entry = Self::new(model, fields.into_price()?)?;
+        Ok(Self {
+            valid_from,
+            ..entry
+        })
+    }
+}
+
+impl TryFrom<Fields> for Price {
+    type Error = PriceError;
+
+    fn try_from(fields: Fields) -> Result<Self, PriceError> {
+        match (&fields.model, fields.valid_from) {
+            (Some(_), _) => Err(PriceError::Unexpected("model")),
+            (None, Some(_)) => Err(PriceError::Unexpected("valid_from")),
+            (None, None) => fields.into_price(),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The price list of a gateway, and the search for the price of a model.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::{Price, PriceEntry};
+
+/// The treatment of models that have no price.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnknownPrice {
+    /// Its requests are refused.
+    #[default]
+    Refuse,
+    /// Its requests cost nothing.
+    Free,
+    /// Its requests have this price.
+    Default(Price),
+}
+
+/// A price list. The models of its entries are names or patterns; the caller says which models a
+/// pattern matches.
+#[derive(Clone, Debug, Default)]
+pub struct PriceTable {
+    names: HashMap<String, History>,
+    /// In the order of the list.
+    patterns: Vec<(String, History)>,
+    unknown: UnknownPrice,
+}
+
+/// The error for two entries of a price list that have the same model and time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the model {model:?} has two prices with `valid_from` {}: expected different times",
+    .valid_from.map_or_else(|| "absent".to_owned(), |at| at.to_string())
+)]
+pub struct RepeatedPrice {
+    /// The model of both entries.
+    pub model: String,
+    /// Their time.
+    pub valid_from: Option<Timestamp>,
+}
+
+/// The error for a model that has no price at some time, and must not be used for that reason.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the model {0:?} has no price")]
+pub struct NoPrice(pub String);
+
+/// The prices of one name or pattern, in rising order of the times from which they apply; the price
+/// that always applies is the first.
+#[derive(Clone, Debug, Default)]
+struct History(Vec<(Option<Timestamp>, Price)>);
+
+impl PriceTable {
+    /// Creates a price list.
+    ///
+    /// # Errors
+    /// Returns an error if two entries have the same model and time.
+    pub fn new(
+        entries: impl IntoIterator<Item = PriceEntry>,
+        unknown: UnknownPrice,
+    ) -> Result<Self, RepeatedPrice> {
+        let mut table = Self {
+            unknown,
+            ..Self::default()
+        };
+        entries
+            .into_iter()
+            .try_for_each(|entry| table.insert(entry))?;
+        Ok(table)
+    }
+
+    /// Returns the price of `model` at the time `at`.
+    ///
+    /// Of several prices of one name or pattern, the latest that is valid at that time applies. The
+    /// name itself is preferred to a pattern, and patterns are tried in the order of the list;
+    /// `matches` is called with a pattern and the model.
+    ///
+    /// # Errors
+    /// Returns an error if the list has no price for the model at that time, and such models are to
+    /// be refused.
+    pub fn price(
+        &self,
+        model: &str,
+        at: Timestamp,
+        matches: impl Fn(&str, &str) -> bool,
+    ) -> Result<&Price, NoPrice> {
+        let fits = |(pattern, _): &&(String, _)| matches(pattern, model);
+        let patterns = self.patterns.iter().filter(fits);
+        let histories = self.names.get(model).into_iter();
+        let mut histories = histories.chain(patterns.map(|(_, history)| history));
+        let listed = histories.find_map(|history| history.at(at));
+        match (listed, &self.unknown) {
+            (Some(price), _) | (None, UnknownPrice::Default(price)) => Ok(price),
+            (None, UnknownPrice::Free) => Ok(const { &Price::FREE }),
+            (None, UnknownPrice::Refuse) => Err(NoPrice(model.to_owned())),
+        }
+    }
+
+    fn insert(&mut self, entry: PriceEntry) -> Result<(), RepeatedPrice> {
+        let PriceEntry {
+            model,
+            valid_from,
+            price,
+        } = entry;
+        if self.history(&model).insert(valid_from, price) {
+            Ok(())
+        } else {
+            Err(RepeatedPrice { model, valid_from })
+        }
+    }
+
+    /// Returns the prices of a name or pattern, to which one is to be added.
+    fn history(&mut self, model: &str) -> &mut History {
+        if !model.contains('*') {
+            return self.names.entry(model.to_owned()).or_default();
+        }
+        let same = |(pattern, _): &(String, _)| pattern == model;
+        let place = self.patterns.iter().position(same).unwrap_or_else(|| {
+            self.patterns.push((model.to_owned(), History::default()));
+            self.patterns.len() - 1
+        });
+        &mut self.patterns[place].1
+    }
+}
+
+impl History {
+    /// Adds a price. Returns false if there is one with the same time.
+    fn insert(&mut self, from: Option<Timestamp>, price: Price) -> bool {
+        let place = self.0.binary_search_by_key(&from, |(from, _)| *from);
+        if let Err(place) = place {
+            self.0.insert(place, (from, price));
+        }
+        place.is_err()
+    }
+
+    /// Returns the latest price that is valid at the time `at`.
+    fn at(&self, at: Timestamp) -> Option<&Price> {
+        let valid = self.0.partition_point(|(from, _)| *from <= Some(at));
+        let (_, price) = self.0.get(valid.checked_sub(1)?)?;
+        Some(price)
+    }
+}

@@ -1,0 +1,205 @@
+//! Tests of prices; the sums are done by hand.
+
+mod list;
+mod properties;
+
+use super::*;
+
+/// Reads the fields of a price, in TOML.
+fn price(toml: &str) -> Price {
+    toml::from_str(toml).unwrap()
+}
+
+fn tiered() -> Price {
+    price(
+        r#"
+        input = "1.25"
+        cached_input = "0.125"
+        output = "10.00"
+        tiers = [
+            { above = 200000, input = "2.50", output = "15.00" },
+            { above = 400000, input = "4.00", cached_input = "0.40" },
+        ]
+        "#,
+    )
+}
+
+fn usage(input: u64, cache_read: u64, cache_write: u64, output: u64, reasoning: u64) -> Usage {
+    Usage {
+        input,
+        cache_read,
+        cache_write,
+        output,
+        reasoning,
+    }
+}
+
+fn cost(price: &Price, usage: Usage) -> String {
+    price.cost(&usage, &[]).to_string()
+}
+
+#[test]
+fn a_price_per_million_tokens_is_kept_in_pico_units_a_token() {
+    let read = |text: &str| text.parse::<PicoPrice>();
+    assert_eq!(read("1.25").unwrap(), PicoPrice::from_pico(1_250_000));
+    assert_eq!(read("0.000001").unwrap(), PicoPrice::from_pico(1));
+    assert_eq!(read("75").unwrap().to_string(), "75.00");
+    assert_eq!(
+        read("0.0000001").unwrap_err().to_string(),
+        "\"0.0000001\" is too precise: expected at most 6 digits after the point"
+    );
+    assert!(read("-1").is_err());
+}
+
+/// 600 × 1.25 + 400 × 0.125 + 200 × 10 = 750 + 50 + 2000 millionths.
+#[test]
+fn cached_tokens_have_their_own_price_and_reasoning_that_of_output() {
+    assert_eq!(cost(&tiered(), usage(1000, 400, 0, 200, 150)), "0.0028");
+}
+
+/// 500 × 1.25 + 400 × 0.125 + 100 × 1.5625 + 50 × 10 + 150 × 12
+/// = 625 + 50 + 156.25 + 500 + 1800 millionths.
+#[test]
+fn each_kind_of_token_has_its_own_price() {
+    let price = price(
+        r#"
+        input = "1.25"
+        cached_input = "0.125"
+        cache_write = "1.5625"
+        output = "10.00"
+        reasoning = "12.00"
+        "#,
+    );
+    assert_eq!(cost(&price, usage(1000, 400, 100, 200, 150)), "0.00313125");
+}
+
+/// 1000 × 3 + 100 × 6 millionths.
+#[test]
+fn tokens_without_a_price_of_their_own_cost_as_input_and_output() {
+    let price = price("input = \"3.00\"\noutput = \"6.00\"");
+    assert_eq!(cost(&price, usage(1000, 300, 300, 100, 60)), "0.0036");
+}
+
+/// Some servers report a prompt without its cached tokens: 30 × 0.125 + 5 × 1.25 + 7 × 10
+/// = 3.75 + 6.25 + 70 millionths.
+#[test]
+fn parts_above_their_total_count_in_full() {
+    assert_eq!(cost(&tiered(), usage(10, 30, 5, 2, 7)), "0.00008");
+    // The sum of the parts selects the tier: 150001 × 0.125 + 50000 × 2.5 millionths.
+    let parts = usage(0, 150_001, 50_000, 0, 0);
+    assert_eq!(cost(&tiered(), parts), "0.143750125");
+}
+
+#[test]
+fn a_tier_applies_to_all_tokens_above_its_limit_and_not_at_it() {
+    // 200000 × 1.25 + 1000 × 10 millionths.
+    assert_eq!(cost(&tiered(), usage(200_000, 0, 0, 1000, 0)), "0.26");
+    // 200001 × 2.5 + 1000 × 15 millionths.
+    assert_eq!(cost(&tiered(), usage(200_001, 0, 0, 1000, 0)), "0.5150025");
+    // What the tier does not state stays: 200001 × 0.125 millionths.
+    let cached = usage(200_001, 200_001, 0, 0, 0);
+    assert_eq!(cost(&tiered(), cached), "0.025000125");
+    // The last tier leaves out `output`, which is then that without any tier:
+    // 400000 × 4 + 1 × 0.4 + 1000 × 10 millionths.
+    let long = usage(400_001, 1, 0, 1000, 0);
+    assert_eq!(cost(&tiered(), long), "1.6100004");
+}
+
+/// Half a nano-unit for each token, and a pico-unit more or less.
+#[test]
+fn a_half_is_rounded_to_even_and_only_the_sum_is_rounded() {
+    let half = price("input = \"0.0005\"\noutput = \"0.0005\"");
+    let nanos = |price: &Price, input, output| {
+        let usage = usage(input, 0, 0, output, 0);
+        price.cost(&usage, &[]).nanos()
+    };
+    for (tokens, expected) in [(0, 0), (1, 0), (2, 1), (3, 2), (4, 2), (5, 2), (7, 4)] {
+        assert_eq!(nanos(&half, tokens, 0), expected, "{tokens} tokens");
+    }
+    assert_eq!(nanos(&half, 1, 1), 1);
+    assert_eq!(
+        nanos(&price("input = \"0.000501\"\noutput = \"0\""), 1, 0),
+        1
+    );
+    assert_eq!(
+        nanos(&price("input = \"0.000499\"\noutput = \"0\""), 3, 0),
+        1
+    );
+    assert_eq!(
+        nanos(&price("input = \"0.001499\"\noutput = \"0\""), 1, 0),
+        1
+    );
+}
+
+#[test]
+fn pictures_cost_by_size_and_quality() {
+    let price = price(
+        r#"
+        input = "5.00"
+        output = "40.00"
+        pictures = [
+            { size = "1024x1024", quality = "high", price = "0.167" },
+            { size = "1024x1024", price = "0.042" },
+            { size = "*", quality = "low", price = "0.016" },
+            { size = "1536x1024", quality = "high", price = "0.25" },
+        ]
+        "#,
+    );
+    let cost = |pictures: &[(&'static str, &'static str)]| {
+        let pictures: Vec<_> = pictures
+            .iter()
+            .map(|&(size, quality)| Picture { size, quality })
+            .collect();
+        price.cost(&usage(100, 0, 0, 0, 0), &pictures).to_string()
+    };
+    // 100 × 5 millionths for the prompt.
+    assert_eq!(cost(&[]), "0.0005");
+    assert_eq!(cost(&[("1024x1024", "high")]), "0.1675");
+    assert_eq!(cost(&[("1024x1024", "low")]), "0.0425");
+    assert_eq!(cost(&[("1536x1024", "low")]), "0.0165");
+    assert_eq!(
+        cost(&[("1536x1024", "high"), ("1024x1024", "high")]),
+        "0.4175"
+    );
+    // None matches: as the dearest.
+    assert_eq!(cost(&[("1536x1024", "auto")]), "0.2505");
+    assert_eq!(cost(&[("", "")]), "0.2505");
+    let without = Picture {
+        size: "1024x1024",
+        quality: "high",
+    };
+    assert_eq!(tiered().cost(&Usage::default(), &[without]), Money::ZERO);
+}
+
+#[test]
+fn a_huge_cost_saturates() {
+    let most = PicoPrice::from_pico(u64::MAX);
+    let price = Price::new(most, most);
+    let all = usage(u64::MAX, u64::MAX, u64::MAX, u64::MAX, u64::MAX);
+    assert_eq!(price.cost(&all, &[]), Money::MAX);
+    assert_eq!(price.estimate(u64::MAX, u64::MAX), Money::MAX);
+    // The largest amount, exactly: (2^63 - 1) × 1000 pico-units.
+    let nano = PicoPrice::from_pico(1000);
+    let price = Price::new(nano, nano);
+    let largest = i64::MAX.unsigned_abs();
+    let nanos = |input| price.cost(&usage(input, 0, 0, 0, 0), &[]).nanos();
+    assert_eq!(nanos(largest - 1), i64::MAX - 1);
+    assert_eq!((nanos(largest), nanos(largest + 1)), (i64::MAX, i64::MAX));
+}
+
+#[test]
+fn an_estimate_takes_the_dearest_kind_of_token() {
+    // 1000 × 1.25 + 100 × 10 millionths.
+    assert_eq!(tiered().estimate(1000, 100).to_string(), "0.00225");
+    // 200001 × 2.5 + 100 × 15 millionths.
+    assert_eq!(tiered().estimate(200_001, 100).to_string(), "0.5015025");
+    let anthropic = price(
+        "input = \"3.00\"\ncache_write = \"3.75\"\noutput = \"15.00\"\nreasoning = \"20.00\"",
+    );
+    // 1000 × 3.75 + 100 × 20 millionths.
+    assert_eq!(anthropic.estimate(1000, 100).to_string(), "0.00575");
+    // With a discount for long prompts, 100 tokens are dearer than 101: 100 × 2 millionths.
+    let discount =
+        price("input = \"2.00\"\noutput = \"0\"\ntiers = [{ above = 100, input = \"1.00\" }]");
+    assert_eq!(discount.estimate(101, 0).to_string(), "0.0002");
+}

@@ -1,0 +1,99 @@
+//! Properties of costs, for any usage.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn any_usage() -> impl Strategy<Value = Usage> {
+    any::<(u64, u64, u64, u64, u64)>().prop_map(|(input, read, write, output, reasoning)| {
+        usage(input, read, write, output, reasoning)
+    })
+}
+
+fn pico() -> impl Strategy<Value = PicoPrice> {
+    prop_oneof![0..100_000_000_u64, any::<u64>()].prop_map(PicoPrice::from_pico)
+}
+
+/// Any price, with a tier that may be cheaper.
+fn any_price() -> impl Strategy<Value = Price> {
+    let rates = || (pico(), pico(), pico(), pico(), pico());
+    (rates(), any::<u64>(), rates()).prop_map(|(base, above, other)| Price {
+        input: base.0,
+        cached_input: Some(base.1),
+        cache_write: Some(base.2),
+        output: base.3,
+        reasoning: Some(base.4),
+        tiers: vec![Tier {
+            above,
+            input: Some(other.0),
+            cached_input: Some(other.1),
+            cache_write: Some(other.2),
+            output: Some(other.3),
+            reasoning: Some(other.4),
+        }],
+        pictures: Vec::new(),
+    })
+}
+
+/// A price whose tier is cheaper for no kind of token.
+fn rising_price() -> impl Strategy<Value = Price> {
+    any_price().prop_map(|mut price| {
+        let at_least = |low: PicoPrice| move |high: PicoPrice| high.max(low);
+        for tier in &mut price.tiers {
+            tier.input = tier.input.map(at_least(price.input));
+            tier.cached_input = tier.cached_input.max(price.cached_input);
+            tier.cache_write = tier.cache_write.max(price.cache_write);
+            tier.output = tier.output.map(at_least(price.output));
+            tier.reasoning = tier.reasoning.max(price.reasoning);
+        }
+        price
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_usage_panics(price in any_price(), usage in any_usage()) {
+        let cost = price.cost(&usage, &[Picture { size: "", quality: "" }]);
+        prop_assert!(cost >= Money::ZERO);
+    }
+
+    #[test]
+    fn a_token_more_of_any_kind_costs_no_less(
+        price in rising_price(),
+        counts in any::<[u32; 5]>(),
+        more in any::<u32>(),
+    ) {
+        let [input, read, write, output, reasoning] = counts.map(u64::from);
+        let more = u64::from(more);
+        let before = price.cost(&usage(input, read, write, output, reasoning), &[]);
+        for after in [
+            usage(input + more, read, write, output, reasoning),
+            usage(input + more, read + more, write, output, reasoning),
+            usage(input + more, read, write + more, output, reasoning),
+            usage(input, read, write, output + more, reasoning),
+            usage(input, read, write, output + more, reasoning + more),
+        ] {
+            prop_assert!(price.cost(&after, &[]) >= before, "{after:?}");
+        }
+    }
+
+    #[test]
+    fn an_estimate_covers_every_shorter_request(
+        price in any_price(),
+        counts in any::<[u32; 5]>(),
+        more in any::<(u32, u32)>(),
+    ) {
+        let [input, read, write, output, reasoning] = counts.map(u64::from);
+        let usage = usage(input, read, write, output, reasoning);
+        let input = usage.prompt() + u64::from(more.0);
+        let max_output = output.max(reasoning) + u64::from(more.1);
+        prop_assert!(price.estimate(input, max_output) >= price.cost(&usage, &[]));
+    }
+
+    #[test]
+    fn a_price_is_read_as_it_was_written(price in any_price()) {
+        // TOML has no integers above those of 64 bits with a sign.
+        let json = serde_json::to_string(&price).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Price>(&json).unwrap(), price);
+    }
+}

@@ -1,0 +1,280 @@
+//! The counts of one scope of a limit.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::Budget;
+use crate::bucket::Bucket;
+use crate::lent::{Lent, LentTaken};
+use crate::limit::{Caps, Dimension, Terms};
+use crate::money::Money;
+use crate::request::{Level, LimitId, Now, Remaining, Used};
+
+/// The counts of one scope of a limit.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) limit: LimitId,
+    pub(crate) scope: Arc<str>,
+    in_use: u64,
+    /// The holdings, if the limit is lent. Then only `in_use` is counted here.
+    pub(crate) lent: Option<Box<Lent>>,
+    requests: Bucket,
+    tokens: Bucket,
+    spending: Spending,
+    typical_answer: TypicalAnswer,
+}
+
+/// The money of the current window.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spending {
+    /// The end of the window, in milliseconds since the Unix epoch; 0 if there is no budget.
+    ends_ms: i64,
+    spent: Money,
+    /// For requests in progress. It moves on to the next window with them.
+    reserved: Money,
+}
+
+impl Slot {
+    /// Creates a slot in which nothing is used.
+    pub(crate) fn new(
+        limit: LimitId,
+        name: &str,
+        scope: Arc<str>,
+        terms: &Terms,
+        now: Now,
+    ) -> Self {
+        let Terms { caps, lending } = terms;
+        let lent = |lending| Box::new(Lent::new(name, &scope, caps, lending, now));
+        let lent = lending.map(lent);
+        let full = |cap: Option<u64>| Bucket::full(cap.unwrap_or(0), now.monotonic);
+        let mut slot = Self {
+            limit,
+            scope,
+            in_use: 0,
+            lent,
+            requests: full(caps.requests_per_minute),
+            tokens: full(caps.tokens_per_minute),
+            spending: Spending::default(),
+            typical_answer: TypicalAnswer::default(),
+        };
+        slot.spending.refresh(caps.budget.as_ref(), now.unix_ms);
+        slot
+    }
+
+    /// Fills the rates, and begins a new window of the budget if the last one has ended. `caps` is
+    /// `None` if the limit was removed.
+    pub(crate) fn refresh(&mut self, caps: Option<&Caps>, now: Now) {
+        let Some(caps) = caps else { return };
+        if let Some(lent) = &mut self.lent {
+            return lent.refresh(caps, now);
+        }
+        if let Some(cap) = caps.requests_per_minute {
+            self.requests.fill(cap, now.monotonic);
+        }
+        if let Some(cap) = caps.tokens_per_minute {
+            self.tokens.fill(cap, now.monotonic);
+        }
+        self.spending.refresh(caps.budget.as_ref(), now.unix_ms);
+    }
+
+    /// Returns the tokens to reserve for a demand: at most a quarter of the limit, so that one large
+    /// request can be admitted, and several can be at the same time.
+    pub(crate) fn reservation(&self, caps: &Caps, tokens: u64) -> u64 {
+        caps.tokens_per_minute
+            .map_or(0, |cap| tokens.min(cap.div_ceil(MAX_FRACTION)))
+    }
+
+    /// Returns what has no room for a request, and after how many microseconds it would have.
+    pub(crate) fn lacks(
+        &self,
+        caps: &Caps,
+        tokens: u64,
+        money: Money,
+    ) -> Option<(Dimension, Option<u64>)> {
+        if self.lent.is_some() {
+            // That is known when it is taken.
+            return None;
+        }
+        if caps.concurrency.is_some_and(|cap| self.in_use >= cap) {
+            return Some((Dimension::Concurrency, None));
+        }
+        if let Some(budget) = &caps.budget
+            && !self.spending.has_room(budget, money)
+        {
+            return Some((Dimension::Budget, None));
+        }
+        if let Some(cap) = caps.requests_per_minute
+            && !self.requests.holds(1)
+        {
+            return Some((Dimension::Requests, Some(self.requests.until(1, cap))));
+        }
+        if let Some(cap) = caps.tokens_per_minute
+            && !self.tokens.holds(tokens)
+        {
+            return Some((Dimension::Tokens, Some(self.tokens.until(tokens, cap))));
+        }
+        None
+    }
+
+    /// Counts a request, and reserves what it may use.
+    pub(crate) fn take(&mut self, tokens: u64, money: Money) {
+        self.in_use += 1;
+        if self.lent.is_some() {
+            return;
+        }
+        self.requests.take(1);
+        self.tokens.take(tokens);
+        self.spending.reserved = self.spending.reserved.saturating_add(money);
+    }
+
+    /// Ends a request: what it reserved is replaced by what it used.
+    pub(crate) fn settle(
+        &mut self,
+        tokens: u64,
+        money: Money,
+        used: Used,
+        taken: Option<LentTaken>,
+    ) {
+        self.in_use = self.in_use.saturating_sub(1);
+        self.typical_answer.observe(used.answer_tokens);
+        if let (Some(lent), Some(taken)) = (&mut self.lent, taken) {
+            return lent.settle(taken, used);
+        }
+        self.tokens.give_back(tokens);
+        self.tokens.take(used.tokens);
+        self.spending.reserved = self.spending.reserved.saturating_sub(money);
+        self.add_spent(used.money);
+    }
+
+    /// Adds to the money that was spent in the current window.
+    pub(crate) fn add_spent(&mut self, money: Money) {
+        if let Some(lent) = &mut self.lent {
+            return lent.add_spent(money);
+        }
+        self.spending.spent = self.spending.spent.saturating_add(money);
+    }
+
+    /// Returns true if the slot differs in nothing from a new one.
+    pub(crate) fn is_idle(&mut self, caps: Option<&Caps>) -> bool {
+        if let Some(lent) = &mut self.lent {
+            return self.in_use == 0 && lent.is_dormant();
+        }
+        let is_full = |bucket: &Bucket, cap: Option<u64>| cap.is_none_or(|cap| bucket.holds(cap));
+        self.in_use == 0
+            && caps.is_none_or(|caps| {
+                is_full(&self.requests, caps.requests_per_minute)
+                    && is_full(&self.tokens, caps.tokens_per_minute)
+                    && (caps.budget.is_none() || self.spending.spent == Money::ZERO)
+            })
+    }
+
+    pub(crate) fn remaining(&self, caps: &Caps) -> Remaining {
+        if let Some(lent) = &self.lent {
+            return lent.remaining();
+        }
+        let level = |bucket: &Bucket, cap: u64| Level {
+            limit: cap,
+            remaining: bucket.remaining(),
+            reset: bucket.until(cap, cap),
+        };
+        Remaining {
+            requests: caps
+                .requests_per_minute
+                .map(|cap| level(&self.requests, cap)),
+            tokens: caps.tokens_per_minute.map(|cap| level(&self.tokens, cap)),
+        }
+    }
+
+    pub(crate) fn in_use(&self) -> u64 {
+        self.in_use
+    }
+
+    pub(crate) fn spent(&self) -> Money {
+        let lent = self.lent.as_ref();
+        lent.map_or(self.spending.spent, |lent| lent.spent())
+    }
+
+    pub(crate) fn reserved(&self) -> Money {
+        self.spending.reserved
+    }
+
+    /// Returns the tokens that answers rarely exceed, if any answer has ended.
+    pub(crate) fn typical_answer(&self) -> Option<u64> {
+        self.typical_answer.get()
+    }
+}
+
+impl Spending {
+    fn refresh(&mut self, budget: Option<&Budget>, unix_ms: i64) {
+        let Some(budget) = budget else { return };
+        if unix_ms >= self.ends_ms {
+            let now = Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::MAX);
+            self.ends_ms = budget.period(now).end.as_millisecond();
+            self.spent = Money::ZERO;
+        }
+    }
+
+    /// Returns true if the budget is not used up, and `money` more is within it.
+    fn has_room(&self, budget: &Budget, money: Money) -> bool {
+        let taken = self.spent.saturating_add(self.reserved);
+        taken < budget.amount && taken.saturating_add(money) <= budget.amount
+    }
+}
+
+/// An estimate of the 95th percentile of the lengths of answers, in tokens, that takes no more
+/// memory than one number. It follows the lengths in small steps: up by 19 twentieths of a step for
+/// a longer answer, down by one twentieth for a shorter one, so that it rests where one answer of
+/// twenty is longer.
+#[derive(Clone, Copy, Debug, Default)]
+struct TypicalAnswer(u64);
+
+impl TypicalAnswer {
+    fn get(self) -> Option<u64> {
+        (self.0 > 0).then_some(self.0)
+    }
+
+    fn observe(&mut self, tokens: u64) {
+        let step = (self.0 / 8).max(20);
+        self.0 = match self.0 {
+            _ if tokens == 0 => self.0,
+            0 => tokens,
+            estimate if tokens > estimate => estimate.saturating_add(step / 20 * 19).min(tokens),
+            estimate => (estimate - step / 20).max(tokens),
+        };
+    }
+}
+
+/// The part of a limit that one request may reserve: one of so many.
+const MAX_FRACTION: u64 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of the lengths 1 to 1,000 in a random order, 5 % are above 950.
+    #[test]
+    fn the_typical_answer_comes_to_the_95th_percentile() {
+        let mut typical = TypicalAnswer::default();
+        let mut state = 1_u64;
+        let mut sum = 0;
+        for turn in 0..40_000 {
+            // A full period of a linear congruential generator modulo 2^16.
+            state = (state * 25_173 + 13_849) % 65_536;
+            typical.observe(1 + state * 1_000 / 65_536);
+            sum += if turn >= 20_000 { typical.0 } else { 0 };
+        }
+        let mean = sum / 20_000;
+        assert!((900..=990).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn answers_of_unknown_length_teach_nothing() {
+        let mut typical = TypicalAnswer::default();
+        typical.observe(0);
+        assert_eq!(typical.get(), None);
+        typical.observe(300);
+        typical.observe(0);
+        assert_eq!(typical.get(), Some(300));
+    }
+}

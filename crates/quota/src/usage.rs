@@ -1,0 +1,37 @@
+//! The usage of one request, which a price turns into money.
+
+/// The tokens of one request, as its response reports them.
+///
+/// `input` and `output` are the totals, and the other numbers are parts of them. A server may
+/// report parts that exceed their total. Then the parts count in full, and the total is their sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// The tokens of the prompt, including those read from a cache and those written to one.
+    pub input: u64,
+    /// The tokens of the prompt that were read from a cache.
+    pub cache_read: u64,
+    /// The tokens of the prompt that were written to a cache.
+    pub cache_write: u64,
+    /// The generated tokens, including those of reasoning.
+    pub output: u64,
+    /// The generated tokens of reasoning.
+    pub reasoning: u64,
+}
+
+/// A picture that a request has generated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Picture<'a> {
+    /// Width and height, such as `1024x1024`; blank if unknown.
+    pub size: &'a str,
+    /// The quality, such as `high`; blank if unknown.
+    pub quality: &'a str,
+}
+
+impl Usage {
+    /// Returns the tokens of the prompt, which select the tier of a price.
+    #[must_use]
+    pub fn prompt(&self) -> u64 {
+        self.input
+            .max(self.cache_read.saturating_add(self.cache_write))
+    }
+}
