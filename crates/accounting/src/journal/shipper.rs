@@ -1,0 +1,257 @@
+//! The task that sends the entries of journals to the store.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+use super::log::Log;
+use super::run::{LockedRun, Run};
+use super::stats::{Counters, add};
+use crate::record::{self, MAX_RECORD, Records};
+use crate::segment::{self, Part};
+use crate::store::{AccountingStore, StoreError};
+use crate::usage::{Batch, Entry, Shipped};
+
+/// The largest number of entries that are sent at once.
+const MAX_ENTRIES: usize = 1000;
+
+/// The time for which new entries wait for more.
+const DELAY: Duration = Duration::from_millis(10);
+
+/// The first and the longest time between two attempts to reach the store or a file.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// The progress of the task.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    /// True once the journals of dead runs are dealt with.
+    pub(super) has_adopted: bool,
+    /// The position up to which the store has the journal of this run.
+    pub(super) position: u64,
+    /// True once the files of this run are removed.
+    pub(super) is_finished: bool,
+}
+
+pub(super) struct Shipper {
+    store: Arc<dyn AccountingStore>,
+    log: Arc<Log>,
+    progress: watch::Sender<Progress>,
+    stopped: watch::Receiver<bool>,
+}
+
+impl Shipper {
+    pub(super) fn new(
+        store: Arc<dyn AccountingStore>,
+        log: Arc<Log>,
+        stopped: watch::Receiver<bool>,
+    ) -> (Self, watch::Receiver<Progress>) {
+        let (progress, receiver) = watch::channel(Progress::default());
+        let shipper = Self {
+            store,
+            log,
+            progress,
+            stopped,
+        };
+        (shipper, receiver)
+    }
+
+    /// Sends the journals of dead runs, then that of this run until it is finished.
+    pub(super) async fn run(mut self, own: Arc<Run>, dead: Vec<LockedRun>) {
+        for dead in dead {
+            self.adopt(&dead.run).await;
+            add(&self.stats().adopted, 1);
+        }
+        self.progress
+            .send_modify(|progress| progress.has_adopted = true);
+        let mut position = 0;
+        while !*self.stopped.borrow() {
+            tokio::select! {
+                () = self.log.written.notified() => sleep(DELAY).await,
+                _ = self.stopped.changed() => {}
+            }
+            let end = self.log.position();
+            while position < end {
+                let Some(next) = self.ship_part(&own, position, end, false).await else {
+                    add(&self.stats().missing_bytes, end - position);
+                    position = end;
+                    break;
+                };
+                position = next;
+                self.report(position);
+            }
+            self.report(position);
+        }
+        self.end(&own).await;
+        self.progress
+            .send_modify(|progress| progress.is_finished = true);
+    }
+
+    /// Sends what a dead run has left and removes it.
+    async fn adopt(&self, run: &Arc<Run>) {
+        let mut position = self.insist(|| self.store.shipped(&run.id)).await;
+        while let Some(next) = self.ship_part(run, position, u64::MAX, true).await {
+            position = next;
+        }
+        let abandoned = self.end(run).await;
+        add(&self.stats().abandoned, abandoned);
+    }
+
+    /// Ends a run whose entries the store has, and returns the number of its open requests.
+    ///
+    /// The files go before the shipped position, which abandoning forgets: otherwise a crash between
+    /// the two would leave files that seem not to be shipped.
+    async fn end(&self, run: &Arc<Run>) -> u64 {
+        self.insist(|| self.store.sync()).await;
+        self.on_files(run, |run| segment::remove_all(&run.folder))
+            .await;
+        let abandoned = self.insist(|| self.store.abandon(&run.id)).await;
+        // What remains is an empty folder, which the next process removes.
+        let folder = Arc::clone(run);
+        if let Ok(Err(error)) = spawn_blocking(move || folder.remove()).await {
+            self.stats().fail(&self.stats().read_failures, &error);
+        }
+        abandoned
+    }
+
+    /// Sends one part of a journal and returns the position behind it, or `None` at the end.
+    async fn ship_part(
+        &self,
+        run: &Arc<Run>,
+        position: u64,
+        end: u64,
+        is_dead: bool,
+    ) -> Option<u64> {
+        let part = self
+            .on_files(run, move |run| segment::read(&run.folder, position, end))
+            .await?;
+        add(&self.stats().missing_bytes, part.start - position);
+        let records = record::decode(&part.bytes);
+        add(&self.stats().corrupt, records.corrupt);
+        let next = self.position_behind(&part, &records, is_dead);
+        self.append(run, part.start, records.entries, next).await;
+        self.remove_shipped(run, next).await;
+        Some(next)
+    }
+
+    /// Returns the position at which reading goes on, and counts what lies between it and the last
+    /// whole line.
+    fn position_behind(&self, part: &Part, records: &Records, is_dead: bool) -> u64 {
+        let whole = part.start + records.len as u64;
+        let rest = (part.bytes.len() - records.len) as u64;
+        match part.next {
+            // No record ends here: bytes behind a failed write, or damage.
+            Some(next) if part.is_end_of_segment => {
+                add(
+                    &self.stats().missing_bytes,
+                    next.saturating_sub(whole + rest),
+                );
+                add(&self.stats().corrupt, u64::from(rest > 0));
+                next
+            }
+            None if part.is_end_of_segment && is_dead => {
+                add(&self.stats().torn_bytes, rest);
+                whole + rest
+            }
+            // Cut in the middle of a record, unless it is too long for one.
+            _ if rest <= MAX_RECORD as u64 && records.len > 0 => whole,
+            _ => {
+                add(&self.stats().corrupt, u64::from(rest > 0));
+                whole + rest
+            }
+        }
+    }
+
+    /// Sends entries in batches, the last of which moves the shipped position to `end`.
+    async fn append(&self, run: &Run, start: u64, entries: Vec<(Entry, usize)>, end: u64) {
+        let mut rest = entries.into_iter().peekable();
+        loop {
+            let batch: Vec<_> = rest.by_ref().take(MAX_ENTRIES).collect();
+            let offset = match (rest.peek(), batch.last()) {
+                (Some(_), Some((_, len))) => start + *len as u64,
+                _ => end,
+            };
+            let batch = Batch {
+                entries: batch.into_iter().map(|(entry, _)| entry).collect(),
+                shipped: Some(Shipped {
+                    run: run.id.clone(),
+                    offset,
+                }),
+            };
+            self.insist(|| self.store.append(batch.clone())).await;
+            if rest.peek().is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Removes the files before `position`, once a power cut cannot undo what the store has.
+    async fn remove_shipped(&self, run: &Arc<Run>, position: u64) {
+        let has_some = self
+            .on_files(run, move |run| segment::has_before(&run.folder, position))
+            .await;
+        if has_some {
+            self.insist(|| self.store.sync()).await;
+            self.on_files(run, move |run| {
+                segment::remove_before(&run.folder, position)
+            })
+            .await;
+        }
+    }
+
+    /// Repeats an operation of the store until it succeeds.
+    async fn insist<'a, T, F>(&'a self, operation: impl Fn() -> F) -> T
+    where
+        F: Future<Output = Result<T, StoreError>> + 'a,
+    {
+        let mut pause = BACKOFF.0;
+        loop {
+            let done = operation().await;
+            let is_away = &self.stats().store_is_away;
+            is_away.store(done.is_err(), Ordering::Relaxed);
+            match done {
+                Ok(result) => return result,
+                Err(error) => self.stats().fail(&self.stats().store_failures, &error),
+            }
+            pause = back_off(pause).await;
+        }
+    }
+
+    /// Repeats work on the files of a run until it succeeds.
+    async fn on_files<T: Send + 'static>(
+        &self,
+        run: &Arc<Run>,
+        work: impl Fn(&Run) -> io::Result<T> + Copy + Send + 'static,
+    ) -> T {
+        let mut pause = BACKOFF.0;
+        loop {
+            let run = Arc::clone(run);
+            match spawn_blocking(move || work(&run)).await {
+                Ok(Ok(result)) => return result,
+                Ok(Err(error)) => self.stats().fail(&self.stats().read_failures, &error),
+                Err(error) => self.stats().fail(&self.stats().read_failures, &error),
+            }
+            pause = back_off(pause).await;
+        }
+    }
+
+    fn report(&self, position: u64) {
+        self.stats().shipped.store(position, Ordering::Relaxed);
+        self.progress
+            .send_modify(|progress| progress.position = position);
+    }
+
+    fn stats(&self) -> &Counters {
+        &self.log.stats
+    }
+}
+
+/// Waits, and returns the time to wait after the next failure.
+async fn back_off(pause: Duration) -> Duration {
+    sleep(pause).await;
+    pause.saturating_mul(2).min(BACKOFF.1)
+}

@@ -1,0 +1,36 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(
+    not(any(feature = "postgres", feature = "sqlite")),
+    allow(
+        dead_code,
+        reason = "without a store, what the stores share is not used"
+    )
+)]
+
+mod audit;
+mod export;
+mod journal;
+mod key;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod query;
+mod record;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod rollup;
+mod segment;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod store;
+mod usage;
+
+pub use audit::{AuditAction, AuditEntry, AuditQuery};
+pub use export::{ExportError, ExportFormat, export};
+pub use journal::{Journal, JournalOptions, JournalStats, JournalSync};
+pub use key::{By, KeyChange, LiveKeys, NewKey, StoredHash, StoredKey};
+#[cfg(feature = "postgres")]
+pub use postgres::Postgres;
+pub use query::{Granularity, RowQuery, Totals, UsageQuery, UsageSum};
+#[cfg(feature = "sqlite")]
+pub use sqlite::Sqlite;
+pub use store::{AccountingStore, StoreError, StoreFuture};
+pub use usage::{Batch, Closed, Entry, MAX_COUNT, MAX_NANOS, Opened, Shipped, State, UsageRow};

@@ -1,0 +1,217 @@
+//! The store in PostgreSQL, which the gateways of several machines share.
+
+mod append;
+mod failure;
+mod keys;
+mod link;
+mod rollup;
+mod rows;
+mod schema;
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use auth::KeyHash;
+use tokio_postgres::Config;
+
+use crate::audit::{AuditEntry, AuditQuery};
+use crate::key::{By, KeyChange, LiveKeys, NewKey, StoredKey};
+use crate::query::{RowQuery, UsageQuery, UsageSum};
+use crate::store::{AccountingStore, StoreError, StoreFuture};
+use crate::usage::{Batch, UsageRow};
+use failure::Failure;
+use link::{Link, transact};
+
+/// A store in a schema of a PostgreSQL database of version 15 or newer.
+///
+/// It has one connection for writes and one for reads, which are opened again when they break. They
+/// are not encrypted. Every operation fails if it takes longer than 30 seconds.
+pub struct Postgres {
+    writer: Link,
+    reader: Link,
+    next_upkeep: Mutex<Instant>,
+}
+
+/// The time between two rounds of upkeep.
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(10);
+
+impl Postgres {
+    /// Connects to the database at `url`, such as `postgres://gateway@10.0.0.5/accounting`, and
+    /// brings the tables in `schema` up to date; the schema is created if needed.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Unreachable`] if the server does not answer, and
+    /// [`StoreError::Refused`] if the URL or the name of the schema is invalid, or if the tables are
+    /// of a version that is too new.
+    pub async fn connect(url: &str, schema: &str) -> Result<Self, StoreError> {
+        let refused = |reason: String| StoreError::Refused {
+            store: "postgres".to_owned(),
+            reason,
+        };
+        let is_name = |name: &str| {
+            let is_plain =
+                |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+            (1..=63).contains(&name.len()) && name.bytes().all(is_plain)
+        };
+        if !is_name(schema) {
+            return Err(refused(format!(
+                "the schema is named {schema:?}: expected 1 to 63 of 'a' to 'z', '0' to '9' and '_'"
+            )));
+        }
+        // The error of the parser does not repeat the URL, which may have a password.
+        let config: Config = url
+            .parse()
+            .map_err(|error: tokio_postgres::Error| refused(Failure::from(error).reason()))?;
+        let store = Self {
+            writer: Link::new(config.clone(), schema),
+            reader: Link::new(config, schema),
+            next_upkeep: Mutex::new(now()),
+        };
+        store.prepare().await?;
+        Ok(store)
+    }
+
+    fn prepare(&self) -> StoreFuture<'_, ()> {
+        transact!(self.writer, tx => schema::prepare(&tx, self.writer.schema()))
+    }
+
+    /// Computes the sums that are due, if that was not done for a while.
+    async fn keep_up(&self) {
+        let is_due = {
+            let mut next = self
+                .next_upkeep
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            let is_due = now() >= *next;
+            if is_due {
+                *next = now() + UPKEEP_INTERVAL;
+            }
+            is_due
+        };
+        if is_due {
+            // A failure is no matter: the query that needs the sums tries again and reports it.
+            let _ = self.sum_up().await;
+        }
+    }
+
+    fn sum_up(&self) -> StoreFuture<'_, ()> {
+        transact!(self.writer, tx => rollup::bring_up_to_date(&tx))
+    }
+
+    fn fold_an_hour(&self, before_ms: i64) -> StoreFuture<'_, Option<u64>> {
+        transact!(self.writer, tx => rollup::fold_an_hour(&tx, before_ms))
+    }
+
+    fn read_sums(&self, query: UsageQuery) -> StoreFuture<'_, Vec<UsageSum>> {
+        transact!(self.reader, tx => rows::sums(&tx, &query))
+    }
+
+    fn append_batch(&self, batch: Batch) -> StoreFuture<'_, ()> {
+        transact!(self.writer, tx => append::append(&tx, &batch))
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "row 4 may read the clock")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+impl AccountingStore for Postgres {
+    fn epoch(&self) -> StoreFuture<'_, u64> {
+        transact!(self.reader, tx => keys::epoch(&tx))
+    }
+
+    fn keys(&self) -> StoreFuture<'_, LiveKeys> {
+        transact!(self.reader, tx => keys::live_keys(&tx))
+    }
+
+    fn list_keys(&self, revoked: bool) -> StoreFuture<'_, Vec<StoredKey>> {
+        transact!(self.reader, tx => keys::list(&tx, revoked))
+    }
+
+    fn key<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<StoredKey>> {
+        transact!(self.reader, tx => keys::find(&tx, id))
+    }
+
+    fn create_key(&self, new: NewKey, by: By) -> StoreFuture<'_, StoredKey> {
+        transact!(self.writer, tx => keys::create(&tx, &new, &by))
+    }
+
+    fn change_key<'a>(
+        &'a self,
+        id: &'a str,
+        change: KeyChange,
+        by: By,
+    ) -> StoreFuture<'a, StoredKey> {
+        transact!(self.writer, tx => keys::change(&tx, id, &change, &by))
+    }
+
+    fn rotate_key<'a>(
+        &'a self,
+        id: &'a str,
+        hash: KeyHash,
+        old_until: i64,
+        by: By,
+    ) -> StoreFuture<'a, StoredKey> {
+        transact!(self.writer, tx => keys::rotate(&tx, id, hash, old_until, &by))
+    }
+
+    fn revoke_key<'a>(
+        &'a self,
+        id: &'a str,
+        ends_streams: bool,
+        by: By,
+    ) -> StoreFuture<'a, StoredKey> {
+        transact!(self.writer, tx => keys::revoke(&tx, id, ends_streams, &by))
+    }
+
+    fn append(&self, batch: Batch) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            self.append_batch(batch).await?;
+            self.keep_up().await;
+            Ok(())
+        })
+    }
+
+    fn shipped<'a>(&'a self, run: &'a str) -> StoreFuture<'a, u64> {
+        transact!(self.reader, tx => append::shipped(&tx, run))
+    }
+
+    fn sync(&self) -> StoreFuture<'_, ()> {
+        // Each commit has waited for the disk of the server.
+        Box::pin(async { Ok(()) })
+    }
+
+    fn abandon<'a>(&'a self, run: &'a str) -> StoreFuture<'a, u64> {
+        transact!(self.writer, tx => append::abandon(&tx, run))
+    }
+
+    fn usage(&self, query: UsageQuery) -> StoreFuture<'_, Vec<UsageSum>> {
+        Box::pin(async move {
+            self.sum_up().await?;
+            self.read_sums(query).await
+        })
+    }
+
+    fn request<'a>(&'a self, request_id: &'a str) -> StoreFuture<'a, Option<UsageRow>> {
+        transact!(self.reader, tx => rows::find(&tx, request_id))
+    }
+
+    fn rows(&self, query: RowQuery) -> StoreFuture<'_, Vec<UsageRow>> {
+        transact!(self.reader, tx => rows::page(&tx, &query))
+    }
+
+    fn audit(&self, query: AuditQuery) -> StoreFuture<'_, Vec<AuditEntry>> {
+        transact!(self.reader, tx => keys::audit(&tx, &query))
+    }
+
+    fn retain(&self, before_ms: i64) -> StoreFuture<'_, u64> {
+        Box::pin(async move {
+            let mut deleted = 0_u64;
+            while let Some(rows) = self.fold_an_hour(before_ms).await? {
+                deleted = deleted.saturating_add(rows);
+            }
+            Ok(deleted)
+        })
+    }
+}

@@ -1,0 +1,190 @@
+//! Entries of the journal, each stored exactly once by its request id.
+
+use std::collections::BTreeMap;
+
+use tokio_postgres::{Row, Transaction};
+
+use super::failure::Failure;
+use super::rollup::{self, Minutes};
+use crate::usage::{Batch, Closed, Entry, Opened, Shipped, count, nanos};
+
+pub(super) async fn append(tx: &Transaction<'_>, batch: &Batch) -> Result<(), Failure> {
+    // Of several equal entries the first counts, and the order of an admission and an end does not
+    // matter, so each kind is stored by one statement. In the order of their ids, because two gateways
+    // that store the same rows would otherwise wait for each other.
+    let mut opened = BTreeMap::new();
+    let mut closed = BTreeMap::new();
+    for entry in &batch.entries {
+        match entry {
+            Entry::Opened(entry) => _ = opened.entry(entry.request_id.as_str()).or_insert(entry),
+            Entry::Closed(entry) => _ = closed.entry(entry.request_id.as_str()).or_insert(entry),
+        }
+    }
+    let mut due = Minutes::default();
+    open(tx, &opened.into_values().collect::<Vec<_>>(), &mut due).await?;
+    close(tx, &closed.into_values().collect::<Vec<_>>(), &mut due).await?;
+    rollup::set_due(tx, due).await?;
+    match &batch.shipped {
+        Some(shipped) => set_shipped(tx, shipped).await,
+        None => Ok(()),
+    }
+}
+
+pub(super) async fn shipped(tx: &Transaction<'_>, run: &str) -> Result<u64, Failure> {
+    let row = tx
+        .query_opt("SELECT \"offset\" FROM shipped WHERE run = $1", &[&run])
+        .await?;
+    let offset = row.map_or(0, |row| row.get::<_, i64>(0));
+    Ok(u64::try_from(offset).unwrap_or_default())
+}
+
+pub(super) async fn abandon(tx: &Transaction<'_>, run: &str) -> Result<u64, Failure> {
+    let rows = tx
+        .query(
+            "UPDATE usage SET state = 'abandoned' WHERE run = $1 AND state = 'open'
+             RETURNING at_ms, key, model",
+            &[&run],
+        )
+        .await?;
+    let mut due = Minutes::default();
+    rows.iter().for_each(|row| due.add_row(row));
+    rollup::set_due(tx, due).await?;
+    tx.execute("DELETE FROM shipped WHERE run = $1", &[&run])
+        .await?;
+    Ok(rows.len() as u64)
+}
+
+async fn set_shipped(tx: &Transaction<'_>, shipped: &Shipped) -> Result<(), Failure> {
+    let offset = i64::try_from(shipped.offset).unwrap_or(i64::MAX);
+    tx.execute(
+        "INSERT INTO shipped AS old (run, \"offset\") VALUES ($1, $2)
+         ON CONFLICT (run) DO UPDATE SET \"offset\" = greatest(old.\"offset\", excluded.\"offset\")",
+        &[&shipped.run, &offset],
+    )
+    .await?;
+    Ok(())
+}
+
+/// Stores admissions: as new rows, or in rows that the ends of their requests have made.
+async fn open(tx: &Transaction<'_>, entries: &[&Opened], due: &mut Minutes) -> Result<(), Failure> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<_> = entries
+        .iter()
+        .map(|entry| plain(&entry.request_id))
+        .collect();
+    // These rows will count in another minute.
+    let moved = tx
+        .query(
+            "SELECT at_ms, key, model FROM usage WHERE request_id = ANY ($1) AND opened_ms IS NULL
+             ORDER BY request_id FOR UPDATE",
+            &[&ids],
+        )
+        .await?;
+    moved.iter().for_each(|row| due.add_row(row));
+    let texts = |text: fn(&Opened) -> &String| -> Vec<String> {
+        entries.iter().map(|entry| plain(text(entry))).collect()
+    };
+    let numbers = |number: fn(&Opened) -> i64| -> Vec<i64> {
+        entries.iter().map(|entry| number(entry)).collect()
+    };
+    let rows = tx
+        .query(
+            "INSERT INTO usage AS old (request_id, at_ms, opened_ms, replica, run, key, route,
+               model, reserved_tokens, reserved_nanos, state)
+             SELECT id, at_ms, at_ms, replica, run, key, route, model, tokens, nanos, 'open'
+             FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[],
+               $7::text[], $8::bigint[], $9::bigint[])
+               AS new (id, at_ms, replica, run, key, route, model, tokens, nanos)
+             ON CONFLICT (request_id) DO UPDATE SET at_ms = excluded.at_ms,
+               opened_ms = excluded.at_ms, replica = excluded.replica, run = excluded.run,
+               key = excluded.key, route = excluded.route, model = excluded.model,
+               reserved_tokens = excluded.reserved_tokens, reserved_nanos = excluded.reserved_nanos
+             WHERE old.opened_ms IS NULL
+             RETURNING at_ms, key, model",
+            &[
+                &ids,
+                &numbers(|entry| entry.at_ms),
+                &texts(|entry| &entry.replica),
+                &texts(|entry| &entry.run),
+                &texts(|entry| &entry.key),
+                &texts(|entry| &entry.route),
+                &texts(|entry| &entry.model),
+                &numbers(|entry| count(entry.reserved_tokens)),
+                &numbers(|entry| nanos(entry.reserved_nanos)),
+            ],
+        )
+        .await?;
+    rows.iter().for_each(|row: &Row| due.add_row(row));
+    Ok(())
+}
+
+/// Closes open rows, and makes closed ones of requests whose admission has not arrived yet.
+async fn close(
+    tx: &Transaction<'_>,
+    entries: &[&Closed],
+    due: &mut Minutes,
+) -> Result<(), Failure> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let numbers = |number: fn(&Closed) -> i64| -> Vec<i64> {
+        entries.iter().map(|entry| number(entry)).collect()
+    };
+    let ids: Vec<_> = entries
+        .iter()
+        .map(|entry| plain(&entry.request_id))
+        .collect();
+    let outcomes: Vec<_> = entries.iter().map(|entry| plain(&entry.outcome)).collect();
+    let targets: Vec<_> = entries
+        .iter()
+        .map(|entry| entry.target.as_deref().map(plain))
+        .collect();
+    let costs: Vec<_> = entries
+        .iter()
+        .map(|entry| entry.cost_nanos.map(nanos))
+        .collect();
+    let rows = tx
+        .query(
+            "INSERT INTO usage AS old (request_id, at_ms, closed_ms, outcome, status, target, input,
+               cache_read, cache_write, output, reasoning, pictures, cost_nanos, state)
+             SELECT id, at_ms, at_ms, outcome, status, target, input, cache_read, cache_write,
+               output, reasoning, pictures, cost, 'closed'
+             FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[],
+               $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[],
+               $11::bigint[], $12::bigint[])
+               AS new (id, at_ms, outcome, status, target, input, cache_read, cache_write, output,
+                 reasoning, pictures, cost)
+             ON CONFLICT (request_id) DO UPDATE SET state = 'closed',
+               closed_ms = excluded.closed_ms, outcome = excluded.outcome,
+               status = excluded.status, target = excluded.target, input = excluded.input,
+               cache_read = excluded.cache_read, cache_write = excluded.cache_write,
+               output = excluded.output, reasoning = excluded.reasoning,
+               pictures = excluded.pictures, cost_nanos = excluded.cost_nanos
+             WHERE old.state = 'open'
+             RETURNING at_ms, key, model",
+            &[
+                &ids,
+                &numbers(|entry| entry.at_ms),
+                &outcomes,
+                &numbers(|entry| i64::from(entry.status)),
+                &targets,
+                &numbers(|entry| count(entry.input)),
+                &numbers(|entry| count(entry.cache_read)),
+                &numbers(|entry| count(entry.cache_write)),
+                &numbers(|entry| count(entry.output)),
+                &numbers(|entry| count(entry.reasoning)),
+                &numbers(|entry| count(entry.pictures)),
+                &costs,
+            ],
+        )
+        .await?;
+    rows.iter().for_each(|row: &Row| due.add_row(row));
+    Ok(())
+}
+
+/// Returns a text that PostgreSQL accepts: it has no NUL.
+fn plain(text: impl AsRef<str>) -> String {
+    text.as_ref().replace('\0', "\u{fffd}")
+}

@@ -1,0 +1,130 @@
+//! A connection that is opened again when it breaks.
+
+use std::time::Duration;
+
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::error::Elapsed;
+use tokio_postgres::config::Host;
+use tokio_postgres::{Client, Config, NoTls};
+
+use super::failure::Failure;
+use crate::store::StoreError;
+
+/// The longest time that an operation takes, connecting included.
+pub(super) const TIME_LIMIT: Duration = Duration::from_secs(30);
+
+/// The longest time for connecting, and for which sent bytes may stay unacknowledged.
+const NETWORK_LIMIT: Duration = Duration::from_secs(5);
+
+pub(super) struct Link {
+    config: Config,
+    schema: String,
+    client: Mutex<Option<Client>>,
+}
+
+impl Link {
+    pub(super) fn new(mut config: Config, schema: &str) -> Self {
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(NETWORK_LIMIT);
+        }
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(NETWORK_LIMIT);
+        }
+        Self {
+            config,
+            schema: schema.to_owned(),
+            client: Mutex::new(None),
+        }
+    }
+
+    pub(super) fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    pub(super) async fn lock(&self) -> MutexGuard<'_, Option<Client>> {
+        self.client.lock().await
+    }
+
+    /// Returns the client in `slot`, connected.
+    pub(super) async fn connected<'a>(
+        &self,
+        slot: &'a mut Option<Client>,
+    ) -> Result<&'a mut Client, Failure> {
+        if slot.as_ref().is_none_or(Client::is_closed) {
+            *slot = None;
+        }
+        match slot {
+            Some(client) => Ok(client),
+            None => Ok(slot.insert(self.connect().await?)),
+        }
+    }
+
+    /// Returns the result of an operation; after one that took too long, the connection is given up.
+    pub(super) fn settle<T>(
+        &self,
+        mut slot: MutexGuard<'_, Option<Client>>,
+        done: Result<Result<T, Failure>, Elapsed>,
+    ) -> Result<T, StoreError> {
+        let result = done.unwrap_or_else(|_| {
+            *slot = None;
+            Err(Failure::Unavailable(format!(
+                "no answer within {} s",
+                TIME_LIMIT.as_secs()
+            )))
+        });
+        result.map_err(|failure| failure.at(&self.address()))
+    }
+
+    async fn connect(&self) -> Result<Client, Failure> {
+        let (client, connection) = self.config.connect(NoTls).await?;
+        // It ends with the client; errors are told to whoever uses the client.
+        tokio::spawn(async {
+            let _ = connection.await;
+        });
+        let schema = &self.schema;
+        client
+            .batch_execute(&format!(
+                "SET search_path TO {schema}; SET synchronous_commit TO on;
+                 SET statement_timeout TO '30s'; SET lock_timeout TO '10s'"
+            ))
+            .await?;
+        Ok(client)
+    }
+
+    /// Returns the hosts and the database, without credentials.
+    fn address(&self) -> String {
+        let hosts: Vec<_> = self
+            .config
+            .get_hosts()
+            .iter()
+            .map(|host| match host {
+                Host::Tcp(name) => name.clone(),
+                #[cfg(unix)]
+                Host::Unix(path) => path.display().to_string(),
+            })
+            .collect();
+        let database = self.config.get_dbname().unwrap_or_default();
+        format!("postgres://{}/{database}", hosts.join(","))
+    }
+}
+
+/// Runs an operation in a transaction, all of whose statements see the same moment if it only reads.
+macro_rules! transact {
+    ($this:ident.$link:ident, $tx:ident => $work:expr) => {
+        Box::pin(async move {
+            let link = &$this.$link;
+            let mut slot = link.lock().await;
+            let work = async {
+                let client = link.connected(&mut slot).await?;
+                let $tx = client.transaction().await?;
+                let result = $work.await?;
+                $tx.commit().await?;
+                Ok::<_, Failure>(result)
+            };
+            let done = tokio::time::timeout(link::TIME_LIMIT, work).await;
+            link.settle(slot, done)
+        })
+    };
+}
+
+pub(super) use transact;

@@ -1,0 +1,84 @@
+//! The tables, and how those of older versions are brought up to date.
+
+use tokio_postgres::Transaction;
+
+use super::failure::Failure;
+
+/// The steps from each version of the schema to the next, beginning with nothing. A step that has
+/// been released never changes; `compatible_since` in the table `meta` is as in the SQLite store.
+const STEPS: [&str; 2] = [
+    include_str!("schema/1_keys.sql"),
+    include_str!("schema/2_usage.sql"),
+];
+
+/// The advisory locks of this program: for the tables, and for the sums.
+const SCHEMA_LOCK: i64 = 0x534c_4754_0001;
+pub(super) const ROLLUP_LOCK: i64 = 0x534c_4754_0002;
+
+/// Creates the schema and takes the steps that it lacks.
+pub(super) async fn prepare(tx: &Transaction<'_>, schema: &str) -> Result<(), Failure> {
+    lock(tx, SCHEMA_LOCK).await?;
+    tx.batch_execute(&format!("CREATE SCHEMA IF NOT EXISTS {schema}"))
+        .await?;
+    let is_new: bool = tx
+        .query_one(
+            "SELECT NOT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = $1
+             AND tablename = 'meta')",
+            &[&schema],
+        )
+        .await?
+        .get(0);
+    let version = match is_new {
+        true => 0,
+        false => meta(tx, "version").await?,
+    };
+    for step in STEPS
+        .iter()
+        .skip(usize::try_from(version).unwrap_or(usize::MAX))
+    {
+        tx.batch_execute(step).await?;
+    }
+    if version < newest() {
+        tx.execute(
+            "INSERT INTO meta (name, value) VALUES ('version', $1)
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            &[&newest()],
+        )
+        .await?;
+    }
+    let (version, since) = (
+        meta(tx, "version").await?,
+        meta(tx, "compatible_since").await?,
+    );
+    let newest = newest();
+    if since <= newest {
+        return Ok(());
+    }
+    Err(Failure::Refused(format!(
+        "the schema has version {version} and needs a gateway that knows version {since} or newer, \
+         but this one knows {newest}: use a newer gateway"
+    )))
+}
+
+/// Waits until no other transaction has the lock, and keeps it until the end of this one.
+pub(super) async fn lock(tx: &Transaction<'_>, lock: i64) -> Result<(), Failure> {
+    tx.execute("SELECT pg_advisory_xact_lock($1)", &[&lock])
+        .await?;
+    Ok(())
+}
+
+async fn meta(tx: &Transaction<'_>, name: &str) -> Result<i64, Failure> {
+    let row = tx
+        .query_opt("SELECT value FROM meta WHERE name = $1", &[&name])
+        .await?;
+    row.map(|row| row.get(0)).ok_or_else(|| {
+        Failure::Refused(format!(
+            "the table 'meta' lacks {name:?}: restore it from a backup"
+        ))
+    })
+}
+
+/// The version that this program creates.
+const fn newest() -> i64 {
+    STEPS.len() as i64
+}

@@ -1,0 +1,69 @@
+//! Failures inside the store, before they are told to the caller.
+
+use rusqlite::ErrorCode;
+
+use crate::store::StoreError;
+
+/// A failure of an operation. It does not know the file yet.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// SQLite has reported an error.
+    Sqlite(rusqlite::Error),
+    /// The operation is refused, for this reason.
+    Refused(String),
+    /// The system cannot do the operation now, for this reason.
+    Unavailable(String),
+    /// The caller asked for something impossible.
+    Caller(StoreError),
+}
+
+impl Failure {
+    /// Returns the error for the caller of the store at `path`.
+    pub(super) fn at(self, path: &str) -> StoreError {
+        let store = path.to_owned();
+        match self {
+            Self::Caller(error) => error,
+            Self::Refused(reason) => StoreError::Refused { store, reason },
+            Self::Unavailable(reason) => StoreError::Unreachable { store, reason },
+            Self::Sqlite(error) if may_pass(&error) => StoreError::Unreachable {
+                store,
+                reason: error.to_string(),
+            },
+            Self::Sqlite(error) => StoreError::Refused {
+                store,
+                reason: error.to_string(),
+            },
+        }
+    }
+}
+
+/// Returns true if the same operation may succeed once the machine is in a better state.
+fn may_pass(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(
+            ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::DiskFull
+                | ErrorCode::CannotOpen
+                | ErrorCode::FileLockingProtocolFailed
+                | ErrorCode::OutOfMemory
+                | ErrorCode::PermissionDenied
+                | ErrorCode::ReadOnly
+                | ErrorCode::SchemaChanged
+                | ErrorCode::SystemIoFailure
+        )
+    )
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Caller(error)
+    }
+}

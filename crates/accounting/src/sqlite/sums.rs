@@ -1,0 +1,60 @@
+//! Sums of usage, read from the sums by the minute, hour and day.
+
+use rusqlite::{Connection, Row, named_params};
+
+use super::failure::Failure;
+use super::rollup::over_sums;
+use crate::query::{Totals, UsageQuery, UsageSum};
+use crate::rollup::condition;
+
+pub(super) fn usage(connection: &Connection, query: &UsageQuery) -> Result<Vec<UsageSum>, Failure> {
+    let group = group(query);
+    let mut statement = connection.prepare(&format!(
+        "SELECT {group}, {} FROM rollups
+         WHERE ({}) AND (:key IS NULL OR key = :key) AND (:model IS NULL OR model = :model)
+         GROUP BY {group} ORDER BY {group}",
+        over_sums(),
+        condition(query),
+    ))?;
+    let keys = named_params! {":key": query.key, ":model": query.model};
+    let sums = statement.query_map(keys, read)?;
+    Ok(sums.collect::<Result<_, _>>()?)
+}
+
+/// Returns the three columns by which sums are grouped, NULL for those that are not asked for.
+fn group(query: &UsageQuery) -> String {
+    [
+        (query.granularity.is_some(), "start_ms"),
+        (query.by_key, "key"),
+        (query.by_model, "model"),
+    ]
+    .map(|(is_asked, column)| if is_asked { column } else { "NULL" })
+    .join(", ")
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<UsageSum> {
+    let count = |at| {
+        row.get(at)
+            .map(|value: i64| u64::try_from(value).unwrap_or_default())
+    };
+    Ok(UsageSum {
+        start_ms: row.get(0)?,
+        key: row.get(1)?,
+        model: row.get(2)?,
+        totals: Totals {
+            requests: count(3)?,
+            open: count(4)?,
+            abandoned: count(5)?,
+            unpriced: count(6)?,
+            input: count(7)?,
+            cache_read: count(8)?,
+            cache_write: count(9)?,
+            output: count(10)?,
+            reasoning: count(11)?,
+            pictures: count(12)?,
+            cost_nanos: row.get(13)?,
+            open_nanos: row.get(14)?,
+            abandoned_nanos: row.get(15)?,
+        },
+    })
+}

@@ -1,0 +1,299 @@
+//! Sums of usage.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use sluicegate_accounting::{
+    AccountingStore, Closed, Entry, Granularity, Opened, RowQuery, State, Totals, UsageQuery,
+    UsageSum,
+};
+
+use crate::support::{append, check_on_each, closed, on_each, opened};
+
+const HOUR: i64 = 3_600_000;
+const DAY: i64 = 86_400_000;
+
+fn request(request_id: &str, at_ms: i64, key: &str, model: &str) -> Entry {
+    Opened {
+        key: key.to_owned(),
+        model: model.to_owned(),
+        ..opened(request_id, at_ms)
+    }
+    .into()
+}
+
+/// Three requests in the first hour of the second day, one in its second hour and an open one.
+async fn fill(store: &dyn AccountingStore) {
+    let unpriced = Closed {
+        cost_nanos: None,
+        ..closed("r3", DAY + 90_000)
+    };
+    append(
+        store,
+        [
+            request("r1", DAY, "a", "m1"),
+            closed("r1", DAY + 500_000).into(),
+            request("r2", DAY + 59_999, "a", "m2"),
+            closed("r2", DAY + 60_000).into(),
+            request("r3", DAY + 60_000, "b", "m1"),
+            unpriced.into(),
+            request("r4", DAY + HOUR, "a", "m1"),
+            closed("r4", DAY + HOUR).into(),
+            request("r5", DAY + HOUR + 1, "a", "m1"),
+        ],
+    )
+    .await;
+}
+
+/// The sums of a number of requests that `closed` describes.
+fn totals(requests: u64) -> Totals {
+    Totals {
+        requests,
+        input: 100 * requests,
+        cache_read: 40 * requests,
+        cache_write: 20 * requests,
+        output: 30 * requests,
+        reasoning: 10 * requests,
+        pictures: requests,
+        cost_nanos: 7_000 * requests.cast_signed(),
+        ..Totals::default()
+    }
+}
+
+fn briefly(sums: &[UsageSum]) -> Vec<(Option<i64>, &str, &str, u64)> {
+    sums.iter()
+        .map(|sum| {
+            (
+                sum.start_ms,
+                sum.key.as_deref().unwrap_or("*"),
+                sum.model.as_deref().unwrap_or("*"),
+                sum.totals.requests,
+            )
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn sums_are_by_time_key_and_model() {
+    on_each(async |store| {
+        fill(store).await;
+        let sums = async |query: UsageQuery| store.usage(query).await.unwrap();
+        let all = sums(UsageQuery::default()).await;
+        let mut expected = totals(4);
+        expected.requests = 5;
+        expected.open = 1;
+        expected.open_nanos = 9_000;
+        expected.unpriced = 1;
+        expected.cost_nanos = 21_000;
+        assert_eq!(briefly(&all), [(None, "*", "*", 5)]);
+        assert_eq!(all[0].totals, expected);
+
+        let by = |granularity, by_key, by_model| UsageQuery {
+            granularity,
+            by_key,
+            by_model,
+            ..UsageQuery::default()
+        };
+        assert_eq!(
+            briefly(&sums(by(None, true, true)).await),
+            [
+                (None, "a", "m1", 3),
+                (None, "a", "m2", 1),
+                (None, "b", "m1", 1)
+            ]
+        );
+        assert_eq!(
+            briefly(&sums(by(Some(Granularity::Minute), true, false)).await),
+            [
+                (Some(DAY), "a", "*", 2),
+                (Some(DAY + 60_000), "b", "*", 1),
+                (Some(DAY + HOUR), "a", "*", 2)
+            ]
+        );
+        assert_eq!(
+            briefly(&sums(by(Some(Granularity::Hour), false, false)).await),
+            [(Some(DAY), "*", "*", 3), (Some(DAY + HOUR), "*", "*", 2)]
+        );
+        assert_eq!(
+            briefly(&sums(by(Some(Granularity::Day), false, true)).await),
+            [(Some(DAY), "*", "m1", 4), (Some(DAY), "*", "m2", 1)]
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn sums_are_of_the_interval_the_key_and_the_model_that_are_asked_for() {
+    on_each(async |store| {
+        fill(store).await;
+        let count = async |from_ms, to_ms, key: Option<&str>, model: Option<&str>| {
+            let query = UsageQuery {
+                from_ms,
+                to_ms,
+                key: key.map(str::to_owned),
+                model: model.map(str::to_owned),
+                ..UsageQuery::default()
+            };
+            let sums = store.usage(query).await.unwrap();
+            sums.iter().map(|sum| sum.totals.requests).sum::<u64>()
+        };
+        assert_eq!(count(None, None, Some("a"), None).await, 4);
+        assert_eq!(count(None, None, Some("a"), Some("m1")).await, 3);
+        assert_eq!(count(None, None, None, Some("m3")).await, 0);
+        // Both ends within an hour, rounded to minutes; then across whole hours.
+        assert_eq!(
+            count(Some(DAY + 60_001), Some(DAY + 70_000), None, None).await,
+            1
+        );
+        assert_eq!(count(Some(DAY), Some(DAY + 59_000), None, None).await, 2);
+        assert_eq!(
+            count(Some(DAY + 60_000), Some(DAY + 2 * HOUR), None, None).await,
+            3
+        );
+        assert_eq!(
+            count(Some(DAY - HOUR), Some(DAY + HOUR + 1), None, None).await,
+            5
+        );
+        assert_eq!(count(Some(DAY - 1), Some(DAY + HOUR), None, None).await, 3);
+        assert_eq!(count(None, Some(DAY + HOUR), None, None).await, 3);
+        assert_eq!(count(Some(DAY + HOUR), None, None, None).await, 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_abandoned_request_counts_with_its_reservation() {
+    on_each(async |store| {
+        append(store, [opened("r1", DAY).into()]).await;
+        assert_eq!(
+            store.usage(UsageQuery::default()).await.unwrap()[0]
+                .totals
+                .open,
+            1
+        );
+        store.abandon("run-1").await.unwrap();
+        let expected = Totals {
+            requests: 1,
+            abandoned: 1,
+            abandoned_nanos: 9_000,
+            ..Totals::default()
+        };
+        assert_eq!(
+            store.usage(UsageQuery::default()).await.unwrap()[0].totals,
+            expected
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn deleted_rows_remain_in_the_sums_of_hours_and_days() {
+    on_each(async |store| {
+        fill(store).await;
+        let hours = UsageQuery {
+            granularity: Some(Granularity::Hour),
+            by_key: true,
+            ..UsageQuery::default()
+        };
+        let before = store.usage(hours.clone()).await.unwrap();
+        assert_eq!(store.retain(DAY + HOUR + 59_000).await.unwrap(), 3);
+        assert_eq!(store.retain(DAY + HOUR + 59_000).await.unwrap(), 0);
+        assert_eq!(store.usage(hours.clone()).await.unwrap(), before);
+        assert_eq!(store.request("r1").await.unwrap(), None);
+
+        // The open request of the second hour stays, and ends later.
+        assert_eq!(store.retain(DAY + 2 * HOUR).await.unwrap(), 1);
+        assert_eq!(store.usage(hours.clone()).await.unwrap(), before);
+        let minutes = UsageQuery {
+            granularity: Some(Granularity::Minute),
+            ..UsageQuery::default()
+        };
+        let left = store.usage(minutes.clone()).await.unwrap();
+        assert_eq!(briefly(&left), [(Some(DAY + HOUR), "*", "*", 1)]);
+        append(store, [closed("r5", 2 * DAY).into()]).await;
+        let last = store.usage(hours.clone()).await.unwrap().pop().unwrap();
+        assert_eq!((last.key.as_deref(), last.totals), (Some("a"), totals(2)));
+        assert_eq!(store.retain(2 * DAY).await.unwrap(), 1);
+        let after = store.usage(hours).await.unwrap();
+        assert_eq!(after.last(), Some(&last));
+        assert_eq!(store.rows(RowQuery::default()).await.unwrap(), []);
+        assert_eq!(
+            store.usage(UsageQuery::default()).await.unwrap()[0]
+                .totals
+                .requests,
+            5
+        );
+        assert_eq!(store.usage(minutes).await.unwrap(), []);
+    })
+    .await;
+}
+
+/// An entry of one of a few requests, within three hours around midnight.
+fn entry() -> impl Strategy<Value = Entry> {
+    let opened = (0..12_u8, 0..180_i64, 0..2_u8).prop_map(|(id, minute, key)| {
+        let at_ms = DAY - HOUR + minute * 60_000;
+        request(&format!("r{id}"), at_ms, &format!("k{key}"), "m")
+    });
+    let closed = (0..12_u8, 0..180_i64, prop::option::of(0..100_i64)).prop_map(
+        |(id, minute, cost_nanos)| {
+            Closed {
+                cost_nanos,
+                ..closed(&format!("r{id}"), DAY - HOUR + minute * 60_000)
+            }
+            .into()
+        },
+    );
+    prop_oneof![opened, closed]
+}
+
+proptest! {
+    // Each case makes a file and waits for the disk.
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// After any appends, the sums of each granularity are those of the rows.
+    #[test]
+    fn sums_equal_the_rows(batches in prop::collection::vec(prop::collection::vec(entry(), 0..8), 1..6)) {
+        check_on_each(async |store| {
+            for batch in &batches {
+                append(store, batch.clone()).await;
+                for granularity in [Granularity::Minute, Granularity::Hour, Granularity::Day] {
+                    let query = UsageQuery {
+                        granularity: Some(granularity),
+                        by_key: true,
+                        ..UsageQuery::default()
+                    };
+                    let sums = store.usage(query).await.unwrap();
+                    let found: BTreeMap<_, _> = sums
+                        .into_iter()
+                        .map(|sum| ((sum.start_ms.unwrap(), sum.key.unwrap()), sum.totals))
+                        .collect();
+                    prop_assert_eq!(found, sums_of_rows(store, granularity.millis()).await);
+                }
+            }
+            Ok(())
+        })?;
+    }
+}
+
+async fn sums_of_rows(store: &dyn AccountingStore, grain: i64) -> BTreeMap<(i64, String), Totals> {
+    let mut sums: BTreeMap<_, Totals> = BTreeMap::new();
+    for row in store.rows(RowQuery::default()).await.unwrap() {
+        let sum = sums
+            .entry((row.at_ms / grain * grain, row.key))
+            .or_default();
+        sum.requests += 1;
+        if row.state == State::Open {
+            sum.open += 1;
+            sum.open_nanos += row.reserved_nanos;
+        }
+        sum.unpriced += u64::from(row.state == State::Closed && row.cost_nanos.is_none());
+        sum.input += row.input;
+        sum.cache_read += row.cache_read;
+        sum.cache_write += row.cache_write;
+        sum.output += row.output;
+        sum.reasoning += row.reasoning;
+        sum.pictures += row.pictures;
+        sum.cost_nanos += row.cost_nanos.unwrap_or_default();
+    }
+    sums
+}
