@@ -1,0 +1,157 @@
+//! The time of a store, as one replica can prove it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// The knowledge of one replica about the time of a store.
+///
+/// A store has no clock of its own, because the clock of its machine can be set. The replicas prove to
+/// it how much time has passed: whoever received a reply `d` ago knows that everything that the store
+/// did before it is at least `d` old.
+#[derive(Clone, Debug, Default)]
+pub struct StoreClock {
+    life: u64,
+    /// The greatest difference, in milliseconds, of a time in a reply of the store and the
+    /// replica's own time when it arrived.
+    ahead: i64,
+    /// Events of the store, and when they were known to be past.
+    past: VecDeque<(u64, Duration)>,
+}
+
+/// The time of a store that a replica can prove.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Proof {
+    /// The life of the store in which the rest holds, or 0 if nothing is known.
+    pub life: u64,
+    /// The least time since the life began, in milliseconds. It serves to fill buckets.
+    pub at: u64,
+    /// The last event of the store that is at least one lease ago, or 0. Leases that began with it or
+    /// earlier are over.
+    pub over: u64,
+}
+
+impl StoreClock {
+    /// Returns what can be proved at `now` about a store whose leases have the duration `lease`.
+    #[must_use]
+    pub fn proof(&self, now: Duration, lease: Duration) -> Proof {
+        let old = |(_, known): &&(u64, Duration)| *known + lease + lease / LATER <= now;
+        Proof {
+            life: self.life,
+            at: match self.life {
+                0 => 0,
+                _ => u64::try_from(millis(now).saturating_add(self.ahead)).unwrap_or(0),
+            },
+            over: self
+                .past
+                .iter()
+                .rev()
+                .find(old)
+                .map_or(0, |(event, _)| *event),
+        }
+    }
+
+    /// Learns from an answer of the store that arrived at `now`.
+    pub fn learn(&mut self, life: u64, at: u64, event: u64, lease: Duration, now: Duration) {
+        // Rounded up: the answer did not arrive later than this.
+        let ahead = i64::try_from(at)
+            .unwrap_or(0)
+            .saturating_sub(millis(now).saturating_add(1));
+        if self.life != life {
+            *self = Self {
+                life,
+                ahead,
+                past: VecDeque::new(),
+            };
+        }
+        self.ahead = self.ahead.max(ahead);
+        let last = self.past.back();
+        if last.is_none_or(|(last, known)| *last < event && *known + lease / STEPS <= now) {
+            self.past.push_back((event, now));
+        }
+        while self.past.len() > MAX_PAST {
+            self.past.pop_front();
+        }
+    }
+}
+
+/// Returns the time since the machine started, including the time in which it was suspended. It is the
+/// clock for [`Holding`](quota::Holding).
+#[must_use]
+#[cfg(target_os = "linux")]
+pub fn boottime() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// Returns the time since the first call. This system has no clock that goes on while the machine is
+/// suspended: after a suspension a holding can outlive its lease.
+#[must_use]
+#[cfg(not(target_os = "linux"))]
+#[expect(clippy::disallowed_methods, reason = "row 4 reads the clock")]
+pub fn boottime() -> Duration {
+    static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    START.get_or_init(std::time::Instant::now).elapsed()
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// The part of a lease that a store waits in addition to it, so that also the asks are over that were
+/// on their way when it ended.
+const LATER: u32 = 10;
+/// Events that are kept for each lease.
+const STEPS: u32 = 16;
+/// Events that are kept: as many as a store waits for, and one.
+const MAX_PAST: usize = 19;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEASE: Duration = Duration::from_secs(10);
+
+    fn at(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn the_earliest_reply_proves_the_most_until_the_store_begins_a_new_life() {
+        let mut clock = StoreClock::default();
+        assert_eq!(clock.proof(at(50), LEASE), Proof::default());
+        let proof = |clock: &StoreClock, now| {
+            let proof = clock.proof(at(now), LEASE);
+            (proof.life, proof.at)
+        };
+        clock.learn(7, 1_000, 1, LEASE, at(100));
+        assert_eq!(proof(&clock, 101), (7, 1_000));
+        assert_eq!(proof(&clock, 600), (7, 1_499));
+        // This one was long on its way.
+        clock.learn(7, 1_500, 2, LEASE, at(900));
+        assert_eq!(proof(&clock, 900), (7, 1_799));
+        clock.learn(8, 0, 1, LEASE, at(1_000));
+        assert_eq!(proof(&clock, 1_000), (8, 0));
+        assert_eq!(proof(&clock, 1_011), (8, 10));
+    }
+
+    #[test]
+    fn an_event_is_over_a_lease_and_a_tenth_after_its_answer() {
+        let mut clock = StoreClock::default();
+        clock.learn(7, 0, 40, LEASE, at(1_000));
+        clock.learn(7, 0, 41, LEASE, at(1_001));
+        clock.learn(7, 0, 50, LEASE, at(3_000));
+        let over = |clock: &StoreClock, now| clock.proof(at(now), LEASE).over;
+        assert_eq!(over(&clock, 11_999), 0);
+        assert_eq!(over(&clock, 12_000), 40);
+        assert_eq!(over(&clock, 13_999), 40);
+        assert_eq!(over(&clock, 14_000), 50);
+        // The events that are kept reach back far enough, however many there are.
+        for event in 0..5_000 {
+            clock.learn(7, 0, 100 + event, LEASE, at(20_000 + 10 * event));
+        }
+        assert_eq!(over(&clock, 70_000), 3_943);
+        clock.learn(8, 0, 1, LEASE, at(80_000));
+        assert_eq!(over(&clock, 90_000), 0);
+    }
+}

@@ -1,0 +1,253 @@
+-- The exchange of a lease store, version 1. `model.rs` states the same rules, with their reasons.
+--
+-- KEYS: the mark of the partition, then one key for each ask.
+-- ARGV: replica, proof (life, at, over), lease, then twelve numbers for each ask: kind (0 permits,
+--       1 bucket, 2 budget), capacity, per_minute, accounted, seq, acked, incarnation, claim, used,
+--       more, need, least.
+-- Reply: {life, at, event, {seq, held, free, level, replicas, hungry, quarantined}, ...}, integers.
+--
+-- The mark is a string of a server's id and eight integers. A limit is a hash: the field `limit` has
+-- five integers, and the field of each replica six. Numbers are doubles, exact below 2^53.
+
+local MAX = 9007199254740991
+local HALF = 2251799813685248
+local MINUTE = 60000
+local ALLOWANCES = 120
+-- 100 days, longer than any window. It removes what nobody uses any more, and decides nothing else.
+local KEEP = 8640000
+
+local floor, min, max = math.floor, math.min, math.max
+
+local function numbers(text)
+  local list = {}
+  for number in string.gmatch(text, '%S+') do
+    list[#list + 1] = tonumber(number)
+  end
+  return list
+end
+
+local replica, lease = ARGV[1], tonumber(ARGV[5])
+local proof = {life = tonumber(ARGV[2]), at = tonumber(ARGV[3]), over = tonumber(ARGV[4])}
+
+-- The id changes whenever a server starts or becomes the primary.
+local server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+local clock = redis.call('TIME')
+local now = clock[1] * 1000000 + clock[2]
+
+local mark = {event = 0, at = 0, flowed = 0}
+local stored = redis.call('GET', KEYS[1])
+if stored then
+  local id, rest = string.match(stored, '^(%x+) (.*)$')
+  local n = numbers(rest)
+  mark = {server = id, life = n[1], born = n[2], event = n[3], at = n[4], flowed = n[5],
+    wall = n[6], over = n[7], settled_at = n[8]}
+end
+if mark.server ~= server then
+  local event = mark.event + 1
+  mark = {server = server, life = now, born = event, event = event, at = mark.at,
+    flowed = mark.flowed, wall = floor(now / 1000), over = 0, settled_at = 0}
+end
+
+mark.event = mark.event + 1
+local settled = mark.born <= mark.over
+if proof.life == mark.life then
+  mark.at = max(mark.at, proof.at)
+  mark.over = max(mark.over, proof.over)
+end
+local wall = floor(now / 1000)
+mark.flowed = min(mark.at, mark.flowed + max(0, wall - mark.wall))
+mark.wall = wall
+if not settled and mark.born <= mark.over then
+  mark.settled_at = mark.flowed
+end
+redis.call('SET', KEYS[1], string.format('%s %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f', mark.server,
+  mark.life, mark.born, mark.event, mark.at, mark.flowed, mark.wall, mark.over, mark.settled_at))
+
+local function flow(limit, per_minute)
+  local elapsed = max(0, mark.flowed - limit.at)
+  limit.at = mark.flowed
+  local whole = floor(per_minute / MINUTE) * elapsed
+  local parts = per_minute % MINUTE * elapsed + limit.rest
+  local level = limit.level - whole - floor(parts / MINUTE)
+  if level > 0 then
+    limit.level, limit.rest = level, parts % MINUTE
+  else
+    limit.level, limit.rest = 0, 0
+  end
+end
+
+local function read(key)
+  local limit = {life = 0, level = 0, rest = 0, at = 0, quarantine = 0, shares = {}, gone = {}}
+  local fields = redis.call('HGETALL', key)
+  for i = 1, #fields, 2 do
+    local n = numbers(fields[i + 1])
+    if fields[i] == 'limit' then
+      limit.life, limit.level, limit.rest, limit.at, limit.quarantine = n[1], n[2], n[3], n[4], n[5]
+    else
+      limit.shares[fields[i]] =
+        {held = n[1], used = n[2], seq = n[3], incarnation = n[4], renewed = n[5], short = n[6]}
+    end
+  end
+  return limit
+end
+
+local function is_quarantined(limit)
+  return mark.over < max(mark.born, limit.quarantine)
+end
+
+local function recover(limit, ask)
+  if limit.life == mark.life or is_quarantined(limit) then
+    return
+  end
+  local since = limit.quarantine == 0 and mark.settled_at or mark.flowed
+  limit.life, limit.quarantine = mark.life, 0
+  if ask.kind == 1 then
+    local full = {level = ask.capacity, rest = 0, at = since}
+    flow(full, ask.per_minute)
+    limit.level = max(limit.level, full.level)
+  elseif ask.kind == 2 then
+    limit.level = max(limit.level, ask.accounted)
+  end
+end
+
+local function lend(ask, free, replicas, hungry)
+  if free < ask.least then
+    return 0
+  end
+  local part = floor(free / (2 * replicas))
+  local fair = part
+  if hungry > 0 then
+    fair = 0
+  elseif ask.kind == 0 then
+    fair = free
+  elseif ask.kind == 1 then
+    fair = min(part, floor(ask.per_minute / ALLOWANCES))
+  end
+  return min(free, max(ask.need, min(ask.more, fair)))
+end
+
+local function difference(used, before)
+  local difference = used - before
+  if difference < -HALF then
+    return difference + 2 * HALF
+  elseif difference >= HALF then
+    return difference - 2 * HALF
+  end
+  return difference
+end
+
+-- Makes numbers of the future those of the present, if the mark alone was lost.
+local function heed(limit)
+  if limit.life ~= mark.life then
+    limit.quarantine = min(limit.quarantine, mark.event)
+    for _, share in pairs(limit.shares) do
+      share.renewed = min(share.renewed, mark.event)
+    end
+  end
+end
+
+-- Forgets the replicas whose lease is over.
+local function expire(limit, ask)
+  for name, share in pairs(limit.shares) do
+    if share.renewed <= mark.over then
+      limit.level = min(MAX, limit.level + (ask.kind == 0 and 0 or share.held))
+      limit.shares[name] = nil
+      limit.gone[#limit.gone + 1] = name
+    end
+  end
+end
+
+-- Enters the claim and the spending of the replica, or returns true if a later ask was answered
+-- already.
+local function enter(limit, ask)
+  local share = limit.shares[replica]
+  local late = share ~= nil and ask.seq <= share.seq
+  if not late and not (share and share.incarnation == ask.incarnation) then
+    if share and ask.kind ~= 0 then
+      limit.level = min(MAX, limit.level + share.held)
+    end
+    share = {held = 0, used = ask.acked == 0 and 0 or ask.used, incarnation = ask.incarnation,
+      seq = 0, renewed = 0, short = 0}
+  end
+  if not late then
+    local spent = difference(ask.used, share.used)
+    limit.level = min(MAX, max(0, limit.level + spent))
+    if ask.claim > max(0, share.held - spent) and not is_quarantined(limit) then
+      limit.life, limit.quarantine = 0, mark.event
+    end
+    share.held, share.used, share.seq, share.renewed = ask.claim, ask.used, ask.seq, mark.event
+  end
+  limit.shares[replica] = share
+  return late
+end
+
+-- Lends what the ask wants, if there is as much, and returns the reply.
+local function answer(limit, ask, late)
+  local quarantined = is_quarantined(limit)
+  local share = limit.shares[replica]
+  local replicas, hungry, free = 0, 0, ask.capacity - limit.level
+  for name, other in pairs(limit.shares) do
+    replicas = replicas + 1
+    free = free - other.held
+    if name ~= replica and other.short > 0 then
+      hungry = hungry + 1
+    end
+  end
+  free = quarantined and 0 or max(0, free)
+  if not late then
+    local lent = lend(ask, free, replicas, hungry)
+    free = free - lent
+    share.held = share.held + lent
+    share.short = max(0, ask.need - lent)
+    if ask.kind == 0 and share.held == 0 and share.short == 0 then
+      limit.shares[replica] = nil
+      limit.gone[#limit.gone + 1] = replica
+    end
+  end
+  return {share.seq, share.held, free, limit.level, replicas, hungry, quarantined and 1 or 0}
+end
+
+-- Stores the limit, or deletes it if nothing has to be known of it.
+local function write(key, limit)
+  if next(limit.shares) == nil and limit.level == 0 and not is_quarantined(limit) then
+    redis.call('DEL', key)
+    return
+  end
+  if #limit.gone > 0 then
+    redis.call('HDEL', key, unpack(limit.gone))
+  end
+  local fields = {'limit', string.format('%.0f %.0f %.0f %.0f %.0f', limit.life, limit.level,
+    limit.rest, limit.at, limit.quarantine)}
+  for name, share in pairs(limit.shares) do
+    fields[#fields + 1] = name
+    fields[#fields + 1] = string.format('%.0f %.0f %.0f %.0f %.0f %.0f', share.held, share.used,
+      share.seq, share.incarnation, share.renewed, share.short)
+  end
+  redis.call('HSET', key, unpack(fields))
+  redis.call('EXPIRE', key, KEEP)
+end
+
+local function exchange(key, ask)
+  local limit = read(key)
+  heed(limit)
+  flow(limit, ask.per_minute)
+  expire(limit, ask)
+  local late = enter(limit, ask)
+  recover(limit, ask)
+  local reply = answer(limit, ask, late)
+  write(key, limit)
+  return reply
+end
+
+local reply = {mark.life, mark.at, mark.event}
+for i = 2, #KEYS do
+  local first = 5 + 12 * (i - 2)
+  local n = {}
+  for j = 1, 12 do
+    n[j] = tonumber(ARGV[first + j])
+  end
+  reply[#reply + 1] = exchange(KEYS[i], {kind = n[1], capacity = n[2], per_minute = n[3],
+    accounted = n[4], seq = n[5], acked = n[6], incarnation = n[7], claim = n[8], used = n[9],
+    more = n[10], need = n[11], least = n[12]})
+end
+return reply

@@ -1,0 +1,255 @@
+//! The rules for one limit.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use quota::{Ask, Loan, MAX_AMOUNT, Reply, USED_MODULUS};
+
+use super::{Call, Mark};
+
+/// The data of a limit in a store.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Limit {
+    life: u64,
+    level: u64,
+    /// The part of a unit that flows off next, in 60,000ths.
+    rest: u64,
+    /// The time up to which `level` has flowed off.
+    at: u64,
+    /// The event that has to be one lease ago before anything is lent.
+    quarantine: u64,
+    replicas: BTreeMap<u64, Share>,
+}
+
+#[derive(Clone, Debug)]
+struct Share {
+    held: u64,
+    used: u64,
+    seq: u64,
+    incarnation: u64,
+    /// The event with which the lease began.
+    renewed: u64,
+    /// The amount for which requests are waiting in vain.
+    short: u64,
+}
+
+impl Limit {
+    /// Answers an ask.
+    pub(super) fn exchange(&mut self, ask: &Ask, call: &Call, mark: &Mark) -> Reply {
+        self.heed(mark);
+        self.flow(mark.flowed, ask.loan.per_minute());
+        self.expire(mark, &ask.loan);
+        let late = self.enter(ask, call.replica, mark);
+        self.recover(mark, &ask.loan);
+        self.reply(ask, call, mark, late)
+    }
+
+    /// Returns true if nothing has to be known of the limit.
+    pub(super) fn is_empty(&self, mark: &Mark) -> bool {
+        self.replicas.is_empty() && self.level == 0 && !self.is_quarantined(mark)
+    }
+
+    /// Makes numbers of the future those of the present: if the mark alone was lost, events and time
+    /// have begun anew.
+    fn heed(&mut self, mark: &Mark) {
+        if self.life != mark.life {
+            self.quarantine = self.quarantine.min(mark.event);
+            for share in self.replicas.values_mut() {
+                share.renewed = share.renewed.min(mark.event);
+            }
+        }
+    }
+
+    /// Returns true while more may be lent than is known.
+    fn is_quarantined(&self, mark: &Mark) -> bool {
+        mark.over < mark.born.max(self.quarantine)
+    }
+
+    /// After a quarantine, assumes the highest level that the limit can have.
+    fn recover(&mut self, mark: &Mark, loan: &Loan) {
+        if self.life == mark.life || self.is_quarantined(mark) {
+            return;
+        }
+        self.life = mark.life;
+        let since = match std::mem::take(&mut self.quarantine) {
+            0 => mark.settled_at,
+            _ => mark.flowed,
+        };
+        match *loan {
+            Loan::Permits { .. } => {}
+            Loan::Bucket {
+                per_minute,
+                capacity,
+            } => {
+                let mut full = Self {
+                    level: capacity,
+                    at: since,
+                    ..Self::default()
+                };
+                full.flow(mark.flowed, per_minute);
+                self.level = self.level.max(full.level);
+            }
+            Loan::Budget { accounted, .. } => self.level = self.level.max(accounted),
+        }
+    }
+
+    /// Believes this limit no longer: its data were lost, though not those of others.
+    fn doubt(&mut self, mark: &Mark) {
+        if !self.is_quarantined(mark) {
+            self.life = 0;
+            self.quarantine = mark.event;
+        }
+    }
+
+    /// Lets flow off what is due.
+    fn flow(&mut self, at: u64, per_minute: u64) {
+        let elapsed = at.saturating_sub(self.at);
+        self.at = at;
+        let whole = (per_minute / MINUTE).saturating_mul(elapsed);
+        let parts = (per_minute % MINUTE)
+            .saturating_mul(elapsed)
+            .saturating_add(self.rest);
+        match self.level.checked_sub(whole.saturating_add(parts / MINUTE)) {
+            Some(level @ 1..) => {
+                self.level = level;
+                self.rest = parts % MINUTE;
+            }
+            Some(0) | None => {
+                self.level = 0;
+                self.rest = 0;
+            }
+        }
+    }
+
+    /// Forgets the replicas whose lease is over. What they may have spent counts as spent.
+    fn expire(&mut self, mark: &Mark, loan: &Loan) {
+        let mut spent = 0;
+        self.replicas.retain(|_, share| {
+            let over = share.renewed <= mark.over;
+            spent += if over { share.held } else { 0 };
+            !over
+        });
+        if loan.is_spent() {
+            self.level = (self.level + spent).min(MAX_AMOUNT);
+        }
+    }
+
+    /// Enters the claim and the spending of the asking replica. Returns true if a later ask was answered already, or
+    /// this one: then it changes nothing.
+    fn enter(&mut self, ask: &Ask, replica: u64, mark: &Mark) -> bool {
+        let known = self.replicas.remove(&replica);
+        let late = known.as_ref().is_some_and(|known| ask.seq <= known.seq);
+        let mut share = match known {
+            Some(known) if late || known.incarnation == ask.incarnation => known,
+            other => {
+                let burned = other.map_or(0, |before| before.held);
+                if ask.loan.is_spent() {
+                    self.level = (self.level + burned).min(MAX_AMOUNT);
+                }
+                Share::new(ask)
+            }
+        };
+        if !late {
+            let spent = difference(ask.used, share.used);
+            self.level = self.level.saturating_add_signed(spent).min(MAX_AMOUNT);
+            if ask.claim > share.held.saturating_add_signed(-spent) {
+                self.doubt(mark);
+            }
+            share.held = ask.claim;
+            share.used = ask.used;
+            share.seq = ask.seq;
+            share.renewed = mark.event;
+        }
+        self.replicas.insert(replica, share);
+        late
+    }
+
+    /// Lends what the ask wants, if there is as much, and forgets a replica that has no part in the
+    /// limit any more.
+    fn reply(&mut self, ask: &Ask, call: &Call, mark: &Mark, late: bool) -> Reply {
+        let quarantined = self.is_quarantined(mark);
+        let replicas = self.replicas.len() as u64;
+        let waits =
+            |(replica, share): &(&u64, &Share)| **replica != call.replica && share.short > 0;
+        let hungry = self.replicas.iter().filter(waits).count() as u64;
+        let held: u64 = self.replicas.values().map(|share| share.held).sum();
+        let mut free = match quarantined {
+            true => 0,
+            false => ask.loan.capacity().saturating_sub(self.level + held),
+        };
+        let mut share = self
+            .replicas
+            .remove(&call.replica)
+            .unwrap_or(Share::new(ask));
+        if !late {
+            let lent = lend(ask, free, replicas, hungry);
+            free -= lent;
+            share.held += lent;
+            share.short = ask.need.saturating_sub(lent);
+        }
+        let reply = Reply {
+            seq: share.seq,
+            held: share.held,
+            free,
+            level: self.level,
+            replicas,
+            hungry,
+            quarantined,
+            lease: Duration::from_millis(call.lease),
+        };
+        if late || ask.loan.is_spent() || share.held > 0 || share.short > 0 {
+            self.replicas.insert(call.replica, share);
+        }
+        reply
+    }
+}
+
+impl Share {
+    /// Begins an incarnation.
+    fn new(ask: &Ask) -> Self {
+        Self {
+            held: 0,
+            // What an incarnation has spent before its first reply was not counted yet. What it has
+            // spent later was counted, even if the store has forgotten it.
+            used: if ask.acked == 0 { 0 } else { ask.used },
+            seq: 0,
+            incarnation: ask.incarnation,
+            renewed: 0,
+            short: 0,
+        }
+    }
+}
+
+/// Returns the amount to lend for an ask.
+fn lend(ask: &Ask, free: u64, replicas: u64, hungry: u64) -> u64 {
+    if free < ask.least {
+        return 0;
+    }
+    let part = free / (2 * replicas);
+    // What is asked for in advance, and not for requests that wait.
+    let fair = match ask.loan {
+        _ if hungry > 0 => 0,
+        Loan::Permits { .. } => free,
+        Loan::Bucket { per_minute, .. } => part.min(per_minute / ALLOWANCES),
+        Loan::Budget { .. } => part,
+    };
+    free.min(ask.need.max(ask.more.min(fair)))
+}
+
+/// Returns `used - before`, both of which are counted modulo [`USED_MODULUS`].
+fn difference(used: u64, before: u64) -> i64 {
+    const HALF: i64 = (USED_MODULUS / 2) as i64;
+    let difference = (used % USED_MODULUS) as i64 - (before % USED_MODULUS) as i64;
+    if difference < -HALF {
+        difference + 2 * HALF
+    } else if difference >= HALF {
+        difference - 2 * HALF
+    } else {
+        difference
+    }
+}
+
+/// Milliseconds in a minute.
+const MINUTE: u64 = 60_000;
+/// Half seconds in a minute: the most that is lent in advance.
+const ALLOWANCES: u64 = 120;

@@ -1,0 +1,157 @@
+//! Tests of the rules of a store, with one or two replicas.
+
+use quota::Loan;
+
+use super::*;
+
+const CLOCK: u64 = 1_790_000_000_000_000;
+
+fn ask(loan: Loan, seq: u64, claim: u64, more: u64) -> Ask {
+    Ask {
+        limit: "q0/team-a".into(),
+        loan,
+        seq,
+        acked: seq - 1,
+        incarnation: 0,
+        claim,
+        used: 0,
+        more,
+        need: more,
+        least: more.min(1),
+    }
+}
+
+fn permits(seq: u64, claim: u64, more: u64) -> Ask {
+    ask(Loan::Permits { cap: 10 }, seq, claim, more)
+}
+
+/// Sends one ask, after `millis` have passed by all clocks, and returns the reply.
+fn send(model: &mut Model, replica: u64, ask: Ask, (millis, over): (u64, u64)) -> Reply {
+    let proof = Proof {
+        life: SETTLED_LIFE,
+        at: SETTLED_AT + millis,
+        over,
+    };
+    let call = Call {
+        replica,
+        proof,
+        lease: 10_000,
+        asks: vec![ask],
+    };
+    model.exchange(&call, 0, CLOCK + 1_000 * millis).replies[0]
+}
+
+/// Returns a store that was used at the time 0, so that its clock counts from there.
+fn store() -> Model {
+    let mut model = Model::settled();
+    send(&mut model, 9, permits(1, 0, 0), (0, 0));
+    model
+}
+
+#[test]
+fn replicas_share_the_cap_and_a_lease_that_is_over_frees_its_part() {
+    let mut model = store();
+    assert_eq!(send(&mut model, 1, permits(1, 0, 7), (0, 0)).held, 7);
+    let reply = send(&mut model, 2, permits(1, 0, 7), (0, 0));
+    assert_eq!((reply.held, reply.free, reply.replicas), (3, 0, 2));
+    // The second still waits for four.
+    assert_eq!(send(&mut model, 1, permits(2, 7, 0), (0, 0)).hungry, 1);
+    // The last ask of the first replica was event 5.
+    let reply = send(&mut model, 2, permits(2, 3, 7), (0, 3));
+    assert_eq!((reply.held, reply.replicas), (3, 2));
+    let reply = send(&mut model, 2, permits(3, 3, 7), (0, 5));
+    assert_eq!((reply.held, reply.replicas), (10, 1));
+}
+
+#[test]
+fn a_claim_that_is_not_known_counts_and_stops_all_lending_for_a_lease() {
+    let mut model = store();
+    send(&mut model, 1, permits(1, 0, 4), (0, 0));
+    model.limits.clear();
+    let reply = send(&mut model, 1, permits(2, 4, 1), (0, 0));
+    assert_eq!((reply.held, reply.free, reply.quarantined), (4, 0, true));
+    // That was event 4.
+    let reply = send(&mut model, 2, permits(1, 0, 1), (0, 3));
+    assert_eq!((reply.held, reply.quarantined), (0, true));
+    send(&mut model, 1, permits(3, 4, 0), (0, 3));
+    let reply = send(&mut model, 2, permits(2, 0, 1), (0, 4));
+    assert_eq!((reply.held, reply.free, reply.quarantined), (1, 5, false));
+}
+
+#[test]
+fn a_new_life_lends_nothing_until_its_first_event_is_a_lease_ago() {
+    let mut model = Model::default();
+    let mut send = |seq, claim, life, over| {
+        let call = Call {
+            replica: 1,
+            proof: Proof { life, at: 0, over },
+            lease: 10_000,
+            asks: vec![permits(seq, claim, 2)],
+        };
+        let answer = model.exchange(&call, 5, CLOCK);
+        assert_eq!((answer.life, answer.event), (CLOCK, seq + 1));
+        (answer.replies[0].held, answer.replies[0].quarantined)
+    };
+    assert_eq!(send(1, 3, 0, 0), (3, true));
+    // A proof of another life is none.
+    assert_eq!(send(2, 3, 7, 1), (3, true));
+    assert_eq!(send(3, 3, CLOCK, 0), (3, true));
+    assert_eq!(send(4, 3, CLOCK, 1), (5, false));
+}
+
+#[test]
+fn a_bucket_flows_by_the_clock_and_not_faster_than_is_proven() {
+    let loan = Loan::Bucket {
+        per_minute: 60_000_001,
+        capacity: 10_000,
+    };
+    let mut model = store();
+    let mut spend = |seq, used, wall, proven| {
+        let mut ask = ask(loan, seq, 0, 0);
+        ask.used = used;
+        let proof = Proof {
+            life: SETTLED_LIFE,
+            at: SETTLED_AT + proven,
+            over: 0,
+        };
+        let call = Call {
+            replica: 1,
+            proof,
+            lease: 10_000,
+            asks: vec![ask],
+        };
+        model.exchange(&call, 0, CLOCK + wall).replies[0].level
+    };
+    // 1,000 a millisecond.
+    assert_eq!(spend(1, 8_000, 0, 0), 8_000);
+    assert_eq!(spend(2, 8_000, 2_999, 3), 6_000);
+    // The clock is set forward, and then back.
+    assert_eq!(spend(3, 8_000, 3_600_000_000, 3), 5_000);
+    assert_eq!(spend(4, 8_000, 0, 5), 5_000);
+    assert_eq!(spend(5, 8_500, 1_000, 5), 4_500);
+    assert_eq!(spend(6, 8_000, 1_000, 5), 4_000);
+}
+
+#[test]
+fn what_a_replica_held_of_a_budget_is_spent_when_its_lease_is_over() {
+    let loan = Loan::Budget {
+        amount: 1_000,
+        window: 7,
+        accounted: 0,
+    };
+    let mut model = store();
+    assert_eq!(send(&mut model, 1, ask(loan, 1, 0, 300), (0, 0)).held, 300);
+    // A part of what is free, for two replicas.
+    let mut in_advance = ask(loan, 1, 0, 0);
+    in_advance.more = 999;
+    let reply = send(&mut model, 2, in_advance, (0, 0));
+    assert_eq!((reply.held, reply.free, reply.level), (175, 525, 0));
+    let mut later = ask(loan, 2, 100, 0);
+    later.used = 75;
+    let reply = send(&mut model, 2, later, (0, 3));
+    assert_eq!((reply.held, reply.free, reply.level), (100, 525, 375));
+    // All or nothing: 600 are not there.
+    let mut much = ask(loan, 3, 100, 600);
+    (much.used, much.least) = (75, 600);
+    assert_eq!(send(&mut model, 2, much, (0, 3)).held, 100);
+}

@@ -1,0 +1,31 @@
+//! The interface of a lease store.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use quota::{Ask, Reply};
+
+/// A store that lends limits to replicas.
+pub trait LeaseStore: Send + Sync + fmt::Debug {
+    /// Sends asks to the store, and returns the result of each one in their order.
+    ///
+    /// Also call it with no asks, once in a renewal while there are none: a store that has lost its
+    /// data notices it only when it is asked, and lends nothing for the first lease after that.
+    fn exchange<'a>(&'a self, asks: &'a [Ask]) -> Exchange<'a>;
+}
+
+/// The future of an exchange. It never fails as a whole, since a store can be spread over servers.
+pub type Exchange<'a> = Pin<Box<dyn Future<Output = Vec<Result<Reply, Unreachable>>> + Send + 'a>>;
+
+/// The store did not answer, or not in time. Whether it has received the ask is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreachable(pub(crate) Arc<str>);
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the lease store did not answer: {}", self.0)
+    }
+}
+
+impl std::error::Error for Unreachable {}

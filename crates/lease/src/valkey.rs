@@ -1,0 +1,241 @@
+//! A lease store in Valkey or Redis.
+
+mod connection;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use quota::{Ask, Reply};
+use redis::{ErrorKind, ServerErrorKind, cmd};
+use tokio::time::Instant;
+
+use crate::address::Address;
+use crate::clock::{StoreClock, boottime};
+use crate::model::{Answer, Call};
+use crate::report::{Report, Unsuitable, evicting, setting};
+use crate::script::{ExchangeScript, PARTITIONS, TEXT, partition, read};
+use crate::store::{Exchange, LeaseStore, Unreachable};
+use connection::{Failure, Link};
+
+/// The settings of a [`Valkey`].
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The address.
+    pub address: Address,
+    /// The first part of all keys. Gateways that share limits have the same.
+    pub namespace: String,
+    /// The duration of leases, which has to be the same for all gateways that share limits.
+    pub lease: Duration,
+    /// The time after which an exchange has failed, including a connection if there is none: at most a
+    /// tenth of the lease.
+    pub timeout: Duration,
+    /// The time after which an attempt to connect has failed. It may be longer than `timeout`, because
+    /// the attempt goes on when an exchange has failed.
+    pub connect_timeout: Duration,
+}
+
+/// A lease store in Valkey or Redis, which several gateways share.
+///
+/// Connections are opened when they are needed, and replaced when an exchange fails.
+pub struct Valkey {
+    namespace: String,
+    lease: Duration,
+    timeout: Duration,
+    replica: u64,
+    script: ExchangeScript,
+    link: Link,
+    partitions: [Mutex<Partition>; PARTITIONS],
+}
+
+/// The state of one partition of the store.
+#[derive(Debug, Default)]
+struct Partition {
+    clock: StoreClock,
+    asked: Option<Duration>,
+}
+
+impl Settings {
+    /// Returns the default settings for `address`: the namespace `sg:1`, leases of 10 s, 100 ms for an
+    /// exchange and 2 s to connect.
+    #[must_use]
+    pub fn new(address: Address) -> Self {
+        Self {
+            address,
+            namespace: "sg:1".into(),
+            lease: Duration::from_secs(10),
+            timeout: Duration::from_millis(100),
+            connect_timeout: Duration::from_secs(2),
+        }
+    }
+}
+
+impl Valkey {
+    /// Creates the client of a store, and opens no connection yet.
+    ///
+    /// # Errors
+    /// Returns an error if the system has no random number for the name of this replica.
+    pub fn new(settings: &Settings) -> Result<Self, getrandom::Error> {
+        Self::with_script(settings, TEXT)
+    }
+
+    fn with_script(settings: &Settings, text: &str) -> Result<Self, getrandom::Error> {
+        Ok(Self {
+            namespace: settings.namespace.clone(),
+            lease: settings.lease,
+            timeout: settings.timeout.min(settings.lease / 10),
+            replica: getrandom::u64()?,
+            script: ExchangeScript::new(text),
+            link: Link::new(settings),
+            partitions: std::array::from_fn(|_| Mutex::default()),
+        })
+    }
+
+    /// Checks that the store can be used, and reports its settings.
+    ///
+    /// # Errors
+    /// Returns an error if the store does not answer, or drops data when its memory is full.
+    pub async fn check(&self) -> Result<Report, Unsuitable> {
+        let deadline = Instant::now() + self.timeout + self.link.connect_timeout();
+        let ask = async |words: &[&str]| {
+            let mut command = cmd(words[0]);
+            command.arg(&words[1..]);
+            self.link.query(deadline, &command).await
+        };
+        let info = ask(&["INFO", "memory"]).await;
+        let info = info.map_err(|failure| Unsuitable::Unreachable(failure.into()))?;
+        if let Some(policy) = evicting(&info) {
+            return Err(Unsuitable::Evicts(policy));
+        }
+        // Providers forbid this command; then nothing is known.
+        let get = async |name| {
+            let value = ask(&["CONFIG", "GET", name]).await.ok()?;
+            setting(&value, name)
+        };
+        let replicas = get("min-replicas-to-write").await;
+        let coverage = match self.link.is_cluster() {
+            true => get("cluster-require-full-coverage").await,
+            false => None,
+        };
+        Ok(Report {
+            min_replicas_to_write: replicas.and_then(|count| count.parse().ok()),
+            requires_full_coverage: coverage.map(|coverage| coverage == "yes"),
+        })
+    }
+
+    async fn exchange_all(&self, asks: &[Ask]) -> Vec<Result<Reply, Unreachable>> {
+        let deadline = Instant::now() + self.timeout;
+        // Once for all calls, so that each of them does not try on its own.
+        if let Err(failure) = self.link.connect(deadline).await {
+            return vec![Err(failure.into()); asks.len()];
+        }
+        let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (place, ask) in asks.iter().enumerate() {
+            places.entry(partition(&ask.key())).or_default().push(place);
+        }
+        for number in 0..PARTITIONS {
+            if !places.contains_key(&number) && self.is_due(number) {
+                places.insert(number, Vec::new());
+            }
+        }
+        let calls = places.iter().flat_map(|(number, places)| {
+            let empty = places.is_empty().then_some(&places[..]);
+            let chunks = empty.into_iter().chain(places.chunks(MAX_ASKS));
+            chunks.map(|places| (*number, places))
+        });
+        let calls = calls.map(async |(number, places)| {
+            let asks = places.iter().map(|place| asks[*place].clone()).collect();
+            (places, self.call(number, asks, deadline).await)
+        });
+        let none = Unreachable("no reply".into());
+        let mut results = vec![Err(none); asks.len()];
+        for (places, answer) in join_all(calls).await {
+            for (i, place) in places.iter().enumerate() {
+                results[*place] = match &answer {
+                    Ok(answer) => Ok(answer.replies[i]),
+                    Err(error) => Err(error.clone()),
+                };
+            }
+        }
+        results
+    }
+
+    /// Returns true if a partition was not asked for a renewal, so that a loss of its data would go
+    /// unnoticed.
+    fn is_due(&self, number: usize) -> bool {
+        let asked = self.partition(number).asked;
+        asked.is_none_or(|asked| asked + self.lease / 4 <= boottime())
+    }
+
+    async fn call(
+        &self,
+        number: usize,
+        asks: Vec<Ask>,
+        deadline: Instant,
+    ) -> Result<Answer, Unreachable> {
+        let now = boottime();
+        let call = {
+            let mut partition = self.partition(number);
+            partition.asked = Some(now);
+            Call {
+                replica: self.replica,
+                proof: partition.clock.proof(now, self.lease),
+                lease: u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX),
+                asks,
+            }
+        };
+        let [by_hash, by_text] = self.script.commands(&self.namespace, number, &call);
+        let value = match self.link.query(deadline, &by_hash).await {
+            // The script was not run, so this does not run it twice.
+            Err(Failure::Server(error)) if error.kind() == NO_SCRIPT => {
+                self.link.query(deadline, &by_text).await
+            }
+            other => other,
+        }?;
+        let answer = read(&value, &call).ok_or(Unreachable("unexpected reply".into()))?;
+        let (life, at, event) = (answer.life, answer.at, answer.event);
+        let mut partition = self.partition(number);
+        partition
+            .clock
+            .learn(life, at, event, self.lease, boottime());
+        Ok(answer)
+    }
+
+    fn partition(&self, number: usize) -> std::sync::MutexGuard<'_, Partition> {
+        let partition = &self.partitions[number];
+        partition.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LeaseStore for Valkey {
+    fn exchange<'a>(&'a self, asks: &'a [Ask]) -> Exchange<'a> {
+        Box::pin(self.exchange_all(asks))
+    }
+}
+
+impl fmt::Debug for Valkey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Valkey")
+            .field("link", &self.link)
+            .field("replica", &self.replica)
+            .finish_non_exhaustive()
+    }
+}
+
+impl From<Failure> for Unreachable {
+    fn from(failure: Failure) -> Self {
+        Self(match failure {
+            Failure::Timeout => "it took too long".into(),
+            Failure::Server(error) => Arc::from(error.to_string()),
+        })
+    }
+}
+
+const NO_SCRIPT: ErrorKind = ErrorKind::Server(ServerErrorKind::NoScript);
+/// Asks in one call: a server does nothing else while it runs a script.
+const MAX_ASKS: usize = 64;

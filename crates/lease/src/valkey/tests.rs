@@ -1,0 +1,6 @@
+//! Tests against real servers, by default of `SLUICEGATE_VALKEY` and `SLUICEGATE_REDIS`.
+
+mod differential;
+mod faults;
+mod server;
+mod topologies;

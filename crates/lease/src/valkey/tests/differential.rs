@@ -1,0 +1,236 @@
+//! The same random exchanges with the script and with the model.
+
+use std::time::Duration;
+
+use quota::{Ask, Loan, MAX_AMOUNT, USED_MODULUS};
+
+use super::server::Server;
+use crate::clock::Proof;
+use crate::model::{Answer, Call, Model};
+use crate::script::{ExchangeScript, TEXT, read};
+use crate::valkey::connection::Link;
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % limit
+    }
+
+    /// An amount of any size.
+    fn amount(&mut self) -> u64 {
+        let bits = self.below(53);
+        match self.below(3) {
+            0 => self.below(12),
+            1 => self.below(1_000_000_000),
+            _ => self.below((1 << bits) + 1).min(MAX_AMOUNT),
+        }
+    }
+
+    /// A number near to `middle`.
+    fn near(&mut self, middle: u64) -> u64 {
+        (middle + self.below(8)).saturating_sub(4)
+    }
+}
+
+struct Pair {
+    random: Random,
+    server: Server,
+    link: Link,
+    script: ExchangeScript,
+    model: Model,
+    run: u64,
+    now: u64,
+    last: Answer,
+    /// The last number of an ask by replica and limit, its amount used, and what was held.
+    sent: [[(u64, u64, u64); LIMITS]; 3],
+    loans: [Loan; LIMITS],
+}
+
+const LIMITS: usize = 5;
+
+impl Pair {
+    fn new(variable: &str, seed: u64) -> Self {
+        // The clock is an argument here; all else is the shipped text.
+        let clock = "local clock = redis.call('TIME')";
+        assert_eq!(TEXT.matches("TIME").count(), 1);
+        assert!(TEXT.contains(clock));
+        let text = TEXT.replace(clock, "local clock = {0, ARGV[#ARGV]}");
+        let server = Server::start(variable, &[]);
+        let mut random = Random(seed);
+        let loans = std::array::from_fn(|i| match i % 3 {
+            0 => Loan::Permits {
+                cap: random.below(20),
+            },
+            1 => Loan::Bucket {
+                per_minute: random.amount(),
+                capacity: random.amount(),
+            },
+            _ => Loan::Budget {
+                amount: random.amount(),
+                window: random.below(100),
+                accounted: 0,
+            },
+        });
+        Self {
+            random,
+            link: Link::new(&server.settings()),
+            server,
+            script: ExchangeScript::new(&text),
+            model: Model::default(),
+            run: 1,
+            now: 1_790_000_000_000_000,
+            last: Answer {
+                life: 0,
+                at: 0,
+                event: 0,
+                replies: Vec::new(),
+            },
+            sent: [[(0, 0, 0); LIMITS]; 3],
+            loans,
+        }
+    }
+
+    fn call(&mut self) -> Call {
+        let replica = self.random.below(3);
+        let life = match self.random.below(20) {
+            0 => self.last.life + 1,
+            _ => self.last.life,
+        };
+        let over = match self.random.below(4) {
+            0 => self.last.event.saturating_sub(self.random.below(6)),
+            _ => 0,
+        };
+        let proof = Proof {
+            life,
+            at: self.last.at + self.random.below(3_000),
+            over,
+        };
+        let count = self.random.below(3) as usize;
+        let first = self.random.below(LIMITS as u64) as usize;
+        let limits = (0..count).map(|i| (first + i) % LIMITS);
+        Call {
+            replica,
+            proof,
+            lease: 10_000,
+            asks: limits.map(|limit| self.ask(replica, limit)).collect(),
+        }
+    }
+
+    fn ask(&mut self, replica: u64, limit: usize) -> Ask {
+        let (seq, used, held) = self.sent[replica as usize][limit];
+        let random = &mut self.random;
+        let mut loan = self.loans[limit];
+        if let Loan::Budget { accounted, .. } = &mut loan {
+            *accounted = random.amount();
+        }
+        let seq = match random.below(8) {
+            0 => random.near(seq),
+            _ => seq + 1,
+        };
+        let spent = match random.below(3) {
+            0 => 0,
+            1 => random.below(held + 1),
+            _ => random.amount(),
+        };
+        let used = match random.below(5) {
+            0 => used.saturating_sub(spent),
+            _ => (used + spent) % USED_MODULUS,
+        };
+        let claim = match random.below(10) {
+            0 => random.amount(),
+            _ => random.below(held + 1),
+        };
+        let need = random.amount().min(random.amount());
+        Ask {
+            limit: format!("limit-{limit}").into(),
+            loan,
+            seq,
+            acked: random.below(2) * seq,
+            incarnation: random.below(8) / 7,
+            claim,
+            used: if loan.is_spent() { used } else { 0 },
+            more: need.max(random.amount()),
+            need,
+            least: random.below(need + 1),
+        }
+    }
+
+    async fn script(&self, call: &Call) -> Answer {
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+        let [by_hash, by_text] = self.script.commands("sg:1", 3, call).map(|mut command| {
+            command.arg(self.now);
+            command
+        });
+        let value = match self.link.query(deadline, &by_hash).await {
+            Err(_) => self.link.query(deadline, &by_text).await.unwrap(),
+            Ok(value) => value,
+        };
+        read(&value, call).unwrap_or_else(|| panic!("unexpected reply: {value:?}"))
+    }
+
+    async fn step(&mut self) {
+        match self.random.below(150) {
+            0 => {
+                self.server.run(&["FLUSHALL"]).await.unwrap();
+                self.model = Model::default();
+            }
+            // As if a replica had become the primary.
+            1 => {
+                let words = ["DEBUG", "CHANGE-REPL-ID"];
+                self.server.run(&words).await.unwrap();
+                self.run += 1;
+            }
+            2 => self.now -= 3_600_000_000,
+            3 => self.now += 3_600_000_000,
+            _ => self.now += self.random.below(2_000_000),
+        }
+        let call = self.call();
+        let expected = self.model.exchange(&call, self.run, self.now);
+        let found = self.script(&call).await;
+        assert_eq!(found, expected, "{call:#?}");
+        for (ask, reply) in call.asks.iter().zip(&found.replies) {
+            let limit = ask.limit.trim_start_matches("limit-");
+            let limit: usize = limit.parse().unwrap();
+            self.sent[call.replica as usize][limit] = (reply.seq, ask.used, reply.held);
+        }
+        self.last = found;
+    }
+}
+
+async fn compare(variable: &str, first: u64) {
+    let (mut lent, mut quarantined, mut late) = (0, 0, 0);
+    for seed in first..first + 10 {
+        let mut pair = Pair::new(variable, seed);
+        for _ in 0..1_000 {
+            pair.step().await;
+            for reply in &pair.last.replies {
+                lent += u64::from(reply.held > 0);
+                quarantined += u64::from(reply.quarantined);
+                late += u64::from(reply.free > 0);
+            }
+        }
+    }
+    // All of these cases were compared.
+    assert!(
+        lent > 500 && quarantined > 100 && late > 100,
+        "{lent} {quarantined} {late}"
+    );
+}
+
+#[tokio::test]
+#[ignore = "needs a Valkey server: set SLUICEGATE_VALKEY"]
+async fn the_script_answers_like_the_model_in_valkey() {
+    compare("SLUICEGATE_VALKEY", 1).await;
+}
+
+#[tokio::test]
+#[ignore = "needs a Redis server: set SLUICEGATE_REDIS"]
+async fn the_script_answers_like_the_model_in_redis() {
+    compare("SLUICEGATE_REDIS", 101).await;
+}

@@ -1,0 +1,139 @@
+//! A ledger whose limits a store lends.
+
+use std::time::Duration;
+
+use quota::{
+    Admission, Caps, Claim, Demand, Dimension, FailMode, Ledger, Lending, LimitId, Now, Refused,
+    Terms, Used,
+};
+use sluicegate_lease::{LeaseStore as _, Local, boottime};
+
+const LEASE: Duration = Duration::from_secs(1_000);
+
+fn now() -> Now {
+    Now {
+        monotonic: u64::try_from(boottime().as_micros()).unwrap(),
+        unix_ms: 0,
+    }
+}
+
+fn lent(caps: Caps) -> Terms {
+    Terms {
+        caps,
+        lending: Some(Lending {
+            mode: FailMode::Closed,
+            lease: LEASE,
+        }),
+    }
+}
+
+/// Sends what the ledger asks, and applies the replies.
+async fn exchange(ledger: &mut Ledger, store: &Local) -> usize {
+    let lent = ledger.poll(now(), false);
+    let asks: Vec<_> = lent.iter().map(|lent| lent.ask.clone()).collect();
+    let replies = store.exchange(&asks).await;
+    for (lent, reply) in lent.iter().zip(replies) {
+        ledger.granted(lent, reply.ok().as_ref(), now());
+    }
+    lent.len()
+}
+
+fn claims(ids: &[LimitId]) -> Vec<Claim<'static>> {
+    let claim = |limit: &LimitId| Claim {
+        limit: *limit,
+        scope: "a",
+    };
+    ids.iter().map(claim).collect()
+}
+
+/// Admits a request, after exchanges if the ledger says that it may wait for them.
+async fn admit(
+    ledger: &mut Ledger,
+    store: &Local,
+    claims: &[Claim<'_>],
+    tokens: u64,
+) -> Result<Admission, Refused> {
+    let demand = |_| Demand {
+        tokens,
+        ..Demand::default()
+    };
+    let mut refused = None;
+    // One exchange for each limit, and one more for what others have given back by then.
+    for _ in 0..=claims.len() + 1 {
+        match ledger.admit(claims, demand, now()) {
+            Ok(admission) => return Ok(admission),
+            Err(found) => refused = Some(found),
+        }
+        exchange(ledger, store).await;
+    }
+    Err(refused.unwrap())
+}
+
+/// A request that finds nothing in hand is told to wait for the store, and is admitted after its
+/// reply, as long as the store has any.
+#[tokio::test]
+async fn a_request_is_admitted_once_the_store_has_lent() {
+    let (store, mut ledger) = (Local::new(LEASE), Ledger::new());
+    let ids = ledger.set_limits([("shared".into(), lent(Caps::concurrency(2)))]);
+    let claims = claims(&ids);
+    let refused = ledger
+        .admit(&claims, |_| Demand::default(), now())
+        .unwrap_err();
+    assert_eq!((refused.may_wait, refused.is_degraded), (true, false));
+    assert_eq!(
+        (refused.dimension, refused.cap),
+        (Dimension::Concurrency, 2)
+    );
+    assert_eq!(exchange(&mut ledger, &store).await, 1, "one ask");
+
+    let one = admit(&mut ledger, &store, &claims, 0).await.unwrap();
+    let two = admit(&mut ledger, &store, &claims, 0).await.unwrap();
+    let refused = admit(&mut ledger, &store, &claims, 0).await.unwrap_err();
+    assert_eq!(refused.dimension, Dimension::Concurrency);
+    assert_eq!(ledger.status(now())[0].in_use, 2);
+    for admission in [one, two] {
+        ledger.end(admission, Used::default(), now());
+    }
+    assert!(admit(&mut ledger, &store, &claims, 0).await.is_ok());
+}
+
+/// A request that one limit refuses holds nothing of the others.
+#[tokio::test]
+async fn a_request_takes_from_all_limits_or_from_none() {
+    let (store, mut ledger) = (Local::new(LEASE), Ledger::new());
+    let ids = ledger.set_limits([
+        ("first".into(), lent(Caps::concurrency(1))),
+        ("second".into(), lent(Caps::concurrency(1))),
+    ]);
+    let (both, first, second) = (claims(&ids), claims(&ids[..1]), claims(&ids[1..]));
+    let occupied = admit(&mut ledger, &store, &second, 0).await.unwrap();
+    for _ in 0..3 {
+        assert!(admit(&mut ledger, &store, &both, 0).await.is_err());
+    }
+    let alone = admit(&mut ledger, &store, &first, 0).await.unwrap();
+    for admission in [occupied, alone] {
+        ledger.end(admission, Used::default(), now());
+    }
+    assert!(admit(&mut ledger, &store, &both, 0).await.is_ok());
+}
+
+/// Tokens beyond the reservation are owed to the store.
+#[tokio::test]
+async fn tokens_are_settled_with_the_store() {
+    let (store, mut ledger) = (Local::new(LEASE), Ledger::new());
+    let caps = Caps {
+        tokens_per_minute: Some(1_000),
+        ..Caps::default()
+    };
+    let ids = ledger.set_limits([("tokens".into(), lent(caps))]);
+    let claims = claims(&ids);
+    let admission = admit(&mut ledger, &store, &claims, 100).await.unwrap();
+    let used = Used {
+        tokens: 1_500,
+        ..Used::default()
+    };
+    ledger.end(admission, used, now());
+    // 500 more than there are: even a small request has to wait until they have flowed off.
+    let refused = admit(&mut ledger, &store, &claims, 1).await.unwrap_err();
+    assert_eq!(refused.dimension, Dimension::Tokens);
+}

@@ -1,0 +1,125 @@
+//! Random schedules of replicas and a store, with faults.
+//!
+//! `SLUICEGATE_SIM_SCHEDULES` sets how many are run, and `SLUICEGATE_SIM_SEED` the first seed.
+
+use quota::Loan;
+
+use crate::random::Random;
+use crate::world::{Counts, LEASE, Plan, run};
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name} is {text:?}: expected a number"))
+    })
+}
+
+fn schedules(kind: u64, plan: impl Fn(&mut Random) -> Plan) {
+    let count = number("SLUICEGATE_SIM_SCHEDULES", 20_000) / 4;
+    let first = number("SLUICEGATE_SIM_SEED", kind << 40);
+    let mut sum = Counts::default();
+    for seed in first..first + count {
+        let plan = plan(&mut Random::new(!seed));
+        let mut world = run(seed, plan);
+        let counts = world.counts;
+        sum.steps += counts.steps;
+        sum.taken += counts.taken;
+        sum.short += counts.short;
+        sum.lost += counts.lost;
+        sum.quarantined += counts.quarantined;
+        sum.late += counts.late;
+        let (got, level) = world.ask_for_all();
+        let capacity = plan.loan.capacity();
+        match plan.loan {
+            Loan::Permits { .. } | Loan::Bucket { .. } => {
+                assert_eq!(got, capacity, "not all came back: seed {seed}, {plan:?}");
+            }
+            Loan::Budget { .. } => {
+                assert_eq!(got, capacity.saturating_sub(level), "seed {seed}, {plan:?}");
+                let spent = world.spent_within_reservations();
+                assert!(level >= spent, "{level} of {spent}: seed {seed}, {plan:?}");
+            }
+        }
+    }
+    eprintln!("{count} schedules: {sum:?}");
+    // The schedules try what they are meant to try.
+    if count >= 100 {
+        assert!(
+            sum.taken > 10 * count && sum.short > count && sum.lost > count / 20,
+            "{sum:?}"
+        );
+        assert!(sum.quarantined > count && sum.late > 0, "{sum:?}");
+    }
+}
+
+fn plan(random: &mut Random, loan: Loan, end_with_lease: bool) -> Plan {
+    Plan {
+        loan,
+        replicas: random.within(2, 5) as usize,
+        end_with_lease,
+        faults: true,
+        pressure: random.within(5, 70),
+        clock_is_set: random.chance(50),
+        busy: random.within(2 * LEASE, 8 * LEASE),
+    }
+}
+
+#[test]
+fn permits_never_exceed_their_cap() {
+    schedules(1, |random| {
+        let cap = random.within(1, 12);
+        plan(random, Loan::Permits { cap }, true)
+    });
+}
+
+#[test]
+fn permits_that_outlive_their_lease_are_not_lent_twice() {
+    schedules(2, |random| {
+        let cap = random.within(1, 12);
+        plan(random, Loan::Permits { cap }, false)
+    });
+}
+
+#[test]
+fn tokens_never_exceed_their_bucket() {
+    schedules(3, |random| {
+        let loan = Loan::Bucket {
+            per_minute: random.within(1, 3_000_000_000),
+            capacity: random.within(1_000_000, 1_000_000_000),
+        };
+        plan(random, loan, false)
+    });
+}
+
+#[test]
+fn money_never_exceeds_its_budget() {
+    schedules(4, |random| {
+        let loan = Loan::Budget {
+            amount: random.within(10, 1_000_000),
+            window: 7,
+            accounted: 0,
+        };
+        plan(random, loan, false)
+    });
+}
+
+/// Without faults, nothing is burned: the store counts exactly what was spent.
+#[test]
+fn without_faults_the_store_counts_what_was_spent() {
+    let mut spent = 0;
+    for seed in 0..300 {
+        let mut random = Random::new(!seed);
+        let loan = Loan::Budget {
+            amount: random.within(1_000_000, 1_000_000_000),
+            window: 7,
+            accounted: 0,
+        };
+        let mut plan = plan(&mut random, loan, false);
+        plan.faults = false;
+        let mut world = run(seed, plan);
+        let (_, level) = world.ask_for_all();
+        assert_eq!(level, world.spent(), "seed {seed}");
+        spent += level;
+    }
+    assert!(spent > 0);
+}

@@ -1,0 +1,452 @@
+//! A simulated world: replicas, a store, and a network between them that does its worst.
+
+mod check;
+mod faults;
+mod truth;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use quota::{FailMode, Holding, Loan, Taken};
+use sluicegate_lease::{Answer, Call, Model, Proof, StoreClock};
+
+use crate::random::Random;
+use truth::Truth;
+
+/// The time of the world in microseconds.
+type Time = u64;
+
+pub(crate) const MILLI: Time = 1_000;
+pub(crate) const LEASE: Time = 10_000 * MILLI;
+/// An ask that was not answered in this time has failed.
+const TIMEOUT: Time = 100 * MILLI;
+/// The clocks of two replicas differ by less than the margin of a lease, which is 2 %.
+const MAX_DRIFT_PPM: u64 = 9_000;
+
+/// The plan of one schedule.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) loan: Loan,
+    pub(crate) replicas: usize,
+    /// Requests end with their lease; otherwise they go on.
+    pub(crate) end_with_lease: bool,
+    pub(crate) faults: bool,
+    /// The chance in percent of a request wherever there can be one.
+    pub(crate) pressure: u64,
+    /// The server's clock is set back and forth by an hour.
+    pub(crate) clock_is_set: bool,
+    /// The time for which requests come.
+    pub(crate) busy: Time,
+}
+
+pub(crate) struct World {
+    random: Random,
+    plan: Plan,
+    now: Time,
+    events: BTreeMap<(Time, u64), Event>,
+    numbered: u64,
+    replicas: Vec<Replica>,
+    store: Store,
+    truth: Truth,
+    pub(crate) counts: Counts,
+}
+
+/// Evidence that a schedule has tried something.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) steps: u64,
+    pub(crate) taken: u64,
+    pub(crate) short: u64,
+    pub(crate) lost: u64,
+    pub(crate) quarantined: u64,
+    pub(crate) late: u64,
+}
+
+struct Replica {
+    id: u64,
+    /// Counts the processes in this place; events of earlier ones are dropped.
+    process: u64,
+    offset: Time,
+    drift_ppm: i64,
+    holding: Holding,
+    clock: StoreClock,
+    open: Vec<Open>,
+    paused_until: Time,
+    cut_until: Time,
+}
+
+/// A request that is being served.
+struct Open {
+    number: u64,
+    taken: Taken,
+    spends: u64,
+}
+
+struct Store {
+    model: Model,
+    /// Earlier states, of which a failover takes one.
+    past: Vec<Model>,
+    server: u64,
+    /// The clock of the server at the start of the world.
+    wall: Time,
+    stopped_until: Time,
+}
+
+enum Event {
+    Wake(usize, u64),
+    Arrive(usize, u64, Call),
+    Answer(usize, u64, Answer),
+    Timeout(usize, u64, u64),
+    End(usize, u64, u64),
+    Fault,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, plan: Plan) -> Self {
+        let mut world = Self {
+            random: Random::new(seed),
+            plan,
+            now: 0,
+            events: BTreeMap::new(),
+            numbered: 0,
+            replicas: Vec::new(),
+            store: Store {
+                model: Model::default(),
+                past: Vec::new(),
+                server: 1,
+                wall: 3_600_000 * MILLI,
+                stopped_until: 0,
+            },
+            truth: Truth::default(),
+            counts: Counts::default(),
+        };
+        for place in 0..plan.replicas {
+            let replica = world.start(0);
+            world.replicas.push(replica);
+            world.push(0, Event::Wake(place, 0));
+        }
+        if plan.faults {
+            let first = world.random.within(0, 2 * LEASE);
+            world.push(first, Event::Fault);
+        }
+        world
+    }
+
+    fn start(&mut self, process: u64) -> Replica {
+        let mode = FailMode::Closed;
+        let lease = Duration::from_micros(LEASE);
+        let drift = self.random.within(0, 2 * MAX_DRIFT_PPM);
+        Replica {
+            id: self.random.next() >> 11,
+            process,
+            offset: self.random.within(0, 1 << 42),
+            drift_ppm: drift as i64 - MAX_DRIFT_PPM as i64,
+            holding: Holding::new("limit".into(), self.plan.loan, mode, lease),
+            clock: StoreClock::default(),
+            open: Vec::new(),
+            paused_until: 0,
+            cut_until: 0,
+        }
+    }
+
+    /// Runs until all requests have ended and all that was lent is back.
+    pub(crate) fn run(&mut self) {
+        let end = self.plan.busy + 6 * LEASE;
+        while let Some(((at, _), event)) = self.events.pop_first() {
+            if at > end {
+                break;
+            }
+            self.now = self.now.max(at);
+            self.counts.steps += 1;
+            self.step(event);
+            self.check();
+        }
+    }
+
+    /// Returns what a replica gets that asks for everything a minute later, and the level before.
+    pub(crate) fn ask_for_all(&mut self) -> (u64, u64) {
+        let mut loan = self.plan.loan;
+        if let Loan::Budget { accounted, .. } = &mut loan {
+            *accounted = self.truth.accounted;
+        }
+        let mut seq = 0;
+        let mut probe = |proof, more| {
+            seq += 1;
+            Call {
+                replica: 1 << 60,
+                proof,
+                lease: LEASE / MILLI,
+                asks: vec![quota::Ask {
+                    limit: "limit".into(),
+                    loan,
+                    seq,
+                    acked: 0,
+                    incarnation: 0,
+                    claim: 0,
+                    used: 0,
+                    more,
+                    need: more,
+                    least: more,
+                }],
+            }
+        };
+        let (server, wall) = (self.store.server, self.store.wall + 1);
+        let model = &mut self.store.model;
+        let first = model.exchange(&probe(Proof::default(), 0), server, wall);
+        // First all leases end, which burns what they held, and then that flows off: here within the
+        // time that the slowest bucket needs.
+        let mut later = Proof {
+            life: first.life,
+            at: first.at,
+            over: first.event,
+        };
+        let second = model.exchange(&probe(later, 0), server, wall);
+        let level = second.replies[0].level;
+        let all = match loan {
+            Loan::Permits { cap: all } | Loan::Bucket { capacity: all, .. } => all,
+            Loan::Budget { amount, .. } => amount.saturating_sub(level),
+        };
+        later.at += 1 << 46;
+        later.over = second.event;
+        let third = model.exchange(&probe(later, all), server, wall + (1 << 56));
+        (third.replies[0].held, level)
+    }
+
+    /// Returns what was really spent.
+    pub(crate) fn spent(&self) -> u64 {
+        self.truth.accounted
+    }
+
+    /// Returns what was really spent, without what requests have spent above their reservations.
+    pub(crate) fn spent_within_reservations(&self) -> u64 {
+        self.truth.reserved
+    }
+
+    fn push(&mut self, after: Time, event: Event) {
+        self.numbered += 1;
+        self.events.insert((self.now + after, self.numbered), event);
+    }
+
+    fn step(&mut self, event: Event) {
+        let (place, process) = match event {
+            Event::Fault => return self.fault(),
+            Event::Arrive(place, process, call) => return self.arrive(place, process, call),
+            Event::Wake(place, process)
+            | Event::Answer(place, process, _)
+            | Event::Timeout(place, process, _)
+            | Event::End(place, process, _) => (place, process),
+        };
+        let paused = self.replicas[place].paused_until;
+        if self.replicas[place].process != process {
+            return;
+        }
+        if paused > self.now {
+            // What has piled up while a process was paused comes in any order.
+            let after = paused - self.now + self.random.within(0, 2);
+            return self.push(after, event);
+        }
+        match event {
+            Event::Wake(..) => self.wake(place),
+            Event::Answer(_, _, answer) => self.answered(place, &answer),
+            Event::Timeout(_, _, seq) => self.timed_out(place, seq),
+            Event::End(_, _, number) => self.end(place, number),
+            Event::Arrive(..) | Event::Fault => {}
+        }
+    }
+
+    fn local(&self, place: usize) -> Duration {
+        let replica = &self.replicas[place];
+        let scaled = i128::from(self.now) * (1_000_000 + i128::from(replica.drift_ppm)) / 1_000_000;
+        Duration::from_micros(replica.offset + scaled as u64)
+    }
+
+    fn wake(&mut self, place: usize) {
+        if self.random.chance(50) {
+            self.look_for_loss(place);
+        }
+        if self.now < self.plan.busy {
+            for _ in 0..3 {
+                if self.random.chance(self.plan.pressure) {
+                    self.request(place);
+                }
+            }
+        }
+        self.poll(place);
+        let pause = match self.random.chance(60) {
+            true => self.random.within(1, 300 * MILLI),
+            false => self.random.within(300 * MILLI, 2_000 * MILLI),
+        };
+        let process = self.replicas[place].process;
+        self.push(pause, Event::Wake(place, process));
+    }
+
+    fn look_for_loss(&mut self, place: usize) {
+        let now = self.local(place);
+        let replica = &mut self.replicas[place];
+        if replica.holding.lost(now) {
+            self.counts.lost += 1;
+            if self.plan.end_with_lease {
+                for open in std::mem::take(&mut replica.open) {
+                    replica.holding.give_back(open.taken);
+                    self.truth.ended(
+                        open.taken.amount,
+                        open.taken.amount,
+                        &self.plan.loan,
+                        self.now,
+                    );
+                }
+            }
+        }
+    }
+
+    fn request(&mut self, place: usize) {
+        // The end of a lease is found by whichever call comes first.
+        if self.random.chance(50) {
+            self.look_for_loss(place);
+        }
+        let now = self.local(place);
+        let amount = match self.plan.loan {
+            Loan::Permits { .. } => 1,
+            loan => self.random.within(1, 1 + loan.capacity() / 4),
+        };
+        let spends = match self.random.within(0, 10) {
+            0 => amount + self.random.within(0, amount),
+            1..5 => amount,
+            _ => self.random.within(0, amount),
+        };
+        let replica = &mut self.replicas[place];
+        let Some(taken) = replica.holding.take(amount, now) else {
+            self.counts.short += 1;
+            return;
+        };
+        self.counts.taken += 1;
+        assert!(replica.holding.is_leased(now), "admitted without a lease");
+        self.numbered += 1;
+        let (number, process) = (self.numbered, replica.process);
+        replica.open.push(Open {
+            number,
+            taken,
+            spends,
+        });
+        self.truth.taken(amount, &self.plan.loan, self.now);
+        let lasts = self.random.within(1, 8_000 * MILLI);
+        self.push(lasts, Event::End(place, process, number));
+        if self.plan.end_with_lease {
+            self.look_for_loss(place);
+        }
+    }
+
+    fn end(&mut self, place: usize, number: u64) {
+        let replica = &mut self.replicas[place];
+        if let Some(i) = replica.open.iter().position(|open| open.number == number) {
+            let open = replica.open.swap_remove(i);
+            replica.holding.settle(open.taken, open.spends);
+            self.truth
+                .ended(open.taken.amount, open.spends, &self.plan.loan, self.now);
+        }
+        if self.random.chance(30) {
+            self.poll(place);
+        }
+    }
+
+    fn poll(&mut self, place: usize) {
+        self.look_for_loss(place);
+        let now = self.local(place);
+        let cut = self.replicas[place].cut_until > self.now;
+        let replica = &mut self.replicas[place];
+        replica.holding.set_accounted(self.truth.accounted);
+        let Some(ask) = replica.holding.poll(now) else {
+            return;
+        };
+        let (process, seq) = (replica.process, ask.seq);
+        let proof = replica.clock.proof(now, Duration::from_micros(LEASE));
+        let call = Call {
+            replica: replica.id,
+            proof,
+            lease: LEASE / MILLI,
+            asks: vec![ask],
+        };
+        self.push(TIMEOUT, Event::Timeout(place, process, seq));
+        if self.plan.faults && self.random.chance(1) {
+            let sleeps = self.random.within(0, LEASE);
+            self.replicas[place].paused_until = self.now + sleeps;
+        }
+        let copies = match self.plan.faults && self.random.chance(5) {
+            true => 2,
+            false => 1,
+        };
+        for _ in 0..copies {
+            if let (false, Some(delay)) = (cut, self.travel()) {
+                self.push(delay, Event::Arrive(place, process, call.clone()));
+            }
+        }
+    }
+
+    /// Returns the time that a message travels, or `None` if it is lost.
+    fn travel(&mut self) -> Option<Time> {
+        match self.random.within(0, 100) {
+            _ if !self.plan.faults => Some(self.random.within(100, 3 * MILLI)),
+            0..2 => None,
+            2..5 => Some(self.random.within(0, 2 * LEASE)),
+            5..10 => Some(self.random.within(0, 200 * MILLI)),
+            _ => Some(self.random.within(100, 3 * MILLI)),
+        }
+    }
+
+    fn arrive(&mut self, place: usize, process: u64, call: Call) {
+        if self.store.stopped_until > self.now {
+            let after = self.store.stopped_until - self.now + self.random.within(0, 2);
+            return self.push(after, Event::Arrive(place, process, call));
+        }
+        let store = &mut self.store;
+        let wall = self.now + store.wall;
+        let answer = store.model.exchange(&call, store.server, wall);
+        if self.random.chance(10) {
+            self.store.past.push(self.store.model.clone());
+        }
+        self.counts.quarantined += u64::from(answer.replies[0].quarantined);
+        self.counts.late += u64::from(answer.replies[0].seq != call.asks[0].seq);
+        let cut = self.replicas[place].cut_until > self.now;
+        if let (false, Some(delay)) = (cut, self.travel()) {
+            self.push(delay, Event::Answer(place, process, answer));
+        }
+    }
+
+    fn answered(&mut self, place: usize, answer: &Answer) {
+        let now = self.local(place);
+        let replica = &mut self.replicas[place];
+        let lease = Duration::from_micros(LEASE);
+        replica
+            .clock
+            .learn(answer.life, answer.at, answer.event, lease, now);
+        replica.holding.granted(&answer.replies[0], now);
+        if self.now < self.plan.busy && self.random.chance(self.plan.pressure) {
+            self.request(place);
+        }
+    }
+
+    fn timed_out(&mut self, place: usize, seq: u64) {
+        let now = self.local(place);
+        self.replicas[place].holding.failed(seq, now);
+    }
+}
+
+/// Runs a schedule and tells its seed if it fails.
+pub(crate) fn run(seed: u64, plan: Plan) -> World {
+    struct Tell(u64, Plan);
+    impl Drop for Tell {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                eprintln!(
+                    "the schedule with SLUICEGATE_SIM_SEED={} failed: {:?}",
+                    self.0, self.1
+                );
+            }
+        }
+    }
+    let tell = Tell(seed, plan);
+    let mut world = World::new(seed, plan);
+    world.run();
+    drop(tell);
+    world
+}
