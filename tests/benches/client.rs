@@ -109,6 +109,15 @@ impl Connection {
 
     /// Sends a request and reads the stream to its end.
     pub(crate) async fn stream(&mut self, request: &[u8]) -> io::Result<Streamed> {
+        self.stream_in_step(request, |_| ()).await
+    }
+
+    /// Sends a request and reads the stream to its end. Each read reports how many events it had.
+    pub(crate) async fn stream_in_step(
+        &mut self,
+        request: &[u8],
+        received: impl Fn(usize),
+    ) -> io::Result<Streamed> {
         let asked = Instant::now();
         let mut events = self.begin(request).await?;
         let mut streamed = Streamed {
@@ -119,6 +128,7 @@ impl Connection {
         // split.
         while !events.ended {
             streamed.events += events.count;
+            received(events.count);
             let read = some(self.socket.read(&mut self.buffer[KEPT..]).await?)?;
             events = Events::of(&self.buffer[..KEPT + read]);
             self.buffer.copy_within(read..read + KEPT, 0);

@@ -2,7 +2,8 @@
 //! cost the gateway, and a bare proxy, under callgrind. Run by `cargo xtask bench instructions`.
 //!
 //! The figures hardly depend on the load of the machine, so that they can be compared with
-//! committed ones.
+//! committed ones: each event of a stream is sent once the one before it was received, because a
+//! busy machine would leave several to one read.
 
 mod callgrind;
 #[allow(dead_code, reason = "the other programs use the rest")]
@@ -23,8 +24,10 @@ mod usage;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::Arc;
 
 use clap::Parser;
+use tokio::sync::Semaphore;
 
 use crate::callgrind::Counted;
 use crate::client::Connection;
@@ -69,17 +72,20 @@ fn main() -> ExitCode {
 
 async fn run(arguments: Arguments) -> Outcome {
     let own = std::env::current_exe().map_err(text)?;
-    let upstream = Upstream::start().await.map_err(text)?;
+    let received = Arc::new(Semaphore::new(0));
+    let upstream = Upstream::in_step(Arc::clone(&received)).await;
+    let upstream = upstream.map_err(text)?;
     let config = question::configuration(upstream.address, ROOM);
     if let Some(planted) = arguments.planted {
         let figures = Figures::read(&arguments.figures)?;
-        let gateway = measure(Counted::gateway(&planted, &config)?).await?;
+        let gateway = measure(Counted::gateway(&planted, &config)?, &received).await?;
         return figures.miss(&gateway);
     }
     let mut bare = Command::new(beside(&own, "bare_proxy"));
     bare.arg(upstream.address.to_string());
-    let bare = measure(Counted::bare(&bare)?).await?;
-    let gateway = measure(Counted::gateway(&beside(&own, "sluicegate"), &config)?).await?;
+    let bare = measure(Counted::bare(&bare)?, &received).await?;
+    let gateway = Counted::gateway(&beside(&own, "sluicegate"), &config)?;
+    let gateway = measure(gateway, &received).await?;
     let measured = Measured { gateway, bare };
     print!("{measured}");
     match arguments.write {
@@ -89,23 +95,29 @@ async fn run(arguments: Arguments) -> Outcome {
 }
 
 /// The cost of a unit of each kind, after a warm-up.
-async fn measure(counted: Counted) -> Outcome<Costs> {
+async fn measure(counted: Counted, received: &Semaphore) -> Outcome<Costs> {
     let mut costs = Vec::new();
     for (question, warm_up, times) in [
         (Question::Small, WARM_UP, REQUESTS),
         (Question::Chat, WARM_UP_STREAMS, STREAMS),
         (Question::Conversation, WARM_UP_CONVERSATIONS, CONVERSATIONS),
     ] {
-        ask(&counted, question, warm_up).await?;
+        ask(&counted, question, warm_up, received).await?;
         counted.begin()?;
-        let units = ask(&counted, question, times).await?;
+        let units = ask(&counted, question, times, received).await?;
         costs.push(counted.take(units)?);
     }
     costs.try_into().map_err(|_| "a kind is missing".to_owned())
 }
 
 /// Sends so many requests on one connection, and returns how many replies or events were received.
-async fn ask(counted: &Counted, question: Question, times: usize) -> Outcome<usize> {
+/// Each of the events adds a permit for the next one.
+async fn ask(
+    counted: &Counted,
+    question: Question,
+    times: usize,
+    received: &Semaphore,
+) -> Outcome<usize> {
     let failed = |error: io::Error| format!("the subject does not answer: {error}");
     let mut connection = Connection::open(counted.subject.address)
         .await
@@ -114,7 +126,13 @@ async fn ask(counted: &Counted, question: Question, times: usize) -> Outcome<usi
     let mut units = 0;
     for _ in 0..times {
         units += match question.is_stream() {
-            true => connection.stream(&request).await.map_err(failed)?.events,
+            true => {
+                // Those for the events that the last stream ended with are not for this one.
+                received.forget_permits(usize::MAX);
+                let streamed =
+                    connection.stream_in_step(&request, |events| received.add_permits(events));
+                streamed.await.map_err(failed)?.events
+            }
             false => connection.ask(&request).await.map(|_| 1).map_err(failed)?,
         };
     }

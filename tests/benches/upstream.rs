@@ -11,6 +11,7 @@ use memchr::memmem;
 use simulator::{Request, honest};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
@@ -31,10 +32,28 @@ pub(crate) struct Upstream {
 impl Upstream {
     /// Starts an upstream on a port that the system chooses.
     pub(crate) async fn start() -> io::Result<Self> {
+        Self::listen(None).await
+    }
+
+    /// Starts an upstream that takes a permit for each piece of a response but the first one. A
+    /// client that adds one for each event that it receives gets every event by itself, however
+    /// busy the machine is. The last events come together: a gateway may hold back the one that
+    /// reports the end of the answer until it has seen the end of the stream.
+    #[allow(dead_code, reason = "only the count of instructions uses it")]
+    pub(crate) async fn in_step(permits: Arc<Semaphore>) -> io::Result<Self> {
+        Self::listen(Some(permits)).await
+    }
+
+    async fn listen(permits: Option<Arc<Semaphore>>) -> io::Result<Self> {
         let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
         let address = listener.local_addr()?;
         let (closed, left) = unbounded_channel();
-        tokio::spawn(accept(listener, Arc::new(Answers::made()), closed));
+        let mut answers = Answers::made();
+        if permits.is_some() {
+            join_end(&mut answers.chat);
+        }
+        answers.permits = permits;
+        tokio::spawn(accept(listener, Arc::new(answers), closed));
         Ok(Self { address, left })
     }
 }
@@ -66,7 +85,10 @@ async fn serve(
         if model == SERVICE {
             sleep(SERVICE_TIME).await;
         }
-        for piece in answers.of(&model) {
+        for (number, piece) in answers.of(&model).iter().enumerate() {
+            if let Some(permits) = answers.permits.as_ref().filter(|_| number > 0) {
+                permits.acquire().await.map_err(io::Error::other)?.forget();
+            }
             socket.write_all(piece).await?;
             // A model takes time to answer; here, as long as the other tasks need for their turn.
             yield_now().await;
@@ -145,6 +167,8 @@ struct Answers {
     more: Bytes,
     picture: Vec<Bytes>,
     unknown: Vec<Bytes>,
+    /// The permits for pieces, if a client paces them.
+    permits: Option<Arc<Semaphore>>,
 }
 
 impl Answers {
@@ -189,6 +213,7 @@ impl Answers {
             unknown: vec![Bytes::from_static(
                 b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n",
             )],
+            permits: None,
         }
     }
 
@@ -250,6 +275,15 @@ fn streamed<'a>(events: impl Iterator<Item = &'a Bytes>) -> Vec<Bytes> {
     pieces.push(b"0\r\n\r\n".to_vec());
     pieces.into_iter().map(Bytes::from).collect()
 }
+
+/// Joins the last pieces of a stream: those of its end, and the last chunk.
+fn join_end(pieces: &mut Vec<Bytes>) {
+    let end = pieces.split_off(pieces.len().saturating_sub(END));
+    pieces.push(end.concat().into());
+}
+
+/// The pieces at the end of a Chat stream: the finish reason, the usage, `[DONE]`, the last chunk.
+const END: usize = 4;
 
 /// The size of a picture in base64, typical for 1024 × 1024 pixels.
 const PICTURE_SIZE: usize = 2_500_000;

@@ -16,9 +16,11 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     match args {
         [first, rest @ ..] if first == "gateway" => gateway(rest),
         [first, rest @ ..] if first == "decode" => decode(rest),
+        [first, rest @ ..] if first == "limits" => limits(rest),
         [first, rest @ ..] if first == "instructions" => instructions(rest),
         _ => {
             decode(args)?;
+            limits(args)?;
             process::echoed(&mut bench("sluicegate-text-engine", "decode"))?;
             gateway(args)
         }
@@ -35,6 +37,17 @@ fn decode(args: &[OsString]) -> Outcome {
         .args(workspace::with_page(args, speed::DECODE));
     process::echoed(&mut command)?;
     publish(args)
+}
+
+/// Measures the ledger of limits.
+fn limits(args: &[OsString]) -> Outcome {
+    let mut command = bench("sluicegate-benches", "limits");
+    command
+        .arg("--target-dir")
+        .arg(dist::lean()?)
+        .arg("--")
+        .args(workspace::with_page(args, "tests/benches/LIMITS.md"));
+    process::echoed(&mut command)
 }
 
 /// A bench of a package, without its arguments.

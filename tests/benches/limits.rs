@@ -1,0 +1,220 @@
+//! The time that the ledger of limits takes for a request: `cargo xtask bench limits`.
+//!
+//! Each admission and each end is timed by itself, since the slowest of them matter to requests that
+//! arrive at the same time: all requests of a process share the ledger. Reading the clock takes a few
+//! tens of nanoseconds, which are part of the figures.
+
+#[allow(unused_imports, reason = "its tests are those of another program")]
+mod machine;
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::Parser;
+use quota::{Budget, Caps, Claim, Demand, LimitId, Limiter, Money, Now, Terms, Used};
+use tikv_jemallocator::Jemalloc;
+
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
+
+/// Measures the ledger of limits.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// A short run: the figures are rough.
+    #[arg(long)]
+    quick: bool,
+    /// Write the table to this file too.
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// An argument that cargo adds.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// A row of the table.
+struct Row {
+    name: &'static str,
+    /// The number of limits that apply to each request.
+    limits: usize,
+    /// The number of keys, each of which is counted by itself. They take turns.
+    keys: usize,
+    /// The longest time that half of the admissions may take, in nanoseconds.
+    goal: Option<u64>,
+}
+
+/// The times of a row in nanoseconds, in rising order.
+#[derive(Default)]
+struct Times {
+    admit: Vec<u64>,
+    end: Vec<u64>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let requests = if arguments.quick { 20_000 } else { REQUESTS };
+    let mut table = HEAD.to_owned();
+    for row in ROWS {
+        table += &row.line(&row.measured(requests));
+    }
+    println!("{table}");
+    let Some(path) = arguments.write else {
+        return ExitCode::SUCCESS;
+    };
+    match std::fs::write(&path, page(&table)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{}: {error}", path.display());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Row {
+    /// Measures so many requests, of which [`IN_PROGRESS`] are in progress at any time, after as many
+    /// that are not timed.
+    #[allow(clippy::disallowed_methods)] // A bench reads the clock: time is what it measures.
+    fn measured(&self, requests: usize) -> Times {
+        let limiter = Limiter::new();
+        let limits = limiter.set_limits((0..self.limits).map(limit));
+        let keys: Vec<_> = (0..self.keys).map(|key| format!("team-{key}")).collect();
+        let mut permits = Vec::with_capacity(IN_PROGRESS);
+        let mut times = Times::default();
+        let started = Instant::now();
+        for turn in 0..2 * requests {
+            let claims = claims(&limits, &keys[turn % keys.len()]);
+            let now = now(started);
+            let before = Instant::now();
+            let permit = limiter.admit(black_box(&claims), |_| DEMAND, now);
+            let admitted = before.elapsed();
+            permits.push(permit.expect("there is room"));
+            if permits.len() < IN_PROGRESS {
+                continue;
+            }
+            let oldest = permits.swap_remove(turn % IN_PROGRESS);
+            let before = Instant::now();
+            oldest.end(USED, now);
+            let ended = before.elapsed();
+            if turn >= requests {
+                times.admit.push(nanoseconds(admitted));
+                times.end.push(nanoseconds(ended));
+            }
+        }
+        times.admit.sort_unstable();
+        times.end.sort_unstable();
+        times
+    }
+
+    fn line(&self, times: &Times) -> String {
+        let mut line = format!("| {} ", self.name);
+        for (times, percent) in [
+            (&times.admit, 50),
+            (&times.admit, 99),
+            (&times.end, 50),
+            (&times.end, 99),
+        ] {
+            let _ = write!(line, "| {:.2} ", percentile(times, percent) as f64 / 1e3);
+        }
+        let median = percentile(&times.admit, 50);
+        let verdict = match self.goal {
+            None => String::new(),
+            Some(goal) => {
+                let verdict = if median <= goal { "met" } else { "missed" };
+                format!("{:.1}: {verdict}", goal as f64 / 1e3)
+            }
+        };
+        line + &format!("| {verdict} |\n")
+    }
+}
+
+/// A limit of everything, of which nobody reaches the end.
+fn limit(number: usize) -> (Arc<str>, Terms) {
+    let budget = Budget::new(
+        Money::MAX_BUDGET,
+        "USD".parse().expect("a currency"),
+        quota::Window::Month,
+        quota::Zone::UTC,
+    );
+    let caps = Caps {
+        concurrency: Some(1 << 20),
+        requests_per_minute: Some(1 << 35),
+        tokens_per_minute: Some(1 << 35),
+        // One of five, as a budget is a limit of its own.
+        budget: (number % 5 == 4).then(|| budget.expect("a budget")),
+    };
+    (format!("limit {number}").into(), caps.into())
+}
+
+/// The claims of a request of this key.
+fn claims<'a>(limits: &[LimitId], key: &'a str) -> Vec<Claim<'a>> {
+    let claim = |limit: &LimitId| Claim {
+        limit: *limit,
+        scope: key,
+    };
+    limits.iter().map(claim).collect()
+}
+
+#[allow(clippy::disallowed_methods)] // As above.
+fn now(started: Instant) -> Now {
+    Now {
+        monotonic: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+        unix_ms: 1_800_000_000_000,
+    }
+}
+
+fn nanoseconds(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The time that so many per cent of `sorted` do not exceed.
+fn percentile(sorted: &[u64], percent: usize) -> u64 {
+    sorted
+        .get(sorted.len() * percent / 100)
+        .copied()
+        .unwrap_or(0)
+}
+
+fn page(table: &str) -> String {
+    format!(
+        "# Limits\n\n\
+         Written by `cargo xtask bench limits --write`, with the times of {} thousand requests in microseconds, of which\n\
+         {IN_PROGRESS} are in progress at any time. Each limit caps concurrent requests, requests and tokens per minute, and one \
+         of\nfive has a budget. An admission looks at all limits that apply, reserves of each, and takes a permit; the end \
+         replaces\nthe reservations by what was used. The clock is read for each of them, which is part of the times. One \
+         thread uses the\nledger.\n\nMachine: {}.\n\n## Table\n\n{table}",
+        REQUESTS / 1_000,
+        machine::kind()
+    )
+}
+
+const ROWS: [Row; 4] = [
+    row("1 limit", 1, 1, None),
+    row("5 limits", 5, 1, Some(1_500)),
+    row("20 limits", 20, 1, None),
+    row("5 limits, 1,000 keys in turn", 5, 1_000, None),
+];
+
+const fn row(name: &'static str, limits: usize, keys: usize, goal: Option<u64>) -> Row {
+    Row {
+        name,
+        limits,
+        keys,
+        goal,
+    }
+}
+
+const HEAD: &str = "| request | admission, p50 | p99 | end, p50 | p99 | goal of the admission, p50 |\n|---|---:|---:|---:|---:|---|\n";
+const DEMAND: Demand = Demand {
+    tokens: 1_200,
+    money: Money::from_nanos(10_000),
+};
+const USED: Used = Used {
+    tokens: 700,
+    answer_tokens: 200,
+    money: Money::from_nanos(4_000),
+};
+const IN_PROGRESS: usize = 64;
+const REQUESTS: usize = 400_000;
