@@ -11,6 +11,8 @@ mod stream;
 
 mod addresses;
 mod admin;
+#[cfg(feature = "sqlite")]
+mod admin_api;
 mod auth;
 mod chat;
 mod check;

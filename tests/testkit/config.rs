@@ -50,6 +50,19 @@ impl Config {
         self
     }
 
+    /// Adds sections, as lines of TOML.
+    pub fn section(mut self, lines: &str) -> Self {
+        self.top += lines;
+        self.top.push('\n');
+        self
+    }
+
+    /// Adds a quota, as lines of TOML.
+    pub fn quota(mut self, lines: &str) -> Self {
+        self.top += &format!("[[quotas]]\n{lines}\n");
+        self
+    }
+
     /// Adds an upstream, with additional settings as lines of TOML.
     pub fn upstream(
         mut self,

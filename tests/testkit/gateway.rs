@@ -94,7 +94,9 @@ impl Binary {
     /// environment.
     pub fn command(self) -> Command {
         let mut command = Command::new(self.path);
-        command.env_remove("SLUICEGATE_LOG");
+        command
+            .env_remove("SLUICEGATE_LOG")
+            .env_remove("SLUICEGATE_ADMIN_KEY");
         command
             .env("SLUICEGATE_TEXT_KEY", TEXT)
             .env("SLUICEGATE_MESSAGES_KEY", MESSAGES)
@@ -244,6 +246,11 @@ impl Gateway {
         await_that("all permits are back", || {
             self.metric("sluicegate_in_flight") == 0.0
         });
+    }
+
+    /// The id of the process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Sends a signal, as `kill` does. After SIGSTOP it waits until the process is suspended.

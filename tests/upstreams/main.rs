@@ -5,10 +5,10 @@
 //! log. `matrix` tests every pair of protocols, `pictures` long replies and edits that change their
 //! format, `asked` the fields of requests, `errors` the tables of errors, `patterns` keys for some
 //! models, `any_name` models for all names, `affinity` conversations that stay at their target,
-//! `asking` the output of `check --ask`, `usage` and `timing` metrics and log, `incidents` the words
+//! `asking` the output of `check --ask`, `counts` changes the tokens of replies, `usage` and `timing` metrics and log, `incidents` the words
 //! of the log, `kept` answers that clients refer to, `allowed` what models allow, `stateful`
 //! responses that upstreams keep, `hosted_tools` what tools of upstreams add to answers, `settings` what operators set for an upstream, `presets` the
-//! settings of vendors. In `faults` and `gathered` upstreams misbehave, and `fault_test` checks each
+//! settings of vendors, `quotas` the limits of keys and models. In `faults` and `gathered` upstreams misbehave, and `fault_test` checks each
 //! of them.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
@@ -21,6 +21,7 @@ mod rows;
 mod stream;
 
 mod access;
+mod counts;
 mod fault_test;
 mod folded;
 mod redact;
@@ -41,6 +42,7 @@ mod matrix;
 mod patterns;
 mod pictures;
 mod presets;
+mod quotas;
 mod reload;
 mod settings;
 mod stateful;

@@ -7,12 +7,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::{Value, json};
-use simulator::{Framing, Play, Protocol, Request as Asked, Simulator, honest};
+use simulator::{Framing, Play, Protocol, Request as Asked, Simulator};
 use testkit::requests::{self, PROTOCOLS, RED, ask, protocol_name};
 use testkit::{CLIENT_KEY, Config, Connection, Form, Gateway, Request, Response};
 
 use crate::GATEWAY;
 use crate::access;
+use crate::counts::{PLACES, count, edited, usage};
 use crate::fault_test::{Lane, lanes};
 
 /// The usage of an upstream is counted for clients of every protocol, relayed and translated, plain
@@ -361,44 +362,6 @@ impl Exchange<'_> {
     }
 }
 
-/// A conforming reply, each JSON document of which is changed. Those for which `change` returns
-/// false are left out.
-fn edited(request: &Asked, change: impl Fn(Protocol, &mut Value) -> bool) -> Play {
-    let Some(protocol) = request
-        .protocol()
-        .filter(|_| !request.path.ends_with("/count_tokens"))
-    else {
-        return honest::answer(request);
-    };
-    let play = honest::answer(request);
-    let edit = |piece: &Bytes| {
-        let text = std::str::from_utf8(piece).unwrap();
-        let begin = text.find('{').unwrap_or(text.len());
-        let end = text.trim_end().len();
-        let Ok(mut document) = serde_json::from_str(&text[begin..end.max(begin)]) else {
-            return Some(text.to_owned());
-        };
-        change(protocol, &mut document)
-            .then(|| format!("{}{document}{}", &text[..begin], &text[end..]))
-    };
-    let pieces: Vec<_> = play.pieces().filter_map(edit).collect();
-    play.with_pieces(pieces)
-}
-
-/// Puts the counts of [`usage`] where a document has usage.
-fn count(protocol: Protocol, document: &mut Value) -> bool {
-    let usage = usage(protocol, document["type"].as_str());
-    for place in PLACES {
-        if let Some(found) = document
-            .pointer_mut(place)
-            .filter(|found| found.is_object())
-        {
-            *found = usage.clone();
-        }
-    }
-    true
-}
-
 /// Removes the usage from a document. A chunk with only usage is left out.
 fn forget(protocol: Protocol, document: &mut Value) -> bool {
     for place in PLACES {
@@ -412,31 +375,6 @@ fn forget(protocol: Protocol, document: &mut Value) -> bool {
         }
     }
     document["choices"] != json!([])
-}
-
-/// The usage object of each protocol, as its vendor documents it. In Messages the tokens of the
-/// prompt that were read from a cache or written to one are counted separately, and a stream begins
-/// with the counts of the prompt.
-fn usage(protocol: Protocol, event: Option<&str>) -> Value {
-    match (protocol, event) {
-        (Protocol::Responses, _) => json!({
-            "input_tokens": 1101, "input_tokens_details": {"cached_tokens": 600},
-            "output_tokens": 211, "output_tokens_details": {"reasoning_tokens": 100}, "total_tokens": 1312,
-        }),
-        (Protocol::Chat, _) => json!({
-            "prompt_tokens": 1303, "prompt_tokens_details": {"cached_tokens": 1024},
-            "completion_tokens": 317, "completion_tokens_details": {"reasoning_tokens": 64}, "total_tokens": 1620,
-        }),
-        (Protocol::Messages, Some("message_delta")) => json!({"output_tokens": 419}),
-        (Protocol::Messages, event) => json!({
-            "input_tokens": 1000, "cache_creation_input_tokens": 30, "cache_read_input_tokens": 207,
-            "output_tokens": if event == Some("message_start") { 3 } else { 419 },
-        }),
-        (Protocol::Images, _) => json!({
-            "input_tokens": 523, "input_tokens_details": {"text_tokens": 23, "image_tokens": 500},
-            "output_tokens": 6272, "total_tokens": 6795,
-        }),
-    }
 }
 
 /// The input and output tokens of [`usage`].
@@ -458,8 +396,6 @@ fn form(stream: bool) -> Request {
     form.file("image", &STANDARD.decode(RED).unwrap()).request()
 }
 
-/// The paths of usage in documents.
-const PLACES: [&str; 3] = ["/usage", "/response/usage", "/message/usage"];
 const EDITS: &str = "/v1/images/edits";
 /// More than is buffered before a reply is streamed through.
 const LONG: usize = 17 << 10;

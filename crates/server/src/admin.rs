@@ -1,13 +1,25 @@
-//! The admin address: `/livez`, `/readyz` and `/metrics`. It needs no key and is loopback by
-//! default.
+//! The admin address: `/livez`, `/readyz` and `/metrics`, which need no key, and the admin API. It
+//! is loopback by default.
 
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 
-use crate::body::{Body, whole};
+use crate::admin_api;
+use crate::body::{Body, ClientBody, whole};
 use crate::state::ServerState;
 
-pub(crate) fn answer<B>(state: &ServerState, request: &Request<B>) -> Response<Body> {
+/// Answers a request to the admin address.
+pub(crate) async fn answer(
+    state: &ServerState,
+    request: Request<impl ClientBody>,
+) -> Response<Body> {
+    match admin_api::is_path(request.uri().path()) {
+        true => admin_api::answer(state, request).await,
+        false => probe(state, &request),
+    }
+}
+
+fn probe<B>(state: &ServerState, request: &Request<B>) -> Response<Body> {
     let is_read = [Method::GET, Method::HEAD].contains(request.method());
     let (status, content_type, body) = match request.uri().path() {
         "/livez" | "/readyz" | "/metrics" if !is_read => {
@@ -23,7 +35,7 @@ pub(crate) fn answer<B>(state: &ServerState, request: &Request<B>) -> Response<B
         _ => (
             StatusCode::NOT_FOUND,
             TEXT,
-            "there are /livez, /readyz and /metrics\n".to_owned(),
+            "there are /livez, /readyz, /metrics and /admin/v1\n".to_owned(),
         ),
     };
     let mut response = Response::new(whole(body.into()));

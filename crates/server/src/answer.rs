@@ -26,6 +26,12 @@ pub(crate) trait AnswerStream: Send {
         out: &mut Vec<u8>,
     ) -> Poll<Result<Progress, StreamFailure>>;
 
+    /// Returns the number of events that were read so far, if a step can write several. Otherwise
+    /// each step writes one.
+    fn events(&self) -> Option<u64> {
+        None
+    }
+
     /// Writes the failure that ends the stream.
     fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>);
 

@@ -155,6 +155,7 @@ pub(crate) fn first_successful_target<A: Dispatch>(
                 has_alternative: untried > 0 && !last,
             };
             untried = untried.saturating_sub(1);
+            record.set_asked(true);
             let attempt = send(&mut dispatch, &target, turn);
             let attempted = timer.timeout_at(deadline, attempt).await;
             let meta = dispatch.take_meta();
@@ -166,6 +167,7 @@ pub(crate) fn first_successful_target<A: Dispatch>(
                     return Ok(started);
                 }
                 Err(failure) => {
+                    record.set_asked(false);
                     report_failure(&state, &target, &failure.refusal, &meta);
                     if failure.was_left_alone && turn.has_alternative {
                         targets.push_back(target);

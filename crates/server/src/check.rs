@@ -1,8 +1,11 @@
 //! `sluicegate check`: reports how a configuration would be applied.
 
+pub(crate) mod stores;
+
 use std::fmt::Write as _;
 
 use catalog::Model;
+use quota::Caps;
 
 use crate::config::Config;
 use crate::engines;
@@ -18,7 +21,7 @@ pub(crate) fn report(config: &Config, policy: &Policy) -> String {
 }
 
 fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result {
-    let keys = policy.keys.entries().count();
+    let keys = policy.keys.entries().len();
     let upstreams = config.upstreams.len();
     writeln!(
         out,
@@ -43,8 +46,11 @@ fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result
                 .join(" "),
         };
         writeln!(out, "key {}: {models} of {}", key.name, key.scopes)?;
+        for (name, found) in policy.quotas.of_key(&key.name) {
+            writeln!(out, "  quota of {name}: {}", caps(found))?;
+        }
     }
-    for model in &policy.catalog {
+    for model in policy.catalog.iter() {
         write_model(out, model, &policy.routes)?;
     }
     for upstream in &config.upstreams {
@@ -64,6 +70,24 @@ fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result
         writeln!(out, "note: no model has the upstream '{name}' as a target")?;
     }
     Ok(())
+}
+
+/// Describes the caps of a quota.
+fn caps(caps: &Caps) -> String {
+    let counts = [
+        (caps.concurrency, "requests at once"),
+        (caps.requests_per_minute, "requests per minute"),
+        (caps.tokens_per_minute, "tokens per minute"),
+    ];
+    let counts = counts.into_iter();
+    let counts = counts.filter_map(|(cap, unit)| cap.map(|cap| format!("{cap} {unit}")));
+    let budget = caps.budget.as_ref();
+    let budget = budget.map(|budget| {
+        let window = format!("{:?}", budget.window).to_lowercase();
+        let (amount, currency, zone) = (budget.amount, budget.currency, budget.zone.name());
+        format!("{amount} {currency} per {window} ({zone})")
+    });
+    counts.chain(budget).collect::<Vec<_>>().join(", ")
 }
 
 fn write_model(out: &mut String, model: &Model, routes: &Routes) -> std::fmt::Result {

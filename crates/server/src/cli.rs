@@ -1,17 +1,25 @@
 //! The command line.
 
+mod admin;
+mod keys;
+mod reports;
+mod table;
+
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use auth::Scope;
 use clap::{Args, Parser, Subcommand};
 use url::Url;
 
+use self::admin::Gateway;
+use self::keys::KeysCommand;
+use self::reports::UsageReport;
+use crate::check::stores::{self, Stores};
 use crate::config::{Config, ConfigError, DEFAULT_ADMIN, Responses, pass_through};
 use crate::policy::Policy;
-use crate::{ask, check, keys, log, openapi, presets, start};
+use crate::{ask, check, log, openapi, presets, price_import, start};
 
 /// One gate for every model protocol.
 #[derive(Debug, Parser)]
@@ -45,11 +53,22 @@ enum Command {
         #[arg(long, value_name = "NAME", requires = "ask")]
         model: Vec<String>,
     },
-    /// Manage the API keys of a configuration.
+    /// Make API keys for a configuration, and manage those in the store of a running gateway.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Report the usage that a running gateway has stored.
+    Usage(UsageReport),
+    /// Report the limits of which a running gateway has something in use.
+    Limits(Gateway),
+    /// Convert price lists for the configuration.
+    #[command(subcommand)]
+    Prices(PricesCommand),
     /// Print the OpenAPI document of the served API.
-    Openapi,
+    Openapi {
+        /// Print that of the admin API instead.
+        #[arg(long)]
+        admin: bool,
+    },
     /// List the presets of upstreams, or show what one stands for.
     Presets {
         /// The name of a preset, which is shown as the TOML that it stands for.
@@ -87,21 +106,12 @@ struct Source {
 }
 
 #[derive(Debug, Subcommand)]
-enum KeysCommand {
-    /// Generate a key. Prints it once, with its entry for the configuration.
-    New {
-        /// The name of the key.
-        #[arg(long)]
-        name: String,
-        /// The scopes of the key: text, messages, images.
-        #[arg(long, value_delimiter = ',', required = true)]
-        scopes: Vec<Scope>,
-        /// The expiry: a date such as 2027-01-31, a time, or a span from now such as 90d.
-        #[arg(long)]
-        expires: Option<String>,
-        /// The models that the key may use, such as 'model-5.*'. Default: all.
-        #[arg(long, value_delimiter = ',')]
-        models: Vec<String>,
+enum PricesCommand {
+    /// Print the public price list of LiteLLM as [[prices]]. What is left out is on standard error.
+    Import {
+        /// A copy of its model_prices_and_context_window.json.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
     },
 }
 
@@ -136,20 +146,21 @@ fn run(command: Command) -> Result<(), ConfigError> {
             serve(config, source.config)
         }
         Command::Check { source, ask, model } => check(&source, ask, &model),
-        Command::Keys(KeysCommand::New {
-            name,
-            scopes,
-            expires,
-            models,
-        }) => {
-            print!(
-                "{}",
-                keys::render_new(&name, &scopes, expires.as_deref(), &models)?
-            );
+        Command::Keys(command) => command.run(),
+        Command::Usage(report) => report.run(),
+        Command::Limits(gateway) => reports::limits(&gateway),
+        Command::Prices(PricesCommand::Import { file }) => {
+            let converted = price_import::litellm(&file)?;
+            eprint!("{}", converted.summary);
+            print!("{}", converted.prices);
             Ok(())
         }
-        Command::Openapi => {
-            println!("{:#}", openapi::document());
+        Command::Openapi { admin } => {
+            let document = match admin {
+                true => openapi::admin_document(),
+                false => openapi::document(),
+            };
+            println!("{document:#}");
             Ok(())
         }
         Command::Presets { name } => {
@@ -193,9 +204,15 @@ impl Source {
 
 fn check(source: &Source, ask: bool, models: &[String]) -> Result<(), ConfigError> {
     let config = source.load()?;
+    let mut stores = Stores::default();
+    block_on(async {
+        stores = stores::try_all(&config.state).await?;
+        Ok(())
+    })?;
     let network = upstream::Network::default();
-    let (policy, _) = Policy::read(&config, source.config.is_some(), network)?;
-    print!("{}", check::report(&config, &policy));
+    let from_file = source.config.is_some();
+    let (policy, _) = Policy::read_with(&config, from_file, network, stores.keys)?;
+    print!("{}{}", check::report(&config, &policy), stores.report);
     if ask {
         block_on(ask::targets(&config, &policy, models))?;
     }

@@ -15,6 +15,11 @@ pub(crate) fn unix_seconds() -> i64 {
     i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
 }
 
+/// The current time in Unix milliseconds.
+pub(crate) fn unix_ms() -> i64 {
+    timestamp().as_millisecond()
+}
+
 /// The current time for a log line.
 #[allow(
     clippy::disallowed_methods,

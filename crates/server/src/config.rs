@@ -5,13 +5,16 @@ pub(crate) mod fixed;
 pub(crate) mod key;
 mod limits;
 pub(crate) mod pass_through;
+pub(crate) mod quota;
 mod responses;
+pub(crate) mod state;
 pub(crate) mod upstream;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ::quota::PriceEntry;
 use auth::Entry;
 use bytesize::ByteSize;
 use catalog::{Catalog, Model};
@@ -22,7 +25,9 @@ use serde::{Deserialize, Deserializer};
 use self::fetch::Fetch;
 use self::key::Key;
 pub(crate) use self::limits::Limits;
+use self::quota::{Quota, QuotaRule};
 pub(crate) use self::responses::Responses;
+use self::state::State;
 
 wire::read_objects!(Config, Local, Easel);
 
@@ -36,6 +41,12 @@ pub(crate) struct Config {
     /// The address of `/livez`, `/readyz` and `/metrics`. Off in a file unless set.
     pub(crate) admin: Option<SocketAddr>,
     pub(crate) limits: Limits,
+    /// Limits of keys and models.
+    pub(crate) quotas: Vec<Quota>,
+    /// The prices of models, as clients name them.
+    pub(crate) prices: Vec<PriceEntry>,
+    /// The stores of keys and usage.
+    pub(crate) state: State,
     pub(crate) keys: Vec<Key>,
     /// The models. Absent: the ten built-in ones.
     pub(crate) models: Option<Vec<ModelEntry>>,
@@ -55,6 +66,9 @@ impl Default for Config {
             listen: vec![DEFAULT_LISTEN],
             admin: None,
             limits: Limits::default(),
+            quotas: Vec::new(),
+            prices: Vec::new(),
+            state: State::default(),
             keys: Vec::new(),
             models: None,
             upstreams: Vec::new(),
@@ -136,6 +150,15 @@ impl Config {
                 problems.push(format!("upstream '{}': {problem}", upstream.name));
             }
         }
+        problems.extend(quota::rules(&config.quotas).err().unwrap_or_default());
+        problems.extend(config.state.problems());
+        for (index, quota) in config.quotas.iter().enumerate() {
+            if quota.has_budget() && config.state.accounting.is_none() {
+                problems.push(format!(
+                    "quotas[{index}].budget: needs state.accounting, because what was spent has to outlive the process"
+                ));
+            }
+        }
         problems.extend(config.fetch.problems());
         problems.extend(config.responses.problems());
         if config.easel.threads == Some(0) {
@@ -171,6 +194,10 @@ impl Config {
         } else {
             Err(ConfigError(problems))
         }
+    }
+
+    pub(crate) fn quota_rules(&self) -> Result<Vec<QuotaRule>, ConfigError> {
+        quota::rules(&self.quotas).map_err(ConfigError)
     }
 
     /// Returns its models, or the ten built-in ones.

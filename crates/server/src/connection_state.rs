@@ -1,6 +1,5 @@
 //! Per-connection state that is shared by the socket and the HTTP service.
 
-use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -11,7 +10,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::connection_timer::ConnectionTimer;
-use crate::lifecycle::{AbortWatch, Lifecycle};
+use crate::lifecycle::AbortWatch;
 use crate::outcome::Outcome;
 
 #[derive(Debug, Default)]
@@ -57,15 +56,6 @@ impl ConnectionState {
     /// True if the client may still be sending a request.
     pub(crate) fn is_mid_request(&self) -> bool {
         self.mid_request.load(Ordering::Relaxed)
-    }
-
-    /// Waits until everything that is still open must be aborted.
-    pub(crate) fn aborting(
-        self: &Arc<Self>,
-        lifecycle: &Lifecycle,
-    ) -> impl Future<Output = ()> + Send + use<> {
-        let (connection, lifecycle) = (Arc::clone(self), lifecycle.clone());
-        poll_fn(move |cx| connection.shutdown.poll(cx, &lifecycle))
     }
 
     /// Notes why the connection is closed. The first reason wins.

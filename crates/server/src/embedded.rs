@@ -30,6 +30,10 @@ impl EmbeddedGateway {
     /// When the configuration is invalid.
     pub fn new(config: &str, network: Network) -> Result<Self, ConfigError> {
         let config = Config::parse(config)?;
+        if config.state.accounting.is_some() {
+            let why = "state.accounting: an embedded gateway has no store";
+            return Err(ConfigError::one(why.to_owned()));
+        }
         let (policy, _) = Policy::read(&config, true, network)?;
         Ok(Self {
             state: Arc::new(assemble(config, policy, Engines::default(), &[])),
@@ -59,7 +63,7 @@ impl EmbeddedGateway {
 
     /// The number of requests in flight.
     #[must_use]
-    pub fn in_flight(&self) -> usize {
+    pub fn in_flight(&self) -> u64 {
         self.state.limiter.taken()
     }
 

@@ -9,7 +9,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
-use auth::{Credentials, Denied, Entry, KeyRing};
+use auth::{Credentials, Denied, Entry};
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 
@@ -20,7 +20,9 @@ use crate::endpoints::stored_response::Action::{Cancel, Delete, InputItems, Retr
 use crate::endpoints::stored_response::answer as stored_response;
 use crate::endpoints::{count_tokens, images, models, text};
 use crate::head;
+use crate::limit;
 use crate::outcome::Outcome;
+use crate::policy_keys::PolicyKeys;
 use crate::record::Record;
 use crate::refusal::{Refusal, Style};
 use crate::reply::ReplyBody;
@@ -78,6 +80,9 @@ async fn respond(
         Ok(mut response) => {
             record.status = response.status().as_u16();
             record.pass_headers(response.headers_mut());
+            if let Some(permit) = &record.permit {
+                limit::headers::add(response.headers_mut(), style, permit.remaining());
+            }
             response.map(|reply| reply.into_body(record, state))
         }
         Err(refusal) => {
@@ -105,6 +110,7 @@ async fn dispatch(
     record.route = endpoint.name();
     let key = admit(&policy.keys, &endpoint, request.headers())?;
     record.key = Some(key.name.clone());
+    record.revocation = policy.keys.revocation(&key.name);
     if let Some(scope) = endpoint
         .scope()
         .filter(|scope| !key.scopes.contains(*scope))
@@ -177,7 +183,7 @@ fn add_common_headers(headers: &mut HeaderMap, id: &str, is_stopping: bool) {
 
 /// Returns the entry of the key that a request carries.
 fn admit<'k>(
-    keys: &'k KeyRing,
+    keys: &'k PolicyKeys,
     endpoint: &Endpoint,
     headers: &HeaderMap,
 ) -> Result<&'k Entry, Refusal> {

@@ -6,7 +6,7 @@ use auth::{Entry, Key, KeyHash, KeyRing, Scope, Scopes};
 use catalog::Protocol;
 
 use crate::clock;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, key};
 
 /// The environment variable of the key for each scope.
 const VARIABLES: [(Scope, &str); 3] = [
@@ -14,6 +14,9 @@ const VARIABLES: [(Scope, &str); 3] = [
     (Scope::Messages, "SLUICEGATE_MESSAGES_KEY"),
     (Scope::Images, "SLUICEGATE_IMAGE_KEY"),
 ];
+
+/// The environment variable of the key of the admin API.
+pub(crate) const ADMIN_VARIABLE: &str = "SLUICEGATE_ADMIN_KEY";
 
 /// The length below which a key in the environment gets a warning.
 const MIN_LENGTH: usize = 16;
@@ -28,11 +31,12 @@ pub(crate) struct GeneratedKey {
 
 /// Collects the keys of a run, and those of them that were generated for it. A key is generated
 /// only without a file (`from_file` is false), without the environment variable of its scope, and
-/// if a model is served in its scope. A file without keys is rejected: the gateway is never open.
+/// if a model is served in its scope. A file without keys is rejected, unless there is a store of
+/// keys: the gateway is never open.
 pub(crate) fn gather(
     config: &Config,
     from_file: bool,
-) -> Result<(KeyRing, Vec<GeneratedKey>), ConfigError> {
+) -> Result<(Vec<Entry>, Vec<GeneratedKey>), ConfigError> {
     let mut entries = config.entries()?;
     let mut generated = Vec::new();
     for (scope, variable) in VARIABLES {
@@ -50,13 +54,13 @@ pub(crate) fn gather(
             }
         }
     }
-    if entries.is_empty() {
+    if entries.is_empty() && config.state.accounting.is_none() {
         let names = VARIABLES.map(|(_, variable)| variable).join(", ");
         return Err(ConfigError::one(format!(
-            "no keys: add [[keys]] to the file (see `sluicegate keys new`), or set one of {names}"
+            "no keys: add [[keys]] to the file (see `sluicegate keys new`), set one of {names}, or have a store of keys by state.accounting"
         )));
     }
-    Ok((KeyRing::new(entries)?, generated))
+    Ok((entries, generated))
 }
 
 /// True if a model of the configuration is served on an endpoint that needs this scope.
@@ -74,7 +78,8 @@ fn serves(config: &Config, scope: Scope) -> bool {
 
 /// Logs each key of the environment that is short enough to be guessed.
 pub(crate) fn warn_of_short_keys() {
-    for (_, variable) in VARIABLES {
+    let of_clients = VARIABLES.map(|(_, variable)| variable);
+    for variable in of_clients.into_iter().chain([ADMIN_VARIABLE]) {
         let length = env::var_os(variable).map_or(0, |text| text.to_string_lossy().trim().len());
         if (1..MIN_LENGTH).contains(&length) {
             tracing::warn!(
@@ -135,7 +140,7 @@ pub(crate) fn render_new(
     }
     // Parse the entry as a configuration would, to guarantee that it is valid.
     let lines = table.to_string();
-    let read: crate::config::key::Key =
+    let read: key::Key =
         toml::from_str(&lines).map_err(|error| ConfigError::one(error.to_string()))?;
     let config = Config {
         keys: vec![read],
@@ -146,6 +151,17 @@ pub(crate) fn render_new(
         "{}\n\nThat was the key; it is not shown again. For the configuration:\n\n[[keys]]\n{lines}",
         key.expose()
     ))
+}
+
+/// Parses an expiry to Unix seconds: a date, a time, or a span from now.
+pub(crate) fn expiry(text: &str) -> Result<i64, String> {
+    let resolved = resolve_expiry(text).map_err(|error| error.to_string())?;
+    key::expiry(&resolved)
+}
+
+/// Reads the key of the admin API from the environment, if it is there.
+pub(crate) fn admin_key_of_environment() -> Result<Option<Key>, ConfigError> {
+    from_environment(ADMIN_VARIABLE)
 }
 
 /// Converts a span from now to a point in time. Any other text is returned unchanged.

@@ -4,7 +4,11 @@
 //! own.
 
 mod accept;
+mod accounting;
 mod admin;
+mod admin_access;
+mod admin_api;
+mod admin_client;
 mod affinity;
 mod answer;
 mod ask;
@@ -41,10 +45,14 @@ mod origins;
 mod outcome;
 mod outgoing;
 mod policy;
+mod policy_keys;
 mod presets;
+mod price_import;
+mod prices;
 mod record;
 mod refusal;
 mod reply;
+mod revocation;
 mod routing;
 mod serve;
 mod start;

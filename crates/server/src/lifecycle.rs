@@ -81,6 +81,11 @@ impl Lifecycle {
         // Before the wakers are locked: a connection that registers afterwards sees it.
         self.0.phase.store(phase as u8, Ordering::SeqCst);
         self.0.phases.send_replace(phase);
+        self.wake_all();
+    }
+
+    /// Wakes all connections, so that they look for what has happened.
+    pub(crate) fn wake_all(&self) {
         self.wakers().all.values().for_each(Waker::wake_by_ref);
     }
 

@@ -1,56 +1,234 @@
-//! The limits of concurrent requests, in total and per key.
+//! The limits of requests: the concurrency limits of the process, and the quotas of the
+//! configuration. Both are counted in one ledger ([`quota::Limiter`]).
 
-mod permits;
+mod estimate;
+pub(crate) mod headers;
+pub(crate) mod lender;
+mod permit;
+mod quotas;
 
-pub(crate) use permits::{Limiter, Permit};
+use std::sync::Arc;
 
-/// The synchronization primitives of the permits. Their loom test replaces them with loom's.
-mod sync {
-    pub(super) use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use quota::{
+    Caps, Claim, Demand, LentAsk, LimitId, Money, Now, Price, Refused, Reply, Status, Terms,
+};
+use smallvec::SmallVec;
+use tokio::time::Instant;
+
+use crate::clock;
+
+use self::lender::Lender;
+use self::permit::Estimate;
+pub(crate) use self::permit::{Charge, Known, Permit, Pictures, Reserved};
+pub(crate) use self::quotas::Quotas;
+
+/// Admits requests within all limits that apply to them, or refuses them at once.
+#[derive(Debug)]
+pub(crate) struct Limiter {
+    ledger: quota::Limiter,
+    /// The limits of the process: in total, and for each key.
+    process: [LimitId; 2],
+    caps: [Caps; 2],
+    clock: Clock,
+    /// The store that lends the quotas, if they are shared with other gateways.
+    lender: Option<Arc<Lender>>,
 }
 
-#[cfg(test)]
-mod interleavings;
+/// The clock of the ledger.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Clock {
+    /// The clock of the runtime, from this time on.
+    Runtime(Instant),
+    /// The time since the machine started, including the time in which it was suspended: leases go on
+    /// then.
+    Boot,
+}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// A request that asks for admission.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Applicant<'a> {
+    /// The name of its key.
+    pub(crate) key: &'a str,
+    /// The model that it names.
+    pub(crate) model: &'a str,
+    /// The quotas of its policy.
+    pub(crate) quotas: &'a Quotas,
+    /// The price of the model, if it has one.
+    pub(crate) price: Option<&'a Price>,
+    /// True if its usage is journaled, with an estimate until it is known.
+    pub(crate) is_journaled: bool,
+}
 
-    /// One key cannot take the permits of all, neither for requests nor for fetches.
-    #[test]
-    fn f11_o07_one_key_cannot_take_what_is_anothers() {
-        let limiter = Limiter::new(3, 2);
-        let (first, second) = (limiter.take("a"), limiter.take("a"));
-        assert!(first.is_some() && second.is_some() && limiter.take("a").is_none());
-        let third = limiter.take("b");
-        assert!(
-            third.is_some() && limiter.take("b").is_none(),
-            "three over all"
-        );
-        drop(first);
-        assert_eq!(limiter.taken(), 2);
-        assert!(limiter.take("b").is_some());
+impl Limiter {
+    /// Creates a limiter for `all` requests at the same time, and `per_key` for each key.
+    pub(crate) fn new(all: usize, per_key: usize) -> Self {
+        let ledger = quota::Limiter::new();
+        let caps = [all, per_key].map(|cap| Caps::concurrency(cap as u64));
+        let (process, _) = set_limits(&ledger, &caps, &[]);
+        Self {
+            ledger,
+            process,
+            caps,
+            clock: Clock::Runtime(Instant::now()),
+            lender: None,
+        }
     }
 
-    /// A refused request takes no permit.
-    #[test]
-    fn o04_a_refusal_takes_nothing() {
-        let limiter = Limiter::new(1, 2);
-        let held = limiter.take("a");
-        for _ in 0..10 {
-            assert!(limiter.take("b").is_none());
-        }
-        drop(held);
-        assert!(limiter.take("b").is_some());
-        assert_eq!(limiter.taken(), 0);
+    /// Has the quotas lent by a store, which other gateways share.
+    pub(crate) fn lent_by(mut self, lender: Arc<Lender>) -> Self {
+        self.clock = Clock::Boot;
+        self.lender = Some(lender);
+        self
     }
 
-    #[test]
-    fn keys_without_requests_take_no_memory() {
-        let limiter = Limiter::new(2, 1);
-        for name in 0..100 {
-            drop((limiter.take(&name.to_string()), limiter.take("other")));
+    pub(crate) fn lender(&self) -> Option<&Arc<Lender>> {
+        self.lender.as_ref()
+    }
+
+    /// Replaces the quotas. Those that were there before keep what is in use of them.
+    pub(crate) fn set_quotas(&self, rules: &[(Arc<str>, Terms)]) -> Vec<LimitId> {
+        set_limits(&self.ledger, &self.caps, rules).1
+    }
+
+    /// Takes a permit of a key within the limits of the process, if one is free.
+    pub(crate) fn take(&self, key: &str) -> Option<Permit> {
+        let claims = self.process_claims(key);
+        // These limits have neither rates nor windows.
+        let permit = self
+            .ledger
+            .admit(&claims, |_| Demand::default(), Now::default());
+        permit.ok().map(|permit| Permit::new(permit, None, self))
+    }
+
+    /// Admits a request, and reserves what it may use. `reserve` gets the tokens that answers of
+    /// this key rarely exceed, if they are known; it is called only if a quota or the journal needs
+    /// it. A request that finds too little of a lent quota waits shortly for its store.
+    ///
+    /// # Errors
+    /// Returns the first limit that has no room.
+    pub(crate) async fn admit(
+        &self,
+        applicant: Applicant<'_>,
+        reserve: impl Fn(Option<u64>) -> Reserved,
+    ) -> Result<Permit, Refused> {
+        let Some(lender) = &self.lender else {
+            return self.try_admit(applicant, &reserve);
+        };
+        let deadline = Instant::now() + lender::PATIENCE;
+        loop {
+            let mut ended = lender.subscribe();
+            match self.try_admit(applicant, &reserve) {
+                Err(refused) if refused.may_wait => {
+                    lender.wake();
+                    if !lender::exchange_ended(&mut ended, deadline).await {
+                        return Err(refused);
+                    }
+                }
+                other => return other,
+            }
         }
-        assert_eq!(limiter.keys(), 0);
+    }
+
+    /// Admits a request now, or refuses it.
+    fn try_admit(
+        &self,
+        applicant: Applicant<'_>,
+        reserve: &impl Fn(Option<u64>) -> Reserved,
+    ) -> Result<Permit, Refused> {
+        let process = self.process_claims(applicant.key);
+        let is_estimated = applicant.quotas.count_tokens || applicant.is_journaled;
+        if applicant.quotas.is_empty() && !is_estimated {
+            let permit = self
+                .ledger
+                .admit(&process, |_| Demand::default(), Now::default())?;
+            return Ok(Permit::new(permit, None, self));
+        }
+        let mut claims: SmallVec<[Claim<'_>; 6]> = SmallVec::from_iter(process);
+        claims.extend(applicant.quotas.claims(applicant.key, applicant.model));
+        let mut estimate = None;
+        let demand = |typical| {
+            if !is_estimated {
+                return Demand::default();
+            }
+            let made = Estimate {
+                reserved: reserve(typical),
+                price: applicant.price.cloned(),
+            };
+            estimate.insert(Box::new(made)).demand()
+        };
+        let permit = self.ledger.admit(&claims, demand, self.now())?;
+        Ok(Permit::new(permit, estimate, self))
+    }
+
+    /// Adds money that was spent before the limiter began.
+    pub(crate) fn add_spent(&self, claim: Claim<'_>, spent: Money) {
+        self.ledger.add_spent(claim, spent, self.now());
+    }
+
+    /// Returns the state of all limits of which something is in use.
+    pub(crate) fn status(&self) -> Vec<Status> {
+        self.ledger.status(self.now())
+    }
+
+    /// Returns the asks for the store of lent quotas, as [`quota::Limiter::poll`] does.
+    fn poll_lent(&self, all: bool) -> Vec<LentAsk> {
+        self.ledger.poll(self.now(), all)
+    }
+
+    fn apply_lent(&self, asks: &[LentAsk], replies: &[Option<Reply>]) {
+        self.ledger.granted(asks, replies, self.now());
+    }
+
+    /// Returns the number of requests in progress.
+    pub(crate) fn taken(&self) -> u64 {
+        self.ledger.in_use(Claim {
+            limit: self.process[0],
+            scope: "",
+        })
+    }
+
+    fn process_claims<'a>(&self, key: &'a str) -> [Claim<'a>; 2] {
+        let [all, per_key] = self.process;
+        [(all, ""), (per_key, key)].map(|(limit, scope)| Claim { limit, scope })
+    }
+
+    fn now(&self) -> Now {
+        self.clock.now()
     }
 }
+
+/// Sets the limits of the process and the quotas, and returns the identities of both.
+fn set_limits(
+    ledger: &quota::Limiter,
+    [all, per_key]: &[Caps; 2],
+    quotas: &[(Arc<str>, Terms)],
+) -> ([LimitId; 2], Vec<LimitId>) {
+    let mut process = ledger.set_limits(
+        [(ALL, all), (PER_KEY, per_key)]
+            .map(|(name, caps)| (name.into(), caps.clone().into()))
+            .into_iter()
+            .chain(quotas.iter().cloned()),
+    );
+    let quotas = process.split_off(2);
+    ([process[0], process[1]], quotas)
+}
+
+impl Clock {
+    fn now(self) -> Now {
+        let elapsed = match self {
+            Self::Runtime(start) => start.elapsed(),
+            Self::Boot => lease::boottime(),
+        };
+        Now {
+            monotonic: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
+            unix_ms: clock::unix_seconds().saturating_mul(1000),
+        }
+    }
+}
+
+/// The names of the limits of the process: those of its settings.
+const ALL: &str = "limits.concurrency";
+const PER_KEY: &str = "limits.concurrency_per_key";
+
+#[cfg(test)]
+mod tests;

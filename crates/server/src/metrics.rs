@@ -13,10 +13,12 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Metric, Registry, Unit};
+use quota::Refused;
 
 use self::durations::Durations;
 use crate::connection_state::CloseReason;
 use crate::kept::Figures;
+use crate::limit::lender::Exchanges;
 use crate::log;
 use crate::outcome::Outcome;
 
@@ -34,11 +36,13 @@ pub(crate) struct Metrics {
     connections_ended: Family<Labels<1>, Counter>,
     pub(crate) connections_full: Counter,
     fetches: Family<Labels<1>, Counter>,
+    limit_refusals: Family<LimitLabels, Counter>,
     upstream_failures: Family<UpstreamLabels, Counter>,
     kept: Gauge,
     kept_bytes: Gauge,
     kept_evicted: Counter,
     key_refreshes: Family<KeyLabels, Counter>,
+    lease_exchanges: Family<Labels<1>, Counter>,
     panics: Counter,
     /// Panics that ended a request or a stream.
     caught: AtomicU64,
@@ -63,6 +67,13 @@ struct RequestLabels {
     route: &'static str,
     status: u16,
     code: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct LimitLabels {
+    /// The name of the limit, of which there are as many as the configuration has.
+    limit: String,
+    dimension: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -105,11 +116,13 @@ impl Metrics {
             ),
             reloads: registered(to, "config_reloads", "Configuration reloads by outcome"),
             fetches: registered(to, "fetches", "Images fetched for requests, by outcome"),
+            limit_refusals: registered(to, "limit_refusals", LIMIT_REFUSALS),
             upstream_failures: registered(to, "upstream_failures", UPSTREAM_FAILURES),
             kept: registered(to, "responses_kept", "Answers of Responses in memory"),
             kept_bytes: registered(to, "responses_kept_bytes", "Their size in bytes"),
             kept_evicted: registered(to, "responses_evicted", RESPONSES_EVICTED),
             key_refreshes: registered(to, "key_refreshes", KEY_REFRESHES),
+            lease_exchanges: registered(to, "lease_exchanges", LEASE_EXCHANGES),
             panics: registered(to, "panics", "Caught panics"),
             log_dropped: registered(
                 to,
@@ -196,6 +209,16 @@ impl Metrics {
         self.fetches.get_or_create(&[("outcome", outcome)]).inc();
     }
 
+    /// Counts a request that a limit has refused.
+    pub(crate) fn limited(&self, refused: &Refused) {
+        self.limit_refusals
+            .get_or_create(&LimitLabels {
+                limit: refused.limit.to_string(),
+                dimension: refused.dimension.as_str(),
+            })
+            .inc();
+    }
+
     pub(crate) fn upstream_failed(&self, upstream: &str, code: &'static str) {
         self.upstream_failures
             .get_or_create(&UpstreamLabels {
@@ -215,6 +238,17 @@ impl Metrics {
             .store(figures.evicted, Ordering::Relaxed);
     }
 
+    /// Sets the numbers of exchanges with the lease store.
+    pub(crate) fn exchanged(&self, exchanges: Exchanges) {
+        for (outcome, count) in [
+            ("answered", exchanges.answered),
+            ("failed", exchanges.failed),
+        ] {
+            let counter = self.lease_exchanges.get_or_create(&[("outcome", outcome)]);
+            counter.inner().store(count, Ordering::Relaxed);
+        }
+    }
+
     /// Counts a refresh of an upstream's key by its command.
     pub(crate) fn key_refreshed(&self, upstream: &str, succeeded: bool) {
         self.key_refreshes
@@ -230,7 +264,7 @@ impl Metrics {
     }
 
     /// Renders every metric in the Prometheus text format.
-    pub(crate) fn render(&self, in_flight: usize, uptime: Duration) -> String {
+    pub(crate) fn render(&self, in_flight: u64, uptime: Duration) -> String {
         self.in_flight
             .set(i64::try_from(in_flight).unwrap_or(i64::MAX));
         self.uptime.set(uptime.as_secs_f64());
@@ -273,5 +307,7 @@ const REQUEST_DURATION: &str = "Time from the head of a request to the last byte
 const CONTENT_LEFT_OUT: &str =
     "Translated answers by the kind of content that their clients' protocol cannot express";
 const RESPONSES_EVICTED: &str = "Kept answers that were removed early to make room for others";
+const LEASE_EXCHANGES: &str = "Exchanges with the store that lends quotas, by outcome";
+const LIMIT_REFUSALS: &str = "Requests that a limit has refused, by limit and dimension";
 const UPSTREAM_FAILURES: &str = "Failed upstream requests by upstream and error code";
 const KEY_REFRESHES: &str = "Refreshes of upstream keys by their commands, by upstream and outcome";

@@ -4,6 +4,7 @@
 //! It lists every possible status of each operation with media type, headers and schema, so that
 //! the running gateway can be tested against it: see `cargo xtask schemathesis`.
 
+mod admin;
 mod examples;
 mod exchange;
 mod failures;
@@ -13,6 +14,7 @@ mod schemas;
 
 use serde_json::{Map, Value, json};
 
+pub(crate) use self::admin::document as admin_document;
 use crate::endpoints::stored_response::{Deleted, ItemList};
 use crate::routing::Endpoint;
 use exchange::Exchange;

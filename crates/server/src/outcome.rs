@@ -24,6 +24,8 @@ pub(crate) enum Outcome {
     SlowReader,
     /// Aborted by the shutdown.
     Shutdown,
+    /// Aborted because the key was revoked.
+    Revoked,
 }
 
 impl Outcome {
@@ -72,6 +74,7 @@ impl Outcome {
             Self::ClientGone => "client_gone",
             Self::SlowReader => "slow_reader",
             Self::Shutdown => "shutdown",
+            Self::Revoked => "revoked",
         }
     }
 }

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
-use auth::KeyRing;
+use accounting::LiveKeys;
+use auth::{Entry, RingErrors};
 use catalog::{Catalog, Family};
 use tokio::signal::unix::Signal;
 use tokio::task::spawn_blocking;
@@ -17,20 +18,35 @@ use tokio::time::sleep;
 use upstream::Network;
 
 use crate::config::fixed::FixedSettings;
+use crate::config::quota::QuotaRule;
 use crate::config::{Config, ConfigError};
 use crate::keys::{self, GeneratedKey};
+use crate::lifecycle::Lifecycle;
+use crate::limit::{Limiter, Quotas};
 use crate::metrics::Metrics;
+use crate::policy_keys::{PolicyKeys, StoredKeys};
+use crate::prices::Prices;
 use crate::targets::Routes;
 
-/// The keys, the models and their targets.
+/// The keys and their quotas, the models and their targets.
 pub(crate) struct Policy {
-    pub(crate) keys: KeyRing,
-    pub(crate) catalog: Catalog,
-    pub(crate) routes: Routes,
+    pub(crate) keys: PolicyKeys,
+    pub(crate) quotas: Quotas,
+    /// The quotas of the configuration, without the limits of keys of the store.
+    rules: Arc<[QuotaRule]>,
+    pub(crate) prices: Prices,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) routes: Arc<Routes>,
 }
 
 /// The current policy, which a reload replaces.
-pub(crate) struct Policies(RwLock<Arc<Policy>>);
+pub(crate) struct Policies {
+    current: RwLock<Arc<Policy>>,
+    /// The limiter with which the quotas of the current policy are registered.
+    limiter: Arc<Limiter>,
+    /// Wakes the connections whose streams are to be ended.
+    lifecycle: Lifecycle,
+}
 
 impl Policy {
     /// Builds the policy of a configuration, and returns the keys that were generated for it. Its
@@ -40,17 +56,50 @@ impl Policy {
         from_file: bool,
         network: Network,
     ) -> Result<(Self, Vec<GeneratedKey>), ConfigError> {
+        Self::read_with(config, from_file, network, Arc::default())
+    }
+
+    /// Builds the policy of a configuration, as [`Policy::read`] does, with the keys of a store.
+    pub(crate) fn read_with(
+        config: &Config,
+        from_file: bool,
+        network: Network,
+        stored: Arc<StoredKeys>,
+    ) -> Result<(Self, Vec<GeneratedKey>), ConfigError> {
         let (keys, generated) = keys::gather(config, from_file)?;
-        let catalog = config.catalog()?;
         let routes = Routes::new(config, network)?;
-        Ok((
-            Self {
-                keys,
-                catalog,
-                routes,
-            },
-            generated,
-        ))
+        Ok((Self::new(config, keys, stored, routes)?, generated))
+    }
+
+    fn new(
+        config: &Config,
+        fixed: Vec<Entry>,
+        stored: Arc<StoredKeys>,
+        routes: Routes,
+    ) -> Result<Self, ConfigError> {
+        let keys = PolicyKeys::new(fixed.into(), stored)?;
+        let rules = config.quota_rules()?;
+        Ok(Self {
+            quotas: Quotas::new(rules.clone(), keys.limits()),
+            keys,
+            rules: rules.into(),
+            prices: Prices::new(config)?,
+            catalog: Arc::new(config.catalog()?),
+            routes: Arc::new(routes),
+        })
+    }
+
+    /// Returns the same policy with other keys of the store. Its quotas are not registered yet.
+    fn with_stored_keys(&self, stored: Arc<StoredKeys>) -> Result<Self, RingErrors> {
+        let keys = self.keys.with_stored(stored)?;
+        Ok(Self {
+            quotas: Quotas::new(self.rules.to_vec(), keys.limits()),
+            keys,
+            rules: Arc::clone(&self.rules),
+            prices: self.prices.clone(),
+            catalog: Arc::clone(&self.catalog),
+            routes: Arc::clone(&self.routes),
+        })
     }
 
     /// True if a model needs the embedded image engine (`images`) or text engine.
@@ -64,13 +113,9 @@ impl Policy {
     /// Builds the policy of a changed configuration. Unchanged upstreams keep their connections.
     fn reload(config: &Config, before: &Self, engines: Embedded) -> Result<Self, ConfigError> {
         let (keys, _) = keys::gather(config, true)?;
-        let catalog = config.catalog()?;
         let routes = Routes::reload(config, &before.routes)?;
-        let policy = Self {
-            keys,
-            catalog,
-            routes,
-        };
+        let stored = Arc::clone(before.keys.stored());
+        let policy = Self::new(config, keys, stored, routes)?;
         for (images, is_loaded, kind) in [
             (false, engines.text, "text"),
             (true, engines.images, "image"),
@@ -87,16 +132,62 @@ impl Policy {
 }
 
 impl Policies {
-    pub(crate) fn new(policy: Policy) -> Self {
-        Self(RwLock::new(Arc::new(policy)))
+    pub(crate) fn new(mut policy: Policy, limiter: Arc<Limiter>, lifecycle: Lifecycle) -> Self {
+        policy.quotas.register(&limiter);
+        Self {
+            current: RwLock::new(Arc::new(policy)),
+            limiter,
+            lifecycle,
+        }
     }
 
     pub(crate) fn current(&self) -> Arc<Policy> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn replace(&self, policy: Policy) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
+    pub(crate) fn limiter(&self) -> &Limiter {
+        &self.limiter
+    }
+
+    /// Replaces the policy by that of a changed configuration.
+    fn replace(&self, mut policy: Policy) {
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        // The keys of the store may have changed since the configuration was read.
+        if policy.keys.epoch() != current.keys.epoch()
+            && let Ok(newer) = policy.with_stored_keys(Arc::clone(current.keys.stored()))
+        {
+            policy = newer;
+        }
+        policy.quotas.register(&self.limiter);
+        *current = Arc::new(policy);
+    }
+
+    /// Replaces the keys of the store, and ends the streams of the keys with the ids `ended`.
+    pub(crate) fn replace_stored_keys(&self, keys: LiveKeys, ended: &[String]) {
+        let before = self.set_stored_keys(keys);
+        if ended.is_empty() {
+            return;
+        }
+        for id in ended {
+            before.keys.stored().end_streams(id);
+        }
+        self.lifecycle.wake_all();
+    }
+
+    /// Replaces the keys of the store, and returns the policy with the former ones.
+    fn set_stored_keys(&self, keys: LiveKeys) -> Arc<Policy> {
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let before = Arc::clone(&current);
+        match before.with_stored_keys(Arc::new(before.keys.stored().renewed(keys))) {
+            Ok(mut policy) => {
+                policy.quotas.register(&self.limiter);
+                *current = Arc::new(policy);
+            }
+            Err(error) => {
+                tracing::error!(%error, "the keys of the store are invalid, keeping the previous ones");
+            }
+        }
+        before
     }
 }
 
@@ -126,10 +217,7 @@ pub(crate) fn watch_file(
             seen = file_version(&path).ok();
             match reloaded(path.clone(), policies.current(), engines).await {
                 Ok(policy) => {
-                    tracing::info!(
-                        keys = policy.keys.entries().count(),
-                        "configuration reloaded"
-                    );
+                    tracing::info!(keys = policy.keys.entries().len(), "configuration reloaded");
                     policies.replace(policy);
                     metrics.reloaded(true);
                     warn_of_fixed_settings(at_start.as_ref(), &path);

@@ -1,6 +1,9 @@
 //! The access record of one request. Logs and counts its outcome exactly once, on drop.
 
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::task::Poll;
 use std::time::Duration;
 
 use engine::{TextEvent, Usage};
@@ -9,11 +12,14 @@ use tokio::time::Instant;
 use translate::relay::End;
 use upstream::ResponseMeta;
 
+use crate::accounting::{Ended, JournalEntry};
 use crate::connection_state::ConnectionState;
-use crate::limit::Permit;
+use crate::lifecycle::Lifecycle;
+use crate::limit::{Known, Permit};
 use crate::log::AccessLine;
 use crate::metrics::Metrics;
 use crate::outcome::Outcome;
+use crate::revocation::Revocation;
 
 /// The targets of a request, as its attempts and its response share it.
 #[derive(Debug, Default)]
@@ -25,9 +31,16 @@ pub(crate) struct Targets {
     losses: RwLock<Vec<String>>,
     /// The kinds of content of the answer that the client's protocol cannot express.
     left_out: RwLock<Vec<&'static str>>,
+    /// True if a target was asked and has not failed before it began to answer.
+    asked: AtomicBool,
 }
 
 impl Targets {
+    /// Notes that a target is asked, or that it has failed before it began to answer.
+    pub(crate) fn set_asked(&self, asked: bool) {
+        self.asked.store(asked, Ordering::Relaxed);
+    }
+
     /// Sets the fields that the target which is tried next cannot be given.
     pub(crate) fn lose(&self, names: &[String]) {
         names.clone_into(&mut self.losses.write().unwrap_or_else(PoisonError::into_inner));
@@ -65,6 +78,8 @@ pub(crate) struct Record {
     pub(crate) route: &'static str,
     /// The name of the key.
     pub(crate) key: Option<String>,
+    /// The revocation of the key, if it is a key of the store.
+    pub(crate) revocation: Option<Revocation>,
     /// The client's name of the model, once it is known that the catalog serves it.
     pub(crate) model: Option<String>,
     pub(crate) status: u16,
@@ -81,8 +96,12 @@ pub(crate) struct Record {
     /// The tokens used by a reply that is relayed without buffering, known with its last byte.
     pub(crate) relayed_usage: Option<Arc<OnceLock<Usage>>>,
     pub(crate) first_event: Option<Instant>,
+    /// The events that were written to a stream.
+    pub(crate) events: u64,
     /// The permit of the request, released with the last byte.
     pub(crate) permit: Option<Permit>,
+    /// The entry of the request in the journal of usage, if there is one.
+    pub(crate) journal: Option<Box<JournalEntry>>,
 }
 
 /// The target that answers a request.
@@ -105,6 +124,7 @@ impl Record {
             client_id: None,
             route: "other",
             key: None,
+            revocation: None,
             model: None,
             status: 0,
             code: None,
@@ -115,7 +135,9 @@ impl Record {
             usage: None,
             relayed_usage: None,
             first_event: None,
+            events: 0,
             permit: None,
+            journal: None,
         }
     }
 
@@ -138,6 +160,53 @@ impl Record {
         });
     }
 
+    /// Waits until the response must be aborted, by a shutdown or because its key was revoked, and
+    /// returns its outcome.
+    pub(crate) fn aborting(
+        &self,
+        lifecycle: &Lifecycle,
+    ) -> impl Future<Output = Outcome> + Send + use<> {
+        let (connection, lifecycle) = (Arc::clone(&self.connection), lifecycle.clone());
+        let revocation = self.revocation.clone();
+        let is_revoked = move || revocation.as_ref().is_some_and(Revocation::ends_streams);
+        // The revocation is looked at after the connection is registered to be woken.
+        poll_fn(move |cx| match connection.shutdown.poll(cx, &lifecycle) {
+            Poll::Ready(()) => Poll::Ready(Outcome::Shutdown),
+            Poll::Pending if is_revoked() => Poll::Ready(Outcome::Revoked),
+            Poll::Pending => Poll::Pending,
+        })
+    }
+
+    /// Gives the permit back, and counts what the request has used.
+    pub(crate) fn release_permit(&mut self) {
+        if let Some(permit) = self.permit.take() {
+            let charge = permit.end(self.known_usage());
+            if let Some(entry) = &mut self.journal {
+                entry.charge = charge;
+            }
+        }
+    }
+
+    /// Returns the tokens that were used, if the model has reported them.
+    fn usage(&self) -> Option<Usage> {
+        self.usage
+            .or_else(|| self.relayed_usage.as_ref()?.get().copied())
+    }
+
+    fn known_usage(&self) -> Known {
+        let has_failed = matches!(
+            self.outcome,
+            Some(Outcome::UpstreamError | Outcome::UpstreamTruncated | Outcome::Internal)
+        );
+        match self.usage() {
+            Some(usage) => Known::Usage(usage),
+            None if !self.targets.asked.load(Ordering::Relaxed) => Known::Unused,
+            None if self.stream => Known::Events(self.events),
+            None if has_failed => Known::Unused,
+            None => Known::Nothing,
+        }
+    }
+
     /// Sets the outcome. The first one that is set wins.
     pub(crate) fn end(&mut self, outcome: Outcome) {
         self.outcome.get_or_insert(outcome);
@@ -151,6 +220,7 @@ impl Drop for Record {
                 (500, Some("server_error"), Some(Outcome::Internal));
         }
         let outcome = self.outcome.unwrap_or_else(|| self.connection.outcome());
+        self.release_permit();
         let is_client_abort = matches!(outcome, Outcome::ClientGone | Outcome::SlowReader);
         let status = if is_client_abort { 499 } else { self.status };
         let took = self.started.elapsed();
@@ -159,9 +229,7 @@ impl Drop for Record {
         if self.stream {
             self.metrics.stream_ended(self.route, outcome);
         }
-        let usage = self
-            .usage
-            .or_else(|| self.relayed_usage.as_ref()?.get().copied());
+        let usage = self.usage();
         if let Some(usage) = usage {
             self.metrics.tokens(usage);
         }
@@ -169,6 +237,13 @@ impl Drop for Record {
         let left_out = left_out.unwrap_or_else(PoisonError::into_inner);
         left_out.iter().for_each(|kind| self.metrics.left_out(kind));
         let served_by = self.targets.served_by.get();
+        if let Some(entry) = self.journal.take() {
+            entry.close(&Ended {
+                outcome: outcome.as_str(),
+                status,
+                target: served_by.map(|by| by.target.as_str()),
+            });
+        }
         let left_out = (!left_out.is_empty()).then(|| left_out.join(","));
         let cause = self.cause.as_deref();
         let line = AccessLine {

@@ -3,6 +3,7 @@
 use engine::EngineError;
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, UPGRADE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use quota::{Dimension, Refused};
 use wire::{ApiError, ErrorKind};
 
 use crate::body::{Body, whole};
@@ -227,6 +228,67 @@ impl Refusal {
             .into()
     }
 
+    /// A limit has no room for the request.
+    pub(crate) fn limit(refused: &Refused) -> Self {
+        let Refused {
+            limit,
+            dimension,
+            cap,
+            retry_after,
+            is_degraded,
+            ..
+        } = refused;
+        if *is_degraded {
+            let sentence = "The limits of this key cannot be checked just now; try again in 2s.";
+            let error = ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence);
+            return Self::by_limit(error.with_retry_after(2), limit);
+        }
+        let seconds = retry_after.map_or(1, |microseconds| microseconds.div_ceil(1_000_000));
+        let seconds = u32::try_from(seconds).unwrap_or(u32::MAX).max(1);
+        let unit = match dimension {
+            Dimension::Concurrency => {
+                return Self::by_limit(ApiError::concurrency_limit(), limit);
+            }
+            Dimension::Budget => {
+                let sentence = "The budget for these requests is used up.";
+                let error = ApiError::new(ErrorKind::RateLimit, "insufficient_quota", sentence);
+                return Self::by_limit(error, limit);
+            }
+            Dimension::Requests => "requests per minute",
+            Dimension::Tokens => "tokens per minute",
+        };
+        let sentence = format!("The limit of {cap} {unit} is reached; try again in {seconds}s.");
+        let error = ApiError::new(ErrorKind::RateLimit, "rate_limit_exceeded", sentence);
+        Self::by_limit(error.with_retry_after(seconds), limit)
+    }
+
+    /// The key has a budget, and the model has no price.
+    pub(crate) fn no_price(model: &str) -> Self {
+        let sentence =
+            format!("The model '{model}' has no price, so that a key with a budget cannot use it.");
+        ApiError::new(ErrorKind::Permission, "insufficient_permissions", sentence)
+            .with_param("model")
+            .into()
+    }
+
+    /// The admission of the request could not be journaled, without which it is not served.
+    pub(crate) fn not_journaled(error: &std::io::Error) -> Self {
+        let sentence = "The service is not available just now.";
+        let refused = ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence);
+        Self {
+            cause: Some(format!("the journal of usage cannot be written: {error}").into()),
+            ..refused.with_retry_after(5).into()
+        }
+    }
+
+    /// A refusal by a limit, of which only the log gets the name.
+    fn by_limit(error: ApiError, limit: &str) -> Self {
+        Self {
+            cause: Some(format!("limit: {limit}").into()),
+            ..error.into()
+        }
+    }
+
     /// The request timeout passed without an answer.
     pub(crate) fn timeout() -> Self {
         translate::api_error(&EngineError::Timeout(String::new())).into()
@@ -275,6 +337,9 @@ impl Refusal {
             ErrorKind::UpgradeRequired => {
                 headers.insert(UPGRADE, HeaderValue::from_static("HTTP/1.1"));
                 headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+            }
+            ErrorKind::RateLimit if self.error.code == "insufficient_quota" => {
+                headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
             }
             ErrorKind::TooLarge | ErrorKind::Misconfigured => {
                 headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));

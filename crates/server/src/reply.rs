@@ -31,7 +31,7 @@ impl ReplyBody {
     /// Returns the body with the record of its request, which ends with the last byte. A short
     /// reply is written at once, so its record ends here.
     pub(crate) fn into_body(self, mut record: Record, state: &ServerState) -> Body {
-        let abort = record.connection.aborting(&state.lifecycle);
+        let abort = record.aborting(&state.lifecycle);
         let deadline = state.deadline(&record);
         match self {
             Self::Buffered(body) if body.is_short() => {

@@ -194,8 +194,8 @@ async fn accept_admin(listener: TcpListener, state: Arc<ServerState>) {
         };
         let state = Arc::clone(&state);
         let service = service_fn(move |request| {
-            let response = admin::answer(&state, &request);
-            async move { Ok::<_, Infallible>(response) }
+            let state = Arc::clone(&state);
+            async move { Ok::<_, Infallible>(admin::answer(&state, request).await) }
         });
         let served = http1::Builder::new()
             .timer(TokioTimer::new())

@@ -6,16 +6,22 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::available_parallelism;
+use std::time::Duration;
 
-use auth::Scope;
+use accounting::StoreError;
+use auth::{KeyHash, Scope};
 use fetch::Fetcher;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, oneshot};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use upstream::Network;
 
+use crate::accounting::Accounting;
+use crate::admin_access::AdminAccess;
 use crate::body::budget::Budget;
+use crate::config::state::State;
 use crate::config::{Config, ConfigError, Limits};
 use crate::engines::{self, Engines};
 use crate::fd_limit;
@@ -24,9 +30,11 @@ use crate::key_refresh;
 use crate::keys::{self, GeneratedKey};
 use crate::lifecycle::Lifecycle;
 use crate::limit::Limiter;
+use crate::limit::lender::{self, Lender};
 use crate::metrics::Metrics;
 use crate::origins::Origins;
 use crate::policy::{self, Embedded, Policies, Policy};
+use crate::policy_keys::StoredKeys;
 use crate::serve::{Stop, serve};
 use crate::state::ServerState;
 
@@ -38,7 +46,10 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     let reload = file
         .map(|path| catch(SignalKind::hangup()).map(|hangup| (path, hangup)))
         .transpose()?;
-    let (policy, generated) = Policy::read(&config, reload.is_some(), Network::default())?;
+    let accounting = Accounting::open(&config.state)?.map(Arc::new);
+    let stored = stored_keys(accounting.as_deref()).await?;
+    let network = Network::default();
+    let (policy, generated) = Policy::read_with(&config, reload.is_some(), network, stored)?;
     keys::warn_of_short_keys();
     fd_limit::clamp(&mut config);
     let listeners = bind(&config.listen, &config.limits)?;
@@ -54,8 +65,18 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
         .filter_map(|listener| listener.local_addr().ok())
         .collect();
     let with_examples = config.models.is_none() && missing.is_empty();
-    let state = assemble(config, policy, engines, &addresses);
+    let keep_rows = config.state.keep_rows;
+    let lender = open_lender(&config.state).await?;
+    let admin_access = admin_access(&config, admin.as_ref())?;
+    let mut state = assemble_with(config, policy, engines, &addresses, lender);
+    state.accounting = accounting;
+    state.admin_access = admin_access;
     let state = Arc::new(state);
+    let mut tasks = start_bookkeeping(&state, keep_rows).await?;
+    if let Some(lender) = state.limiter.lender() {
+        let lending = Arc::clone(lender).run(Arc::clone(&state.limiter));
+        tasks.push(tokio::spawn(lending));
+    }
     let reload = reload.map(|(path, hangup)| {
         let policies = Arc::clone(&state.policies);
         let metrics = Arc::clone(&state.metrics);
@@ -74,20 +95,93 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
         &generated,
         with_examples,
     );
+    let accounting = state.accounting.clone();
     serve(state, listeners, admin, stop).await;
     refresh.abort();
+    tasks.iter().for_each(JoinHandle::abort);
+    if let Some(accounting) = accounting {
+        accounting.finish().await;
+    }
     if let Some(reload) = reload {
         reload.abort();
     }
     Ok(())
 }
 
-/// Creates a gateway from its configuration. `addresses` are those of its listeners.
+/// Returns the keys of the store; none without one.
+async fn stored_keys(accounting: Option<&Accounting>) -> Result<Arc<StoredKeys>, ConfigError> {
+    let Some(accounting) = accounting else {
+        return Ok(Arc::default());
+    };
+    let keys = accounting.keys().await.map_err(unreadable)?;
+    Ok(Arc::new(StoredKeys::new(keys)))
+}
+
+/// Opens the store that lends the quotas, if there is one.
+async fn open_lender(state: &State) -> Result<Option<Arc<Lender>>, ConfigError> {
+    let Some(address) = state.limits().map_err(ConfigError::one)? else {
+        return Ok(None);
+    };
+    let unusable = |error| ConfigError::one(format!("state.limits: {error}"));
+    let store = lender::valkey(address, &state.namespace, state.lease).map_err(unusable)?;
+    lender::check(&store).await.map_err(unusable)?;
+    Ok(Some(Arc::new(Lender::new(Arc::new(store), state.lease))))
+}
+
+/// Returns the rules of access to the admin API on a listener. Its key is in the configuration or
+/// in the environment.
+fn admin_access(config: &Config, admin: Option<&TcpListener>) -> Result<AdminAccess, ConfigError> {
+    let key = match config.state.admin_key().map_err(ConfigError::one)? {
+        Some(key) => Some(key),
+        None => keys::admin_key_of_environment()?.as_ref().map(KeyHash::of),
+    };
+    Ok(AdminAccess {
+        key,
+        address: admin.and_then(|listener| listener.local_addr().ok()),
+        hosts: config.state.admin_hosts.clone(),
+    })
+}
+
+/// Starts the tasks of the store of keys and usage, once its budgets know what was spent.
+async fn start_bookkeeping(
+    state: &ServerState,
+    keep_rows: Option<Duration>,
+) -> Result<Vec<JoinHandle<()>>, ConfigError> {
+    let Some(accounting) = &state.accounting else {
+        return Ok(Vec::new());
+    };
+    accounting
+        .begin(&state.policies)
+        .await
+        .map_err(unreadable)?;
+    let (watcher, cleaner) = (Arc::clone(accounting), Arc::clone(accounting));
+    let keys = tokio::spawn(watcher.watch_keys(Arc::clone(&state.policies)));
+    let rows = keep_rows.map(|age| tokio::spawn(cleaner.delete_old_rows(age)));
+    Ok(rows.into_iter().chain([keys]).collect())
+}
+
+fn unreadable(error: StoreError) -> ConfigError {
+    ConfigError::one(format!("state.accounting: {error}"))
+}
+
+/// Creates a gateway from its configuration, without a store of keys and usage. `addresses` are
+/// those of its listeners.
 pub(crate) fn assemble(
     config: Config,
     policy: Policy,
     engines: Engines,
     addresses: &[SocketAddr],
+) -> ServerState {
+    assemble_with(config, policy, engines, addresses, None)
+}
+
+/// Creates a gateway as [`assemble`] does. `lender` lends its quotas, if they are shared.
+fn assemble_with(
+    config: Config,
+    policy: Policy,
+    engines: Engines,
+    addresses: &[SocketAddr],
+    lender: Option<Arc<Lender>>,
 ) -> ServerState {
     let Config {
         limits,
@@ -95,10 +189,19 @@ pub(crate) fn assemble(
         responses,
         ..
     } = config;
+    let mut limiter = Limiter::new(limits.concurrency, limits.concurrency_per_key);
+    if let Some(lender) = lender {
+        limiter = limiter.lent_by(lender);
+    }
+    let limiter = Arc::new(limiter);
+    let lifecycle = Lifecycle::new();
+    let policies = Policies::new(policy, Arc::clone(&limiter), lifecycle.clone());
     ServerState {
-        limiter: Limiter::new(limits.concurrency, limits.concurrency_per_key),
         budget: Budget::new(limits.body_memory.as_u64(), limits.body_memory_per_key()),
-        policies: Arc::new(Policies::new(policy)),
+        policies: Arc::new(policies),
+        limiter,
+        accounting: None,
+        admin_access: AdminAccess::default(),
         text_engine: engines.text,
         image_engine: engines.images,
         fetcher: Fetcher::new(fetch.options(addresses, limits.picture)),
@@ -110,7 +213,7 @@ pub(crate) fn assemble(
         origins: Origins::default(),
         limits,
         metrics: Arc::new(Metrics::new()),
-        lifecycle: Lifecycle::new(),
+        lifecycle,
         started: Instant::now(),
     }
 }

@@ -5,23 +5,30 @@ use std::sync::Arc;
 use auth::Entry;
 use engine::{ImageEngine, TextEngine};
 use fetch::Fetcher;
+use quota::Price;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use crate::accounting::{Accounting, Admitted, JournalEntry};
+use crate::admin_access::AdminAccess;
 use crate::body::budget::Budget;
 use crate::config::Limits;
 use crate::kept::Kept;
 use crate::lifecycle::Lifecycle;
-use crate::limit::Limiter;
+use crate::limit::{Applicant, Limiter, Permit, Reserved};
 use crate::metrics::Metrics;
 use crate::origins::Origins;
 use crate::policy::{Policies, Policy};
 use crate::record::Record;
+use crate::refusal::Refusal;
 
 pub(crate) struct ServerState {
     pub(crate) policies: Arc<Policies>,
     pub(crate) limits: Limits,
-    pub(crate) limiter: Limiter,
+    pub(crate) limiter: Arc<Limiter>,
+    /// The store of keys and usage, if there is one.
+    pub(crate) accounting: Option<Arc<Accounting>>,
+    pub(crate) admin_access: AdminAccess,
     pub(crate) budget: Budget,
     pub(crate) text_engine: Option<Arc<dyn TextEngine>>,
     pub(crate) image_engine: Option<Arc<dyn ImageEngine>>,
@@ -51,6 +58,70 @@ pub(crate) struct Caller<'a> {
     pub(crate) deadline: Instant,
 }
 
+impl Caller<'_> {
+    /// Takes a permit for a request for `model` within all limits that apply to it. `reserve` gets
+    /// the tokens that answers of this key rarely exceed, if they are known, and estimates what the
+    /// request uses.
+    ///
+    /// # Errors
+    /// Returns 429 for the first limit that has no room.
+    pub(crate) async fn take_permit(
+        &mut self,
+        model: &str,
+        reserve: impl Fn(Option<u64>) -> Reserved,
+    ) -> Result<(), Refusal> {
+        let price = self.price(model)?;
+        let applicant = Applicant {
+            key: &self.key.name,
+            model,
+            quotas: &self.policy.quotas,
+            price: price.as_ref(),
+            is_journaled: self.state.accounting.is_some(),
+        };
+        let permit = self.state.limiter.admit(applicant, reserve).await;
+        let permit = permit.map_err(|refused| {
+            self.state.metrics.limited(&refused);
+            Refusal::limit(&refused)
+        })?;
+        self.record.journal = self.journaled(model, &permit)?;
+        self.record.permit = Some(permit);
+        Ok(())
+    }
+
+    /// Returns the price of a model, if it has one. A model without one is refused if a budget
+    /// applies, because nothing is free by accident.
+    fn price(&self, model: &str) -> Result<Option<Price>, Refusal> {
+        match self.policy.prices.of(model) {
+            Ok(price) => Ok(price),
+            Err(_) => match self.policy.quotas.budgets(&self.key.name, model).next() {
+                Some(_) => Err(Refusal::no_price(model)),
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// Journals the admission of the request, if there is a store of usage.
+    fn journaled(
+        &self,
+        model: &str,
+        permit: &Permit,
+    ) -> Result<Option<Box<JournalEntry>>, Refusal> {
+        let Some(accounting) = &self.state.accounting else {
+            return Ok(None);
+        };
+        let request = Admitted {
+            id: &self.record.id,
+            key: &self.key.name,
+            route: self.record.route,
+            model,
+        };
+        accounting
+            .opened(&request, permit)
+            .map(|entry| Some(Box::new(entry)))
+            .map_err(|error| Refusal::not_journaled(&error))
+    }
+}
+
 impl ServerState {
     /// Returns the time by which a plain reply has to be complete, and a stream has to have its
     /// first event.
@@ -61,6 +132,9 @@ impl ServerState {
     pub(crate) fn render_metrics(&self) -> String {
         if let Some(kept) = &self.kept {
             self.metrics.kept(kept.figures());
+        }
+        if let Some(lender) = self.limiter.lender() {
+            self.metrics.exchanged(lender.exchanges());
         }
         self.metrics
             .render(self.limiter.taken(), self.started.elapsed())

@@ -129,7 +129,7 @@ impl TestGateway {
     }
 
     /// The number of taken permits, and of answers that are not dropped yet.
-    pub(crate) fn in_flight(&self) -> (usize, usize) {
+    pub(crate) fn in_flight(&self) -> (u64, usize) {
         (
             self.state.limiter.taken(),
             self.engine.open.load(Ordering::Relaxed),

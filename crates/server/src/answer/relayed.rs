@@ -29,6 +29,10 @@ impl<P: RelayProtocol + Unpin> AnswerStream for Relay<P> {
         }))
     }
 
+    fn events(&self) -> Option<u64> {
+        Some(self.guard.events())
+    }
+
     fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>) {
         // The failure continues the events that the guard has accepted.
         if let Some(mut opening) = self.opening.take() {

@@ -14,13 +14,13 @@ use crate::outcome::Outcome;
 use crate::record::Record;
 
 /// Attaches the record of a request, and the permit that it holds, to the response body: the record
-/// ends when the last byte has been handed to the socket. The body is aborted at the deadline and
-/// at the end of a shutdown.
+/// ends when the last byte has been handed to the socket. The body is aborted at the deadline, at
+/// the end of a shutdown, and by a revocation of the key that ends its streams.
 pub(crate) fn delivered(
     body: Body,
     record: Record,
     deadline: Instant,
-    abort: impl Future<Output = ()> + Send + 'static,
+    abort: impl Future<Output = Outcome> + Send + 'static,
 ) -> Body {
     Delivered {
         body,
@@ -38,7 +38,7 @@ struct Delivered {
     record: Option<Record>,
     timer: ConnectionTimer,
     deadline: Instant,
-    abort: Pin<Box<dyn Future<Output = ()> + Send>>,
+    abort: Pin<Box<dyn Future<Output = Outcome> + Send>>,
 }
 
 impl Delivered {
@@ -49,8 +49,12 @@ impl Delivered {
                 cause: cause.to_owned(),
             })))
         };
-        if self.abort.as_mut().poll(cx).is_ready() {
-            return aborted(Outcome::Shutdown, "shutdown before the response was sent");
+        if let Poll::Ready(outcome) = self.abort.as_mut().poll(cx) {
+            let cause = match outcome {
+                Outcome::Revoked => "the key was revoked before the response was sent",
+                _ => "shutdown before the response was sent",
+            };
+            return aborted(outcome, cause);
         }
         if self.timer.poll(cx, self.deadline).is_ready() {
             return aborted(
@@ -144,7 +148,7 @@ mod tests {
                 vec![2; 9].into(),
             ]);
             assert!(!body.is_short());
-            let abort = record.connection.aborting(&lifecycle);
+            let abort = record.aborting(&lifecycle);
             let body = delivered(body.into_body(), record, Instant::now() + SPAN, abort);
             Self {
                 limiter,
@@ -165,7 +169,7 @@ mod tests {
         }
 
         /// Returns the recorded outcome, and the number of permits in use.
-        fn recorded(&self) -> (Option<String>, usize) {
+        fn recorded(&self) -> (Option<String>, u64) {
             let text = self.metrics.render(0, Duration::ZERO);
             let line = text
                 .lines()

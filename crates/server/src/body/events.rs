@@ -5,7 +5,8 @@
 //!   pending ───────────────────────► streaming ─────────────► ended, with the outcome of the answer
 //!      │                                 │
 //!      │ no target answers,              │ the source fails, deadline,
-//!      │ deadline, shutdown, panic       │ shutdown, panic
+//!      │ deadline, shutdown, revocation, │ shutdown, revocation,
+//!      │ panic                           │ panic
 //!      └──────────────┬──────────────────┘
 //!                     ▼
 //!               failure event ──► ended, with the outcome of the failure
@@ -56,7 +57,8 @@ pin_project! {
         end: Instant,
         // True if the timer of the connection has fired for one of these.
         has_fired: bool,
-        abort: Pin<Box<dyn Future<Output = ()> + Send>>,
+        // The outcome of a shutdown or a revocation.
+        abort: Pin<Box<dyn Future<Output = Outcome> + Send>>,
         // Work since the task last yielded: bytes, plus a fixed cost for each step.
         work: usize,
         record: Record,
@@ -79,7 +81,7 @@ impl Events {
     pub(crate) fn new(
         stream: Box<dyn AnswerStream>,
         times: Times,
-        abort: impl Future<Output = ()> + Send + 'static,
+        abort: impl Future<Output = Outcome> + Send + 'static,
         record: Record,
     ) -> Self {
         let now = Instant::now();
@@ -127,7 +129,7 @@ impl Body for Events {
                 this.record.finish(ending);
             }
             if this.stream.is_none() {
-                this.record.permit.take();
+                this.record.release_permit();
                 return Poll::Ready(None);
             }
             // Yields to other tasks, because a source that is always ready would occupy the thread.
@@ -156,7 +158,8 @@ impl Events {
         let Some(outcome) = self.as_mut().expired(cx) else {
             return Ok(self.next_frame());
         };
-        let cause = "timeout or shutdown before an event was sent completely".to_owned();
+        let cause =
+            "timeout, shutdown or revocation before an event was sent completely".to_owned();
         let this = self.project();
         this.stream.take();
         this.rest.clear();
@@ -166,11 +169,12 @@ impl Events {
         Err(Aborted { outcome, cause })
     }
 
-    /// Returns the outcome of a stream that must end now, because of a shutdown or its deadline.
+    /// Returns the outcome of a stream that must end now, because of a shutdown, a revocation of its
+    /// key, or its deadline.
     fn expired(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Option<Outcome> {
         let this = self.project();
-        if this.abort.as_mut().poll(cx).is_ready() {
-            return Some(Outcome::Shutdown);
+        if let Poll::Ready(outcome) = this.abort.as_mut().poll(cx) {
+            return Some(outcome);
         }
         // One look at the timer serves both times.
         let next = (*this.deadline).min(*this.keep_alive_at);
@@ -262,6 +266,8 @@ impl Events {
             }
             Progress::Opened | Progress::Written | Progress::Ended(_) => {}
         }
+        let events = this.stream.as_ref().and_then(|stream| stream.events());
+        this.record.events = events.unwrap_or(this.record.events + 1);
         let now = Instant::now();
         *this.last_write = now;
         if !matches!(progress, Progress::Opened) && this.record.first_event.is_none() {

@@ -61,7 +61,7 @@ impl Key {
 
 /// Parses an expiry to the Unix second from which the key is refused: the end of a day in UTC, or a
 /// point in time.
-fn expiry(text: &str) -> Result<i64, String> {
+pub(crate) fn expiry(text: &str) -> Result<i64, String> {
     if let Ok(at) = text.parse::<Timestamp>() {
         return Ok(at.as_second());
     }

@@ -25,8 +25,8 @@ impl TextEndpoint for Chat {
         Request::skim(body)
     }
 
-    fn outline(body: &[u8]) -> Option<&str> {
-        Request::outline(body).map(|outline| outline.model)
+    fn outline(body: &[u8]) -> Option<(&str, Option<u64>)> {
+        Request::outline(body).map(|outline| (outline.model, outline.output_limit))
     }
 
     fn model_and_stream(request: &Request) -> (&str, bool) {
@@ -49,6 +49,12 @@ impl TextEndpoint for Chat {
 
     fn image_urls(request: &ValidRequest, visit: &mut dyn FnMut(&Path<'_>, &str)) {
         request.addresses(visit);
+    }
+
+    fn output_limit(request: &ValidRequest) -> Option<u64> {
+        let limit = u64::try_from(request.output_cap()?).ok()?;
+        let choices = u64::try_from(request.n.unwrap_or(1)).ok()?;
+        Some(limit.saturating_mul(choices))
     }
 
     fn identify(request: &ValidRequest, conversation: &mut Conversation) {

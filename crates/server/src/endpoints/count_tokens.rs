@@ -16,6 +16,7 @@ use crate::attempt::TargetFailure;
 use crate::body::ClientBody;
 use crate::body::budget::Share;
 use crate::body::upload::Upload;
+use crate::limit::Reserved;
 use crate::record::ServedBy;
 use crate::refusal::Refusal;
 use crate::reply::{ReplyBody, json, json_bytes};
@@ -26,7 +27,7 @@ use crate::{attempt, image_urls, outgoing};
 /// Counts the tokens of a prompt on the targets that would answer it, so that the count matches the
 /// usage of the answer.
 pub(crate) async fn answer(
-    caller: Caller<'_>,
+    mut caller: Caller<'_>,
     request: http::Request<impl ClientBody>,
 ) -> Result<Response<ReplyBody>, Refusal> {
     let Caller {
@@ -47,8 +48,8 @@ pub(crate) async fn answer(
     }
     image_urls::check_all(state, |visit| valid.addresses(visit))?;
     caller.record.model = Some(model.clone());
-    let permit = state.limiter.take(&key.name);
-    caller.record.permit = Some(permit.ok_or_else(ApiError::concurrency_limit)?);
+    // Counting uses no tokens.
+    caller.take_permit(&model, |_| Reserved::default()).await?;
     let targets = policy.routes.select(entry, || None);
     let prompt = Prompt {
         valid,

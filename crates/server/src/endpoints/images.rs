@@ -9,10 +9,10 @@ mod streaming;
 mod unary;
 
 use http::{Request, Response};
-use wire::ApiError;
 
 use self::read::ParsedRequest;
 use crate::body::ClientBody;
+use crate::limit::{Pictures, Reserved};
 use crate::refusal::Refusal;
 use crate::reply::ReplyBody;
 use crate::state::Caller;
@@ -60,7 +60,7 @@ fn with_part_name(mut refusal: Refusal) -> Refusal {
 /// Answers a parsed request: looks up the model, takes a permit, tries the targets in order, and
 /// streams or folds the answer.
 async fn answer(
-    caller: Caller<'_>,
+    mut caller: Caller<'_>,
     mut parsed: ParsedRequest,
 ) -> Result<Response<ReplyBody>, Refusal> {
     let policy = caller.policy;
@@ -80,17 +80,31 @@ async fn answer(
     let streams = parsed.generation.streams();
     caller.record.model = Some(parsed.model.clone());
     caller.record.stream = streams;
-    let permit = caller
-        .state
-        .limiter
-        .take(&caller.key.name)
-        .ok_or_else(ApiError::concurrency_limit)?;
-    caller.record.permit = Some(permit);
+    let reserved = Reserved {
+        pictures: pictures(&parsed.generation),
+        ..Reserved::default()
+    };
+    caller
+        .take_permit(&parsed.model, |_| reserved.clone())
+        .await?;
     let targets = policy.routes.select(model, || None);
     if streams {
         streaming::answer(parsed, targets, &caller).await
     } else {
         unary::answer(parsed, targets, caller).await
+    }
+}
+
+/// Returns the pictures that a request asks for, for their price.
+fn pictures(generation: &images::Generation) -> Pictures {
+    Pictures {
+        count: generation.n.and_then(|n| n.try_into().ok()).unwrap_or(1),
+        size: generation.size.clone().unwrap_or_default(),
+        quality: generation
+            .quality
+            .as_ref()
+            .map(|quality| quality.as_str().to_owned())
+            .unwrap_or_default(),
     }
 }
 

@@ -44,6 +44,10 @@ impl TextEndpoint for Messages {
         request.addresses(visit);
     }
 
+    fn output_limit(request: &ValidRequest) -> Option<u64> {
+        u64::try_from(request.max_tokens?).ok()
+    }
+
     fn identify(request: &ValidRequest, conversation: &mut Conversation) {
         let user = || request.user().filter(|user| !user.is_empty());
         if let Some(key) = member(&request.extra, "prompt_cache_key").or_else(user) {

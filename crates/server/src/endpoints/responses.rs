@@ -52,6 +52,10 @@ impl TextEndpoint for Responses {
         request.addresses(visit);
     }
 
+    fn output_limit(request: &ValidRequest) -> Option<u64> {
+        u64::try_from(request.max_output_tokens?).ok()
+    }
+
     fn makes_images(request: &ValidRequest) -> bool {
         let tools = request.tools.as_deref().unwrap_or_default();
         tools.iter().any(|tool| tool.kind() == "image_generation")

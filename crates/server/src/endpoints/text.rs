@@ -17,7 +17,7 @@ use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use translate::inbound::{Answer, ClientProtocol, Stamp};
 use translate::relay::{End, RelayProtocol};
-use wire::{ApiError, Path, Splice};
+use wire::{ApiError, ErrorKind, Path, Splice};
 
 use self::dispatch::TextDispatch;
 use self::resolved::relocated;
@@ -28,6 +28,7 @@ use crate::body::ClientBody;
 use crate::body::upload::Upload;
 use crate::clock;
 use crate::image_urls;
+use crate::limit::Reserved;
 use crate::outcome::Outcome;
 use crate::outgoing;
 use crate::policy::Policy;
@@ -45,7 +46,7 @@ pub(crate) trait TextEndpoint:
     const PROTOCOL: Protocol;
     /// The same protocol among those of upstreams.
     const UPSTREAM_PROTOCOL: translate::outbound::Protocol;
-    /// True if a streaming request over the concurrency limit gets a failure event; otherwise it
+    /// True if a streaming request over a limit gets a failure event; otherwise it
     /// gets a 429.
     const LIMIT_IN_STREAM: bool = false;
     /// True if the signatures of reasoning are passed to clients in envelopes, which clients send
@@ -66,9 +67,9 @@ pub(crate) trait TextEndpoint:
         None
     }
 
-    /// Returns the model of a plain request that certainly has no violations, no URLs and nothing
-    /// else that its relaying depends on, without building it.
-    fn outline(_: &[u8]) -> Option<&str> {
+    /// Returns the model and the limit of the output of a plain request that certainly has no
+    /// violations, no URLs and nothing else that its relaying depends on, without building it.
+    fn outline(_: &[u8]) -> Option<(&str, Option<u64>)> {
         None
     }
 
@@ -107,6 +108,9 @@ pub(crate) trait TextEndpoint:
 
     /// Visits every image URL of a request, with its path in the document.
     fn image_urls(request: &Self::Request, visit: &mut dyn FnMut(&Path<'_>, &str));
+
+    /// Returns the most tokens that the answers to a request may have, if it limits them.
+    fn output_limit(request: &Self::Request) -> Option<u64>;
 
     /// Returns true if a request offers a hosted tool that makes images.
     fn makes_images(_: &Self::Request) -> bool {
@@ -156,6 +160,8 @@ struct Checked<D: TextEndpoint> {
     is_skimmed: bool,
     /// The id of the model in the client's request.
     model: String,
+    /// The most tokens of the answer, if the request limits them.
+    output_limit: Option<u64>,
     streams: bool,
     notes: RelayNotes,
     /// True if it was validated for an upstream that interprets it itself: for any other target it
@@ -189,7 +195,7 @@ pub(crate) struct ParsedRequest<D: TextEndpoint> {
 /// Answers a request: reads and validates it, takes a permit, tries the targets in order, and
 /// streams or folds the answer.
 pub(crate) async fn answer<D: TextEndpoint>(
-    caller: Caller<'_>,
+    mut caller: Caller<'_>,
     request: Request<impl ClientBody>,
 ) -> Result<Response<ReplyBody>, Refusal> {
     let Caller {
@@ -201,6 +207,7 @@ pub(crate) async fn answer<D: TextEndpoint>(
         valid,
         is_skimmed,
         model: id,
+        output_limit,
         streams,
         mut notes,
         is_lenient,
@@ -212,21 +219,13 @@ pub(crate) async fn answer<D: TextEndpoint>(
     };
     let valid_request = valid.as_deref();
     let model = policy.catalog.serves(&id, D::PROTOCOL)?;
-    if !key.may_use(&id) {
-        return Err(Refusal::model(&id));
-    }
-    if valid_request.is_some_and(D::makes_images) && !key.scopes.contains(Scope::Images) {
-        return Err(Refusal::capability(Scope::Images.as_str()));
-    }
-    if let Some(valid) = valid_request {
-        image_urls::check_all(state, |visit| D::image_urls(valid, visit))?;
-    }
+    check_access::<D>(&caller, &id, valid_request)?;
     caller.record.model = Some(id.clone());
     caller.record.stream = streams;
-    let Some(permit) = state.limiter.take(&key.name) else {
-        return over_the_limit::<D>(valid_request.filter(|_| streams), caller.record);
-    };
-    caller.record.permit = Some(permit);
+    let reserve = |typical| Reserved::estimate(&upload.bytes, output_limit, typical);
+    if let Err(refusal) = caller.take_permit(&id, reserve).await {
+        return over_the_limit::<D>(refusal, valid_request.filter(|_| streams), caller.record);
+    }
     let (mut targets, conversation) = targets::<D>(&caller, model, valid_request);
     if let Some(name) = upstream {
         only(&name, &mut targets);
@@ -257,9 +256,28 @@ pub(crate) async fn answer<D: TextEndpoint>(
     })
 }
 
+/// Checks that a key may send a validated request for a model, with all that it asks for.
+fn check_access<D: TextEndpoint>(
+    caller: &Caller<'_>,
+    model: &str,
+    request: Option<&D::Request>,
+) -> Result<(), Refusal> {
+    let Caller { state, key, .. } = caller;
+    if !key.may_use(model) {
+        return Err(Refusal::model(model));
+    }
+    let Some(request) = request else {
+        return Ok(());
+    };
+    if D::makes_images(request) && !key.scopes.contains(Scope::Images) {
+        return Err(Refusal::capability(Scope::Images.as_str()));
+    }
+    image_urls::check_all(state, |visit| D::image_urls(request, visit))
+}
+
 /// Returns the outline of a short request that is only relayed.
 fn outlined<D: TextEndpoint>(body: &[u8], policy: &Policy) -> Option<Checked<D>> {
-    let id = (body.len() < LONG).then(|| D::outline(body)).flatten()?;
+    let (id, output_limit) = (body.len() < LONG).then(|| D::outline(body)).flatten()?;
     let model = policy.catalog.find(id)?;
     policy
         .routes
@@ -268,6 +286,7 @@ fn outlined<D: TextEndpoint>(body: &[u8], policy: &Policy) -> Option<Checked<D>>
             valid: None,
             is_skimmed: false,
             model: id.to_owned(),
+            output_limit,
             streams: false,
             notes: RelayNotes {
                 choices: 1,
@@ -302,6 +321,7 @@ fn checked<D: TextEndpoint>(
     let mut notes = D::notes(&valid);
     notes.is_kept = is_kept;
     Ok(Checked {
+        output_limit: D::output_limit(&valid),
         valid: Some(valid),
         is_skimmed,
         model: id,
@@ -362,17 +382,20 @@ fn only(name: &str, targets: &mut Vec<Target>) {
     }
 }
 
-/// Answers a request over the concurrency limit: a `streaming` one of some protocols with a failure
-/// event, and all others with a 429.
+/// Answers a request over a limit: a `streaming` one of some protocols with a failure event, and all
+/// others with a 429.
 fn over_the_limit<D: TextEndpoint>(
+    refusal: Refusal,
     streaming: Option<&D::Request>,
     record: &mut Record,
 ) -> Result<Response<ReplyBody>, Refusal> {
-    let error = ApiError::concurrency_limit();
-    let Some(valid) = streaming.filter(|_| D::LIMIT_IN_STREAM) else {
-        return Err(error.into());
+    let is_limited = refusal.error.kind == ErrorKind::RateLimit;
+    let Some(valid) = streaming.filter(|_| D::LIMIT_IN_STREAM && is_limited) else {
+        return Err(refusal);
     };
+    let error = refusal.error;
     record.code = Some(error.code);
+    record.cause = refusal.cause.map(String::from);
     record.end(Outcome::Shed);
     let mut bytes = Vec::new();
     Answer::<D>::new(valid, &stamp()).fail(&error, &mut bytes);

@@ -56,7 +56,7 @@ impl Harness {
             first_event: Instant::now() + DEADLINE,
             end: Instant::now() + END,
         };
-        let abort = record.connection.aborting(&self.lifecycle);
+        let abort = record.aborting(&self.lifecycle);
         Events::new(Box::new(stream), times, abort, record)
     }
 

@@ -11,6 +11,7 @@ use upstream::{Answer, Effort, Outgoing, ResponseMeta};
 use wire::{ApiError, Code, ErrorKind, Splice};
 
 use crate::attempt::{self, TargetFailure};
+use crate::limit::Reserved;
 use crate::outgoing;
 use crate::record::ServedBy;
 use crate::refusal::Refusal;
@@ -48,7 +49,7 @@ impl Action {
 
 /// Relays a request to the upstream that keeps the response, if this key has made it.
 pub(super) async fn relay(
-    caller: Caller<'_>,
+    mut caller: Caller<'_>,
     action: Action,
     id: &str,
     query: &str,
@@ -63,8 +64,9 @@ pub(super) async fn relay(
     }
     let server = policy.routes.upstream(&origin.upstream);
     let server = server.ok_or_else(|| unknown(id))?;
-    let permit = state.limiter.take(&caller.key.name);
-    caller.record.permit = Some(permit.ok_or_else(ApiError::concurrency_limit)?);
+    caller
+        .take_permit(&origin.model, |_| Reserved::default())
+        .await?;
     let outgoing = Outgoing {
         method: action.method(),
         path: format!("/responses/{id}{}{query}", action.path()).into(),

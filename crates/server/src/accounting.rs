@@ -1,0 +1,276 @@
+//! The store of keys and usage: reads the keys again when they have changed, and journals each
+//! request that takes a permit.
+
+mod spending;
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use accounting::{AccountingStore, Closed, Journal, JournalOptions, LiveKeys, Opened, StoreError};
+use quota::LimitId;
+use tokio::time::{sleep, timeout};
+
+use crate::clock;
+use crate::config::ConfigError;
+use crate::config::state::{State, Store};
+use crate::limit::{Charge, Permit};
+use crate::policy::Policies;
+
+/// The store, and the journal of this process.
+pub(crate) struct Accounting {
+    pub(crate) store: Arc<dyn AccountingStore>,
+    journal: Journal,
+    /// The name of this process in rows of usage.
+    replica: String,
+    /// The interval at which changed keys are looked for.
+    renewal: Duration,
+    /// Held while keys are read and replaced, so that older ones never replace newer ones.
+    renewing: tokio::sync::Mutex<()>,
+    /// The budgets that know what was spent before this process began.
+    seeded: Mutex<HashSet<LimitId>>,
+}
+
+/// The entry of a request in the journal, from its admission to its end.
+pub(crate) struct JournalEntry {
+    accounting: Arc<Accounting>,
+    request_id: String,
+    /// The usage that the request is charged for, once it is known.
+    pub(crate) charge: Charge,
+}
+
+/// The end of a request, for the journal.
+pub(crate) struct Ended<'a> {
+    pub(crate) outcome: &'a str,
+    pub(crate) status: u16,
+    pub(crate) target: Option<&'a str>,
+}
+
+impl Accounting {
+    /// Opens the store of a configuration, and the journal beside it. Returns `None` if the
+    /// configuration has none.
+    pub(crate) fn open(state: &State) -> Result<Option<Self>, ConfigError> {
+        let Some(place) = state.store().map_err(ConfigError::one)? else {
+            return Ok(None);
+        };
+        let store = open_store(&place)?;
+        let options = JournalOptions::new(state.journal(&place));
+        let journal = Journal::open(&options, Arc::clone(&store)).map_err(|error| {
+            let folder = options.folder.display();
+            ConfigError::one(format!("state.journal: cannot open {folder}: {error}"))
+        })?;
+        Ok(Some(Self {
+            store,
+            journal,
+            replica: state.replica.clone().unwrap_or_else(host_name),
+            renewal: state.renewal,
+            renewing: tokio::sync::Mutex::default(),
+            seeded: Mutex::default(),
+        }))
+    }
+
+    /// Returns the keys of the store.
+    pub(crate) async fn keys(&self) -> Result<LiveKeys, StoreError> {
+        self.store.keys().await
+    }
+
+    /// Journals the admission of a request, before any model is asked. Without its entry it must
+    /// not be served.
+    pub(crate) fn opened(
+        self: &Arc<Self>,
+        request: &Admitted<'_>,
+        permit: &Permit,
+    ) -> io::Result<JournalEntry> {
+        let demand = permit.demand();
+        self.journal.opened(&Opened {
+            request_id: request.id.to_owned(),
+            at_ms: clock::unix_ms(),
+            replica: self.replica.clone(),
+            run: self.journal.run().to_owned(),
+            key: request.key.to_owned(),
+            route: request.route.to_owned(),
+            model: request.model.to_owned(),
+            reserved_tokens: demand.tokens,
+            reserved_nanos: demand.money.nanos(),
+        })?;
+        Ok(JournalEntry {
+            accounting: Arc::clone(self),
+            request_id: request.id.to_owned(),
+            charge: Charge::default(),
+        })
+    }
+
+    /// Looks for changed keys, forever, and passes them to the policy.
+    pub(crate) async fn watch_keys(self: Arc<Self>, policies: Arc<Policies>) {
+        let mut is_away = false;
+        loop {
+            sleep(self.renewal).await;
+            let renewed = self.renew_keys(&policies).await;
+            let failure = match renewed {
+                Err(error) => Some(error.to_string()),
+                Ok(()) => self.unwritable(),
+            };
+            match &failure {
+                Some(error) if !is_away => tracing::error!(
+                    error,
+                    "the accounting store is away: keys stay as they are, and usage waits in the journal"
+                ),
+                None if is_away => tracing::info!("the accounting store is back"),
+                _ => {}
+            }
+            is_away = failure.is_some();
+        }
+    }
+
+    /// Returns why the store takes no usage, if it takes none: one that is read-only or full can
+    /// still be read.
+    fn unwritable(&self) -> Option<String> {
+        let stats = self.journal.stats();
+        let reason = || stats.last_failure.unwrap_or_default();
+        stats.store_is_away.then(reason)
+    }
+
+    /// Reads the keys if they have changed. New budgets get what was spent of them before.
+    pub(crate) async fn renew_keys(&self, policies: &Policies) -> Result<(), StoreError> {
+        let _renewing = self.renewing.lock().await;
+        if self.store.epoch().await? != policies.current().keys.epoch() {
+            let keys = self.store.keys().await?;
+            let ended = self.without_streams(policies, &keys).await?;
+            policies.replace_stored_keys(keys, &ended);
+        }
+        self.seed_budgets(policies).await
+    }
+
+    /// Returns the ids of the keys that are not among newer ones because they were revoked together
+    /// with their streams.
+    async fn without_streams(
+        &self,
+        policies: &Policies,
+        newer: &LiveKeys,
+    ) -> Result<Vec<String>, StoreError> {
+        let policy = policies.current();
+        let mut ended = Vec::new();
+        for id in policy.keys.stored().missing_in(newer) {
+            let key = self.store.key(&id).await?;
+            if key.is_some_and(|key| key.ends_streams) {
+                ended.push(id);
+            }
+        }
+        Ok(ended)
+    }
+
+    /// Deletes rows of usage older than `age`, now and each hour.
+    pub(crate) async fn delete_old_rows(self: Arc<Self>, age: Duration) {
+        let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+        loop {
+            match self
+                .store
+                .retain(clock::unix_ms().saturating_sub(age))
+                .await
+            {
+                Ok(0) => {}
+                Ok(rows) => tracing::info!(rows, "old rows of usage deleted"),
+                Err(error) => tracing::error!(%error, "old rows of usage cannot be deleted"),
+            }
+            sleep(RETENTION_INTERVAL).await;
+        }
+    }
+
+    /// Sends what is journaled to the store. What it does not take in time is sent by the next
+    /// process with the same journal.
+    pub(crate) async fn finish(&self) {
+        if timeout(FINISH_TIMEOUT, self.journal.finish())
+            .await
+            .is_err()
+        {
+            tracing::warn!(
+                "the accounting store is away: the next start sends the rest of the usage"
+            );
+        }
+    }
+
+    fn is_seeded(&self, budget: LimitId) -> bool {
+        self.seeded().contains(&budget)
+    }
+
+    /// Notes that a budget is seeded. Returns true if it was not yet.
+    fn set_seeded(&self, budget: LimitId) -> bool {
+        self.seeded().insert(budget)
+    }
+
+    fn seeded(&self) -> MutexGuard<'_, HashSet<LimitId>> {
+        self.seeded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that was admitted.
+pub(crate) struct Admitted<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) key: &'a str,
+    pub(crate) route: &'a str,
+    pub(crate) model: &'a str,
+}
+
+impl JournalEntry {
+    /// Journals the end of the request.
+    pub(crate) fn close(self, ended: &Ended<'_>) {
+        let Charge {
+            usage,
+            pictures,
+            cost,
+        } = self.charge;
+        let cached = usage.cache_read.saturating_add(usage.cache_write);
+        self.accounting.journal.closed(Closed {
+            request_id: self.request_id,
+            at_ms: clock::unix_ms(),
+            outcome: ended.outcome.to_owned(),
+            status: ended.status,
+            target: ended.target.map(str::to_owned),
+            input: usage.input.saturating_sub(cached),
+            cache_read: usage.cache_read,
+            cache_write: usage.cache_write,
+            output: usage.output,
+            reasoning: usage.reasoning,
+            pictures,
+            cost_nanos: cost.map(quota::Money::nanos),
+        });
+    }
+}
+
+impl std::fmt::Debug for JournalEntry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("JournalEntry")
+            .field(&self.request_id)
+            .finish()
+    }
+}
+
+#[cfg(feature = "sqlite")]
+pub(crate) fn open_store(place: &Store) -> Result<Arc<dyn AccountingStore>, ConfigError> {
+    let Store::Sqlite(file) = place;
+    let store = accounting::Sqlite::open(file)
+        .map_err(|error| ConfigError::one(format!("state.accounting: {error}")))?;
+    Ok(Arc::new(store))
+}
+
+#[cfg(not(feature = "sqlite"))]
+pub(crate) fn open_store(_: &Store) -> Result<Arc<dyn AccountingStore>, ConfigError> {
+    let why = "this build has no SQLite: build it with the feature 'sqlite'";
+    Err(ConfigError::one(format!("state.accounting: {why}")))
+}
+
+/// Returns the name of the host, or of the program if that is not known.
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    let name = name.map(|name| name.trim().to_owned()).unwrap_or_default();
+    if name.is_empty() {
+        "sluicegate".to_owned()
+    } else {
+        name
+    }
+}
+
+/// The time for the rest of the journal at the end of the process.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
+const RETENTION_INTERVAL: Duration = Duration::from_secs(3600);

@@ -1,0 +1,95 @@
+//! The money that was spent of budgets before this process began.
+
+use std::time::Duration;
+
+use accounting::{StoreError, UsageQuery};
+use quota::{Budget, LimitId, Money};
+use tokio::time::timeout;
+
+use super::Accounting;
+use crate::clock;
+use crate::policy::{Policies, Policy};
+
+impl Accounting {
+    /// Reads the keys, and what was spent, for the first time. Before that, the store gets what dead
+    /// processes have journaled: otherwise a budget would not know all that was spent of it.
+    pub(crate) async fn begin(&self, policies: &Policies) -> Result<(), StoreError> {
+        if policies.current().quotas.all_budgets().next().is_some() {
+            self.await_journal().await?;
+        }
+        self.renew_keys(policies).await
+    }
+
+    async fn await_journal(&self) -> Result<(), StoreError> {
+        let shipped = timeout(JOURNAL_TIMEOUT, self.journal.shipped()).await;
+        shipped.map_err(|_| StoreError::Unreachable {
+            store: "of this gateway".to_owned(),
+            reason: format!(
+                "it has not taken the journal of usage within {} s",
+                JOURNAL_TIMEOUT.as_secs()
+            ),
+        })
+    }
+
+    /// Adds to each new budget what was spent of it in its current window.
+    pub(super) async fn seed_budgets(&self, policies: &Policies) -> Result<(), StoreError> {
+        let policy = policies.current();
+        for (id, budget) in policy.quotas.all_budgets() {
+            if self.is_seeded(id) {
+                continue;
+            }
+            let sums = self.spent_in_window(budget).await?;
+            // Another task may have been faster.
+            if self.set_seeded(id) {
+                add(&policy, policies, id, &sums);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the money spent in the current window, by key and model. What is reserved for
+    /// requests that have not ended, or whose process has died, counts as spent.
+    async fn spent_in_window(&self, budget: &Budget) -> Result<Vec<Spent>, StoreError> {
+        let query = UsageQuery {
+            from_ms: Some(budget.period(clock::timestamp()).start.as_millisecond()),
+            by_key: true,
+            by_model: true,
+            ..UsageQuery::default()
+        };
+        let sums = self.store.usage(query).await?;
+        let spent = sums.into_iter().map(|sum| {
+            let totals = sum.totals;
+            let nanos = totals
+                .cost_nanos
+                .saturating_add(totals.open_nanos)
+                .saturating_add(totals.abandoned_nanos);
+            Spent {
+                key: sum.key.unwrap_or_default(),
+                model: sum.model.unwrap_or_default(),
+                money: Money::from_nanos(nanos),
+            }
+        });
+        Ok(spent.collect())
+    }
+}
+
+/// The money that a key has spent for a model.
+struct Spent {
+    key: String,
+    model: String,
+    money: Money,
+}
+
+/// Adds the sums to the budget with this identity, where it applies.
+fn add(policy: &Policy, policies: &Policies, id: LimitId, sums: &[Spent]) {
+    for spent in sums {
+        let budgets = policy.quotas.budgets(&spent.key, &spent.model);
+        for claim in budgets.filter(|claim| claim.limit == id) {
+            policies.limiter().add_spent(claim, spent.money);
+        }
+    }
+}
+
+/// The time for the journals of dead processes. What is stored by then need not be stored again at
+/// the next start.
+const JOURNAL_TIMEOUT: Duration = Duration::from_secs(60);

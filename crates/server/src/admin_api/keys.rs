@@ -1,0 +1,227 @@
+//! Keys of the store: create, list, show, change, rotate and revoke.
+
+pub(crate) mod forms;
+pub(crate) mod limits;
+
+use accounting::{KeyChange, NewKey, StoredKey};
+use auth::{Entry, KeyHash, KeyRing, Pattern, RingProblem, Scope, Scopes};
+use http::StatusCode;
+
+use self::forms::{Created, KeyChangeForm, KeyList, KeyView, NewKeyForm, Rotation};
+use super::failure::Failure;
+use super::parameters::{Kind, Parameter, Parameters};
+use super::{Admin, Answer, body, json};
+use crate::{clock, keys};
+
+/// Creates a key, and shows it.
+pub(super) async fn create(admin: &Admin<'_>, body: &[u8]) -> Answer {
+    Parameters::parse(admin.query, &[])?;
+    let form: NewKeyForm = body::parse(body)?;
+    refuse_fixed_name(admin, &form.name)?;
+    let key = keys::generate().map_err(|error| Failure::internal(error.to_string()))?;
+    let new = NewKey {
+        hash: KeyHash::of(&key),
+        scopes: scopes(&form.scopes)?,
+        models: form.models.as_deref().map(models).transpose()?,
+        expires: form.expires.as_deref().map(expiry).transpose()?,
+        limits: form.limits.map(|limits| limits.caps()).transpose()?,
+        name: form.name,
+    };
+    check(&new.name, new.hash, new.scopes, new.models.as_ref())?;
+    let stored = admin.accounting.store.create_key(new, admin.by()).await?;
+    admin.note("create", &stored).await;
+    let created = Created::new(&key, &stored);
+    json(StatusCode::CREATED, &created)
+}
+
+/// Lists the keys.
+pub(super) async fn list(admin: &Admin<'_>) -> Answer {
+    let parameters = Parameters::parse(admin.query, &OF_LIST)?;
+    let revoked = parameters.get("revoked") == Some("true");
+    let found = admin.accounting.store.list_keys(revoked).await?;
+    let keys = found.iter().map(KeyView::of).collect();
+    json(StatusCode::OK, &KeyList { keys })
+}
+
+/// Shows a key, which may be revoked.
+pub(super) async fn show(admin: &Admin<'_>, id: &str) -> Answer {
+    Parameters::parse(admin.query, &[])?;
+    let found = admin.accounting.store.key(id).await?;
+    let key = found.ok_or_else(|| no_key(id))?;
+    json(StatusCode::OK, &KeyView::of(&key))
+}
+
+/// Changes the properties of a key that the body has.
+pub(super) async fn change(admin: &Admin<'_>, id: &str, body: &[u8]) -> Answer {
+    Parameters::parse(admin.query, &[])?;
+    let form: KeyChangeForm = body::parse(body)?;
+    let before = in_use(admin, id).await?;
+    let change = read_change(form)?;
+    if let Some(name) = change.name.as_ref().filter(|name| **name != before.name) {
+        refuse_fixed_name(admin, name)?;
+    }
+    if let Some(hash) = before.hashes.first() {
+        let name = change.name.as_ref().unwrap_or(&before.name);
+        let models = change.models.as_ref().unwrap_or(&before.models).as_ref();
+        let scopes = change.scopes.unwrap_or(before.scopes);
+        check(name, hash.hash, scopes, models)?;
+    }
+    let by = admin.by();
+    let changed = admin.accounting.store.change_key(id, change, by).await?;
+    admin.note("change", &changed).await;
+    json(StatusCode::OK, &KeyView::of(&changed))
+}
+
+/// Replaces a key by a new one, and shows that. The old one is accepted for a while.
+pub(super) async fn rotate(admin: &Admin<'_>, id: &str, body: &[u8]) -> Answer {
+    Parameters::parse(admin.query, &[])?;
+    let body = if body.is_empty() { b"{}" } else { body };
+    let form: Rotation = body::parse(body)?;
+    let old_until = overlap(form.overlap.as_deref().unwrap_or(OVERLAP))?;
+    let key = keys::generate().map_err(|error| Failure::internal(error.to_string()))?;
+    let (hash, by) = (KeyHash::of(&key), admin.by());
+    let store = &admin.accounting.store;
+    let rotated = store.rotate_key(id, hash, old_until, by).await?;
+    admin.note("rotate", &rotated).await;
+    json(StatusCode::OK, &Created::new(&key, &rotated))
+}
+
+/// Revokes a key for good.
+pub(super) async fn revoke(admin: &Admin<'_>, id: &str) -> Answer {
+    let parameters = Parameters::parse(admin.query, &OF_REVOKE)?;
+    let ends_streams = parameters.get("streams") == Some("end");
+    let store = &admin.accounting.store;
+    let revoked = store.revoke_key(id, ends_streams, admin.by()).await?;
+    admin.note("revoke", &revoked).await;
+    json(StatusCode::OK, &KeyView::of(&revoked))
+}
+
+/// Returns a key that is not revoked.
+async fn in_use(admin: &Admin<'_>, id: &str) -> Result<StoredKey, Failure> {
+    let found = admin.accounting.store.key(id).await?;
+    found
+        .filter(|key| key.revoked.is_none())
+        .ok_or_else(|| no_key(id))
+}
+
+fn no_key(id: &str) -> Failure {
+    let id = wire::truncate_for_error(id);
+    Failure::not_found(format!(
+        "id: there is no key '{id}', or it is revoked; GET /admin/v1/keys?revoked=true lists all keys"
+    ))
+}
+
+/// Refuses a name that a key of the configuration has: that key would hide the one of the store.
+fn refuse_fixed_name(admin: &Admin<'_>, name: &str) -> Result<(), Failure> {
+    match admin.state.policies.current().keys.is_fixed(name) {
+        true => Err(Failure::name_taken(format!(
+            "name: a key of the configuration is named '{}', choose another name",
+            wire::truncate_for_error(name)
+        ))),
+        false => Ok(()),
+    }
+}
+
+fn read_change(form: KeyChangeForm) -> Result<KeyChange, Failure> {
+    let cannot_be_null = |field| Failure::invalid(field, "is null, but cannot be cleared");
+    Ok(KeyChange {
+        name: form
+            .name
+            .map(|name| name.ok_or_else(|| cannot_be_null("name")))
+            .transpose()?,
+        scopes: form
+            .scopes
+            .map(|list| scopes(&list.ok_or_else(|| cannot_be_null("scopes"))?))
+            .transpose()?,
+        models: form
+            .models
+            .map(|list| list.as_deref().map(models).transpose())
+            .transpose()?,
+        expires: form
+            .expires
+            .map(|text| text.as_deref().map(expiry).transpose())
+            .transpose()?,
+        limits: form
+            .limits
+            .map(|limits| limits.map(|limits| limits.caps()).transpose())
+            .transpose()?,
+    })
+}
+
+/// Checks what a key ring would refuse, and names the field.
+fn check(
+    name: &str,
+    hash: KeyHash,
+    scopes: Scopes,
+    models: Option<&Vec<Pattern>>,
+) -> Result<(), Failure> {
+    let mut entry = Entry::new(name, hash, scopes);
+    entry.models = models.cloned();
+    let Err(problems) = KeyRing::new([entry]) else {
+        return Ok(());
+    };
+    let field = match problems.iter().next() {
+        Some(RingProblem::NoScopes(_)) => "scopes",
+        Some(RingProblem::NoModels(_)) => "models",
+        _ => "name",
+    };
+    Err(Failure::invalid(field, problems))
+}
+
+fn scopes(list: &[String]) -> Result<Scopes, Failure> {
+    list.iter().try_fold(Scopes::default(), |all, word| {
+        let scope = word.parse::<Scope>();
+        let scope = scope.map_err(|error| Failure::invalid("scopes", error))?;
+        Ok(all.union(scope.into()))
+    })
+}
+
+fn models(list: &[String]) -> Result<Vec<Pattern>, Failure> {
+    let patterns = list.iter().map(|pattern| pattern.parse::<Pattern>());
+    let patterns = patterns.collect::<Result<_, _>>();
+    patterns.map_err(|error| Failure::invalid("models", error))
+}
+
+/// Reads an expiry, as `keys new` does, to Unix seconds. It has to be in the future.
+fn expiry(text: &str) -> Result<i64, Failure> {
+    let at = keys::expiry(text).map_err(|problem| Failure::value("expires", problem))?;
+    if at <= clock::unix_seconds() {
+        return Err(Failure::invalid(
+            "expires",
+            format!("'{text}' is not in the future"),
+        ));
+    }
+    Ok(at)
+}
+
+/// Returns the end of a span from now, in Unix seconds.
+fn overlap(text: &str) -> Result<i64, Failure> {
+    let now = clock::timestamp();
+    let end = text.parse::<jiff::Span>().ok().and_then(|span| {
+        let now = now.to_zoned(jiff::tz::TimeZone::UTC);
+        now.checked_add(span).ok()
+    });
+    let end = end.map(|end| end.timestamp()).filter(|end| *end >= now);
+    end.map(jiff::Timestamp::as_second).ok_or_else(|| {
+        let found = wire::truncate_for_error(text);
+        Failure::invalid(
+            "overlap",
+            format!("is '{found}', but must be a span of time such as 24h or 7d"),
+        )
+    })
+}
+
+/// The query parameters of the list.
+pub(crate) const OF_LIST: [Parameter; 1] = [Parameter {
+    name: "revoked",
+    kind: Kind::Word(&["true", "false"]),
+    description: "True to list revoked keys, too.",
+}];
+/// The query parameters of a revocation.
+pub(crate) const OF_REVOKE: [Parameter; 1] = [Parameter {
+    name: "streams",
+    kind: Kind::Word(&["end", "finish"]),
+    description: "Whether running streams of the key are ended, or finish. Default: finish.",
+}];
+/// The overlap of a rotation that names none.
+const OVERLAP: &str = "24h";

@@ -1,0 +1,94 @@
+//! The prices of the configuration.
+
+use http::StatusCode;
+use quota::{PriceEntry, UnknownPrice};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::parameters::Parameters;
+use super::{Admin, Answer, json};
+
+/// The prices of models, in the order of the configuration.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct PriceList<'a> {
+    /// The prices.
+    #[schemars(with = "Vec<PriceView>")]
+    prices: &'a [PriceEntry],
+    /// The handling of models without a price: `refuse`, `free` or `default`.
+    unknown_price: &'static str,
+}
+
+/// The price of a model: of tokens in units per million, and of pictures in units.
+#[derive(JsonSchema)]
+#[schemars(rename = "Price")]
+#[expect(dead_code, reason = "describes a `PriceEntry`")]
+struct PriceView {
+    /// The model, with `*` for any characters.
+    model: String,
+    /// The time from which the price applies. Absent: always.
+    valid_from: Option<String>,
+    /// Tokens of the prompt.
+    input: String,
+    /// Tokens of the prompt that were read from a cache. Absent: as `input`.
+    cached_input: Option<String>,
+    /// Tokens of the prompt that were written to a cache. Absent: as `input`.
+    cache_write: Option<String>,
+    /// Generated tokens.
+    output: String,
+    /// Generated tokens of reasoning. Absent: as `output`.
+    reasoning: Option<String>,
+    /// Other prices for long prompts.
+    #[schemars(default)]
+    tiers: Vec<TierView>,
+    /// Prices of pictures.
+    #[schemars(default)]
+    pictures: Vec<PictureView>,
+}
+
+/// The prices of a request with a long prompt.
+#[derive(JsonSchema)]
+#[schemars(rename = "PriceTier")]
+#[expect(dead_code, reason = "describes a `quota::Tier`")]
+struct TierView {
+    /// The tier applies if the prompt has more tokens than this.
+    above: u64,
+    /// Replaces the `input` of the price.
+    input: Option<String>,
+    /// Replaces the `cached_input` of the price.
+    cached_input: Option<String>,
+    /// Replaces the `cache_write` of the price.
+    cache_write: Option<String>,
+    /// Replaces the `output` of the price.
+    output: Option<String>,
+    /// Replaces the `reasoning` of the price.
+    reasoning: Option<String>,
+}
+
+/// The price of a picture.
+#[derive(JsonSchema)]
+#[schemars(rename = "PicturePrice")]
+#[expect(dead_code, reason = "describes a `quota::PicturePrice`")]
+struct PictureView {
+    /// The size, such as `1024x1024`; `*` for any.
+    size: String,
+    /// The quality, such as `high`; `*` for any.
+    quality: String,
+    /// The price of one picture.
+    price: String,
+}
+
+/// Answers with the prices.
+pub(super) fn list(admin: &Admin<'_>) -> Answer {
+    Parameters::parse(admin.query, &[])?;
+    let policy = admin.state.policies.current();
+    let unknown_price = match policy.prices.unknown() {
+        UnknownPrice::Refuse => "refuse",
+        UnknownPrice::Free => "free",
+        UnknownPrice::Default(_) => "default",
+    };
+    let list = PriceList {
+        prices: policy.prices.entries(),
+        unknown_price,
+    };
+    json(StatusCode::OK, &list)
+}

@@ -1,0 +1,122 @@
+//! Tests of the admin API with a gateway in this process, and its store in a file.
+
+mod access;
+mod keys;
+mod usage;
+
+use std::sync::Arc;
+
+use auth::{Key, KeyHash};
+use bytes::Bytes;
+use engine::{Stop, TextEvent};
+use http::header::{AUTHORIZATION, HOST};
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, Full};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::accounting::Accounting;
+use crate::admin;
+use crate::admin_access::AdminAccess;
+use crate::body::Body;
+use crate::test_gateway::{Engine, Reply, TestGateway};
+
+/// A gateway with a store and an admin API.
+struct Harness {
+    gateway: TestGateway,
+    folder: TempDir,
+}
+
+impl Harness {
+    /// Creates a gateway whose text model says one word.
+    fn new(config: &str) -> Self {
+        let engine = Engine {
+            text: vec![
+                TextEvent::Text("Hello.".to_owned()),
+                TextEvent::Finished {
+                    stop: Stop::End,
+                    usage: Some(engine::Usage {
+                        input: 7,
+                        output: 3,
+                        ..engine::Usage::default()
+                    }),
+                },
+            ],
+            ends: true,
+            ..Engine::default()
+        };
+        Self::with(engine, config)
+    }
+
+    fn with(engine: Engine, config: &str) -> Self {
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().join("accounting.db");
+        let state = format!(
+            "{config}\n[state]\naccounting = \"sqlite:{}\"\nunknown_price = \"free\"\n",
+            file.display()
+        );
+        let gateway = TestGateway::changed(engine, &state, |state, config| {
+            let accounting = Accounting::open(&config.state).unwrap().unwrap();
+            state.accounting = Some(Arc::new(accounting));
+            state.admin_access = AdminAccess {
+                key: Some(KeyHash::of(&Key::parse(ADMIN).unwrap())),
+                ..AdminAccess::default()
+            };
+        });
+        Self { gateway, folder }
+    }
+
+    /// Sends an admin request with the admin key.
+    async fn call(&self, method: Method, path: &str, body: Value) -> Reply {
+        let body = match body {
+            Value::Null => String::new(),
+            body => body.to_string(),
+        };
+        let request = request(method, path).body(Full::new(Bytes::from(body)));
+        read(admin::answer(&self.gateway.state, request.unwrap()).await).await
+    }
+
+    async fn get(&self, path: &str) -> Reply {
+        self.call(Method::GET, path, Value::Null).await
+    }
+
+    async fn create(&self, body: Value) -> Value {
+        let reply = self.call(Method::POST, "/admin/v1/keys", body).await;
+        assert_eq!(reply.status, 201, "{}", reply.body);
+        reply.json()
+    }
+
+    /// Returns the status of a client's request for the text model.
+    async fn ask(&self, key: &str) -> u16 {
+        let body = json!({"model": "text", "messages": [{"role": "user", "content": "Hi."}]});
+        let reply = self.gateway.post(key, "/v1/chat/completions", &body);
+        reply.await.status
+    }
+}
+
+fn request(method: Method, path: &str) -> http::request::Builder {
+    Request::builder()
+        .method(method)
+        .uri(path)
+        .header(HOST, "127.0.0.1:9090")
+        .header(AUTHORIZATION, format!("Bearer {ADMIN}"))
+}
+
+async fn read(response: Response<Body>) -> Reply {
+    let status = response.status().as_u16();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    Reply {
+        status,
+        body: String::from_utf8(body.into()).unwrap(),
+    }
+}
+
+/// The members of an error: code, param and message.
+fn error(reply: &Reply) -> (Value, Value, String) {
+    let error = &reply.json()["error"];
+    let message = error["message"].as_str().unwrap().to_owned();
+    (error["code"].clone(), error["param"].clone(), message)
+}
+
+/// The admin key of the tests.
+const ADMIN: &str = "sg_test_admin_key_00000000000000000000";

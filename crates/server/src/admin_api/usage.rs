@@ -1,0 +1,170 @@
+//! Sums of usage.
+
+use accounting::{Granularity, UsageQuery, UsageSum};
+use http::StatusCode;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::failure::Failure;
+use super::parameters::{Kind, Parameter, Parameters};
+use super::values::{Amount, Time};
+use super::{Admin, Answer, json};
+use crate::clock;
+
+/// Sums of usage, in order of time, key and model.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Usage {
+    /// The sums; none where nothing was used.
+    usage: Vec<Sum>,
+}
+
+/// A sum of usage.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "UsageSum")]
+pub(crate) struct Sum {
+    /// The beginning of the interval, if `per` is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<Time>,
+    /// The name of the key, if `by` has `key`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    /// The model, if `by` has `model`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    /// Requests of any state.
+    requests: u64,
+    /// Requests that have not ended.
+    open: u64,
+    /// Requests whose process ended before them.
+    abandoned: u64,
+    /// Requests that have ended without a known cost.
+    unpriced: u64,
+    /// Tokens of the input outside of caches.
+    input: u64,
+    /// Tokens read from a cache.
+    cache_read: u64,
+    /// Tokens written to a cache.
+    cache_write: u64,
+    /// Tokens of the output, reasoning included.
+    output: u64,
+    /// Tokens of reasoning.
+    reasoning: u64,
+    /// Pictures.
+    pictures: u64,
+    /// The cost of the requests that have ended.
+    cost: Amount,
+    /// The reservations of open requests.
+    open_cost: Amount,
+    /// The reservations of abandoned requests, which stand for their unknown cost.
+    abandoned_cost: Amount,
+}
+
+/// Answers with the sums that the query asks for.
+pub(super) async fn sums(admin: &Admin<'_>) -> Answer {
+    let parameters = Parameters::parse(admin.query, &OF_USAGE)?;
+    let granularity = match parameters.get("per") {
+        Some("minute") => Some(Granularity::Minute),
+        Some("hour") => Some(Granularity::Hour),
+        Some("day") => Some(Granularity::Day),
+        _ => None,
+    };
+    let query = UsageQuery {
+        from_ms: parameters.time("from"),
+        to_ms: parameters.time("to"),
+        key: parameters.text("key"),
+        model: parameters.text("model"),
+        by_key: parameters.has("by", "key"),
+        by_model: parameters.has("by", "model"),
+        granularity,
+    };
+    check_intervals(&query)?;
+    let sums = admin.accounting.store.usage(query).await?;
+    let usage = sums.into_iter().map(Sum::from).collect();
+    json(StatusCode::OK, &Usage { usage })
+}
+
+/// Refuses a question for too many intervals.
+fn check_intervals(query: &UsageQuery) -> Result<(), Failure> {
+    let Some(granularity) = query.granularity else {
+        return Ok(());
+    };
+    let from = query.from_ms.ok_or_else(|| {
+        Failure::invalid("from", "is missing, but must be a time if 'per' is given")
+    })?;
+    let to = query.to_ms.unwrap_or_else(clock::unix_ms);
+    let intervals = to.saturating_sub(from) / granularity.millis();
+    match intervals {
+        ..=MAX_INTERVALS => Ok(()),
+        _ => Err(Failure::invalid(
+            "per",
+            format!(
+                "divides the time from 'from' to 'to' into {intervals} intervals, but at most {MAX_INTERVALS} are accepted"
+            ),
+        )),
+    }
+}
+
+impl From<UsageSum> for Sum {
+    fn from(sum: UsageSum) -> Self {
+        let totals = sum.totals;
+        Self {
+            start: sum.start_ms.map(Time::millis),
+            key: sum.key,
+            model: sum.model,
+            requests: totals.requests,
+            open: totals.open,
+            abandoned: totals.abandoned,
+            unpriced: totals.unpriced,
+            input: totals.input,
+            cache_read: totals.cache_read,
+            cache_write: totals.cache_write,
+            output: totals.output,
+            reasoning: totals.reasoning,
+            pictures: totals.pictures,
+            cost: Amount::nanos(totals.cost_nanos),
+            open_cost: Amount::nanos(totals.open_nanos),
+            abandoned_cost: Amount::nanos(totals.abandoned_nanos),
+        }
+    }
+}
+
+/// The query parameters of sums.
+pub(crate) const OF_USAGE: [Parameter; 6] = [
+    FROM,
+    TO,
+    KEY,
+    MODEL,
+    Parameter {
+        name: "by",
+        kind: Kind::Words(&["key", "model"]),
+        description: "Returns a sum for each key, each model, or each pair of both.",
+    },
+    Parameter {
+        name: "per",
+        kind: Kind::Word(&["minute", "hour", "day"]),
+        description: "Returns a sum for each interval of this length; needs `from`. Days begin at midnight UTC.",
+    },
+];
+
+pub(super) const FROM: Parameter = Parameter {
+    name: "from",
+    kind: Kind::Time,
+    description: "The first moment; sums round it down to a whole interval. Absent: since the beginning.",
+};
+pub(super) const TO: Parameter = Parameter {
+    name: "to",
+    kind: Kind::Time,
+    description: "The moment after the last one; sums round it up to a whole interval. Absent: until now.",
+};
+pub(super) const KEY: Parameter = Parameter {
+    name: "key",
+    kind: Kind::Text,
+    description: "Only usage of the key with this name.",
+};
+pub(super) const MODEL: Parameter = Parameter {
+    name: "model",
+    kind: Kind::Text,
+    description: "Only usage of this model, as clients name it.",
+};
+/// The largest number of intervals of an answer.
+const MAX_INTERVALS: i64 = 10_000;

@@ -1,0 +1,265 @@
+//! A quota in the configuration file: the keys and models that it applies to, and its caps.
+
+use auth::Pattern;
+use quota::{Budget, Caps, FailMode};
+use serde::Deserialize;
+
+wire::read_objects!(Quota);
+
+/// One quota. Every quota that fits a request applies to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub(crate) struct Quota {
+    /// A pattern of names of keys, each of which is counted by itself. Absent: all keys together.
+    key: Option<String>,
+    /// Counts all keys that match the pattern together.
+    shared: bool,
+    /// Patterns of models, which are counted together. Absent: all models.
+    models: Option<Vec<String>>,
+    /// Requests that are answered at the same time.
+    concurrency: Option<u64>,
+    /// Requests that begin in a minute.
+    requests_per_minute: Option<u64>,
+    /// Tokens of prompts and answers in a minute.
+    tokens_per_minute: Option<u64>,
+    /// Money in a window of the calendar.
+    budget: Option<Budget>,
+    /// The reaction when the store that lends the quota is away. Absent: `closed`.
+    on_lost_store: OnLostStore,
+    /// The number of gateways that share the quota, for `floor`.
+    replicas: Option<u32>,
+}
+
+/// The reaction of a quota when the store that lends it is away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OnLostStore {
+    /// Requests are refused once the lease is over.
+    #[default]
+    Closed,
+    /// A fifth of the concurrency is never lent, and belongs to the gateways in equal parts.
+    Floor,
+    /// Requests are admitted, and counted.
+    Open,
+}
+
+/// A quota whose patterns and caps are valid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct QuotaRule {
+    /// Identifies the quota across reloads, and for people.
+    pub(crate) name: String,
+    pub(crate) key: Option<Pattern>,
+    pub(crate) models: Option<Vec<Pattern>>,
+    /// True if each key is counted by itself.
+    pub(crate) per_key: bool,
+    pub(crate) caps: Caps,
+    /// The reaction when the store that lends the quota is away.
+    pub(crate) mode: FailMode,
+}
+
+/// Checks the quotas of a configuration.
+///
+/// # Errors
+/// Returns the problems of all of them.
+pub(crate) fn rules(quotas: &[Quota]) -> Result<Vec<QuotaRule>, Vec<String>> {
+    let mut problems = Vec::new();
+    let mut rules: Vec<QuotaRule> = Vec::new();
+    for (index, quota) in quotas.iter().enumerate() {
+        match quota.rule() {
+            Ok(rule) if rules.iter().any(|other| other.name == rule.name) => {
+                problems.push(format!(
+                    "quotas[{index}]: there is another quota for the same keys and models ({}); put their caps into one",
+                    rule.name
+                ));
+            }
+            Ok(rule) => rules.push(rule),
+            Err(found) => problems.extend(
+                found
+                    .iter()
+                    .map(|problem| format!("quotas[{index}].{problem}")),
+            ),
+        }
+    }
+    if problems.is_empty() {
+        Ok(rules)
+    } else {
+        Err(problems)
+    }
+}
+
+impl Quota {
+    /// Returns true if it limits money.
+    pub(super) fn has_budget(&self) -> bool {
+        self.budget.is_some()
+    }
+
+    fn rule(&self) -> Result<QuotaRule, Vec<String>> {
+        let mut problems = Vec::new();
+        let key = self.key.as_ref().and_then(|text| {
+            let pattern = text.parse::<Pattern>();
+            pattern
+                .map_err(|error| problems.push(format!("key: {error}")))
+                .ok()
+        });
+        let models = self.models.as_ref().map(|models| {
+            let patterns = models.iter().filter_map(|text| {
+                let pattern = text.parse::<Pattern>();
+                pattern
+                    .map_err(|error| problems.push(format!("models: {error}")))
+                    .ok()
+            });
+            patterns.collect::<Vec<_>>()
+        });
+        if models.as_ref().is_some_and(Vec::is_empty) && problems.is_empty() {
+            problems.push(
+                "models: is an empty list: expected a pattern, or no list for all models"
+                    .to_owned(),
+            );
+        }
+        if self.shared && self.key.is_none() {
+            problems.push(
+                "shared: is true without a key: all keys are counted together then anyway"
+                    .to_owned(),
+            );
+        }
+        let caps = Caps {
+            concurrency: self.concurrency,
+            requests_per_minute: self.requests_per_minute,
+            tokens_per_minute: self.tokens_per_minute,
+            budget: self.budget.clone(),
+        };
+        if caps == Caps::default() {
+            problems.push(
+                "concurrency: is absent, as are requests_per_minute, tokens_per_minute and budget: expected at least one of them"
+                    .to_owned(),
+            );
+        }
+        problems.extend(caps.problems());
+        let mode = self.mode().unwrap_or_else(|problem| {
+            problems.push(problem);
+            FailMode::Closed
+        });
+        if problems.is_empty() {
+            Ok(QuotaRule {
+                name: self.name(),
+                per_key: key.is_some() && !self.shared,
+                key,
+                models,
+                caps,
+                mode,
+            })
+        } else {
+            Err(problems)
+        }
+    }
+
+    fn mode(&self) -> Result<FailMode, String> {
+        match (self.on_lost_store, self.replicas) {
+            (OnLostStore::Closed, _) => Ok(FailMode::Closed),
+            (OnLostStore::Open, _) => Ok(FailMode::Open),
+            (OnLostStore::Floor, None | Some(0)) => Err(
+                "replicas: is absent, but on_lost_store = \"floor\" needs the number of gateways"
+                    .to_owned(),
+            ),
+            (OnLostStore::Floor, Some(replicas)) => Ok(FailMode::Floor {
+                percent: FLOOR,
+                replicas,
+            }),
+        }
+    }
+
+    /// The name of the quota: the keys and models that it applies to.
+    fn name(&self) -> String {
+        let keys = match (&self.key, self.shared) {
+            (None, _) => "all keys".to_owned(),
+            (Some(key), false) => format!("key {key}"),
+            (Some(key), true) => format!("keys {key}"),
+        };
+        match &self.models {
+            None => keys,
+            Some(models) => format!("{keys} with {}", models.join(" ")),
+        }
+    }
+}
+
+impl QuotaRule {
+    /// Returns true if the quota applies to the requests of a key for a model.
+    pub(crate) fn applies(&self, key: &str, model: &str) -> bool {
+        let fits = |pattern: &Pattern| pattern.matches(model);
+        self.fits_key(key)
+            && self
+                .models
+                .as_ref()
+                .is_none_or(|patterns| patterns.iter().any(fits))
+    }
+
+    /// Returns true if the quota applies to requests of this key.
+    pub(crate) fn fits_key(&self, key: &str) -> bool {
+        self.key.as_ref().is_none_or(|pattern| pattern.matches(key))
+    }
+}
+
+/// The part of the concurrency that is never lent with `floor`, in percent.
+const FLOOR: u8 = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<QuotaRule>, Vec<String>> {
+        #[derive(Deserialize)]
+        struct File {
+            quotas: Vec<Quota>,
+        }
+        let file: File = toml::from_str(text).map_err(|error| vec![error.to_string()])?;
+        rules(&file.quotas)
+    }
+
+    #[test]
+    fn a_quota_applies_to_its_keys_and_models() {
+        let rules = read(
+            "[[quotas]]\nkey = \"team-*\"\nmodels = [\"model-5.*\", \"alt\"]\nconcurrency = 2\n\
+             [[quotas]]\nrequests_per_minute = 600\n\
+             [[quotas]]\nkey = \"team-*\"\nshared = true\ntokens_per_minute = 1000",
+        )
+        .unwrap();
+        let names: Vec<_> = rules.iter().map(|rule| rule.name.as_str()).collect();
+        assert_eq!(
+            names,
+            ["key team-* with model-5.* alt", "all keys", "keys team-*"]
+        );
+        let per_key: Vec<_> = rules.iter().map(|rule| rule.per_key).collect();
+        assert_eq!(per_key, [true, false, false]);
+        let applying = |key, model| {
+            let applies = |rule: &&QuotaRule| rule.applies(key, model);
+            rules.iter().filter(applies).count()
+        };
+        assert_eq!(applying("team-a", "model-5.5"), 3);
+        assert_eq!(applying("team-a", "model-4"), 2);
+        assert_eq!(applying("other", "alt"), 1);
+    }
+
+    #[test]
+    fn all_problems_are_reported_with_their_fields() {
+        let problems = read(
+            "[[quotas]]\nkey = \"a b\"\nmodels = []\nconcurrency = 0\n\
+             [[quotas]]\nshared = true\n\
+             [[quotas]]\nkey = \"a\"\nmodels = []\nconcurrency = 1\n\
+             [[quotas]]\nkey = \"a\"\nconcurrency = 1\n\
+             [[quotas]]\nkey = \"a\"\nrequests_per_minute = 1",
+        )
+        .unwrap_err();
+        for (problem, expected) in problems.iter().zip([
+            "quotas[0].key: ",
+            "quotas[0].concurrency: is 0, but must be 1 to 50000000000",
+            "quotas[1].shared: is true without a key",
+            "quotas[1].concurrency: is absent",
+            "quotas[2].models: is an empty list",
+            "quotas[4]: there is another quota for the same keys and models (key a)",
+        ]) {
+            assert!(problem.starts_with(expected), "{problem}");
+        }
+        assert_eq!(problems.len(), 6, "{problems:?}");
+        assert!(read("[[quotas]]\nconcurency = 1").is_err());
+    }
+}

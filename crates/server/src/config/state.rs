@@ -1,0 +1,218 @@
+//! The stores of a gateway: keys, usage and audit entries.
+
+use std::net::Ipv6Addr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use auth::KeyHash;
+use lease::Address;
+use quota::UnknownPrice;
+use serde::Deserialize;
+
+use super::duration;
+
+wire::read_objects!(State);
+
+/// The settings of the stores. Without them, keys are in the configuration and usage is in the log
+/// alone.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub(crate) struct State {
+    /// The store of keys, usage and audit entries: `sqlite:` and the path of a file. Absent: none.
+    pub(crate) accounting: Option<String>,
+    /// The store that lends the quotas which several gateways share, such as
+    /// `redis://10.0.0.5:6379`. Absent: the quotas are those of this process alone.
+    pub(crate) limits: Option<String>,
+    /// The first part of the keys in that store, the same for all gateways that share limits.
+    pub(crate) namespace: String,
+    /// The duration of leases, the same for all gateways that share limits. Default 10 s.
+    #[serde(deserialize_with = "duration")]
+    pub(crate) lease: Duration,
+    /// The folder in which usage waits for the store. Absent: beside the file of the store.
+    pub(crate) journal: Option<PathBuf>,
+    /// The name of this process in rows of usage. Absent: the name of the host.
+    pub(crate) replica: Option<String>,
+    /// The interval at which changed keys are looked for. Default 3 s.
+    #[serde(deserialize_with = "duration")]
+    pub(crate) renewal: Duration,
+    /// The age from which rows of usage are deleted; their sums by hour and day remain. Absent: none
+    /// is.
+    #[serde(deserialize_with = "optional_duration")]
+    pub(crate) keep_rows: Option<Duration>,
+    /// The handling of models without a price.
+    pub(crate) unknown_price: UnknownPrice,
+    /// The hash of the key of the admin API. Absent: the environment variable
+    /// `SLUICEGATE_ADMIN_KEY`, without which there is no admin API.
+    pub(crate) admin_key: Option<String>,
+    /// The names by which the admin API is called, besides loopback names and addresses and the
+    /// admin address.
+    pub(crate) admin_hosts: Vec<String>,
+}
+
+/// The place of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Store {
+    /// A file of SQLite.
+    Sqlite(PathBuf),
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            accounting: None,
+            limits: None,
+            namespace: "sg:1".to_owned(),
+            lease: Duration::from_secs(10),
+            journal: None,
+            replica: None,
+            renewal: Duration::from_secs(3),
+            keep_rows: None,
+            unknown_price: UnknownPrice::default(),
+            admin_key: None,
+            admin_hosts: Vec::new(),
+        }
+    }
+}
+
+impl State {
+    /// Returns the place of the store, if there is one.
+    ///
+    /// # Errors
+    /// Returns the problem of the setting.
+    pub(crate) fn store(&self) -> Result<Option<Store>, String> {
+        let Some(text) = &self.accounting else {
+            return Ok(None);
+        };
+        match text.strip_prefix("sqlite:") {
+            Some(path) if !path.is_empty() => Ok(Some(Store::Sqlite(path.into()))),
+            _ => Err(format!(
+                "state.accounting: is '{text}', but must be 'sqlite:' and the path of a file, such as 'sqlite:/var/lib/sluicegate/accounting.db'"
+            )),
+        }
+    }
+
+    /// Returns the folder of the journal of a store.
+    pub(crate) fn journal(&self, store: &Store) -> PathBuf {
+        let Store::Sqlite(file) = store;
+        self.journal.clone().unwrap_or_else(|| {
+            let mut folder = file.as_os_str().to_owned();
+            folder.push(".journal");
+            folder.into()
+        })
+    }
+
+    /// Returns the address of the store that lends quotas, if there is one. An error never repeats
+    /// the setting, which may have a password.
+    pub(crate) fn limits(&self) -> Result<Option<Address>, String> {
+        let read = self.limits.as_ref().map(|text| text.parse());
+        read.transpose()
+            .map_err(|error| format!("state.limits: {error}"))
+    }
+
+    pub(crate) fn admin_key(&self) -> Result<Option<KeyHash>, String> {
+        let read = self.admin_key.as_ref().map(|text| text.parse());
+        read.transpose()
+            .map_err(|error| format!("state.admin_key: {error}"))
+    }
+
+    pub(super) fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        problems.extend(self.store().err());
+        problems.extend(self.admin_key().err());
+        problems.extend(self.limits().err());
+        if self.lease < MIN_LEASE || self.lease > MAX_LEASE {
+            problems.push("state.lease: must be 1s to 1h".to_owned());
+        }
+        if self.renewal.is_zero() {
+            problems.push("state.renewal: must be more than 0".to_owned());
+        }
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-.:[]".contains(c);
+        let is_name = |name: &String| {
+            let address = name.trim_matches(['[', ']']);
+            let has_port = name.contains(':') && address.parse::<Ipv6Addr>().is_err();
+            !name.is_empty() && name.chars().all(is_of_name) && !has_port
+        };
+        for name in self.admin_hosts.iter().filter(|name| !is_name(name)) {
+            problems.push(format!(
+                "state.admin_hosts: has '{name}', but must have names or addresses without a port, such as 'gateway.example'"
+            ));
+        }
+        let needs_store = [
+            ("journal", self.journal.is_some()),
+            ("replica", self.replica.is_some()),
+            ("keep_rows", self.keep_rows.is_some()),
+            ("admin_key", self.admin_key.is_some()),
+            ("admin_hosts", !self.admin_hosts.is_empty()),
+        ];
+        for (name, _) in needs_store
+            .iter()
+            .filter(|(_, is_set)| *is_set && self.accounting.is_none())
+        {
+            problems.push(format!("state.{name}: needs state.accounting"));
+        }
+        problems
+    }
+}
+
+/// The shortest lease: shorter ones would be lost by pauses of a busy machine.
+const MIN_LEASE: Duration = Duration::from_secs(1);
+const MAX_LEASE: Duration = Duration::from_secs(3600);
+
+fn optional_duration<'de, D: serde::Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Duration>, D::Error> {
+    duration(from).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(text: &str) -> Vec<String> {
+        let state: State = toml::from_str(text).unwrap();
+        state.problems()
+    }
+
+    #[test]
+    fn the_place_of_the_store_is_read() {
+        let state: State = toml::from_str("accounting = \"sqlite:/var/a.db\"").unwrap();
+        let store = state.store().unwrap().unwrap();
+        assert_eq!(store, Store::Sqlite("/var/a.db".into()));
+        assert_eq!(state.journal(&store), PathBuf::from("/var/a.db.journal"));
+        assert_eq!(State::default().store(), Ok(None));
+    }
+
+    #[test]
+    fn problems_name_their_setting() {
+        for (text, problem) in [
+            (
+                "accounting = \"/var/a.db\"",
+                "state.accounting: is '/var/a.db', but must be 'sqlite:'",
+            ),
+            (
+                "accounting = \"sqlite:a\"\nrenewal = \"0s\"",
+                "state.renewal: must be more than 0",
+            ),
+            (
+                "keep_rows = \"24h\"",
+                "state.keep_rows: needs state.accounting",
+            ),
+            (
+                "accounting = \"sqlite:a\"\nadmin_key = \"secret\"",
+                "state.admin_key: ",
+            ),
+            (
+                "accounting = \"sqlite:a\"\nadmin_hosts = [\"gateway.example\", \"[fd00::1]\", \"a:90\"]",
+                "state.admin_hosts: has 'a:90', but must have names or addresses without a port",
+            ),
+            (
+                "admin_hosts = [\"gateway.example\"]",
+                "state.admin_hosts: needs state.accounting",
+            ),
+        ] {
+            let found = problems(text);
+            assert!(found[0].starts_with(problem), "{found:?}");
+            assert_eq!(found.len(), 1);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Exchanges with the store that lends the quotas which several gateways share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use lease::{Address, LeaseStore, Report, Settings, Unsuitable, Valkey};
+use quota::{Ask, LentAsk};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, interval, timeout_at};
+
+use super::Limiter;
+
+/// The store, and the state of the exchanges with it.
+#[derive(Debug)]
+pub(crate) struct Lender {
+    store: Arc<dyn LeaseStore>,
+    lease: Duration,
+    /// Set when a holding may have something to ask.
+    wake: Notify,
+    /// The number of exchanges that have ended.
+    ended: watch::Sender<u64>,
+    answered: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// The numbers of exchanges so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Exchanges {
+    pub(crate) answered: u64,
+    pub(crate) failed: u64,
+}
+
+impl Lender {
+    pub(crate) fn new(store: Arc<dyn LeaseStore>, lease: Duration) -> Self {
+        Self {
+            store,
+            lease,
+            wake: Notify::new(),
+            ended: watch::Sender::new(0),
+            answered: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn lease(&self) -> Duration {
+        self.lease
+    }
+
+    pub(crate) fn exchanges(&self) -> Exchanges {
+        Exchanges {
+            answered: self.answered.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Notes that a holding may have something to ask or to give back.
+    pub(super) fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    /// Returns a receiver of the ends of the exchanges from now on.
+    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.ended.subscribe()
+    }
+
+    /// Renews the leases, and asks for what requests wait for, forever.
+    pub(crate) async fn run(self: Arc<Self>, limiter: Arc<Limiter>) {
+        let mut renewals = interval(self.lease / RENEWAL_CHECKS);
+        let mut idle_since = Instant::now();
+        loop {
+            let all = tokio::select! {
+                () = self.wake.notified() => false,
+                _ = renewals.tick() => true,
+            };
+            let asks = limiter.poll_lent(all);
+            // A store that has lost its data has to notice it, even if nothing is lent.
+            let is_due = all && idle_since.elapsed() >= self.lease / 4;
+            if asks.is_empty() && !is_due {
+                continue;
+            }
+            idle_since = Instant::now();
+            // Exchanges do not wait for each other: each holding has at most one.
+            let (lender, limiter) = (Arc::clone(&self), Arc::clone(&limiter));
+            tokio::spawn(async move { lender.exchange(&limiter, asks).await });
+        }
+    }
+
+    async fn exchange(&self, limiter: &Limiter, lent: Vec<LentAsk>) {
+        let asks: Vec<Ask> = lent.iter().map(|lent| lent.ask.clone()).collect();
+        let results = self.store.exchange(&asks).await;
+        let replies: Vec<_> = results.into_iter().map(Result::ok).collect();
+        let has_failed = replies.iter().any(Option::is_none);
+        let count = if has_failed {
+            &self.failed
+        } else {
+            &self.answered
+        };
+        // One line for each time that the store goes away, and none for each exchange.
+        let before = count.fetch_add(1, Ordering::Relaxed);
+        if has_failed && before == 0 {
+            tracing::error!(
+                "the lease store did not answer: quotas go on as they are configured for that"
+            );
+        }
+        limiter.apply_lent(&lent, &replies);
+        self.ended.send_modify(|count| *count += 1);
+        // What the replies let be given back goes out at once.
+        self.wake();
+    }
+}
+
+/// Waits until an exchange has ended, or until the deadline. Returns false at the deadline.
+pub(super) async fn exchange_ended(ended: &mut watch::Receiver<u64>, deadline: Instant) -> bool {
+    timeout_at(deadline, ended.changed()).await.is_ok()
+}
+
+/// Creates the client of the store at an address.
+pub(crate) fn valkey(address: Address, namespace: &str, lease: Duration) -> Result<Valkey, String> {
+    let settings = Settings {
+        namespace: namespace.to_owned(),
+        lease,
+        ..Settings::new(address)
+    };
+    Valkey::new(&settings).map_err(|error| format!("cannot read random bytes: {error}"))
+}
+
+/// Checks that the store can be used. One that cannot be reached now may be reached later.
+pub(crate) async fn check(store: &Valkey) -> Result<Option<Report>, String> {
+    match store.check().await {
+        Ok(report) => Ok(Some(report)),
+        Err(Unsuitable::Unreachable(error)) => {
+            tracing::error!(%error, "the lease store is away");
+            Ok(None)
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The times in a lease at which all holdings are looked at: they renew each third of it.
+const RENEWAL_CHECKS: u32 = 30;
+/// The time for which a request waits for the store before it is refused.
+pub(super) const PATIENCE: Duration = Duration::from_millis(50);

@@ -1,0 +1,168 @@
+//! The quotas of a policy: those of the configuration, and the limits of keys of the store.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use quota::{Budget, Caps, Claim, FailMode, Lending, LimitId, Terms};
+
+use super::Limiter;
+use crate::config::quota::QuotaRule;
+
+/// The quotas of a policy. They apply once they are registered with a limiter.
+#[derive(Debug, Default)]
+pub(crate) struct Quotas {
+    rules: Vec<(QuotaRule, Registered)>,
+    /// The own limits of keys, by the names of the keys.
+    of_keys: HashMap<String, (Caps, Registered)>,
+    /// True if one of them limits tokens or money, so that requests need an estimate of theirs.
+    pub(crate) count_tokens: bool,
+}
+
+/// The identities of a quota in the limiter; absent before it is registered.
+#[derive(Clone, Copy, Debug, Default)]
+struct Registered {
+    rates: Option<LimitId>,
+    /// The budget is a limit of its own, whose name has its window: it begins anew if that changes.
+    budget: Option<LimitId>,
+}
+
+impl Quotas {
+    pub(crate) fn new(rules: Vec<QuotaRule>, of_keys: HashMap<String, Caps>) -> Self {
+        let counts = |caps: &Caps| caps.tokens_per_minute.is_some() || caps.budget.is_some();
+        Self {
+            count_tokens: rules.iter().any(|rule| counts(&rule.caps))
+                || of_keys.values().any(counts),
+            rules: rules
+                .into_iter()
+                .map(|rule| (rule, Registered::default()))
+                .collect(),
+            of_keys: of_keys
+                .into_iter()
+                .map(|(key, caps)| (key, (caps, Registered::default())))
+                .collect(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rules.is_empty() && self.of_keys.is_empty()
+    }
+
+    /// Replaces the quotas of the limiter by these.
+    pub(crate) fn register(&mut self, limiter: &Limiter) {
+        let lending = |mode| {
+            let lender = limiter.lender()?;
+            let lease = lender.lease();
+            Some(Lending { mode, lease })
+        };
+        let mut limits = Vec::new();
+        for (rule, _) in &self.rules {
+            push_limits(&rule.name, &rule.caps, lending(rule.mode), &mut limits);
+        }
+        for (key, (caps, _)) in &self.of_keys {
+            let name = format!("own limits of {key}");
+            push_limits(&name, caps, lending(FailMode::Closed), &mut limits);
+        }
+        let ids = limiter.set_quotas(&limits);
+        let mut ids = ids.into_iter();
+        for (rule, registered) in &mut self.rules {
+            *registered = Registered::take(&rule.caps, &mut ids);
+        }
+        for (caps, registered) in self.of_keys.values_mut() {
+            *registered = Registered::take(caps, &mut ids);
+        }
+    }
+
+    /// Returns the claims of a request on the quotas that apply to it.
+    pub(super) fn claims<'a>(
+        &'a self,
+        key: &'a str,
+        model: &'a str,
+    ) -> impl Iterator<Item = Claim<'a>> {
+        let all = self.applying(key, model);
+        all.flat_map(|(_, registered, scope)| {
+            [registered.rates, registered.budget]
+                .into_iter()
+                .flatten()
+                .map(move |limit| Claim { limit, scope })
+        })
+    }
+
+    /// Returns the claims of the requests of a key for a model on the budgets that apply to them.
+    pub(crate) fn budgets<'a>(
+        &'a self,
+        key: &'a str,
+        model: &'a str,
+    ) -> impl Iterator<Item = Claim<'a>> {
+        let all = self.applying(key, model);
+        all.filter_map(|(_, registered, scope)| {
+            let limit = registered.budget?;
+            Some(Claim { limit, scope })
+        })
+    }
+
+    /// Returns all budgets.
+    pub(crate) fn all_budgets(&self) -> impl Iterator<Item = (LimitId, &Budget)> {
+        let rules = self.rules.iter().map(|(rule, id)| (&rule.caps, id));
+        let of_keys = self.of_keys.values().map(|(caps, id)| (caps, id));
+        rules
+            .chain(of_keys)
+            .filter_map(|(caps, id)| Some((id.budget?, caps.budget.as_ref()?)))
+    }
+
+    /// Returns the names and caps of the quotas of a key, for any model.
+    pub(crate) fn of_key<'a>(&'a self, key: &'a str) -> impl Iterator<Item = (&'a str, &'a Caps)> {
+        let rules = self.rules.iter().map(|(rule, _)| rule);
+        let rules = rules.filter(move |rule| rule.fits_key(key));
+        let own = self.of_keys.get(key).into_iter();
+        rules
+            .map(|rule| (rule.name.as_str(), &rule.caps))
+            .chain(own.map(|(caps, _)| ("this key", caps)))
+    }
+
+    fn applying<'a>(
+        &'a self,
+        key: &'a str,
+        model: &'a str,
+    ) -> impl Iterator<Item = (&'a Caps, &'a Registered, &'a str)> {
+        let rules = self.rules.iter();
+        let rules = rules.filter(move |(rule, _)| rule.applies(key, model));
+        let own = self.of_keys.get(key).into_iter();
+        rules
+            .map(move |(rule, id)| (&rule.caps, id, if rule.per_key { key } else { "" }))
+            .chain(own.map(|(caps, id)| (caps, id, "")))
+    }
+}
+
+impl Registered {
+    /// Takes the identities of caps that [`push_limits`] has added.
+    fn take(caps: &Caps, ids: &mut impl Iterator<Item = LimitId>) -> Self {
+        Self {
+            rates: ids.next(),
+            budget: caps.budget.as_ref().and_then(|_| ids.next()),
+        }
+    }
+}
+
+/// Adds the limits of caps: one for all but the budget, and one for that, if there is one.
+fn push_limits(
+    name: &str,
+    caps: &Caps,
+    lending: Option<Lending>,
+    limits: &mut Vec<(Arc<str>, Terms)>,
+) {
+    let budget = caps.budget.clone();
+    let rates = Caps {
+        budget: None,
+        ..caps.clone()
+    };
+    let terms = |caps| Terms { caps, lending };
+    limits.push((name.into(), terms(rates)));
+    if let Some(budget) = budget {
+        let window = format!("{name}, {:?} in {}", budget.window, budget.zone.name());
+        let caps = Caps {
+            budget: Some(budget),
+            ..Caps::default()
+        };
+        limits.push((window.to_lowercase().into(), terms(caps)));
+    }
+}

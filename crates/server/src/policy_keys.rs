@@ -1,0 +1,167 @@
+//! The keys of a policy: those of the configuration, and those of the store.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use accounting::{LiveKeys, StoredKey};
+use auth::{Credentials, Denied, Entry, FormerHash, KeyRing, RingErrors};
+use quota::Caps;
+
+use crate::revocation::Revocation;
+
+/// The keys that a policy admits.
+pub(crate) struct PolicyKeys {
+    /// The keys of the configuration and the environment.
+    fixed: Arc<[Entry]>,
+    /// The keys of the store.
+    stored: Arc<StoredKeys>,
+    /// The revocations of the keys of the store that are admitted, by their names.
+    revocations: HashMap<String, Revocation>,
+    /// All of them; `None` if there are none, and then no request is admitted.
+    ring: Option<KeyRing>,
+}
+
+/// The keys of the store, and the revocations of each.
+#[derive(Default)]
+pub(crate) struct StoredKeys {
+    live: LiveKeys,
+    /// By the ids of the keys.
+    revocations: HashMap<String, Revocation>,
+}
+
+impl StoredKeys {
+    pub(crate) fn new(live: LiveKeys) -> Self {
+        Self::default().renewed(live)
+    }
+
+    /// Returns newer keys of the store. A key that was there before keeps its revocation.
+    pub(crate) fn renewed(&self, live: LiveKeys) -> Self {
+        let ids = live.keys.iter().map(|key| key.id.clone());
+        let revocations = ids.map(|id| {
+            let before = self.revocations.get(&id).cloned().unwrap_or_default();
+            (id, before)
+        });
+        Self {
+            revocations: revocations.collect(),
+            live,
+        }
+    }
+
+    /// Returns the ids of the keys that are not among newer ones: they are revoked.
+    pub(crate) fn missing_in(&self, newer: &LiveKeys) -> Vec<String> {
+        let kept: HashSet<&str> = newer.keys.iter().map(|key| key.id.as_str()).collect();
+        let ids = self.live.keys.iter().map(|key| &key.id);
+        ids.filter(|id| !kept.contains(id.as_str()))
+            .cloned()
+            .collect()
+    }
+
+    /// Ends the streams of the key with this id.
+    pub(crate) fn end_streams(&self, id: &str) {
+        if let Some(revocation) = self.revocations.get(id) {
+            revocation.end_streams();
+        }
+    }
+}
+
+impl PolicyKeys {
+    /// Combines the keys of the configuration with those of the store. Of two keys with the same
+    /// name or hash, that of the configuration counts.
+    ///
+    /// # Errors
+    /// Returns the problems of the keys of the configuration.
+    pub(crate) fn new(fixed: Arc<[Entry]>, stored: Arc<StoredKeys>) -> Result<Self, RingErrors> {
+        let names: HashSet<&str> = fixed.iter().map(|entry| entry.name.as_str()).collect();
+        let is_free = |entry: &Entry| {
+            !names.contains(entry.name.as_str())
+                && fixed.iter().all(|other| other.hash != entry.hash)
+        };
+        let keys = stored.live.keys.iter();
+        let entries = keys.filter_map(|key| Some((key, entry(key)?)));
+        let (free, taken): (Vec<_>, Vec<_>) = entries.partition(|(_, entry)| is_free(entry));
+        for (_, entry) in taken {
+            let key = entry.name;
+            tracing::error!(
+                key,
+                "a key of the store has the name or the hash of one of the configuration, and is ignored"
+            );
+        }
+        let revocation = |key: &StoredKey| stored.revocations.get(&key.id).cloned();
+        let revocations = free
+            .iter()
+            .filter_map(|(key, _)| Some((key.name.clone(), revocation(key)?)));
+        let revocations = revocations.collect();
+        let free = free.into_iter().map(|(_, entry)| entry);
+        let all: Vec<_> = fixed.iter().cloned().chain(free).collect();
+        let ring = match all.is_empty() {
+            true => None,
+            false => Some(KeyRing::new(all)?),
+        };
+        Ok(Self {
+            fixed,
+            stored,
+            revocations,
+            ring,
+        })
+    }
+
+    /// Returns the same keys of the configuration with other keys of the store.
+    pub(crate) fn with_stored(&self, stored: Arc<StoredKeys>) -> Result<Self, RingErrors> {
+        Self::new(Arc::clone(&self.fixed), stored)
+    }
+
+    pub(crate) fn stored(&self) -> &Arc<StoredKeys> {
+        &self.stored
+    }
+
+    /// Returns the revocation of the key with this name, if it is a key of the store.
+    pub(crate) fn revocation(&self, name: &str) -> Option<Revocation> {
+        self.revocations.get(name).cloned()
+    }
+
+    /// The epoch of the keys of the store.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.stored.live.epoch
+    }
+
+    /// Returns the entry of the first presented key that is known and not expired.
+    ///
+    /// # Errors
+    /// Returns [`Denied::Invalid`] if there is none.
+    pub(crate) fn admit(&self, credentials: &Credentials, now: i64) -> Result<&Entry, Denied> {
+        let ring = self.ring.as_ref().ok_or(Denied::Invalid)?;
+        ring.admit(credentials, now)
+    }
+
+    pub(crate) fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> {
+        self.ring.as_ref().map(KeyRing::entries).unwrap_or_default()
+    }
+
+    /// Returns the own limits of the keys of the store, by their names.
+    pub(crate) fn limits(&self) -> HashMap<String, Caps> {
+        let keys = self.stored.live.keys.iter();
+        let limits = keys.filter_map(|key| Some((key.name.clone(), key.limits.clone()?)));
+        limits.collect()
+    }
+
+    /// Returns true if the configuration has a key of this name.
+    pub(crate) fn is_fixed(&self, name: &str) -> bool {
+        self.fixed.iter().any(|entry| entry.name == name)
+    }
+}
+
+/// Converts a key of the store. `None` if it has no hash, which no store returns.
+fn entry(key: &StoredKey) -> Option<Entry> {
+    let (current, former) = key.hashes.split_first()?;
+    let mut entry = Entry::new(key.name.clone(), current.hash, key.scopes);
+    entry.models = key.models.clone();
+    entry.expires = key.expires;
+    entry.former = former
+        .iter()
+        .map(|former| FormerHash {
+            hash: former.hash,
+            until: former.until.unwrap_or(i64::MAX),
+        })
+        .collect();
+    Some(entry)
+}
