@@ -1,0 +1,117 @@
+//! Gateways and stores that die, pause and forget while quotas are shared.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use testkit::{Gateway, await_that};
+
+use crate::fleet::{self, status};
+use crate::judge::Judge;
+use crate::load::Load;
+use crate::store::Store;
+
+const QUOTA: &str = "key = \"*\"\nconcurrency = 6";
+const CAP: usize = 6;
+
+/// A fleet whose store has begun to lend.
+fn ready(count: usize) -> (Store, Judge, Vec<Gateway>) {
+    let (store, judge) = (Store::start(), Judge::start());
+    let fleet = fleet::start(count, &store, &judge, QUOTA);
+    await_that("the store lends", || status(&fleet[0]) == 200);
+    (store, judge, fleet)
+}
+
+/// Sends load to gateways until they have used all of the quota, and returns the most requests that
+/// were in progress since `from`.
+fn fill(gateways: &[&Gateway], judge: &Judge, from: Instant) -> usize {
+    let now = Instant::now();
+    Load::run(gateways, 8, |_| {
+        await_that("all of the quota is used", || {
+            judge.most_at_once(now) >= CAP
+        });
+    });
+    judge.most_at_once(from)
+}
+
+/// The permits of a gateway that is killed come back, and not before its requests could have ended.
+#[test]
+#[ignore = "needs a Valkey: cargo xtask shared"]
+fn permits_of_a_killed_gateway_come_back() {
+    let (_store, judge, mut fleet) = ready(3);
+    let from = Instant::now();
+    let killed = fleet.pop().unwrap();
+    let all: Vec<_> = fleet.iter().chain([&killed]).collect();
+    Load::run(&all, 8, |load| {
+        await_that("requests have ended", || load.ok() >= 24);
+        killed.signal("KILL");
+        let after = Instant::now();
+        await_that("the others use all of the quota", || {
+            judge.most_at_once(after) >= CAP
+        });
+    });
+    assert_eq!(judge.most_at_once(from), CAP);
+}
+
+/// A gateway that was stopped for longer than a lease admits nothing from what it held before: the
+/// others have it by then.
+#[test]
+#[ignore = "needs a Valkey: cargo xtask shared"]
+fn a_gateway_that_slept_past_its_lease_claims_nothing() {
+    let (_store, judge, fleet) = ready(2);
+    let from = Instant::now();
+    let (awake, sleeper) = (&fleet[0], &fleet[1]);
+    assert_eq!(fill(&[sleeper], &judge, from), CAP);
+    sleeper.signal("STOP");
+    // The other one gets all of the quota once the lease of the sleeper is over.
+    let woken = Instant::now();
+    Load::run(&[awake], 8, |_| {
+        await_that("the quota has changed hands", || {
+            judge.most_at_once(woken) >= CAP
+        });
+        sleeper.signal("CONT");
+        Load::run(&[sleeper], 8, |load| {
+            await_that("the sleeper has asked", || {
+                load.ok() + load.limited.load(Ordering::Relaxed) >= 40
+            });
+        });
+    });
+    assert_eq!(judge.most_at_once(from), CAP);
+}
+
+/// A store that is killed and starts empty, or whose data is removed, lends no more than there is,
+/// and lends again.
+#[test]
+#[ignore = "needs a Valkey: cargo xtask shared"]
+fn a_store_that_forgets_lends_no_more_than_there_is() {
+    let (mut store, judge, fleet) = ready(2);
+    let from = Instant::now();
+    let all: Vec<_> = fleet.iter().collect();
+    assert_eq!(fill(&all, &judge, from), CAP);
+    store.flush();
+    assert_eq!(fill(&all, &judge, from), CAP, "after FLUSHALL");
+    store.kill();
+    store.restart();
+    assert_eq!(fill(&all, &judge, from), CAP, "after a restart");
+}
+
+/// While the store is stopped, requests go on with what is held, then they are refused with 503
+/// without waiting for it, and once it is back all is as before.
+#[test]
+#[ignore = "needs a Valkey: cargo xtask shared"]
+fn a_store_that_falls_silent_holds_up_no_request() {
+    let (store, judge, fleet) = ready(2);
+    let from = Instant::now();
+    let all: Vec<_> = fleet.iter().collect();
+    assert_eq!(fill(&all, &judge, from), CAP);
+    store.signal("STOP");
+    await_that("the lease is over", || status(&fleet[0]) == 503);
+    let asked = Instant::now();
+    for _ in 0..20 {
+        assert_eq!(status(&fleet[0]), 503);
+    }
+    // Each would wait for 100 ms if it waited for the store.
+    let each = asked.elapsed() / 20;
+    assert!(each < Duration::from_millis(100), "{each:?} for a refusal");
+    store.signal("CONT");
+    assert_eq!(fill(&all, &judge, from), CAP);
+}

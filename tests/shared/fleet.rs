@@ -1,0 +1,37 @@
+//! Gateways that share their quotas.
+
+use simulator::Protocol;
+use testkit::requests::{ask, request};
+use testkit::{Config, Connection, Gateway};
+
+use crate::GATEWAY;
+use crate::judge::Judge;
+use crate::store::Store;
+
+/// The duration of leases in the tests.
+pub(crate) const LEASE: &str = "2s";
+
+/// Starts so many gateways with a quota, as lines of TOML, which the store lends.
+pub(crate) fn start(count: usize, store: &Store, judge: &Judge, quota: &str) -> Vec<Gateway> {
+    let start = |_| {
+        let state = format!(
+            "[state]\nlimits = \"{}\"\nlease = \"{LEASE}\"\n[[quotas]]\n{quota}",
+            store.address()
+        );
+        Config::before(&judge.simulator, "concurrency_per_key = 256", "")
+            .section(&state)
+            .start(GATEWAY)
+    };
+    (0..count).map(start).collect()
+}
+
+/// Sends one request, and returns the status of its response; 0 if the gateway does not answer.
+pub(crate) fn status(gateway: &Gateway) -> u16 {
+    let body = ask(Protocol::Chat, "chat", "Hello.", false);
+    let answer = || {
+        let mut connection = Connection::try_open(gateway.address())?;
+        let sent = connection.try_send(request(Protocol::Chat, &body).bytes());
+        sent.then(|| connection.head().ok()).flatten()
+    };
+    answer().map_or(0, |head| head.status)
+}

@@ -1,0 +1,54 @@
+//! Limits over several gateways, without faults.
+
+use std::time::Instant;
+
+use testkit::await_that;
+
+use crate::fleet::{self, status};
+use crate::judge::Judge;
+use crate::load::Load;
+use crate::store::Store;
+
+/// Three gateways together never have more requests in progress than the quota, they use all of it,
+/// and afterwards each of them can use all of it alone.
+#[test]
+#[ignore = "needs a Valkey: cargo xtask shared"]
+fn concurrency_is_exact_over_three_gateways() {
+    let (store, judge) = (Store::start(), Judge::start());
+    let fleet = fleet::start(3, &store, &judge, "key = \"*\"\nconcurrency = 6");
+    await_that("the store lends", || status(&fleet[0]) == 200);
+    let from = Instant::now();
+    let all: Vec<_> = fleet.iter().collect();
+    let load = Load::run(&all, 8, |load| {
+        await_that("many requests have ended", || load.ok() >= 60);
+    });
+    assert_eq!(judge.most_at_once(from), 6, "{load:?}");
+    for gateway in &fleet {
+        let from = Instant::now();
+        Load::run(&[gateway], 12, |load| {
+            await_that("one gateway uses all of it", || {
+                load.ok() >= 12 && judge.most_at_once(from) == 6
+            });
+        });
+        assert_eq!(judge.most_at_once(from), 6);
+    }
+}
+
+/// Three gateways together admit no more requests in a minute than the quota, however many ask. A
+/// store that begins lends what flows off, since it cannot know what was lent before.
+#[test]
+#[ignore = "needs a Valkey: cargo xtask shared"]
+fn a_rate_is_exact_over_three_gateways() {
+    let (store, judge) = (Store::start(), Judge::start());
+    let began = Instant::now();
+    let fleet = fleet::start(3, &store, &judge, "requests_per_minute = 600");
+    await_that("the store lends", || status(&fleet[0]) == 200);
+    let all: Vec<_> = fleet.iter().collect();
+    let load = Load::run(&all, 8, |_| {
+        await_that("requests are admitted", || judge.asked() >= 40);
+    });
+    // One request each 100 ms.
+    let most = usize::try_from(began.elapsed().as_millis()).unwrap() / 100 + 1;
+    let asked = judge.asked();
+    assert!(asked <= most, "{asked} of {most}: {load:?}");
+}

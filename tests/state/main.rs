@@ -1,0 +1,22 @@
+//! The running binary with a store of keys and usage, in front of model servers that the simulator
+//! plays. The file of the store is read with plain SQL, never with the code that has written it.
+//!
+//! `usage` tests the row of a request, `prices` its cost, `budgets` what is refused for it, `kills`
+//! that a process that is killed loses no row, and `away` what happens while the store cannot be
+//! written.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+
+#[path = "../upstreams/access.rs"]
+mod access;
+#[path = "../upstreams/counts.rs"]
+mod counts;
+
+mod away;
+mod budgets;
+mod kills;
+mod prices;
+mod store;
+mod usage;
+
+const GATEWAY: testkit::Binary = testkit::binary!();
