@@ -141,11 +141,20 @@ impl Chosen {
         if self.package == SERVER && !self.asks_the_model() {
             // Without the embedded engines it builds in a fraction of the time.
             command.arg("--no-default-features");
+            command.args(self.needed_features());
         }
         if let Some(program) = &self.program {
             command.args(["--test", program]);
         }
         command
+    }
+
+    /// The arguments that enable what a program cannot do without.
+    fn needed_features(&self) -> &'static [&'static str] {
+        match self.program.as_deref() {
+            Some("state") => &["--features", "sqlite"],
+            _ => &[],
+        }
     }
 
     /// Returns true if some of these tests need the embedded engines.
@@ -211,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_engines_are_built_for_tests_that_need_them_alone() {
+    fn features_are_built_for_tests_that_need_them_alone() {
         let shown = |line: &str| process::shown(&chosen(line).unwrap().tests(false));
         assert_eq!(
             shown("server upstreams::u07"),
@@ -220,6 +229,10 @@ mod tests {
         assert_eq!(
             shown("server black_box"),
             "cargo test --locked --package sluicegate-server --test black_box --quiet -- --test-threads=8"
+        );
+        assert_eq!(
+            shown("server state"),
+            "cargo test --locked --package sluicegate-server --no-default-features --features sqlite --test state --quiet -- --test-threads=8"
         );
         assert_eq!(
             shown("wire"),

@@ -37,6 +37,7 @@ mod schemathesis;
 mod seed;
 mod serve;
 mod servers;
+mod shared;
 mod source;
 mod speed;
 mod suite;
@@ -45,6 +46,7 @@ mod tidy;
 mod times;
 mod tools;
 mod unrun;
+mod wheel;
 mod workspace;
 
 use std::ffi::OsString;
@@ -75,6 +77,7 @@ fn run_task(args: &[OsString]) -> Outcome {
         Some("clients") => clients::run(args),
         Some("agents") => agents::run(args),
         Some("interop") => interop::run(args),
+        Some("shared") => no_arguments(args).and_then(|()| shared::run()),
         Some("fetch-model") => no_arguments(args).and_then(|()| fetch_model::run()),
         Some("bench") => bench::run(args),
         Some("campaign") => campaign::run(args),
@@ -135,10 +138,12 @@ usage: cargo xtask <task>
                       --lean leaves out the embedded engines
   fetch-model         download the weights of the embedded text engine into the user's cache
   bench [--quick] [--write]
-                      run all benches: of the decoder, the text model and the gateway
+                      run all benches: of the decoder, the limits, the text model and the gateway
   bench decode [--quick] [--write]
                       measure the decoder of streams against others; --write writes the table to
                       tests/benches/DECODE.md, and from there to README.md and docs/benchmarks.md
+  bench limits [--quick] [--write]
+                      measure the ledger of limits; --write writes the table to tests/benches/LIMITS.md
   bench gateway [--quick] [--write] [CELL…]
                       measure the release build in front of an upstream against a bare proxy: everything, or a CELL
                       such as 'requests'; --write writes the tables to tests/benches/RESULTS.md, and from there to
@@ -166,6 +171,7 @@ usage: cargo xtask <task>
                       --without excludes the operations of a tag, such as Images
   faults [--check]    write tests/FAULTS.md: every fault, and the tests that show the expected behaviour; --check
                       compares it with the last run of `cargo xtask test` instead
+  shared              test shared quotas and stores with real servers: Valkey, and Redis and PostgreSQL if installed
   servers             compare tests/SERVERS.md, the list of what real servers do, with the last run of `cargo xtask test`
   mutate [--list] [--write] [--due] [--minutes N] [--build|--built] [--jobs N] [NAME…]
                       plant one fault in the product at a time, in a copy, and check that a test fails: all of

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use crate::outcome::Outcome;
 use crate::times::Times;
-use crate::{clients, fetch_model, seed, suite};
+use crate::{clients, fetch_model, seed, shared, suite};
 
 /// Runs all tests, or with `args` the Rust tests whose path contains one of them.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
@@ -32,5 +32,6 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
 pub(crate) fn everything(times: &mut Times) -> Outcome {
     times.step("model", fetch_model::run)?;
     suite::run(times, &[], seed::current()?)?;
+    times.step("shared stores", shared::run)?;
     times.step("Python SDKs", clients::python_current)
 }

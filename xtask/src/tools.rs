@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::outcome::Outcome;
-use crate::{fetch_model, process, workspace};
+use crate::{process, wheel, workspace};
 
 /// A cargo subcommand from the registry, with the version that is installed if there is none.
 pub(crate) struct Tool {
@@ -57,7 +57,7 @@ impl Tool {
 
     /// The folder of this version, for all clones of the repository.
     fn folder(&self) -> Outcome<PathBuf> {
-        Ok(fetch_model::cache()?
+        Ok(wheel::cache()?
             .join("tools")
             .join(format!("{}-{}", self.package, self.version)))
     }

@@ -39,6 +39,9 @@ impl Tests {
 fn program(file: &str) -> Option<String> {
     match *file.split('/').collect::<Vec<_>>() {
         ["tests", EMBEDDED, ..] => Some(format!("-p sluicegate-server --test {EMBEDDED}")),
+        ["tests", STORED, ..] => Some(format!(
+            "-p sluicegate-server --no-default-features --features sqlite --test {STORED}"
+        )),
         ["tests", name, ..] => Some(format!(
             "-p sluicegate-server --no-default-features --test {name}"
         )),
@@ -60,6 +63,8 @@ fn package(file: &str) -> Option<&str> {
 
 /// The program whose tests use the embedded model.
 const EMBEDDED: &str = "black_box";
+/// The program whose tests need the store in a file.
+const STORED: &str = "state";
 
 #[cfg(test)]
 mod tests {
@@ -89,7 +94,11 @@ mod tests {
                 "-p sluicegate-server --test black_box",
             ),
             (
-                "crates/server/src/limit/interleavings.rs",
+                "tests/state/kills.rs",
+                "-p sluicegate-server --no-default-features --features sqlite --test state",
+            ),
+            (
+                "crates/server/src/limit/tests.rs",
                 "-p sluicegate-server --no-default-features --lib",
             ),
             ("crates/wire/src/read.rs", "-p sluicegate-wire --lib"),
