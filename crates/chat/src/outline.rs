@@ -15,6 +15,8 @@ use crate::skim::messages;
 pub struct Outline<'a> {
     /// The id of the model.
     pub model: &'a str,
+    /// The most tokens of the answer, if the request limits them.
+    pub output_limit: Option<u64>,
 }
 
 impl Request {
@@ -28,7 +30,7 @@ impl Request {
     /// ```
     /// let body = br#"{"model":"m","messages":[{"role":"user","content":"Hi."}],"max_tokens":9}"#;
     /// let outline = sluicegate_chat::Request::outline(body).unwrap();
-    /// assert_eq!(outline.model, "m");
+    /// assert_eq!((outline.model, outline.output_limit), ("m", Some(9)));
     /// assert!(sluicegate_chat::Request::outline(br#"{"model":"m","messages":[]}"#).is_none());
     /// ```
     #[must_use]
@@ -38,7 +40,8 @@ impl Request {
             return None;
         }
         let mut cursor = Cursor::new(body)?;
-        let (mut model, mut has_messages, mut seen) = (None, false, Seen::default());
+        let (mut model, mut output_limit) = (None, None);
+        let (mut has_messages, mut seen) = (false, Seen::default());
         cursor.members(|cursor, member| match member.name {
             b"model" => {
                 seen.once(0)?;
@@ -53,7 +56,8 @@ impl Request {
             // Under both names there may be different limits.
             b"max_tokens" | b"max_completion_tokens" => {
                 seen.once(3)?;
-                (1..=MAX_INTEGER).contains(&cursor.count()?).then_some(())
+                output_limit = Some(cursor.count()?);
+                (1..=MAX_INTEGER).contains(&output_limit?).then_some(())
             }
             b"temperature" => seen.once(4).and_then(|()| number(cursor, 0.0..=2.0)),
             b"top_p" => seen.once(5).and_then(|()| number(cursor, 0.0..=1.0)),
@@ -65,7 +69,10 @@ impl Request {
         })?;
         cursor.end()?;
         let model = str::from_utf8(model?).ok()?;
-        has_messages.then_some(Outline { model })
+        has_messages.then_some(Outline {
+            model,
+            output_limit,
+        })
     }
 }
 

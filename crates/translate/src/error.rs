@@ -121,7 +121,7 @@ pub fn in_stream(error: &ApiError) -> ApiError {
         return ApiError::new(error.kind, code.as_str(), sentence);
     }
     match error.code {
-        "gateway_concurrency_limit" | "rate_limit_exceeded" => error.clone(),
+        "gateway_concurrency_limit" | "rate_limit_exceeded" | "insufficient_quota" => error.clone(),
         code @ "context_length_exceeded" => ApiError::new(error.kind, code, PROMPT_TOO_LONG),
         _ => ApiError::server_error(),
     }

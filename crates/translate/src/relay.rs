@@ -197,6 +197,12 @@ impl<S: RelayProtocol> Guard<S> {
         }
     }
 
+    /// Returns the number of events that were read.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
     /// Returns the number of events and comments that were read. Servers that think for minutes
     /// send some that have no content.
     #[must_use]

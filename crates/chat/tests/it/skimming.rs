@@ -110,6 +110,8 @@ fn is_outlined(body: &str) -> bool {
     let valid = read.validate(&Rules::default());
     let valid = valid.expect("a request with an outline is valid");
     assert_eq!(outline.model, valid.model, "{body}");
+    let limit = valid.output_cap().map(|cap| u64::try_from(cap).unwrap());
+    assert_eq!(outline.output_limit, limit, "{body}");
     let is_for_one = valid.n.is_none_or(|n| n == 1);
     assert!(
         !valid.streams() && valid.stream_options.is_none() && is_for_one,
