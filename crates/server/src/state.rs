@@ -64,7 +64,8 @@ impl Caller<'_> {
     /// request uses.
     ///
     /// # Errors
-    /// Returns 429 for the first limit that has no room.
+    /// Returns 429 for the first limit that has no room, 403 if a budget applies and the model has no
+    /// price, and 503 if the limits cannot be checked or the request cannot be journaled.
     pub(crate) async fn take_permit(
         &mut self,
         model: &str,
