@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use testkit::{Gateway, await_that};
 
 use crate::fleet::{self, status};
-use crate::judge::Judge;
+use crate::judge::{Judge, now};
 use crate::load::Load;
 use crate::store::Store;
 
@@ -24,7 +24,7 @@ fn ready(count: usize) -> (Store, Judge, Vec<Gateway>) {
 /// Sends load to gateways until they have used all of the quota, and returns the most requests that
 /// were in progress since `from`.
 fn fill(gateways: &[&Gateway], judge: &Judge, from: Instant) -> usize {
-    let now = Instant::now();
+    let now = now();
     Load::run(gateways, 8, |_| {
         await_that("all of the quota is used", || {
             judge.most_at_once(now) >= CAP
@@ -38,13 +38,13 @@ fn fill(gateways: &[&Gateway], judge: &Judge, from: Instant) -> usize {
 #[ignore = "needs a Valkey: cargo xtask shared"]
 fn permits_of_a_killed_gateway_come_back() {
     let (_store, judge, mut fleet) = ready(3);
-    let from = Instant::now();
+    let from = now();
     let killed = fleet.pop().unwrap();
     let all: Vec<_> = fleet.iter().chain([&killed]).collect();
     Load::run(&all, 8, |load| {
         await_that("requests have ended", || load.ok() >= 24);
         killed.signal("KILL");
-        let after = Instant::now();
+        let after = now();
         await_that("the others use all of the quota", || {
             judge.most_at_once(after) >= CAP
         });
@@ -58,12 +58,12 @@ fn permits_of_a_killed_gateway_come_back() {
 #[ignore = "needs a Valkey: cargo xtask shared"]
 fn a_gateway_that_slept_past_its_lease_claims_nothing() {
     let (_store, judge, fleet) = ready(2);
-    let from = Instant::now();
+    let from = now();
     let (awake, sleeper) = (&fleet[0], &fleet[1]);
     assert_eq!(fill(&[sleeper], &judge, from), CAP);
     sleeper.signal("STOP");
     // The other one gets all of the quota once the lease of the sleeper is over.
-    let woken = Instant::now();
+    let woken = now();
     Load::run(&[awake], 8, |_| {
         await_that("the quota has changed hands", || {
             judge.most_at_once(woken) >= CAP
@@ -84,7 +84,7 @@ fn a_gateway_that_slept_past_its_lease_claims_nothing() {
 #[ignore = "needs a Valkey: cargo xtask shared"]
 fn a_store_that_forgets_lends_no_more_than_there_is() {
     let (mut store, judge, fleet) = ready(2);
-    let from = Instant::now();
+    let from = now();
     let all: Vec<_> = fleet.iter().collect();
     assert_eq!(fill(&all, &judge, from), CAP);
     store.flush();
@@ -100,12 +100,12 @@ fn a_store_that_forgets_lends_no_more_than_there_is() {
 #[ignore = "needs a Valkey: cargo xtask shared"]
 fn a_store_that_falls_silent_holds_up_no_request() {
     let (store, judge, fleet) = ready(2);
-    let from = Instant::now();
+    let from = now();
     let all: Vec<_> = fleet.iter().collect();
     assert_eq!(fill(&all, &judge, from), CAP);
     store.signal("STOP");
     await_that("the lease is over", || status(&fleet[0]) == 503);
-    let asked = Instant::now();
+    let asked = now();
     for _ in 0..20 {
         assert_eq!(status(&fleet[0]), 503);
     }

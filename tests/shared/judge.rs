@@ -46,3 +46,12 @@ impl Judge {
         most.max().unwrap_or(0)
     }
 }
+
+/// The time.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "when requests came is compared with it"
+)]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}

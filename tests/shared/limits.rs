@@ -1,11 +1,9 @@
 //! Limits over several gateways, without faults.
 
-use std::time::Instant;
-
 use testkit::await_that;
 
 use crate::fleet::{self, status};
-use crate::judge::Judge;
+use crate::judge::{Judge, now};
 use crate::load::Load;
 use crate::store::Store;
 
@@ -17,14 +15,14 @@ fn concurrency_is_exact_over_three_gateways() {
     let (store, judge) = (Store::start(), Judge::start());
     let fleet = fleet::start(3, &store, &judge, "key = \"*\"\nconcurrency = 6");
     await_that("the store lends", || status(&fleet[0]) == 200);
-    let from = Instant::now();
+    let from = now();
     let all: Vec<_> = fleet.iter().collect();
     let load = Load::run(&all, 8, |load| {
         await_that("many requests have ended", || load.ok() >= 60);
     });
     assert_eq!(judge.most_at_once(from), 6, "{load:?}");
     for gateway in &fleet {
-        let from = Instant::now();
+        let from = now();
         Load::run(&[gateway], 12, |load| {
             await_that("one gateway uses all of it", || {
                 load.ok() >= 12 && judge.most_at_once(from) == 6
@@ -40,7 +38,7 @@ fn concurrency_is_exact_over_three_gateways() {
 #[ignore = "needs a Valkey: cargo xtask shared"]
 fn a_rate_is_exact_over_three_gateways() {
     let (store, judge) = (Store::start(), Judge::start());
-    let began = Instant::now();
+    let began = now();
     let fleet = fleet::start(3, &store, &judge, "requests_per_minute = 600");
     await_that("the store lends", || status(&fleet[0]) == 200);
     let all: Vec<_> = fleet.iter().collect();

@@ -297,3 +297,14 @@ fn a_budget_tells_what_was_accounted_for() {
     };
     assert_eq!(accounted, 123);
 }
+
+/// A holding can be dropped once nothing is in use, and not while a request waits for it.
+#[test]
+fn a_holding_for_which_a_request_waits_is_not_dormant() {
+    let loan = Loan::Permits { cap: 1 };
+    let lease = Duration::from_secs(10);
+    let mut holding = Holding::new("a".into(), loan, FailMode::Closed, lease);
+    assert!(holding.is_dormant());
+    assert_eq!(holding.take(1, Duration::ZERO), None);
+    assert!(!holding.is_dormant());
+}

@@ -1,7 +1,7 @@
 //! Exchanges with the store that lends the quotas which several gateways share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use lease::{Address, LeaseStore, Report, Settings, Unsuitable, Valkey};
@@ -22,6 +22,8 @@ pub(crate) struct Lender {
     ended: watch::Sender<u64>,
     answered: AtomicU64,
     failed: AtomicU64,
+    /// True if the last exchange has failed.
+    is_away: AtomicBool,
 }
 
 /// The numbers of exchanges so far.
@@ -40,6 +42,7 @@ impl Lender {
             ended: watch::Sender::new(0),
             answered: AtomicU64::new(0),
             failed: AtomicU64::new(0),
+            is_away: AtomicBool::new(false),
         }
     }
 
@@ -91,22 +94,30 @@ impl Lender {
         let results = self.store.exchange(&asks).await;
         let replies: Vec<_> = results.into_iter().map(Result::ok).collect();
         let has_failed = replies.iter().any(Option::is_none);
+        self.note(has_failed);
+        limiter.apply_lent(&lent, &replies);
+        self.ended.send_modify(|count| *count += 1);
+        // What the replies let be given back goes out at once.
+        self.wake();
+    }
+}
+
+impl Lender {
+    /// Counts an exchange, and logs each time that the store goes away or comes back.
+    fn note(&self, has_failed: bool) {
         let count = if has_failed {
             &self.failed
         } else {
             &self.answered
         };
-        // One line for each time that the store goes away, and none for each exchange.
-        let before = count.fetch_add(1, Ordering::Relaxed);
-        if has_failed && before == 0 {
-            tracing::error!(
-                "the lease store did not answer: quotas go on as they are configured for that"
-            );
+        count.fetch_add(1, Ordering::Relaxed);
+        match (self.is_away.swap(has_failed, Ordering::Relaxed), has_failed) {
+            (false, true) => tracing::error!(
+                "the lease store does not answer: quotas go on as on_lost_store is configured"
+            ),
+            (true, false) => tracing::info!("the lease store is back"),
+            _ => {}
         }
-        limiter.apply_lent(&lent, &replies);
-        self.ended.send_modify(|count| *count += 1);
-        // What the replies let be given back goes out at once.
-        self.wake();
     }
 }
 
