@@ -75,7 +75,7 @@ impl Exchange {
 /// Resources that should all be released.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Leftovers {
-    pub(crate) permits: usize,
+    pub(crate) permits: u64,
     pub(crate) connections: usize,
     pub(crate) tasks: usize,
     pub(crate) panics: f64,

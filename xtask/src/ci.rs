@@ -56,7 +56,7 @@ fn short() -> Vec<Step> {
         ),
         Step {
             name: "tests",
-            about: "`cargo xtask test`: Rust tests, examples, current Python SDKs",
+            about: "`cargo xtask test`: Rust tests, examples, tests with real servers, current Python SDKs",
             run: Box::new(test::everything),
         },
         Step::new(

@@ -12,6 +12,7 @@ mod dist;
 mod faults;
 mod features;
 mod fetch_model;
+mod fetch_valkey;
 mod fuzz;
 mod gateway;
 mod history;
@@ -119,8 +120,8 @@ const USAGE: &str = "\
 usage: cargo xtask <task>
 
   serve [ARGS…]       download the model if it is absent, build with the profile `quick`, run `sluicegate serve ARGS…`
-  test [NAME…]        download the model if it is absent, run every test; with NAMEs the Rust tests whose path
-                      contains one
+  test [NAME…]        download the model and Valkey if they are absent, run every test, also those of `shared`; with
+                      NAMEs the Rust tests whose path contains one
   t CRATE [TESTS] [--accept]
                       format, lint and test one crate, such as `t wire`, `t wire data_url` or `t server upstreams::u07`;
                       --accept accepts snapshots that differ
@@ -171,7 +172,8 @@ usage: cargo xtask <task>
                       --without excludes the operations of a tag, such as Images
   faults [--check]    write tests/FAULTS.md: every fault, and the tests that show the expected behaviour; --check
                       compares it with the last run of `cargo xtask test` instead
-  shared              test shared quotas and stores with real servers: Valkey, and Redis and PostgreSQL if installed
+  shared              download Valkey if it is absent, test leases and gateways that share limits with it, and leases
+                      with Redis and keys and usage with PostgreSQL if they are installed
   servers             compare tests/SERVERS.md, the list of what real servers do, with the last run of `cargo xtask test`
   mutate [--list] [--write] [--due] [--minutes N] [--build|--built] [--jobs N] [NAME…]
                       plant one fault in the product at a time, in a copy, and check that a test fails: all of

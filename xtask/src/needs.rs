@@ -1,5 +1,8 @@
-//! Checks for the system programs that builds need, before a long build fails without them.
+//! Checks for the system programs that builds and tests need, before a long build fails without
+//! them.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::outcome::Outcome;
@@ -14,6 +17,26 @@ pub(crate) fn compiler() -> Outcome {
 /// Checks for valgrind, which counts instructions.
 pub(crate) fn valgrind() -> Outcome {
     present("valgrind", VALGRIND)
+}
+
+/// The absolute path of the program that an environment variable names, if it is set and not empty.
+pub(crate) fn configured(variable: &str) -> Outcome<Option<PathBuf>> {
+    named(variable, std::env::var_os(variable))
+}
+
+fn named(variable: &str, value: Option<OsString>) -> Outcome<Option<PathBuf>> {
+    let Some(value) = value.filter(|value| !value.is_empty()) else {
+        return Ok(None);
+    };
+    let path = PathBuf::from(value);
+    if !path.is_file() {
+        return Err(format!(
+            "{variable} is {path:?}, which is not a file: expected the path of a program"
+        ));
+    }
+    // Tests run in other folders. Links are kept, since some programs act by their own name.
+    let path = std::path::absolute(path).map_err(|error| format!("{variable}: {error}"))?;
+    Ok(Some(path))
 }
 
 /// Fails with what to install if a program cannot be started.
@@ -45,5 +68,18 @@ mod tests {
             "{error}"
         );
         assert!(error.contains("apt-get install gcc make"), "{error}");
+    }
+
+    #[test]
+    fn a_configured_program_is_a_file() {
+        let set = |value: &str| named("SLUICEGATE_X", Some(value.into()));
+        assert_eq!(named("SLUICEGATE_X", None), Ok(None));
+        assert_eq!(set(""), Ok(None));
+        // Unit tests run in the folder of their package.
+        let here = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        assert_eq!(set("Cargo.toml"), Ok(Some(here.into())));
+        let expected =
+            "SLUICEGATE_X is \"src\", which is not a file: expected the path of a program";
+        assert_eq!(set("src"), Err(expected.to_owned()));
     }
 }

