@@ -115,14 +115,18 @@ impl Limiter {
             return self.try_admit(applicant, &reserve);
         };
         let deadline = Instant::now() + lender::PATIENCE;
+        let mut has_answered = false;
         loop {
             let mut ended = lender.subscribe();
             match self.try_admit(applicant, &reserve) {
-                Err(refused) if refused.may_wait => {
+                Err(mut refused) if refused.may_wait => {
                     lender.wake();
                     if !lender::exchange_ended(&mut ended, deadline).await {
+                        // Without any answer it is not known whether there is room.
+                        refused.is_degraded |= !has_answered;
                         return Err(refused);
                     }
+                    has_answered = true;
                 }
                 other => return other,
             }

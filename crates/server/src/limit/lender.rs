@@ -151,4 +151,4 @@ pub(crate) async fn check(store: &Valkey) -> Result<Option<Report>, String> {
 /// The times in a lease at which all holdings are looked at: they renew each third of it.
 const RENEWAL_CHECKS: u32 = 30;
 /// The time for which a request waits for the store before it is refused.
-pub(super) const PATIENCE: Duration = Duration::from_millis(50);
+pub(super) const PATIENCE: Duration = Duration::from_millis(100);
