@@ -223,10 +223,10 @@ fn a_price_list_can_be_imported() {
     let mut command = GATEWAY.command();
     let output = command.args(["prices", "import"]).arg(&list.0).output();
     let output = output.unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{told}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{printed}");
     assert_eq!(
-        told,
+        printed,
         "imported the prices of 1 models\nskipped painter: it has no field `input_cost_per_token`\n"
     );
     let till = Till::new(&String::from_utf8(output.stdout).unwrap(), "");
@@ -239,10 +239,10 @@ fn a_price_list_can_be_imported() {
         .args(["prices", "import", "no.json"])
         .output();
     let missing = missing.unwrap();
-    let told = String::from_utf8(missing.stderr).unwrap();
+    let printed = String::from_utf8(missing.stderr).unwrap();
     assert!(
-        !missing.status.success() && told.starts_with("sluicegate: no.json: "),
-        "{told}"
+        !missing.status.success() && printed.starts_with("sluicegate: no.json: "),
+        "{printed}"
     );
 }
 

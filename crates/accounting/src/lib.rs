@@ -8,7 +8,6 @@
 )]
 
 mod audit;
-mod export;
 mod journal;
 mod key;
 #[cfg(feature = "postgres")]
@@ -24,7 +23,6 @@ mod store;
 mod usage;
 
 pub use audit::{AuditAction, AuditEntry, AuditQuery};
-pub use export::{ExportError, ExportFormat, export};
 pub use journal::{Journal, JournalOptions, JournalStats, JournalSync};
 pub use key::{By, KeyChange, LiveKeys, NewKey, StoredHash, StoredKey};
 #[cfg(feature = "postgres")]

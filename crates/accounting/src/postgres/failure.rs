@@ -1,4 +1,4 @@
-//! Failures inside the store, before they are told to the caller.
+//! Failures inside the store, before they are returned to the caller.
 
 use tokio_postgres::error::SqlState;
 

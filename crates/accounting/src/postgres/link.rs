@@ -77,7 +77,7 @@ impl Link {
 
     async fn connect(&self) -> Result<Client, Failure> {
         let (client, connection) = self.config.connect(NoTls).await?;
-        // It ends with the client; errors are told to whoever uses the client.
+        // It ends with the client; errors are returned by the calls of the client.
         tokio::spawn(async {
             let _ = connection.await;
         });

@@ -71,7 +71,7 @@ impl<M> Drop for Thread<M> {
     }
 }
 
-/// Work for a connection whose result is told to the caller after the commit.
+/// Work for a connection whose result is returned to the caller after the commit.
 pub(super) trait Job: Send {
     fn run(&mut self, connection: &Connection) -> Result<(), Failure>;
     fn answer(self: Box<Self>, done: Result<(), StoreError>);

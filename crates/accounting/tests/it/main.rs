@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod append;
-mod export;
 mod flaky;
 mod journal;
 mod keys;

@@ -69,7 +69,7 @@ async fn admit(
     Err(refused.expect("at least one attempt"))
 }
 
-/// A request that finds nothing in hand is told to wait for the store, and is admitted after its
+/// A request that finds nothing in hand has to wait for the store, and is admitted after its
 /// reply, as long as the store has any.
 #[tokio::test]
 async fn a_request_is_admitted_once_the_store_has_lent() {

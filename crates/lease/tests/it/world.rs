@@ -431,7 +431,7 @@ impl World {
     }
 }
 
-/// Runs a schedule and tells its seed if it fails.
+/// Runs a schedule, and prints its seed if it fails.
 pub(crate) fn run(seed: u64, plan: Plan) -> World {
     struct Tell(u64, Plan);
     impl Drop for Tell {

@@ -46,7 +46,7 @@ pub(super) async fn list(admin: &Admin<'_>) -> Answer {
     let query = AuditQuery {
         key: parameters.text("key"),
         before: parameters.number("before", 1..=i64::MAX)?,
-        // One more, which tells if there is another page.
+        // One more, which shows whether there is another page.
         limit: limit.saturating_add(1),
     };
     let mut found = admin.accounting.store.audit(query).await?;
