@@ -8,17 +8,18 @@ use crate::outcome::Outcome;
 use crate::{fetch_model, needs, process, workspace};
 
 /// Downloads the model if it is absent, builds with the quick profile and becomes `sluicegate
-/// serve` with `args`.
+/// serve` with `args`. Without arguments nothing can ask for a store, so the build leaves them out:
+/// they take a minute of it.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     needs::compiler()?;
     fetch_model::run()?;
-    process::run(workspace::cargo("build").args([
-        "--profile",
-        PROFILE,
-        "--locked",
-        "--package",
-        "sluicegate-server",
-    ]))?;
+    let mut build = workspace::cargo("build");
+    build.args(["--profile", PROFILE, "--locked"]);
+    build.args(["--package", "sluicegate-server"]);
+    if args.is_empty() {
+        build.args(["--no-default-features", "--features", ENGINES]);
+    }
+    process::run(&mut build)?;
     become_program(
         Command::new(workspace::target()?.join(PROFILE).join("sluicegate"))
             .arg("serve")
@@ -46,3 +47,5 @@ fn become_program(command: &mut Command) -> Outcome {
 /// The profile of a first build: that of a release takes minutes longer, for less CPU time a
 /// request.
 const PROFILE: &str = "quick";
+/// The features of the embedded engines.
+const ENGINES: &str = "easel,local";

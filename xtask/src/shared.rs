@@ -66,7 +66,7 @@ fn gateways(valkey: &Path) -> Tests {
         "sluicegate-server",
         "--no-default-features",
         "--features",
-        "sqlite",
+        "sqlite,valkey",
         "--test",
         "shared",
     ])

@@ -1,6 +1,7 @@
 //! A lease store in Valkey or Redis.
 
 mod connection;
+mod settings;
 
 #[cfg(test)]
 mod tests;
@@ -18,10 +19,11 @@ use tokio::time::Instant;
 use crate::address::Address;
 use crate::clock::{StoreClock, boottime};
 use crate::model::{Answer, Call};
-use crate::report::{Report, Unsuitable, evicting, setting};
+use crate::report::{Report, Unsuitable};
 use crate::script::{ExchangeScript, PARTITIONS, TEXT, partition, read};
 use crate::store::{Exchange, LeaseStore, Unreachable};
 use connection::{Failure, Link};
+use settings::{evicting, setting};
 
 /// The settings of a [`Valkey`].
 #[derive(Clone, Debug)]

@@ -34,6 +34,7 @@ mod key_command;
 mod key_refresh;
 mod key_schedule;
 mod keys;
+mod lease_store;
 mod lifecycle;
 mod limit;
 mod log;

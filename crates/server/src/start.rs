@@ -28,9 +28,10 @@ use crate::fd_limit;
 use crate::kept::Kept;
 use crate::key_refresh;
 use crate::keys::{self, GeneratedKey};
+use crate::lease_store;
 use crate::lifecycle::Lifecycle;
 use crate::limit::Limiter;
-use crate::limit::lender::{self, Lender};
+use crate::limit::lender::Lender;
 use crate::metrics::Metrics;
 use crate::origins::Origins;
 use crate::policy::{self, Embedded, Policies, Policy};
@@ -123,8 +124,8 @@ async fn open_lender(state: &State) -> Result<Option<Arc<Lender>>, ConfigError> 
         return Ok(None);
     };
     let unusable = |error| ConfigError::one(format!("state.limits: {error}"));
-    let store = lender::valkey(address, &state.namespace, state.lease).map_err(unusable)?;
-    lender::check(&store).await.map_err(unusable)?;
+    let store = lease_store::open(address, &state.namespace, state.lease).map_err(unusable)?;
+    lease_store::check(&store).await.map_err(unusable)?;
     Ok(Some(Arc::new(Lender::new(Arc::new(store), state.lease))))
 }
 

@@ -9,7 +9,7 @@ use accounting::StoreError;
 use crate::accounting::open_store;
 use crate::config::ConfigError;
 use crate::config::state::{State, Store};
-use crate::limit::lender;
+use crate::lease_store;
 use crate::policy_keys::StoredKeys;
 
 /// The findings about the stores of a configuration.
@@ -29,7 +29,7 @@ pub(crate) async fn try_all(state: &State) -> Result<Stores, ConfigError> {
     }
     if let Some(address) = state.limits().map_err(ConfigError::one)? {
         let unusable = |error| ConfigError::one(format!("state.limits: {error}"));
-        let store = lender::valkey(address, &state.namespace, state.lease).map_err(unusable)?;
+        let store = lease_store::open(address, &state.namespace, state.lease).map_err(unusable)?;
         let found = store.check().await;
         let found = found.map_err(|error| unusable(error.to_string()))?;
         // Writing to a String cannot fail.

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use auth::KeyHash;
-use lease::Address;
 use quota::UnknownPrice;
 use serde::Deserialize;
 
 use super::duration;
+use crate::lease_store::Address;
 
 wire::read_objects!(State);
 
@@ -180,6 +180,29 @@ mod tests {
         assert_eq!(store, Store::Sqlite("/var/a.db".into()));
         assert_eq!(state.journal(&store), PathBuf::from("/var/a.db.journal"));
         assert_eq!(State::default().store(), Ok(None));
+    }
+
+    #[cfg(feature = "valkey")]
+    #[test]
+    fn the_address_of_the_lease_store_is_never_repeated() {
+        assert_eq!(
+            problems("limits = \"http://user:secret@host\""),
+            [
+                "state.limits: the scheme is not known: expected redis://, rediss://, redis+cluster://, redis+sentinel:// or redis+unix://"
+            ]
+        );
+        assert!(problems("limits = \"redis://user:secret@host\"").is_empty());
+    }
+
+    #[cfg(not(feature = "valkey"))]
+    #[test]
+    fn a_build_without_the_client_accepts_no_lease_store() {
+        assert_eq!(
+            problems("limits = \"redis://host\""),
+            [
+                "state.limits: this build has no client of Valkey and Redis: build it with the feature 'valkey'"
+            ]
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use lease::{Address, LeaseStore, Report, Settings, Unsuitable, Valkey};
+use lease::LeaseStore;
 use quota::{Ask, LentAsk};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, interval, timeout_at};
@@ -124,28 +124,6 @@ impl Lender {
 /// Waits until an exchange has ended, or until the deadline. Returns false at the deadline.
 pub(super) async fn exchange_ended(ended: &mut watch::Receiver<u64>, deadline: Instant) -> bool {
     timeout_at(deadline, ended.changed()).await.is_ok()
-}
-
-/// Creates the client of the store at an address.
-pub(crate) fn valkey(address: Address, namespace: &str, lease: Duration) -> Result<Valkey, String> {
-    let settings = Settings {
-        namespace: namespace.to_owned(),
-        lease,
-        ..Settings::new(address)
-    };
-    Valkey::new(&settings).map_err(|error| format!("cannot read random bytes: {error}"))
-}
-
-/// Checks that the store can be used. One that cannot be reached now may be reached later.
-pub(crate) async fn check(store: &Valkey) -> Result<Option<Report>, String> {
-    match store.check().await {
-        Ok(report) => Ok(Some(report)),
-        Err(Unsuitable::Unreachable(error)) => {
-            tracing::error!(%error, "the lease store is away");
-            Ok(None)
-        }
-        Err(error) => Err(error.to_string()),
-    }
 }
 
 /// The times in a lease at which all holdings are looked at: they renew each third of it.
