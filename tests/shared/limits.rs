@@ -1,6 +1,8 @@
 //! Limits over several gateways, without faults.
 
-use testkit::await_that;
+use std::thread::scope;
+
+use testkit::{Gateway, await_that};
 
 use crate::fleet::{self, status};
 use crate::judge::{Judge, now};
@@ -49,4 +51,29 @@ fn a_rate_is_exact_over_three_gateways() {
     let most = usize::try_from(began.elapsed().as_millis()).unwrap() / 100 + 1;
     let asked = judge.asked();
     assert!(asked <= most, "{asked} of {most}: {load:?}");
+}
+
+/// Permits that one gateway holds idle go to another one within the time for which its requests wait,
+/// long before the next renewal.
+#[test]
+#[ignore = "needs a Valkey: cargo xtask shared"]
+fn idle_permits_go_where_requests_wait() {
+    let (store, judge) = (Store::start(), Judge::start());
+    let fleet = fleet::start(2, &store, &judge, "key = \"*\"\nconcurrency = 20");
+    await_that("the store lends", || status(&fleet[0]) == 200);
+    // On a busy machine the time can be too short, but not always.
+    await_that("one gateway gets all of the quota at once", || {
+        burst(&fleet[0], 10) == 10 && burst(&fleet[1], 20) == 20
+    });
+}
+
+/// Sends so many requests at the same time, and returns the number of those that were answered.
+fn burst(gateway: &Gateway, count: usize) -> usize {
+    scope(|scope| {
+        let requests: Vec<_> = (0..count)
+            .map(|_| scope.spawn(|| status(gateway)))
+            .collect();
+        let statuses = requests.into_iter().map(|request| request.join().unwrap());
+        statuses.filter(|status| *status == 200).count()
+    })
 }

@@ -1,10 +1,11 @@
 -- The exchange of a lease store, version 1. `model.rs` states the same rules, with their reasons.
 --
 -- KEYS: the mark of the partition, then one key for each ask.
--- ARGV: replica, proof (life, at, over), lease, then twelve numbers for each ask: kind (0 permits,
---       1 bucket, 2 budget), capacity, per_minute, accounted, seq, acked, incarnation, claim, used,
---       more, need, least.
+-- ARGV: replica, proof (life, at, over), lease, channel, then twelve numbers for each ask: kind (0
+--       permits, 1 bucket, 2 budget), capacity, per_minute, accounted, seq, acked, incarnation, claim,
+--       used, more, need, least.
 -- Reply: {life, at, event, {seq, held, free, level, replicas, hungry, quarantined}, ...}, integers.
+-- Messages on the channel: the replica and the name of a limit, separated by a space.
 --
 -- The mark is a string of a server's id and eight integers. A limit is a hash: the field `limit` has
 -- five integers, and the field of each replica six. Numbers are doubles, exact below 2^53.
@@ -157,10 +158,10 @@ local function expire(limit, ask)
   end
 end
 
--- Enters the claim and the spending of the replica, or returns true if a later ask was answered
--- already.
+-- Enters the claim and the spending of the replica, and returns what it has given back; nil if a
+-- later ask was answered already.
 local function enter(limit, ask)
-  local share = limit.shares[replica]
+  local share, returned = limit.shares[replica], nil
   local late = share ~= nil and ask.seq <= share.seq
   if not late and not (share and share.incarnation == ask.incarnation) then
     if share and ask.kind ~= 0 then
@@ -172,39 +173,46 @@ local function enter(limit, ask)
   if not late then
     local spent = difference(ask.used, share.used)
     limit.level = min(MAX, max(0, limit.level + spent))
-    if ask.claim > max(0, share.held - spent) and not is_quarantined(limit) then
+    local kept = max(0, share.held - spent)
+    if ask.claim > kept and not is_quarantined(limit) then
       limit.life, limit.quarantine = 0, mark.event
     end
+    returned = max(0, kept - ask.claim)
     share.held, share.used, share.seq, share.renewed = ask.claim, ask.used, ask.seq, mark.event
   end
   limit.shares[replica] = share
-  return late
+  return returned
 end
 
--- Lends what the ask wants, if there is as much, and returns the reply.
-local function answer(limit, ask, late)
+-- Lends what the ask wants, if there is as much. Returns the reply, and whether the other replicas
+-- have to know: something may be idle with them for which this one waits, or it has given back
+-- something for which they wait.
+local function answer(limit, ask, returned)
   local quarantined = is_quarantined(limit)
   local share = limit.shares[replica]
-  local replicas, hungry, free = 0, 0, ask.capacity - limit.level
+  local replicas, hungry, lent_out, noticed = 0, 0, 0, false
   for name, other in pairs(limit.shares) do
     replicas = replicas + 1
-    free = free - other.held
+    lent_out = lent_out + other.held
     if name ~= replica and other.short > 0 then
       hungry = hungry + 1
     end
   end
-  free = quarantined and 0 or max(0, free)
-  if not late then
+  local free = quarantined and 0 or max(0, ask.capacity - limit.level - lent_out)
+  if returned then
+    local elsewhere = lent_out > share.held
     local lent = lend(ask, free, replicas, hungry)
     free = free - lent
     share.held = share.held + lent
     share.short = max(0, ask.need - lent)
+    noticed = not quarantined and ((share.short > 0 and elsewhere)
+      or (hungry > 0 and free > 0 and returned > 0))
     if ask.kind == 0 and share.held == 0 and share.short == 0 then
       limit.shares[replica] = nil
       limit.gone[#limit.gone + 1] = replica
     end
   end
-  return {share.seq, share.held, free, limit.level, replicas, hungry, quarantined and 1 or 0}
+  return {share.seq, share.held, free, limit.level, replicas, hungry, quarantined and 1 or 0}, noticed
 end
 
 -- Stores the limit, or deletes it if nothing has to be known of it.
@@ -232,16 +240,20 @@ local function exchange(key, ask)
   heed(limit)
   flow(limit, ask.per_minute)
   expire(limit, ask)
-  local late = enter(limit, ask)
+  local returned = enter(limit, ask)
   recover(limit, ask)
-  local reply = answer(limit, ask, late)
+  local reply, noticed = answer(limit, ask, returned)
   write(key, limit)
+  if noticed then
+    -- A user without the right to publish does without notices.
+    redis.pcall('PUBLISH', ARGV[6], replica .. ' ' .. string.match(key, ':limit:(.*)$'))
+  end
   return reply
 end
 
 local reply = {mark.life, mark.at, mark.event}
 for i = 2, #KEYS do
-  local first = 5 + 12 * (i - 2)
+  local first = 6 + 12 * (i - 2)
   local n = {}
   for j = 1, 12 do
     n[j] = tonumber(ARGV[first + j])

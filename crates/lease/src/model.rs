@@ -43,6 +43,7 @@ pub struct Answer {
 pub struct Model {
     mark: Option<Mark>,
     limits: BTreeMap<String, Limit>,
+    notices: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -83,8 +84,16 @@ impl Model {
         };
         Self {
             mark: Some(mark),
-            limits: BTreeMap::new(),
+            ..Self::default()
         }
+    }
+
+    /// Returns the limits, by their names in the store, about which the latest call lets the other
+    /// replicas know: one replica waits for something of them, or there is something again for which
+    /// others wait.
+    #[must_use]
+    pub fn notices(&self) -> &[String] {
+        &self.notices
     }
 
     /// Answers a call. `server` identifies the run of the server, and `now` is its clock in
@@ -95,12 +104,14 @@ impl Model {
             other => Mark::new(other.as_ref(), server, now),
         };
         mark.advance(call.proof, now / 1000);
+        self.notices.clear();
         let replies = call.asks.iter().map(|ask| {
             let limit = self.limits.entry(ask.key()).or_default();
-            let reply = limit.exchange(ask, call, &mark);
+            let (reply, noticed) = limit.exchange(ask, call, &mark);
             if limit.is_empty(&mark) {
                 self.limits.remove(&ask.key());
             }
+            self.notices.extend(noticed.then(|| ask.key()));
             reply
         });
         let answer = Answer {

@@ -39,6 +39,17 @@ impl ExchangeScript {
 /// The script as it is shipped.
 pub(crate) const TEXT: &str = include_str!("exchange.lua");
 
+/// Returns the channel on which the script publishes notices.
+pub(crate) fn channel(namespace: &str) -> String {
+    format!("{namespace}:notices")
+}
+
+/// Reads a message of that channel: the replica that has caused it, and the limit.
+pub(crate) fn read_notice(message: &str) -> Option<(u64, &str)> {
+    let (replica, limit) = message.split_once(' ')?;
+    Some((replica.parse().ok()?, limit))
+}
+
 /// Returns the partition in which the store keeps `key`.
 pub(crate) fn partition(key: &str) -> usize {
     // FNV-1a. All replicas have to agree on it.
@@ -59,6 +70,7 @@ fn arguments(command: &mut Cmd, namespace: &str, partition: usize, call: &Call) 
     for number in [call.replica, proof.life, proof.at, proof.over, call.lease] {
         command.arg(number);
     }
+    command.arg(channel(namespace));
     for ask in &call.asks {
         command.arg(&numbers(ask)[..]);
     }
@@ -177,7 +189,7 @@ mod tests {
             words.collect::<Vec<_>>().join(" ")
         };
         let rest = "2 {sg:1:5}:mark {sg:1:5}:limit:q0/team-a 77 1 20 3 10000 \
-                    1 50 600 0 9 8 1 2 3 4 5 6";
+                    sg:1:notices 1 50 600 0 9 8 1 2 3 4 5 6";
         assert_eq!(
             words(&by_hash),
             format!("EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db {rest}")
@@ -190,6 +202,17 @@ mod tests {
         assert_eq!(partition(""), 5);
         assert_eq!(partition("a"), 12);
         assert_eq!(partition("foobar"), 8);
+    }
+
+    #[test]
+    fn a_notice_names_a_replica_and_a_limit() {
+        assert_eq!(
+            read_notice("77 q0/team a/tokens"),
+            Some((77, "q0/team a/tokens"))
+        );
+        for other in ["", "77", "x q0", "-1 q0"] {
+            assert_eq!(read_notice(other), None, "{other:?}");
+        }
     }
 
     #[test]

@@ -13,7 +13,20 @@ pub trait LeaseStore: Send + Sync + fmt::Debug {
     /// Also call it with no asks, once in a renewal while there are none: a store that has lost its
     /// data notices it only when it is asked, and lends nothing for the first lease after that.
     fn exchange<'a>(&'a self, asks: &'a [Ask]) -> Exchange<'a>;
+
+    /// Waits for the next notice of another replica about a limit, and returns its name in the store
+    /// ([`Ask::key`]): the replica waits for something that may be idle here, or there is something
+    /// again for which requests wait here. Pass it to the ledger ([`quota::Limiter::noticed`]).
+    ///
+    /// Notices can be lost; then what is idle comes back with the next renewal. A store within the
+    /// process has no other replicas, and no notices.
+    fn notice(&self) -> Notice<'_> {
+        Box::pin(std::future::pending())
+    }
 }
+
+/// The future of a notice.
+pub type Notice<'a> = Pin<Box<dyn Future<Output = String> + Send + 'a>>;
 
 /// The future of an exchange. It never fails as a whole, since a store can be spread over servers.
 pub type Exchange<'a> = Pin<Box<dyn Future<Output = Vec<Result<Reply, Unreachable>>> + Send + 'a>>;

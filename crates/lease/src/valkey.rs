@@ -2,6 +2,7 @@
 
 mod connection;
 mod settings;
+mod subscription;
 
 #[cfg(test)]
 mod tests;
@@ -20,10 +21,11 @@ use crate::address::Address;
 use crate::clock::{StoreClock, boottime};
 use crate::model::{Answer, Call};
 use crate::report::{Report, Unsuitable};
-use crate::script::{ExchangeScript, PARTITIONS, TEXT, partition, read};
-use crate::store::{Exchange, LeaseStore, Unreachable};
+use crate::script::{ExchangeScript, PARTITIONS, TEXT, channel, partition, read};
+use crate::store::{Exchange, LeaseStore, Notice, Unreachable};
 use connection::{Failure, Link};
 use settings::{evicting, setting};
+use subscription::Subscription;
 
 /// The settings of a [`Valkey`].
 #[derive(Clone, Debug)]
@@ -52,6 +54,7 @@ pub struct Valkey {
     replica: u64,
     script: ExchangeScript,
     link: Link,
+    subscription: tokio::sync::Mutex<Subscription>,
     partitions: [Mutex<Partition>; PARTITIONS],
 }
 
@@ -87,13 +90,18 @@ impl Valkey {
     }
 
     fn with_script(settings: &Settings, text: &str) -> Result<Self, getrandom::Error> {
+        let replica = getrandom::u64()?;
+        let timeout = settings.timeout.min(settings.lease / 10);
+        let channel = channel(&settings.namespace);
+        let subscription = Subscription::new(channel, replica, settings.lease, timeout);
         Ok(Self {
             namespace: settings.namespace.clone(),
             lease: settings.lease,
-            timeout: settings.timeout.min(settings.lease / 10),
-            replica: getrandom::u64()?,
+            timeout,
+            replica,
             script: ExchangeScript::new(text),
             link: Link::new(settings),
+            subscription: subscription.into(),
             partitions: std::array::from_fn(|_| Mutex::default()),
         })
     }
@@ -217,6 +225,10 @@ impl Valkey {
 impl LeaseStore for Valkey {
     fn exchange<'a>(&'a self, asks: &'a [Ask]) -> Exchange<'a> {
         Box::pin(self.exchange_all(asks))
+    }
+
+    fn notice(&self) -> Notice<'_> {
+        Box::pin(async { self.subscription.lock().await.next(&self.link).await })
     }
 }
 

@@ -74,6 +74,10 @@ pub struct Holding {
     deadline: Duration,
     renew_at: Duration,
     in_flight: bool,
+    /// True after an ask for requests that wait to which nothing was lent. Another one follows a while
+    /// later, or after a notice; and at the next renewal one that waits for nothing, because the store
+    /// has noted that this replica waits.
+    dry: bool,
     quarantined: bool,
     tight: bool,
     degraded: bool,
@@ -114,6 +118,7 @@ impl Holding {
             deadline: Duration::ZERO,
             renew_at: Duration::ZERO,
             in_flight: false,
+            dry: false,
             quarantined: false,
             tight: false,
             degraded: false,
@@ -187,7 +192,9 @@ impl Holding {
     /// cannot be taken any more once this function has returned it.
     pub fn poll(&mut self, now: Duration) -> Option<Ask> {
         self.expire(now);
-        let waiting = self.need > 0 && (!self.degraded || now >= self.renew_at);
+        let is_dry = self.dry && now < self.asked_at + self.lease() / RETRIES;
+        let may_ask = !is_dry && (!self.degraded || now >= self.renew_at);
+        let waiting = self.need > 0 && may_ask;
         let due = self.is_active() && now >= self.renew_at;
         let returns = self.tight && !self.degraded && self.held() > self.busy();
         if self.in_flight || !(waiting || due || returns) {
@@ -206,6 +213,7 @@ impl Holding {
         self.seq += 1;
         self.in_flight = true;
         self.asked_at = now;
+        self.dry = self.need > 0;
         Some(Ask {
             limit: Arc::clone(&self.limit),
             loan: self.loan,
@@ -237,6 +245,7 @@ impl Holding {
         self.in_flight = false;
         self.degraded = false;
         self.acked = reply.seq;
+        self.dry &= reply.held <= self.granted;
         self.granted = reply.held;
         self.deadline = deadline;
         self.renew_at = self.asked_at + lease / RENEWALS;
@@ -247,6 +256,20 @@ impl Holding {
         self.tight = reply.hungry > 0 || reply.free < self.loan.capacity() / TIGHT;
         self.need = 0;
         self.least = 0;
+    }
+
+    /// Returns true if `key` is the [key](Ask::key) of the limit of this holding, in any window.
+    #[must_use]
+    pub fn is_of(&self, key: &str) -> bool {
+        let rest = key.strip_prefix(&*self.limit);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
+    }
+
+    /// Applies a notice that another replica waits for something of this limit, or has given something
+    /// back. Poll the holding afterwards: it gives back what is idle, and asks for what it needs.
+    pub fn noticed(&mut self) {
+        self.tight = true;
+        self.dry = false;
     }
 
     /// Notes that the ask numbered `seq` was not answered. The next one is sent a tenth of a renewal
@@ -267,6 +290,13 @@ impl Holding {
     pub fn lost(&mut self, now: Duration) -> bool {
         self.expire(now);
         std::mem::take(&mut self.lost)
+    }
+
+    /// Returns true if requests wait for something that is not being asked for, because the store had
+    /// nothing a short time ago.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.need > 0 && !self.in_flight
     }
 
     /// Returns the time at which the holding has to be polled, or `None` if it is dormant. A holding
@@ -359,7 +389,7 @@ impl Holding {
 
     /// Returns true if this replica has to send an ask at the next renewal.
     fn is_active(&self) -> bool {
-        self.held() > 0 || self.in_use > self.own() || self.used != self.base
+        self.held() > 0 || self.in_use > self.own() || self.used != self.base || self.dry
     }
 
     /// Returns the permits that this replica has without a lease.
@@ -421,6 +451,9 @@ fn terms(mut loan: Loan, mode: FailMode) -> (Loan, Fail) {
 
 /// Renewals in one lease.
 const RENEWALS: u32 = 3;
+/// The part of a lease (20 ms by default) after which a replica asks again for requests that wait, if
+/// the store had nothing for them. A notice lets it ask sooner.
+const RETRIES: u32 = 500;
 /// The part of a lease by which a replica ends it early, for clocks that differ in their rates.
 const MARGIN: u32 = 50;
 /// The part of the capacity below which it is tight: idle amounts are given back at once.

@@ -272,8 +272,18 @@ impl Ledger {
                 continue;
             };
             lent.poll(now, |lane, ask| asks.push(LentAsk { ask, slot, lane }));
+            if lent.is_waiting() {
+                self.due.push(slot);
+            }
         }
         asks
+    }
+
+    /// Returns true if something has happened in a holding since it was polled, or requests wait for
+    /// something of which the store had nothing. Poll again, after a while in the second case.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        !self.due.is_empty()
     }
 
     /// Applies the reply of the store to an ask; `None` if it did not answer.
@@ -283,6 +293,28 @@ impl Ledger {
             lent.granted(asked.lane, &asked.ask, reply, now);
             self.due.push(asked.slot);
         }
+    }
+
+    /// Applies a notice of another replica about a lent limit, by its [key](Ask::key). Poll the ledger
+    /// afterwards.
+    pub fn noticed(&mut self, key: &str) {
+        let Some(index) = self.find_lent(key) else {
+            return;
+        };
+        if let Some(lent) = &mut self.slots[index].lent {
+            lent.noticed(key);
+            self.due.push(index);
+        }
+    }
+
+    /// Returns the slot of a key: the names of its limit, scope and part, separated by slashes, which
+    /// the first two can contain as well.
+    fn find_lent(&self, key: &str) -> Option<usize> {
+        let (slot, _part) = key.rsplit_once('/')?;
+        slot.match_indices('/').find_map(|(at, _)| {
+            let limit = self.limits.get(*self.names.get(&slot[..at])?)?;
+            limit.scopes.get(&slot[at + 1..]).copied()
+        })
     }
 
     /// Returns the number of scopes that take memory.

@@ -259,6 +259,20 @@ impl Lent {
         }
     }
 
+    /// Returns true if requests wait for something that is not being asked for.
+    pub(crate) fn is_waiting(&mut self) -> bool {
+        self.lanes().any(|(_, lane)| lane.holding.is_waiting())
+    }
+
+    /// Applies a notice of another replica about the limit of a holding.
+    pub(crate) fn noticed(&mut self, key: &str) {
+        for (_, lane) in self.lanes() {
+            if lane.holding.is_of(key) {
+                lane.holding.noticed();
+            }
+        }
+    }
+
     /// Returns true if nothing is in use, and the store knows everything.
     pub(crate) fn is_dormant(&mut self) -> bool {
         self.lanes().all(|(_, lane)| lane.holding.is_dormant())

@@ -62,12 +62,23 @@ impl Limiter {
         lock(&self.ledger).poll(now, all)
     }
 
+    /// Returns true if the limiter has to be polled again, as [`Ledger::is_due`] does.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        lock(&self.ledger).is_due()
+    }
+
     /// Applies the replies of the store to asks, in their order; `None` where it did not answer.
     pub fn granted(&self, asks: &[LentAsk], replies: &[Option<Reply>], now: Now) {
         let mut ledger = lock(&self.ledger);
         for (ask, reply) in asks.iter().zip(replies) {
             ledger.granted(ask, reply.as_ref(), now);
         }
+    }
+
+    /// Applies a notice of another replica about a lent limit, as [`Ledger::noticed`] does.
+    pub fn noticed(&self, key: &str) {
+        lock(&self.ledger).noticed(key);
     }
 
     /// Returns the requests in progress of one scope.

@@ -179,8 +179,17 @@ impl Limiter {
         self.ledger.poll(self.now(), all)
     }
 
+    fn is_due(&self) -> bool {
+        self.ledger.is_due()
+    }
+
     fn apply_lent(&self, asks: &[LentAsk], replies: &[Option<Reply>]) {
         self.ledger.granted(asks, replies, self.now());
+    }
+
+    /// Applies a notice of another gateway about a lent quota.
+    fn noticed(&self, key: &str) {
+        self.ledger.noticed(key);
     }
 
     /// Returns the number of requests in progress.

@@ -34,14 +34,15 @@ struct Share {
 }
 
 impl Limit {
-    /// Answers an ask.
-    pub(super) fn exchange(&mut self, ask: &Ask, call: &Call, mark: &Mark) -> Reply {
+    /// Answers an ask. Also returns true if the other replicas have to know: something may be idle with
+    /// them for which this one waits, or it has given back something for which they wait.
+    pub(super) fn exchange(&mut self, ask: &Ask, call: &Call, mark: &Mark) -> (Reply, bool) {
         self.heed(mark);
         self.flow(mark.flowed, ask.loan.per_minute());
         self.expire(mark, &ask.loan);
-        let late = self.enter(ask, call.replica, mark);
+        let returned = self.enter(ask, call.replica, mark);
         self.recover(mark, &ask.loan);
-        self.reply(ask, call, mark, late)
+        self.reply(ask, call, mark, returned)
     }
 
     /// Returns true if nothing has to be known of the limit.
@@ -134,9 +135,9 @@ impl Limit {
         }
     }
 
-    /// Enters the claim and the spending of the asking replica. Returns true if a later ask was answered already, or
-    /// this one: then it changes nothing.
-    fn enter(&mut self, ask: &Ask, replica: u64, mark: &Mark) -> bool {
+    /// Enters the claim and the spending of the asking replica, and returns what it has given back; `None` if a later
+    /// ask was answered already, or this one: then it changes nothing.
+    fn enter(&mut self, ask: &Ask, replica: u64, mark: &Mark) -> Option<u64> {
         let known = self.replicas.remove(&replica);
         let late = known.as_ref().is_some_and(|known| ask.seq <= known.seq);
         let mut share = match known {
@@ -149,24 +150,33 @@ impl Limit {
                 Share::new(ask)
             }
         };
+        let mut returned = None;
         if !late {
             let spent = difference(ask.used, share.used);
             self.level = self.level.saturating_add_signed(spent).min(MAX_AMOUNT);
-            if ask.claim > share.held.saturating_add_signed(-spent) {
+            let kept = share.held.saturating_add_signed(-spent);
+            if ask.claim > kept {
                 self.doubt(mark);
             }
+            returned = Some(kept.saturating_sub(ask.claim));
             share.held = ask.claim;
             share.used = ask.used;
             share.seq = ask.seq;
             share.renewed = mark.event;
         }
         self.replicas.insert(replica, share);
-        late
+        returned
     }
 
     /// Lends what the ask wants, if there is as much, and forgets a replica that has no part in the
     /// limit any more.
-    fn reply(&mut self, ask: &Ask, call: &Call, mark: &Mark, late: bool) -> Reply {
+    fn reply(
+        &mut self,
+        ask: &Ask,
+        call: &Call,
+        mark: &Mark,
+        returned: Option<u64>,
+    ) -> (Reply, bool) {
         let quarantined = self.is_quarantined(mark);
         let replicas = self.replicas.len() as u64;
         let waits =
@@ -181,11 +191,16 @@ impl Limit {
             .replicas
             .remove(&call.replica)
             .unwrap_or(Share::new(ask));
-        if !late {
+        let mut noticed = false;
+        if let Some(returned) = returned {
+            let elsewhere = held > share.held;
             let lent = lend(ask, free, replicas, hungry);
             free -= lent;
             share.held += lent;
             share.short = ask.need.saturating_sub(lent);
+            let waits_for_others = share.short > 0 && elsewhere;
+            let gives_to_others = hungry > 0 && free > 0 && returned > 0;
+            noticed = !quarantined && (waits_for_others || gives_to_others);
         }
         let reply = Reply {
             seq: share.seq,
@@ -197,10 +212,10 @@ impl Limit {
             quarantined,
             lease: Duration::from_millis(call.lease),
         };
-        if late || ask.loan.is_spent() || share.held > 0 || share.short > 0 {
+        if returned.is_none() || ask.loan.is_spent() || share.held > 0 || share.short > 0 {
             self.replicas.insert(call.replica, share);
         }
-        reply
+        (reply, noticed)
     }
 }
 

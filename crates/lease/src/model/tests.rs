@@ -155,3 +155,29 @@ fn what_a_replica_held_of_a_budget_is_spent_when_its_lease_is_over() {
     (much.used, much.least) = (75, 600);
     assert_eq!(send(&mut model, 2, much, (0, 3)).held, 100);
 }
+
+/// A replica that waits lets the others know; and so does one that gives back while another waits.
+#[test]
+fn others_hear_of_a_replica_that_waits_and_of_what_comes_back() {
+    let mut model = store();
+    let named = ["q0/team-a".to_owned()];
+    send(&mut model, 1, permits(1, 0, 10), (0, 0));
+    assert!(model.notices().is_empty(), "there was enough");
+    send(&mut model, 2, permits(1, 0, 2), (0, 0));
+    assert_eq!(model.notices(), named);
+    send(&mut model, 1, permits(2, 10, 0), (0, 0));
+    assert!(model.notices().is_empty(), "nothing came back");
+    send(&mut model, 1, permits(3, 4, 0), (0, 0));
+    assert_eq!(model.notices(), named);
+    assert_eq!(send(&mut model, 2, permits(2, 0, 2), (0, 0)).held, 2);
+    send(&mut model, 1, permits(4, 3, 0), (0, 0));
+    assert!(model.notices().is_empty(), "nobody waits any more");
+}
+
+/// Nobody else has anything that could come back.
+#[test]
+fn a_replica_that_waits_alone_tells_nobody() {
+    let mut model = store();
+    send(&mut model, 1, permits(1, 0, 12), (0, 0));
+    assert!(model.notices().is_empty());
+}

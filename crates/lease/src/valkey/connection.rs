@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use redis::aio::{ConnectionLike as _, MultiplexedConnection};
+use redis::aio::{ConnectionLike as _, MultiplexedConnection, PubSub};
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use redis::sentinel::{SentinelClient, SentinelNodeConnectionInfo, SentinelServerType};
@@ -106,6 +106,13 @@ impl Link {
         Err(failure)
     }
 
+    /// Opens a connection for a subscription.
+    pub(super) async fn subscriber(&self) -> RedisResult<PubSub> {
+        let subscriber = self.connector.subscriber();
+        let opened = tokio::time::timeout(self.connect_timeout(), subscriber).await;
+        opened.unwrap_or_else(|_| Err(timed_out()))
+    }
+
     async fn open(&self) -> RedisResult<(u64, Open)> {
         let mut state = self.state.lock().await;
         if state.number <= self.broken.load(Ordering::Relaxed) {
@@ -137,9 +144,24 @@ impl Connector {
             }
         };
         let connected = tokio::time::timeout(self.connect_timeout, connecting);
-        connected
-            .await
-            .unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()))
+        connected.await.unwrap_or_else(|_| Err(timed_out()))
+    }
+
+    /// Connects to a server that passes on the messages of all: in a cluster, any.
+    async fn subscriber(&self) -> RedisResult<PubSub> {
+        if let Kind::Sentinel { name } = &self.address.kind {
+            let primary = self.sentinels(name)?.async_get_client().await?;
+            return primary.get_async_pubsub().await;
+        }
+        let mut failed = std::io::Error::other("no server").into();
+        for server in &self.address.servers {
+            let client = Client::open(server.clone())?;
+            match client.get_async_pubsub().await {
+                Ok(open) => return Ok(open),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
     }
 
     fn config(&self) -> AsyncConnectionConfig {
@@ -158,6 +180,13 @@ impl Connector {
     }
 
     async fn connect_to_primary(&self, name: &str) -> RedisResult<Open> {
+        let mut client = self.sentinels(name)?;
+        let config = self.config();
+        let connection = client.get_async_connection_with_config(&config);
+        connection.await.map(Open::One)
+    }
+
+    fn sentinels(&self, name: &str) -> RedisResult<SentinelClient> {
         let settings = self.address.settings.clone();
         let mut server = SentinelNodeConnectionInfo::default().set_redis_connection_info(settings);
         if let Some(tls) = self.address.tls() {
@@ -165,10 +194,7 @@ impl Connector {
         }
         let sentinels = self.address.servers.clone();
         let kind = SentinelServerType::Master;
-        let mut client = SentinelClient::build(sentinels, name, Some(server), kind)?;
-        let config = self.config();
-        let connection = client.get_async_connection_with_config(&config);
-        connection.await.map(Open::One)
+        SentinelClient::build(sentinels, name, Some(server), kind)
     }
 
     async fn connect_to_cluster(&self) -> RedisResult<Open> {
@@ -181,6 +207,10 @@ impl Connector {
             .build()?;
         client.get_async_connection().await.map(Open::Cluster)
     }
+}
+
+fn timed_out() -> RedisError {
+    std::io::Error::from(std::io::ErrorKind::TimedOut).into()
 }
 
 impl Failure {

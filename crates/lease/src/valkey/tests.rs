@@ -2,5 +2,6 @@
 
 mod differential;
 mod faults;
+mod notices;
 mod server;
 mod topologies;

@@ -137,3 +137,52 @@ async fn tokens_are_settled_with_the_store() {
     let refused = admit(&mut ledger, &store, &claims, 1).await.unwrap_err();
     assert_eq!(refused.dimension, Dimension::Tokens);
 }
+
+/// A notice finds its holding, also if the names of the limit and of the scope have slashes, and lets
+/// it give back what is idle.
+#[tokio::test]
+async fn a_notice_brings_back_what_is_idle() {
+    let (store, mut ledger) = (Local::new(LEASE), Ledger::new());
+    let ids = ledger.set_limits([("key a/* with b/c".into(), lent(Caps::concurrency(8)))]);
+    let claims = [Claim {
+        limit: ids[0],
+        scope: "a/1",
+    }];
+    let mut admissions = Vec::new();
+    for _ in 0..4 {
+        admissions.push(admit(&mut ledger, &store, &claims, 0).await.unwrap());
+    }
+    for admission in admissions {
+        ledger.end(admission, Used::default(), now());
+    }
+    exchange(&mut ledger, &store).await;
+    for other in ["", "a/1", "key a/* with b/c/a/2/concurrency"] {
+        ledger.noticed(other);
+        assert!(!ledger.is_due(), "{other}");
+    }
+    ledger.noticed("key a/* with b/c/a/1/concurrency");
+    let asks = ledger.poll(now(), false);
+    assert_eq!(asks.len(), 1);
+    assert_eq!((asks[0].ask.claim, asks[0].ask.more), (0, 0));
+}
+
+/// Requests that wait in vain have the ledger polled again.
+#[tokio::test]
+async fn a_ledger_is_due_while_requests_wait() {
+    let (store, mut ledger) = (Local::new(LEASE), Ledger::new());
+    let ids = ledger.set_limits([("shared".into(), lent(Caps::concurrency(1)))]);
+    let claims = claims(&ids);
+    let first = admit(&mut ledger, &store, &claims, 0).await.unwrap();
+    exchange(&mut ledger, &store).await;
+    assert!(!ledger.is_due());
+    let refused = admit(&mut ledger, &store, &claims, 0).await.unwrap_err();
+    assert!(refused.may_wait);
+    assert!(ledger.admit(&claims, |_| Demand::default(), now()).is_err());
+    assert_eq!(
+        exchange(&mut ledger, &store).await,
+        0,
+        "it was asked just now"
+    );
+    assert!(ledger.is_due());
+    ledger.end(first, Used::default(), now());
+}

@@ -28,6 +28,7 @@ fn schedules(kind: u64, plan: impl Fn(&mut Random) -> Plan) {
         sum.lost += counts.lost;
         sum.quarantined += counts.quarantined;
         sum.late += counts.late;
+        sum.noticed += counts.noticed;
         let (got, level) = world.ask_for_all();
         let capacity = plan.loan.capacity();
         match plan.loan {
@@ -49,6 +50,7 @@ fn schedules(kind: u64, plan: impl Fn(&mut Random) -> Plan) {
             "{sum:?}"
         );
         assert!(sum.quarantined > count && sum.late > 0, "{sum:?}");
+        assert!(sum.noticed > count, "{sum:?}");
     }
 }
 

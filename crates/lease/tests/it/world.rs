@@ -60,6 +60,7 @@ pub(crate) struct Counts {
     pub(crate) lost: u64,
     pub(crate) quarantined: u64,
     pub(crate) late: u64,
+    pub(crate) noticed: u64,
 }
 
 struct Replica {
@@ -97,6 +98,7 @@ enum Event {
     Arrive(usize, u64, Call),
     Answer(usize, u64, Answer),
     Timeout(usize, u64, u64),
+    Notice(usize, u64),
     End(usize, u64, u64),
     Fault,
 }
@@ -234,6 +236,7 @@ impl World {
             Event::Wake(place, process)
             | Event::Answer(place, process, _)
             | Event::Timeout(place, process, _)
+            | Event::Notice(place, process)
             | Event::End(place, process, _) => (place, process),
         };
         let paused = self.replicas[place].paused_until;
@@ -249,6 +252,7 @@ impl World {
             Event::Wake(..) => self.wake(place),
             Event::Answer(_, _, answer) => self.answered(place, &answer),
             Event::Timeout(_, _, seq) => self.timed_out(place, seq),
+            Event::Notice(..) => self.noticed(place),
             Event::End(_, _, number) => self.end(place, number),
             Event::Arrive(..) | Event::Fault => {}
         }
@@ -404,6 +408,9 @@ impl World {
         if self.random.chance(10) {
             self.store.past.push(self.store.model.clone());
         }
+        if !self.store.model.notices().is_empty() {
+            self.notify_all_but(place);
+        }
         self.counts.quarantined += u64::from(answer.replies[0].quarantined);
         self.counts.late += u64::from(answer.replies[0].seq != call.asks[0].seq);
         let cut = self.replicas[place].cut_until > self.now;
@@ -423,6 +430,22 @@ impl World {
         if self.now < self.plan.busy && self.random.chance(self.plan.pressure) {
             self.request(place);
         }
+    }
+
+    fn notify_all_but(&mut self, place: usize) {
+        for other in (0..self.replicas.len()).filter(|other| *other != place) {
+            let cut = self.replicas[other].cut_until > self.now;
+            if let (false, Some(delay)) = (cut, self.travel()) {
+                let process = self.replicas[other].process;
+                self.push(delay, Event::Notice(other, process));
+            }
+        }
+    }
+
+    fn noticed(&mut self, place: usize) {
+        self.counts.noticed += 1;
+        self.replicas[place].holding.noticed();
+        self.poll(place);
     }
 
     fn timed_out(&mut self, place: usize, seq: u64) {

@@ -308,3 +308,72 @@ fn a_holding_for_which_a_request_waits_is_not_dormant() {
     assert_eq!(holding.take(1, Duration::ZERO), None);
     assert!(!holding.is_dormant());
 }
+
+/// Requests that wait are asked for once, and again a while later: not for each of them.
+#[test]
+fn a_store_that_has_nothing_is_asked_again_a_while_later() {
+    let mut holding = permits(10);
+    assert!(holding.take(1, at(0)).is_none());
+    lend(&mut holding, 0, 0, 0);
+    assert!(holding.take(1, at(1)).is_none());
+    assert_eq!(holding.poll(at(19)), None);
+    assert_eq!(holding.poll(at(20)).unwrap().need, 1);
+}
+
+/// The store has noted that requests wait, and others give back at once as long as it has.
+#[test]
+fn an_ask_in_vain_is_withdrawn_at_the_next_renewal() {
+    let mut holding = permits(10);
+    assert!(holding.take(1, at(0)).is_none());
+    lend(&mut holding, 0, 0, 0);
+    assert_eq!(
+        holding.next(),
+        Some(at(3_333) + Duration::from_nanos(333_333))
+    );
+    assert_eq!(holding.poll(at(3_333)), None);
+    assert_eq!(lend(&mut holding, 3_334, 0, 0).need, 0);
+    assert_eq!(holding.poll(at(20_000)), None);
+    assert!(holding.is_dormant());
+}
+
+#[test]
+fn a_store_that_had_something_is_asked_again_at_once() {
+    let mut holding = permits(10);
+    assert!(holding.take(2, at(0)).is_none());
+    lend(&mut holding, 0, 1, 0);
+    assert!(holding.take(2, at(1)).is_none());
+    assert_eq!(holding.poll(at(1)).unwrap().need, 2);
+}
+
+#[test]
+fn a_notice_lets_a_replica_that_waits_ask_at_once() {
+    let mut holding = permits(10);
+    assert!(holding.take(1, at(0)).is_none());
+    lend(&mut holding, 0, 0, 0);
+    assert!(holding.take(1, at(1)).is_none());
+    holding.noticed();
+    assert_eq!(holding.poll(at(1)).unwrap().need, 1);
+}
+
+#[test]
+fn a_notice_lets_a_replica_give_back_what_is_idle() {
+    let mut holding = permits(10);
+    assert!(holding.take(6, at(0)).is_none());
+    lend(&mut holding, 0, 6, 4);
+    let taken = holding.take(2, at(1)).unwrap();
+    assert_eq!(holding.poll(at(1)), None);
+    holding.noticed();
+    let ask = holding.poll(at(1)).unwrap();
+    assert_eq!((ask.claim, ask.more), (2, 0));
+    holding.granted(&reply(ask.seq, 2, 8), at(2));
+    // It goes on as before once there is enough.
+    holding.give_back(taken);
+    assert_eq!(holding.poll(at(3)), None);
+}
+
+#[test]
+fn a_key_names_its_limit_in_any_window() {
+    let holding = permits(10);
+    assert!(holding.is_of("q0/team-a") && holding.is_of("q0/team-a@1793491200"));
+    assert!(!holding.is_of("q0/team-ab") && !holding.is_of("q0/team") && !holding.is_of(""));
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lease::LeaseStore;
 use quota::{Ask, LentAsk};
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, interval, timeout_at};
+use tokio::time::{Instant, interval, sleep, timeout_at};
 
 use super::Limiter;
 
@@ -67,13 +67,30 @@ impl Lender {
         self.ended.subscribe()
     }
 
-    /// Renews the leases, and asks for what requests wait for, forever.
+    /// Renews the leases, asks for what requests wait for, and gives back what other gateways wait
+    /// for, forever.
     pub(crate) async fn run(self: Arc<Self>, limiter: Arc<Limiter>) {
+        tokio::join!(
+            Arc::clone(&self).renew(Arc::clone(&limiter)),
+            self.listen(&limiter)
+        );
+    }
+
+    async fn listen(&self, limiter: &Limiter) {
+        loop {
+            let key = self.store.notice().await;
+            limiter.noticed(&key);
+            self.wake();
+        }
+    }
+
+    async fn renew(self: Arc<Self>, limiter: Arc<Limiter>) {
         let mut renewals = interval(self.lease / RENEWAL_CHECKS);
         let mut idle_since = Instant::now();
         loop {
             let all = tokio::select! {
                 () = self.wake.notified() => false,
+                () = sleep(self.lease / RETRIES), if limiter.is_due() => false,
                 _ = renewals.tick() => true,
             };
             let asks = limiter.poll_lent(all);
@@ -128,5 +145,8 @@ pub(super) async fn exchange_ended(ended: &mut watch::Receiver<u64>, deadline: I
 
 /// The times in a lease at which all holdings are looked at: they renew each third of it.
 const RENEWAL_CHECKS: u32 = 30;
+/// The part of a lease after which the store is asked again for requests that wait. A holding asks no
+/// sooner.
+const RETRIES: u32 = 500;
 /// The time for which a request waits for the store before it is refused.
 pub(super) const PATIENCE: Duration = Duration::from_millis(100);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use quota::{Ask, Loan, MAX_AMOUNT, USED_MODULUS};
 
 use super::server::Server;
@@ -47,6 +48,8 @@ struct Pair {
     run: u64,
     now: u64,
     last: Answer,
+    /// The notices of the model, as messages of the script.
+    notices: Vec<String>,
     /// The last number of an ask by replica and limit, its amount used, and what was held.
     sent: [[(u64, u64, u64); LIMITS]; 3],
     loans: [Loan; LIMITS],
@@ -91,6 +94,7 @@ impl Pair {
                 event: 0,
                 replies: Vec::new(),
             },
+            notices: Vec::new(),
             sent: [[(0, 0, 0); LIMITS]; 3],
             loans,
         }
@@ -194,6 +198,9 @@ impl Pair {
         let expected = self.model.exchange(&call, self.run, self.now);
         let found = self.script(&call).await;
         assert_eq!(found, expected, "{call:#?}");
+        let notices = self.model.notices().iter();
+        let messages = notices.map(|limit| format!("{} {limit}", call.replica));
+        self.notices.extend(messages);
         for (ask, reply) in call.asks.iter().zip(&found.replies) {
             let limit = ask.limit.trim_start_matches("limit-");
             let limit: usize = limit.parse().unwrap();
@@ -204,9 +211,11 @@ impl Pair {
 }
 
 async fn compare(variable: &str, first: u64) {
-    let (mut lent, mut quarantined, mut late) = (0, 0, 0);
+    let (mut lent, mut quarantined, mut late, mut noticed) = (0, 0, 0, 0);
     for seed in first..first + 10 {
         let mut pair = Pair::new(variable, seed);
+        let mut subscription = pair.link.subscriber().await.unwrap();
+        subscription.subscribe("sg:1:notices").await.unwrap();
         for _ in 0..1_000 {
             pair.step().await;
             for reply in &pair.last.replies {
@@ -215,12 +224,25 @@ async fn compare(variable: &str, first: u64) {
                 late += u64::from(reply.free > 0);
             }
         }
+        pair.server
+            .run(&["PUBLISH", "sg:1:notices", "end"])
+            .await
+            .unwrap();
+        let messages = subscription.on_message();
+        let messages = messages.map(|message| message.get_payload::<String>().unwrap());
+        let messages: Vec<_> = messages
+            .take_while(|message| std::future::ready(message != "end"))
+            .collect()
+            .await;
+        assert_eq!(messages, pair.notices);
+        noticed += messages.len();
     }
     // All of these cases were compared.
     assert!(
         lent > 500 && quarantined > 100 && late > 100,
         "{lent} {quarantined} {late}"
     );
+    assert!(noticed > 100, "{noticed}");
 }
 
 #[tokio::test]

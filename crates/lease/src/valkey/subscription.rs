@@ -1,0 +1,76 @@
+//! The subscription to the notices of other replicas, on a connection of its own.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use redis::aio::{PubSub, PubSubSink, PubSubStream};
+use redis::{RedisResult, Value};
+use tokio::time::timeout;
+
+use super::connection::Link;
+use crate::script::read_notice;
+
+/// A subscription, opened when it is needed and again when its connection fails.
+pub(super) struct Subscription {
+    channel: String,
+    /// The replica whose own notices are passed over.
+    replica: u64,
+    /// The silence after which the server has to show that it is there, and the time after which an
+    /// attempt to connect is repeated.
+    interval: Duration,
+    /// The time for its answer.
+    patience: Duration,
+    open: Option<(PubSubSink, PubSubStream)>,
+}
+
+impl Subscription {
+    pub(super) fn new(channel: String, replica: u64, lease: Duration, patience: Duration) -> Self {
+        Self {
+            channel,
+            replica,
+            interval: lease / 10,
+            patience,
+            open: None,
+        }
+    }
+
+    /// Waits for the next notice, and returns the name of its limit. Connects as often as it takes.
+    pub(super) async fn next(&mut self, link: &Link) -> String {
+        loop {
+            if self.open.is_none() {
+                match self.connect(link).await {
+                    Ok(open) => self.open = Some(open.split()),
+                    Err(_) => tokio::time::sleep(self.interval).await,
+                }
+            }
+            match self.receive().await {
+                Some(message) => match read_notice(&message) {
+                    Some((replica, limit)) if replica != self.replica => return limit.to_owned(),
+                    _ => {}
+                },
+                None => self.open = None,
+            }
+        }
+    }
+
+    async fn connect(&self, link: &Link) -> RedisResult<PubSub> {
+        let mut open = link.subscriber().await?;
+        open.subscribe(&self.channel).await?;
+        Ok(open)
+    }
+
+    /// Returns the next message; `None` if there is no connection any more. One whose peer has vanished
+    /// reports no error, so it is asked for a sign of life after each silence.
+    async fn receive(&mut self) -> Option<String> {
+        let (sink, stream) = self.open.as_mut()?;
+        loop {
+            match timeout(self.interval, stream.next()).await {
+                Ok(message) => return message.map(|it| it.get_payload().unwrap_or_default()),
+                Err(_) => {
+                    let pong = timeout(self.patience, sink.ping::<Value>()).await;
+                    pong.ok()?.ok()?;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Tests of the notices of other replicas.
+
+use std::time::Duration;
+
+use quota::Reply;
+use tokio::time::timeout;
+
+use super::server::{Server, permits};
+use crate::store::LeaseStore as _;
+use crate::valkey::Valkey;
+
+const LONG: Duration = Duration::from_secs(30);
+
+/// Sends an ask as often as it takes on a busy machine: a repeated one changes nothing.
+async fn ask(store: &Valkey, seq: u64, claim: u64, need: u64) -> Reply {
+    let asks = [permits(10, seq, claim, need)];
+    loop {
+        if let Ok(reply) = store.exchange(&asks).await[0] {
+            return reply;
+        }
+    }
+}
+
+/// Returns the clients of two replicas. The first one has all permits, the leases of an earlier life
+/// are over, and the second one has subscribed.
+async fn replicas(server: &Server) -> (Valkey, Valkey) {
+    let mut settings = server.settings();
+    settings.lease = Duration::from_secs(6);
+    let [first, second] = [(); 2].map(|()| Valkey::new(&settings).unwrap());
+    let mut seq = 0;
+    loop {
+        seq += 1;
+        if ask(&first, seq, 0, 10).await.held == 10 {
+            return (first, second);
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// A replica whose requests wait is noticed by the one that has permits, and the return of these by
+/// the one that waits; also after the connections of both were cut.
+#[tokio::test]
+#[ignore = "needs a Valkey server: set SLUICEGATE_VALKEY"]
+async fn a_replica_that_waits_is_noticed_and_notices_what_comes_back() {
+    let server = Server::start("SLUICEGATE_VALKEY", &[]);
+    let (first, second) = replicas(&server).await;
+    for round in 0..2 {
+        let noticed = async {
+            tokio::join!(
+                timeout(LONG, first.notice()),
+                timeout(LONG, second.notice())
+            )
+        };
+        let asked = async {
+            server
+                .wait_for("PUBSUB NUMSUB sg:1:notices", "int(2)")
+                .await;
+            let seq = 10_000 + 10 * round;
+            ask(&second, seq, 0, 2).await;
+            ask(&first, seq, 10, 0).await;
+            ask(&first, seq + 1, 8, 0).await;
+            assert_eq!(ask(&second, seq + 1, 0, 2).await.held, 2);
+            ask(&second, seq + 2, 0, 0).await;
+            assert_eq!(ask(&first, seq + 2, 8, 2).await.held, 10);
+        };
+        let ((of_first, of_second), ()) = tokio::join!(noticed, asked);
+        assert_eq!(of_first.unwrap(), "q0/team-a");
+        assert_eq!(of_second.unwrap(), "q0/team-a");
+        server
+            .run(&["CLIENT", "KILL", "TYPE", "pubsub"])
+            .await
+            .unwrap();
+    }
+}
+
+/// A user who may not publish does without notices; the exchange itself is answered.
+#[tokio::test]
+#[ignore = "needs a Valkey server: set SLUICEGATE_VALKEY"]
+async fn a_user_without_the_right_to_publish_has_no_notices() {
+    let server = Server::start("SLUICEGATE_VALKEY", &[]);
+    let (first, second) = replicas(&server).await;
+    drop(first);
+    let words = "ACL SETUSER default resetchannels";
+    let words: Vec<&str> = words.split(' ').collect();
+    server.run(&words).await.unwrap();
+    let reply = ask(&second, 1, 0, 2).await;
+    assert_eq!((reply.held, reply.free, reply.replicas), (0, 0, 2));
+}
