@@ -158,6 +158,20 @@ local function expire(limit, ask)
   end
 end
 
+-- Returns true if the lease that the ask continues is over, so that the ask could undo what later ones
+-- have said.
+local function is_stale(limit, ask)
+  if ask.acked == 0 then
+    return false
+  end
+  local of_life = proof.life == mark.life
+  if of_life and proof.at + lease + floor(lease / 10) < mark.at then
+    return true
+  end
+  local forgotten = ask.kind ~= 0 and limit.shares[replica] == nil
+  return limit.life == mark.life and (not of_life or forgotten)
+end
+
 -- Enters the claim and the spending of the replica, and returns what it has given back; nil if a
 -- later ask was answered already.
 local function enter(limit, ask)
@@ -189,7 +203,7 @@ end
 -- something for which they wait.
 local function answer(limit, ask, returned)
   local quarantined = is_quarantined(limit)
-  local share = limit.shares[replica]
+  local share = limit.shares[replica] or {held = 0, seq = 0}
   local replicas, hungry, lent_out, noticed = 0, 0, 0, false
   for name, other in pairs(limit.shares) do
     replicas = replicas + 1
@@ -240,7 +254,10 @@ local function exchange(key, ask)
   heed(limit)
   flow(limit, ask.per_minute)
   expire(limit, ask)
-  local returned = enter(limit, ask)
+  local returned = nil
+  if not is_stale(limit, ask) then
+    returned = enter(limit, ask)
+  end
   recover(limit, ask)
   local reply, noticed = answer(limit, ask, returned)
   write(key, limit)

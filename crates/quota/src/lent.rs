@@ -251,11 +251,12 @@ impl Lent {
         }
         let Some(lane) = self.find(id) else { return };
         match reply {
-            Some(reply) => {
+            // A reply with another number refuses the ask, because it came too late.
+            Some(reply) if reply.seq == ask.seq => {
                 lane.holding.granted(reply, at(now));
                 (lane.free, lane.level) = (reply.free, reply.level);
             }
-            None => lane.holding.failed(ask.seq, at(now)),
+            _ => lane.holding.failed(ask.seq, at(now)),
         }
     }
 

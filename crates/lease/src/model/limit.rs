@@ -40,7 +40,10 @@ impl Limit {
         self.heed(mark);
         self.flow(mark.flowed, ask.loan.per_minute());
         self.expire(mark, &ask.loan);
-        let returned = self.enter(ask, call.replica, mark);
+        let returned = match self.is_stale(ask, call, mark) {
+            true => None,
+            false => self.enter(ask, call.replica, mark),
+        };
         self.recover(mark, &ask.loan);
         self.reply(ask, call, mark, returned)
     }
@@ -135,6 +138,23 @@ impl Limit {
         }
     }
 
+    /// Returns true if the lease that an ask continues is over, so that the ask has been on its way for a long time: it
+    /// could undo what later ones have said. The first ask of an incarnation continues none.
+    fn is_stale(&self, ask: &Ask, call: &Call, mark: &Mark) -> bool {
+        if ask.acked == 0 {
+            return false;
+        }
+        let is_of_life = call.proof.life == mark.life;
+        let lease = call.lease + call.lease / 10;
+        if is_of_life && call.proof.at.saturating_add(lease) < mark.at {
+            return true;
+        }
+        // Once a life has lent anything, all leases of earlier ones are over. Within a life, what is spent is known of
+        // each replica until its lease is over.
+        let is_forgotten = ask.loan.is_spent() && !self.replicas.contains_key(&call.replica);
+        self.life == mark.life && (!is_of_life || is_forgotten)
+    }
+
     /// Enters the claim and the spending of the asking replica, and returns what it has given back; `None` if a later
     /// ask was answered already, or this one: then it changes nothing.
     fn enter(&mut self, ask: &Ask, replica: u64, mark: &Mark) -> Option<u64> {
@@ -187,10 +207,9 @@ impl Limit {
             true => 0,
             false => ask.loan.capacity().saturating_sub(self.level + held),
         };
-        let mut share = self
-            .replicas
-            .remove(&call.replica)
-            .unwrap_or(Share::new(ask));
+        let known = self.replicas.remove(&call.replica);
+        let is_known = known.is_some();
+        let mut share = known.unwrap_or(Share::new(ask));
         let mut noticed = false;
         if let Some(returned) = returned {
             let elsewhere = held > share.held;
@@ -212,7 +231,11 @@ impl Limit {
             quarantined,
             lease: Duration::from_millis(call.lease),
         };
-        if returned.is_none() || ask.loan.is_spent() || share.held > 0 || share.short > 0 {
+        let has_part = match returned {
+            None => is_known,
+            Some(_) => ask.loan.is_spent() || share.held > 0 || share.short > 0,
+        };
+        if has_part {
             self.replicas.insert(call.replica, share);
         }
         (reply, noticed)

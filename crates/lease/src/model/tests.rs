@@ -181,3 +181,45 @@ fn a_replica_that_waits_alone_tells_nobody() {
     send(&mut model, 1, permits(1, 0, 12), (0, 0));
     assert!(model.notices().is_empty());
 }
+
+fn budget(seq: u64, used: u64) -> Ask {
+    let loan = Loan::Budget {
+        amount: 1_000,
+        window: 7,
+        accounted: 0,
+    };
+    Ask {
+        used,
+        ..ask(loan, seq, 0, 0)
+    }
+}
+
+/// Two asks of a replica arrive after its lease is over. The second one has spent less, because
+/// something came back to it: that must not come back once more.
+#[test]
+fn an_ask_of_a_lease_that_is_over_changes_nothing() {
+    let mut model = store();
+    send(&mut model, 1, budget(1, 0), (0, 0));
+    assert_eq!(send(&mut model, 1, budget(2, 500), (0, 0)).level, 500);
+    assert_eq!(send(&mut model, 1, budget(5, 400), (0, 0)).level, 400);
+    // The lease of the first replica is over, by an ask of another one.
+    assert_eq!(send(&mut model, 2, budget(1, 0), (12_000, 5)).level, 400);
+    for (millis, seq, used) in [(0, 3, 500), (0, 4, 400), (12_000, 3, 500), (12_000, 4, 400)] {
+        let reply = send(&mut model, 1, budget(seq, used), (millis, 0));
+        assert_eq!((reply.seq, reply.held, reply.level), (0, 0, 400), "{seq}");
+    }
+    // It begins anew.
+    let mut anew = budget(6, 10);
+    (anew.acked, anew.incarnation) = (0, 1);
+    assert_eq!(send(&mut model, 1, anew, (12_000, 0)).level, 410);
+}
+
+/// A permit that is claimed after its lease is no reason to doubt what is known.
+#[test]
+fn a_claim_of_a_lease_that_is_over_is_not_believed() {
+    let mut model = store();
+    send(&mut model, 1, permits(1, 0, 4), (0, 0));
+    assert_eq!(send(&mut model, 2, permits(1, 0, 9), (12_000, 3)).held, 9);
+    let reply = send(&mut model, 1, permits(2, 4, 0), (0, 0));
+    assert_eq!((reply.seq, reply.held, reply.quarantined), (0, 0, false));
+}

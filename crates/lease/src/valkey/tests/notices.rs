@@ -31,6 +31,7 @@ async fn replicas(server: &Server) -> (Valkey, Valkey) {
     loop {
         seq += 1;
         if ask(&first, seq, 0, 10).await.held == 10 {
+            ask(&second, 1, 0, 0).await;
             return (first, second);
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -83,6 +84,6 @@ async fn a_user_without_the_right_to_publish_has_no_notices() {
     let words = "ACL SETUSER default resetchannels";
     let words: Vec<&str> = words.split(' ').collect();
     server.run(&words).await.unwrap();
-    let reply = ask(&second, 1, 0, 2).await;
+    let reply = ask(&second, 2, 0, 2).await;
     assert_eq!((reply.held, reply.free, reply.replicas), (0, 0, 2));
 }

@@ -32,7 +32,7 @@ impl World {
                     "{reserved} is given of {capacity} + {flowed}"
                 );
                 // And in no time more than a bucket at its start and what flows off in that time.
-                let level = self.truth.level;
+                let level = self.truth.level();
                 assert!(
                     self.plan.clock_is_set || level <= capacity as i64,
                     "a bucket of {capacity} is filled to {level}"

@@ -1,8 +1,15 @@
 //! The true spending in a simulated world.
 
+use std::collections::VecDeque;
+
 use quota::Loan;
 
-use super::{MAX_DRIFT_PPM, Time};
+use super::{LEASE, MAX_DRIFT_PPM, Time};
+
+/// The store hears of a refund with the next ask of its replica, which is sent within a lease and is
+/// ignored if it travels for longer than a lease and a tenth. Until then the bucket flows as if nothing
+/// had come back.
+const UNTOLD: Time = 2 * LEASE + LEASE / 10;
 
 /// The true spending.
 #[derive(Debug, Default)]
@@ -11,10 +18,12 @@ pub(super) struct Truth {
     pub(super) reserved: u64,
     /// The figure of the accounting store: reservations of open requests, and what others have spent.
     pub(super) accounted: u64,
-    /// A bucket that hears of everything at once. Below zero it has refunds of what had flowed off
-    /// already, which can be spent at any time.
-    pub(super) level: i64,
-    level_at: Time,
+    /// A bucket that hears of everything that is taken at once, and of refunds as late as the store may.
+    /// Below zero it has refunds of what had flowed off already, which can be spent at any time.
+    filled: i64,
+    filled_at: Time,
+    /// The refunds that are not in it yet.
+    untold: VecDeque<(Time, u64)>,
 }
 
 impl Truth {
@@ -25,10 +34,17 @@ impl Truth {
     }
 
     pub(super) fn taken(&mut self, amount: u64, loan: &Loan, now: Time) {
-        let flowed = Self::flows(now - self.level_at, loan);
-        self.level -= (flowed as i64).min(self.level.max(0));
-        self.level += amount as i64;
-        self.level_at = now;
+        let flowed = Self::flows(now - self.filled_at, loan);
+        self.filled -= (flowed as i64).min(self.filled.max(0));
+        self.filled += amount as i64;
+        self.filled_at = now;
+        while let Some((at, refund)) = self.untold.front() {
+            if at + UNTOLD > now {
+                break;
+            }
+            self.filled -= *refund as i64;
+            self.untold.pop_front();
+        }
         self.reserved += amount;
         self.accounted += amount;
     }
@@ -38,6 +54,12 @@ impl Truth {
         self.accounted = self.accounted - reserved + spent;
         let refund = reserved.saturating_sub(spent);
         self.reserved -= refund;
-        self.level -= refund as i64;
+        self.untold.push_back((now, refund));
+    }
+
+    /// Returns the level of the bucket, with all refunds.
+    pub(super) fn level(&self) -> i64 {
+        let untold: u64 = self.untold.iter().map(|(_, refund)| refund).sum();
+        self.filled - untold as i64
     }
 }
