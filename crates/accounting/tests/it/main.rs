@@ -10,5 +10,6 @@ mod killed;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod rollups;
+mod schedules;
 mod schema;
 mod support;
