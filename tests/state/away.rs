@@ -16,7 +16,7 @@ fn hello(gateway: &Gateway) -> u16 {
 }
 
 /// The number of log lines with this text.
-fn lines(gateway: &Gateway, text: &str) -> usize {
+pub(crate) fn lines(gateway: &Gateway, text: &str) -> usize {
     let log = gateway.log.lock().unwrap();
     log.lines().filter(|line| line.contains(text)).count()
 }
@@ -175,5 +175,5 @@ fn limit_files(gateway: &Gateway, bytes: &str) {
     assert!(status.expect("prlimit runs").success());
 }
 
-const AWAY: &str = "the accounting store is away";
-const BACK: &str = "the accounting store is back";
+pub(crate) const AWAY: &str = "the accounting store is away";
+pub(crate) const BACK: &str = "the accounting store is back";

@@ -16,6 +16,7 @@ use testkit::{Config, Connection, Gateway, await_that};
 
 use crate::GATEWAY;
 use crate::counts::{count, edited};
+use crate::database::Database;
 use crate::store::Store;
 
 /// The models that the upstream was asked for, in order.
@@ -23,10 +24,20 @@ type Asked = Arc<Mutex<Vec<String>>>;
 
 #[test]
 fn every_request_that_was_asked_for_has_one_row_after_kills() {
+    kill_and_check(&Store::new());
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+#[ignore = "needs a PostgreSQL: cargo xtask shared"]
+fn every_request_that_was_asked_for_has_one_row_after_kills_in_postgres() {
+    kill_and_check(&crate::postgres::Postgres::new());
+}
+
+fn kill_and_check(store: &dyn Database) {
     let asked = Asked::default();
     let simulator = simulator(&asked);
-    let store = Store::new();
-    let open = || open(&simulator, &store);
+    let open = || open(&simulator, store);
     let mut dice = Dice::seeded();
     let next = AtomicU64::new(0);
     let mut answered = BTreeSet::new();
@@ -43,7 +54,7 @@ fn every_request_that_was_asked_for_has_one_row_after_kills() {
     }
     // What the last process has left behind, and the sums of all.
     let mut gateway = open();
-    let journal = store.folder().join("accounting.db.journal");
+    let journal = store.journal();
     await_that("the journals of the dead are sent", || {
         std::fs::read_dir(&journal).unwrap().count() == 2
     });
@@ -53,10 +64,10 @@ fn every_request_that_was_asked_for_has_one_row_after_kills() {
 
     let asked = asked.lock().unwrap();
     let asked: BTreeSet<String> = asked.iter().cloned().collect();
-    check_rows(&store, &asked, &answered);
-    check_sums(&store);
+    check_rows(store, &asked, &answered);
+    check_sums(store);
     let [closed, abandoned] = ["closed", "abandoned"].map(|state| {
-        store.number(&format!(
+        store.figure(&format!(
             "SELECT count(*) FROM usage WHERE state = '{state}'"
         ))
     });
@@ -68,9 +79,9 @@ fn every_request_that_was_asked_for_has_one_row_after_kills() {
     );
 }
 
-fn check_rows(store: &Store, asked: &BTreeSet<String>, answered: &BTreeSet<String>) {
+fn check_rows(store: &dyn Database, asked: &BTreeSet<String>, answered: &BTreeSet<String>) {
     let mut rows = BTreeMap::<String, usize>::new();
-    for model in store.column::<String>("SELECT model FROM usage") {
+    for model in store.texts("SELECT model FROM usage") {
         *rows.entry(model).or_default() += 1;
     }
     let missing: Vec<_> = asked
@@ -82,22 +93,22 @@ fn check_rows(store: &Store, asked: &BTreeSet<String>, answered: &BTreeSet<Strin
     assert_eq!(twice, [], "rows of one request");
     assert!(answered.is_subset(asked));
     assert!(!answered.is_empty());
-    let states: Vec<String> = store.column("SELECT DISTINCT state FROM usage ORDER BY state");
+    let states = store.texts("SELECT DISTINCT state FROM usage ORDER BY state");
     assert_eq!(states, ["abandoned", "closed"]);
     // A request that has ended has what the upstream has reported, unless its client was cut off.
-    let costs: Vec<i64> = store.column(
+    let costs = store.numbers(
         "SELECT DISTINCT cost_nanos FROM usage WHERE state = 'closed' AND outcome = 'completed'",
     );
     assert_eq!(costs, [CHAT_COST]);
 }
 
 /// Asserts that the sums of minutes, hours and days are those of the rows.
-fn check_sums(store: &Store) {
-    assert_eq!(store.number("SELECT count(*) FROM rollups_due"), 0);
+fn check_sums(store: &dyn Database) {
+    assert_eq!(store.figure("SELECT count(*) FROM rollups_due"), 0);
     for (sum, over_rows) in [
         ("requests", "count(*)"),
-        ("open", "sum(state = 'open')"),
-        ("abandoned", "sum(state = 'abandoned')"),
+        ("open", "count(CASE state WHEN 'open' THEN 1 END)"),
+        ("abandoned", "count(CASE state WHEN 'abandoned' THEN 1 END)"),
         ("input", "sum(input)"),
         ("cache_read", "sum(cache_read)"),
         ("output", "sum(output)"),
@@ -105,13 +116,14 @@ fn check_sums(store: &Store) {
         ("cost_nanos", "sum(cost_nanos)"),
         (
             "abandoned_nanos",
-            "sum(iif(state = 'abandoned', reserved_nanos, 0))",
+            "sum(CASE state WHEN 'abandoned' THEN reserved_nanos END)",
         ),
     ] {
-        let expected = store.number(&format!("SELECT {over_rows} FROM usage"));
+        let expected = store.figure(&format!("SELECT CAST({over_rows} AS bigint) FROM usage"));
         for grain in [60_000, 3_600_000, 86_400_000] {
-            let found = format!("SELECT sum({sum}) FROM rollups WHERE grain = {grain}");
-            assert_eq!(store.number(&found), expected, "{sum} by {grain} ms");
+            let found =
+                format!("SELECT CAST(sum({sum}) AS bigint) FROM rollups WHERE grain = {grain}");
+            assert_eq!(store.figure(&found), expected, "{sum} by {grain} ms");
         }
     }
 }
@@ -130,14 +142,14 @@ fn simulator(asked: &Asked) -> Simulator {
 
 /// Starts a gateway that passes all models to the simulator, with a budget that nobody reaches: what
 /// was spent is read at the start.
-fn open(simulator: &Simulator, store: &Store) -> Gateway {
+fn open(simulator: &Simulator, store: &dyn Database) -> Gateway {
     Config::new("")
         .section(&store.settings())
         .section("[[prices]]\nmodel = \"*\"\ninput = \"2\"\noutput = \"8\"")
         .quota("budget = { amount = \"9000.00\", currency = \"USD\", window = \"month\" }")
         .upstream("chat", Protocol::Chat, &simulator.base_url(), "")
         .model("m-*", Protocol::Chat, "[{ upstream = \"chat\" }]")
-        .start(GATEWAY)
+        .start_by(GATEWAY, store.command())
 }
 
 /// Sends requests on several connections, half of them streams and some of them translated, until

@@ -3,7 +3,7 @@
 //!
 //! `usage` tests the row of a request, `prices` its cost, `budgets` what is refused for it, `kills`
 //! that a process that is killed loses no row, and `away` what happens while the store cannot be
-//! written.
+//! written. `gateways` tests several gateways with one database of PostgreSQL.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
@@ -14,7 +14,12 @@ mod counts;
 
 mod away;
 mod budgets;
+mod database;
+#[cfg(feature = "postgres")]
+mod gateways;
 mod kills;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod prices;
 mod store;
 mod usage;

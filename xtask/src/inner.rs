@@ -152,7 +152,7 @@ impl Chosen {
     /// The arguments that enable what a program cannot do without.
     fn needed_features(&self) -> &'static [&'static str] {
         match self.program.as_deref() {
-            Some("shared") => &["--features", "sqlite,valkey"],
+            Some("shared") => &["--features", "postgres,sqlite,valkey"],
             Some("state") => &["--features", "sqlite"],
             _ => &[],
         }

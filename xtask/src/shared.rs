@@ -61,32 +61,28 @@ fn lending(valkey: &Path, redis: Option<&Path>) -> Tests {
 
 /// The tests of several gateways, which need no embedded engines.
 fn gateways(valkey: &Path) -> Tests {
-    Tests::of(&[
-        "--package",
-        "sluicegate-server",
-        "--no-default-features",
-        "--features",
-        "sqlite,valkey",
-        "--test",
-        "shared",
-    ])
-    .with("SLUICEGATE_VALKEY", valkey)
-    .args(&["--include-ignored"])
+    Tests::of(&["--package", "sluicegate-server", "--test", "shared"])
+        .with_features(STORES)
+        .with("SLUICEGATE_VALKEY", valkey)
+        .args(&["--include-ignored"])
 }
 
-/// Runs the tests of the store on a new PostgreSQL.
+/// Runs the tests of the store, and of gateways that share it, on a new PostgreSQL.
 fn accounting(programs: &Path, left: &mut Duration) -> Outcome {
     let server = Postgres::start(programs)?;
-    Tests::of(&[
-        "--package",
-        "sluicegate-accounting",
-        "--features",
-        "postgres",
-        "--test",
-        "it",
-    ])
-    .with("SLUICEGATE_TEST_POSTGRES", server.url())
-    .run(left)
+    for (package, program, features) in [
+        ("sluicegate-accounting", "it", "postgres,sqlite"),
+        ("sluicegate-server", "state", STORES),
+    ] {
+        Tests::of(&["--package", package, "--test", program])
+            .with_features(features)
+            .with("SLUICEGATE_TEST_POSTGRES", server.url())
+            .with("SLUICEGATE_TEST_POSTGRES_TLS", server.tls_url())
+            // The others need no server.
+            .args(&["--ignored"])
+            .run(left)?;
+    }
+    Ok(())
 }
 
 /// A test program.
@@ -95,19 +91,31 @@ struct Tests {
     build: Command,
     /// Runs it.
     run: Command,
+    /// The arguments of the program itself.
+    args: Vec<&'static str>,
 }
 
 impl Tests {
     /// The program that these arguments of cargo select.
     fn of(selected: &[&str]) -> Self {
-        let [mut build, mut run] = [(); 2].map(|()| {
+        let [build, run] = [(); 2].map(|()| {
             let mut command = workspace::cargo("test");
             command.args(["--locked", "--quiet"]).args(selected);
             command
         });
-        build.arg("--no-run");
-        run.arg("--");
-        Self { build, run }
+        Self {
+            build,
+            run,
+            args: Vec::new(),
+        }
+    }
+
+    /// Builds it with these features instead of the default ones.
+    fn with_features(mut self, features: &str) -> Self {
+        for command in [&mut self.build, &mut self.run] {
+            command.args(["--no-default-features", "--features", features]);
+        }
+        self
     }
 
     /// Sets the variable that names a server.
@@ -117,15 +125,18 @@ impl Tests {
     }
 
     /// Adds arguments of the program itself.
-    fn args(mut self, args: &[&str]) -> Self {
-        self.run.args(args);
+    fn args(mut self, args: &[&'static str]) -> Self {
+        self.args.extend(args);
         self
     }
 
     /// Builds the program, and runs it for at most the time that is `left`, which becomes shorter.
     fn run(mut self, left: &mut Duration) -> Outcome {
-        process::run(&mut self.build)?;
+        process::run(self.build.arg("--no-run"))?;
         let begun = now();
+        if !self.args.is_empty() {
+            self.run.arg("--").args(&self.args);
+        }
         let ended = process::bounded(&mut self.run, *left)?;
         *left = left.saturating_sub(begun.elapsed());
         match ended {
@@ -167,6 +178,8 @@ fn installed(paths: &[&str]) -> Option<PathBuf> {
     paths.iter().map(PathBuf::from).find(|path| path.is_file())
 }
 
+/// The features of a gateway with all stores, and without embedded engines.
+const STORES: &str = "postgres,sqlite,valkey";
 /// The part of their names that all tests of leases in Redis have.
 const IN_REDIS: &str = "in_redis";
 /// Where packages put redis-server.
@@ -186,8 +199,7 @@ mod tests {
     use super::*;
 
     fn harness(tests: &Tests) -> String {
-        let shown = process::shown(&tests.run);
-        shown.split_once(" -- ").unwrap().1.to_owned()
+        tests.args.join(" ")
     }
 
     fn variables(tests: &Tests) -> String {

@@ -26,7 +26,7 @@ pub use audit::{AuditAction, AuditEntry, AuditQuery};
 pub use journal::{Journal, JournalOptions, JournalStats, JournalSync};
 pub use key::{By, KeyChange, LiveKeys, NewKey, StoredHash, StoredKey};
 #[cfg(feature = "postgres")]
-pub use postgres::Postgres;
+pub use postgres::{Postgres, PostgresAddress, PostgresAddressError};
 pub use query::{Granularity, RowQuery, Totals, UsageQuery, UsageSum};
 #[cfg(feature = "sqlite")]
 pub use sqlite::Sqlite;

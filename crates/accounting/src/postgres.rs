@@ -1,31 +1,34 @@
 //! The store in PostgreSQL, which the gateways of several machines share.
 
+mod address;
 mod append;
 mod failure;
 mod keys;
 mod link;
+mod plain;
 mod rollup;
 mod rows;
 mod schema;
+mod tls;
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use auth::KeyHash;
-use tokio_postgres::Config;
 
 use crate::audit::{AuditEntry, AuditQuery};
 use crate::key::{By, KeyChange, LiveKeys, NewKey, StoredKey};
 use crate::query::{RowQuery, UsageQuery, UsageSum};
 use crate::store::{AccountingStore, StoreError, StoreFuture};
 use crate::usage::{Batch, UsageRow};
+pub use address::{PostgresAddress, PostgresAddressError};
 use failure::Failure;
 use link::{Link, transact};
 
 /// A store in a schema of a PostgreSQL database of version 15 or newer.
 ///
-/// It has one connection for writes and one for reads, which are opened again when they break. They
-/// are not encrypted. Every operation fails if it takes longer than 30 seconds.
+/// It has one connection for writes and one for reads, which are opened again when they break. Every
+/// operation fails if it takes longer than 30 seconds.
 pub struct Postgres {
     writer: Link,
     reader: Link,
@@ -36,16 +39,39 @@ pub struct Postgres {
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Postgres {
-    /// Connects to the database at `url`, such as `postgres://gateway@10.0.0.5/accounting`, and
-    /// brings the tables in `schema` up to date; the schema is created if needed.
+    /// Connects to the database at `address`, and brings the tables in `schema` up to date; the
+    /// schema is created if needed.
     ///
     /// # Errors
     /// Returns [`StoreError::Unreachable`] if the server does not answer, and
-    /// [`StoreError::Refused`] if the URL or the name of the schema is invalid, or if the tables are
-    /// of a version that is too new.
-    pub async fn connect(url: &str, schema: &str) -> Result<Self, StoreError> {
+    /// [`StoreError::Refused`] if it lets nobody in with this address, if the name of the schema or
+    /// the file with the CAs is invalid, or if the tables are of a version that is too new.
+    pub async fn connect(address: &PostgresAddress, schema: &str) -> Result<Self, StoreError> {
+        let store = Self::new(address, schema)?;
+        store.prepare().await?;
+        Ok(store)
+    }
+
+    /// As [`connect`](Self::connect), but changes nothing: returns `None` if the schema does not
+    /// have the tables yet.
+    ///
+    /// # Errors
+    /// Those of [`connect`](Self::connect).
+    pub async fn connect_to_existing(
+        address: &PostgresAddress,
+        schema: &str,
+    ) -> Result<Option<Self>, StoreError> {
+        let store = Self::new(address, schema)?;
+        let has_tables = store.has_tables().await?;
+        if has_tables {
+            store.prepare().await?;
+        }
+        Ok(has_tables.then_some(store))
+    }
+
+    fn new(address: &PostgresAddress, schema: &str) -> Result<Self, StoreError> {
         let refused = |reason: String| StoreError::Refused {
-            store: "postgres".to_owned(),
+            store: address.to_string(),
             reason,
         };
         let is_name = |name: &str| {
@@ -58,21 +84,20 @@ impl Postgres {
                 "the schema is named {schema:?}: expected 1 to 63 of 'a' to 'z', '0' to '9' and '_'"
             )));
         }
-        // The error of the parser does not repeat the URL, which may have a password.
-        let config: Config = url
-            .parse()
-            .map_err(|error: tokio_postgres::Error| refused(Failure::from(error).reason()))?;
-        let store = Self {
-            writer: Link::new(config.clone(), schema),
-            reader: Link::new(config, schema),
+        let tls = tls::connector(&address.trust).map_err(refused)?;
+        Ok(Self {
+            writer: Link::new(address, tls.clone(), schema),
+            reader: Link::new(address, tls, schema),
             next_upkeep: Mutex::new(now()),
-        };
-        store.prepare().await?;
-        Ok(store)
+        })
     }
 
     fn prepare(&self) -> StoreFuture<'_, ()> {
         transact!(self.writer, tx => schema::prepare(&tx, self.writer.schema()))
+    }
+
+    fn has_tables(&self) -> StoreFuture<'_, bool> {
+        transact!(self.writer, tx => schema::exists(&tx, self.writer.schema()))
     }
 
     /// Computes the sums that are due, if that was not done for a while.

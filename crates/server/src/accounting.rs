@@ -1,6 +1,7 @@
 //! The store of keys and usage: reads the keys again when they have changed, and journals each
 //! request that takes a permit.
 
+pub(crate) mod open;
 mod spending;
 
 use std::collections::HashSet;
@@ -14,7 +15,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::clock;
 use crate::config::ConfigError;
-use crate::config::state::{State, Store};
+use crate::config::state::State;
 use crate::limit::{Charge, Permit};
 use crate::policy::Policies;
 
@@ -48,14 +49,14 @@ pub(crate) struct Ended<'a> {
 }
 
 impl Accounting {
-    /// Opens the store of a configuration, and the journal beside it. Returns `None` if the
+    /// Opens the store of a configuration, and the journal for it. Returns `None` if the
     /// configuration has none.
-    pub(crate) fn open(state: &State) -> Result<Option<Self>, ConfigError> {
+    pub(crate) async fn open(state: &State) -> Result<Option<Self>, ConfigError> {
         let Some(place) = state.store().map_err(ConfigError::one)? else {
             return Ok(None);
         };
-        let store = open_store(&place)?;
-        let options = JournalOptions::new(state.journal(&place));
+        let options = JournalOptions::new(state.journal(&place).map_err(ConfigError::one)?);
+        let store = open::open_patiently(&place).await?;
         let journal = Journal::open(&options, Arc::clone(&store)).map_err(|error| {
             let folder = options.folder.display();
             ConfigError::one(format!("state.journal: cannot open {folder}: {error}"))
@@ -244,20 +245,6 @@ impl std::fmt::Debug for JournalEntry {
             .field(&self.request_id)
             .finish()
     }
-}
-
-#[cfg(feature = "sqlite")]
-pub(crate) fn open_store(place: &Store) -> Result<Arc<dyn AccountingStore>, ConfigError> {
-    let Store::Sqlite(file) = place;
-    let store = accounting::Sqlite::open(file)
-        .map_err(|error| ConfigError::one(format!("state.accounting: {error}")))?;
-    Ok(Arc::new(store))
-}
-
-#[cfg(not(feature = "sqlite"))]
-pub(crate) fn open_store(_: &Store) -> Result<Arc<dyn AccountingStore>, ConfigError> {
-    let why = "this build has no SQLite: build it with the feature 'sqlite'";
-    Err(ConfigError::one(format!("state.accounting: {why}")))
 }
 
 /// Returns the name of the host, or of the program if that is not known.

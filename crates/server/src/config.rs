@@ -2,6 +2,8 @@
 
 mod fetch;
 pub(crate) mod fixed;
+#[cfg(feature = "postgres")]
+mod journal_folder;
 pub(crate) mod key;
 mod limits;
 pub(crate) mod pass_through;
@@ -143,7 +145,7 @@ impl Config {
 
     pub(crate) fn parse(text: &str) -> Result<Self, ConfigError> {
         let mut config: Self =
-            toml::from_str(text).map_err(|error| ConfigError::one(error.to_string()))?;
+            toml::from_str(text).map_err(|error| ConfigError::one(masked(&error.to_string())))?;
         let mut problems = config.limits.problems();
         for upstream in &mut config.upstreams {
             if let Err(problem) = upstream.complete() {
@@ -244,6 +246,17 @@ fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     Duration::try_from(read).map_err(|_| D::Error::custom("a duration cannot be negative"))
 }
 
+/// Returns a message that quotes a line of a file without the user and the password of an address.
+fn masked(message: &str) -> String {
+    let line = |line: &str| match (line.find("://"), line.rfind('@')) {
+        (Some(scheme), Some(at)) if scheme < at => {
+            format!("{}://…{}", &line[..scheme], &line[at..])
+        }
+        _ => line.to_owned(),
+    };
+    message.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// Converts a configured size to a number of bytes in memory.
 pub(crate) fn bytes(size: ByteSize) -> usize {
     usize::try_from(size.as_u64()).unwrap_or(usize::MAX)
@@ -253,3 +266,22 @@ pub(crate) fn bytes(size: ByteSize) -> usize {
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 /// The admin address of a gateway without a file.
 pub(crate) const DEFAULT_ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9090);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The parser quotes the line with the error.
+    #[test]
+    fn an_error_does_not_quote_a_password() {
+        let line = "accounting = \"postgres://gate:secr@et@db.example/usage";
+        let error = Config::parse(&format!("[state]\n{line}\n")).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("line 2, column "), "{error}");
+        assert!(
+            error.contains("2 | accounting = \"postgres://…@db.example/usage"),
+            "{error}"
+        );
+        assert!(!error.contains("secr"), "{error}");
+    }
+}

@@ -47,7 +47,7 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     let reload = file
         .map(|path| catch(SignalKind::hangup()).map(|hangup| (path, hangup)))
         .transpose()?;
-    let accounting = Accounting::open(&config.state)?.map(Arc::new);
+    let accounting = Accounting::open(&config.state).await?.map(Arc::new);
     let stored = stored_keys(accounting.as_deref()).await?;
     let network = Network::default();
     let (policy, generated) = Policy::read_with(&config, reload.is_some(), network, stored)?;

@@ -1,7 +1,10 @@
 //! A PostgreSQL for the tests, in a temporary folder. It refuses to run as root, so then it runs as
 //! the user `nobody`.
 
+mod tls;
+
 use std::fs::{self, DirBuilder, File};
+use std::net::TcpListener;
 use std::os::unix::fs::{DirBuilderExt as _, chown};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
@@ -18,6 +21,7 @@ pub(super) struct Postgres {
     folder: PathBuf,
     /// The user and the group to run as, if this process runs as root.
     unprivileged: Option<(u32, u32)>,
+    port: u16,
     server: Option<Child>,
 }
 
@@ -38,6 +42,7 @@ impl Postgres {
         let mut postgres = Self {
             folder,
             unprivileged,
+            port: free_port()?,
             server: None,
         };
         postgres.give_folder()?;
@@ -46,9 +51,14 @@ impl Postgres {
         Ok(postgres)
     }
 
-    /// The address for the tests.
+    /// The address of its socket.
     pub(super) fn url(&self) -> String {
-        url(&self.folder)
+        url(&self.folder, self.port)
+    }
+
+    /// The address for connections with TLS and a password.
+    pub(super) fn tls_url(&self) -> String {
+        tls::url(&self.folder, self.port)
     }
 
     fn give_folder(&self) -> Outcome {
@@ -60,10 +70,15 @@ impl Postgres {
 
     /// Creates the data.
     fn create(&self, initdb: &Path) -> Outcome {
+        let password = self.folder.join("password");
+        fs::write(&password, tls::PASSWORD).at(&password)?;
         let mut create = self.command(initdb);
         create.args(["--pgdata", "data", "--username", "postgres"]);
         create.args(["--auth", "trust", "--encoding", "UTF8", "--no-locale"]);
-        process::output(create.arg("--no-sync")).map(drop)
+        create.args(["--pwfile", "password", "--no-sync"]);
+        process::output(&mut create)?;
+        tls::admit(&self.folder.join("data"))?;
+        tls::create(|program| self.command(program))
     }
 
     fn serve(&mut self, server: &Path) -> Outcome {
@@ -71,12 +86,15 @@ impl Postgres {
         let log = File::create(&path).at(&path)?;
         let mut serve = self.command(server);
         serve.args(["-D", "data", "-k"]).arg(&self.folder);
-        // Without a port, and without fsync: the tests do not cut the power.
-        serve.args(["-c", "listen_addresses=", "-F"]);
+        serve.args(["-c", "listen_addresses=127.0.0.1", "-p"]);
+        serve.arg(self.port.to_string()).args(tls::SETTINGS);
+        // Without fsync: the tests do not cut the power.
+        serve.arg("-F");
         serve.stdin(Stdio::null());
         serve.stdout(log.try_clone().at(&path)?).stderr(log);
         let server = self.server.insert(process::start(&mut serve)?);
-        listens(server, &self.folder.join(".s.PGSQL.5432")).map_err(|error| {
+        let socket = self.folder.join(format!(".s.PGSQL.{}", self.port));
+        listens(server, &socket).map_err(|error| {
             let log = fs::read_to_string(&path).unwrap_or_default();
             format!("PostgreSQL {error}. Its log:\n{log}")
         })
@@ -126,9 +144,16 @@ fn listens(server: &mut Child, socket: &Path) -> Outcome {
 }
 
 /// The address of the database of all servers, by the folder of the socket.
-fn url(folder: &Path) -> String {
+fn url(folder: &Path, port: u16) -> String {
     let folder = folder.display().to_string().replace('/', "%2F");
-    format!("postgres://postgres@{folder}/postgres")
+    format!("postgres://postgres@{folder}:{port}/postgres")
+}
+
+/// A port that was free a moment ago: the server cannot choose one by itself.
+fn free_port() -> Outcome<u16> {
+    let chosen = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let chosen = chosen.map_err(|error| format!("there is no free port: {error}"))?;
+    Ok(chosen.port())
 }
 
 /// The folder with the programs, if they are installed.
@@ -198,8 +223,8 @@ mod tests {
     #[test]
     fn the_folder_of_the_socket_is_the_host() {
         assert_eq!(
-            url(Path::new("/run/tests/pg-7")),
-            "postgres://postgres@%2Frun%2Ftests%2Fpg-7/postgres"
+            url(Path::new("/run/tests/pg-7"), 6000),
+            "postgres://postgres@%2Frun%2Ftests%2Fpg-7:6000/postgres"
         );
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tokio_postgres::{Row, Transaction};
 
 use super::failure::Failure;
+use super::plain::plain;
 use super::rollup::{self, Minutes};
 use crate::usage::{Batch, Closed, Entry, Opened, Shipped, count, nanos};
 
@@ -182,9 +183,4 @@ async fn close(
         .await?;
     rows.iter().for_each(|row: &Row| due.add_row(row));
     Ok(())
-}
-
-/// Returns a text that PostgreSQL accepts: it has no NUL.
-fn plain(text: impl AsRef<str>) -> String {
-    text.as_ref().replace('\0', "\u{fffd}")
 }

@@ -37,10 +37,14 @@ impl Failure {
     /// Returns the failure as text, with its causes.
     pub(super) fn reason(&self) -> String {
         match self {
-            Self::Postgres(error) => match std::error::Error::source(error) {
-                Some(cause) => format!("{error}: {cause}"),
-                None => error.to_string(),
-            },
+            Self::Postgres(error) => {
+                let text = match std::error::Error::source(error) {
+                    Some(cause) => format!("{error}: {cause}"),
+                    None => error.to_string(),
+                };
+                let advice = ADVICE.iter().find(|(end, _)| text.ends_with(end));
+                text + advice.map_or("", |(_, advice)| advice)
+            }
             Self::Refused(reason) | Self::Unavailable(reason) => reason.clone(),
             Self::Caller(error) => error.to_string(),
         }
@@ -66,6 +70,18 @@ fn may_pass(error: &tokio_postgres::Error) -> bool {
         .iter()
         .any(of_class)
 }
+
+/// Advice for failures of TLS, by the ends of their texts.
+const ADVICE: [(&str, &str); 2] = [
+    (
+        "server does not support TLS",
+        ": enable it there, or connect without it by sslmode=disable",
+    ),
+    (
+        "UnknownIssuer",
+        ": expected one of a CA that sslrootcert names, or of a public one without it",
+    ),
+];
 
 impl From<tokio_postgres::Error> for Failure {
     fn from(error: tokio_postgres::Error) -> Self {

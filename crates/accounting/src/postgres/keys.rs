@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tokio_postgres::{Row, Transaction};
 
 use super::failure::Failure;
+use super::plain::plain;
 use crate::audit::{AuditAction, AuditEntry, AuditQuery};
 use crate::key::{By, KeyChange, LiveKeys, NewKey, StoredHash, StoredKey, text};
 use crate::store::StoreError;
@@ -45,7 +46,7 @@ pub(super) async fn list(tx: &Transaction<'_>, revoked: bool) -> Result<Vec<Stor
 
 pub(super) async fn find(tx: &Transaction<'_>, id: &str) -> Result<Option<StoredKey>, Failure> {
     let sql = format!("SELECT {COLUMNS} FROM keys WHERE id = $1");
-    tx.query_opt(&sql, &[&id])
+    tx.query_opt(&sql, &[&plain(id)])
         .await?
         .as_ref()
         .map(read)
@@ -182,7 +183,11 @@ pub(super) async fn audit(
             "SELECT id, at, actor, action, key, epoch, details FROM audit
              WHERE ($1::text IS NULL OR key = $1) AND ($2::bigint IS NULL OR id < $2)
              ORDER BY id DESC LIMIT $3",
-            &[&query.key, &query.before, &i64::from(query.limit)],
+            &[
+                &query.key.as_ref().map(plain),
+                &query.before,
+                &i64::from(query.limit),
+            ],
         )
         .await?;
     rows.iter().map(read_audit).collect()
@@ -191,7 +196,7 @@ pub(super) async fn audit(
 /// Returns a key that is in use, and keeps other transactions from changing it.
 async fn locked(tx: &Transaction<'_>, id: &str) -> Result<StoredKey, Failure> {
     let sql = format!("SELECT {COLUMNS} FROM keys WHERE id = $1 AND revoked IS NULL FOR UPDATE");
-    match tx.query_opt(&sql, &[&id]).await? {
+    match tx.query_opt(&sql, &[&plain(id)]).await? {
         Some(row) => read(&row),
         None => Err(StoreError::UnknownKey(id.to_owned()).into()),
     }

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::error::Elapsed;
-use tokio_postgres::config::Host;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::{Client, Config};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::address::PostgresAddress;
 use super::failure::Failure;
 use crate::store::StoreError;
 
@@ -18,12 +19,19 @@ const NETWORK_LIMIT: Duration = Duration::from_secs(5);
 
 pub(super) struct Link {
     config: Config,
+    tls: MakeRustlsConnect,
     schema: String,
+    /// The hosts and the database, without credentials.
+    shown: String,
     client: Mutex<Option<Client>>,
 }
 
 impl Link {
-    pub(super) fn new(mut config: Config, schema: &str) -> Self {
+    pub(super) fn new(address: &PostgresAddress, tls: MakeRustlsConnect, schema: &str) -> Self {
+        let mut config = address.config.clone();
+        if config.get_application_name().is_none() {
+            config.application_name("sluicegate");
+        }
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(NETWORK_LIMIT);
         }
@@ -32,7 +40,9 @@ impl Link {
         }
         Self {
             config,
+            tls,
             schema: schema.to_owned(),
+            shown: address.to_string(),
             client: Mutex::new(None),
         }
     }
@@ -72,11 +82,11 @@ impl Link {
                 TIME_LIMIT.as_secs()
             )))
         });
-        result.map_err(|failure| failure.at(&self.address()))
+        result.map_err(|failure| failure.at(&self.shown))
     }
 
     async fn connect(&self) -> Result<Client, Failure> {
-        let (client, connection) = self.config.connect(NoTls).await?;
+        let (client, connection) = self.config.connect(self.tls.clone()).await?;
         // It ends with the client; errors are returned by the calls of the client.
         tokio::spawn(async {
             let _ = connection.await;
@@ -89,22 +99,6 @@ impl Link {
             ))
             .await?;
         Ok(client)
-    }
-
-    /// Returns the hosts and the database, without credentials.
-    fn address(&self) -> String {
-        let hosts: Vec<_> = self
-            .config
-            .get_hosts()
-            .iter()
-            .map(|host| match host {
-                Host::Tcp(name) => name.clone(),
-                #[cfg(unix)]
-                Host::Unix(path) => path.display().to_string(),
-            })
-            .collect();
-        let database = self.config.get_dbname().unwrap_or_default();
-        format!("postgres://{}/{database}", hosts.join(","))
     }
 }
 

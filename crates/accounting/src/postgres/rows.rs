@@ -3,6 +3,7 @@
 use tokio_postgres::{Row, Transaction};
 
 use super::failure::Failure;
+use super::plain::plain;
 use super::rollup::over_sums;
 use crate::query::{RowQuery, Totals, UsageQuery, UsageSum};
 use crate::rollup::condition;
@@ -18,7 +19,11 @@ pub(super) async fn find(
     request_id: &str,
 ) -> Result<Option<UsageRow>, Failure> {
     let sql = format!("SELECT {COLUMNS} FROM usage WHERE request_id = $1");
-    Ok(tx.query_opt(&sql, &[&request_id]).await?.as_ref().map(read))
+    Ok(tx
+        .query_opt(&sql, &[&plain(request_id)])
+        .await?
+        .as_ref()
+        .map(read))
 }
 
 pub(super) async fn page(tx: &Transaction<'_>, query: &RowQuery) -> Result<Vec<UsageRow>, Failure> {
@@ -38,9 +43,9 @@ pub(super) async fn page(tx: &Transaction<'_>, query: &RowQuery) -> Result<Vec<U
                 &first.max(after_ms),
                 &query.to_ms,
                 &after_ms,
-                &after_id,
-                &query.key,
-                &query.model,
+                &plain(after_id),
+                &query.key.as_ref().map(plain),
+                &query.model.as_ref().map(plain),
                 &i64::from(query.limit),
             ],
         )
@@ -66,7 +71,8 @@ pub(super) async fn sums(
         over_sums(),
         condition(query),
     );
-    let rows = tx.query(&sql, &[&query.key, &query.model]).await?;
+    let [key, model] = [&query.key, &query.model].map(|name| name.as_ref().map(plain));
+    let rows = tx.query(&sql, &[&key, &model]).await?;
     Ok(rows.iter().map(read_sum).collect())
 }
 

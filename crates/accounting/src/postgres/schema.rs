@@ -20,17 +20,9 @@ pub(super) async fn prepare(tx: &Transaction<'_>, schema: &str) -> Result<(), Fa
     lock(tx, SCHEMA_LOCK).await?;
     tx.batch_execute(&format!("CREATE SCHEMA IF NOT EXISTS {schema}"))
         .await?;
-    let is_new: bool = tx
-        .query_one(
-            "SELECT NOT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = $1
-             AND tablename = 'meta')",
-            &[&schema],
-        )
-        .await?
-        .get(0);
-    let version = match is_new {
-        true => 0,
-        false => meta(tx, "version").await?,
+    let version = match exists(tx, schema).await? {
+        false => 0,
+        true => meta(tx, "version").await?,
     };
     for step in STEPS
         .iter()
@@ -58,6 +50,18 @@ pub(super) async fn prepare(tx: &Transaction<'_>, schema: &str) -> Result<(), Fa
         "the schema has version {version} and needs a gateway that knows version {since} or newer, \
          but this one knows {newest}: use a newer gateway"
     )))
+}
+
+/// Returns true if the schema has the tables, of whatever version.
+pub(super) async fn exists(tx: &Transaction<'_>, schema: &str) -> Result<bool, Failure> {
+    let found = tx
+        .query_one(
+            "SELECT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = $1
+             AND tablename = 'meta')",
+            &[&schema],
+        )
+        .await?;
+    Ok(found.get(0))
 }
 
 /// Waits until no other transaction has the lock, and keeps it until the end of this one.

@@ -8,7 +8,15 @@ use sluicegate_accounting::{
     UsageSum,
 };
 
-use crate::support::{append, check_on_each, closed, on_each, opened};
+use crate::support::{append, closed, on_each_store, opened};
+
+on_each_store! {
+    sums_are_by_time_key_and_model;
+    sums_are_of_the_interval_the_key_and_the_model_that_are_asked_for;
+    an_abandoned_request_counts_with_its_reservation;
+    deleted_rows_remain_in_the_sums_of_hours_and_days;
+    sums_equal_the_rows for any prop::collection::vec(prop::collection::vec(entry(), 0..8), 1..6);
+}
 
 const HOUR: i64 = 3_600_000;
 const DAY: i64 = 86_400_000;
@@ -73,159 +81,145 @@ fn briefly(sums: &[UsageSum]) -> Vec<(Option<i64>, &str, &str, u64)> {
         .collect()
 }
 
-#[tokio::test]
-async fn sums_are_by_time_key_and_model() {
-    on_each(async |store| {
-        fill(store).await;
-        let sums = async |query: UsageQuery| store.usage(query).await.unwrap();
-        let all = sums(UsageQuery::default()).await;
-        let mut expected = totals(4);
-        expected.requests = 5;
-        expected.open = 1;
-        expected.open_nanos = 9_000;
-        expected.unpriced = 1;
-        expected.cost_nanos = 21_000;
-        assert_eq!(briefly(&all), [(None, "*", "*", 5)]);
-        assert_eq!(all[0].totals, expected);
+async fn sums_are_by_time_key_and_model(store: &dyn AccountingStore) {
+    fill(store).await;
+    let sums = async |query: UsageQuery| store.usage(query).await.unwrap();
+    let all = sums(UsageQuery::default()).await;
+    let mut expected = totals(4);
+    expected.requests = 5;
+    expected.open = 1;
+    expected.open_nanos = 9_000;
+    expected.unpriced = 1;
+    expected.cost_nanos = 21_000;
+    assert_eq!(briefly(&all), [(None, "*", "*", 5)]);
+    assert_eq!(all[0].totals, expected);
 
-        let by = |granularity, by_key, by_model| UsageQuery {
-            granularity,
-            by_key,
-            by_model,
-            ..UsageQuery::default()
-        };
-        assert_eq!(
-            briefly(&sums(by(None, true, true)).await),
-            [
-                (None, "a", "m1", 3),
-                (None, "a", "m2", 1),
-                (None, "b", "m1", 1)
-            ]
-        );
-        assert_eq!(
-            briefly(&sums(by(Some(Granularity::Minute), true, false)).await),
-            [
-                (Some(DAY), "a", "*", 2),
-                (Some(DAY + 60_000), "b", "*", 1),
-                (Some(DAY + HOUR), "a", "*", 2)
-            ]
-        );
-        assert_eq!(
-            briefly(&sums(by(Some(Granularity::Hour), false, false)).await),
-            [(Some(DAY), "*", "*", 3), (Some(DAY + HOUR), "*", "*", 2)]
-        );
-        assert_eq!(
-            briefly(&sums(by(Some(Granularity::Day), false, true)).await),
-            [(Some(DAY), "*", "m1", 4), (Some(DAY), "*", "m2", 1)]
-        );
-    })
-    .await;
+    let by = |granularity, by_key, by_model| UsageQuery {
+        granularity,
+        by_key,
+        by_model,
+        ..UsageQuery::default()
+    };
+    assert_eq!(
+        briefly(&sums(by(None, true, true)).await),
+        [
+            (None, "a", "m1", 3),
+            (None, "a", "m2", 1),
+            (None, "b", "m1", 1)
+        ]
+    );
+    assert_eq!(
+        briefly(&sums(by(Some(Granularity::Minute), true, false)).await),
+        [
+            (Some(DAY), "a", "*", 2),
+            (Some(DAY + 60_000), "b", "*", 1),
+            (Some(DAY + HOUR), "a", "*", 2)
+        ]
+    );
+    assert_eq!(
+        briefly(&sums(by(Some(Granularity::Hour), false, false)).await),
+        [(Some(DAY), "*", "*", 3), (Some(DAY + HOUR), "*", "*", 2)]
+    );
+    assert_eq!(
+        briefly(&sums(by(Some(Granularity::Day), false, true)).await),
+        [(Some(DAY), "*", "m1", 4), (Some(DAY), "*", "m2", 1)]
+    );
 }
 
-#[tokio::test]
-async fn sums_are_of_the_interval_the_key_and_the_model_that_are_asked_for() {
-    on_each(async |store| {
-        fill(store).await;
-        let count = async |from_ms, to_ms, key: Option<&str>, model: Option<&str>| {
-            let query = UsageQuery {
-                from_ms,
-                to_ms,
-                key: key.map(str::to_owned),
-                model: model.map(str::to_owned),
-                ..UsageQuery::default()
-            };
-            let sums = store.usage(query).await.unwrap();
-            sums.iter().map(|sum| sum.totals.requests).sum::<u64>()
-        };
-        assert_eq!(count(None, None, Some("a"), None).await, 4);
-        assert_eq!(count(None, None, Some("a"), Some("m1")).await, 3);
-        assert_eq!(count(None, None, None, Some("m3")).await, 0);
-        // Both ends within an hour, rounded to minutes; then across whole hours.
-        assert_eq!(
-            count(Some(DAY + 60_001), Some(DAY + 70_000), None, None).await,
-            1
-        );
-        assert_eq!(count(Some(DAY), Some(DAY + 59_000), None, None).await, 2);
-        assert_eq!(
-            count(Some(DAY + 60_000), Some(DAY + 2 * HOUR), None, None).await,
-            3
-        );
-        assert_eq!(
-            count(Some(DAY - HOUR), Some(DAY + HOUR + 1), None, None).await,
-            5
-        );
-        assert_eq!(count(Some(DAY - 1), Some(DAY + HOUR), None, None).await, 3);
-        assert_eq!(count(None, Some(DAY + HOUR), None, None).await, 3);
-        assert_eq!(count(Some(DAY + HOUR), None, None, None).await, 2);
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn an_abandoned_request_counts_with_its_reservation() {
-    on_each(async |store| {
-        append(store, [opened("r1", DAY).into()]).await;
-        assert_eq!(
-            store.usage(UsageQuery::default()).await.unwrap()[0]
-                .totals
-                .open,
-            1
-        );
-        store.abandon("run-1").await.unwrap();
-        let expected = Totals {
-            requests: 1,
-            abandoned: 1,
-            abandoned_nanos: 9_000,
-            ..Totals::default()
-        };
-        assert_eq!(
-            store.usage(UsageQuery::default()).await.unwrap()[0].totals,
-            expected
-        );
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn deleted_rows_remain_in_the_sums_of_hours_and_days() {
-    on_each(async |store| {
-        fill(store).await;
-        let hours = UsageQuery {
-            granularity: Some(Granularity::Hour),
-            by_key: true,
+async fn sums_are_of_the_interval_the_key_and_the_model_that_are_asked_for(
+    store: &dyn AccountingStore,
+) {
+    fill(store).await;
+    let count = async |from_ms, to_ms, key: Option<&str>, model: Option<&str>| {
+        let query = UsageQuery {
+            from_ms,
+            to_ms,
+            key: key.map(str::to_owned),
+            model: model.map(str::to_owned),
             ..UsageQuery::default()
         };
-        let before = store.usage(hours.clone()).await.unwrap();
-        assert_eq!(store.retain(DAY + HOUR + 59_000).await.unwrap(), 3);
-        assert_eq!(store.retain(DAY + HOUR + 59_000).await.unwrap(), 0);
-        assert_eq!(store.usage(hours.clone()).await.unwrap(), before);
-        assert_eq!(store.request("r1").await.unwrap(), None);
+        let sums = store.usage(query).await.unwrap();
+        sums.iter().map(|sum| sum.totals.requests).sum::<u64>()
+    };
+    assert_eq!(count(None, None, Some("a"), None).await, 4);
+    assert_eq!(count(None, None, Some("a"), Some("m1")).await, 3);
+    assert_eq!(count(None, None, None, Some("m3")).await, 0);
+    // Both ends within an hour, rounded to minutes; then across whole hours.
+    assert_eq!(
+        count(Some(DAY + 60_001), Some(DAY + 70_000), None, None).await,
+        1
+    );
+    assert_eq!(count(Some(DAY), Some(DAY + 59_000), None, None).await, 2);
+    assert_eq!(
+        count(Some(DAY + 60_000), Some(DAY + 2 * HOUR), None, None).await,
+        3
+    );
+    assert_eq!(
+        count(Some(DAY - HOUR), Some(DAY + HOUR + 1), None, None).await,
+        5
+    );
+    assert_eq!(count(Some(DAY - 1), Some(DAY + HOUR), None, None).await, 3);
+    assert_eq!(count(None, Some(DAY + HOUR), None, None).await, 3);
+    assert_eq!(count(Some(DAY + HOUR), None, None, None).await, 2);
+}
 
-        // The open request of the second hour stays, and ends later.
-        assert_eq!(store.retain(DAY + 2 * HOUR).await.unwrap(), 1);
-        assert_eq!(store.usage(hours.clone()).await.unwrap(), before);
-        let minutes = UsageQuery {
-            granularity: Some(Granularity::Minute),
-            ..UsageQuery::default()
-        };
-        let left = store.usage(minutes.clone()).await.unwrap();
-        assert_eq!(briefly(&left), [(Some(DAY + HOUR), "*", "*", 1)]);
-        append(store, [closed("r5", 2 * DAY).into()]).await;
-        let last = store.usage(hours.clone()).await.unwrap().pop().unwrap();
-        assert_eq!((last.key.as_deref(), last.totals), (Some("a"), totals(2)));
-        assert_eq!(store.retain(2 * DAY).await.unwrap(), 1);
-        let after = store.usage(hours).await.unwrap();
-        assert_eq!(after.last(), Some(&last));
-        assert_eq!(store.rows(RowQuery::default()).await.unwrap(), []);
-        assert_eq!(
-            store.usage(UsageQuery::default()).await.unwrap()[0]
-                .totals
-                .requests,
-            5
-        );
-        assert_eq!(store.usage(minutes).await.unwrap(), []);
-    })
-    .await;
+async fn an_abandoned_request_counts_with_its_reservation(store: &dyn AccountingStore) {
+    append(store, [opened("r1", DAY).into()]).await;
+    assert_eq!(
+        store.usage(UsageQuery::default()).await.unwrap()[0]
+            .totals
+            .open,
+        1
+    );
+    store.abandon("run-1").await.unwrap();
+    let expected = Totals {
+        requests: 1,
+        abandoned: 1,
+        abandoned_nanos: 9_000,
+        ..Totals::default()
+    };
+    assert_eq!(
+        store.usage(UsageQuery::default()).await.unwrap()[0].totals,
+        expected
+    );
+}
+
+async fn deleted_rows_remain_in_the_sums_of_hours_and_days(store: &dyn AccountingStore) {
+    fill(store).await;
+    let hours = UsageQuery {
+        granularity: Some(Granularity::Hour),
+        by_key: true,
+        ..UsageQuery::default()
+    };
+    let before = store.usage(hours.clone()).await.unwrap();
+    assert_eq!(store.retain(DAY + HOUR + 59_000).await.unwrap(), 3);
+    assert_eq!(store.retain(DAY + HOUR + 59_000).await.unwrap(), 0);
+    assert_eq!(store.usage(hours.clone()).await.unwrap(), before);
+    assert_eq!(store.request("r1").await.unwrap(), None);
+
+    // The open request of the second hour stays, and ends later.
+    assert_eq!(store.retain(DAY + 2 * HOUR).await.unwrap(), 1);
+    assert_eq!(store.usage(hours.clone()).await.unwrap(), before);
+    let minutes = UsageQuery {
+        granularity: Some(Granularity::Minute),
+        ..UsageQuery::default()
+    };
+    let left = store.usage(minutes.clone()).await.unwrap();
+    assert_eq!(briefly(&left), [(Some(DAY + HOUR), "*", "*", 1)]);
+    append(store, [closed("r5", 2 * DAY).into()]).await;
+    let last = store.usage(hours.clone()).await.unwrap().pop().unwrap();
+    assert_eq!((last.key.as_deref(), last.totals), (Some("a"), totals(2)));
+    assert_eq!(store.retain(2 * DAY).await.unwrap(), 1);
+    let after = store.usage(hours).await.unwrap();
+    assert_eq!(after.last(), Some(&last));
+    assert_eq!(store.rows(RowQuery::default()).await.unwrap(), []);
+    assert_eq!(
+        store.usage(UsageQuery::default()).await.unwrap()[0]
+            .totals
+            .requests,
+        5
+    );
+    assert_eq!(store.usage(minutes).await.unwrap(), []);
 }
 
 /// An entry of one of a few requests, within three hours around midnight.
@@ -246,33 +240,28 @@ fn entry() -> impl Strategy<Value = Entry> {
     prop_oneof![opened, closed]
 }
 
-proptest! {
-    // Each case makes a file and waits for the disk.
-    #![proptest_config(ProptestConfig::with_cases(48))]
-
-    /// After any appends, the sums of each granularity are those of the rows.
-    #[test]
-    fn sums_equal_the_rows(batches in prop::collection::vec(prop::collection::vec(entry(), 0..8), 1..6)) {
-        check_on_each(async |store| {
-            for batch in &batches {
-                append(store, batch.clone()).await;
-                for granularity in [Granularity::Minute, Granularity::Hour, Granularity::Day] {
-                    let query = UsageQuery {
-                        granularity: Some(granularity),
-                        by_key: true,
-                        ..UsageQuery::default()
-                    };
-                    let sums = store.usage(query).await.unwrap();
-                    let found: BTreeMap<_, _> = sums
-                        .into_iter()
-                        .map(|sum| ((sum.start_ms.unwrap(), sum.key.unwrap()), sum.totals))
-                        .collect();
-                    prop_assert_eq!(found, sums_of_rows(store, granularity.millis()).await);
-                }
-            }
-            Ok(())
-        })?;
+/// After any appends, the sums of each granularity are those of the rows.
+async fn sums_equal_the_rows(
+    store: &dyn AccountingStore,
+    batches: Vec<Vec<Entry>>,
+) -> Result<(), TestCaseError> {
+    for batch in &batches {
+        append(store, batch.clone()).await;
+        for granularity in [Granularity::Minute, Granularity::Hour, Granularity::Day] {
+            let query = UsageQuery {
+                granularity: Some(granularity),
+                by_key: true,
+                ..UsageQuery::default()
+            };
+            let sums = store.usage(query).await.unwrap();
+            let found: BTreeMap<_, _> = sums
+                .into_iter()
+                .map(|sum| ((sum.start_ms.unwrap(), sum.key.unwrap()), sum.totals))
+                .collect();
+            prop_assert_eq!(found, sums_of_rows(store, granularity.millis()).await);
+        }
     }
+    Ok(())
 }
 
 async fn sums_of_rows(store: &dyn AccountingStore, grain: i64) -> BTreeMap<(i64, String), Totals> {

@@ -1,36 +1,69 @@
 //! Stores and short ways to make keys and entries.
 
-use std::sync::Mutex;
-
 use accounting::{AccountingStore, Batch, By, Closed, Entry, NewKey, Opened, Sqlite};
 use auth::{Key, KeyHash, Scope};
-use proptest::test_runner::TestCaseError;
+use proptest::strategy::Strategy;
+use proptest::test_runner::{Config as ProptestConfig, TestCaseError, TestRunner};
 use sluicegate_accounting as accounting;
 
-/// Runs a test on a new store of each kind: a SQLite file, and a schema of the PostgreSQL database
-/// whose URL `SLUICEGATE_TEST_POSTGRES` names.
-pub(crate) async fn on_each(test: impl AsyncFn(&dyn AccountingStore)) {
+/// Makes tests of functions that take a store: one of a new SQLite file, and one of a new schema in
+/// PostgreSQL. A function with `for any` is tested with random values of a strategy as well.
+macro_rules! on_each_store {
+    ($($name:ident $(for any $strategy:expr)?;)+) => {
+        $(
+            mod $name {
+                #[allow(unused_imports, reason = "for the strategies")]
+                use super::*;
+
+                #[test]
+                fn in_sqlite() {
+                    on_each_store!(@run $name, $crate::support::on_sqlite $(, $strategy)?);
+                }
+
+                #[cfg(feature = "postgres")]
+                #[test]
+                #[ignore = "needs a PostgreSQL: cargo xtask shared"]
+                fn in_postgres() {
+                    on_each_store!(@run $name, $crate::postgres::on_new_schema $(, $strategy)?);
+                }
+            }
+        )+
+    };
+    (@run $name:ident, $on_store:path) => {
+        $crate::support::run($on_store(super::$name))
+    };
+    (@run $name:ident, $on_store:path, $strategy:expr) => {
+        $crate::support::check_any(&$strategy, |value| {
+            $crate::support::run($on_store(async |store| super::$name(store, value.clone()).await))
+        })
+    };
+}
+pub(crate) use on_each_store;
+
+/// Runs a test on a store in a new file.
+pub(crate) async fn on_sqlite<T>(test: impl AsyncFn(&dyn AccountingStore) -> T) -> T {
     let folder = tempfile::tempdir().unwrap();
     let store = Sqlite::open(folder.path().join("accounting.db")).unwrap();
-    test(&store).await;
-    #[cfg(feature = "postgres")]
-    crate::postgres::on_new_schema(test).await;
+    test(&store).await
 }
 
-/// Returns the result of a test with random input on each kind of store.
-pub(crate) fn check_on_each(
-    test: impl AsyncFn(&dyn AccountingStore) -> Result<(), TestCaseError>,
-) -> Result<(), TestCaseError> {
+/// Runs a future to its end.
+pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
-        .unwrap();
-    let failures = Mutex::new(Vec::new());
-    runtime.block_on(on_each(async |store| {
-        let failure = test(store).await.err();
-        failures.lock().unwrap().extend(failure);
-    }));
-    failures.into_inner().unwrap().pop().map_or(Ok(()), Err)
+        .build();
+    runtime.unwrap().block_on(future)
+}
+
+/// Runs a test with random values: few, because each makes a store.
+pub(crate) fn check_any<S: Strategy>(
+    strategy: &S,
+    test: impl Fn(S::Value) -> Result<(), TestCaseError>,
+) {
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(48));
+    if let Err(failure) = runner.run(strategy, test) {
+        panic!("{failure}");
+    }
 }
 
 /// A hash that differs for each seed.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use auth::{Key, KeyHash};
 use bytes::Bytes;
 use engine::{Stop, TextEvent};
+use futures_util::FutureExt as _;
 use http::header::{AUTHORIZATION, HOST};
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
@@ -56,7 +57,9 @@ impl Harness {
             file.display()
         );
         let gateway = TestGateway::changed(engine, &state, |state, config| {
-            let accounting = Accounting::open(&config.state).unwrap().unwrap();
+            // Nothing is waited for to open a file.
+            let opened = Accounting::open(&config.state).now_or_never().unwrap();
+            let accounting = opened.unwrap().unwrap();
             state.accounting = Some(Arc::new(accounting));
             state.admin_access = AdminAccess {
                 key: Some(KeyHash::of(&Key::parse(ADMIN).unwrap())),

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use accounting::StoreError;
+use accounting::{AccountingStore, StoreError};
 
-use crate::accounting::open_store;
+use crate::accounting::open;
 use crate::config::ConfigError;
 use crate::config::state::{State, Store};
 use crate::lease_store;
@@ -48,23 +48,42 @@ pub(crate) async fn try_all(state: &State) -> Result<Stores, ConfigError> {
 }
 
 async fn try_accounting(place: &Store, stores: &mut Stores) -> Result<(), ConfigError> {
-    let Store::Sqlite(file) = place;
-    let name = file.display();
-    if !file.exists() {
-        let folder = file.parent().filter(|folder| *folder != Path::new(""));
-        if folder.is_some_and(|folder| !folder.is_dir()) {
-            return Err(ConfigError::one(format!(
-                "state.accounting: the folder of {name} does not exist"
-            )));
-        }
-        stores.report += &format!("accounting: {name} is created at the start\n");
-        return Ok(());
-    }
     let failed = |error: StoreError| ConfigError::one(format!("state.accounting: {error}"));
-    let store = open_store(place)?;
+    let (name, store) = match place {
+        Store::Sqlite(file) => (file.display().to_string(), find_file(place, file).await?),
+        #[cfg(feature = "postgres")]
+        Store::Postgres(address) => {
+            let found = accounting::Postgres::connect_to_existing(address, open::SCHEMA).await;
+            let store = found.map_err(failed)?.map(|store| Arc::new(store) as _);
+            (address.to_string(), store)
+        }
+    };
+    let Some(store) = store else {
+        stores.report +=
+            &format!("accounting: {name} is new: its tables are created at the start\n");
+        return Ok(());
+    };
     let live = store.keys().await.map_err(failed)?;
     let keys = live.keys.len();
     stores.keys = Arc::new(StoredKeys::new(live));
     stores.report += &format!("accounting: {name} has {keys} keys\n");
     Ok(())
+}
+
+/// Opens the store in a file, if the file exists.
+async fn find_file(
+    place: &Store,
+    file: &Path,
+) -> Result<Option<Arc<dyn AccountingStore>>, ConfigError> {
+    if file.exists() {
+        return open::open(place).await.map(Some);
+    }
+    let folder = file.parent().filter(|folder| *folder != Path::new(""));
+    match folder.is_some_and(|folder| !folder.is_dir()) {
+        false => Ok(None),
+        true => Err(ConfigError::one(format!(
+            "state.accounting: the folder of {} does not exist",
+            file.display()
+        ))),
+    }
 }

@@ -4,11 +4,15 @@ use std::net::Ipv6Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+#[cfg(feature = "postgres")]
+use accounting::PostgresAddress;
 use auth::KeyHash;
 use quota::UnknownPrice;
 use serde::Deserialize;
 
 use super::duration;
+#[cfg(feature = "postgres")]
+use super::journal_folder;
 use crate::lease_store::Address;
 
 wire::read_objects!(State);
@@ -18,7 +22,8 @@ wire::read_objects!(State);
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub(crate) struct State {
-    /// The store of keys, usage and audit entries: `sqlite:` and the path of a file. Absent: none.
+    /// The store of keys, usage and audit entries: `sqlite:` and the path of a file, or the
+    /// `postgres://` address of a database. Absent: none.
     pub(crate) accounting: Option<String>,
     /// The store that lends the quotas which several gateways share, such as
     /// `redis://10.0.0.5:6379`. Absent: the quotas are those of this process alone.
@@ -28,7 +33,8 @@ pub(crate) struct State {
     /// The duration of leases, the same for all gateways that share limits. Default 10 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) lease: Duration,
-    /// The folder in which usage waits for the store. Absent: beside the file of the store.
+    /// The folder in which usage waits for the store. Absent: beside the file of the store, or, for
+    /// a database, in the folder for the state of this service or user.
     pub(crate) journal: Option<PathBuf>,
     /// The name of this process in rows of usage. Absent: the name of the host.
     pub(crate) replica: Option<String>,
@@ -54,6 +60,9 @@ pub(crate) struct State {
 pub(crate) enum Store {
     /// A file of SQLite.
     Sqlite(PathBuf),
+    /// A database of PostgreSQL.
+    #[cfg(feature = "postgres")]
+    Postgres(Box<PostgresAddress>),
 }
 
 impl Default for State {
@@ -78,27 +87,47 @@ impl State {
     /// Returns the place of the store, if there is one.
     ///
     /// # Errors
-    /// Returns the problem of the setting.
+    /// Returns the problem of the setting. It never repeats an address, which may have a password.
     pub(crate) fn store(&self) -> Result<Option<Store>, String> {
         let Some(text) = &self.accounting else {
             return Ok(None);
         };
-        match text.strip_prefix("sqlite:") {
-            Some(path) if !path.is_empty() => Ok(Some(Store::Sqlite(path.into()))),
-            _ => Err(format!(
-                "state.accounting: is '{text}', but must be 'sqlite:' and the path of a file, such as 'sqlite:/var/lib/sluicegate/accounting.db'"
-            )),
+        if let Some(path) = text.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
+            return Ok(Some(Store::Sqlite(path.into())));
         }
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return database(text)
+                .map(Some)
+                .map_err(|problem| format!("state.accounting: {problem}"));
+        }
+        let found = match text.contains("://") {
+            true => "another address",
+            false => &format!("'{text}'"),
+        };
+        Err(format!(
+            "state.accounting: is {found}, but must be 'sqlite:' and the path of a file, such as 'sqlite:/var/lib/sluicegate/accounting.db', or the address of a database, such as 'postgres://user:password@host/database'"
+        ))
     }
 
     /// Returns the folder of the journal of a store.
-    pub(crate) fn journal(&self, store: &Store) -> PathBuf {
-        let Store::Sqlite(file) = store;
-        self.journal.clone().unwrap_or_else(|| {
-            let mut folder = file.as_os_str().to_owned();
-            folder.push(".journal");
-            folder.into()
-        })
+    ///
+    /// # Errors
+    /// Returns the problem of the setting: it has no default without a folder for state.
+    pub(crate) fn journal(&self, store: &Store) -> Result<PathBuf, String> {
+        if let Some(folder) = &self.journal {
+            return Ok(folder.clone());
+        }
+        match store {
+            Store::Sqlite(file) => {
+                let mut folder = file.as_os_str().to_owned();
+                folder.push(".journal");
+                Ok(folder.into())
+            }
+            #[cfg(feature = "postgres")]
+            Store::Postgres(address) => {
+                journal_folder::of_database(&address.to_string(), |name| std::env::var_os(name))
+            }
+        }
     }
 
     /// Returns the address of the store that lends quotas, if there is one. An error never repeats
@@ -154,6 +183,19 @@ impl State {
     }
 }
 
+#[cfg(feature = "postgres")]
+fn database(address: &str) -> Result<Store, String> {
+    let address: Result<PostgresAddress, _> = address.parse();
+    address
+        .map(|address| Store::Postgres(Box::new(address)))
+        .map_err(|error| error.to_string())
+}
+
+#[cfg(not(feature = "postgres"))]
+fn database(_: &str) -> Result<Store, String> {
+    Err("this build has no PostgreSQL: build it with the feature 'postgres'".to_owned())
+}
+
 /// The shortest lease: shorter ones would be lost by pauses of a busy machine.
 const MIN_LEASE: Duration = Duration::from_secs(1);
 const MAX_LEASE: Duration = Duration::from_secs(3600);
@@ -178,7 +220,8 @@ mod tests {
         let state: State = toml::from_str("accounting = \"sqlite:/var/a.db\"").unwrap();
         let store = state.store().unwrap().unwrap();
         assert_eq!(store, Store::Sqlite("/var/a.db".into()));
-        assert_eq!(state.journal(&store), PathBuf::from("/var/a.db.journal"));
+        let journal = state.journal(&store).unwrap();
+        assert_eq!(journal, PathBuf::from("/var/a.db.journal"));
         assert_eq!(State::default().store(), Ok(None));
     }
 
@@ -201,6 +244,50 @@ mod tests {
             problems("limits = \"redis://host\""),
             [
                 "state.limits: this build has no client of Valkey and Redis: build it with the feature 'valkey'"
+            ]
+        );
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn an_address_of_postgres_is_read_and_its_password_not_repeated() {
+        for scheme in ["postgres", "postgresql"] {
+            let text = format!("accounting = \"{scheme}://gate:secret@db.example/usage\"");
+            let state: State = toml::from_str(&text).unwrap();
+            let store = state.store().unwrap().unwrap();
+            assert_eq!(
+                format!("{store:?}"),
+                "Postgres(postgres://db.example/usage)"
+            );
+        }
+        for (text, problem) in [
+            (
+                "accounting = \"mysql://gate:secret@host/db\"",
+                "state.accounting: is another address, but must be ",
+            ),
+            (
+                "accounting = \"postgres://gate:secret@host/db?sslmode=secret\"",
+                "state.accounting: has an unknown sslmode: expected 'disable', ",
+            ),
+            (
+                "accounting = \"postgres://gate:secret@host:secret/db\"",
+                "state.accounting: is not of the form 'postgres://user:password@host",
+            ),
+        ] {
+            let found = problems(text);
+            assert!(found[0].starts_with(problem), "{found:?}");
+            assert!(!found[0].contains("secret"), "{found:?}");
+        }
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    #[test]
+    fn a_build_without_postgres_says_so() {
+        let found = problems("accounting = \"postgres://gate:secret@host/db\"");
+        assert_eq!(
+            found,
+            [
+                "state.accounting: this build has no PostgreSQL: build it with the feature 'postgres'"
             ]
         );
     }
