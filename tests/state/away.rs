@@ -34,8 +34,9 @@ fn requests_go_on_while_the_store_cannot_be_written() {
     let other = store.writer();
     other
         .execute_batch(
+            // An overflow, which has nothing to do with the row.
             "CREATE TRIGGER full BEFORE INSERT ON usage
-             BEGIN SELECT RAISE(ABORT, 'no space left'); END",
+             BEGIN SELECT abs(-9223372036854775808); END",
         )
         .unwrap();
     for _ in 0..10 {
@@ -52,7 +53,47 @@ fn requests_go_on_while_the_store_cannot_be_written() {
     assert_eq!(lines(&gateway, AWAY), 1);
 }
 
-/// Another process that keeps the file locked is no different.
+/// A row that the store does not take, whatever the time, is set aside, and those behind it are
+/// stored.
+#[test]
+fn usage_that_the_store_refuses_is_set_aside() {
+    let simulator = Simulator::start(|asked| edited(asked, count)).unwrap();
+    let store = Store::new();
+    let config = Config::before(&simulator, "", "").section(&store.settings());
+    let mut gateway = config.start(GATEWAY);
+    store
+        .writer()
+        .execute_batch(
+            "CREATE TRIGGER picky BEFORE INSERT ON usage WHEN new.model = 'messages'
+             BEGIN SELECT RAISE(ABORT, 'not this one'); END",
+        )
+        .unwrap();
+    let ask_for = |gateway: &Gateway, protocol| {
+        let body = ask(protocol, protocol_name(protocol), "Hello.", false);
+        assert_eq!(gateway.ask(protocol, &body).status, 200);
+    };
+    for protocol in [Protocol::Chat, Protocol::Messages, Protocol::Chat] {
+        ask_for(&gateway, protocol);
+    }
+    await_that("the log says so", || lines(&gateway, REFUSED) >= 1);
+    assert_eq!(lines(&gateway, AWAY), 0);
+    assert_eq!(gateway.metric("sluicegate_usage_refused_total"), 1.0);
+    gateway.signal("TERM");
+    assert!(gateway.wait().success());
+    let count = |model: &str| {
+        let sql = "SELECT count(*) FROM usage WHERE state = 'closed' AND model = ";
+        store.number(&format!("{sql}'{model}'"))
+    };
+    assert_eq!((count("chat"), count("messages")), (2, 0));
+    let journal = store.folder().join("accounting.db.journal");
+    let refused = std::fs::read_to_string(journal.join("refused.jsonl")).unwrap();
+    let line: serde_json::Value = serde_json::from_str(&refused).unwrap();
+    assert_eq!(line["entry"]["model"], "messages");
+    let reason = line["reason"].as_str().unwrap();
+    assert!(reason.ends_with("not this one"), "{reason}");
+}
+
+/// Another process that keeps the file locked is no different from a full disk.
 #[test]
 fn requests_go_on_while_the_store_is_locked() {
     let simulator = Simulator::start(|asked| edited(asked, count)).unwrap();
@@ -176,4 +217,5 @@ fn limit_files(gateway: &Gateway, bytes: &str) {
 }
 
 pub(crate) const AWAY: &str = "the accounting store is away";
+const REFUSED: &str = "the accounting store refuses some usage, which was set aside";
 pub(crate) const BACK: &str = "the accounting store is back";

@@ -1,6 +1,7 @@
 //! The journal of one process, which keeps entries of usage until the store has them.
 
 mod log;
+mod refused;
 mod run;
 mod shipper;
 mod stats;
@@ -27,6 +28,7 @@ pub use stats::JournalStats;
 ///
 /// An entry survives the end of the process as soon as it is in a file, and a power cut once the file
 /// has reached the disk. A task sends the entries to the store in their order, as long as it takes.
+/// An entry that the store will never take, whatever it is, is set aside in a file, with the reason.
 /// What a process leaves behind is sent by the next one that opens a journal in the same folder; the
 /// requests that were open when it ended become abandoned.
 ///
@@ -131,6 +133,12 @@ impl Journal {
     /// if that fails, it is kept in memory until the file can be written again.
     pub fn closed(&self, entry: Closed) {
         self.writer.closed(entry);
+    }
+
+    /// Returns the file for entries that the store will never take. It exists if there are some.
+    #[must_use]
+    pub fn refused_file(&self) -> PathBuf {
+        refused::file(self.locked.run.all())
     }
 
     /// Returns what the journal has done so far.

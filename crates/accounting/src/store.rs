@@ -129,12 +129,23 @@ pub enum StoreError {
         /// The report of the store or the system.
         reason: String,
     },
-    /// The store has refused the operation. Repeating it does not help.
+    /// The store has refused the operation, as it would refuse others: its tables are not as they
+    /// should be, or this gateway has no right to use it. Repeating it does not help until an
+    /// operator has mended that.
     #[error("the accounting store {store} refuses the operation: {reason}")]
     Refused {
         /// The file or address of the store, without credentials.
         store: String,
         /// The reason, with what was found and what is accepted.
+        reason: String,
+    },
+    /// The store cannot hold the data of the operation. Repeating it does not help, but the store
+    /// takes other data.
+    #[error("the accounting store {store} cannot hold the data: {reason}")]
+    Unfit {
+        /// The file or address of the store, without credentials.
+        store: String,
+        /// The report of the store.
         reason: String,
     },
     /// A property of a key is not valid. `Display` states what was found and what is accepted.
@@ -156,5 +167,11 @@ impl StoreError {
     #[must_use]
     pub const fn is_temporary(&self) -> bool {
         matches!(self, Self::Unreachable { .. })
+    }
+
+    /// Returns true if the store refuses this data, and not the gateway or every operation.
+    #[must_use]
+    pub const fn is_unfit(&self) -> bool {
+        matches!(self, Self::Unfit { .. })
     }
 }

@@ -6,6 +6,7 @@ mod spending;
 
 use std::collections::HashSet;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub(crate) struct Accounting {
     renewal: Duration,
     /// Held while keys are read and replaced, so that older ones never replace newer ones.
     renewing: tokio::sync::Mutex<()>,
+    /// The number of refused entries that the log has.
+    told_refusals: AtomicU64,
     /// The budgets that know what was spent before this process began.
     seeded: Mutex<HashSet<LimitId>>,
 }
@@ -67,6 +70,7 @@ impl Accounting {
             replica: state.replica.clone().unwrap_or_else(host_name),
             renewal: state.renewal,
             renewing: tokio::sync::Mutex::default(),
+            told_refusals: AtomicU64::new(0),
             seeded: Mutex::default(),
         }))
     }
@@ -121,6 +125,29 @@ impl Accounting {
                 _ => {}
             }
             is_away = failure.is_some();
+            self.tell_refusals();
+        }
+    }
+
+    /// Returns the number of entries of usage that the store will never take.
+    pub(crate) fn refusals(&self) -> u64 {
+        self.journal.stats().refused
+    }
+
+    /// Logs how many entries were set aside since the last time.
+    fn tell_refusals(&self) {
+        let stats = self.journal.stats();
+        let told = self
+            .told_refusals
+            .fetch_max(stats.refused, Ordering::Relaxed);
+        let entries = stats.refused.saturating_sub(told);
+        if entries > 0 {
+            tracing::error!(
+                entries,
+                error = stats.last_refusal.unwrap_or_default(),
+                file = %self.journal.refused_file().display(),
+                "the accounting store refuses some usage, which was set aside"
+            );
         }
     }
 
@@ -181,10 +208,9 @@ impl Accounting {
     /// Sends what is journaled to the store. What it does not take in time is sent by the next
     /// process with the same journal.
     pub(crate) async fn finish(&self) {
-        if timeout(FINISH_TIMEOUT, self.journal.finish())
-            .await
-            .is_err()
-        {
+        let finished = timeout(FINISH_TIMEOUT, self.journal.finish()).await;
+        self.tell_refusals();
+        if finished.is_err() {
             tracing::warn!(
                 "the accounting store is away: the next start sends the rest of the usage"
             );

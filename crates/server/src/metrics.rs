@@ -43,6 +43,7 @@ pub(crate) struct Metrics {
     kept_evicted: Counter,
     key_refreshes: Family<KeyLabels, Counter>,
     lease_exchanges: Family<Labels<1>, Counter>,
+    usage_refused: Counter,
     panics: Counter,
     /// Panics that ended a request or a stream.
     caught: AtomicU64,
@@ -123,6 +124,7 @@ impl Metrics {
             kept_evicted: registered(to, "responses_evicted", RESPONSES_EVICTED),
             key_refreshes: registered(to, "key_refreshes", KEY_REFRESHES),
             lease_exchanges: registered(to, "lease_exchanges", LEASE_EXCHANGES),
+            usage_refused: registered(to, "usage_refused", USAGE_REFUSED),
             panics: registered(to, "panics", "Caught panics"),
             log_dropped: registered(
                 to,
@@ -249,6 +251,11 @@ impl Metrics {
         }
     }
 
+    /// Sets the number of entries of usage that the store refuses.
+    pub(crate) fn usage_refused(&self, entries: u64) {
+        self.usage_refused.inner().store(entries, Ordering::Relaxed);
+    }
+
     /// Counts a refresh of an upstream's key by its command.
     pub(crate) fn key_refreshed(&self, upstream: &str, succeeded: bool) {
         self.key_refreshes
@@ -308,6 +315,8 @@ const CONTENT_LEFT_OUT: &str =
     "Translated answers by the kind of content that their clients' protocol cannot express";
 const RESPONSES_EVICTED: &str = "Kept answers that were removed early to make room for others";
 const LEASE_EXCHANGES: &str = "Exchanges with the store that lends quotas, by outcome";
+const USAGE_REFUSED: &str =
+    "Entries of usage that the store will never take, and that were set aside";
 const LIMIT_REFUSALS: &str = "Requests that a limit has refused, by limit and dimension";
 const UPSTREAM_FAILURES: &str = "Failed upstream requests by upstream and error code";
 const KEY_REFRESHES: &str = "Refreshes of upstream keys by their commands, by upstream and outcome";

@@ -137,6 +137,9 @@ impl ServerState {
         if let Some(lender) = self.limiter.lender() {
             self.metrics.exchanged(lender.exchanges());
         }
+        if let Some(accounting) = &self.accounting {
+            self.metrics.usage_refused(accounting.refusals());
+        }
         self.metrics
             .render(self.limiter.taken(), self.started.elapsed())
     }

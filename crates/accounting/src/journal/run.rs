@@ -43,6 +43,11 @@ pub(super) fn begin(folder: &Path) -> io::Result<(LockedRun, Vec<LockedRun>)> {
 }
 
 impl Run {
+    /// Returns the folder of all runs.
+    pub(super) fn all(&self) -> &Path {
+        self.folder.parent().unwrap_or(&self.folder)
+    }
+
     /// Removes the folder, which must have no segments left.
     pub(super) fn remove(&self) -> io::Result<()> {
         fs::remove_file(self.folder.join(LOCK))?;

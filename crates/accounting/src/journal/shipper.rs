@@ -10,6 +10,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::log::Log;
+use super::refused::{self, Refused};
 use super::run::{LockedRun, Run};
 use super::stats::{Counters, add};
 use crate::record::{self, MAX_RECORD, Records};
@@ -167,7 +168,7 @@ impl Shipper {
     }
 
     /// Sends entries in batches, the last of which moves the shipped position to `end`.
-    async fn append(&self, run: &Run, start: u64, entries: Vec<(Entry, usize)>, end: u64) {
+    async fn append(&self, run: &Arc<Run>, start: u64, entries: Vec<(Entry, usize)>, end: u64) {
         let mut rest = entries.into_iter().peekable();
         loop {
             let batch: Vec<_> = rest.by_ref().take(MAX_ENTRIES).collect();
@@ -182,11 +183,65 @@ impl Shipper {
                     offset,
                 }),
             };
-            self.insist(|| self.store.append(batch.clone())).await;
+            self.store_or_set_aside(run, batch).await;
             if rest.peek().is_none() {
                 return;
             }
         }
+    }
+
+    /// Stores a batch. If some of its entries are such that the store will never take them, they are
+    /// written to a file of their own, so that they do not hold up those behind them.
+    async fn store_or_set_aside(&self, run: &Arc<Run>, batch: Batch) {
+        if self.deliver(&batch).await.is_ok() {
+            return;
+        }
+        let mut refused = Vec::new();
+        for entry in &batch.entries {
+            let alone = Batch {
+                entries: vec![entry.clone()],
+                shipped: None,
+            };
+            if let Err(error) = self.deliver(&alone).await {
+                let reason = error.to_string();
+                refused.push(Refused { reason, entry });
+            }
+        }
+        self.set_aside(run, &refused).await;
+        let rest = Batch {
+            entries: Vec::new(),
+            ..batch
+        };
+        self.insist(|| self.store.append(rest.clone())).await;
+    }
+
+    /// Repeats an append until it succeeds, or until it is clear that it never will.
+    async fn deliver(&self, batch: &Batch) -> Result<(), StoreError> {
+        let mut pause = BACKOFF.0;
+        loop {
+            match self.attempt(self.store.append(batch.clone())).await {
+                Err(error) if !error.is_unfit() => pause = back_off(pause).await,
+                done => return done,
+            }
+        }
+    }
+
+    /// Writes entries to the file of those that are refused. They are in it again if the process
+    /// ends before the shipped position has moved.
+    async fn set_aside(&self, run: &Arc<Run>, refused: &[Refused<'_>]) {
+        let Some(last) = refused.last() else {
+            return;
+        };
+        match refused::lines(refused) {
+            Ok(lines) => {
+                let lines: Arc<[u8]> = lines.into();
+                let write = move |run: &Run| refused::append(run.all(), &lines);
+                self.on_files(run, write).await;
+            }
+            // Entries that were read from JSON can be written as JSON.
+            Err(error) => self.stats().fail(&self.stats().write_failures, &error),
+        }
+        self.stats().refuse(refused.len() as u64, &last.reason);
     }
 
     /// Removes the files before `position`, once a power cut cannot undo what the store has.
@@ -210,26 +265,37 @@ impl Shipper {
     {
         let mut pause = BACKOFF.0;
         loop {
-            let done = operation().await;
-            let is_away = &self.stats().store_is_away;
-            is_away.store(done.is_err(), Ordering::Relaxed);
-            match done {
-                Ok(result) => return result,
-                Err(error) => self.stats().fail(&self.stats().store_failures, &error),
+            if let Ok(result) = self.attempt(operation()).await {
+                return result;
             }
             pause = back_off(pause).await;
         }
+    }
+
+    /// Does an operation of the store, and counts it if it fails.
+    async fn attempt<T>(
+        &self,
+        operation: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let done = operation.await;
+        let failure = done.as_ref().err().filter(|error| !error.is_unfit());
+        let is_away = &self.stats().store_is_away;
+        is_away.store(failure.is_some(), Ordering::Relaxed);
+        if let Some(error) = failure {
+            self.stats().fail(&self.stats().store_failures, error);
+        }
+        done
     }
 
     /// Repeats work on the files of a run until it succeeds.
     async fn on_files<T: Send + 'static>(
         &self,
         run: &Arc<Run>,
-        work: impl Fn(&Run) -> io::Result<T> + Copy + Send + 'static,
+        work: impl Fn(&Run) -> io::Result<T> + Clone + Send + 'static,
     ) -> T {
         let mut pause = BACKOFF.0;
         loop {
-            let run = Arc::clone(run);
+            let (run, work) = (Arc::clone(run), work.clone());
             match spawn_blocking(move || work(&run)).await {
                 Ok(Ok(result)) => return result,
                 Ok(Err(error)) => self.stats().fail(&self.stats().read_failures, &error),

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The counters of a journal since it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,10 @@ pub struct JournalStats {
     pub store_failures: u64,
     /// True if the last operation of the store has failed.
     pub store_is_away: bool,
+    /// Entries that the store will never take, which were set aside in a file.
+    pub refused: u64,
+    /// The reason for the last of them.
+    pub last_refusal: Option<String>,
     /// Failed attempts to read or remove files of the journal.
     pub read_failures: u64,
     /// Earlier runs whose entries were sent to the store.
@@ -58,12 +62,14 @@ pub(super) struct Counters {
     pub(super) store_failures: AtomicU64,
     pub(super) store_is_away: AtomicBool,
     pub(super) read_failures: AtomicU64,
+    refused: AtomicU64,
     pub(super) adopted: AtomicU64,
     pub(super) abandoned: AtomicU64,
     pub(super) corrupt: AtomicU64,
     pub(super) torn_bytes: AtomicU64,
     pub(super) missing_bytes: AtomicU64,
     last_failure: Mutex<Option<String>>,
+    last_refusal: Mutex<Option<String>>,
 }
 
 /// Adds to a counter.
@@ -75,20 +81,17 @@ impl Counters {
     /// Counts a failure and remembers it.
     pub(super) fn fail(&self, counter: &AtomicU64, failure: &dyn Display) {
         add(counter, 1);
-        let mut last = self
-            .last_failure
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *last = Some(failure.to_string());
+        *locked(&self.last_failure) = Some(failure.to_string());
+    }
+
+    /// Counts entries that were set aside, and remembers why.
+    pub(super) fn refuse(&self, entries: u64, reason: &str) {
+        add(&self.refused, entries);
+        *locked(&self.last_refusal) = Some(reason.to_owned());
     }
 
     pub(super) fn snapshot(&self, written: u64) -> JournalStats {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let last_failure = self
-            .last_failure
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
         JournalStats {
             opened: get(&self.opened),
             closed: get(&self.closed),
@@ -100,13 +103,19 @@ impl Counters {
             sync_failures: get(&self.sync_failures),
             store_failures: get(&self.store_failures),
             store_is_away: self.store_is_away.load(Ordering::Relaxed),
+            refused: get(&self.refused),
+            last_refusal: locked(&self.last_refusal).clone(),
             read_failures: get(&self.read_failures),
             adopted: get(&self.adopted),
             abandoned: get(&self.abandoned),
             corrupt: get(&self.corrupt),
             torn_bytes: get(&self.torn_bytes),
             missing_bytes: get(&self.missing_bytes),
-            last_failure,
+            last_failure: locked(&self.last_failure).clone(),
         }
     }
+}
+
+fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }

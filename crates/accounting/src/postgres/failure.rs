@@ -21,16 +21,20 @@ impl Failure {
     /// Returns the error for the caller of the store at `address`.
     pub(super) fn at(self, address: &str) -> StoreError {
         let store = address.to_owned();
-        let may_pass = match &self {
-            Self::Caller(error) => return error.clone(),
-            Self::Postgres(error) => may_pass(error),
-            Self::Refused(_) => false,
-            Self::Unavailable(_) => true,
-        };
         let reason = self.reason();
-        match may_pass {
-            true => StoreError::Unreachable { store, reason },
-            false => StoreError::Refused { store, reason },
+        match &self {
+            Self::Caller(error) => error.clone(),
+            Self::Unavailable(_) => StoreError::Unreachable { store, reason },
+            Self::Refused(_) => StoreError::Refused { store, reason },
+            Self::Postgres(error) if is_of(MAY_PASS, error) => {
+                StoreError::Unreachable { store, reason }
+            }
+            Self::Postgres(error) if is_of(UNFIT, error) => StoreError::Unfit { store, reason },
+            // The connection is broken.
+            Self::Postgres(error) if error.code().is_none() => {
+                StoreError::Unreachable { store, reason }
+            }
+            Self::Postgres(_) => StoreError::Refused { store, reason },
         }
     }
 
@@ -59,17 +63,20 @@ impl Failure {
     }
 }
 
-/// Returns true if the same operation may succeed later: the connection is broken, or the server is
-/// busy, full or restarting, or another gateway was in the way.
-fn may_pass(error: &tokio_postgres::Error) -> bool {
-    let Some(code) = error.code() else {
-        return true;
-    };
-    let of_class = |class: &&str| code.code().starts_with(*class);
-    ["08", "25006", "40", "53", "55", "57", "58"]
-        .iter()
-        .any(of_class)
+/// Returns true if the code of an error is of one of these classes.
+fn is_of(classes: &[&str], error: &tokio_postgres::Error) -> bool {
+    error
+        .code()
+        .is_some_and(|code| classes.iter().any(|class| code.code().starts_with(class)))
 }
+
+/// The classes of errors after which the same operation may succeed later: the connection is broken,
+/// or the server is busy, full or restarting, or another gateway was in the way.
+const MAY_PASS: &[&str] = &["08", "25006", "40", "53", "55", "57", "58"];
+
+/// The classes of errors that are those of the data: a value that has no place in its column,
+/// a constraint, and a value that is too long for an index.
+const UNFIT: &[&str] = &["22", "23", "54000"];
 
 /// Advice for failures of TLS, by the ends of their texts.
 const ADVICE: [(&str, &str); 2] = [

@@ -29,6 +29,10 @@ impl Failure {
                 store,
                 reason: error.to_string(),
             },
+            Self::Sqlite(error) if is_unfit(&error) => StoreError::Unfit {
+                store,
+                reason: error.to_string(),
+            },
             Self::Sqlite(error) => StoreError::Refused {
                 store,
                 reason: error.to_string(),
@@ -53,6 +57,14 @@ fn may_pass(error: &rusqlite::Error) -> bool {
                 | ErrorCode::SchemaChanged
                 | ErrorCode::SystemIoFailure
         )
+    )
+}
+
+/// Returns true if the error is that of the data: a constraint, or a value that has no place.
+fn is_unfit(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch)
     )
 }
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use auth::KeyHash;
 use sluicegate_accounting::{
-    AccountingStore, AuditEntry, AuditQuery, Batch, By, KeyChange, LiveKeys, NewKey, RowQuery,
-    Sqlite, StoreError, StoreFuture, StoredKey, UsageQuery, UsageRow, UsageSum,
+    AccountingStore, AuditEntry, AuditQuery, Batch, By, Entry, KeyChange, LiveKeys, NewKey,
+    RowQuery, Sqlite, StoreError, StoreFuture, StoredKey, UsageQuery, UsageRow, UsageSum,
 };
 
 /// A store that answers only while it is not away.
@@ -15,6 +15,8 @@ pub(crate) struct Flaky {
     pub(crate) is_away: AtomicBool,
     /// The number of appends that are stored and yet reported as failed.
     pub(crate) lost_answers: AtomicU64,
+    /// The error of appends that have an entry of this request.
+    pub(crate) refused: Mutex<Option<(&'static str, StoreError)>>,
     /// The writes of journals that were asked for, in their order.
     pub(crate) writes: Mutex<Vec<&'static str>>,
 }
@@ -25,6 +27,7 @@ impl Flaky {
             store,
             is_away: AtomicBool::new(false),
             lost_answers: AtomicU64::new(0),
+            refused: Mutex::default(),
             writes: Mutex::default(),
         })
     }
@@ -42,6 +45,13 @@ impl Flaky {
             true => Box::pin(async { Err(away()) }),
             false => answer,
         }
+    }
+}
+
+fn id(entry: &Entry) -> &str {
+    match entry {
+        Entry::Opened(entry) => &entry.request_id,
+        Entry::Closed(entry) => &entry.request_id,
     }
 }
 
@@ -96,6 +106,12 @@ impl AccountingStore for Flaky {
     fn append(&self, batch: Batch) -> StoreFuture<'_, ()> {
         if self.is_away.load(Ordering::SeqCst) {
             return Box::pin(async { Err(away()) });
+        }
+        if let Some((request, error)) = &*self.refused.lock().unwrap()
+            && batch.entries.iter().any(|entry| id(entry) == *request)
+        {
+            let error = error.clone();
+            return Box::pin(async { Err(error) });
         }
         self.note("append");
         Box::pin(async move {

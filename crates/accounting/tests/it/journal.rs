@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use serde_json::Value;
 use sluicegate_accounting::{
-    AccountingStore, Journal, JournalOptions, Opened, RowQuery, Sqlite, State,
+    AccountingStore, Journal, JournalOptions, Opened, RowQuery, Sqlite, State, StoreError,
 };
 use tempfile::TempDir;
 
@@ -180,6 +181,76 @@ async fn an_answer_that_is_lost_makes_no_second_row() {
     soon(journal.shipped()).await;
     assert_eq!(place.states().await, [("r1".to_owned(), State::Closed)]);
     assert_eq!(journal.stats().store_failures, 2);
+}
+
+/// An entry that has no place in the store does not hold up those behind it, and is not lost.
+#[tokio::test]
+async fn an_entry_that_the_store_cannot_hold_is_set_aside() {
+    let place = Place::new();
+    let unfit = StoreError::Unfit {
+        store: "test".to_owned(),
+        reason: "too long".to_owned(),
+    };
+    *place.store.refused.lock().unwrap() = Some(("r2", unfit));
+    let journal = place.open();
+    for request in ["r1", "r2", "r3"] {
+        open_request(&journal, request);
+    }
+    journal.closed(closed("r1", 2_000));
+    soon(journal.shipped()).await;
+    let expected = [
+        ("r1".to_owned(), State::Closed),
+        ("r3".to_owned(), State::Open),
+    ];
+    assert_eq!(place.states().await, expected);
+    let stats = journal.stats();
+    assert_eq!((stats.refused, stats.store_failures), (1, 0), "{stats:?}");
+    assert!(
+        !stats.store_is_away && stats.shipped == stats.written,
+        "{stats:?}"
+    );
+    let reason = "the accounting store test cannot hold the data: too long";
+    assert_eq!(stats.last_refusal.as_deref(), Some(reason));
+    let file = place.journals().join("refused.jsonl");
+    assert_eq!(journal.refused_file(), file);
+    let lines = fs::read_to_string(&file).unwrap();
+    let line: Value = serde_json::from_str(&lines).unwrap();
+    assert_eq!(line["reason"], reason);
+    assert_eq!(line["entry"]["entry"], "opened");
+    assert_eq!(line["entry"]["request_id"], "r2");
+    assert_eq!(line["entry"]["reserved_tokens"], 500);
+
+    // Its end has no place either, and is a line of its own.
+    journal.closed(closed("r2", 2_000));
+    soon(journal.finish()).await;
+    let lines = fs::read_to_string(&file).unwrap();
+    assert_eq!(lines.lines().count(), 2);
+    assert_eq!(
+        files(&place.journals()),
+        [place.journals().join("lock"), file]
+    );
+}
+
+/// A store that refuses everything, such as one whose password was changed, is waited for.
+#[tokio::test]
+async fn nothing_is_set_aside_because_the_store_refuses_the_gateway() {
+    let place = Place::new();
+    let refused = StoreError::Refused {
+        store: "test".to_owned(),
+        reason: "the password is wrong".to_owned(),
+    };
+    *place.store.refused.lock().unwrap() = Some(("r1", refused));
+    let journal = place.open();
+    open_request(&journal, "r1");
+    while journal.stats().store_failures < 2 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert!(journal.stats().store_is_away);
+    assert!(!journal.refused_file().exists());
+    *place.store.refused.lock().unwrap() = None;
+    soon(journal.shipped()).await;
+    assert_eq!(place.states().await, [("r1".to_owned(), State::Open)]);
+    assert_eq!(journal.stats().refused, 0);
 }
 
 #[tokio::test]

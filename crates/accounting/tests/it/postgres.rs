@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sluicegate_accounting::{
-    AccountingStore, Opened, Postgres, PostgresAddress, StoreError, UsageQuery,
+    AccountingStore, Batch, Opened, Postgres, PostgresAddress, StoreError, UsageQuery,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -148,6 +148,30 @@ async fn texts_that_postgres_does_not_take_are_stored_as_it_does() {
         assert_eq!(store.key("key_\0").await.unwrap(), None);
     })
     .await;
+}
+
+/// Data that has no place is told from a store that takes nothing.
+#[tokio::test]
+#[ignore = "needs a PostgreSQL: cargo xtask shared"]
+async fn an_error_tells_whether_it_is_that_of_the_data() {
+    let (url, schema) = (url(), new_schema());
+    let store = Postgres::connect(&address(&url), &schema).await.unwrap();
+    let append = async || {
+        let batch = Batch {
+            entries: vec![opened("r1", 1_000).into()],
+            shipped: None,
+        };
+        store.append(batch).await.unwrap_err()
+    };
+    let alter = |what: &str| format!("ALTER TABLE {schema}.usage {what}");
+    execute(&url, &alter("ADD CONSTRAINT picky CHECK (model = '')")).await;
+    let error = append().await;
+    assert!(matches!(error, StoreError::Unfit { .. }), "{error:?}");
+    assert!(error.to_string().contains("\"picky\""), "{error}");
+    execute(&url, &alter("RENAME TO others")).await;
+    let error = append().await;
+    assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
+    execute(&url, &format!("DROP SCHEMA {schema} CASCADE")).await;
 }
 
 /// The mode of TLS decides what is accepted. The server lets nobody in over TCP without TLS and a

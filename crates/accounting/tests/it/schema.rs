@@ -4,7 +4,9 @@ use std::path::Path;
 
 use auth::KeyHash;
 use rusqlite::Connection;
-use sluicegate_accounting::{AccountingStore as _, Granularity, Sqlite, StoreError, UsageQuery};
+use sluicegate_accounting::{
+    AccountingStore as _, Batch, Granularity, Sqlite, StoreError, UsageQuery,
+};
 
 use crate::support::{append, by, closed, new_key, opened};
 
@@ -137,4 +139,34 @@ async fn only_the_owner_can_read_the_file_and_its_companions() {
             ("accounting.db-wal".to_owned(), 0o600)
         ]
     );
+}
+
+/// Data that has no place is told from a store that takes nothing.
+#[tokio::test]
+async fn an_error_tells_whether_it_is_that_of_the_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("accounting.db");
+    let store = Sqlite::open(&path).unwrap();
+    let other = Connection::open(&path).unwrap();
+    let append = async || {
+        let batch = Batch {
+            entries: vec![opened("r1", 1_000).into()],
+            shipped: None,
+        };
+        store.append(batch).await
+    };
+    other
+        .execute_batch(
+            "CREATE TRIGGER picky BEFORE INSERT ON usage
+             BEGIN SELECT RAISE(ABORT, 'not this one'); END",
+        )
+        .unwrap();
+    let expected = Err(StoreError::Unfit {
+        store: path.display().to_string(),
+        reason: "not this one".to_owned(),
+    });
+    assert_eq!(append().await, expected);
+    other.execute_batch("DROP TABLE usage").unwrap();
+    let error = append().await.unwrap_err();
+    assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
 }
