@@ -364,6 +364,16 @@ impl Holding {
         self.quarantined
     }
 
+    /// Returns true if a request that finds too little should wait for an ask.
+    ///
+    /// While the store may have forgotten what it has lent, there is one such ask in a fiftieth of a
+    /// lease, since most of them are in vain. Without any, nothing would tell that this time is over.
+    #[must_use]
+    pub fn may_lend(&self, now: Duration) -> bool {
+        let is_told = self.quarantined && now < self.asked_at + self.lease() / DOUBTS;
+        !self.degraded && !is_told
+    }
+
     /// Empties the holding if its lease is over.
     fn expire(&mut self, now: Duration) {
         if self.acked == 0 || now < self.deadline {
@@ -454,6 +464,9 @@ const RENEWALS: u32 = 3;
 /// The part of a lease (20 ms by default) after which a replica asks again for requests that wait, if
 /// the store had nothing for them. A notice lets it ask sooner.
 const RETRIES: u32 = 500;
+/// The part of a lease (200 ms by default) in which requests wait for one ask only of a store that may
+/// have forgotten what it has lent.
+const DOUBTS: u32 = 50;
 /// The part of a lease by which a replica ends it early, for clocks that differ in their rates.
 const MARGIN: u32 = 50;
 /// The part of the capacity below which it is tight: idle amounts are given back at once.

@@ -392,7 +392,7 @@ impl Ledger {
             cap: terms.map_or(0, |terms| terms.caps.cap(short.dimension)),
             retry_after: short.retry_after,
             may_wait: short.may_wait,
-            is_degraded: !short.may_wait,
+            is_degraded: short.is_degraded,
         })
     }
 

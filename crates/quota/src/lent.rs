@@ -67,9 +67,11 @@ pub(crate) struct Short {
     pub(crate) dimension: Dimension,
     /// The microseconds in which the missing amount flows off, for rates.
     pub(crate) retry_after: Option<u64>,
-    /// True if the store may lend more. False if it did not answer the last ask, or may have forgotten
-    /// what it has lent.
+    /// True if the store may lend more. False if it did not answer the last ask, or has said a short
+    /// time ago that it may have forgotten what it has lent.
     pub(crate) may_wait: bool,
+    /// True if the store lends nothing, as far as is known.
+    pub(crate) is_degraded: bool,
 }
 
 impl Lent {
@@ -186,7 +188,8 @@ impl Lent {
                 let short = Short {
                     dimension: id.dimension(),
                     retry_after: lane.flows_off(amount),
-                    may_wait: lane.may_lend(),
+                    may_wait: lane.holding.may_lend(at(now)),
+                    is_degraded: !lane.lends(),
                 };
                 self.give_back(taken);
                 return Err(short);
@@ -282,7 +285,7 @@ impl Lent {
     /// Returns true if the store lends nothing for a holding: it does not answer, or may have forgotten
     /// what it has lent.
     pub(crate) fn is_degraded(&mut self) -> bool {
-        self.lanes().any(|(_, lane)| !lane.may_lend())
+        self.lanes().any(|(_, lane)| !lane.lends())
     }
 
     /// Returns the money that all replicas have spent in the current window, as the store has
@@ -336,8 +339,8 @@ impl Lent {
 }
 
 impl Lane {
-    /// Returns true if the store may lend more: it has answered, and knows what it has lent.
-    fn may_lend(&self) -> bool {
+    /// Returns true if the store lends: it has answered, and knows what it has lent.
+    fn lends(&self) -> bool {
         !self.holding.is_degraded() && !self.holding.is_quarantined()
     }
 

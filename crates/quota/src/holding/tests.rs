@@ -377,3 +377,24 @@ fn a_key_names_its_limit_in_any_window() {
     assert!(holding.is_of("q0/team-a") && holding.is_of("q0/team-a@1793491200"));
     assert!(!holding.is_of("q0/team-ab") && !holding.is_of("q0/team") && !holding.is_of(""));
 }
+
+/// A store that may have forgotten what it has lent is asked again, so that the end of this time is
+/// found, but requests do not wait for each of these asks.
+#[test]
+fn requests_wait_now_and_then_for_a_store_that_may_have_forgotten() {
+    let mut holding = permits(10);
+    assert!(holding.may_lend(at(0)));
+    assert!(holding.take(1, at(0)).is_none());
+    let ask = holding.poll(at(0)).unwrap();
+    let quarantined = Reply {
+        quarantined: true,
+        ..reply(ask.seq, 0, 0)
+    };
+    holding.granted(&quarantined, at(1));
+    assert!(!holding.may_lend(at(199)));
+    assert!(holding.may_lend(at(200)));
+    assert!(holding.take(1, at(200)).is_none());
+    let ask = holding.poll(at(200)).unwrap();
+    holding.failed(ask.seq, at(300));
+    assert!(!holding.may_lend(at(1_000)), "it does not answer");
+}
