@@ -10,8 +10,8 @@ use crate::judge::{Judge, now};
 use crate::load::Load;
 use crate::store::Store;
 
-const QUOTA: &str = "key = \"*\"\nconcurrency = 6";
-const CAP: usize = 6;
+pub(crate) const QUOTA: &str = "key = \"*\"\nconcurrency = 6";
+pub(crate) const CAP: usize = 6;
 
 /// A fleet whose store has begun to lend.
 fn ready(count: usize) -> (Store, Judge, Vec<Gateway>) {
@@ -23,7 +23,7 @@ fn ready(count: usize) -> (Store, Judge, Vec<Gateway>) {
 
 /// Sends load to gateways until they have used all of the quota, and returns the most requests that
 /// were in progress since `from`.
-fn fill(gateways: &[&Gateway], judge: &Judge, from: Instant) -> usize {
+pub(crate) fn fill(gateways: &[&Gateway], judge: &Judge, from: Instant) -> usize {
     let now = now();
     Load::run(gateways, 8, |_| {
         await_that("all of the quota is used", || {

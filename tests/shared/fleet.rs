@@ -13,16 +13,19 @@ pub(crate) const LEASE: &str = "2s";
 
 /// Starts so many gateways with a quota, as lines of TOML, which the store lends.
 pub(crate) fn start(count: usize, store: &Store, judge: &Judge, quota: &str) -> Vec<Gateway> {
-    let start = |_| {
-        let state = format!(
-            "[state]\nlimits = \"{}\"\nlease = \"{LEASE}\"\n[[quotas]]\n{quota}",
-            store.address()
-        );
+    start_at(&vec![store.address(); count], judge, quota)
+}
+
+/// Starts a gateway with a quota for each of these addresses of a store.
+pub(crate) fn start_at(addresses: &[String], judge: &Judge, quota: &str) -> Vec<Gateway> {
+    let start = |address| {
+        let state =
+            format!("[state]\nlimits = \"{address}\"\nlease = \"{LEASE}\"\n[[quotas]]\n{quota}");
         Config::before(&judge.simulator, "concurrency_per_key = 256", "")
             .section(&state)
             .start(GATEWAY)
     };
-    (0..count).map(start).collect()
+    addresses.iter().map(start).collect()
 }
 
 /// Sends one request, and returns the status of its response; 0 if the gateway does not answer.

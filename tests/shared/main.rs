@@ -5,12 +5,16 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
+mod black_hole;
 mod fleet;
 mod judge;
 mod load;
 mod store;
 
+mod clock;
 mod faults;
 mod limits;
+mod partitions;
+mod topologies;
 
 const GATEWAY: testkit::Binary = testkit::binary!();

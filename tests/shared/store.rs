@@ -1,16 +1,19 @@
 //! A Valkey for one test.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use testkit::{Scratch, await_that};
 
-/// A running server, which ends when this is dropped.
+/// A running server, which ends when this is dropped. It can always be reached by its socket.
 pub(crate) struct Store {
     program: PathBuf,
     folder: PathBuf,
+    options: Vec<String>,
+    variables: Vec<(&'static str, String)>,
     child: Child,
     /// Removes the folder.
     _scratch: Scratch,
@@ -18,17 +21,42 @@ pub(crate) struct Store {
 
 impl Store {
     pub(crate) fn start() -> Self {
+        Self::start_with("", &[])
+    }
+
+    /// Starts a server with options of its command line, separated by spaces, and variables.
+    pub(crate) fn start_with(options: &str, variables: &[(&'static str, String)]) -> Self {
+        Self::try_start(options, variables).expect("the server starts")
+    }
+
+    /// Starts a server that also listens on a port of its own, which the options get.
+    pub(crate) fn start_on_port(options: impl Fn(u16) -> String) -> (Self, u16) {
+        for _ in 0..20 {
+            let port = free_port();
+            // Another process may have taken it since.
+            let options = format!("{} --port {port} --bind 127.0.0.1", options(port));
+            if let Some(store) = Self::try_start(options.trim_start(), &[]) {
+                return (store, port);
+            }
+        }
+        panic!("no port was free in 20 attempts");
+    }
+
+    fn try_start(options: &str, variables: &[(&'static str, String)]) -> Option<Self> {
         let program = std::env::var_os("SLUICEGATE_VALKEY").map(PathBuf::from);
         let program = program.expect("SLUICEGATE_VALKEY is the path of a valkey-server");
         let scratch = crate::GATEWAY.file("store", "");
         let folder = scratch.0.parent().unwrap().to_owned();
-        let child = spawn(&program, &folder);
-        Self {
+        let options = options.split_whitespace().map(str::to_owned).collect();
+        let mut store = Self {
+            child: Command::new("true").spawn().unwrap(),
             program,
             folder,
-            child,
+            options,
+            variables: variables.to_vec(),
             _scratch: scratch,
-        }
+        };
+        store.spawn().then_some(store)
     }
 
     /// The address for `state.limits`.
@@ -44,7 +72,7 @@ impl Store {
 
     /// Starts the server again, without its data.
     pub(crate) fn restart(&mut self) {
-        self.child = spawn(&self.program, &self.folder);
+        assert!(self.spawn(), "the server starts again");
     }
 
     /// Sends a signal to the process, such as `STOP`.
@@ -56,15 +84,57 @@ impl Store {
 
     /// Removes all data.
     pub(crate) fn flush(&self) {
-        let mut socket = UnixStream::connect(self.socket()).unwrap();
-        socket.write_all(b"FLUSHALL\r\n").unwrap();
-        let mut reply = [0; 5];
-        socket.read_exact(&mut reply).unwrap();
-        assert_eq!(&reply, b"+OK\r\n");
+        assert_eq!(self.run("FLUSHALL"), "OK");
     }
 
-    fn socket(&self) -> PathBuf {
+    /// Runs a command, and returns its reply: a line or a text.
+    pub(crate) fn run(&self, command: &str) -> String {
+        let mut socket = UnixStream::connect(self.socket()).unwrap();
+        socket
+            .write_all(format!("{command}\r\n").as_bytes())
+            .unwrap();
+        let mut reply = BufReader::new(socket);
+        let mut line = String::new();
+        reply.read_line(&mut line).unwrap();
+        let line = line.trim_end();
+        let Some(length) = line.strip_prefix('$') else {
+            return line.trim_start_matches(['+', ':']).to_owned();
+        };
+        let mut text = vec![0; length.parse().unwrap()];
+        reply.read_exact(&mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
         self.folder.join("socket")
+    }
+
+    /// Starts the process, and waits until it listens. Returns false if it ends instead.
+    fn spawn(&mut self) -> bool {
+        let _ = std::fs::remove_file(self.socket());
+        // A configuration file has to be the first argument.
+        let options = self.options.iter();
+        let (file, options): (Vec<_>, Vec<_>) = options.partition(|it| it.ends_with(".conf"));
+        let mut child = Command::new(&self.program)
+            .current_dir(&self.folder)
+            .args(file)
+            .args(["--port", "0", "--unixsocket", "socket", "--save", ""])
+            .args(options)
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = child.stdout.take().unwrap();
+        // A server that cannot write its log would stop.
+        std::thread::spawn(move || BufReader::new(output).lines().count());
+        self.child = child;
+        let child = std::cell::RefCell::new(&mut self.child);
+        let has_ended = || child.borrow_mut().try_wait().unwrap().is_some();
+        let socket = self.folder.join("socket");
+        await_that("the server listens or has ended", || {
+            UnixStream::connect(&socket).is_ok() || has_ended()
+        });
+        !has_ended()
     }
 }
 
@@ -76,19 +146,13 @@ impl Drop for Store {
     }
 }
 
-fn spawn(program: &Path, folder: &Path) -> Child {
-    let _ = std::fs::remove_file(folder.join("socket"));
-    let mut child = Command::new(program)
-        .current_dir(folder)
-        .args(["--port", "0", "--unixsocket", "socket", "--save", ""])
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the server starts");
-    let output = child.stdout.take().unwrap();
-    // A server that cannot write its log would stop.
-    std::thread::spawn(move || BufReader::new(output).lines().count());
-    await_that("the server listens", || {
-        UnixStream::connect(folder.join("socket")).is_ok()
-    });
-    child
+/// Returns a port that was free a moment ago. A node of a cluster needs another one, 10,000 above it.
+fn free_port() -> u16 {
+    loop {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        if port < 55_000 {
+            return port;
+        }
+    }
 }

@@ -3,7 +3,8 @@
 //!
 //! `usage` tests the row of a request, `prices` its cost, `budgets` what is refused for it, `kills`
 //! that a process that is killed loses no row, and `away` what happens while the store cannot be
-//! written. `gateways` tests several gateways with one database of PostgreSQL.
+//! written. `revocation` tests several gateways with one file, and `gateways` several with one database
+//! of PostgreSQL.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
@@ -21,6 +22,7 @@ mod kills;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod prices;
+mod revocation;
 mod store;
 mod usage;
 

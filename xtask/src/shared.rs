@@ -1,5 +1,5 @@
 //! `cargo xtask shared`: the tests of what several gateways share, with real servers: Valkey, and
-//! Redis and PostgreSQL where they are installed.
+//! Redis, PostgreSQL and libfaketime where they are installed.
 
 mod postgres;
 
@@ -21,15 +21,20 @@ pub(crate) fn run() -> Outcome {
     outcome
 }
 
-/// Brings Valkey and runs the tests. The last lines name what was left out because its server is
-/// not installed; in CI, PostgreSQL has to be.
+/// Brings Valkey and runs the tests. The last lines name what was left out because something is not
+/// installed; in CI, all but Redis has to be.
 pub(crate) fn everything(times: &mut Times) -> Outcome {
     let redis = needs::configured("SLUICEGATE_REDIS")?.or_else(|| installed(&REDIS));
+    let faketime = installed(&FAKETIME);
     let postgres = postgres::programs();
-    if postgres.is_none() && is_ci(std::env::var_os("CI").as_deref()) {
-        return Err(format!(
-            "PostgreSQL is not installed, and CI is set. {NO_POSTGRES}"
-        ));
+    let missing = [
+        redis.is_none().then_some(Missing::REDIS),
+        faketime.is_none().then_some(Missing::FAKETIME),
+        postgres.is_none().then_some(Missing::POSTGRES),
+    ];
+    let missing: Vec<_> = missing.into_iter().flatten().collect();
+    if is_ci(std::env::var_os("CI").as_deref()) {
+        required(&missing)?;
     }
     let valkey = times.step("Valkey", fetch_valkey::server)?;
     let mut left = LIMIT;
@@ -37,14 +42,14 @@ pub(crate) fn everything(times: &mut Times) -> Outcome {
         lending(&valkey, redis.as_deref()).run(&mut left)
     })?;
     times.step("gateways that share limits", || {
-        gateways(&valkey).run(&mut left)
+        gateways(&valkey, faketime.as_deref()).run(&mut left)
     })?;
     if let Some(programs) = &postgres {
         times.step("keys and usage in PostgreSQL", || {
             accounting(programs, &mut left)
         })?;
     }
-    print!("{}", left_out(redis.is_some(), postgres.is_some()));
+    print!("{}", left_out(&missing));
     Ok(())
 }
 
@@ -59,12 +64,17 @@ fn lending(valkey: &Path, redis: Option<&Path>) -> Tests {
     }
 }
 
-/// The tests of several gateways, which need no embedded engines.
-fn gateways(valkey: &Path) -> Tests {
-    Tests::of(&["--package", "sluicegate-server", "--test", "shared"])
+/// The tests of several gateways, which need no embedded engines. Those of a clock that is set are not
+/// run without libfaketime.
+fn gateways(valkey: &Path, faketime: Option<&Path>) -> Tests {
+    let tests = Tests::of(&["--package", "sluicegate-server", "--test", "shared"])
         .with_features(STORES)
         .with("SLUICEGATE_VALKEY", valkey)
-        .args(&["--include-ignored"])
+        .args(&["--include-ignored"]);
+    match faketime {
+        Some(library) => tests.with("SLUICEGATE_FAKETIME", library),
+        None => tests.args(&["--skip", WITH_FAKETIME]),
+    }
 }
 
 /// Runs the tests of the store, and of gateways that share it, on a new PostgreSQL.
@@ -150,22 +160,50 @@ impl Tests {
     }
 }
 
+/// Something that is not installed.
+#[derive(Clone, Copy)]
+struct Missing {
+    /// The tests that need it, with its name at their end.
+    tests: &'static str,
+    install: &'static str,
+    is_required: bool,
+}
+
+impl Missing {
+    const REDIS: Self = Self {
+        tests: "the tests of leases in Redis",
+        install: "Debian and Ubuntu: `apt-get install redis-server`; macOS: `brew install redis`; or set \
+                  SLUICEGATE_REDIS to the path of redis-server",
+        is_required: false,
+    };
+    const FAKETIME: Self = Self {
+        tests: "the tests of a store whose clock is set by libfaketime",
+        install: "Debian and Ubuntu: `apt-get install libfaketime`",
+        is_required: true,
+    };
+    const POSTGRES: Self = Self {
+        tests: "the tests of keys and usage in PostgreSQL",
+        install: "Debian and Ubuntu: `apt-get install postgresql`",
+        is_required: true,
+    };
+}
+
+/// Fails if something is missing without which CI would test too little.
+fn required(missing: &[Missing]) -> Outcome {
+    match missing.iter().find(|missing| missing.is_required) {
+        None => Ok(()),
+        Some(Missing { tests, install, .. }) => Err(format!(
+            "CI is set, and {tests} cannot run: it is not installed. {install}"
+        )),
+    }
+}
+
 /// One line for each server that is not installed.
-fn left_out(has_redis: bool, has_postgres: bool) -> String {
-    let servers = [
-        (has_redis, "the tests of leases in Redis", NO_REDIS),
-        (
-            has_postgres,
-            "the tests of keys and usage in PostgreSQL",
-            NO_POSTGRES,
-        ),
-    ];
-    let missing = servers.iter().filter(|(is_there, ..)| !is_there);
-    missing
-        .map(|(_, tests, install)| {
-            format!("left out: {tests}, which is not installed. {install}\n")
-        })
-        .collect()
+fn left_out(missing: &[Missing]) -> String {
+    let line = |Missing { tests, install, .. }: &Missing| {
+        format!("left out: {tests}, which is not installed. {install}\n")
+    };
+    missing.iter().map(line).collect()
 }
 
 /// Returns true if the variable CI says that this is a run of CI.
@@ -188,9 +226,14 @@ const REDIS: [&str; 3] = [
     "/usr/local/bin/redis-server",
     "/opt/homebrew/bin/redis-server",
 ];
-const NO_REDIS: &str = "Debian and Ubuntu: `apt-get install redis-server`; macOS: `brew install redis`; or set \
-                        SLUICEGATE_REDIS to the path of redis-server";
-const NO_POSTGRES: &str = "Debian and Ubuntu: `apt-get install postgresql`";
+/// The part of their names that all tests of a clock that is set have.
+const WITH_FAKETIME: &str = "with_faketime";
+/// Where packages put libfaketime.
+const FAKETIME: [&str; 3] = [
+    "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
+    "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
+    "/usr/lib64/faketime/libfaketime.so.1",
+];
 /// The time for which all of the tests may run, without their builds.
 const LIMIT: Duration = Duration::from_secs(180);
 
@@ -240,20 +283,42 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_told_with_what_to_install() {
-        assert_eq!(left_out(true, true), "");
-        let text = left_out(false, true);
-        assert!(
-            text.starts_with("left out: the tests of leases in Redis, which is not installed. "),
-            "{text}"
-        );
-        assert!(text.contains("`apt-get install redis-server`"), "{text}");
+    fn tests_with_faketime_are_skipped_without_it() {
+        let tests = gateways(Path::new("/v"), None);
+        assert_eq!(harness(&tests), "--include-ignored --skip with_faketime");
+        let tests = gateways(Path::new("/v"), Some(Path::new("/f")));
+        assert_eq!(harness(&tests), "--include-ignored");
         assert_eq!(
-            left_out(true, false),
+            variables(&tests),
+            "SLUICEGATE_FAKETIME=/f SLUICEGATE_VALKEY=/v"
+        );
+        let source = workspace::read("tests/shared/clock.rs").unwrap();
+        assert_eq!(source.matches("libfaketime: cargo").count(), 1);
+        assert_eq!(source.matches("_with_faketime()").count(), 1);
+    }
+
+    #[test]
+    fn what_is_left_out_is_told_with_what_to_install() {
+        assert_eq!(left_out(&[]), "");
+        assert_eq!(
+            left_out(&[Missing::POSTGRES]),
             "left out: the tests of keys and usage in PostgreSQL, which is not installed. Debian and Ubuntu: `apt-get \
              install postgresql`\n"
         );
-        assert_eq!(left_out(false, false).lines().count(), 2);
+        let two = left_out(&[Missing::REDIS, Missing::FAKETIME]);
+        assert_eq!(two.lines().count(), 2, "{two}");
+    }
+
+    #[test]
+    fn ci_requires_all_but_redis() {
+        assert_eq!(required(&[Missing::REDIS]), Ok(()));
+        assert_eq!(
+            required(&[Missing::REDIS, Missing::FAKETIME]),
+            Err("CI is set, and the tests of a store whose clock is set by libfaketime cannot run: it is not installed. \
+                 Debian and Ubuntu: `apt-get install libfaketime`"
+                .to_owned())
+        );
+        assert!(required(&[Missing::POSTGRES]).is_err());
     }
 
     #[test]

@@ -1,0 +1,100 @@
+//! Stores of several servers.
+
+use testkit::await_that;
+
+use crate::faults::{CAP, QUOTA, fill};
+use crate::fleet::{self, status};
+use crate::judge::{Judge, now};
+use crate::store::Store;
+
+/// The primary is killed, and sentinels make its replica the new one.
+#[test]
+#[ignore = "needs a Valkey: cargo xtask shared"]
+fn a_failover_lends_no_more_than_there_is() {
+    let judge = Judge::start();
+    let (mut primary, port) = Store::start_on_port(|_| String::new());
+    let (replica, _) = Store::start_on_port(|_| format!("--replicaof 127.0.0.1 {port}"));
+    await_that("the replica has the data", || {
+        replica
+            .run("INFO replication")
+            .contains("master_link_status:up")
+    });
+    let file = crate::GATEWAY.file(
+        "sentinel.conf",
+        &format!(
+            "sentinel monitor main 127.0.0.1 {port} 1\nsentinel down-after-milliseconds main 1000\n\
+             sentinel failover-timeout main 5000\n"
+        ),
+    );
+    let file = file.0.display().to_string();
+    let (sentinel, sentinel_port) = Store::start_on_port(|_| format!("{file} --sentinel"));
+    await_that("the sentinel knows the replica", || {
+        sentinel.run("INFO sentinel").contains("slaves=1")
+    });
+    let address = format!("redis+sentinel://127.0.0.1:{sentinel_port}/main");
+    let fleet = fleet::start_at(&[address.clone(), address.clone(), address], &judge, QUOTA);
+    await_that("the store lends", || status(&fleet[0]) == 200);
+    let from = now();
+    let all: Vec<_> = fleet.iter().collect();
+    assert_eq!(fill(&all, &judge, from), CAP);
+    primary.kill();
+    await_that("the replica is the primary", || {
+        replica.run("INFO replication").contains("role:master")
+    });
+    assert_eq!(fill(&all, &judge, from), CAP);
+}
+
+/// Each of three nodes of a cluster is killed, and starts again without its data.
+#[test]
+#[ignore = "needs a Valkey: cargo xtask shared"]
+fn a_cluster_whose_nodes_die_lends_no_more_than_there_is() {
+    let judge = Judge::start();
+    let mut nodes = cluster();
+    let address = format!(
+        "redis+cluster://127.0.0.1:{},127.0.0.1:{},127.0.0.1:{}",
+        nodes[0].1, nodes[1].1, nodes[2].1
+    );
+    let fleet = fleet::start_at(&[address.clone(), address.clone(), address], &judge, QUOTA);
+    await_that("the store lends", || status(&fleet[0]) == 200);
+    let from = now();
+    let all: Vec<_> = fleet.iter().collect();
+    assert_eq!(fill(&all, &judge, from), CAP);
+    for (node, _) in &mut nodes {
+        node.kill();
+        node.restart();
+        assert_eq!(fill(&all, &judge, from), CAP);
+    }
+}
+
+/// Starts a cluster, and returns its nodes with their ports.
+fn cluster() -> Vec<(Store, u16)> {
+    let options =
+        "--cluster-enabled yes --cluster-node-timeout 2000 --cluster-require-full-coverage no";
+    let nodes: Vec<_> = (0..3)
+        .map(|_| Store::start_on_port(|_| options.to_owned()))
+        .collect();
+    let slots = ["0 5000", "5001 10000", "10001 16383"];
+    for (number, ((node, _), slots)) in (1..).zip(nodes.iter().zip(slots)) {
+        assert_eq!(node.run(&format!("CLUSTER ADDSLOTSRANGE {slots}")), "OK");
+        assert_eq!(
+            node.run(&format!("CLUSTER SET-CONFIG-EPOCH {number}")),
+            "OK"
+        );
+    }
+    for (_, port) in &nodes[1..] {
+        let bus = port + 10_000;
+        assert_eq!(
+            nodes[0]
+                .0
+                .run(&format!("CLUSTER MEET 127.0.0.1 {port} {bus}")),
+            "OK"
+        );
+    }
+    for (node, _) in &nodes {
+        await_that("the cluster is complete", || {
+            let info = node.run("CLUSTER INFO");
+            info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")
+        });
+    }
+    nodes
+}
