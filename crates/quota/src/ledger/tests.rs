@@ -1,9 +1,11 @@
 //! Tests of the ledger.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Budget, Caps, Dimension, Level, Window, Zone};
+use crate::{Budget, Caps, Dimension, FailMode, Lending, Level, Window, Zone};
 
 /// Demands nothing but a place.
 fn place(_: Option<u64>) -> Demand {
@@ -354,4 +356,46 @@ proptest! {
         ledger.drop_idle(now);
         prop_assert!(ledger.is_empty(), "{ledger:?}");
     }
+}
+
+/// A request that waits for a store that may have forgotten what it has lent, and is told so again, is
+/// refused because it is not known whether there is room.
+#[test]
+fn a_refusal_after_waiting_for_a_store_that_may_have_forgotten_is_degraded() {
+    let lease = Duration::from_secs(10);
+    let terms = Terms {
+        caps: Caps::concurrency(2),
+        lending: Some(Lending {
+            mode: FailMode::Closed,
+            lease,
+        }),
+    };
+    let mut ledger = Ledger::new();
+    let ids = ledger.set_limits([("lent".into(), terms)]);
+    let refused = |ledger: &mut Ledger, at| {
+        let refused = ledger.admit(&[claim(ids[0], "a")], place, at).unwrap_err();
+        (refused.may_wait, refused.is_degraded)
+    };
+    let answer = |ledger: &mut Ledger, at| {
+        let asked = ledger.poll(at, false);
+        let reply = Reply {
+            seq: asked[0].ask.seq,
+            held: 0,
+            free: 0,
+            level: 0,
+            replicas: 1,
+            hungry: 0,
+            quarantined: true,
+            lease,
+        };
+        ledger.granted(&asked[0], Some(&reply), at);
+    };
+    assert_eq!(refused(&mut ledger, at_second(0)), (true, false));
+    answer(&mut ledger, at_second(0));
+    assert_eq!(refused(&mut ledger, at_second(0)), (false, true));
+    // Longer than a fiftieth of a lease later it may wait again, and is refused in the same way if that
+    // is in vain.
+    assert_eq!(refused(&mut ledger, at_second(1)), (true, true));
+    answer(&mut ledger, at_second(1));
+    assert_eq!(refused(&mut ledger, at_second(1)), (false, true));
 }
