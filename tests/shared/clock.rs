@@ -1,47 +1,102 @@
 //! A store whose clock is set.
 
-use testkit::await_that;
+use std::time::Duration;
 
-use crate::faults::{CAP, QUOTA, fill};
-use crate::fleet::{self, status};
+use testkit::{Scratch, await_that};
+
+use crate::faults::{CAP, QUOTA, await_full};
+use crate::fleet::{self, LEASE, status};
 use crate::judge::{Judge, now};
+use crate::load::Load;
 use crate::store::Store;
 
-/// The clock of the store jumps on by an hour, and back by two.
+/// A store, and the file from which it reads how far its clock is off.
+struct Clock {
+    store: Store,
+    offset: Scratch,
+    /// The time of the store when its clock was right.
+    began: i64,
+}
+
+impl Clock {
+    fn start() -> Self {
+        let library = std::env::var("SLUICEGATE_FAKETIME");
+        let library = library.expect("SLUICEGATE_FAKETIME is the path of libfaketime.so.1");
+        let offset = crate::GATEWAY.file("offset", "+0");
+        let store = Store::start_with(
+            "",
+            &[
+                ("LD_PRELOAD", library),
+                ("FAKETIME_TIMESTAMP_FILE", offset.0.display().to_string()),
+                ("FAKETIME_NO_CACHE", "1".to_owned()),
+                // Only what tells the time of day.
+                ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
+            ],
+        );
+        let began = seconds(&store);
+        Self {
+            store,
+            offset,
+            began,
+        }
+    }
+
+    /// Sets the clock to the right time and so many seconds, and waits until the store has it.
+    fn set(&self, offset: i64) {
+        std::fs::write(&self.offset.0, format!("{offset:+}")).unwrap();
+        await_that("the clock has jumped", || {
+            (seconds(&self.store) - self.began - offset).abs() < 600
+        });
+    }
+}
+
+/// The time of a store.
+fn seconds(store: &Store) -> i64 {
+    let mut text = store.run("EVAL \"return redis.call('TIME')[1]\" 0");
+    text.retain(|c| c.is_ascii_digit());
+    text.parse().unwrap()
+}
+
+/// The times to which the clock is set: on by an hour, back by two, and right again.
+const JUMPS: [i64; 3] = [3600, -3600, 0];
+
+/// A jump while requests are in progress ends none of the leases.
 #[test]
 #[ignore = "needs a Valkey and libfaketime: cargo xtask shared"]
 fn a_clock_that_jumps_frees_no_permit_with_faketime() {
-    let library = std::env::var("SLUICEGATE_FAKETIME");
-    let library = library.expect("SLUICEGATE_FAKETIME is the path of libfaketime.so.1");
-    let offset = crate::GATEWAY.file("offset", "+0");
-    let store = Store::start_with(
-        "",
-        &[
-            ("LD_PRELOAD", library),
-            ("FAKETIME_TIMESTAMP_FILE", offset.0.display().to_string()),
-            ("FAKETIME_NO_CACHE", "1".to_owned()),
-            // Only what tells the time of day.
-            ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
-        ],
-    );
-    let judge = Judge::start();
-    let fleet = fleet::start(3, &store, &judge, QUOTA);
+    let (clock, judge) = (Clock::start(), Judge::start());
+    let fleet = fleet::start(3, &clock.store, &judge, QUOTA);
     await_that("the store lends", || status(&fleet[0]) == 200);
     let from = now();
     let all: Vec<_> = fleet.iter().collect();
-    let seconds = || -> i64 {
-        let mut lines = store.run("EVAL \"return redis.call('TIME')[1]\" 0");
-        lines.retain(|c| c.is_ascii_digit());
-        lines.parse().unwrap()
-    };
-    let began = seconds();
-    for jump in ["+3600", "-3600"] {
-        assert_eq!(fill(&all, &judge, from), CAP, "before {jump}");
-        std::fs::write(&offset.0, jump).unwrap();
-        let hour: i64 = jump.parse().unwrap();
-        await_that("the clock has jumped", || {
-            (seconds() - began - hour).abs() < 600
-        });
-        assert_eq!(fill(&all, &judge, from), CAP, "after {jump}");
-    }
+    Load::run(&all, 8, |_| {
+        await_full(&judge, from);
+        for offset in JUMPS {
+            clock.set(offset);
+            // By then, every lease has been renewed since the jump.
+            await_full(&judge, now() + LEASE);
+        }
+    });
+    assert_eq!(judge.most_at_once(from), CAP);
+}
+
+/// A jump neither fills a bucket nor stops what flows off. In an hour, a full bucket of 600 would have
+/// flowed off.
+#[test]
+#[ignore = "needs a Valkey and libfaketime: cargo xtask shared"]
+fn a_clock_that_jumps_fills_no_bucket_with_faketime() {
+    let (clock, judge) = (Clock::start(), Judge::start());
+    let began = now();
+    let fleet = fleet::start(3, &clock.store, &judge, "requests_per_minute = 600");
+    await_that("the store lends", || status(&fleet[0]) == 200);
+    let all: Vec<_> = fleet.iter().collect();
+    Load::run(&all, 8, |_| {
+        for offset in JUMPS {
+            clock.set(offset);
+            // More than what has flowed off before the store has begun to lend, which `check_rate` allows.
+            let asked = judge.asked();
+            await_that("the rate goes on", || judge.asked() >= asked + 50);
+            judge.check_rate(began, Duration::from_millis(100));
+        }
+    });
 }

@@ -25,12 +25,16 @@ fn ready(count: usize) -> (Store, Judge, Vec<Gateway>) {
 /// were in progress since `from`.
 pub(crate) fn fill(gateways: &[&Gateway], judge: &Judge, from: Instant) -> usize {
     let now = now();
-    Load::run(gateways, 8, |_| {
-        await_that("all of the quota is used", || {
-            judge.most_at_once(now) >= CAP
-        });
-    });
+    Load::run(gateways, 8, |_| await_full(judge, now));
     judge.most_at_once(from)
+}
+
+/// Waits until requests that came at `from` or later have used all of the quota at the same time.
+#[track_caller]
+pub(crate) fn await_full(judge: &Judge, from: Instant) {
+    await_that("all of the quota is used", || {
+        judge.most_at_once(from) >= CAP
+    });
 }
 
 /// The permits of a gateway that is killed come back, and not before its requests could have ended.

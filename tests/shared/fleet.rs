@@ -1,5 +1,7 @@
 //! Gateways that share their quotas.
 
+use std::time::Duration;
+
 use simulator::Protocol;
 use testkit::requests::{ask, request};
 use testkit::{Config, Connection, Gateway};
@@ -8,19 +10,26 @@ use crate::GATEWAY;
 use crate::judge::Judge;
 use crate::store::Store;
 
-/// The duration of leases in the tests.
-pub(crate) const LEASE: &str = "2s";
+/// The duration of leases in most tests.
+pub(crate) const LEASE: Duration = Duration::from_secs(2);
 
 /// Starts so many gateways with a quota, as lines of TOML, which the store lends.
 pub(crate) fn start(count: usize, store: &Store, judge: &Judge, quota: &str) -> Vec<Gateway> {
-    start_at(&vec![store.address(); count], judge, quota)
+    start_at(&vec![store.address(); count], LEASE, judge, quota)
 }
 
-/// Starts a gateway with a quota for each of these addresses of a store.
-pub(crate) fn start_at(addresses: &[String], judge: &Judge, quota: &str) -> Vec<Gateway> {
+/// Starts a gateway with a quota and leases of this duration for each of these addresses of a store.
+pub(crate) fn start_at(
+    addresses: &[String],
+    lease: Duration,
+    judge: &Judge,
+    quota: &str,
+) -> Vec<Gateway> {
     let start = |address| {
-        let state =
-            format!("[state]\nlimits = \"{address}\"\nlease = \"{LEASE}\"\n[[quotas]]\n{quota}");
+        let state = format!(
+            "[state]\nlimits = \"{address}\"\nlease = \"{}s\"\n[[quotas]]\n{quota}",
+            lease.as_secs()
+        );
         Config::before(&judge.simulator, "concurrency_per_key = 256", "")
             .section(&state)
             .start(GATEWAY)

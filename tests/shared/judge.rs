@@ -8,23 +8,28 @@ use simulator::{Play, Simulator};
 /// A model server that takes a fixed time for each request.
 pub(crate) struct Judge {
     pub(crate) simulator: Simulator,
+    time: Duration,
 }
 
-/// The time that the server takes for a request, at least.
-pub(crate) const TIME: Duration = Duration::from_millis(200);
-
 impl Judge {
+    /// A model server that takes 200 ms for each request.
     pub(crate) fn start() -> Self {
-        let simulator = Simulator::start(|_| {
+        Self::taking(Duration::from_millis(200))
+    }
+
+    /// A model server that takes this time for each request.
+    pub(crate) fn taking(time: Duration) -> Self {
+        let simulator = Simulator::start(move |_| {
             let reply = json!({
                 "id": "chatcmpl-1", "object": "chat.completion", "created": 1_789_000_000, "model": "m",
                 "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Yes."}}],
                 "usage": {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20},
             });
-            Play::new().pause(TIME).then(Play::json(200, &reply))
+            Play::new().pause(time).then(Play::json(200, &reply))
         });
         Self {
             simulator: simulator.unwrap(),
+            time,
         }
     }
 
@@ -33,15 +38,25 @@ impl Judge {
         self.simulator.requests().len()
     }
 
+    /// Checks that no more than one request in `interval` has come since `from`.
+    #[track_caller]
+    pub(crate) fn check_rate(&self, from: Instant, interval: Duration) {
+        let asked = self.asked() as u128;
+        let most = from.elapsed().as_nanos() / interval.as_nanos() + 1;
+        assert!(asked <= most, "{asked} requests instead of {most}");
+    }
+
     /// The most requests that were in progress at the same time, among those that came at `from` or
-    /// later. Each one is in progress for [`TIME`] at least, also if its gateway has died.
+    /// later. Each one is in progress for the time of the server at least, also if its gateway has died.
     pub(crate) fn most_at_once(&self, from: Instant) -> usize {
         let mut starts: Vec<Instant> = self.simulator.requests().iter().map(|it| it.at).collect();
         starts.retain(|start| *start >= from);
         starts.sort_unstable();
         let most = starts.iter().enumerate().map(|(at, start)| {
             let earlier = starts[..=at].iter().rev();
-            earlier.take_while(|other| **other + TIME > *start).count()
+            earlier
+                .take_while(|other| **other + self.time > *start)
+                .count()
         });
         most.max().unwrap_or(0)
     }

@@ -1,6 +1,6 @@
 //! A Valkey for one test.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -89,20 +89,23 @@ impl Store {
 
     /// Runs a command, and returns its reply: a line or a text.
     pub(crate) fn run(&self, command: &str) -> String {
-        let mut socket = UnixStream::connect(self.socket()).unwrap();
-        socket
-            .write_all(format!("{command}\r\n").as_bytes())
-            .unwrap();
+        self.try_run(command).unwrap()
+    }
+
+    /// Runs a command on a connection that the server may close.
+    pub(crate) fn try_run(&self, command: &str) -> io::Result<String> {
+        let mut socket = UnixStream::connect(self.socket())?;
+        socket.write_all(format!("{command}\r\n").as_bytes())?;
         let mut reply = BufReader::new(socket);
         let mut line = String::new();
-        reply.read_line(&mut line).unwrap();
+        reply.read_line(&mut line)?;
         let line = line.trim_end();
         let Some(length) = line.strip_prefix('$') else {
-            return line.trim_start_matches(['+', ':']).to_owned();
+            return Ok(line.trim_start_matches(['+', ':']).to_owned());
         };
         let mut text = vec![0; length.parse().unwrap()];
-        reply.read_exact(&mut text).unwrap();
-        String::from_utf8(text).unwrap()
+        reply.read_exact(&mut text)?;
+        Ok(String::from_utf8(text).unwrap())
     }
 
     pub(crate) fn socket(&self) -> PathBuf {

@@ -293,8 +293,8 @@ mod tests {
             "SLUICEGATE_FAKETIME=/f SLUICEGATE_VALKEY=/v"
         );
         let source = workspace::read("tests/shared/clock.rs").unwrap();
-        assert_eq!(source.matches("libfaketime: cargo").count(), 1);
-        assert_eq!(source.matches("_with_faketime()").count(), 1);
+        assert_eq!(source.matches("libfaketime: cargo").count(), 2);
+        assert_eq!(source.matches("_with_faketime()").count(), 2);
     }
 
     #[test]
