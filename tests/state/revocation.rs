@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use simulator::{Cut, Protocol, Simulator, honest};
+use simulator::{Play, Protocol, Simulator, Step, honest};
 use testkit::requests::{TEXT_PROTOCOLS, ask, path, protocol_name};
 use testkit::{Config, Connection, Gateway, Request, Response, await_that};
 
@@ -12,12 +12,11 @@ use crate::GATEWAY;
 use crate::store::Store;
 
 const ADMIN: &str = "sg_test_admin_key_00000000000000000000";
-const RENEWAL: Duration = Duration::from_secs(2);
+const RENEWAL: Duration = Duration::from_secs(3);
 /// The time that a revocation may take beyond a renewal: 200 ms, and a second for a busy machine.
 const SLACK: Duration = Duration::from_millis(200 + 1_000);
 
-/// Starts three gateways with one store, in front of an upstream whose streams stall after their first
-/// events.
+/// Starts three gateways with one store.
 fn fleet(simulator: &Simulator, store: &Store) -> Vec<Gateway> {
     let state = format!(
         "[state]\naccounting = \"sqlite:{}\"\nrenewal = \"{}s\"\nadmin_hosts = [\"gateway\"]\n",
@@ -34,13 +33,16 @@ fn fleet(simulator: &Simulator, store: &Store) -> Vec<Gateway> {
     (0..3).map(start).collect()
 }
 
+/// An upstream whose streams stall after their first events, until they are released.
 fn stalling() -> Simulator {
     Simulator::start(|asked| {
         let answer = honest::answer(asked);
-        match String::from_utf8_lossy(&asked.body).contains("\"stream\":true") {
-            true => answer.cut_after(3, Cut::Hold),
-            false => answer,
+        if !String::from_utf8_lossy(&asked.body).contains("\"stream\":true") {
+            return answer;
         }
+        let mut events = answer.pieces().cloned();
+        let begun = events.by_ref().take(3).fold(Play::stream(), Play::body);
+        events.fold(begun.gate(), Play::body).step(Step::End)
     })
     .unwrap()
 }
@@ -97,6 +99,16 @@ fn failure(protocol: Protocol) -> &'static str {
     }
 }
 
+/// The end of a complete stream of a protocol.
+fn success(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Responses => "event: response.completed\n",
+        Protocol::Chat => "data: [DONE]\n",
+        Protocol::Messages => "event: message_stop\n",
+        Protocol::Images => unreachable!("no text"),
+    }
+}
+
 /// Waits until a gateway refuses a key, and returns when it did.
 fn refused_at(gateway: &Gateway, key: &str) -> Instant {
     await_that("the key is refused", || !is_accepted(gateway, key));
@@ -142,6 +154,8 @@ fn every_gateway_refuses_a_revoked_key_within_a_renewal() {
     }
 }
 
+/// Streams of a key that is revoked with `streams=end` fail within the same time, and those of another
+/// key go on to their end.
 #[test]
 fn the_streams_of_a_revoked_key_end_at_every_gateway() {
     let (simulator, store) = (stalling(), Store::new());
@@ -161,8 +175,10 @@ fn the_streams_of_a_revoked_key_end_at_every_gateway() {
         .collect();
     let others = fleet
         .iter()
-        .map(|gateway| stream(gateway, &kept, Protocol::Messages));
+        .zip(TEXT_PROTOCOLS)
+        .map(|(gateway, protocol)| (protocol, stream(gateway, &kept, protocol)));
     let others: Vec<_> = others.collect();
+    let revoked = now();
     let revoke = format!("{path}?streams=end");
     assert_eq!(
         administer(&fleet[0], "DELETE", &revoke, &Value::Null).status,
@@ -172,13 +188,19 @@ fn the_streams_of_a_revoked_key_end_at_every_gateway() {
         let rest = connection.body_of(head);
         let rest = rest.text();
         assert!(rest.contains(failure(protocol)), "{protocol:?}: {rest}");
-        assert!(
-            !rest.contains("[DONE]") && !rest.contains("message_stop"),
-            "{rest}"
-        );
+        assert!(!rest.contains(success(protocol)), "{protocol:?}: {rest}");
     }
+    let took = revoked.elapsed();
+    assert!(took <= RENEWAL + SLACK, "{took:?}");
     for gateway in &fleet {
         assert_eq!(gateway.metric("sluicegate_in_flight"), 1.0);
     }
-    drop(others);
+    simulator.release_all();
+    for (protocol, (mut connection, head)) in others {
+        let rest = connection.body_of(head);
+        assert!(rest.is_complete());
+        let rest = rest.text();
+        assert!(rest.contains(success(protocol)), "{protocol:?}: {rest}");
+        assert!(!rest.contains(failure(protocol)), "{protocol:?}: {rest}");
+    }
 }
