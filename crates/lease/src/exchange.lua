@@ -218,8 +218,9 @@ local function answer(limit, ask, returned)
     local lent = lend(ask, free, replicas, hungry)
     free = free - lent
     share.held = share.held + lent
+    local waited = share.short > 0
     share.short = max(0, ask.need - lent)
-    noticed = not quarantined and ((share.short > 0 and elsewhere)
+    noticed = not quarantined and ((share.short > 0 and not waited and elsewhere)
       or (hungry > 0 and free > 0 and returned > 0))
     if ask.kind == 0 and share.held == 0 and share.short == 0 then
       limit.shares[replica] = nil

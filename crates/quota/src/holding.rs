@@ -1,8 +1,11 @@
 //! The part of a lent limit that one replica may give out, as a state machine without I/O.
 
+mod pace;
+
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::pace::Pace;
 use crate::exchange::{Ask, Loan, MAX_AMOUNT, Reply, USED_MODULUS};
 
 /// The reaction of a limit when its lease is over and the store does not answer.
@@ -60,8 +63,10 @@ pub struct Holding {
     base: u64,
     used: u64,
     in_use: u64,
-    /// Most in use since the last renewal; or `used` at that time.
+    /// Most in use since the last ask; for permits.
     peak: u64,
+    /// The speed of the spending; for buckets and budgets.
+    pace: Pace,
     need: u64,
     least: u64,
     seq: u64,
@@ -69,15 +74,19 @@ pub struct Holding {
     incarnation: u32,
     /// Counts the times after which the store may have counted a reservation in another way.
     era: u32,
-    asked_at: Duration,
+    /// Times are in microseconds, which take half the memory of durations.
+    asked_at: u64,
     /// Valid if `acked` is not 0.
-    deadline: Duration,
-    renew_at: Duration,
+    deadline: u64,
+    renew_at: u64,
     in_flight: bool,
     /// True after an ask for requests that wait to which nothing was lent. Another one follows a while
     /// later, or after a notice; and at the next renewal one that waits for nothing, because the store
     /// has noted that this replica waits.
     dry: bool,
+    /// True after something was lent for requests that wait, until they have had the time to take it: it
+    /// is not given back before.
+    awaited: bool,
     quarantined: bool,
     tight: bool,
     degraded: bool,
@@ -108,17 +117,19 @@ impl Holding {
             used: 0,
             in_use: 0,
             peak: 0,
+            pace: Pace::default(),
             need: 0,
             least: 0,
             seq: 0,
             acked: 0,
             incarnation: 0,
             era: 0,
-            asked_at: Duration::ZERO,
-            deadline: Duration::ZERO,
-            renew_at: Duration::ZERO,
+            asked_at: 0,
+            deadline: 0,
+            renew_at: 0,
             in_flight: false,
             dry: false,
+            awaited: false,
             quarantined: false,
             tight: false,
             degraded: false,
@@ -142,6 +153,7 @@ impl Holding {
     /// In the second case poll the holding, and try again after the reply, or refuse the request if
     /// the holding [is degraded](Self::is_degraded).
     pub fn take(&mut self, amount: u64, now: Duration) -> Option<Taken> {
+        let now = micros(now);
         self.expire(now);
         if self.available() < amount && !self.admits_all() {
             self.need = self.need.saturating_add(amount).min(MAX_AMOUNT);
@@ -157,6 +169,7 @@ impl Holding {
         } else {
             self.peak = self.peak.max(self.in_use);
         }
+        self.awaited &= self.held() > self.busy();
         Some(Taken {
             amount,
             era: self.era,
@@ -170,6 +183,7 @@ impl Holding {
     /// the reservation as spent, and only what exceeds it is counted in addition.
     pub fn settle(&mut self, taken: Taken, spent: u64) {
         self.in_use = self.in_use.saturating_sub(taken.amount);
+        self.awaited = false;
         if !self.loan.is_spent() {
             return;
         }
@@ -191,13 +205,14 @@ impl Holding {
     /// coalesce. What is given back by an ask
     /// cannot be taken any more once this function has returned it.
     pub fn poll(&mut self, now: Duration) -> Option<Ask> {
+        let now = micros(now);
         self.expire(now);
-        let is_dry = self.dry && now < self.asked_at + self.lease() / RETRIES;
-        let may_ask = !is_dry && (!self.degraded || now >= self.renew_at);
+        let is_early = now < self.asked_at + self.lease() / RETRIES;
+        self.awaited &= is_early;
+        let may_ask = !(self.dry && is_early) && (!self.degraded || now >= self.renew_at);
         let waiting = self.need > 0 && may_ask;
         let due = self.is_active() && now >= self.renew_at;
-        let returns = self.tight && !self.degraded && self.held() > self.busy();
-        if self.in_flight || !(waiting || due || returns) {
+        if self.in_flight || !(waiting || due || self.is_due()) {
             return None;
         }
         let target = self.target(now);
@@ -205,11 +220,7 @@ impl Holding {
         let more = (target - target.min(claim)).max(self.need);
         self.granted = claim;
         self.base = self.used;
-        self.peak = if self.loan.is_spent() {
-            self.used
-        } else {
-            self.in_use
-        };
+        self.peak = self.in_use;
         self.seq += 1;
         self.in_flight = true;
         self.asked_at = now;
@@ -232,20 +243,22 @@ impl Holding {
     ///
     /// Afterwards let the waiting requests try again, before the holding is polled.
     pub fn granted(&mut self, reply: &Reply, now: Duration) {
+        let now = micros(now);
         // First: a reply that arrives after the lease that its ask claimed cannot prolong it.
         self.expire(now);
         if !self.in_flight || reply.seq != self.seq {
             return;
         }
-        let lease = reply.lease.min(self.lease());
+        let lease = micros(reply.lease).min(self.lease());
         let deadline = self.asked_at + (lease - lease / MARGIN);
         if now >= deadline {
-            return self.failed(reply.seq, now);
+            return self.fail(reply.seq, now);
         }
         self.in_flight = false;
         self.degraded = false;
         self.acked = reply.seq;
-        self.dry &= reply.held <= self.granted;
+        self.awaited = self.dry && reply.held > self.granted;
+        self.dry &= !self.awaited;
         self.granted = reply.held;
         self.deadline = deadline;
         self.renew_at = self.asked_at + lease / RENEWALS;
@@ -275,6 +288,10 @@ impl Holding {
     /// Notes that the ask numbered `seq` was not answered. The next one is sent a tenth of a renewal
     /// later.
     pub fn failed(&mut self, seq: u64, now: Duration) {
+        self.fail(seq, micros(now));
+    }
+
+    fn fail(&mut self, seq: u64, now: u64) {
         if self.in_flight && seq == self.seq {
             self.in_flight = false;
             self.degraded = true;
@@ -288,15 +305,28 @@ impl Holding {
     ///
     /// Requests that must not outlive their lease have to be ended then.
     pub fn lost(&mut self, now: Duration) -> bool {
+        let now = micros(now);
         self.expire(now);
         std::mem::take(&mut self.lost)
     }
 
-    /// Returns true if requests wait for something that is not being asked for, because the store had
-    /// nothing a short time ago.
+    /// Returns true if the holding has to be polled again a while later: requests wait for something that
+    /// is not being asked for, because the store had nothing a short time ago, or have not taken yet what
+    /// was lent for them.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
-        self.need > 0 && !self.in_flight
+        (self.need > 0 || self.awaited) && !self.in_flight
+    }
+
+    /// Returns true if the holding should be polled now, although no request waits and no renewal is due:
+    /// it has something idle that others may need, or little is left of what is spent.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        let is_due = match self.tight {
+            true => self.held() > self.busy() && !self.awaited,
+            false => self.loan.is_spent() && self.held() < self.granted / LOW,
+        };
+        is_due && !self.in_flight && !self.degraded
     }
 
     /// Returns the time at which the holding has to be polled, or `None` if it is dormant. A holding
@@ -305,7 +335,8 @@ impl Holding {
     pub fn next(&self) -> Option<Duration> {
         let renewal = (self.is_active() && !self.in_flight).then_some(self.renew_at);
         let deadline = (self.acked > 0).then_some(self.deadline);
-        renewal.into_iter().chain(deadline).min()
+        let next = renewal.into_iter().chain(deadline).min();
+        next.map(Duration::from_micros)
     }
 
     /// Returns true if the holding can be dropped: nothing is in use, no request waits for anything,
@@ -348,7 +379,7 @@ impl Holding {
     /// Returns true while the lease runs.
     #[must_use]
     pub fn is_leased(&self, now: Duration) -> bool {
-        self.acked > 0 && now < self.deadline
+        self.acked > 0 && micros(now) < self.deadline
     }
 
     /// Returns true if the store did not answer the last ask. A request that finds nothing to take is
@@ -370,12 +401,12 @@ impl Holding {
     /// lease, since most of them are in vain. Without any, nothing would tell that this time is over.
     #[must_use]
     pub fn may_lend(&self, now: Duration) -> bool {
-        let is_told = self.quarantined && now < self.asked_at + self.lease() / DOUBTS;
+        let is_told = self.quarantined && micros(now) < self.asked_at + self.lease() / DOUBTS;
         !self.degraded && !is_told
     }
 
     /// Empties the holding if its lease is over.
-    fn expire(&mut self, now: Duration) {
+    fn expire(&mut self, now: u64) {
         if self.acked == 0 || now < self.deadline {
             return;
         }
@@ -389,12 +420,13 @@ impl Holding {
         self.in_flight = false;
         self.tight = false;
         self.lost = self.in_use > 0;
-        self.peak = if self.loan.is_spent() { 0 } else { self.peak };
+        self.pace.begin(self.used, now);
         self.renew_at = now;
     }
 
-    fn lease(&self) -> Duration {
-        Duration::from_millis(u64::from(self.lease_millis))
+    /// Returns the duration of a lease in microseconds.
+    fn lease(&self) -> u64 {
+        u64::from(self.lease_millis) * 1_000
     }
 
     /// Returns true if this replica has to send an ask at the next renewal.
@@ -424,18 +456,16 @@ impl Holding {
     }
 
     /// Returns the amount that this replica would like to hold.
-    fn target(&self, now: Duration) -> u64 {
-        if self.tight {
-            return self.busy();
-        }
+    fn target(&mut self, now: u64) -> u64 {
         let expected = if self.loan.is_spent() {
-            let horizon = self.lease() / ALLOWANCES;
-            let elapsed = now.saturating_sub(self.asked_at).max(horizon).as_micros();
-            let spent = u128::from(self.used.saturating_sub(self.peak)) * horizon.as_micros();
-            u64::try_from(spent / elapsed.max(1)).unwrap_or(MAX_AMOUNT)
+            let span = self.lease() / ALLOWANCES;
+            self.pace.expected(self.used, now, span).min(MAX_AMOUNT)
         } else {
             self.peak.saturating_sub(self.own())
         };
+        if self.tight {
+            return self.busy();
+        }
         match expected {
             0 => self.busy(),
             expected => (expected + expected / 4 + 1).min(self.loan.capacity()),
@@ -459,20 +489,26 @@ fn terms(mut loan: Loan, mode: FailMode) -> (Loan, Fail) {
     (loan, fail)
 }
 
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
 /// Renewals in one lease.
-const RENEWALS: u32 = 3;
+const RENEWALS: u64 = 3;
 /// The part of a lease (20 ms by default) after which a replica asks again for requests that wait, if
 /// the store had nothing for them. A notice lets it ask sooner.
-const RETRIES: u32 = 500;
+const RETRIES: u64 = 500;
 /// The part of a lease (200 ms by default) in which requests wait for one ask only of a store that may
 /// have forgotten what it has lent.
-const DOUBTS: u32 = 50;
+const DOUBTS: u64 = 50;
+/// The part of a loan below which the next one is asked for.
+const LOW: u64 = 4;
 /// The part of a lease by which a replica ends it early, for clocks that differ in their rates.
-const MARGIN: u32 = 50;
+const MARGIN: u64 = 50;
 /// The part of the capacity below which it is tight: idle amounts are given back at once.
 const TIGHT: u64 = 5;
 /// The part of a lease (500 ms by default) for which tokens and money are borrowed in advance.
-const ALLOWANCES: u32 = 20;
+const ALLOWANCES: u64 = 20;
 
 #[cfg(test)]
 mod tests;

@@ -174,6 +174,27 @@ fn others_hear_of_a_replica_that_waits_and_of_what_comes_back() {
     assert!(model.notices().is_empty(), "nobody waits any more");
 }
 
+/// Otherwise the notice of each would make the other one ask again, in vain and without end.
+#[test]
+fn two_replicas_that_wait_tell_each_other_once() {
+    let mut model = store();
+    let named = ["q0/team-a".to_owned()];
+    send(&mut model, 1, permits(1, 0, 5), (0, 0));
+    send(&mut model, 2, permits(1, 0, 5), (0, 0));
+    let mut ask = |replica, seq, claim, need| {
+        let reply = send(&mut model, replica, permits(seq, claim, need), (0, 0));
+        (reply.held, model.notices() == named)
+    };
+    assert_eq!(ask(1, 2, 5, 3), (5, true));
+    assert_eq!(ask(2, 2, 5, 1), (5, true));
+    assert_eq!(ask(1, 3, 5, 3), (5, false));
+    assert_eq!(ask(2, 3, 5, 2), (5, false));
+    // One that has had what it waited for tells again when it waits anew.
+    assert_eq!(ask(2, 4, 4, 0), (4, true));
+    assert_eq!(ask(1, 4, 5, 1), (6, false));
+    assert_eq!(ask(1, 5, 6, 1), (6, true));
+}
+
 /// Nobody else has anything that could come back.
 #[test]
 fn a_replica_that_waits_alone_tells_nobody() {

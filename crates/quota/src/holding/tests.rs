@@ -76,10 +76,7 @@ fn a_lease_counts_from_before_its_ask_and_ends_a_fiftieth_early() {
     holding.granted(&reply(ask.seq, 5, 5), at(90));
     assert!(holding.take(1, at(9_799)).is_some());
     assert!(holding.is_leased(at(9_799)) && !holding.is_leased(at(9_800)));
-    assert_eq!(
-        holding.next(),
-        Some(at(3_333) + Duration::from_nanos(333_333))
-    );
+    assert_eq!(holding.next(), Some(at(3_333) + Duration::from_micros(333)));
     assert!(!holding.lost(at(9_799)));
     assert!(holding.take(1, at(9_800)).is_none());
     assert!(holding.lost(at(9_800)) && !holding.lost(at(9_800)));
@@ -170,14 +167,34 @@ fn in_tight_times_idle_permits_go_back_at_once() {
     assert!(holding.take(1, at(0)).is_none());
     lend(&mut holding, 0, 4, 1);
     let taken = holding.take(2, at(1)).unwrap();
-    let ask = holding.poll(at(1)).unwrap();
+    let ask = holding.poll(at(20)).unwrap();
     assert_eq!((ask.claim, ask.more), (2, 0));
     // What was given back cannot be taken, although the store has not replied.
-    assert!(holding.take(1, at(1)).is_none());
-    holding.granted(&reply(ask.seq, 2, 1), at(2));
-    assert_eq!(holding.poll(at(3)), None);
+    assert!(holding.take(1, at(20)).is_none());
+    holding.granted(&reply(ask.seq, 2, 1), at(21));
+    assert_eq!(holding.poll(at(22)), None);
     holding.settle(taken, 0);
-    assert_eq!(holding.poll(at(3)).unwrap().claim, 0);
+    assert_eq!(holding.poll(at(22)).unwrap().claim, 0);
+}
+
+/// Requests wait in tasks of their own, and take some time to learn of the reply.
+#[test]
+fn what_was_lent_for_requests_that_wait_is_not_given_back_before_they_come() {
+    let mut holding = permits(10);
+    assert!(holding.take(1, at(0)).is_none());
+    lend(&mut holding, 0, 1, 0);
+    assert!(!holding.is_due() && holding.is_waiting());
+    assert_eq!(holding.poll(at(19)), None);
+    let taken = holding.take(1, at(19)).unwrap();
+    assert!(!holding.is_due() && !holding.is_waiting());
+    holding.settle(taken, 0);
+    assert!(holding.is_due() && !holding.is_waiting());
+    assert_eq!(holding.poll(at(19)).unwrap().claim, 0);
+
+    let mut holding = permits(10);
+    assert!(holding.take(1, at(0)).is_none());
+    lend(&mut holding, 0, 1, 0);
+    assert_eq!(holding.poll(at(20)).unwrap().claim, 0, "nobody came");
 }
 
 #[test]
@@ -326,10 +343,7 @@ fn an_ask_in_vain_is_withdrawn_at_the_next_renewal() {
     let mut holding = permits(10);
     assert!(holding.take(1, at(0)).is_none());
     lend(&mut holding, 0, 0, 0);
-    assert_eq!(
-        holding.next(),
-        Some(at(3_333) + Duration::from_nanos(333_333))
-    );
+    assert_eq!(holding.next(), Some(at(3_333) + Duration::from_micros(333)));
     assert_eq!(holding.poll(at(3_333)), None);
     assert_eq!(lend(&mut holding, 3_334, 0, 0).need, 0);
     assert_eq!(holding.poll(at(20_000)), None);
@@ -363,12 +377,12 @@ fn a_notice_lets_a_replica_give_back_what_is_idle() {
     let taken = holding.take(2, at(1)).unwrap();
     assert_eq!(holding.poll(at(1)), None);
     holding.noticed();
-    let ask = holding.poll(at(1)).unwrap();
+    let ask = holding.poll(at(20)).unwrap();
     assert_eq!((ask.claim, ask.more), (2, 0));
-    holding.granted(&reply(ask.seq, 2, 8), at(2));
+    holding.granted(&reply(ask.seq, 2, 8), at(21));
     // It goes on as before once there is enough.
     holding.give_back(taken);
-    assert_eq!(holding.poll(at(3)), None);
+    assert_eq!(holding.poll(at(22)), None);
 }
 
 #[test]
@@ -397,4 +411,30 @@ fn requests_wait_now_and_then_for_a_store_that_may_have_forgotten() {
     let ask = holding.poll(at(200)).unwrap();
     holding.failed(ask.seq, at(300));
     assert!(!holding.may_lend(at(1_000)), "it does not answer");
+}
+
+/// Of requests that come one after another, only the first few wait for the store.
+#[test]
+fn what_is_spent_is_borrowed_in_advance() {
+    let mut holding = bucket();
+    let mut asked_at = Vec::new();
+    let mut waited_at = Vec::new();
+    for millis in 0..10_000 {
+        let mut taken = holding.take(1, at(millis));
+        if taken.is_none() {
+            waited_at.push(millis);
+        }
+        if let Some(ask) = holding.poll(at(millis)) {
+            let held = ask.claim + ask.more;
+            holding.granted(&reply(ask.seq, held, 500), at(millis));
+            asked_at.push(millis);
+            taken = taken.or_else(|| holding.take(1, at(millis)));
+        }
+        assert!(taken.is_some(), "{millis}");
+    }
+    assert!(waited_at.len() <= 3, "{waited_at:?}");
+    assert!(waited_at.iter().all(|millis| *millis < 10), "{waited_at:?}");
+    // 500 ms and a quarter are borrowed, and three quarters of that are spent until the next ask.
+    let later = asked_at.iter().filter(|millis| **millis >= 1_000).count();
+    assert!((18..=20).contains(&later), "{asked_at:?}");
 }
