@@ -1,10 +1,11 @@
 //! Gateways that share their quotas.
 
+use std::thread::scope;
 use std::time::Duration;
 
 use simulator::Protocol;
 use testkit::requests::{ask, request};
-use testkit::{Config, Connection, Gateway};
+use testkit::{Config, Connection, Gateway, Response};
 
 use crate::GATEWAY;
 use crate::judge::Judge;
@@ -37,13 +38,26 @@ pub(crate) fn start_at(
     addresses.iter().map(start).collect()
 }
 
+/// Sends one request, and returns the head of its response, if the gateway answers.
+pub(crate) fn answer(gateway: &Gateway) -> Option<Response> {
+    let body = ask(Protocol::Chat, "chat", "Hello.", false);
+    let mut connection = Connection::try_open(gateway.address())?;
+    let sent = connection.try_send(request(Protocol::Chat, &body).bytes());
+    sent.then(|| connection.head().ok()).flatten()
+}
+
 /// Sends one request, and returns the status of its response; 0 if the gateway does not answer.
 pub(crate) fn status(gateway: &Gateway) -> u16 {
-    let body = ask(Protocol::Chat, "chat", "Hello.", false);
-    let answer = || {
-        let mut connection = Connection::try_open(gateway.address())?;
-        let sent = connection.try_send(request(Protocol::Chat, &body).bytes());
-        sent.then(|| connection.head().ok()).flatten()
-    };
-    answer().map_or(0, |head| head.status)
+    answer(gateway).map_or(0, |head| head.status)
+}
+
+/// Sends so many requests at the same time, and returns the number of those that were answered.
+pub(crate) fn burst(gateway: &Gateway, count: usize) -> usize {
+    scope(|scope| {
+        let requests: Vec<_> = (0..count)
+            .map(|_| scope.spawn(|| status(gateway)))
+            .collect();
+        let statuses = requests.into_iter().map(|request| request.join().unwrap());
+        statuses.filter(|status| *status == 200).count()
+    })
 }

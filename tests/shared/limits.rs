@@ -1,11 +1,10 @@
 //! Limits over several gateways, without faults.
 
-use std::thread::scope;
 use std::time::Duration;
 
-use testkit::{Gateway, await_that};
+use testkit::await_that;
 
-use crate::fleet::{self, status};
+use crate::fleet::{self, burst, status};
 use crate::judge::{Judge, now};
 use crate::load::Load;
 use crate::store::Store;
@@ -63,15 +62,4 @@ fn idle_permits_go_where_requests_wait() {
     await_that("one gateway gets all of the quota at once", || {
         burst(&fleet[0], 10) == 10 && burst(&fleet[1], 20) == 20
     });
-}
-
-/// Sends so many requests at the same time, and returns the number of those that were answered.
-fn burst(gateway: &Gateway, count: usize) -> usize {
-    scope(|scope| {
-        let requests: Vec<_> = (0..count)
-            .map(|_| scope.spawn(|| status(gateway)))
-            .collect();
-        let statuses = requests.into_iter().map(|request| request.join().unwrap());
-        statuses.filter(|status| *status == 200).count()
-    })
 }

@@ -14,6 +14,7 @@ mod store;
 mod clock;
 mod faults;
 mod limits;
+mod lost_store;
 mod partitions;
 mod topologies;
 

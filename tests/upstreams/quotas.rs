@@ -48,6 +48,8 @@ fn requests_over_the_quota_are_refused_in_the_protocol_of_their_client() {
         assert_eq!(refused.status, 429, "{}", refused.text());
         let seconds: u64 = refused.header("retry-after").unwrap().parse().unwrap();
         assert!((1..=30).contains(&seconds), "{seconds}");
+        let left = refused.header(&remaining(protocol, "requests"));
+        assert_eq!(left, Some("0"));
         let error = &refused.json()["error"];
         assert_eq!(error["type"], "rate_limit_error");
         let message = error["message"].as_str().unwrap();

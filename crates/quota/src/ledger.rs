@@ -49,6 +49,10 @@ pub struct Admission {
     money: Money,
     /// The rest of the rates, if there are any.
     remaining: Remaining,
+    /// True if the ledger had to be polled after the admission.
+    is_due: bool,
+    /// True if the store of a lent limit lends nothing now.
+    is_degraded: bool,
 }
 
 /// A slot in which a request is counted, and the tokens that are reserved there.
@@ -168,27 +172,32 @@ impl Ledger {
         if refused.is_none() {
             refused = self.take_lent(&mut holds, demand, now);
         }
-        if let Some(refused) = refused {
+        if let Some(mut refused) = refused {
+            refused.remaining = self.remaining(&holds);
             return Err(refused);
         }
-        let mut remaining = Remaining::default();
         for hold in &holds {
             let slot = &mut self.slots[hold.slot];
             slot.take(hold.tokens, demand.money);
-            if let Some(terms) = &self.limits[slot.limit.0].terms {
-                remaining = remaining.min(slot.remaining(&terms.caps));
+            if slot.is_due() {
+                self.due.push(hold.slot);
             }
         }
+        let remaining = self.remaining(&holds);
+        let is_degraded = holds.iter().any(|hold| self.slots[hold.slot].is_degraded());
         self.sweep(now);
         Ok(Admission {
             holds,
             money: demand.money,
             remaining,
+            is_due: self.is_due(),
+            is_degraded,
         })
     }
 
-    /// Ends a request: gives back its place and what it reserved, and counts what it used.
-    pub fn end(&mut self, admission: Admission, used: Used, now: Now) {
+    /// Ends a request: gives back its place and what it reserved, and counts what it used. Returns true
+    /// if the ledger has to be polled now, as [`is_due`](Self::is_due) does.
+    pub fn end(&mut self, admission: Admission, used: Used, now: Now) -> bool {
         self.latest = now;
         for hold in admission.holds {
             let Some(slot) = self.slots.get_mut(hold.slot) else {
@@ -196,12 +205,13 @@ impl Ledger {
             };
             let terms = self.limits[slot.limit.0].terms.as_ref();
             slot.refresh(terms.map(|terms| &terms.caps), now);
-            if hold.taken.is_some() {
-                self.due.push(hold.slot);
-            }
             let taken = hold.taken.map(|taken| *taken);
             slot.settle(hold.tokens, admission.money, used, taken);
+            if slot.is_due() {
+                self.due.push(hold.slot);
+            }
         }
+        self.is_due()
     }
 
     /// Drops all scopes in which nothing is used. Admissions do so as well, little by little.
@@ -249,7 +259,7 @@ impl Ledger {
                 remaining: slot.remaining(caps),
                 spent: caps.budget.as_ref().map(|_| slot.spent()),
                 reserved: slot.reserved(),
-                is_degraded: slot.lent.as_mut().is_some_and(|lent| lent.is_degraded()),
+                is_degraded: slot.is_degraded(),
             });
         }
         all.sort_by(|a, b| (&a.limit, &a.scope).cmp(&(&b.limit, &b.scope)));
@@ -359,6 +369,7 @@ impl Ledger {
             retry_after,
             may_wait: false,
             is_degraded: false,
+            remaining: Remaining::default(),
         })
     }
 
@@ -393,7 +404,18 @@ impl Ledger {
             retry_after: short.retry_after,
             may_wait: short.may_wait,
             is_degraded: short.is_degraded,
+            remaining: Remaining::default(),
         })
+    }
+
+    fn remaining(&self, holds: &[Hold]) -> Remaining {
+        let levels = holds.iter().filter_map(|hold| {
+            let slot = &self.slots[hold.slot];
+            let terms = self.limits[slot.limit.0].terms.as_ref()?;
+            let caps = &terms.caps;
+            caps.has_rates().then(|| slot.remaining(caps))
+        });
+        levels.fold(Remaining::default(), Remaining::min)
     }
 
     fn drop_if_idle(&mut self, index: usize, now: Now) {
@@ -436,5 +458,18 @@ impl Admission {
     #[must_use]
     pub fn remaining(&self) -> Remaining {
         self.remaining
+    }
+
+    /// Returns true if the ledger had to be polled after the admission, as [`Ledger::is_due`] does.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.is_due
+    }
+
+    /// Returns true if the store of a limit did not answer, or may have forgotten what it has lent, so
+    /// that the request was admitted by what is held without it.
+    #[must_use]
+    pub fn is_degraded(&self) -> bool {
+        self.is_degraded
     }
 }

@@ -20,32 +20,20 @@ pub(crate) struct Lent {
     name: Arc<str>,
     lending: Lending,
     caps: Caps,
-    permits: Option<Lane>,
-    requests: Option<Lane>,
-    tokens: Option<Lane>,
-    /// The current window comes last. Earlier ones stay until their requests have ended and the
-    /// store knows what these have spent.
-    budgets: SmallVec<[Window; 1]>,
+    /// Those of earlier windows of a budget stay until their requests have ended and the store knows what
+    /// these have spent.
+    lanes: Vec<Lane>,
 }
 
 /// A holding, and what the store has reported of it last.
 #[derive(Debug)]
 struct Lane {
+    id: LaneId,
     holding: Holding,
     /// The amount that could be lent to any replica.
     free: u64,
     /// The amount spent that has not flowed off.
     level: u64,
-}
-
-/// The holding of one window of a budget.
-#[derive(Debug)]
-struct Window {
-    /// The end of the window, in milliseconds since the Unix epoch.
-    ends_ms: i64,
-    /// The money that was spent before this replica began.
-    accounted: Money,
-    lane: Lane,
 }
 
 /// The identity of a holding within its scope.
@@ -54,7 +42,7 @@ pub(crate) enum LaneId {
     Permits,
     Requests,
     Tokens,
-    /// That of the window with this end.
+    /// That of the window with this end, in milliseconds since the Unix epoch.
     Budget(i64),
 }
 
@@ -81,10 +69,7 @@ impl Lent {
             name: format!("{limit}/{scope}").into(),
             lending,
             caps: Caps::default(),
-            permits: None,
-            requests: None,
-            tokens: None,
-            budgets: SmallVec::new(),
+            lanes: Vec::new(),
         };
         lent.refresh(caps, now);
         lent
@@ -95,23 +80,13 @@ impl Lent {
     pub(crate) fn refresh(&mut self, caps: &Caps, now: Now) {
         if self.caps != *caps {
             let permits = caps.concurrency.map(|cap| Loan::Permits { cap });
-            let [requests, tokens] =
-                [caps.requests_per_minute, caps.tokens_per_minute].map(|cap| {
-                    let per_minute = micro(cap?);
-                    Some(Loan::Bucket {
-                        per_minute,
-                        capacity: per_minute,
-                    })
-                });
-            let before = [
-                self.permits.take(),
-                self.requests.take(),
-                self.tokens.take(),
-            ];
-            let [old_permits, old_requests, old_tokens] = before;
-            self.permits = self.lane(old_permits, permits, "concurrency");
-            self.requests = self.lane(old_requests, requests, "requests");
-            self.tokens = self.lane(old_tokens, tokens, "tokens");
+            let bucket = |cap| Loan::Bucket {
+                per_minute: micro(cap),
+                capacity: micro(cap),
+            };
+            self.set_loan(LaneId::Permits, permits);
+            self.set_loan(LaneId::Requests, caps.requests_per_minute.map(bucket));
+            self.set_loan(LaneId::Tokens, caps.tokens_per_minute.map(bucket));
             self.caps = caps.clone();
         }
         if let Some(budget) = &caps.budget {
@@ -119,12 +94,18 @@ impl Lent {
         }
     }
 
+    /// Lets the holding of a part of the limit have these terms, or removes it.
+    fn set_loan(&mut self, id: LaneId, loan: Option<Loan>) {
+        let mode = self.lending.mode;
+        match (loan, self.find(id)) {
+            (None, _) => self.lanes.retain(|lane| lane.id != id),
+            (Some(loan), Some(lane)) => lane.holding.set_terms(loan, mode),
+            (Some(loan), None) => self.add(id, loan),
+        }
+    }
+
     fn refresh_budget(&mut self, budget: &Budget, unix_ms: i64) {
-        if self
-            .budgets
-            .last()
-            .is_some_and(|window| unix_ms < window.ends_ms)
-        {
+        if matches!(self.current_budget(), Some(LaneId::Budget(ends_ms)) if unix_ms < ends_ms) {
             return;
         }
         let now = Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::MAX);
@@ -134,34 +115,21 @@ impl Lent {
             window: u64::try_from(period.start.as_second()).unwrap_or(0),
             accounted: 0,
         };
-        if let Some(lane) = self.lane(None, Some(loan), "budget") {
-            self.budgets.push(Window {
-                ends_ms: period.end.as_millisecond(),
-                accounted: Money::ZERO,
-                lane,
-            });
-        }
+        self.add(LaneId::Budget(period.end.as_millisecond()), loan);
     }
 
-    /// Returns the holding of a loan: that of before with these terms, or a new one.
-    fn lane(&self, before: Option<Lane>, loan: Option<Loan>, part: &str) -> Option<Lane> {
-        let loan = loan?;
-        Some(match before {
-            Some(mut lane) => {
-                lane.holding.set_terms(loan, self.lending.mode);
-                lane
-            }
-            None => Lane {
-                holding: Holding::new(
-                    format!("{}/{part}", self.name).into(),
-                    loan,
-                    self.lending.mode,
-                    self.lending.lease,
-                ),
-                free: 0,
-                level: 0,
-            },
-        })
+    /// Adds an empty holding.
+    fn add(&mut self, id: LaneId, loan: Loan) {
+        let name = format!("{}/{}", self.name, id.name());
+        let Lending { mode, lease } = self.lending;
+        // Most limits keep the parts that they have.
+        self.lanes.reserve_exact(1);
+        self.lanes.push(Lane {
+            id,
+            holding: Holding::new(name.into(), loan, mode, lease),
+            free: 0,
+            level: 0,
+        });
     }
 
     /// Takes what a request needs from all holdings, or nothing.
@@ -170,10 +138,7 @@ impl Lent {
     /// Returns the first part of the limit that has too little.
     pub(crate) fn take(&mut self, tokens: u64, money: Money, now: Now) -> Result<LentTaken, Short> {
         let mut taken = LentTaken::new();
-        let current = self
-            .budgets
-            .last()
-            .map(|window| LaneId::Budget(window.ends_ms));
+        let current = self.current_budget();
         let needs = [
             (Some(LaneId::Permits), 1),
             // Not even a request that costs nothing is admitted once a budget is used up.
@@ -225,23 +190,28 @@ impl Lent {
 
     /// Adds money that was spent before this replica began.
     pub(crate) fn add_spent(&mut self, money: Money) {
-        if let Some(window) = self.budgets.last_mut() {
-            window.accounted = window.accounted.saturating_add(money);
-            window.lane.holding.set_accounted(nanos(window.accounted));
+        if let Some(id) = self.current_budget()
+            && let Some(lane) = self.find(id)
+        {
+            let before = match lane.holding.loan() {
+                Loan::Budget { accounted, .. } => accounted,
+                Loan::Permits { .. } | Loan::Bucket { .. } => 0,
+            };
+            let spent = before.saturating_add(nanos(money));
+            lane.holding.set_accounted(spent);
         }
     }
 
     /// Adds the asks that have to be sent now.
     pub(crate) fn poll(&mut self, now: Now, mut add: impl FnMut(LaneId, Ask)) {
-        let last = self.budgets.len().saturating_sub(1);
-        let mut position = 0;
-        self.budgets.retain(|window| {
-            position += 1;
-            position > last || !window.lane.holding.is_dormant()
+        let current = self.current_budget();
+        self.lanes.retain(|lane| {
+            let is_over = matches!(lane.id, LaneId::Budget(_)) && Some(lane.id) != current;
+            !(is_over && lane.holding.is_dormant())
         });
-        for (id, lane) in self.lanes() {
+        for lane in &mut self.lanes {
             if let Some(ask) = lane.holding.poll(at(now)) {
-                add(id, ask);
+                add(lane.id, ask);
             }
         }
     }
@@ -264,42 +234,52 @@ impl Lent {
     }
 
     /// Returns true if requests wait for something that is not being asked for.
-    pub(crate) fn is_waiting(&mut self) -> bool {
-        self.lanes().any(|(_, lane)| lane.holding.is_waiting())
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.holding.is_waiting())
     }
 
     /// Applies a notice of another replica about the limit of a holding.
     pub(crate) fn noticed(&mut self, key: &str) {
-        for (_, lane) in self.lanes() {
+        for lane in &mut self.lanes {
             if lane.holding.is_of(key) {
                 lane.holding.noticed();
             }
         }
     }
 
+    /// Returns true if a holding should be polled now: it has something idle that other replicas may
+    /// need, or little is left in it.
+    pub(crate) fn is_due(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.holding.is_due())
+    }
+
     /// Returns true if nothing is in use, and the store knows everything.
-    pub(crate) fn is_dormant(&mut self) -> bool {
-        self.lanes().all(|(_, lane)| lane.holding.is_dormant())
+    pub(crate) fn is_dormant(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.holding.is_dormant())
     }
 
     /// Returns true if the store lends nothing for a holding: it does not answer, or may have forgotten
     /// what it has lent.
-    pub(crate) fn is_degraded(&mut self) -> bool {
-        self.lanes().any(|(_, lane)| !lane.lends())
+    pub(crate) fn is_degraded(&self) -> bool {
+        self.lanes.iter().any(|lane| !lane.lends())
     }
 
     /// Returns the money that all replicas have spent in the current window, as the store has
     /// reported it last.
     pub(crate) fn spent(&self) -> Money {
-        let level = self.budgets.last().map_or(0, |window| window.lane.level);
+        let current = self.current_budget();
+        let mut lanes = self.lanes.iter().rev();
+        let lane = lanes.find(|lane| current == Some(lane.id));
+        let level = lane.map_or(0, |lane| lane.level);
         Money::from_nanos(i64::try_from(level).unwrap_or(i64::MAX))
     }
 
     /// Returns what is left of the rates: what this replica holds, and what the store could lend
     /// when it was asked last.
     pub(crate) fn remaining(&self) -> Remaining {
-        let level = |lane: &Option<Lane>, cap: Option<u64>| {
-            let (lane, cap) = lane.as_ref().zip(cap)?;
+        let level = |id, cap: Option<u64>| {
+            let mut lanes = self.lanes.iter();
+            let (lane, cap) = lanes.find(|lane| lane.id == id).zip(cap)?;
             let left = lane.holding.available().saturating_add(lane.free);
             let left = left.min(micro(cap));
             Some(Level {
@@ -309,32 +289,19 @@ impl Lent {
             })
         };
         Remaining {
-            requests: level(&self.requests, self.caps.requests_per_minute),
-            tokens: level(&self.tokens, self.caps.tokens_per_minute),
+            requests: level(LaneId::Requests, self.caps.requests_per_minute),
+            tokens: level(LaneId::Tokens, self.caps.tokens_per_minute),
         }
     }
 
     fn find(&mut self, id: LaneId) -> Option<&mut Lane> {
-        match id {
-            LaneId::Permits => self.permits.as_mut(),
-            LaneId::Requests => self.requests.as_mut(),
-            LaneId::Tokens => self.tokens.as_mut(),
-            LaneId::Budget(ends_ms) => {
-                let mut windows = self.budgets.iter_mut();
-                let window = windows.find(|window| window.ends_ms == ends_ms)?;
-                Some(&mut window.lane)
-            }
-        }
+        self.lanes.iter_mut().find(|lane| lane.id == id)
     }
 
-    fn lanes(&mut self) -> impl Iterator<Item = (LaneId, &mut Lane)> {
-        let lane = |id: LaneId| move |lane| (id, lane);
-        let budgets = self.budgets.iter_mut();
-        let permits = self.permits.iter_mut().map(lane(LaneId::Permits));
-        let requests = self.requests.iter_mut().map(lane(LaneId::Requests));
-        let tokens = self.tokens.iter_mut().map(lane(LaneId::Tokens));
-        let budgets = budgets.map(|window| (LaneId::Budget(window.ends_ms), &mut window.lane));
-        permits.chain(requests).chain(tokens).chain(budgets)
+    /// Returns the holding of the current window of the budget, which was added last.
+    fn current_budget(&self) -> Option<LaneId> {
+        let mut ids = self.lanes.iter().rev().map(|lane| lane.id);
+        ids.find(|id| matches!(id, LaneId::Budget(_)))
     }
 }
 
@@ -352,6 +319,16 @@ impl Lane {
 }
 
 impl LaneId {
+    /// Returns the last part of the names of these holdings in the store.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Permits => "concurrency",
+            Self::Requests => "requests",
+            Self::Tokens => "tokens",
+            Self::Budget(_) => "budget",
+        }
+    }
+
     fn dimension(self) -> Dimension {
         match self {
             Self::Permits => Dimension::Concurrency,

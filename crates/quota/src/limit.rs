@@ -68,6 +68,11 @@ impl Caps {
         }
     }
 
+    /// Returns true if requests or tokens per minute are limited.
+    pub(crate) fn has_rates(&self) -> bool {
+        self.requests_per_minute.is_some() || self.tokens_per_minute.is_some()
+    }
+
     /// Returns the cap of a dimension; 0 if it is not limited.
     pub(crate) fn cap(&self, dimension: Dimension) -> u64 {
         let budget = || {

@@ -110,11 +110,24 @@ impl Permit {
         admission.map(Admission::remaining).unwrap_or_default()
     }
 
-    /// Ends the request, and counts what it used.
-    pub fn end(mut self, used: Used, now: Now) {
-        if let Some(admission) = self.admission.take() {
-            lock(&self.ledger).end(admission, used, now);
-        }
+    /// Returns true if the limiter had to be polled after the admission.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.admission.as_ref().is_some_and(Admission::is_due)
+    }
+
+    /// Returns true if the request was admitted although the store of a limit lends nothing, as
+    /// [`Admission::is_degraded`] does.
+    #[must_use]
+    pub fn is_degraded(&self) -> bool {
+        let admission = self.admission.as_ref();
+        admission.is_some_and(Admission::is_degraded)
+    }
+
+    /// Ends the request, and counts what it used. Returns true if the limiter has to be polled now.
+    pub fn end(mut self, used: Used, now: Now) -> bool {
+        let admission = self.admission.take();
+        admission.is_some_and(|admission| lock(&self.ledger).end(admission, used, now))
     }
 }
 

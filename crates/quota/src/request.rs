@@ -47,7 +47,8 @@ pub struct Used {
     pub money: Money,
 }
 
-/// The rest of the rates after a request was admitted: of all that apply, the one with the least.
+/// The rest of the rates after a request was admitted or refused: of all that apply, the one with the
+/// least.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Remaining {
     /// Requests per minute, if such a limit applies.
@@ -73,6 +74,8 @@ pub struct Refused {
     /// True if the limit is lent and its store did not answer, or may have forgotten what it has lent:
     /// it is not known whether there is room.
     pub is_degraded: bool,
+    /// The rest of the rates that apply to the request.
+    pub remaining: Remaining,
 }
 
 /// The rest of a rate.

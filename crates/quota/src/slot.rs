@@ -155,6 +155,16 @@ impl Slot {
         self.spending.spent = self.spending.spent.saturating_add(money);
     }
 
+    /// Returns true if the store of a lent limit has to be asked now.
+    pub(crate) fn is_due(&self) -> bool {
+        self.lent.as_ref().is_some_and(|lent| lent.is_due())
+    }
+
+    /// Returns true if the limit is lent, and its store lends nothing now.
+    pub(crate) fn is_degraded(&self) -> bool {
+        self.lent.as_ref().is_some_and(|lent| lent.is_degraded())
+    }
+
     /// Returns true if the slot differs in nothing from a new one.
     pub(crate) fn is_idle(&mut self, caps: Option<&Caps>) -> bool {
         if let Some(lent) = &mut self.lent {

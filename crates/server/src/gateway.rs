@@ -20,7 +20,6 @@ use crate::endpoints::stored_response::Action::{Cancel, Delete, InputItems, Retr
 use crate::endpoints::stored_response::answer as stored_response;
 use crate::endpoints::{count_tokens, images, models, text};
 use crate::head;
-use crate::limit;
 use crate::outcome::Outcome;
 use crate::policy_keys::PolicyKeys;
 use crate::record::Record;
@@ -80,14 +79,13 @@ async fn respond(
         Ok(mut response) => {
             record.status = response.status().as_u16();
             record.pass_headers(response.headers_mut());
-            if let Some(permit) = &record.permit {
-                limit::headers::add(response.headers_mut(), style, permit.remaining());
-            }
+            record.quotas().add_headers(response.headers_mut(), style);
             response.map(|reply| reply.into_body(record, state))
         }
         Err(refusal) => {
             note_refusal(&mut record, &refusal);
-            let response = refusal.into_response(style, id);
+            let mut response = refusal.into_response(style, id);
+            record.quotas().add_headers(response.headers_mut(), style);
             record.status = response.status().as_u16();
             response
         }

@@ -15,6 +15,7 @@ use upstream::ResponseMeta;
 use crate::accounting::{Ended, JournalEntry};
 use crate::connection_state::ConnectionState;
 use crate::lifecycle::Lifecycle;
+use crate::limit::headers::QuotaState;
 use crate::limit::{Known, Permit};
 use crate::log::AccessLine;
 use crate::metrics::Metrics;
@@ -100,6 +101,8 @@ pub(crate) struct Record {
     pub(crate) events: u64,
     /// The permit of the request, released with the last byte.
     pub(crate) permit: Option<Permit>,
+    /// The state of the quotas when one of them refused the request.
+    pub(crate) refused: Option<Box<QuotaState>>,
     /// The entry of the request in the journal of usage, if there is one.
     pub(crate) journal: Option<Box<JournalEntry>>,
 }
@@ -137,6 +140,7 @@ impl Record {
             first_event: None,
             events: 0,
             permit: None,
+            refused: None,
             journal: None,
         }
     }
@@ -175,6 +179,15 @@ impl Record {
             Poll::Pending if is_revoked() => Poll::Ready(Outcome::Revoked),
             Poll::Pending => Poll::Pending,
         })
+    }
+
+    /// Returns the state of the quotas when the request was admitted or refused.
+    pub(crate) fn quotas(&self) -> QuotaState {
+        match (&self.permit, &self.refused) {
+            (Some(permit), _) => permit.quotas(),
+            (None, Some(refused)) => **refused,
+            (None, None) => QuotaState::default(),
+        }
     }
 
     /// Gives the permit back, and counts what the request has used.

@@ -82,6 +82,7 @@ impl Caller<'_> {
         let permit = self.state.limiter.admit(applicant, reserve).await;
         let permit = permit.map_err(|refused| {
             self.state.metrics.limited(&refused);
+            self.record.refused = Some(Box::new((&refused).into()));
             Refusal::limit(&refused)
         })?;
         self.record.journal = self.journaled(model, &permit)?;

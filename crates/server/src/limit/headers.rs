@@ -6,45 +6,63 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::{SignedDuration, Timestamp};
-use quota::{Level, Remaining};
+use quota::{Level, Refused, Remaining};
 
 use crate::clock;
 use crate::refusal::Style;
 
-/// Adds the headers for each kind of quota that applies to the request.
-pub(crate) fn add(headers: &mut HeaderMap, style: Style, remaining: Remaining) {
-    for (unit, level) in [
-        ("requests", remaining.requests),
-        ("tokens", remaining.tokens),
-    ] {
-        if let Some(level) = level {
-            add_level(headers, style, unit, level);
+/// The state of the quotas when they admitted or refused a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct QuotaState {
+    /// The rest of the quotas per minute that apply to the request.
+    pub(crate) remaining: Remaining,
+    /// True if the store that lends a quota does not answer, or may have forgotten what it has lent.
+    pub(crate) is_degraded: bool,
+}
+
+impl From<&Refused> for QuotaState {
+    fn from(refused: &Refused) -> Self {
+        Self {
+            remaining: refused.remaining,
+            is_degraded: refused.is_degraded,
         }
     }
 }
 
-fn add_level(headers: &mut HeaderMap, style: Style, unit: &str, level: Level) {
+impl QuotaState {
+    /// Adds the headers for each kind of quota that applies to the request, and the one that reports
+    /// that quotas are degraded. What is left of quotas is not known then.
+    pub(crate) fn add_headers(self, headers: &mut HeaderMap, style: Style) {
+        if self.is_degraded {
+            headers.insert(LIMITS, HeaderValue::from_static("degraded"));
+            return;
+        }
+        let [requests, tokens] = match style {
+            Style::OpenAi => OPENAI,
+            Style::Messages => MESSAGES,
+        };
+        for (names, level) in [
+            (requests, self.remaining.requests),
+            (tokens, self.remaining.tokens),
+        ] {
+            if let Some(level) = level {
+                add_level(headers, style, names, level);
+            }
+        }
+    }
+}
+
+fn add_level(headers: &mut HeaderMap, style: Style, names: Names, level: Level) {
     let reset = match style {
         Style::OpenAi => span(level.reset),
         Style::Messages => time(level.reset),
     };
-    let values = [
-        ("limit", level.limit.to_string()),
-        ("remaining", level.remaining.to_string()),
-        ("reset", reset),
-    ];
-    for (what, value) in values {
-        let name = match style {
-            Style::OpenAi => format!("x-ratelimit-{what}-{unit}"),
-            Style::Messages => format!("anthropic-ratelimit-{unit}-{what}"),
-        };
-        // Both consist of visible ASCII.
-        if let (Ok(name), Ok(value)) = (
-            HeaderName::try_from(name),
-            HeaderValue::try_from(value.as_str()),
-        ) {
-            headers.insert(name, value);
-        }
+    let [limit, remaining, reset_name] = names.map(HeaderName::from_static);
+    headers.insert(limit, level.limit.into());
+    headers.insert(remaining, level.remaining.into());
+    // It consists of visible ASCII.
+    if let Ok(reset) = HeaderValue::try_from(reset) {
+        headers.insert(reset_name, reset);
     }
 }
 
@@ -69,6 +87,36 @@ fn time(microseconds: u64) -> String {
     at.unwrap_or(Timestamp::MAX).to_string()
 }
 
+/// The names of the headers with the limit, what is left of it, and the time until all of it is.
+type Names = [&'static str; 3];
+
+/// Those for requests and for tokens.
+const OPENAI: [Names; 2] = [
+    [
+        "x-ratelimit-limit-requests",
+        "x-ratelimit-remaining-requests",
+        "x-ratelimit-reset-requests",
+    ],
+    [
+        "x-ratelimit-limit-tokens",
+        "x-ratelimit-remaining-tokens",
+        "x-ratelimit-reset-tokens",
+    ],
+];
+const MESSAGES: [Names; 2] = [
+    [
+        "anthropic-ratelimit-requests-limit",
+        "anthropic-ratelimit-requests-remaining",
+        "anthropic-ratelimit-requests-reset",
+    ],
+    [
+        "anthropic-ratelimit-tokens-limit",
+        "anthropic-ratelimit-tokens-remaining",
+        "anthropic-ratelimit-tokens-reset",
+    ],
+];
+const LIMITS: HeaderName = HeaderName::from_static("x-sluicegate-limits");
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,7 +129,11 @@ mod tests {
 
     fn headers(style: Style, remaining: Remaining) -> Vec<(String, String)> {
         let mut headers = HeaderMap::new();
-        add(&mut headers, style, remaining);
+        let quotas = QuotaState {
+            remaining,
+            is_degraded: false,
+        };
+        quotas.add_headers(&mut headers, style);
         let text = |value: &HeaderValue| value.to_str().unwrap().to_owned();
         let pairs = headers.iter();
         let mut pairs: Vec<_> = pairs
@@ -117,6 +169,21 @@ mod tests {
         let ahead = at.as_second() - clock::unix_seconds();
         assert!((49..=59).contains(&ahead), "{ahead}");
         assert!(headers(Style::OpenAi, Remaining::default()).is_empty());
+    }
+
+    #[test]
+    fn degraded_quotas_report_nothing_else() {
+        let quotas = QuotaState {
+            remaining: Remaining {
+                requests: Some(LEVEL),
+                tokens: Some(LEVEL),
+            },
+            is_degraded: true,
+        };
+        let mut headers = HeaderMap::new();
+        quotas.add_headers(&mut headers, Style::OpenAi);
+        assert_eq!(headers.len(), 1);
+        assert_eq!(headers["x-sluicegate-limits"], "degraded");
     }
 
     #[test]

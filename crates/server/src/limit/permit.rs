@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use quota::{Demand, Money, Picture, Price, Remaining, Usage, Used};
+use quota::{Demand, Money, Picture, Price, Usage, Used};
 
 use super::estimate::prompt_tokens;
+use super::headers::QuotaState;
 use super::lender::Lender;
 use super::{Clock, Limiter};
 
@@ -79,17 +80,26 @@ impl Permit {
         estimate: Option<Box<Estimate>>,
         limiter: &Limiter,
     ) -> Self {
+        let lender = limiter.lender.clone();
+        if permit.is_due()
+            && let Some(lender) = &lender
+        {
+            lender.wake();
+        }
         Self {
             permit,
             estimate,
             clock: limiter.clock,
-            lender: limiter.lender.clone(),
+            lender,
         }
     }
 
-    /// Returns what is left of the quotas per minute.
-    pub(crate) fn remaining(&self) -> Remaining {
-        self.permit.remaining()
+    /// Returns the state of the quotas at the admission.
+    pub(crate) fn quotas(&self) -> QuotaState {
+        QuotaState {
+            remaining: self.permit.remaining(),
+            is_degraded: self.permit.is_degraded(),
+        }
     }
 
     /// Returns what is reserved.
@@ -102,10 +112,10 @@ impl Permit {
 
     /// Gives the permit back, and counts what was used. Without an estimate there is no charge.
     pub(crate) fn end(self, known: Known) -> Charge {
-        let Some(estimate) = self.estimate else {
-            if let Some(lender) = self.lender {
-                drop(self.permit);
-                lender.wake();
+        let Some(estimate) = &self.estimate else {
+            // Without a store, dropping the permit does the same and reads no clock.
+            if self.lender.is_some() {
+                self.settle(Used::default());
             }
             return Charge::default();
         };
@@ -118,11 +128,17 @@ impl Permit {
             answer_tokens: if is_real { output } else { 0 },
             money: charge.cost.unwrap_or_default(),
         };
-        self.permit.end(used, self.clock.now());
-        if let Some(lender) = self.lender {
+        self.settle(used);
+        charge
+    }
+
+    fn settle(self, used: Used) {
+        let now = self.clock.now();
+        if self.permit.end(used, now)
+            && let Some(lender) = self.lender
+        {
             lender.wake();
         }
-        charge
     }
 }
 

@@ -103,7 +103,7 @@ async fn tokens_are_settled_with_what_is_known() {
     ] {
         let (limiter, quotas) = with_quotas("[[quotas]]\ntokens_per_minute = 1000");
         let admit = || limiter.try_admit(applicant("a", "m", &quotas), &tokens);
-        let remaining = |permit: &Permit| permit.remaining().tokens.unwrap().remaining;
+        let remaining = |permit: &Permit| permit.quotas().remaining.tokens.unwrap().remaining;
         let first = admit().unwrap();
         assert_eq!(remaining(&first), 900);
         first.end(known);
