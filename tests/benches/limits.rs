@@ -12,10 +12,13 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Parser;
-use quota::{Budget, Caps, Claim, Demand, LimitId, Limiter, Money, Now, Terms, Used};
+use quota::{
+    Ask, Budget, Caps, Claim, Demand, FailMode, Lending, LimitId, Limiter, Money, Now, Reply,
+    Terms, Used,
+};
 use tikv_jemallocator::Jemalloc;
 
 #[global_allocator]
@@ -59,6 +62,16 @@ fn main() -> ExitCode {
     let mut table = HEAD.to_owned();
     for row in ROWS {
         table += &row.line(&row.measured(requests));
+    }
+    table += MEMORY_HEAD;
+    for (name, lending) in [("in the process", None), ("lent", Some(LENDING))] {
+        match memory_of_scopes(lending) {
+            Ok(bytes) => _ = writeln!(table, "| {name} | {bytes} |"),
+            Err(error) => {
+                eprintln!("bench: {error}");
+                return ExitCode::FAILURE;
+            }
+        }
     }
     println!("{table}");
     let Some(path) = arguments.write else {
@@ -130,22 +143,74 @@ impl Row {
     }
 }
 
+/// The bytes that each key takes in a limit of concurrent requests, requests and tokens per minute, as
+/// the memory of this process grows.
+fn memory_of_scopes(lending: Option<Lending>) -> Result<u64, String> {
+    let limiter = Limiter::new();
+    let caps = Caps {
+        budget: None,
+        ..caps(0)
+    };
+    let limits = limiter.set_limits([("limit".into(), Terms { caps, lending })]);
+    let before = resident()?;
+    let now = Now::default();
+    for key in 0..KEYS {
+        let key = format!("team-{key}");
+        // One that is lent has to ask the store first.
+        let permit = limiter.admit(&claims(&limits, &key), |_| DEMAND, now);
+        if let Ok(permit) = permit {
+            permit.end(USED, now);
+        }
+    }
+    let asks = limiter.poll(now, true);
+    let replies: Vec<_> = asks.iter().map(|lent| Some(lend(&lent.ask))).collect();
+    limiter.granted(&asks, &replies, now);
+    drop((asks, replies));
+    Ok((resident()? - before) / KEYS)
+}
+
+/// The reply of a store that lends what is asked for.
+fn lend(ask: &Ask) -> Reply {
+    Reply {
+        seq: ask.seq,
+        held: ask.claim + ask.more,
+        free: ask.loan.capacity(),
+        level: 0,
+        replicas: 1,
+        hungry: 0,
+        quarantined: false,
+        lease: LENDING.lease,
+    }
+}
+
+/// The resident memory of this process in bytes.
+fn resident() -> Result<u64, String> {
+    let path = "/proc/self/statm";
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse().ok());
+    let pages: u64 = pages.ok_or_else(|| format!("{path}: {text:?}"))?;
+    Ok(pages * 4096)
+}
+
 /// A limit of everything, of which nobody reaches the end.
 fn limit(number: usize) -> (Arc<str>, Terms) {
+    (format!("limit {number}").into(), caps(number).into())
+}
+
+fn caps(number: usize) -> Caps {
     let budget = Budget::new(
         Money::MAX_BUDGET,
         "USD".parse().expect("a currency"),
         quota::Window::Month,
         quota::Zone::UTC,
     );
-    let caps = Caps {
+    Caps {
         concurrency: Some(1 << 20),
         requests_per_minute: Some(1 << 35),
         tokens_per_minute: Some(1 << 35),
         // One of five, as a budget is a limit of its own.
         budget: (number % 5 == 4).then(|| budget.expect("a budget")),
-    };
-    (format!("limit {number}").into(), caps.into())
+    }
 }
 
 /// The claims of a request of this key.
@@ -165,7 +230,7 @@ fn now(started: Instant) -> Now {
     }
 }
 
-fn nanoseconds(time: std::time::Duration) -> u64 {
+fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
@@ -184,7 +249,8 @@ fn page(table: &str) -> String {
          {IN_PROGRESS} are in progress at any time. Each limit caps concurrent requests, requests and tokens per minute, and one \
          of\nfive has a budget. An admission looks at all limits that apply, reserves of each, and takes a permit; the end \
          replaces\nthe reservations by what was used. The clock is read for each of them, which is part of the times. One \
-         thread uses the\nledger.\n\nMachine: {}.\n\n## Table\n\n{table}",
+         thread uses the\nledger. A key takes its part of the limit, of which it \
+         counts concurrent requests, requests and tokens;\nif it is lent, each of the three has a holding of its own.\n\nMachine: {}.\n\n## Table\n\n{table}",
         REQUESTS / 1_000,
         machine::kind()
     )
@@ -216,5 +282,11 @@ const USED: Used = Used {
     answer_tokens: 200,
     money: Money::from_nanos(4_000),
 };
+const LENDING: Lending = Lending {
+    mode: FailMode::Closed,
+    lease: Duration::from_secs(10),
+};
+const MEMORY_HEAD: &str = "\n| 100,000 keys of a limit | bytes of a key |\n|---|---:|\n";
+const KEYS: u64 = 100_000;
 const IN_PROGRESS: usize = 64;
 const REQUESTS: usize = 400_000;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::outcome::Outcome;
-use crate::{dist, needs, process, speed, workspace};
+use crate::{dist, fetch_valkey, needs, process, speed, workspace};
 
 /// Runs the bench that the first of `args` names, with the remaining arguments; otherwise all of
 /// them, one after another.
@@ -39,7 +39,7 @@ fn decode(args: &[OsString]) -> Outcome {
     publish(args)
 }
 
-/// Measures the ledger of limits.
+/// Measures the ledger of limits, and gateways whose limits a Valkey lends.
 fn limits(args: &[OsString]) -> Outcome {
     let mut command = bench("sluicegate-benches", "limits");
     command
@@ -47,7 +47,13 @@ fn limits(args: &[OsString]) -> Outcome {
         .arg(dist::lean()?)
         .arg("--")
         .args(workspace::with_page(args, "tests/benches/LIMITS.md"));
-    process::echoed(&mut command)
+    process::echoed(&mut command)?;
+    needs::compiler()?;
+    let mut args = args.to_vec();
+    args.extend(["--gateway".into(), dist::with_stores()?.into()]);
+    args.extend(["--valkey".into(), fetch_valkey::server()?.into()]);
+    let mut command = Command::new(dist::programs()?.join("lending"));
+    process::echoed(command.args(workspace::with_page(&args, "tests/benches/LENDING.md")))
 }
 
 /// A bench of a package, without its arguments.

@@ -50,7 +50,20 @@ pub(crate) fn build(is_lean: bool) -> Outcome<PathBuf> {
     release(is_lean)
 }
 
-/// The path of that build.
+/// Builds the gateway in release with its stores and without engines, and returns its path.
+pub(crate) fn with_stores() -> Outcome<PathBuf> {
+    let target = workspace::target()?.join("stores");
+    let mut command = workspace::cargo("build");
+    command
+        .args(["--release", "--locked"])
+        .args(package(true))
+        .args(["--features", "sqlite,valkey", "--target-dir"])
+        .arg(&target);
+    process::run(&mut command)?;
+    Ok(target.join("release/sluicegate"))
+}
+
+/// The path of the build with engines, or lean without them.
 pub(crate) fn release(is_lean: bool) -> Outcome<PathBuf> {
     let target = match is_lean {
         true => lean()?,

@@ -144,7 +144,8 @@ usage: cargo xtask <task>
                       measure the decoder of streams against others; --write writes the table to
                       tests/benches/DECODE.md, and from there to README.md and docs/benchmarks.md
   bench limits [--quick] [--write]
-                      measure the ledger of limits; --write writes the table to tests/benches/LIMITS.md
+                      measure the ledger of limits, and gateways whose limits a Valkey lends, against one without;
+                      --write writes the tables to tests/benches/LIMITS.md and LENDING.md
   bench gateway [--quick] [--write] [CELL…]
                       measure the release build in front of an upstream against a bare proxy: everything, or a CELL
                       such as 'requests'; --write writes the tables to tests/benches/RESULTS.md, and from there to
