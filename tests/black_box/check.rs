@@ -62,6 +62,33 @@ fn the_configurations_of_the_readme_are_right() {
     assert!(!report.contains("sk-check"), "keys are not shown");
 }
 
+/// Each key is listed with the quotas that apply to it.
+#[test]
+fn the_quotas_of_a_key_are_listed() {
+    let hash = format!("sha256:{}", "0".repeat(64));
+    let config = format!(
+        "[[keys]]\nname = \"team-a\"\nhash = \"{hash}\"\nscopes = [\"text\"]\n\
+         [[quotas]]\nkey = \"team-*\"\nconcurrency = 4\nrequests_per_minute = 60\n\
+         queue = {{ wait = \"1500ms\", depth = 8 }}\n\
+         [[quotas]]\nkey = \"other\"\nconcurrency = 1\n\
+         [[quotas]]\ntokens_per_minute = 1000\n"
+    );
+    let report = check(&config).unwrap();
+    let quotas: Vec<_> = report
+        .lines()
+        .skip_while(|line| !line.starts_with("key team-a: "))
+        .skip(1)
+        .take_while(|line| line.starts_with("  quota of "))
+        .collect();
+    assert_eq!(
+        quotas,
+        [
+            "  quota of key team-*: 4 requests at once, 60 requests per minute; up to 8 requests wait for up to 1.5s",
+            "  quota of all keys: 1000 tokens per minute",
+        ]
+    );
+}
+
 /// A model may allow what only servers of the client's protocol understand.
 #[test]
 fn what_a_model_allows_needs_upstreams_of_its_protocol() {

@@ -1,5 +1,6 @@
 //! Limits over several gateways, without faults.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use testkit::await_that;
@@ -48,6 +49,25 @@ fn a_rate_is_exact_over_three_gateways() {
         await_that("requests are admitted", || judge.asked() >= 40);
     });
     judge.check_rate(began, Duration::from_millis(100));
+}
+
+/// With a queue, requests of three gateways wait for each other instead of being refused, and never
+/// more of them are in progress than the quota.
+#[test]
+#[ignore = "needs a Valkey: cargo xtask shared"]
+fn requests_of_three_gateways_wait_in_queues() {
+    let (store, judge) = (Store::start(), Judge::start());
+    let quota = "concurrency = 4\nqueue = { wait = \"60s\" }";
+    let fleet = fleet::start(3, &store, &judge, quota);
+    await_that("the store lends", || status(&fleet[0]) == 200);
+    let from = now();
+    let all: Vec<_> = fleet.iter().collect();
+    let load = Load::run(&all, 4, |load| {
+        await_that("many requests have ended", || load.ok() >= 60);
+    });
+    assert_eq!(judge.most_at_once(from), 4, "{load:?}");
+    let refused = [&load.limited, &load.unavailable, &load.other];
+    assert_eq!(refused.map(|count| count.load(Ordering::Relaxed)), [0; 3]);
 }
 
 /// Permits that one gateway holds idle go to another one within the time for which its requests wait,

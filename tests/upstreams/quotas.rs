@@ -1,7 +1,7 @@
 //! Quotas: limits of requests and tokens, for keys and models.
 
 use serde_json::{Value, json};
-use simulator::{Protocol, Simulator, honest};
+use simulator::{Play, Protocol, Request, Simulator, honest};
 use testkit::requests::{TEXT_PROTOCOLS, ask, protocol_name};
 use testkit::{Config, Gateway, Response, await_that};
 
@@ -145,4 +145,41 @@ fn a_quota_is_for_its_keys_and_models_and_survives_a_reload() {
     let response = gateway.ask(Protocol::Chat, &json!({"model": "chat", "messages": []}));
     assert_eq!(response.status, 400, "a refused request uses nothing");
     assert_eq!(send(&gateway, Protocol::Chat, false).status, 429);
+}
+
+/// A request waits in the queue of its quota for one in progress, and is answered once that has ended.
+#[test]
+fn a_request_waits_in_the_queue_of_its_quota() {
+    let gated = |request: &Request| Play::new().gate().then(honest::answer(request));
+    let simulator = Simulator::start(gated).unwrap();
+    let quota = "concurrency = 1\nqueue = { wait = \"60s\", depth = 1 }";
+    let gateway = Config::before(&simulator, "", "")
+        .quota(quota)
+        .start(GATEWAY);
+    std::thread::scope(|scope| {
+        let send = || send(&gateway, Protocol::Chat, false);
+        let first = scope.spawn(send);
+        await_that("a request is in progress", || {
+            simulator.requests().len() == 1
+        });
+        let second = scope.spawn(send);
+        await_that("a request waits", || {
+            gateway.metric("sluicegate_queued") == 1.0
+        });
+        let third = send();
+        assert_eq!(third.status, 429, "the queue is full");
+        assert_eq!(simulator.requests().len(), 1);
+        simulator.release();
+        assert_eq!(first.join().unwrap().status, 200);
+        await_that("the second request is in progress", || {
+            simulator.requests().len() == 2
+        });
+        simulator.release();
+        assert_eq!(second.join().unwrap().status, 200);
+    });
+    assert_eq!(gateway.metric("sluicegate_queued"), 0.0);
+    assert_eq!(
+        gateway.metric("sluicegate_queue_duration_seconds_count"),
+        2.0
+    );
 }

@@ -14,6 +14,7 @@ mod limit;
 mod limiter;
 mod money;
 mod price;
+mod queue;
 mod request;
 mod slot;
 /// The synchronization primitives of the limiter. Its loom test replaces them with loom's.
@@ -37,6 +38,7 @@ pub use price::{
     NoPrice, PicoPrice, PicturePrice, Price, PriceEntry, PriceError, PriceTable, RepeatedPrice,
     Tier, UnknownPrice,
 };
+pub use queue::FairQueue;
 pub use request::{Claim, Demand, Level, LimitId, Now, Refused, Remaining, Used};
 pub use usage::{Picture, Usage};
 pub use window::{Period, Window};

@@ -46,8 +46,12 @@ fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result
                 .join(" "),
         };
         writeln!(out, "key {}: {models} of {}", key.name, key.scopes)?;
-        for (name, found) in policy.quotas.of_key(&key.name) {
-            writeln!(out, "  quota of {name}: {}", caps(found))?;
+        for (name, found, queue) in policy.quotas.of_key(&key.name) {
+            let queue = queue.map_or_else(String::new, |queue| {
+                let (depth, wait) = (queue.depth, queue.wait);
+                format!("; up to {depth} requests wait for up to {wait:?}")
+            });
+            writeln!(out, "  quota of {name}: {}{queue}", caps(found))?;
         }
     }
     for model in policy.catalog.iter() {

@@ -5,7 +5,9 @@ mod estimate;
 pub(crate) mod headers;
 pub(crate) mod lender;
 mod permit;
+mod queues;
 mod quotas;
+mod waiting;
 
 use std::sync::Arc;
 
@@ -20,9 +22,11 @@ use crate::clock;
 use self::lender::Lender;
 use self::permit::Estimate;
 pub(crate) use self::permit::{Charge, Known, Permit, Pictures, Reserved};
+use self::queues::{Queues, QueuesToWake};
 pub(crate) use self::quotas::Quotas;
+pub(crate) use self::waiting::Decision;
 
-/// Admits requests within all limits that apply to them, or refuses them at once.
+/// Admits requests within all limits that apply to them, lets them wait, or refuses them.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     ledger: quota::Limiter,
@@ -32,6 +36,7 @@ pub(crate) struct Limiter {
     clock: Clock,
     /// The store that lends the quotas, if they are shared with other gateways.
     lender: Option<Arc<Lender>>,
+    queues: Arc<Queues>,
 }
 
 /// The clock of the ledger.
@@ -71,6 +76,7 @@ impl Limiter {
             caps,
             clock: Clock::Runtime(Instant::now()),
             lender: None,
+            queues: Arc::default(),
         }
     }
 
@@ -87,7 +93,14 @@ impl Limiter {
 
     /// Replaces the quotas. Those that were there before keep what is in use of them.
     pub(crate) fn set_quotas(&self, rules: &[(Arc<str>, Terms)]) -> Vec<LimitId> {
-        set_limits(&self.ledger, &self.caps, rules).1
+        let quotas = set_limits(&self.ledger, &self.caps, rules).1;
+        self.queues.note_change();
+        quotas
+    }
+
+    /// Returns the number of requests that wait in queues.
+    pub(crate) fn waiting(&self) -> usize {
+        self.queues.waiting()
     }
 
     /// Takes a permit of a key within the limits of the process, if one is free.
@@ -97,40 +110,9 @@ impl Limiter {
         let permit = self
             .ledger
             .admit(&claims, |_| Demand::default(), Now::default());
-        permit.ok().map(|permit| Permit::new(permit, None, self))
-    }
-
-    /// Admits a request, and reserves what it may use. `reserve` gets the tokens that answers of
-    /// this key rarely exceed, if they are known; it is called only if a quota or the journal needs
-    /// it. A request that finds too little of a lent quota waits shortly for its store.
-    ///
-    /// # Errors
-    /// Returns the first limit that has no room.
-    pub(crate) async fn admit(
-        &self,
-        applicant: Applicant<'_>,
-        reserve: impl Fn(Option<u64>) -> Reserved,
-    ) -> Result<Permit, Refused> {
-        let Some(lender) = &self.lender else {
-            return self.try_admit(applicant, &reserve);
-        };
-        let deadline = Instant::now() + lender::PATIENCE;
-        let mut has_answered = false;
-        loop {
-            let mut ended = lender.subscribe();
-            match self.try_admit(applicant, &reserve) {
-                Err(mut refused) if refused.may_wait => {
-                    lender.wake();
-                    if !lender::exchange_ended(&mut ended, deadline).await {
-                        // Without any answer it is not known whether there is room.
-                        refused.is_degraded |= !has_answered;
-                        return Err(refused);
-                    }
-                    has_answered = true;
-                }
-                other => return other,
-            }
-        }
+        permit
+            .ok()
+            .map(|permit| Permit::new(permit, None, self, None))
     }
 
     /// Admits a request now, or refuses it.
@@ -145,7 +127,7 @@ impl Limiter {
             let permit = self
                 .ledger
                 .admit(&process, |_| Demand::default(), Now::default())?;
-            return Ok(Permit::new(permit, None, self));
+            return Ok(Permit::new(permit, None, self, None));
         }
         let mut claims: SmallVec<[Claim<'_>; 6]> = SmallVec::from_iter(process);
         claims.extend(applicant.quotas.claims(applicant.key, applicant.model));
@@ -161,7 +143,13 @@ impl Limiter {
             estimate.insert(Box::new(made)).demand()
         };
         let permit = self.ledger.admit(&claims, demand, self.now())?;
-        Ok(Permit::new(permit, estimate, self))
+        let queues = applicant.quotas.have_queues.then(|| {
+            Box::new(QueuesToWake {
+                queues: Arc::clone(&self.queues),
+                ids: applicant.queues().map(|queue| queue.id).collect(),
+            })
+        });
+        Ok(Permit::new(permit, estimate, self, queues))
     }
 
     /// Adds money that was spent before the limiter began.

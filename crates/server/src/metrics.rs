@@ -37,6 +37,8 @@ pub(crate) struct Metrics {
     pub(crate) connections_full: Counter,
     fetches: Family<Labels<1>, Counter>,
     limit_refusals: Family<LimitLabels, Counter>,
+    queue_duration: Durations,
+    queued: Gauge,
     upstream_failures: Family<UpstreamLabels, Counter>,
     kept: Gauge,
     kept_bytes: Gauge,
@@ -96,7 +98,7 @@ impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::with_prefix("sluicegate");
         let to = &mut registry;
-        let duration = Durations::default();
+        let [duration, queue_duration] = [Durations::default(), Durations::default()];
         Self {
             requests: registered(to, "requests", "Requests by route, status and error code"),
             streams: registered(to, "streams_ended", "Streams by protocol and outcome"),
@@ -118,6 +120,8 @@ impl Metrics {
             reloads: registered(to, "config_reloads", "Configuration reloads by outcome"),
             fetches: registered(to, "fetches", "Images fetched for requests, by outcome"),
             limit_refusals: registered(to, "limit_refusals", LIMIT_REFUSALS),
+            queue_duration: in_seconds(to, "queue_duration", QUEUE_DURATION, queue_duration),
+            queued: registered(to, "queued", "Requests that wait in queues of quotas"),
             upstream_failures: registered(to, "upstream_failures", UPSTREAM_FAILURES),
             kept: registered(to, "responses_kept", "Answers of Responses in memory"),
             kept_bytes: registered(to, "responses_kept_bytes", "Their size in bytes"),
@@ -221,6 +225,16 @@ impl Metrics {
             .inc();
     }
 
+    /// Observes the time that a request has waited in queues of quotas.
+    pub(crate) fn queued(&self, waited: Duration) {
+        self.queue_duration.observe(waited);
+    }
+
+    /// Sets the number of requests that wait in queues of quotas.
+    pub(crate) fn waiting(&self, requests: usize) {
+        self.queued.set(i64::try_from(requests).unwrap_or(i64::MAX));
+    }
+
     pub(crate) fn upstream_failed(&self, upstream: &str, code: &'static str) {
         self.upstream_failures
             .get_or_create(&UpstreamLabels {
@@ -318,5 +332,6 @@ const LEASE_EXCHANGES: &str = "Exchanges with the store that lends quotas, by ou
 const USAGE_REFUSED: &str =
     "Entries of usage that the store will never take, and that were set aside";
 const LIMIT_REFUSALS: &str = "Requests that a limit has refused, by limit and dimension";
+const QUEUE_DURATION: &str = "Time that requests have waited in queues of quotas";
 const UPSTREAM_FAILURES: &str = "Failed upstream requests by upstream and error code";
 const KEY_REFRESHES: &str = "Refreshes of upstream keys by their commands, by upstream and outcome";

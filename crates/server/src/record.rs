@@ -103,6 +103,8 @@ pub(crate) struct Record {
     pub(crate) permit: Option<Permit>,
     /// The state of the quotas when one of them refused the request.
     pub(crate) refused: Option<Box<QuotaState>>,
+    /// The time that the request has waited in queues of quotas, if it has.
+    pub(crate) queued: Option<Duration>,
     /// The entry of the request in the journal of usage, if there is one.
     pub(crate) journal: Option<Box<JournalEntry>>,
 }
@@ -141,6 +143,7 @@ impl Record {
             events: 0,
             permit: None,
             refused: None,
+            queued: None,
             journal: None,
         }
     }
@@ -275,6 +278,7 @@ impl Drop for Record {
             input_tokens: usage.map(|usage| usage.input),
             output_tokens: usage.map(|usage| usage.output),
             left_out: left_out.as_deref(),
+            queued_ms: self.queued.map(milliseconds),
             first_event_ms: self
                 .first_event
                 .map(|at| milliseconds(at.duration_since(self.started))),

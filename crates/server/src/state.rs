@@ -15,7 +15,7 @@ use crate::body::budget::Budget;
 use crate::config::Limits;
 use crate::kept::Kept;
 use crate::lifecycle::Lifecycle;
-use crate::limit::{Applicant, Limiter, Permit, Reserved};
+use crate::limit::{Applicant, Decision, Limiter, Permit, Reserved};
 use crate::metrics::Metrics;
 use crate::origins::Origins;
 use crate::policy::{Policies, Policy};
@@ -79,8 +79,12 @@ impl Caller<'_> {
             price: price.as_ref(),
             is_journaled: self.state.accounting.is_some(),
         };
-        let permit = self.state.limiter.admit(applicant, reserve).await;
-        let permit = permit.map_err(|refused| {
+        let Decision { result, waited } = self.state.limiter.admit(applicant, reserve).await;
+        if let Some(waited) = waited {
+            self.record.queued = Some(waited);
+            self.state.metrics.queued(waited);
+        }
+        let permit = result.map_err(|refused| {
             self.state.metrics.limited(&refused);
             self.record.refused = Some(Box::new((&refused).into()));
             Refusal::limit(&refused)
@@ -141,6 +145,7 @@ impl ServerState {
         if let Some(accounting) = &self.accounting {
             self.metrics.usage_refused(accounting.refusals());
         }
+        self.metrics.waiting(self.limiter.waiting());
         self.metrics
             .render(self.limiter.taken(), self.started.elapsed())
     }

@@ -1,10 +1,14 @@
 //! A quota in the configuration file: the keys and models that it applies to, and its caps.
 
+use std::time::Duration;
+
 use auth::Pattern;
 use quota::{Budget, Caps, FailMode};
 use serde::Deserialize;
 
-wire::read_objects!(Quota);
+use super::duration;
+
+wire::read_objects!(Quota, QueueSettings);
 
 /// One quota. Every quota that fits a request applies to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -28,6 +32,32 @@ pub(crate) struct Quota {
     on_lost_store: OnLostStore,
     /// The number of gateways that share the quota, for `floor`.
     replicas: Option<u32>,
+    /// Lets requests wait for room. Absent: they are refused at once.
+    queue: Option<QueueSettings>,
+}
+
+/// The queue of a quota.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub(crate) struct QueueSettings {
+    /// The longest time that a request waits.
+    #[serde(deserialize_with = "duration")]
+    pub(crate) wait: Duration,
+    /// The requests that wait at the same time; of each key, if each is counted by itself.
+    #[serde(default = "default_depth")]
+    pub(crate) depth: usize,
+    /// The callers that take turns.
+    #[serde(default)]
+    fair: Fairness,
+}
+
+/// The callers that take turns in a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Fairness {
+    /// The keys.
+    #[default]
+    Key,
 }
 
 /// The reaction of a quota when the store that lends it is away.
@@ -55,6 +85,7 @@ pub(crate) struct QuotaRule {
     pub(crate) caps: Caps,
     /// The reaction when the store that lends the quota is away.
     pub(crate) mode: FailMode,
+    pub(crate) queue: Option<QueueSettings>,
 }
 
 /// Checks the quotas of a configuration.
@@ -135,6 +166,9 @@ impl Quota {
             );
         }
         problems.extend(caps.problems());
+        if let Some(queue) = &self.queue {
+            problems.extend(queue.problems());
+        }
         let mode = self.mode().unwrap_or_else(|problem| {
             problems.push(problem);
             FailMode::Closed
@@ -147,6 +181,7 @@ impl Quota {
                 models,
                 caps,
                 mode,
+                queue: self.queue,
             })
         } else {
             Err(problems)
@@ -182,6 +217,22 @@ impl Quota {
     }
 }
 
+impl QueueSettings {
+    fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.wait.is_zero() || self.wait > MAX_WAIT {
+            problems.push("queue.wait: must be more than 0s and at most 5m".to_owned());
+        }
+        if self.depth == 0 || self.depth > MAX_DEPTH {
+            let depth = self.depth;
+            problems.push(format!(
+                "queue.depth: is {depth}, but must be 1 to {MAX_DEPTH}"
+            ));
+        }
+        problems
+    }
+}
+
 impl QuotaRule {
     /// Returns true if the quota applies to the requests of a key for a model.
     pub(crate) fn applies(&self, key: &str, model: &str) -> bool {
@@ -193,6 +244,11 @@ impl QuotaRule {
                 .is_none_or(|patterns| patterns.iter().any(fits))
     }
 
+    /// Returns the scope in which the requests of a key are counted.
+    pub(crate) fn scope<'a>(&self, key: &'a str) -> &'a str {
+        if self.per_key { key } else { "" }
+    }
+
     /// Returns true if the quota applies to requests of this key.
     pub(crate) fn fits_key(&self, key: &str) -> bool {
         self.key.as_ref().is_none_or(|pattern| pattern.matches(key))
@@ -201,6 +257,14 @@ impl QuotaRule {
 
 /// The part of the concurrency that is never lent with `floor`, in percent.
 const FLOOR: u8 = 20;
+/// The longest time in a queue: clients give up at some time.
+const MAX_WAIT: Duration = Duration::from_secs(300);
+/// The most requests in a queue.
+const MAX_DEPTH: usize = 10_000;
+
+fn default_depth() -> usize {
+    64
+}
 
 #[cfg(test)]
 mod tests {
@@ -237,6 +301,38 @@ mod tests {
         assert_eq!(applying("team-a", "model-5.5"), 3);
         assert_eq!(applying("team-a", "model-4"), 2);
         assert_eq!(applying("other", "alt"), 1);
+    }
+
+    #[test]
+    fn a_queue_has_a_wait_and_a_depth() {
+        let queue = |queue: &str| {
+            let rules = read(&format!("[[quotas]]\nconcurrency = 1\nqueue = {queue}"));
+            rules.map(|rules| rules[0].queue.map(|queue| (queue.wait, queue.depth)))
+        };
+        let seconds = Duration::from_secs;
+        assert_eq!(queue("{ wait = \"2s\" }"), Ok(Some((seconds(2), 64))));
+        assert_eq!(
+            queue("{ wait = \"1m\", depth = 3, fair = \"key\" }"),
+            Ok(Some((seconds(60), 3)))
+        );
+        for (text, expected) in [
+            (
+                "{ wait = \"0s\" }",
+                "quotas[0].queue.wait: must be more than 0s and at most 5m",
+            ),
+            (
+                "{ wait = \"6m\" }",
+                "quotas[0].queue.wait: must be more than 0s and at most 5m",
+            ),
+            (
+                "{ wait = \"1s\", depth = 0 }",
+                "quotas[0].queue.depth: is 0, but must be 1 to 10000",
+            ),
+        ] {
+            assert_eq!(queue(text), Err(vec![expected.to_owned()]), "{text}");
+        }
+        assert!(queue("{ depth = 3 }").unwrap_err()[0].contains("wait"));
+        assert!(queue("{ wait = \"1s\", fair = \"model\" }").unwrap_err()[0].contains("key"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use quota::{Demand, Money, Picture, Price, Usage, Used};
 use super::estimate::prompt_tokens;
 use super::headers::QuotaState;
 use super::lender::Lender;
+use super::queues::QueuesToWake;
 use super::{Clock, Limiter};
 
 /// A permit to be answered. It is given back when it is dropped, which the response body does last;
@@ -19,6 +20,8 @@ pub(crate) struct Permit {
     clock: Clock,
     /// The store that gets back what is not used, if the quotas are lent.
     lender: Option<Arc<Lender>>,
+    /// The queues of requests that wait for what this one gives back.
+    queues: Option<Box<QueuesToWake>>,
 }
 
 /// The estimate of the usage of a request.
@@ -79,6 +82,7 @@ impl Permit {
         permit: quota::Permit,
         estimate: Option<Box<Estimate>>,
         limiter: &Limiter,
+        queues: Option<Box<QueuesToWake>>,
     ) -> Self {
         let lender = limiter.lender.clone();
         if permit.is_due()
@@ -91,6 +95,7 @@ impl Permit {
             estimate,
             clock: limiter.clock,
             lender,
+            queues,
         }
     }
 
@@ -113,8 +118,8 @@ impl Permit {
     /// Gives the permit back, and counts what was used. Without an estimate there is no charge.
     pub(crate) fn end(self, known: Known) -> Charge {
         let Some(estimate) = &self.estimate else {
-            // Without a store, dropping the permit does the same and reads no clock.
-            if self.lender.is_some() {
+            // Otherwise, dropping the permit does the same and reads no clock.
+            if self.lender.is_some() || self.queues.is_some() {
                 self.settle(Used::default());
             }
             return Charge::default();
@@ -138,6 +143,9 @@ impl Permit {
             && let Some(lender) = self.lender
         {
             lender.wake();
+        }
+        if let Some(queues) = self.queues {
+            queues.wake();
         }
     }
 }

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use quota::{Budget, Caps, Claim, FailMode, Lending, LimitId, Terms};
+use quota::{Budget, Caps, Claim, FailMode, Lending, LimitId, Refused, Terms};
 
 use super::Limiter;
-use crate::config::quota::QuotaRule;
+use super::queues::QueueId;
+use crate::config::quota::{QueueSettings, QuotaRule};
 
 /// The quotas of a policy. They apply once they are registered with a limiter.
 #[derive(Debug, Default)]
@@ -16,6 +17,8 @@ pub(crate) struct Quotas {
     of_keys: HashMap<String, (Caps, Registered)>,
     /// True if one of them limits tokens or money, so that requests need an estimate of theirs.
     pub(crate) count_tokens: bool,
+    /// True if requests can wait for one of them.
+    pub(crate) have_queues: bool,
 }
 
 /// The identities of a quota in the limiter; absent before it is registered.
@@ -26,12 +29,29 @@ struct Registered {
     budget: Option<LimitId>,
 }
 
+/// The queue of a quota that applies to a request.
+#[derive(Debug)]
+pub(super) struct QuotaQueue<'a> {
+    pub(super) id: QueueId,
+    pub(super) settings: QueueSettings,
+    /// The name of the quota.
+    quota: &'a str,
+}
+
+impl QuotaQueue<'_> {
+    /// Returns true if it is the queue of the quota that has refused a request, and it helps to wait.
+    pub(super) fn is_for(&self, refused: &Refused) -> bool {
+        *self.quota == *refused.limit && !refused.is_degraded
+    }
+}
+
 impl Quotas {
     pub(crate) fn new(rules: Vec<QuotaRule>, of_keys: HashMap<String, Caps>) -> Self {
         let counts = |caps: &Caps| caps.tokens_per_minute.is_some() || caps.budget.is_some();
         Self {
             count_tokens: rules.iter().any(|rule| counts(&rule.caps))
                 || of_keys.values().any(counts),
+            have_queues: rules.iter().any(|rule| rule.queue.is_some()),
             rules: rules
                 .into_iter()
                 .map(|rule| (rule, Registered::default()))
@@ -87,6 +107,27 @@ impl Quotas {
         })
     }
 
+    /// Returns the queues that a request of a key for a model may have to wait in.
+    pub(super) fn queues<'a>(
+        &'a self,
+        key: &'a str,
+        model: &'a str,
+    ) -> impl Iterator<Item = QuotaQueue<'a>> {
+        let rules = self.applying_rules(key, model);
+        rules.filter_map(move |(rule, registered)| {
+            let settings = rule.queue?;
+            let id = QueueId {
+                limit: registered.rates?,
+                scope: rule.scope(key).to_owned(),
+            };
+            Some(QuotaQueue {
+                id,
+                settings,
+                quota: &rule.name,
+            })
+        })
+    }
+
     /// Returns the claims of the requests of a key for a model on the budgets that apply to them.
     pub(crate) fn budgets<'a>(
         &'a self,
@@ -109,14 +150,26 @@ impl Quotas {
             .filter_map(|(caps, id)| Some((id.budget?, caps.budget.as_ref()?)))
     }
 
-    /// Returns the names and caps of the quotas of a key, for any model.
-    pub(crate) fn of_key<'a>(&'a self, key: &'a str) -> impl Iterator<Item = (&'a str, &'a Caps)> {
+    /// Returns the names, caps and queues of the quotas of a key, for any model.
+    pub(crate) fn of_key<'a>(
+        &'a self,
+        key: &'a str,
+    ) -> impl Iterator<Item = (&'a str, &'a Caps, Option<QueueSettings>)> {
         let rules = self.rules.iter().map(|(rule, _)| rule);
         let rules = rules.filter(move |rule| rule.fits_key(key));
         let own = self.of_keys.get(key).into_iter();
         rules
-            .map(|rule| (rule.name.as_str(), &rule.caps))
-            .chain(own.map(|(caps, _)| ("this key", caps)))
+            .map(|rule| (rule.name.as_str(), &rule.caps, rule.queue))
+            .chain(own.map(|(caps, _)| ("this key", caps, None)))
+    }
+
+    fn applying_rules<'a>(
+        &'a self,
+        key: &'a str,
+        model: &'a str,
+    ) -> impl Iterator<Item = &'a (QuotaRule, Registered)> {
+        let rules = self.rules.iter();
+        rules.filter(move |(rule, _)| rule.applies(key, model))
     }
 
     fn applying<'a>(
@@ -124,11 +177,9 @@ impl Quotas {
         key: &'a str,
         model: &'a str,
     ) -> impl Iterator<Item = (&'a Caps, &'a Registered, &'a str)> {
-        let rules = self.rules.iter();
-        let rules = rules.filter(move |(rule, _)| rule.applies(key, model));
         let own = self.of_keys.get(key).into_iter();
-        rules
-            .map(move |(rule, id)| (&rule.caps, id, if rule.per_key { key } else { "" }))
+        self.applying_rules(key, model)
+            .map(move |(rule, id)| (&rule.caps, id, rule.scope(key)))
             .chain(own.map(|(caps, id)| (caps, id, "")))
     }
 }

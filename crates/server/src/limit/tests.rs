@@ -1,9 +1,12 @@
 //! Tests of the limiter.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use engine::Usage;
 use quota::Dimension;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
 
 use super::*;
 use crate::config::Config;
@@ -111,4 +114,116 @@ async fn tokens_are_settled_with_what_is_known() {
         let second = admit().unwrap();
         assert_eq!(remaining(&second), left - 100, "{known:?}");
     }
+}
+
+/// Registers a quota of all keys together that has a queue.
+fn with_queue(quota: &str) -> (Arc<Limiter>, Arc<Quotas>) {
+    let (limiter, quotas) = with_quotas(&format!("[[quotas]]\n{quota}"));
+    (Arc::new(limiter), Arc::new(quotas))
+}
+
+/// Lets a request of a key wait, and sends its number when it is admitted. Returns once it waits.
+async fn queued(
+    (limiter, quotas): &(Arc<Limiter>, Arc<Quotas>),
+    key: &'static str,
+    number: usize,
+    admitted: &UnboundedSender<(usize, Result<Permit, Refused>)>,
+) -> JoinHandle<()> {
+    let waiting = limiter.waiting();
+    let (quotas, admitted) = (Arc::clone(quotas), admitted.clone());
+    let of_task = Arc::clone(limiter);
+    let task = tokio::spawn(async move {
+        let decision = of_task.admit(applicant(key, "m", &quotas), tokens).await;
+        assert!(decision.waited.is_some());
+        admitted.send((number, decision.result)).unwrap();
+    });
+    while limiter.waiting() == waiting {
+        tokio::task::yield_now().await;
+    }
+    task
+}
+
+/// Requests wait for those in progress, and the keys take turns.
+#[tokio::test(start_paused = true)]
+async fn requests_wait_in_turns() {
+    let all = with_queue("concurrency = 1\nqueue = { wait = \"60s\", depth = 5 }");
+    let (limiter, quotas) = &all;
+    let first = limiter.admit(applicant("a", "m", quotas), tokens).await;
+    assert_eq!(first.waited, None);
+    let (sender, mut admitted) = unbounded_channel();
+    for (number, key) in [(1, "a"), (2, "a"), (3, "a"), (4, "b"), (5, "c")] {
+        queued(&all, key, number, &sender).await;
+    }
+    let over = limiter.admit(applicant("b", "m", quotas), tokens).await;
+    assert_eq!(over.result.unwrap_err().cap, 1, "the queue is full");
+    first.result.unwrap().end(Known::Unused);
+    let mut order = Vec::new();
+    for _ in 0..5 {
+        let (number, result) = admitted.recv().await.unwrap();
+        order.push(number);
+        result.unwrap().end(Known::Unused);
+    }
+    assert_eq!(order, [1, 2, 4, 5, 3]);
+    assert_eq!(limiter.waiting(), 0);
+}
+
+/// A request that comes when there is room again does not overtake one that waits for it.
+#[tokio::test(start_paused = true)]
+async fn those_that_wait_come_first() {
+    let all = with_queue("concurrency = 1\nqueue = { wait = \"60s\" }");
+    let (limiter, quotas) = &all;
+    let first = limiter.admit(applicant("a", "m", quotas), tokens).await;
+    let (sender, mut admitted) = unbounded_channel();
+    queued(&all, "a", 1, &sender).await;
+    first.result.unwrap().end(Known::Unused);
+    let newcomer = limiter.admit(applicant("b", "m", quotas), tokens);
+    let waiting = async {
+        let (number, result) = admitted.recv().await.unwrap();
+        assert_eq!(number, 1);
+        result.unwrap().end(Known::Unused);
+    };
+    let (newcomer, ()) = tokio::join!(newcomer, waiting);
+    assert!(newcomer.waited.is_some() && newcomer.result.is_ok());
+}
+
+/// A request that waits is admitted as soon as its rate permits, without another one ending.
+#[tokio::test(start_paused = true)]
+async fn a_request_waits_for_a_rate() {
+    let all = with_queue("requests_per_minute = 60\nqueue = { wait = \"60s\" }");
+    let (limiter, quotas) = &all;
+    for _ in 0..60 {
+        let admitted = limiter.admit(applicant("a", "m", quotas), tokens).await;
+        admitted.result.unwrap().end(Known::Unused);
+    }
+    let next = limiter.admit(applicant("a", "m", quotas), tokens).await;
+    let waited = next.waited.unwrap();
+    assert!(next.result.is_ok());
+    assert!(
+        (Duration::from_millis(999)..=Duration::from_millis(1_010)).contains(&waited),
+        "{waited:?}"
+    );
+}
+
+/// A request that waits in vain is refused after the time, and one whose client leaves passes its
+/// turn on.
+#[tokio::test(start_paused = true)]
+async fn requests_leave_the_queue() {
+    let all = with_queue("concurrency = 1\nqueue = { wait = \"2s\" }");
+    let (limiter, quotas) = &all;
+    let first = limiter.admit(applicant("a", "m", quotas), tokens).await;
+    let in_vain = limiter.admit(applicant("b", "m", quotas), tokens).await;
+    assert_eq!(in_vain.waited, Some(Duration::from_secs(2)));
+    let refused = in_vain.result.unwrap_err();
+    assert_eq!(
+        (refused.dimension, refused.cap),
+        (Dimension::Concurrency, 1)
+    );
+    let (sender, mut admitted) = unbounded_channel();
+    let leaves = queued(&all, "a", 1, &sender).await;
+    queued(&all, "a", 2, &sender).await;
+    leaves.abort();
+    assert!(leaves.await.unwrap_err().is_cancelled());
+    first.result.unwrap().end(Known::Unused);
+    assert_eq!(admitted.recv().await.unwrap().0, 2);
+    assert_eq!(limiter.waiting(), 0);
 }

@@ -30,6 +30,7 @@ pub(crate) struct AccessLine<'a> {
     pub(crate) input_tokens: Option<u64>,
     pub(crate) output_tokens: Option<u64>,
     pub(crate) left_out: Option<&'a str>,
+    pub(crate) queued_ms: Option<f64>,
     pub(crate) first_event_ms: Option<f64>,
     pub(crate) took_ms: f64,
 }
@@ -45,8 +46,8 @@ impl AccessLine<'_> {
         if !tracing::event_enabled!(
             target: "access", Level::INFO,
             request_id, client_request_id, route, key, model, target, upstream_request_id, status,
-            code, cause, stream, outcome, input_tokens, output_tokens, left_out, first_event_ms,
-            took_ms
+            code, cause, stream, outcome, input_tokens, output_tokens, left_out, queued_ms,
+            first_event_ms, took_ms
         ) {
             return;
         }
@@ -79,6 +80,7 @@ impl AccessLine<'_> {
             input_tokens = self.input_tokens,
             output_tokens = self.output_tokens,
             left_out = self.left_out,
+            queued_ms = self.queued_ms,
             first_event_ms = self.first_event_ms,
             took_ms = self.took_ms,
         );
@@ -118,6 +120,7 @@ impl Scratch {
         self.value("input_tokens", line.input_tokens);
         self.value("output_tokens", line.output_tokens);
         self.text("left_out", line.left_out);
+        self.value("queued_ms", line.queued_ms);
         self.value("first_event_ms", line.first_event_ms);
         self.value("took_ms", Some(line.took_ms));
         self.line.extend_from_slice(b"}\n");
@@ -208,6 +211,7 @@ mod tests {
         input_tokens: None,
         output_tokens: None,
         left_out: None,
+        queued_ms: None,
         first_event_ms: None,
         took_ms: 1.25,
     };
@@ -251,6 +255,7 @@ mod tests {
             input_tokens: Some(u64::MAX),
             output_tokens: Some(0),
             left_out: Some("audio,image"),
+            queued_ms: Some(0.5),
             first_event_ms: Some(12.0),
             took_ms: 1e21,
             ..LINE
@@ -263,7 +268,7 @@ mod tests {
                 r#""client_request_id":"mine","route":"messages","key":"a \"key\"\n","model":"mödel","target":"home","#,
                 r#""upstream_request_id":"x\\1","status":504,"code":"timeout","cause":"no\u0001answer","stream":true,"#,
                 r#""outcome":"timeout","input_tokens":18446744073709551615,"output_tokens":0,"#,
-                r#""left_out":"audio,image","first_event_ms":12.0,"took_ms":1e+21}"#,
+                r#""left_out":"audio,image","queued_ms":0.5,"first_event_ms":12.0,"took_ms":1e+21}"#,
                 "\n"
             )
         );
@@ -303,7 +308,7 @@ mod tests {
             status: u16,
             stream: bool,
             tokens: [Option<u64>; 2],
-            first_event_ms in prop::option::of(prop::num::f64::ANY),
+            [queued_ms, first_event_ms] in prop::array::uniform(prop::option::of(prop::num::f64::ANY)),
             took_ms in prop::num::f64::ANY,
             times in prop::collection::vec(time(), 1..4),
         ) {
@@ -312,7 +317,7 @@ mod tests {
             let [request_id, route, outcome] = ids.each_ref().map(String::as_str);
             let line = AccessLine {
                 request_id, client_request_id, route, key, model, target, upstream_request_id, status,
-                code, cause, stream, outcome, left_out, first_event_ms, took_ms,
+                code, cause, stream, outcome, left_out, queued_ms, first_event_ms, took_ms,
                 input_tokens: tokens[0],
                 output_tokens: tokens[1],
             };

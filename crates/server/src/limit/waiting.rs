@@ -1,0 +1,173 @@
+//! The admission of requests that may wait: for the store of a lent quota, or in the queue of a quota.
+
+use std::time::Duration;
+
+use quota::Refused;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::queues::Place;
+use super::quotas::QuotaQueue;
+use super::{Applicant, Limiter, Permit, Reserved, lender};
+
+/// The decision on a request.
+#[derive(Debug)]
+pub(crate) struct Decision {
+    /// The permit, or the first limit that has no room.
+    pub(crate) result: Result<Permit, Refused>,
+    /// The time that the request has waited in queues, if it has.
+    pub(crate) waited: Option<Duration>,
+}
+
+impl<'a> Applicant<'a> {
+    /// Returns the queues that the request may have to wait in.
+    pub(super) fn queues(self) -> impl Iterator<Item = QuotaQueue<'a>> {
+        self.quotas.queues(self.key, self.model)
+    }
+
+    /// Returns the queue of the quota that has refused this request, if it helps to wait there.
+    fn queue_of(self, refused: &Refused) -> Option<QuotaQueue<'a>> {
+        self.queues().find(|queue| queue.is_for(refused))
+    }
+}
+
+impl Limiter {
+    /// Admits a request, and reserves what it may use. `reserve` gets the tokens that answers of
+    /// this key rarely exceed, if they are known; it is called only if a quota or the journal needs
+    /// it. A request that finds too little of a lent quota waits shortly for its store, and one that a
+    /// quota with a queue has no room for waits there.
+    pub(crate) async fn admit(
+        &self,
+        applicant: Applicant<'_>,
+        reserve: impl Fn(Option<u64>) -> Reserved,
+    ) -> Decision {
+        let queue = match self.queue_ahead(applicant) {
+            Some(queue) => queue,
+            None => {
+                let result = self.ask(applicant, &reserve).await;
+                let refused = result.as_ref().err();
+                match refused.and_then(|refused| applicant.queue_of(refused)) {
+                    Some(queue) => queue,
+                    None => {
+                        return Decision {
+                            result,
+                            waited: None,
+                        };
+                    }
+                }
+            }
+        };
+        let started = Instant::now();
+        // Boxed, because few requests wait.
+        let result = Box::pin(self.wait(applicant, &reserve, queue)).await;
+        Decision {
+            result,
+            waited: Some(started.elapsed()),
+        }
+    }
+
+    /// Returns a queue in which requests wait that come before this one.
+    fn queue_ahead<'a>(&self, applicant: Applicant<'a>) -> Option<QuotaQueue<'a>> {
+        match self.queues.waiting() {
+            0 => None,
+            _ => applicant.queues().find(|queue| self.queues.has(&queue.id)),
+        }
+    }
+
+    /// Lets a request wait in a queue, and in others that it comes to need, for as long as the first
+    /// one permits.
+    async fn wait(
+        &self,
+        applicant: Applicant<'_>,
+        reserve: &impl Fn(Option<u64>) -> Reserved,
+        queue: QuotaQueue<'_>,
+    ) -> Result<Permit, Refused> {
+        let deadline = Instant::now() + queue.settings.wait;
+        let waited = timeout_at(deadline, self.take_turns(applicant, reserve, queue)).await;
+        // The last attempt finds the reason.
+        waited.unwrap_or_else(|_| self.try_admit(applicant, reserve))
+    }
+
+    async fn take_turns(
+        &self,
+        applicant: Applicant<'_>,
+        reserve: &impl Fn(Option<u64>) -> Reserved,
+        mut queue: QuotaQueue<'_>,
+    ) -> Result<Permit, Refused> {
+        loop {
+            let QuotaQueue { id, settings, .. } = queue;
+            let Some(mut place) = self.queues.join(id, applicant.key, settings.depth) else {
+                return self.ask(applicant, reserve).await;
+            };
+            place.turn().await;
+            let refused = match self.ask_in_turn(applicant, reserve, &place).await {
+                Err(refused) => refused,
+                admitted => return admitted,
+            };
+            // No request has the turn of one queue while it waits in another: two could block each
+            // other.
+            drop(place);
+            let Some(next) = applicant.queue_of(&refused) else {
+                return Err(refused);
+            };
+            queue = next;
+        }
+    }
+
+    /// Asks again after each change, until the request is admitted or something else than this quota
+    /// refuses it.
+    async fn ask_in_turn(
+        &self,
+        applicant: Applicant<'_>,
+        reserve: &impl Fn(Option<u64>) -> Reserved,
+        place: &Place<'_>,
+    ) -> Result<Permit, Refused> {
+        loop {
+            let change = place.next_change();
+            let refused = match self.ask(applicant, reserve).await {
+                Err(refused) => refused,
+                admitted => return admitted,
+            };
+            let queue = applicant.queue_of(&refused);
+            if queue.is_none_or(|queue| queue.id != *place.id()) {
+                return Err(refused);
+            }
+            // A request that was refused by the store of a lent quota has waited for it already.
+            if !refused.may_wait {
+                let soon = refused.retry_after.map(Duration::from_micros);
+                let _ = timeout(soon.unwrap_or(RECHECK).min(RECHECK), change).await;
+            }
+        }
+    }
+
+    /// Admits a request, or waits shortly for the store of a lent quota that has too little.
+    async fn ask(
+        &self,
+        applicant: Applicant<'_>,
+        reserve: &impl Fn(Option<u64>) -> Reserved,
+    ) -> Result<Permit, Refused> {
+        let Some(lender) = &self.lender else {
+            return self.try_admit(applicant, reserve);
+        };
+        let deadline = Instant::now() + lender::PATIENCE;
+        let mut has_answered = false;
+        loop {
+            let mut ended = lender.subscribe();
+            match self.try_admit(applicant, reserve) {
+                Err(mut refused) if refused.may_wait => {
+                    lender.wake();
+                    if !lender::exchange_ended(&mut ended, deadline).await {
+                        // Without any answer it is not known whether there is room.
+                        refused.is_degraded |= !has_answered;
+                        return Err(refused);
+                    }
+                    has_answered = true;
+                }
+                other => return other,
+            }
+        }
+    }
+}
+
+/// The time after which the request that has the turn asks again, if nothing was given back. Requests
+/// that were admitted before their quota got its queue tell nobody.
+const RECHECK: Duration = Duration::from_secs(1);
