@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::Outcome;
 use crate::subject::{self, Subject};
@@ -25,14 +26,14 @@ pub(crate) struct Count {
 impl Counted {
     /// Starts a bare proxy by its command.
     pub(crate) fn bare(command: &Command) -> Outcome<Self> {
-        let folder = Folder::new("bare")?;
+        let folder = Folder::new()?;
         let subject = subject::bare_by(&mut wrapped(command, &folder))?;
         Ok(Self { subject, folder })
     }
 
     /// Starts a gateway with this configuration.
     pub(crate) fn gateway(program: &Path, config: &str) -> Outcome<Self> {
-        let folder = Folder::new("gateway")?;
+        let folder = Folder::new()?;
         let subject = subject::gateway_by(wrapped(&Command::new(program), &folder), config)?;
         Ok(Self { subject, folder })
     }
@@ -138,10 +139,13 @@ fn parse(text: &str) -> Outcome<Count> {
 struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Outcome<Self> {
+    /// Creates a folder for the profiles of one process.
+    fn new() -> Outcome<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
         let path = std::env::temp_dir().join(format!(
-            "sluicegate-callgrind-{name}-{}",
-            std::process::id()
+            "sluicegate-callgrind-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
         ));
         std::fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Self(path))

@@ -78,14 +78,18 @@ async fn run(arguments: Arguments) -> Outcome {
     let config = question::configuration(upstream.address, ROOM);
     if let Some(planted) = arguments.planted {
         let figures = Figures::read(&arguments.figures)?;
-        let gateway = measure(Counted::gateway(&planted, &config)?, &received).await?;
+        let planted = Counted::gateway(&planted, &config)?;
+        let gateway = measure(&planted, &planted, &received).await?;
         return figures.miss(&gateway);
     }
     let mut bare = Command::new(beside(&own, "bare_proxy"));
     bare.arg(upstream.address.to_string());
-    let bare = measure(Counted::bare(&bare)?, &received).await?;
-    let gateway = Counted::gateway(&beside(&own, "sluicegate"), &config)?;
-    let gateway = measure(gateway, &received).await?;
+    let bare = Counted::bare(&bare)?;
+    let bare = measure(&bare, &bare, &received).await?;
+    let program = beside(&own, "sluicegate");
+    let gateway = Counted::gateway(&program, &config)?;
+    let with_quotas = Counted::gateway(&program, &(config + question::AMPLE))?;
+    let gateway = measure(&gateway, &with_quotas, &received).await?;
     let measured = Measured { gateway, bare };
     print!("{measured}");
     match arguments.write {
@@ -94,17 +98,21 @@ async fn run(arguments: Arguments) -> Outcome {
     }
 }
 
-/// The cost of a unit of each kind, after a warm-up.
-async fn measure(counted: Counted, received: &Semaphore) -> Outcome<Costs> {
+/// The cost of a unit of each kind, after a warm-up. The last kind is measured in a process of its own.
+async fn measure(counted: &Counted, with_quotas: &Counted, received: &Semaphore) -> Outcome<Costs> {
     let mut costs = Vec::new();
-    for (question, warm_up, times) in [
-        (Question::Small, WARM_UP, REQUESTS),
-        (Question::Chat, WARM_UP_STREAMS, STREAMS),
-        (Question::Conversation, WARM_UP_CONVERSATIONS, CONVERSATIONS),
+    let requests = (Question::Small, WARM_UP, REQUESTS);
+    let streams = (Question::Chat, WARM_UP_STREAMS, STREAMS);
+    let conversations = (Question::Conversation, WARM_UP_CONVERSATIONS, CONVERSATIONS);
+    for (counted, (question, warm_up, times)) in [
+        (counted, requests),
+        (counted, streams),
+        (counted, conversations),
+        (with_quotas, requests),
     ] {
-        ask(&counted, question, warm_up, received).await?;
+        ask(counted, question, warm_up, received).await?;
         counted.begin()?;
-        let units = ask(&counted, question, times, received).await?;
+        let units = ask(counted, question, times, received).await?;
         costs.push(counted.take(units)?);
     }
     costs.try_into().map_err(|_| "a kind is missing".to_owned())

@@ -192,6 +192,9 @@ pub(crate) fn configuration(address: SocketAddr, limits: &str) -> String {
     config
 }
 
+/// A quota of which no bench reaches the end.
+pub(crate) const AMPLE: &str = "[[quotas]]\nkey = \"*\"\nconcurrency = 100_000\n\
+                     requests_per_minute = 1_000_000_000\ntokens_per_minute = 1_000_000_000\n";
 /// The upstream's models, named after their behaviour.
 pub(crate) const SMALL: &str = "small";
 pub(crate) const SMALL_RESPONSES: &str = "small-responses";

@@ -74,8 +74,8 @@ impl Place {
         };
         match kind {
             Kind::Plain => String::new(),
-            Kind::Own => AMPLE.to_owned(),
-            Kind::Lent => AMPLE.to_owned() + &lent("ample"),
+            Kind::Own => question::AMPLE.to_owned(),
+            Kind::Lent => question::AMPLE.to_owned() + &lent("ample"),
             Kind::Scarce(cap) => {
                 format!(
                     "[[quotas]]\nkey = \"*\"\nconcurrency = {cap}\n{}",
@@ -177,9 +177,6 @@ fn is_half_left(head: &str) -> bool {
     })
 }
 
-/// A quota of which no bench reaches the end.
-const AMPLE: &str = "[[quotas]]\nkey = \"*\"\nconcurrency = 100_000\n\
-                     requests_per_minute = 1_000_000_000\ntokens_per_minute = 1_000_000_000\n";
 const EXCHANGES: &str = "sluicegate_lease_exchanges_total{";
 /// A new store lends nothing for a lease and a tenth, and half of a rate takes half a minute.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -57,7 +57,7 @@ fn add_level(headers: &mut HeaderMap, style: Style, names: Names, level: Level) 
         Style::OpenAi => span(level.reset),
         Style::Messages => time(level.reset),
     };
-    let [limit, remaining, reset_name] = names.map(HeaderName::from_static);
+    let [limit, remaining, reset_name] = names;
     headers.insert(limit, level.limit.into());
     headers.insert(remaining, level.remaining.into());
     // It consists of visible ASCII.
@@ -70,11 +70,11 @@ fn add_level(headers: &mut HeaderMap, style: Style, names: Names, level: Level) 
 fn span(microseconds: u64) -> String {
     let milliseconds = microseconds.div_ceil(1_000);
     if milliseconds < 1_000 {
-        return format!("{milliseconds}ms");
+        return milliseconds.to_string() + "ms";
     }
     let seconds = milliseconds.div_ceil(1_000);
     match (seconds / 60, seconds % 60) {
-        (0, seconds) => format!("{seconds}s"),
+        (0, seconds) => seconds.to_string() + "s",
         (minutes, seconds) => format!("{minutes}m{seconds}s"),
     }
 }
@@ -88,31 +88,31 @@ fn time(microseconds: u64) -> String {
 }
 
 /// The names of the headers with the limit, what is left of it, and the time until all of it is.
-type Names = [&'static str; 3];
+type Names = [HeaderName; 3];
 
-/// Those for requests and for tokens.
+/// Those for requests and for tokens. Constants, because names are checked when they are made.
 const OPENAI: [Names; 2] = [
     [
-        "x-ratelimit-limit-requests",
-        "x-ratelimit-remaining-requests",
-        "x-ratelimit-reset-requests",
+        HeaderName::from_static("x-ratelimit-limit-requests"),
+        HeaderName::from_static("x-ratelimit-remaining-requests"),
+        HeaderName::from_static("x-ratelimit-reset-requests"),
     ],
     [
-        "x-ratelimit-limit-tokens",
-        "x-ratelimit-remaining-tokens",
-        "x-ratelimit-reset-tokens",
+        HeaderName::from_static("x-ratelimit-limit-tokens"),
+        HeaderName::from_static("x-ratelimit-remaining-tokens"),
+        HeaderName::from_static("x-ratelimit-reset-tokens"),
     ],
 ];
 const MESSAGES: [Names; 2] = [
     [
-        "anthropic-ratelimit-requests-limit",
-        "anthropic-ratelimit-requests-remaining",
-        "anthropic-ratelimit-requests-reset",
+        HeaderName::from_static("anthropic-ratelimit-requests-limit"),
+        HeaderName::from_static("anthropic-ratelimit-requests-remaining"),
+        HeaderName::from_static("anthropic-ratelimit-requests-reset"),
     ],
     [
-        "anthropic-ratelimit-tokens-limit",
-        "anthropic-ratelimit-tokens-remaining",
-        "anthropic-ratelimit-tokens-reset",
+        HeaderName::from_static("anthropic-ratelimit-tokens-limit"),
+        HeaderName::from_static("anthropic-ratelimit-tokens-remaining"),
+        HeaderName::from_static("anthropic-ratelimit-tokens-reset"),
     ],
 ];
 const LIMITS: HeaderName = HeaderName::from_static("x-sluicegate-limits");
