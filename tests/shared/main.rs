@@ -16,6 +16,7 @@ mod faults;
 mod limits;
 mod lost_store;
 mod partitions;
+mod replicas;
 mod topologies;
 
 const GATEWAY: testkit::Binary = testkit::binary!();

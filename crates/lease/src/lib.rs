@@ -18,6 +18,6 @@ pub use clock::{Proof, StoreClock, boottime};
 pub use local::Local;
 pub use model::{Answer, Call, Model};
 pub use report::{Report, Unsuitable};
-pub use store::{Exchange, LeaseStore, Notice, Unreachable};
+pub use store::{Exchange, Holder, Holders, LeaseStore, Notice, Unreachable};
 #[cfg(feature = "valkey")]
 pub use valkey::{Settings, Valkey};

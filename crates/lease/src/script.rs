@@ -6,6 +6,10 @@ use quota::{Ask, Loan, Reply};
 use redis::{Cmd, Script, Value, cmd};
 
 use crate::model::{Answer, Call};
+use crate::store::Holder;
+
+/// The longest name of a replica.
+const MAX_NAME: usize = 64;
 
 /// The parts of a store that notice a loss of data on their own. In a cluster each can be on another
 /// server; the keys of one part are on the same.
@@ -26,11 +30,18 @@ impl ExchangeScript {
     }
 
     /// Returns the command that runs the script by its hash, and the one that also sends its text.
-    pub(crate) fn commands(&self, namespace: &str, partition: usize, call: &Call) -> [Cmd; 2] {
+    /// The replica of `call` is named `replica` in the store.
+    pub(crate) fn commands(
+        &self,
+        namespace: &str,
+        partition: usize,
+        replica: &str,
+        call: &Call,
+    ) -> [Cmd; 2] {
         [("EVALSHA", &self.hash), ("EVAL", &self.text)].map(|(name, script)| {
             let mut command = cmd(name);
             command.arg(script);
-            arguments(&mut command, namespace, partition, call);
+            arguments(&mut command, namespace, partition, replica, call);
             command
         })
     }
@@ -45,9 +56,45 @@ pub(crate) fn channel(namespace: &str) -> String {
 }
 
 /// Reads a message of that channel: the replica that has caused it, and the limit.
-pub(crate) fn read_notice(message: &str) -> Option<(u64, &str)> {
-    let (replica, limit) = message.split_once(' ')?;
-    Some((replica.parse().ok()?, limit))
+pub(crate) fn read_notice(message: &str) -> Option<(&str, &str)> {
+    message.split_once(' ')
+}
+
+/// Returns the key of a limit, by its name. What stands in braces decides on the slot of a key.
+pub(crate) fn limit_key(namespace: &str, limit: &str) -> String {
+    let partition = partition(limit);
+    format!("{{{namespace}:{partition}}}:limit:{limit}")
+}
+
+/// Returns the name of a replica in the store: letters, digits, dots, underscores and hyphens of `name`,
+/// and its number.
+pub(crate) fn replica_name(name: &str, number: u64) -> String {
+    let is_plain = |c: &char| c.is_ascii_alphanumeric() || "._-".contains(*c);
+    let name: String = name.chars().filter(is_plain).take(MAX_NAME).collect();
+    match name.is_empty() {
+        true => number.to_string(),
+        false => format!("{name}#{number}"),
+    }
+}
+
+/// Reads the replicas from the fields of a limit; `None` if they are not of the form of the script.
+pub(crate) fn read_holders(value: Value) -> Option<Vec<Holder>> {
+    let fields: Vec<(String, String)> = redis::from_redis_value(value).ok()?;
+    let shares = fields.iter().filter(|(name, _)| name != "limit");
+    let holder = |(name, share): &(String, String)| {
+        let numbers = share.split(' ').map(|number| number.parse().ok());
+        let numbers: Option<Vec<u64>> = numbers.collect();
+        let [held, .., short] = numbers?[..] else {
+            return None;
+        };
+        let name = name.split_once('#').map_or(name.as_str(), |(name, _)| name);
+        Some(Holder {
+            replica: name.to_owned(),
+            held,
+            short,
+        })
+    };
+    shares.map(holder).collect()
 }
 
 /// Returns the partition in which the store keeps `key`.
@@ -59,15 +106,15 @@ pub(crate) fn partition(key: &str) -> usize {
     hash as usize % PARTITIONS
 }
 
-fn arguments(command: &mut Cmd, namespace: &str, partition: usize, call: &Call) {
+fn arguments(command: &mut Cmd, namespace: &str, partition: usize, replica: &str, call: &Call) {
     command.arg(1 + call.asks.len());
-    // What stands in braces decides on the slot of a key.
     command.arg(format!("{{{namespace}:{partition}}}:mark"));
     for ask in &call.asks {
         command.arg(format!("{{{namespace}:{partition}}}:limit:{}", ask.key()));
     }
+    command.arg(replica);
     let proof = call.proof;
-    for number in [call.replica, proof.life, proof.at, proof.over, call.lease] {
+    for number in [proof.life, proof.at, proof.over, call.lease] {
         command.arg(number);
     }
     command.arg(channel(namespace));
@@ -182,13 +229,13 @@ mod tests {
     fn a_call_names_all_of_its_keys_and_they_have_one_tag() {
         let script = ExchangeScript::new("return 1");
         let [by_hash, by_text] = script
-            .commands("sg:1", 5, &call())
+            .commands("sg:1", 5, "gate-1#77", &call())
             .map(|command| String::from_utf8(command.get_packed_command()).unwrap());
         let words = |packed: &str| {
             let words = packed.lines().skip(2).step_by(2).map(str::to_owned);
             words.collect::<Vec<_>>().join(" ")
         };
-        let rest = "2 {sg:1:5}:mark {sg:1:5}:limit:q0/team-a 77 1 20 3 10000 \
+        let rest = "2 {sg:1:5}:mark {sg:1:5}:limit:q0/team-a gate-1#77 1 20 3 10000 \
                     sg:1:notices 1 50 600 0 9 8 1 2 3 4 5 6";
         assert_eq!(
             words(&by_hash),
@@ -207,11 +254,49 @@ mod tests {
     #[test]
     fn a_notice_names_a_replica_and_a_limit() {
         assert_eq!(
-            read_notice("77 q0/team a/tokens"),
-            Some((77, "q0/team a/tokens"))
+            read_notice("gate-1#77 q0/team a/tokens"),
+            Some(("gate-1#77", "q0/team a/tokens"))
         );
-        for other in ["", "77", "x q0", "-1 q0"] {
+        for other in ["", "77"] {
             assert_eq!(read_notice(other), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_replica_is_one_word() {
+        assert_eq!(replica_name("gate-1.eu", 77), "gate-1.eu#77");
+        assert_eq!(replica_name("a #b\n", 77), "ab#77");
+        assert_eq!(replica_name("é", 77), "77");
+        assert_eq!(replica_name(&"x".repeat(99), 7), "x".repeat(64) + "#7");
+    }
+
+    #[test]
+    fn holders_are_read_from_the_fields_of_a_limit() {
+        let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+        let fields = |pairs: &[[&str; 2]]| {
+            Value::Array(pairs.as_flattened().iter().map(|it| text(it)).collect())
+        };
+        let holder = |replica: &str, held, short| Holder {
+            replica: replica.to_owned(),
+            held,
+            short,
+        };
+        let read = read_holders(fields(&[
+            ["limit", "1 2 3 4 5"],
+            ["gate-1#77", "12 0 5 0 9 0"],
+            ["78", "0 0 5 0 9 3"],
+        ]));
+        assert_eq!(
+            read,
+            Some(vec![holder("gate-1", 12, 0), holder("78", 0, 3)])
+        );
+        assert_eq!(read_holders(fields(&[])), Some(Vec::new()));
+        for bad in [
+            fields(&[["77", "12"]]),
+            fields(&[["77", "a 0 0 0 0 0"]]),
+            Value::Int(1),
+        ] {
+            assert_eq!(read_holders(bad.clone()), None, "{bad:?}");
         }
     }
 

@@ -23,7 +23,29 @@ pub trait LeaseStore: Send + Sync + fmt::Debug {
     fn notice(&self) -> Notice<'_> {
         Box::pin(std::future::pending())
     }
+
+    /// Returns the replicas that have a part in each of these limits, by the names of the limits in the
+    /// store ([`Ask::key`]). A replica whose lease is over may still be among them.
+    ///
+    /// # Errors
+    /// Returns an error if the store does not answer.
+    fn holders<'a>(&'a self, limits: &'a [String]) -> Holders<'a>;
 }
+
+/// The part that a replica has in a limit. Amounts are in the unit of an [`Ask`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The name of the replica, or its number if it has none.
+    pub replica: String,
+    /// The amount that it holds.
+    pub held: u64,
+    /// The amount for which its requests wait.
+    pub short: u64,
+}
+
+/// The future of the holders of limits.
+pub type Holders<'a> =
+    Pin<Box<dyn Future<Output = Result<Vec<Vec<Holder>>, Unreachable>> + Send + 'a>>;
 
 /// The future of a notice.
 pub type Notice<'a> = Pin<Box<dyn Future<Output = String> + Send + 'a>>;

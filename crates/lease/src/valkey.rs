@@ -21,8 +21,11 @@ use crate::address::Address;
 use crate::clock::{StoreClock, boottime};
 use crate::model::{Answer, Call};
 use crate::report::{Report, Unsuitable};
-use crate::script::{ExchangeScript, PARTITIONS, TEXT, channel, partition, read};
-use crate::store::{Exchange, LeaseStore, Notice, Unreachable};
+use crate::script::{
+    ExchangeScript, PARTITIONS, TEXT, channel, limit_key, partition, read, read_holders,
+    replica_name,
+};
+use crate::store::{Exchange, Holder, Holders, LeaseStore, Notice, Unreachable};
 use connection::{Failure, Link};
 use settings::{evicting, setting};
 use subscription::Subscription;
@@ -32,6 +35,8 @@ use subscription::Subscription;
 pub struct Settings {
     /// The address.
     pub address: Address,
+    /// The name of this replica, for [`LeaseStore::holders`]. Several replicas can have the same.
+    pub name: String,
     /// The first part of all keys. Gateways that share limits have the same.
     pub namespace: String,
     /// The duration of leases, which has to be the same for all gateways that share limits.
@@ -52,6 +57,8 @@ pub struct Valkey {
     lease: Duration,
     timeout: Duration,
     replica: u64,
+    /// Its name in the store.
+    name: Arc<str>,
     script: ExchangeScript,
     link: Link,
     subscription: tokio::sync::Mutex<Subscription>,
@@ -66,12 +73,13 @@ struct Partition {
 }
 
 impl Settings {
-    /// Returns the default settings for `address`: the namespace `sg:1`, leases of 10 s, 100 ms for an
+    /// Returns the default settings for `address`: no name, the namespace `sg:1`, leases of 10 s, 100 ms for an
     /// exchange and 2 s to connect.
     #[must_use]
     pub fn new(address: Address) -> Self {
         Self {
             address,
+            name: String::new(),
             namespace: "sg:1".into(),
             lease: Duration::from_secs(10),
             timeout: Duration::from_millis(100),
@@ -93,12 +101,14 @@ impl Valkey {
         let replica = getrandom::u64()?;
         let timeout = settings.timeout.min(settings.lease / 10);
         let channel = channel(&settings.namespace);
-        let subscription = Subscription::new(channel, replica, settings.lease, timeout);
+        let name: Arc<str> = replica_name(&settings.name, replica).into();
+        let subscription = Subscription::new(channel, Arc::clone(&name), settings.lease, timeout);
         Ok(Self {
             namespace: settings.namespace.clone(),
             lease: settings.lease,
             timeout,
             replica,
+            name,
             script: ExchangeScript::new(text),
             link: Link::new(settings),
             subscription: subscription.into(),
@@ -199,7 +209,9 @@ impl Valkey {
                 asks,
             }
         };
-        let [by_hash, by_text] = self.script.commands(&self.namespace, number, &call);
+        let [by_hash, by_text] = self
+            .script
+            .commands(&self.namespace, number, &self.name, &call);
         let value = match self.link.query(deadline, &by_hash).await {
             // The script was not run, so this does not run it twice.
             Err(Failure::Server(error)) if error.kind() == NO_SCRIPT => {
@@ -216,6 +228,23 @@ impl Valkey {
         Ok(answer)
     }
 
+    async fn all_holders(&self, limits: &[String]) -> Result<Vec<Vec<Holder>>, Unreachable> {
+        let deadline = Instant::now() + self.timeout + self.link.connect_timeout();
+        let mut all = Vec::with_capacity(limits.len());
+        for limits in limits.chunks(MAX_ASKS) {
+            let asked = limits.iter().map(async |limit| {
+                let mut command = cmd("HGETALL");
+                command.arg(limit_key(&self.namespace, limit));
+                self.link.query(deadline, &command).await
+            });
+            for value in join_all(asked).await {
+                let holders = read_holders(value?);
+                all.push(holders.ok_or(Unreachable("unexpected reply".into()))?);
+            }
+        }
+        Ok(all)
+    }
+
     fn partition(&self, number: usize) -> std::sync::MutexGuard<'_, Partition> {
         let partition = &self.partitions[number];
         partition.lock().unwrap_or_else(PoisonError::into_inner)
@@ -229,6 +258,10 @@ impl LeaseStore for Valkey {
 
     fn notice(&self) -> Notice<'_> {
         Box::pin(async { self.subscription.lock().await.next(&self.link).await })
+    }
+
+    fn holders<'a>(&'a self, limits: &'a [String]) -> Holders<'a> {
+        Box::pin(self.all_holders(limits))
     }
 }
 

@@ -110,6 +110,14 @@ impl Loan {
         }
     }
 
+    /// Returns the name under which the store keeps a limit with this loan.
+    pub(crate) fn key(&self, limit: &str) -> String {
+        match self {
+            Self::Budget { window, .. } => format!("{limit}@{window}"),
+            Self::Permits { .. } | Self::Bucket { .. } => limit.to_owned(),
+        }
+    }
+
     /// Returns true if what is taken is spent, and false if it comes back.
     #[must_use]
     pub fn is_spent(&self) -> bool {
@@ -132,9 +140,6 @@ impl Ask {
     /// ```
     #[must_use]
     pub fn key(&self) -> String {
-        match self.loan {
-            Loan::Budget { window, .. } => format!("{}@{window}", self.limit),
-            Loan::Permits { .. } | Loan::Bucket { .. } => String::from(&*self.limit),
-        }
+        self.loan.key(&self.limit)
     }
 }

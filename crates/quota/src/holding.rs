@@ -271,6 +271,12 @@ impl Holding {
         self.least = 0;
     }
 
+    /// Returns the [key](Ask::key) of the limit of this holding.
+    #[must_use]
+    pub fn key(&self) -> String {
+        self.loan.key(&self.limit)
+    }
+
     /// Returns true if `key` is the [key](Ask::key) of the limit of this holding, in any window.
     #[must_use]
     pub fn is_of(&self, key: &str) -> bool {

@@ -11,8 +11,8 @@ use slab::Slab;
 use smallvec::SmallVec;
 
 use crate::exchange::{Ask, Reply};
-use crate::lent::{LaneId, LentTaken};
-use crate::limit::Terms;
+use crate::lent::{LaneId, LentPart, LentTaken};
+use crate::limit::{Caps, Terms};
 use crate::money::Money;
 use crate::request::{Claim, Demand, LimitId, Now, Refused, Remaining, Used};
 use crate::slot::Slot;
@@ -80,6 +80,8 @@ pub struct Status {
     pub limit: Arc<str>,
     /// The scope; empty if the limit has only one.
     pub scope: Arc<str>,
+    /// The caps of the limit.
+    pub caps: Caps,
     /// The requests in progress.
     pub in_use: u64,
     /// The rest of the rates.
@@ -91,6 +93,8 @@ pub struct Status {
     /// True if the limit is lent, and its store lends nothing now: it does not answer, or may have
     /// forgotten what it has lent.
     pub is_degraded: bool,
+    /// The parts of the limit, if it is lent.
+    pub lent: Vec<LentPart>,
 }
 
 #[derive(Debug)]
@@ -255,11 +259,16 @@ impl Ledger {
             all.push(Status {
                 limit: Arc::clone(&limit.name),
                 scope: Arc::clone(&slot.scope),
+                caps: caps.clone(),
                 in_use: slot.in_use(),
                 remaining: slot.remaining(caps),
                 spent: caps.budget.as_ref().map(|_| slot.spent()),
                 reserved: slot.reserved(),
                 is_degraded: slot.is_degraded(),
+                lent: slot
+                    .lent
+                    .as_ref()
+                    .map_or_else(Vec::new, |lent| lent.parts()),
             });
         }
         all.sort_by(|a, b| (&a.limit, &a.scope).cmp(&(&b.limit, &b.scope)));

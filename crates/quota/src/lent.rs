@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::budget::Budget;
 use crate::exchange::{Ask, Loan, Reply};
 use crate::holding::{Holding, Lending, Taken};
-use crate::limit::{Caps, Dimension};
+use crate::limit::{Caps, Dimension, MICRO};
 use crate::money::Money;
 use crate::request::{Level, Now, Remaining, Used};
 
@@ -48,6 +48,20 @@ pub(crate) enum LaneId {
 
 /// The amounts that a request has taken from the holdings of a scope.
 pub(crate) type LentTaken = SmallVec<[(LaneId, Taken); 4]>;
+
+/// The state of a part of a limit that is lent. Amounts are in the unit of its cap; those of a budget in
+/// nano-units of money.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LentPart {
+    /// The part.
+    pub dimension: Dimension,
+    /// Its name in the store ([`Ask::key`]).
+    pub key: String,
+    /// The amount that this replica holds.
+    pub held: u64,
+    /// The amount that the store could lend to any replica, when it was asked last.
+    pub free: u64,
+}
 
 /// A holding that has too little for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,6 +278,26 @@ impl Lent {
         self.lanes.iter().any(|lane| !lane.lends())
     }
 
+    /// Returns the state of each part that has a cap now.
+    pub(crate) fn parts(&self) -> Vec<LentPart> {
+        let current = self.current_budget();
+        let lanes = self.lanes.iter();
+        let lanes = lanes.filter(|lane| match lane.id {
+            LaneId::Budget(_) => current == Some(lane.id),
+            LaneId::Permits | LaneId::Requests | LaneId::Tokens => true,
+        });
+        let part = |lane: &Lane| {
+            let dimension = lane.id.dimension();
+            LentPart {
+                dimension,
+                key: lane.holding.key(),
+                held: dimension.units(lane.holding.held()),
+                free: dimension.units(lane.free),
+            }
+        };
+        lanes.map(part).collect()
+    }
+
     /// Returns the money that all replicas have spent in the current window, as the store has
     /// reported it last.
     pub(crate) fn spent(&self) -> Money {
@@ -350,5 +384,3 @@ fn micro(units: u64) -> u64 {
 fn nanos(money: Money) -> u64 {
     u64::try_from(money.nanos()).unwrap_or(0)
 }
-
-const MICRO: u64 = 1_000_000;

@@ -31,6 +31,7 @@ pub use exchange::{Ask, Loan, MAX_AMOUNT, Reply, USED_MODULUS};
 pub use holding::{FailMode, Holding, Lending, Taken};
 pub use import::{Import, ImportError, PerTokenError, SkipReason, Skipped, import_litellm};
 pub use ledger::{Admission, Ledger, LentAsk, Status};
+pub use lent::LentPart;
 pub use limit::{Caps, Dimension, Terms};
 pub use limiter::{Limiter, Permit};
 pub use money::{Currency, CurrencyError, Money};

@@ -108,6 +108,16 @@ impl Caps {
 }
 
 impl Dimension {
+    /// Converts an amount in the unit of an [`Ask`](crate::Ask) to the unit of the cap; that of a budget
+    /// stays in nano-units of money.
+    #[must_use]
+    pub fn units(self, amount: u64) -> u64 {
+        match self {
+            Self::Requests | Self::Tokens => amount / MICRO,
+            Self::Concurrency | Self::Budget => amount,
+        }
+    }
+
     /// Returns the name of the dimension in configurations, metrics and logs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -125,6 +135,9 @@ impl fmt::Display for Dimension {
         f.write_str(self.as_str())
     }
 }
+
+/// The micro-units in which requests and tokens are lent.
+pub(crate) const MICRO: u64 = 1_000_000;
 
 #[cfg(test)]
 mod tests {

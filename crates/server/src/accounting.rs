@@ -67,7 +67,7 @@ impl Accounting {
         Ok(Some(Self {
             store,
             journal,
-            replica: state.replica.clone().unwrap_or_else(host_name),
+            replica: state.replica(),
             renewal: state.renewal,
             renewing: tokio::sync::Mutex::default(),
             told_refusals: AtomicU64::new(0),
@@ -270,17 +270,6 @@ impl std::fmt::Debug for JournalEntry {
         f.debug_tuple("JournalEntry")
             .field(&self.request_id)
             .finish()
-    }
-}
-
-/// Returns the name of the host, or of the program if that is not known.
-fn host_name() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
-    let name = name.map(|name| name.trim().to_owned()).unwrap_or_default();
-    if name.is_empty() {
-        "sluicegate".to_owned()
-    } else {
-        name
     }
 }
 

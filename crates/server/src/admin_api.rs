@@ -97,7 +97,7 @@ async fn dispatch(admin: &Admin<'_>, route: Route<'_>, method: &Method, body: &[
         (Route::Usage, _) => usage::sums(admin).await,
         (Route::Rows, _) => rows::export(admin).await,
         (Route::Request(id), _) => rows::request(admin, id).await,
-        (Route::Limits, _) => limits::status(admin),
+        (Route::Limits, _) => limits::status(admin).await,
         (Route::Prices, _) => prices::list(admin),
         (Route::Audit, _) => audit::list(admin).await,
     }

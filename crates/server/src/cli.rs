@@ -13,9 +13,8 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use url::Url;
 
-use self::admin::Gateway;
 use self::keys::KeysCommand;
-use self::reports::UsageReport;
+use self::reports::{LimitsReport, UsageReport};
 use crate::check::stores::{self, Stores};
 use crate::config::{Config, ConfigError, DEFAULT_ADMIN, Responses, pass_through};
 use crate::policy::Policy;
@@ -59,7 +58,7 @@ enum Command {
     /// Report the usage that a running gateway has stored.
     Usage(UsageReport),
     /// Report the limits of which a running gateway has something in use.
-    Limits(Gateway),
+    Limits(LimitsReport),
     /// Convert price lists for the configuration.
     #[command(subcommand)]
     Prices(PricesCommand),
@@ -148,7 +147,7 @@ fn run(command: Command) -> Result<(), ConfigError> {
         Command::Check { source, ask, model } => check(&source, ask, &model),
         Command::Keys(command) => command.run(),
         Command::Usage(report) => report.run(),
-        Command::Limits(gateway) => reports::limits(&gateway),
+        Command::Limits(report) => report.run(),
         Command::Prices(PricesCommand::Import { file }) => {
             let converted = price_import::litellm(&file)?;
             eprint!("{}", converted.summary);

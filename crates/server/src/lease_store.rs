@@ -8,10 +8,16 @@ pub(crate) use self::absent::{Address, Valkey};
 pub(crate) use lease::{Address, Valkey};
 use lease::{Report, Unsuitable};
 
-/// Creates the client of the store at an address.
+/// Creates the client of the store at an address. `replica` is the name of this process.
 #[cfg(feature = "valkey")]
-pub(crate) fn open(address: Address, namespace: &str, lease: Duration) -> Result<Valkey, String> {
+pub(crate) fn open(
+    address: Address,
+    replica: String,
+    namespace: &str,
+    lease: Duration,
+) -> Result<Valkey, String> {
     let settings = lease::Settings {
+        name: replica,
         namespace: namespace.to_owned(),
         lease,
         ..lease::Settings::new(address)
@@ -20,7 +26,7 @@ pub(crate) fn open(address: Address, namespace: &str, lease: Duration) -> Result
 }
 
 #[cfg(not(feature = "valkey"))]
-pub(crate) fn open(address: Address, _: &str, _: Duration) -> Result<Valkey, String> {
+pub(crate) fn open(address: Address, _: String, _: &str, _: Duration) -> Result<Valkey, String> {
     match address {}
 }
 
@@ -41,7 +47,7 @@ pub(crate) async fn check(store: &Valkey) -> Result<Option<Report>, String> {
 mod absent {
     use std::str::FromStr;
 
-    use lease::{Exchange, LeaseStore, Report, Unsuitable};
+    use lease::{Exchange, Holders, LeaseStore, Report, Unsuitable};
     use quota::Ask;
 
     #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +76,10 @@ mod absent {
 
     impl LeaseStore for Valkey {
         fn exchange<'a>(&'a self, _: &'a [Ask]) -> Exchange<'a> {
+            match *self {}
+        }
+
+        fn holders<'a>(&'a self, _: &'a [String]) -> Holders<'a> {
             match *self {}
         }
     }

@@ -124,7 +124,8 @@ async fn open_lender(state: &State) -> Result<Option<Arc<Lender>>, ConfigError> 
         return Ok(None);
     };
     let unusable = |error| ConfigError::one(format!("state.limits: {error}"));
-    let store = lease_store::open(address, &state.namespace, state.lease).map_err(unusable)?;
+    let store = lease_store::open(address, state.holder(), &state.namespace, state.lease)
+        .map_err(unusable)?;
     lease_store::check(&store).await.map_err(unusable)?;
     Ok(Some(Arc::new(Lender::new(Arc::new(store), state.lease))))
 }

@@ -1,5 +1,6 @@
 //! The subscription to the notices of other replicas, on a connection of its own.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -14,7 +15,7 @@ use crate::script::read_notice;
 pub(super) struct Subscription {
     channel: String,
     /// The replica whose own notices are passed over.
-    replica: u64,
+    replica: Arc<str>,
     /// The silence after which the server has to show that it is there, and the time after which an
     /// attempt to connect is repeated.
     interval: Duration,
@@ -24,7 +25,12 @@ pub(super) struct Subscription {
 }
 
 impl Subscription {
-    pub(super) fn new(channel: String, replica: u64, lease: Duration, patience: Duration) -> Self {
+    pub(super) fn new(
+        channel: String,
+        replica: Arc<str>,
+        lease: Duration,
+        patience: Duration,
+    ) -> Self {
         Self {
             channel,
             replica,
@@ -45,7 +51,7 @@ impl Subscription {
             }
             match self.receive().await {
                 Some(message) => match read_notice(&message) {
-                    Some((replica, limit)) if replica != self.replica => return limit.to_owned(),
+                    Some((replica, limit)) if *replica != *self.replica => return limit.to_owned(),
                     _ => {}
                 },
                 None => self.open = None,

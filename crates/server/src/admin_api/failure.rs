@@ -3,6 +3,7 @@
 use accounting::StoreError;
 use http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
+use lease::Unreachable;
 use wire::{ErrorBody, ErrorDetail};
 
 use crate::admin_access::NoAccess;
@@ -124,6 +125,18 @@ impl Failure {
         }
     }
 
+    fn store_away(message: String) -> Self {
+        tracing::error!(error = message, "an admin request has failed");
+        Self {
+            header: Some((RETRY_AFTER, "5")),
+            ..Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "store_unavailable",
+                message,
+            )
+        }
+    }
+
     pub(super) fn internal(cause: String) -> Self {
         tracing::error!(cause, "an admin request has failed");
         let message = "The server had an error while processing the request.";
@@ -170,22 +183,19 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let message = error.to_string();
         match error {
-            StoreError::Unreachable { .. } => {
-                tracing::error!(%error, "an admin request has failed");
-                Self {
-                    header: Some((RETRY_AFTER, "5")),
-                    ..Self::new(
-                        StatusCode::SERVICE_UNAVAILABLE,
-                        "store_unavailable",
-                        message,
-                    )
-                }
-            }
+            StoreError::Unreachable { .. } => Self::store_away(message),
             StoreError::Invalid(_) => Self::new(StatusCode::BAD_REQUEST, "invalid_value", message),
             StoreError::UnknownKey(_) => Self::not_found(message),
             StoreError::NameTaken(_) => Self::name_taken(message),
             _ => Self::internal(message),
         }
+    }
+}
+
+/// The store that lends limits does not answer.
+impl From<Unreachable> for Failure {
+    fn from(error: Unreachable) -> Self {
+        Self::store_away(error.to_string())
     }
 }
 

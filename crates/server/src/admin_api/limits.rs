@@ -1,11 +1,13 @@
-//! The state of the limits of this process.
+//! The state of the limits of this process, and of the parts that other gateways hold of them.
 
 use http::StatusCode;
-use quota::{Level, Status};
+use lease::Holder;
+use quota::{Dimension, LentPart, Level, Money, Status};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::parameters::Parameters;
+use super::failure::Failure;
+use super::parameters::{Kind, Parameter, Parameters};
 use super::values::Amount;
 use super::{Admin, Answer, json};
 
@@ -24,16 +26,62 @@ pub(crate) struct LimitView {
     limit: String,
     /// The name of the key, if the limit counts each key by itself; otherwise empty.
     scope: String,
+    /// The requests that may be in progress, if they are limited.
+    concurrency: Option<u64>,
     /// Requests in progress.
     in_use: u64,
     /// Requests per minute, if they are limited.
     requests: Option<Rate>,
     /// Tokens per minute, if they are limited.
     tokens: Option<Rate>,
+    /// The money that may be spent in the current window, if there is a budget.
+    budget: Option<Amount>,
     /// The money spent in the current window, if there is a budget.
     spent: Option<Amount>,
     /// The money reserved for requests in progress.
     reserved: Amount,
+    /// The parts of the limit that the store lends, if the limit is shared with other gateways.
+    lent: Vec<LentView>,
+    /// True if the store lends nothing now: it does not answer, or may have forgotten what it has lent.
+    degraded: bool,
+}
+
+/// The state of a part of a limit that the store lends.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LentPart")]
+pub(crate) struct LentView {
+    /// The part: `concurrency`, `requests_per_minute`, `tokens_per_minute` or `budget`.
+    part: &'static str,
+    /// The amount that this gateway holds.
+    held: Quantity,
+    /// The amount that the store could lend to any gateway, when it was asked last.
+    free: Quantity,
+    /// The gateways that have a part in it, with `replicas=true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replicas: Option<Vec<HolderView>>,
+}
+
+/// The part that a gateway has in a limit.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Holder")]
+pub(crate) struct HolderView {
+    /// The name of the gateway: `state.replica`, or the name of its host and the number of its process.
+    replica: String,
+    /// The amount that it holds.
+    held: Quantity,
+    /// The amount for which its requests wait.
+    waiting: Quantity,
+}
+
+/// A number of requests or tokens, or an amount of money as a decimal string.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub(crate) enum Quantity {
+    /// Requests or tokens.
+    Count(u64),
+    /// Money.
+    Money(Amount),
 }
 
 /// The state of a limit per minute.
@@ -47,24 +95,78 @@ pub(crate) struct Rate {
     reset_ms: u64,
 }
 
-/// Answers with the state of the limits.
-pub(super) fn status(admin: &Admin<'_>) -> Answer {
-    Parameters::parse(admin.query, &[])?;
+/// Answers with the state of the limits, and with the parts of all gateways if the request asks for
+/// them: that asks the store.
+pub(super) async fn status(admin: &Admin<'_>) -> Answer {
+    let parameters = Parameters::parse(admin.query, &OF_LIMITS)?;
     let status = admin.state.limiter.status();
-    let limits = status.into_iter().map(LimitView::from).collect();
+    let mut holders = match parameters.get("replicas") {
+        Some("true") => holders(admin, &status).await?,
+        _ => Vec::new(),
+    }
+    .into_iter();
+    let view = |status| LimitView::new(status, || holders.next());
+    let limits = status.into_iter().map(view).collect();
     json(StatusCode::OK, &LimitList { limits })
 }
 
-impl From<Status> for LimitView {
-    fn from(status: Status) -> Self {
+/// Returns the gateways that have a part in each part of the limits that is lent.
+async fn holders(admin: &Admin<'_>, status: &[Status]) -> Result<Vec<Vec<Holder>>, Failure> {
+    let Some(lender) = admin.state.limiter.lender() else {
+        return Ok(Vec::new());
+    };
+    let parts = status.iter().flat_map(|status| &status.lent);
+    let keys: Vec<String> = parts.map(|part| part.key.clone()).collect();
+    let found = lender.holders(&keys).await;
+    Ok(found?)
+}
+
+impl LimitView {
+    /// `holders` returns the gateways that have a part in the next part that is lent.
+    fn new(status: Status, mut holders: impl FnMut() -> Option<Vec<Holder>>) -> Self {
+        let lent = status.lent.into_iter();
         Self {
             limit: status.limit.to_string(),
             scope: status.scope.to_string(),
+            concurrency: status.caps.concurrency,
             in_use: status.in_use,
             requests: status.remaining.requests.map(Rate::from),
             tokens: status.remaining.tokens.map(Rate::from),
+            budget: status.caps.budget.map(|budget| budget.amount.into()),
             spent: status.spent.map(Amount::from),
             reserved: status.reserved.into(),
+            lent: lent.map(|part| LentView::new(&part, holders())).collect(),
+            degraded: status.is_degraded,
+        }
+    }
+}
+
+impl LentView {
+    fn new(part: &LentPart, holders: Option<Vec<Holder>>) -> Self {
+        let dimension = part.dimension;
+        let of_store = |amount| Quantity::of(dimension, dimension.units(amount));
+        let holder = |holder: Holder| HolderView {
+            replica: holder.replica,
+            held: of_store(holder.held),
+            waiting: of_store(holder.short),
+        };
+        Self {
+            part: dimension.as_str(),
+            held: Quantity::of(dimension, part.held),
+            free: Quantity::of(dimension, part.free),
+            replicas: holders.map(|holders| holders.into_iter().map(holder).collect()),
+        }
+    }
+}
+
+impl Quantity {
+    fn of(dimension: Dimension, amount: u64) -> Self {
+        match dimension {
+            Dimension::Budget => {
+                let nanos = i64::try_from(amount).unwrap_or(i64::MAX);
+                Self::Money(Money::from_nanos(nanos).into())
+            }
+            Dimension::Concurrency | Dimension::Requests | Dimension::Tokens => Self::Count(amount),
         }
     }
 }
@@ -78,3 +180,10 @@ impl From<Level> for Rate {
         }
     }
 }
+
+/// The parameters of the path.
+pub(crate) const OF_LIMITS: [Parameter; 1] = [Parameter {
+    name: "replicas",
+    kind: Kind::Word(&["true", "false"]),
+    description: "Also the gateways that have a part in each limit that is lent",
+}];

@@ -29,7 +29,8 @@ pub(crate) async fn try_all(state: &State) -> Result<Stores, ConfigError> {
     }
     if let Some(address) = state.limits().map_err(ConfigError::one)? {
         let unusable = |error| ConfigError::one(format!("state.limits: {error}"));
-        let store = lease_store::open(address, &state.namespace, state.lease).map_err(unusable)?;
+        let store = lease_store::open(address, state.holder(), &state.namespace, state.lease)
+            .map_err(unusable)?;
         let found = store.check().await;
         let found = found.map_err(|error| unusable(error.to_string()))?;
         // Writing to a String cannot fail.

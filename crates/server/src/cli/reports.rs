@@ -59,16 +59,31 @@ impl UsageReport {
     }
 }
 
-/// Prints the limits that are in use.
-pub(super) fn limits(gateway: &Gateway) -> Result<(), ConfigError> {
-    gateway.call(Method::GET, "/admin/v1/limits", None, limit_table)
+// The question of a report.
+#[derive(Debug, Args)]
+pub(super) struct LimitsReport {
+    #[command(flatten)]
+    gateway: Gateway,
+    /// List what each gateway holds of the limits that are shared.
+    #[arg(long)]
+    replicas: bool,
+}
+
+impl LimitsReport {
+    pub(super) fn run(self) -> Result<(), ConfigError> {
+        let (path, table): (_, fn(&Value) -> String) = match self.replicas {
+            true => ("/admin/v1/limits?replicas=true", holder_table),
+            false => ("/admin/v1/limits", limit_table),
+        };
+        self.gateway.call(Method::GET, path, None, table)
+    }
 }
 
 fn usage(answer: &Value) -> String {
     let names = [
         "start", "key", "model", "requests", "input", "output", "pictures", "cost",
     ];
-    let sums = answer["usage"].as_array().map_or(&[][..], Vec::as_slice);
+    let sums = list(&answer["usage"]);
     // Columns that the question did not ask for are absent.
     let is_present = |name: &&str| sums.iter().any(|sum| !sum[*name].is_null());
     let names: Vec<&str> = names.into_iter().filter(is_present).collect();
@@ -86,21 +101,24 @@ fn usage(answer: &Value) -> String {
 }
 
 fn limit_table(answer: &Value) -> String {
-    let limits = answer["limits"].as_array().map_or(&[][..], Vec::as_slice);
+    let of = |value: &Value, cap: &Value| match cap {
+        Value::Null => cell(value),
+        cap => format!("{} of {}", cell(value), cell(cap)),
+    };
     let rate = |value: &Value| match value {
         Value::Null => "-".to_owned(),
-        rate => format!("{} of {}", rate["remaining"], rate["limit"]),
+        rate => of(&rate["remaining"], &rate["limit"]),
     };
-    let rows: Vec<_> = limits
+    let rows: Vec<_> = list(&answer["limits"])
         .iter()
         .map(|limit| {
             vec![
                 cell(&limit["limit"]),
                 cell(&limit["scope"]),
-                cell(&limit["in_use"]),
+                of(&limit["in_use"], &limit["concurrency"]),
                 rate(&limit["requests"]),
                 rate(&limit["tokens"]),
-                cell(&limit["spent"]),
+                of(&limit["spent"], &limit["budget"]),
                 cell(&limit["reserved"]),
             ]
         })
@@ -118,6 +136,34 @@ fn limit_table(answer: &Value) -> String {
         "RESERVED",
     ];
     render(&head, &rows)
+}
+
+/// The table of what each gateway holds.
+fn holder_table(answer: &Value) -> String {
+    let mut rows = Vec::new();
+    for limit in list(&answer["limits"]) {
+        for part in list(&limit["lent"]) {
+            for holder in list(&part["replicas"]) {
+                rows.push(vec![
+                    cell(&limit["limit"]),
+                    cell(&limit["scope"]),
+                    cell(&part["part"]),
+                    cell(&holder["replica"]),
+                    cell(&holder["held"]),
+                    cell(&holder["waiting"]),
+                ]);
+            }
+        }
+    }
+    if rows.is_empty() {
+        return "nothing is lent\n".to_owned();
+    }
+    let head = ["LIMIT", "SCOPE", "PART", "REPLICA", "HELD", "WAITING"];
+    render(&head, &rows)
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[][..], Vec::as_slice)
 }
 
 #[cfg(test)]
@@ -138,14 +184,25 @@ mod tests {
         );
         assert_eq!(usage(&json!({"usage": []})), "no usage\n");
         let limits = json!({"limits": [{
-            "limit": "quotas[0]", "scope": "mobile", "in_use": 1,
+            "limit": "key *", "scope": "mobile", "concurrency": 8, "in_use": 1,
             "requests": {"limit": 10, "remaining": 9, "reset_ms": 6000}, "tokens": null,
-            "spent": null, "reserved": "0.00",
+            "budget": "5.00", "spent": "0.25", "reserved": "0.00", "degraded": false,
+            "lent": [{"part": "concurrency", "held": 2, "free": 3, "replicas": [
+                {"replica": "gate-1", "held": 2, "waiting": 0},
+                {"replica": "gate-2", "held": 3, "waiting": 1},
+            ]}, {"part": "budget", "held": "1.00", "free": "3.75"}],
         }]});
         assert_eq!(
             limit_table(&limits),
-            "LIMIT      SCOPE   IN USE  REQUESTS LEFT  TOKENS LEFT  SPENT  RESERVED\n\
-             quotas[0]  mobile  1       9 of 10        -            -      0.00\n"
+            "LIMIT  SCOPE   IN USE  REQUESTS LEFT  TOKENS LEFT  SPENT         RESERVED\n\
+             key *  mobile  1 of 8  9 of 10        -            0.25 of 5.00  0.00\n"
         );
+        assert_eq!(
+            holder_table(&limits),
+            "LIMIT  SCOPE   PART         REPLICA  HELD  WAITING\n\
+             key *  mobile  concurrency  gate-1   2     0\n\
+             key *  mobile  concurrency  gate-2   3     1\n"
+        );
+        assert_eq!(holder_table(&json!({"limits": []})), "nothing is lent\n");
     }
 }

@@ -36,8 +36,9 @@ pub(crate) struct State {
     /// The folder in which usage waits for the store. Absent: beside the file of the store, or, for
     /// a database, in the folder for the state of this service or user.
     pub(crate) journal: Option<PathBuf>,
-    /// The name of this process in rows of usage. Absent: the name of the host.
-    pub(crate) replica: Option<String>,
+    /// The name of this process in rows of usage and in the store of limits. Absent: the name of the
+    /// host.
+    replica: Option<String>,
     /// The interval at which changed keys are looked for. Default 3 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) renewal: Duration,
@@ -84,6 +85,18 @@ impl Default for State {
 }
 
 impl State {
+    /// Returns the name of this process in rows of usage: the configured one, or that of the host.
+    pub(crate) fn replica(&self) -> String {
+        self.replica.clone().unwrap_or_else(host_name)
+    }
+
+    /// Returns the name of this process in the store of limits, where the gateways of one host are told
+    /// apart: the configured one, or the name of the host and the number of the process.
+    pub(crate) fn holder(&self) -> String {
+        let of_process = || format!("{}-{}", host_name(), std::process::id());
+        self.replica.clone().unwrap_or_else(of_process)
+    }
+
     /// Returns the place of the store, if there is one.
     ///
     /// # Errors
@@ -168,7 +181,6 @@ impl State {
         }
         let needs_store = [
             ("journal", self.journal.is_some()),
-            ("replica", self.replica.is_some()),
             ("keep_rows", self.keep_rows.is_some()),
             ("admin_key", self.admin_key.is_some()),
             ("admin_hosts", !self.admin_hosts.is_empty()),
@@ -178,6 +190,9 @@ impl State {
             .filter(|(_, is_set)| *is_set && self.accounting.is_none())
         {
             problems.push(format!("state.{name}: needs state.accounting"));
+        }
+        if self.replica.is_some() && self.accounting.is_none() && self.limits.is_none() {
+            problems.push("state.replica: needs state.accounting or state.limits".to_owned());
         }
         problems
     }
@@ -194,6 +209,16 @@ fn database(address: &str) -> Result<Store, String> {
 #[cfg(not(feature = "postgres"))]
 fn database(_: &str) -> Result<Store, String> {
     Err("this build has no PostgreSQL: build it with the feature 'postgres'".to_owned())
+}
+
+/// Returns the name of the host, or of the program if that is not known.
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    let name = name.map(|name| name.trim().to_owned()).unwrap_or_default();
+    match name.is_empty() {
+        true => "sluicegate".to_owned(),
+        false => name,
+    }
 }
 
 /// The shortest lease: shorter ones would be lost by pauses of a busy machine.

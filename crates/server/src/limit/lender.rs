@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use lease::LeaseStore;
+use lease::{Holder, LeaseStore, Unreachable};
 use quota::{Ask, LentAsk};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, interval, sleep, timeout_at};
@@ -55,6 +55,11 @@ impl Lender {
             answered: self.answered.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
         }
+    }
+
+    /// Returns the replicas that have a part in each of these limits, as the store names them.
+    pub(crate) async fn holders(&self, limits: &[String]) -> Result<Vec<Vec<Holder>>, Unreachable> {
+        self.store.holders(limits).await
     }
 
     /// Notes that a holding may have something to ask or to give back.

@@ -218,7 +218,7 @@ fn operations(schemas: &mut Schemas) -> Vec<Operation> {
             "/admin/v1/limits",
             "listLimits",
             "Limits that are in use",
-            &[],
+            &limits::OF_LIMITS,
             limit_list,
         ),
         of(

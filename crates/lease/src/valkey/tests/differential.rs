@@ -167,10 +167,13 @@ impl Pair {
 
     async fn script(&self, call: &Call) -> Answer {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
-        let [by_hash, by_text] = self.script.commands("sg:1", 3, call).map(|mut command| {
-            command.arg(self.now);
-            command
-        });
+        let [by_hash, by_text] = self
+            .script
+            .commands("sg:1", 3, &call.replica.to_string(), call)
+            .map(|mut command| {
+                command.arg(self.now);
+                command
+            });
         let value = match self.link.query(deadline, &by_hash).await {
             Err(_) => self.link.query(deadline, &by_text).await.unwrap(),
             Ok(value) => value,

@@ -113,7 +113,7 @@ async fn paths_methods_and_parameters_that_do_not_exist_are_refused() {
             "limit",
             "limit: is \"0\", but must be a number from 1 to 1000",
         ),
-        ("limits?a=b", "a", "a: is unknown; accepted: none"),
+        ("limits?a=b", "a", "a: is unknown; accepted: replicas"),
     ] {
         let reply = harness.get(&format!("/admin/v1/{path}")).await;
         let (_, found, text) = error(&reply);

@@ -1,0 +1,73 @@
+//! The report of the admin API on quotas that several gateways share.
+
+use serde_json::Value;
+use testkit::{Config, Gateway, Request, await_that};
+
+use crate::GATEWAY;
+use crate::fleet::{LEASE, burst, status};
+use crate::judge::Judge;
+use crate::store::Store;
+
+const ADMIN: &str = "sg_test_admin_key_00000000000000000000";
+
+/// Each gateway reports what it holds itself, and what all of them hold, by their names.
+#[test]
+#[ignore = "needs a Valkey: cargo xtask shared"]
+fn the_holders_of_a_limit_are_listed() {
+    let (store, judge) = (Store::start(), Judge::start());
+    let database = GATEWAY.file("note.txt", "The files of usage are beside this one.");
+    let start = |number: usize| {
+        let folder = database.0.parent().unwrap().display();
+        let state = format!(
+            "[state]\nlimits = \"{}\"\nlease = \"{}s\"\naccounting = \"sqlite:{folder}/{number}.db\"\n\
+             replica = \"gate-{number}\"\nadmin_hosts = [\"gateway\"]\n\
+             [[quotas]]\nconcurrency = 20\n[[quotas]]\nkey = \"*\"\nrequests_per_minute = 60000\n",
+            store.address(),
+            LEASE.as_secs()
+        );
+        let mut command = GATEWAY.command();
+        command.env("SLUICEGATE_ADMIN_KEY", ADMIN);
+        Config::before(&judge.simulator, "", "")
+            .section(&state)
+            .start_by(GATEWAY, command)
+    };
+    let fleet = [start(1), start(2)];
+    await_that("the store lends", || status(&fleet[0]) == 200);
+    // What is idle goes back with the next renewal.
+    await_that("both gateways hold a part", || {
+        for gateway in &fleet {
+            burst(gateway, 2);
+        }
+        let limit = limit(&fleet[0], "?replicas=true");
+        let part = &limit["lent"][0];
+        let mut holders: Vec<_> = part["replicas"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|holder| (holder["replica"].as_str().unwrap(), holder["held"].as_u64()))
+            .filter(|(_, held)| *held > Some(0))
+            .map(|(replica, _)| replica)
+            .collect();
+        holders.sort_unstable();
+        holders == ["gate-1", "gate-2"]
+    });
+    let limit = limit(&fleet[1], "");
+    assert_eq!(limit["concurrency"], 20, "{limit}");
+    assert_eq!(limit["degraded"], false, "{limit}");
+    let part = &limit["lent"][0];
+    assert_eq!(part["part"], "concurrency", "{limit}");
+    assert!(part.get("replicas").is_none(), "{limit}");
+    assert!(part["held"].as_u64().unwrap() <= 20, "{limit}");
+}
+
+/// The state of the quota of all keys.
+fn limit(gateway: &Gateway, query: &str) -> Value {
+    let path = format!("/admin/v1/limits{query}");
+    let request = Request::get(&path).bearer(ADMIN);
+    let response = request.send(gateway.admin.unwrap());
+    assert_eq!(response.status, 200, "{}", response.text());
+    let list = response.json();
+    let limits = list["limits"].as_array().unwrap();
+    let limit = limits.iter().find(|limit| limit["limit"] == "all keys");
+    limit.unwrap_or_else(|| panic!("{list}")).clone()
+}
