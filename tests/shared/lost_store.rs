@@ -7,7 +7,7 @@ use crate::fleet::{self, LEASE, answer, burst, status};
 use crate::judge::{Judge, now};
 use crate::store::Store;
 
-/// Nothing is admitted, and the response says why.
+/// Nothing is admitted, and the response has the header.
 #[test]
 #[ignore = "needs a Valkey: cargo xtask shared"]
 fn a_closed_quota_refuses_everything() {
@@ -18,7 +18,7 @@ fn a_closed_quota_refuses_everything() {
     assert_eq!(refused.header("x-sluicegate-limits"), Some("degraded"));
 }
 
-/// Everything is admitted, and the responses tell.
+/// Everything is admitted, and the responses have the header.
 #[test]
 #[ignore = "needs a Valkey: cargo xtask shared"]
 fn an_open_quota_admits_everything() {

@@ -60,9 +60,8 @@ pub(crate) fn read_notice(message: &str) -> Option<(&str, &str)> {
     message.split_once(' ')
 }
 
-/// Returns the key of a limit, by its name. What stands in braces decides on the slot of a key.
-pub(crate) fn limit_key(namespace: &str, limit: &str) -> String {
-    let partition = partition(limit);
+/// Returns the key of a limit in its partition. The part in braces decides on the slot of a key.
+pub(crate) fn limit_key(namespace: &str, partition: usize, limit: &str) -> String {
     format!("{{{namespace}:{partition}}}:limit:{limit}")
 }
 
@@ -110,7 +109,7 @@ fn arguments(command: &mut Cmd, namespace: &str, partition: usize, replica: &str
     command.arg(1 + call.asks.len());
     command.arg(format!("{{{namespace}:{partition}}}:mark"));
     for ask in &call.asks {
-        command.arg(format!("{{{namespace}:{partition}}}:limit:{}", ask.key()));
+        command.arg(limit_key(namespace, partition, &ask.key()));
     }
     command.arg(replica);
     let proof = call.proof;

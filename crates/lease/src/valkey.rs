@@ -73,8 +73,8 @@ struct Partition {
 }
 
 impl Settings {
-    /// Returns the default settings for `address`: no name, the namespace `sg:1`, leases of 10 s, 100 ms for an
-    /// exchange and 2 s to connect.
+    /// Returns the default settings for `address`: no name, the namespace `sg:1`, leases of 10 s, 100 ms
+    /// for an exchange and 2 s to connect.
     #[must_use]
     pub fn new(address: Address) -> Self {
         Self {
@@ -234,7 +234,7 @@ impl Valkey {
         for limits in limits.chunks(MAX_ASKS) {
             let asked = limits.iter().map(async |limit| {
                 let mut command = cmd("HGETALL");
-                command.arg(limit_key(&self.namespace, limit));
+                command.arg(limit_key(&self.namespace, partition(limit), limit));
                 self.link.query(deadline, &command).await
             });
             for value in join_all(asked).await {

@@ -218,7 +218,7 @@ impl Limit {
             share.held += lent;
             let waited = share.short > 0;
             share.short = ask.need.saturating_sub(lent);
-            // Said once: two replicas that both wait would otherwise make each other ask in turn.
+            // One notice for each wait: two replicas that both wait would otherwise make each other ask in turn.
             let waits_for_others = share.short > 0 && !waited && elsewhere;
             let gives_to_others = hungry > 0 && free > 0 && returned > 0;
             noticed = !quarantined && (waits_for_others || gives_to_others);

@@ -176,7 +176,7 @@ fn others_hear_of_a_replica_that_waits_and_of_what_comes_back() {
 
 /// Otherwise the notice of each would make the other one ask again, in vain and without end.
 #[test]
-fn two_replicas_that_wait_tell_each_other_once() {
+fn two_replicas_that_wait_send_a_notice_each() {
     let mut model = store();
     let named = ["q0/team-a".to_owned()];
     send(&mut model, 1, permits(1, 0, 5), (0, 0));
@@ -189,7 +189,7 @@ fn two_replicas_that_wait_tell_each_other_once() {
     assert_eq!(ask(2, 2, 5, 1), (5, true));
     assert_eq!(ask(1, 3, 5, 3), (5, false));
     assert_eq!(ask(2, 3, 5, 2), (5, false));
-    // One that has had what it waited for tells again when it waits anew.
+    // One whose requests were served sends another notice when requests wait again.
     assert_eq!(ask(2, 4, 4, 0), (4, true));
     assert_eq!(ask(1, 4, 5, 1), (6, false));
     assert_eq!(ask(1, 5, 6, 1), (6, true));

@@ -37,7 +37,7 @@ pub(crate) struct State {
     /// a database, in the folder for the state of this service or user.
     pub(crate) journal: Option<PathBuf>,
     /// The name of this process in rows of usage and in the store of limits. Absent: the name of the
-    /// host.
+    /// host; in the store of limits with the number of the process.
     replica: Option<String>,
     /// The interval at which changed keys are looked for. Default 3 s.
     #[serde(deserialize_with = "duration")]
@@ -90,8 +90,8 @@ impl State {
         self.replica.clone().unwrap_or_else(host_name)
     }
 
-    /// Returns the name of this process in the store of limits, where the gateways of one host are told
-    /// apart: the configured one, or the name of the host and the number of the process.
+    /// Returns the name of this process in the store of limits, where gateways of one host need
+    /// different names: the configured one, or the name of the host and the number of the process.
     pub(crate) fn holder(&self) -> String {
         let of_process = || format!("{}-{}", host_name(), std::process::id());
         self.replica.clone().unwrap_or_else(of_process)

@@ -169,5 +169,5 @@ impl Limiter {
 }
 
 /// The time after which the request that has the turn asks again, if nothing was given back. Requests
-/// that were admitted before their quota got its queue tell nobody.
+/// that were admitted before their quota got its queue wake nobody.
 const RECHECK: Duration = Duration::from_secs(1);
