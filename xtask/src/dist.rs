@@ -91,7 +91,16 @@ pub(crate) fn lean() -> Outcome<PathBuf> {
 
 fn package(is_lean: bool) -> &'static [&'static str] {
     match is_lean {
-        true => &["--package", "sluicegate-server", "--no-default-features"],
+        true => LEAN,
         false => &["--package", "sluicegate-server"],
     }
 }
+
+/// The gateway without engines and stores, with the allocator that is measured.
+const LEAN: &[&str] = &[
+    "--package",
+    "sluicegate-server",
+    "--no-default-features",
+    "--features",
+    "jemalloc",
+];

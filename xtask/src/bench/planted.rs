@@ -26,6 +26,7 @@ pub(super) fn build() -> Outcome<PathBuf> {
     command
         .current_dir(&tree)
         .args(["--release", "--locked", "--no-default-features"])
+        .args(["--features", "jemalloc"])
         .args(["--package", "sluicegate-server", "--target-dir"])
         .arg(folder.join("target"));
     process::run(&mut command)?;
