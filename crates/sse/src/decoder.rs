@@ -189,7 +189,11 @@ impl Decoder {
             // The event lies in the chunk: a carried one would need a further piece.
             let at = event.decoder.lines.block_start() - start;
             let text = text.get(at..at + event.raw().len());
-            let flow = f(Event { text, ..event });
+            let flow = f(Event {
+                ascii: 0,
+                text,
+                ..event
+            });
             if flow.is_break() {
                 return Ok(flow);
             }
@@ -206,7 +210,7 @@ impl Decoder {
             return Ok(None);
         };
         let mut event = event?;
-        event.text = utf8(event.raw());
+        event.text = utf8(event.rest());
         let length = event.raw().len();
         let flow = f(event);
         if flow.is_continue() {
@@ -319,12 +323,16 @@ impl Decoder {
 
     #[inline]
     fn lend_plain(&mut self, name: Range<usize>, data: Range<usize>) -> Event<'_> {
+        let ascii = data.start;
         self.fields = Fields {
             name,
             data: Data::One(data),
             id: None,
         };
-        self.lend()
+        Event {
+            ascii,
+            ..self.lend()
+        }
     }
 
     #[inline]
@@ -333,6 +341,7 @@ impl Decoder {
         self.lines.share();
         Event {
             decoder: self,
+            ascii: 0,
             text: None,
         }
     }

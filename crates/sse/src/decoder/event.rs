@@ -17,7 +17,9 @@ use crate::line::{self, Field};
 #[derive(Clone, Copy)]
 pub struct Event<'a> {
     pub(super) decoder: &'a Decoder,
-    /// The raw event, if it is known to be UTF-8.
+    /// The length of the start of the raw event that is known to be ASCII.
+    pub(super) ascii: usize,
+    /// The rest of the raw event, if it is known to be UTF-8.
     pub(super) text: Option<&'a str>,
 }
 
@@ -51,7 +53,7 @@ impl<'a> Event<'a> {
             return Cow::Borrowed(DEFAULT_NAME);
         }
         self.checked(name.clone())
-            .unwrap_or_else(|| String::from_utf8_lossy(&self.raw()[name]))
+            .unwrap_or_else(|| text(&self.raw()[name]))
     }
 
     /// Returns the data: the values of all `data` fields, joined with LF.
@@ -128,12 +130,22 @@ impl<'a> Event<'a> {
     /// Returns true if [`Event::raw`] contains invalid UTF-8, which name and data show as U+FFFD.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
-        self.text.is_none() && utf8(self.raw()).is_none()
+        self.text.is_none() && utf8(self.rest()).is_none()
     }
 
-    /// A part of the raw event, if all of it is known to be UTF-8.
+    /// The raw event after the start that is known to be ASCII.
+    #[inline]
+    pub(super) fn rest(&self) -> &'a [u8] {
+        &self.raw()[self.ascii..]
+    }
+
+    /// A part of the rest, if that is known to be UTF-8.
+    #[inline]
     fn checked(&self, range: Range<usize>) -> Option<Cow<'a, str>> {
-        self.text?.get(range).map(Cow::Borrowed)
+        let start = range.start.checked_sub(self.ascii)?;
+        self.text?
+            .get(start..range.end - self.ascii)
+            .map(Cow::Borrowed)
     }
 }
 
@@ -183,4 +195,4 @@ fn join_data(block: &[u8]) -> Vec<u8> {
 const DEFAULT_NAME: &str = "message";
 
 /// Text of fewer bytes is validated faster without SIMD.
-const SHORT: usize = 256;
+const SHORT: usize = 64;

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use memchr::memchr2;
 
-/// The bytes of a plain block before its data, at most [`Head::MOST`].
+/// The bytes of a plain block before its data: ASCII, and at most [`Head::MOST`].
 pub(super) struct Head(Vec<u8>);
 
 impl Head {
@@ -44,8 +44,8 @@ impl Head {
     /// Takes over the start of `block` if it is that of a plain block, with a line of at most
     /// `limit` bytes. Returns false if it is not.
     pub(super) fn learn(&mut self, block: &[u8], limit: usize) -> bool {
-        let Some(head) = plain_head(block).filter(|head| head.len() <= limit.min(Self::MOST))
-        else {
+        let is_usual = |head: &&[u8]| head.len() <= limit.min(Self::MOST) && head.is_ascii();
+        let Some(head) = plain_head(block).filter(is_usual) else {
             return false;
         };
         self.0.clear();

@@ -222,12 +222,16 @@ fn a_long_event_of_several_chunks_is_shared_and_what_follows_is_read() {
 fn invalid_utf_8_is_replaced_and_reported() {
     let mut decoder = Decoder::new();
     decoder.feed(Bytes::from_static(
-        b"data: a\xffb\n\ndata: a\xc3\xa9\n\nevent: \xff\ndata: c\n\n",
+        b"data: a\xffb\n\ndata: a\xc3\xa9\n\nevent: \xff\ndata: c\n\nevent: \xff\ndata: d\n\n\
+          event: e\ndata: e\n\nevent: e\ndata: \xff\n\n",
     ));
     for (name, data, replaced) in [
         ("message", "a\u{fffd}b", true),
         ("message", "a\u{e9}", false),
         ("\u{fffd}", "c", true),
+        ("\u{fffd}", "d", true),
+        ("e", "e", false),
+        ("e", "\u{fffd}", true),
     ] {
         let event = decoder.poll().unwrap().unwrap();
         assert_eq!(
