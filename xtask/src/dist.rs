@@ -96,8 +96,8 @@ fn package(is_lean: bool) -> &'static [&'static str] {
     }
 }
 
-/// The gateway without engines and stores, with the allocator that is measured.
-const LEAN: &[&str] = &[
+/// The gateway without engines and stores, and with the allocator of a release.
+pub(crate) const LEAN: &[&str] = &[
     "--package",
     "sluicegate-server",
     "--no-default-features",

@@ -8,8 +8,8 @@ use crate::outcome::Outcome;
 use crate::{fetch_model, needs, process, workspace};
 
 /// Downloads the model if it is absent, builds with the quick profile and becomes `sluicegate
-/// serve` with `args`. Without arguments nothing can ask for a store, and one user at a first try
-/// needs no jemalloc, so the build leaves them out: they take a minute and a half of it.
+/// serve` with `args`. Without arguments nothing can ask for a store, and a first try needs no
+/// jemalloc. The build leaves both out, and takes a minute and a half less.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     needs::compiler()?;
     fetch_model::run()?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::mutate::copy_if_changed;
 use crate::outcome::{At as _, Outcome};
-use crate::{process, workspace};
+use crate::{dist, process, workspace};
 
 /// Builds a gateway with the planted copy, in a copy of the work tree and as the lean one is built.
 /// Returns its path.
@@ -25,9 +25,9 @@ pub(super) fn build() -> Outcome<PathBuf> {
     let mut command = workspace::cargo("build");
     command
         .current_dir(&tree)
-        .args(["--release", "--locked", "--no-default-features"])
-        .args(["--features", "jemalloc"])
-        .args(["--package", "sluicegate-server", "--target-dir"])
+        .args(["--release", "--locked"])
+        .args(dist::LEAN)
+        .arg("--target-dir")
         .arg(folder.join("target"));
     process::run(&mut command)?;
     Ok(folder.join("target/release/sluicegate"))
