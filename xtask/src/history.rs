@@ -1,6 +1,7 @@
 //! Counts the changes of a part of the repository since a commit.
 
 use std::path::Path;
+use std::process::Stdio;
 
 use crate::outcome::Outcome;
 use crate::{process, workspace};
@@ -22,6 +23,16 @@ pub(crate) fn changes_since(commit: &str, area: &[&str]) -> Outcome<usize> {
         format!("{error}: the commit {commit} is not in this history, which may be shallow")
     })?;
     Ok(changes(&log, area))
+}
+
+/// Returns true if the commit is in the history of the work tree, which it no longer is when it was
+/// rewritten.
+pub(crate) fn contains(commit: &str) -> bool {
+    // Silent, since git also complains about a commit that it does not know.
+    workspace::git(&["merge-base", "--is-ancestor", commit, "HEAD"])
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
 }
 
 /// The number of commits of a log that have changed something below `area`; a zero byte begins each
@@ -79,5 +90,7 @@ R097\tcrates/old/b.rs\tcrates/sse/src/b.rs
                 .unwrap_err()
                 .contains("is not in this history")
         );
+        assert!(!contains("0000000000000"));
+        assert!(contains("HEAD"));
     }
 }

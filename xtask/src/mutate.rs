@@ -66,13 +66,13 @@ pub(crate) fn renew() -> Outcome<String> {
     }
 }
 
-/// Those that were not tried yet in their current form, or whose crate has changed often since.
+/// Those that were not tried yet in their current form, or on a commit that was rewritten, or whose
+/// crate has changed often since.
 fn due<'a>(chosen: Vec<&'a Mutation>, page: &Page) -> Outcome<Vec<&'a Mutation>> {
     let (mut due, mut changes) = (Vec::new(), BTreeMap::new());
     for mutation in chosen {
         let is_fresh = match page.tried_on(mutation) {
-            None => false,
-            Some(commit) => {
+            Some(commit) if history::contains(commit) => {
                 let area = mutation.area();
                 let count = match changes.entry((commit, area.clone())) {
                     Entry::Occupied(known) => *known.get(),
@@ -82,6 +82,7 @@ fn due<'a>(chosen: Vec<&'a Mutation>, page: &Page) -> Outcome<Vec<&'a Mutation>>
                 };
                 count <= FRESH
             }
+            _ => false,
         };
         if !is_fresh {
             due.push(mutation);
