@@ -82,11 +82,11 @@ async fn run(arguments: Arguments) -> Outcome {
         let gateway = measure(&planted, &planted, &received).await?;
         return figures.miss(&gateway);
     }
-    let mut bare = Command::new(beside(&own, "bare_proxy"));
+    let mut bare = Command::new(beside(&own, "bare_proxy")?);
     bare.arg(upstream.address.to_string());
     let bare = Counted::bare(&bare)?;
     let bare = measure(&bare, &bare, &received).await?;
-    let program = beside(&own, "sluicegate");
+    let program = beside(&own, "sluicegate")?;
     let gateway = Counted::gateway(&program, &config)?;
     let with_quotas = Counted::gateway(&program, &(config + question::AMPLE))?;
     let gateway = measure(&gateway, &with_quotas, &received).await?;

@@ -69,8 +69,8 @@ async fn run(arguments: Arguments) -> Outcome {
     let mut upstream = Upstream::start().await.map_err(load::to_message)?;
     let own = std::env::current_exe().map_err(load::to_message)?;
     let programs = Programs {
-        gateway: beside(&own, "sluicegate"),
-        bare: beside(&own, "bare_proxy"),
+        gateway: beside(&own, "sluicegate")?,
+        bare: beside(&own, "bare_proxy")?,
         upstream: upstream.address,
     };
     let amount = if arguments.quick { QUICK } else { FULL };

@@ -238,9 +238,16 @@ impl Drop for Scratch {
     }
 }
 
-/// The path of a program that cargo has built beside this one.
-pub(crate) fn beside(program: &Path, name: &str) -> PathBuf {
-    program.with_file_name(name)
+/// The path of a program that cargo has built beside this one. It is an error if it was not built.
+pub(crate) fn beside(program: &Path, name: &str) -> Outcome<PathBuf> {
+    let path = program.with_file_name(name);
+    match path.exists() {
+        true => Ok(path),
+        false => Err(format!(
+            "{} was not built: `cargo xtask bench` builds all that is measured",
+            path.display()
+        )),
+    }
 }
 
 /// Limits that are never reached.

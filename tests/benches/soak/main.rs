@@ -92,7 +92,7 @@ fn main() -> ExitCode {
 async fn run(arguments: Arguments) -> Outcome {
     let own = std::env::current_exe().map_err(to_message)?;
     let mut ground = Ground {
-        gateway: subject::beside(&own, "sluicegate"),
+        gateway: subject::beside(&own, "sluicegate")?,
         upstream: Upstream::start().await.map_err(to_message)?,
         quick: arguments.quick,
         cycles: arguments

@@ -155,7 +155,7 @@ impl Others {
 /// machine.
 async fn behind_bare_proxy(ground: &Ground, count: usize) -> Outcome<Others> {
     let bare = subject::bare(
-        &subject::beside(&ground.gateway, "bare_proxy"),
+        &subject::beside(&ground.gateway, "bare_proxy")?,
         ground.upstream.address,
     )?;
     let (opened, others) = tokio::join!(open(&bare, count), Others::ask(&bare));
