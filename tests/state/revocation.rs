@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Simulator, Step, honest};
 use testkit::requests::{TEXT_PROTOCOLS, ask, path, protocol_name};
-use testkit::{Config, Connection, Gateway, Request, Response, await_that};
+use testkit::{CLIENT_KEY, Config, Connection, Gateway, Request, Response, await_that, exchange};
 
 use crate::GATEWAY;
+use crate::away::lines;
 use crate::store::Store;
 
 const ADMIN: &str = "sg_test_admin_key_00000000000000000000";
@@ -73,6 +74,31 @@ fn is_accepted(gateway: &Gateway, key: &str) -> bool {
         other => panic!("{other}"),
     }
 }
+
+/// An admin request with another key, or for another host, is refused and logged without its key.
+#[test]
+fn refused_admin_requests_are_logged() {
+    let store = Store::new();
+    let gateway = fleet(&Simulator::start(honest::answer).unwrap(), &store).remove(0);
+    let admin = gateway.admin.unwrap();
+    let list = || Request::get("/admin/v1/keys");
+    assert_eq!(list().bearer(CLIENT_KEY).send(admin).status, 401);
+    assert_eq!(list().send(admin).status, 401);
+    await_that("both are logged", || lines(&gateway, WRONG_KEY) == 2);
+    assert_eq!(lines(&gateway, CLIENT_KEY), 0);
+    assert_eq!(list().bearer(ADMIN).send(admin).status, 200);
+    let foreign = format!(
+        "GET /admin/v1/keys HTTP/1.1\r\nhost: evil.example\r\nauthorization: Bearer {ADMIN}\r\n\
+         connection: close\r\n\r\n"
+    );
+    assert_eq!(exchange(admin, foreign).statuses(), [421]);
+    await_that("the host is logged", || lines(&gateway, WRONG_HOST) == 1);
+    assert_eq!(lines(&gateway, WRONG_KEY), 2);
+    assert_eq!(lines(&gateway, ADMIN), 0);
+}
+
+const WRONG_KEY: &str = "an admin request was refused: wrong key";
+const WRONG_HOST: &str = "an admin request was refused: wrong host";
 
 /// A stream of a protocol at a gateway, of which something has come.
 fn stream(gateway: &Gateway, key: &str, protocol: Protocol) -> (Connection, Response) {

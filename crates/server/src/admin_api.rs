@@ -23,6 +23,7 @@ use serde::Serialize;
 use self::failure::Failure;
 use self::route::Route;
 use crate::accounting::Accounting;
+use crate::admin_access::NoAccess;
 use crate::body::{Body, ClientBody, whole};
 use crate::clock;
 use crate::state::ServerState;
@@ -63,7 +64,10 @@ pub(crate) async fn answer(
 
 /// Checks the host, the key and the path, in this order, and does what the request asks for.
 async fn respond(state: &ServerState, request: Request<impl ClientBody>) -> Answer {
-    state.admin_access.check(request.headers())?;
+    if let Err(reason) = state.admin_access.check(request.headers()) {
+        log_refusal(&reason, request.uri().path());
+        return Err(reason.into());
+    }
     let Some(accounting) = &state.accounting else {
         return Err(Failure::no_store());
     };
@@ -126,6 +130,17 @@ impl Admin<'_> {
         if let Err(error) = self.accounting.renew_keys(&self.state.policies).await {
             tracing::error!(%error, "a change of keys is stored, and applies when the store is back");
         }
+    }
+}
+
+/// Logs a request that may come from somebody who tries to get access.
+fn log_refusal(reason: &NoAccess, path: &str) {
+    let path = wire::truncate_for_error(path);
+    match reason {
+        NoAccess::Host => tracing::warn!(%path, "an admin request was refused: wrong host"),
+        NoAccess::Key(_) => tracing::warn!(%path, "an admin request was refused: wrong key"),
+        // A setting, not an attempt.
+        NoAccess::Disabled => {}
     }
 }
 
