@@ -196,6 +196,10 @@ fn words_for_the_end_mean_what_they_mean() {
 #[test]
 fn an_order_that_lost_something_is_a_failure() {
     let text = || open(0, json!({"type": "text", "text": "a"}));
+    // An answer that has all but its start.
+    let end = [reason("end_turn"), stop()];
+    assert!(contradicts(&[&[text(), close(0)], &end[..]].concat()));
+    assert!(contradicts(&end));
     // No start, no block, a block that is opened twice or never closed.
     assert!(contradicts(&[text()]));
     assert!(contradicts(&[reason("end_turn")]));
