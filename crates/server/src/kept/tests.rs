@@ -90,6 +90,22 @@ fn the_same_id_replaces_an_answer() {
 }
 
 #[test]
+fn an_answer_is_for_its_own_key() {
+    let kept = store(10 * size());
+    assert!(kept.insert("a", answer("1")));
+    assert!(kept.insert("b", answer("2")));
+    for (key, own, other) in [("a", "1", "2"), ("b", "2", "1")] {
+        assert!(kept.get(key, &format!("resp_{own}")).is_some());
+        assert!(kept.item(key, &format!("msg_{own}")).is_some());
+        assert!(kept.get(key, &format!("resp_{other}")).is_none());
+        assert!(kept.item(key, &format!("msg_{other}")).is_none());
+        assert!(!kept.remove(key, &format!("resp_{other}")));
+    }
+    assert!(kept.get("c", "resp_1").is_none());
+    assert_eq!(kept.figures().answers, 2);
+}
+
+#[test]
 fn an_item_belongs_to_the_latest_answer_that_has_it() {
     let kept = store(10 * size());
     let of = |id: &str, text: &str| {
