@@ -27,23 +27,36 @@ pub(crate) fn steps() -> Vec<Step> {
 /// was not tried again.
 pub(crate) fn check_age() -> Outcome {
     let page = Page::parse(&workspace::read(PATH)?)?;
-    let mut found = Vec::new();
+    let (mut found, mut soon) = (Vec::new(), Vec::new());
     for part in &PARTS {
-        found.extend(problem(part, page.row(part.name), history::changes_since)?);
+        match commits_left(part, page.row(part.name), history::changes_since)? {
+            Ok(left) if left < SOON => {
+                soon.push(format!("{} (after {left} more commits)", part.name));
+            }
+            Ok(_) => {}
+            Err(problem) => found.push(problem),
+        }
     }
     found.extend(fuzz::problems()?);
     no_problems(PATH, &found)?;
     println!("{} parts of the long tier are recent enough", PARTS.len());
+    if !soon.is_empty() {
+        println!("too old soon: {}", soon.join(", "));
+    }
     Ok(())
 }
 
-/// The problem of a part's row, in one sentence. `changes` counts the commits that have changed an
-/// area since another commit.
-fn problem(
+/// The number of commits from which on a part is not yet mentioned as one that is too old soon.
+const SOON: usize = 15;
+
+/// Returns how many more commits may change the area of a part until its row is too old, or the
+/// problem of the row, in one sentence. `changes` counts the commits that have changed an area since
+/// another commit.
+fn commits_left(
     part: &Part,
     row: Option<&Row>,
     changes: impl Fn(&str, &[&str]) -> Outcome<usize>,
-) -> Outcome<Option<String>> {
+) -> Outcome<Result<usize, String>> {
     let Part {
         name, area, most, ..
     } = part;
@@ -58,10 +71,10 @@ fn problem(
                     "last ran on {commit}, and {commits} commits have changed its area since ({most} are allowed)"
                 )
             }
-            _ => return Ok(None),
+            commits => return Ok(Ok(most - commits)),
         },
     };
-    Ok(Some(format!(
+    Ok(Err(format!(
         "'{name}' {found}: run `cargo xtask ci --tier long --only {name}`"
     )))
 }
@@ -145,11 +158,10 @@ mod tests {
 
     #[test]
     fn a_row_is_too_old_past_what_its_part_allows() {
-        assert_eq!(problem(&PART, Some(&row("passed")), |_, _| Ok(1)), Ok(None));
+        let left = |commits| commits_left(&PART, Some(&row("passed")), |_, _| Ok(commits)).unwrap();
+        assert_eq!((left(0), left(1)), (Ok(1), Ok(0)));
         assert_eq!(
-            problem(&PART, Some(&row("passed")), |_, _| Ok(2))
-                .unwrap()
-                .unwrap(),
+            left(2).unwrap_err(),
             "'soak' last ran on 0123456, and 2 commits have changed its area since (1 are allowed): run `cargo \
              xtask ci --tier long --only soak`"
         );
@@ -157,7 +169,10 @@ mod tests {
 
     #[test]
     fn a_missing_or_failed_row_is_a_problem() {
-        let problem = |row: Option<&Row>| problem(&PART, row, |_, _| Ok(0)).unwrap().unwrap();
+        let problem = |row: Option<&Row>| {
+            let left = commits_left(&PART, row, |_, _| Ok(0));
+            left.unwrap().unwrap_err()
+        };
         assert!(problem(None).contains("'soak' has no row"));
         assert!(problem(Some(&row("FAILED: no"))).contains("'soak' failed on 0123456"));
     }
