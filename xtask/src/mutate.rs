@@ -62,16 +62,16 @@ pub(crate) fn renew() -> Outcome<String> {
     if left.is_empty() {
         Ok(format!("passed, {} mutations", all.len()))
     } else {
-        Err(format!("{} not tried", left.len()))
+        Err(format!("{} not tried or not caught", left.len()))
     }
 }
 
-/// Those that were not tried yet in their current form, or on a commit that was rewritten, or whose
+/// Those that were not caught yet in their current form, or on a commit that was rewritten, or whose
 /// crate has changed often since.
 fn due<'a>(chosen: Vec<&'a Mutation>, page: &Page) -> Outcome<Vec<&'a Mutation>> {
     let (mut due, mut changes) = (Vec::new(), BTreeMap::new());
     for mutation in chosen {
-        let is_fresh = match page.tried_on(mutation) {
+        let is_fresh = match page.settled_on(mutation) {
             Some(commit) if history::contains(commit) => {
                 let area = mutation.area();
                 let count = match changes.entry((commit, area.clone())) {

@@ -73,9 +73,13 @@ impl Page {
         self.results.contains_key(&mutation.name)
     }
 
-    /// The commit on which a mutation was tried.
-    pub(super) fn tried_on(&self, mutation: &Mutation) -> Option<&str> {
-        self.results.get(&mutation.name).map(|tried| &*tried.commit)
+    /// The commit on which a mutation was caught, or survived for the reason that the list has.
+    pub(super) fn settled_on(&self, mutation: &Mutation) -> Option<&str> {
+        let has_reason = mutation.survives.is_some();
+        self.results
+            .get(&mutation.name)
+            .filter(|tried| has_reason || tried.result.starts_with("caught"))
+            .map(|tried| &*tried.commit)
     }
 
     /// The first few tests that caught a mutation.
@@ -86,8 +90,8 @@ impl Page {
     }
 
     fn text(&self, all: &[Mutation]) -> String {
-        let is = |mutation: &&Mutation, begins: &str| self.result(mutation).starts_with(begins);
-        let caught = all.iter().filter(|mutation| is(mutation, "caught")).count();
+        let is_caught = |mutation: &&Mutation| self.result(mutation).starts_with("caught");
+        let caught = all.iter().filter(is_caught).count();
         let tried = self.results.len();
         let mut text = format!(
             "{OPENING}{tried} of {} tried; {}\n\n{HEAD}",
@@ -297,6 +301,22 @@ mod tests {
         );
         assert_eq!(page.caught_by(&all[1]), ["a::h01_b", "c03_d"]);
         assert!(page.is_tried(&all[2]) && !page.is_tried(&all[3]));
+    }
+
+    #[test]
+    fn a_mutation_that_survived_without_a_reason_is_not_settled() {
+        let page = page(&[
+            ("one", Verdict::Survived, &[]),
+            ("two", Verdict::Hung, &["a"]),
+            ("three", Verdict::Survived, &[]),
+            ("four", Verdict::Unbuilt, &[]),
+            ("five", Verdict::Elsewhere, &["a"]),
+        ]);
+        let settled = |name| page.settled_on(&mutation(name)).is_some();
+        assert_eq!(
+            ["one", "two", "three", "four", "five", "six"].map(settled),
+            [false, true, true, false, false, false]
+        );
     }
 
     #[test]
