@@ -47,6 +47,19 @@ fn targets_are_asked_in_order() {
     }
 }
 
+/// A request is sent once more to its first target, and not to those after it.
+#[test]
+fn only_the_first_target_is_asked_again() {
+    for lane in [RELAY, ACROSS] {
+        let first = play("status-500");
+        let test = two(&first, play("status-500"), "", PATIENT);
+        test.ask(lane, false).is_bad_gateway();
+        assert_eq!(first.requests().len(), 2);
+        assert_eq!(test.simulator.requests().len(), 1);
+        test.end();
+    }
+}
+
 #[test]
 fn a_wrong_request_is_not_tried_elsewhere() {
     for fault in ["status-400", "status-422", "status-413"] {
