@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Simulator};
 use testkit::requests::{Question, protocol_name};
-use testkit::{Gateway, Request, Response};
+use testkit::{Config, Gateway, Request, Response, changed};
 
 use crate::GATEWAY;
 
@@ -153,6 +153,48 @@ fn references_to_an_answer_of_messages_are_expanded() {
         }
     }
 }
+
+#[test]
+fn an_answer_is_unknown_to_other_keys() {
+    let simulator = Simulator::honest().unwrap();
+    let gateway = Config::before(&simulator, "", "")
+        .section(ON)
+        .key(ANOTHER)
+        .start(GATEWAY);
+    let mut question = Question::ParallelTools.body(Protocol::Responses, "chat", false);
+    question["store"] = json!(true);
+    let made = stored(&gateway.ask(Protocol::Responses, &question), &Value::Null);
+    let path = format!("/v1/responses/{}", made["id"].as_str().unwrap());
+    for (method, rest) in [("GET", ""), ("GET", "/input_items"), ("DELETE", "")] {
+        let request = Request::get(&format!("{path}{rest}")).method(method);
+        let response = request.bearer(ANOTHER_KEY).send(gateway.address());
+        assert_eq!(response.status, 404, "{method} {rest}: {}", response.text());
+    }
+    let item = json!([{"type": "item_reference", "id": made["output"][0]["id"]}]);
+    for (change, status, code) in [
+        (
+            json!({"previous_response_id": made["id"]}),
+            400,
+            "previous_response_not_found",
+        ),
+        (json!({"input": item}), 404, "not_found"),
+    ] {
+        let body = changed(question.clone(), &change);
+        let response = gateway.post(ANOTHER_KEY, "/v1/responses", &body);
+        assert_eq!(
+            (response.status, &response.json()["error"]["code"]),
+            (status, &json!(code)),
+            "{}",
+            response.text()
+        );
+    }
+    assert_eq!(simulator.requests().len(), 1);
+    assert_eq!(get(&gateway, &made["id"]).json(), made);
+}
+
+const ANOTHER_KEY: &str = "sg_test_another_key_000000000000000000000";
+const ANOTHER: &str = "name = \"another\"\n\
+    hash = \"sha256:d2a043b03e45b30ad55be15f6551d3e3c278555275b92c3183599bdac6d7a69e\"\nscopes = [\"text\"]";
 
 /// Reasoning comes back to its upstream only if it is sealed: without its own memory, the upstream
 /// cannot know what the id of other reasoning stands for.
