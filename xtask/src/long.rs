@@ -46,7 +46,7 @@ pub(crate) fn check_age() -> Outcome {
     Ok(())
 }
 
-/// The number of commits from which on a part is not yet mentioned as one that is too old soon.
+/// A part with fewer commits left than this is named as too old soon.
 const SOON: usize = 15;
 
 /// Returns how many more commits may change the area of a part until its row is too old, or the
