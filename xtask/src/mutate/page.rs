@@ -75,10 +75,13 @@ impl Page {
 
     /// The commit on which a mutation was caught, or survived for the reason that the list has.
     pub(super) fn settled_on(&self, mutation: &Mutation) -> Option<&str> {
-        let has_reason = mutation.survives.is_some();
+        let expected = match mutation.survives {
+            Some(_) => "survived",
+            None => "caught",
+        };
         self.results
             .get(&mutation.name)
-            .filter(|tried| has_reason || tried.result.starts_with("caught"))
+            .filter(|tried| tried.result.starts_with(expected))
             .map(|tried| &*tried.commit)
     }
 
@@ -313,6 +316,7 @@ mod tests {
             ("five", Verdict::Elsewhere, &["a"]),
         ]);
         let settled = |name| page.settled_on(&mutation(name)).is_some();
+        // Of these, `three` has a reason to survive.
         assert_eq!(
             ["one", "two", "three", "four", "five", "six"].map(settled),
             [false, true, true, false, false, false]
