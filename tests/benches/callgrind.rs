@@ -1,6 +1,6 @@
 //! Runs a program under callgrind and counts its instructions over a period.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,7 +19,8 @@ pub(crate) struct Counted {
 pub(crate) struct Count {
     /// Instructions in user space.
     pub(crate) instructions: u64,
-    /// Different lines of 64 bytes of code that were executed at all, over all units.
+    /// Different lines of 64 bytes of code that at least every second unit executes. What runs now
+    /// and then, such as a timer that a slow machine lets expire, is not among them.
     pub(crate) code_lines: u64,
 }
 
@@ -51,11 +52,7 @@ impl Counted {
         let dump = self.folder.newest()?;
         let text = std::fs::read_to_string(&dump)
             .map_err(|error| format!("{}: {error}", dump.display()))?;
-        let count = parse(&text)?;
-        Ok(Count {
-            instructions: count.instructions / units.max(1) as u64,
-            ..count
-        })
+        parse(&text, units.max(1) as u64)
     }
 
     fn control(&self, words: &[&str]) -> Outcome {
@@ -101,38 +98,43 @@ fn wrapped(command: &Command, folder: &Folder) -> Command {
     valgrind
 }
 
-/// Sums up a profile of callgrind: <https://valgrind.org/docs/manual/cl-format.html>.
-fn parse(text: &str) -> Outcome<Count> {
-    let mut lines = HashSet::new();
-    let (mut object, mut instructions, mut is_call) = ("", 0, false);
+/// Sums up a profile of so many units: <https://valgrind.org/docs/manual/cl-format.html>.
+fn parse(text: &str, units: u64) -> Outcome<Count> {
+    // An instruction that was inlined into several functions' listings has a line in each.
+    let mut executions: HashMap<(&str, u64), u64> = HashMap::new();
+    let (mut object, mut is_call) = ("", false);
     for line in text.lines() {
         if let Some(name) = line.strip_prefix("ob=") {
             object = name;
         } else if line.starts_with("calls=") {
             is_call = true;
         } else if let Some(rest) = line.strip_prefix("0x") {
-            let mut words = rest.split(' ');
-            let address = words
-                .next()
-                .and_then(|word| u64::from_str_radix(word, 16).ok());
-            let cost: Option<u64> = words.nth(1).and_then(|word| word.parse().ok());
-            let (Some(address), Some(cost)) = (address, cost) else {
-                return Err(format!("callgrind: {line:?}"));
-            };
-            lines.insert((object, address / LINE));
+            let (address, times) = executed(rest).ok_or_else(|| format!("callgrind: {line:?}"))?;
             // The line after a call has the inclusive cost of the callee, which is listed elsewhere
             // too.
-            instructions += if is_call { 0 } else { cost };
-            is_call = false;
+            if !std::mem::take(&mut is_call) {
+                *executions.entry((object, address)).or_default() += times;
+            }
         }
     }
-    match instructions {
-        0 => Err("callgrind has counted nothing".to_owned()),
-        _ => Ok(Count {
-            instructions,
-            code_lines: lines.len() as u64,
-        }),
+    if executions.is_empty() {
+        return Err("callgrind has counted nothing".to_owned());
     }
+    let ordinary = executions.iter().filter(|(_, times)| **times * 2 >= units);
+    let lines: HashSet<_> = ordinary
+        .map(|((object, address), _)| (object, address / LINE))
+        .collect();
+    Ok(Count {
+        instructions: executions.values().sum::<u64>() / units,
+        code_lines: lines.len() as u64,
+    })
+}
+
+/// The address of an instruction and how often it was executed, from a line after its `0x`.
+fn executed(rest: &str) -> Option<(u64, u64)> {
+    let mut words = rest.split(' ');
+    let address = u64::from_str_radix(words.next()?, 16).ok()?;
+    Some((address, words.nth(1)?.parse().ok()?))
 }
 
 /// A temporary folder for the profiles, removed on drop.
@@ -187,13 +189,25 @@ mod tests {
         let text = "positions: instr line\nevents: Ir\n\nob=/a\nfn=one\n0x1000 0 5\n0x1004 0 7\ncalls=1 0x2000 0\n0x1008 0 900\n\
                     ob=/b\nfn=two\n0x1000 0 11\n0x1040 0 13\ntotals: 36\n";
         assert_eq!(
-            parse(text),
+            parse(text, 1),
             Ok(Count {
                 instructions: 36,
                 code_lines: 3
             })
         );
-        assert!(parse("events: Ir\n").is_err());
-        assert!(parse("0x10 0\n").unwrap_err().contains("0x10 0"));
+        assert!(parse("events: Ir\n", 1).is_err());
+        assert!(parse("0x10 0\n", 1).unwrap_err().contains("0x10 0"));
+    }
+
+    #[test]
+    fn code_that_fewer_than_half_of_the_units_execute_is_not_among_the_lines() {
+        let text = "ob=/a\nfn=one\n0x1000 0 10\n0x1040 0 4\nfn=two\n0x1080 0 3\n0x1080 9 2\n";
+        assert_eq!(
+            parse(text, 10),
+            Ok(Count {
+                instructions: 1,
+                code_lines: 2
+            })
+        );
     }
 }

@@ -89,7 +89,7 @@ impl Figures {
     ///
     /// # Errors
     ///
-    /// If the instructions of its conversation are not told as too many.
+    /// If the instructions of its conversation are not reported as too many.
     pub(crate) fn miss(&self, gateway: &Costs) -> Outcome {
         let found = self.excesses(gateway);
         println!("{}", found.join("\n"));
@@ -99,7 +99,7 @@ impl Figures {
         };
         match found.iter().any(is_caught) {
             true => Ok(()),
-            false => Err("what was planted is not told".to_owned()),
+            false => Err("what was planted is not reported".to_owned()),
         }
     }
 
@@ -165,8 +165,8 @@ const ADVICE: &str = "make it cheaper, or raise the figure by `cargo xtask bench
 const HEAD: &str = "\
 # The cost of a small relayed Chat request, of a relayed event of a stream, of a relayed Chat request with a conversation
 # of 300 KiB, and of a small one with quotas, counted by callgrind: instructions in user space, and different lines of
-# 64 bytes of code. `cargo xtask ci` fails at 3 % above; a commit that raises a figure says why. Written by
-# `cargo xtask bench instructions --write REASON`.
+# 64 bytes of code that at least every second of them executes. `cargo xtask ci` fails at 3 % above; a commit that raises
+# a figure says why. Written by `cargo xtask bench instructions --write REASON`.
 
 ";
 
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_planted_cost_has_to_be_told_for_the_conversation() {
+    fn a_planted_cost_has_to_be_reported_for_the_conversation() {
         let figures = Figures::of(&measured(1_000, 500), "the first");
         let [fine, dear] =
             [1_000, 1_100].map(|instructions| measured(instructions, 500).gateway[0]);

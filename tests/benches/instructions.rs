@@ -45,7 +45,7 @@ struct Arguments {
     /// The file with the committed figures.
     figures: PathBuf,
     /// Measure this gateway instead of the one beside this program, in which something costly was
-    /// planted: succeeds if its conversation is told as too costly.
+    /// planted: succeeds if its conversation is reported as too costly.
     #[arg(long, value_name = "FILE", conflicts_with = "write")]
     planted: Option<PathBuf>,
     /// Replace the committed figures by those measured, for this reason.
