@@ -32,7 +32,7 @@ pub fn read<T: DeserializeOwned + JsonSchema>(document: &[u8]) -> Result<T, Viol
         )));
     }
     // Validating UTF-8 once here saves validating each string.
-    let read = match std::str::from_utf8(document) {
+    let read = match simdutf8::basic::from_utf8(document) {
         Ok(text) => serde_json::from_str(text),
         Err(_) => serde_json::from_slice(document),
     };

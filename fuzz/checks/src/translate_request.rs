@@ -2,7 +2,7 @@
 //! in that protocol.
 
 use engine::TextRequest;
-use translate::field_map;
+use translate::field_map::Outline;
 use translate::inbound::{Chat, ClientProtocol, Inbound, Messages, Responses};
 use translate::outbound::Protocol;
 use translate::outbound::encode::{self, Quirks, Settings};
@@ -84,12 +84,10 @@ fn check_encoding(upstream: Protocol, request: &TextRequest) {
 /// Dropped fields have plain names, each once, and a field that is dropped for the client's own
 /// protocol cannot be expressed in any.
 fn check_dropped(client: Protocol, body: &[u8]) {
-    let Ok(document) = serde_json::from_slice(body) else {
-        return;
-    };
-    let anew = field_map::dropped_fields(client, client, &document).unwrap_or_default();
+    let outline = Outline::read(client, body).expect("a valid request has an outline");
+    let anew = outline.dropped_fields(client).unwrap_or_default();
     for upstream in Protocol::ALL {
-        let Ok(mut lost) = field_map::dropped_fields(client, upstream, &document) else {
+        let Ok(mut lost) = outline.dropped_fields(upstream) else {
             continue;
         };
         let count = lost.len();

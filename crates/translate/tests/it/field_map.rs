@@ -8,13 +8,22 @@ use engine::{EngineError, Format, TextRequest};
 use proptest::prelude::*;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
-use sluicegate_translate::field_map::{
-    Disposition, dropped_fields, has_nested_rows, markdown, rows,
-};
+use sluicegate_translate::field_map::{Disposition, Outline, has_nested_rows, markdown, rows};
 use sluicegate_translate::outbound::Protocol::{self, Chat, Messages, Responses};
 use sluicegate_translate::outbound::encode;
+use wire::ApiError;
 
 use crate::clients::{SETTINGS, full, neutral, requests};
+
+fn dropped_fields(
+    client: Protocol,
+    upstream: Protocol,
+    body: &Value,
+) -> Result<Vec<String>, ApiError> {
+    let document = body.to_string();
+    let outline = Outline::read(client, document.as_bytes()).unwrap();
+    outline.dropped_fields(upstream)
+}
 
 /// The fields of a type, named as in the field map and to the same depth.
 struct Fields {
@@ -352,6 +361,26 @@ proptest! {
                 prop_assert!(dropped.is_err(), "{} {:?}", body, upstream);
                 prop_assert!(matches!(encoded, Err(EngineError::Unsupported { .. })), "{} {:?}", body, upstream);
             }
+        }
+    }
+
+    #[test]
+    fn a_document_with_rare_forms_is_read_alike(
+        (client, body) in prop::sample::select(Protocol::ALL.to_vec())
+            .prop_flat_map(|client| (Just(client), strategies::changed(requests(client)))),
+    ) {
+        let document = body.to_string();
+        let Some(members) = document.strip_suffix('}') else { return Ok(()) };
+        // A reader of frequent forms does not take exponents.
+        let comma = if members == "{" { "" } else { "," };
+        let rare = format!(r#"{members}{comma}"zz":1e2}}"#);
+        for upstream in Protocol::ALL {
+            let dropped = |text: &str| Outline::read(client, text.as_bytes()).unwrap().dropped_fields(upstream);
+            let with_more = dropped(&document).map(|mut dropped| {
+                dropped.push("zz".to_owned());
+                dropped
+            });
+            prop_assert_eq!(dropped(&rare), with_more);
         }
     }
 

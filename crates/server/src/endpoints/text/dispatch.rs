@@ -8,7 +8,7 @@ use futures_util::TryStreamExt;
 use http::HeaderMap;
 use tokio::time::Instant;
 use translate::envelope::Envelope;
-use translate::field_map;
+use translate::field_map::Outline;
 use translate::inbound::{Inbound, Reply};
 use translate::outbound::Protocol;
 use translate::outbound::encode::{self, EncodedRequest};
@@ -254,16 +254,13 @@ impl<D: TextEndpoint> TextDispatch<D> {
 
     /// Returns the names of the request's fields that the upstream's protocol cannot express.
     fn dropped_fields(&self, protocol: Protocol) -> Result<Vec<String>, Refusal> {
-        let document = serde_json::from_slice(&self.parsed.upload.bytes).map_err(|error| {
+        let outline = Outline::read(D::UPSTREAM_PROTOCOL, &self.parsed.upload.bytes);
+        let outline = outline.map_err(|error| {
             Refusal::internal(format!(
                 "failed to parse the request a second time: {error}"
             ))
         })?;
-        Ok(field_map::dropped_fields(
-            D::UPSTREAM_PROTOCOL,
-            protocol,
-            &document,
-        )?)
+        Ok(outline.dropped_fields(protocol)?)
     }
 
     /// Returns the request in the neutral model. It is cloned only if another target may need it
