@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_is_told_in_a_line() {
+    fn a_machine_is_described_in_a_line() {
         let core = |number| {
             format!("processor\t: {number}\nmodel name\t: A B 7\nflags\t\t: fpu hypervisor sse\n\n")
         };

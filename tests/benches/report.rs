@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missed_goal_is_told() {
+    fn a_missed_goal_is_reported() {
         let goal = |goal| line(goal, &[(10.0, 12.5)]).goal();
         assert_eq!(goal(Goal::Most(1.25)), "≤ 1.25: met");
         assert_eq!(goal(Goal::Most(1.2)), "≤ 1.20: missed");

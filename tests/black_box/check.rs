@@ -178,7 +178,7 @@ fn models_without_targets_are_embedded() {
 }
 
 #[test]
-fn every_problem_is_told_at_once() {
+fn every_problem_is_reported_at_once() {
     let report = check(
         r#"
         [[upstreams]]
@@ -224,7 +224,7 @@ fn every_problem_is_told_at_once() {
 }
 
 #[test]
-fn unknown_settings_are_told_with_their_line() {
+fn unknown_settings_are_reported_with_their_line() {
     let of_upstream = "[[upstreams]]\nname = \"u\"\nprotocol = \"chat\"\nbase_url = \"http://h/v1\"\ncolour = \"red\"\n";
     let report = check(of_upstream).unwrap_err();
     assert!(

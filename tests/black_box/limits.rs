@@ -94,7 +94,7 @@ fn fate(index: usize, streams: bool, response: &Response) -> Fate {
 /// Of many simultaneous requests to the embedded engine exactly as many as the limit are served, in
 /// order, and each other one gets the error of the limit.
 #[test]
-fn o01_o02_o08_each_of_64_at_once_is_served_or_told_why_not() {
+fn o01_o02_o08_each_of_64_at_once_is_served_or_refused_with_its_reason() {
     let server = limited();
     let begin = Barrier::new(64);
     let fates: Vec<Fate> = thread::scope(|scope| {
@@ -158,7 +158,7 @@ fn o04_two_hundred_clients_that_vanish_leave_nothing_behind() {
 }
 
 #[test]
-fn a_stream_that_takes_too_long_is_told_that_it_failed() {
+fn a_stream_that_takes_too_long_ends_with_a_failure() {
     let server = GATEWAY.configured("[limits]\nstream_timeout = \"300ms\"\n");
     let body = json!({"model": "alt-flash", "input": "Tell a long story.", "stream": true, "max_output_tokens": 4000});
     let response = server.post(TEXT, "/v1/responses", &body);

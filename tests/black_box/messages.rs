@@ -160,7 +160,7 @@ fn the_cap_on_the_output_is_kept() {
 }
 
 #[test]
-fn a_stop_text_ends_the_answer_and_is_told() {
+fn a_stop_text_ends_the_answer_and_is_reported() {
     let messages = json!([user("Count from one to five.")]);
     let whole = both(json!({ "messages": messages }));
     let word = text_of(&whole)

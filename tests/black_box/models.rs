@@ -84,7 +84,7 @@ fn pages_are_cut_as_asked() {
 }
 
 #[test]
-fn errors_are_told_in_the_words_of_the_one_who_asks() {
+fn errors_have_the_shape_of_the_clients_protocol() {
     let server = GATEWAY.shared();
     let plain = Request::get("/v1/models/nope")
         .bearer(TEXT)

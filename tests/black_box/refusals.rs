@@ -117,7 +117,7 @@ fn messages() -> Vec<(&'static str, Request)> {
 /// Missing and out-of-range values are refused with 400, and the code and the field that the tables
 /// of errors have.
 #[test]
-fn j06_each_error_is_told_to_the_letter() {
+fn j06_each_error_has_exactly_this_body() {
     let server = small();
     for (table, requests) in [(Table::openai(), openai()), (Table::messages(), messages())] {
         let send =
@@ -127,7 +127,7 @@ fn j06_each_error_is_told_to_the_letter() {
 }
 
 #[test]
-fn over_the_limit_each_protocol_is_told_in_its_own_words() {
+fn over_the_limit_each_protocol_has_its_own_error() {
     let server = small();
     let long = json!({"model": "alt-flash", "input": "Tell a long story.", "stream": true, "max_output_tokens": 400});
     let mut holder = Connection::open(server.address());
@@ -253,7 +253,7 @@ fn the_checks_come_in_their_order() {
 
 /// All problems of a body are reported in one response, each with its path.
 #[test]
-fn j05_every_violation_is_told_at_once_with_its_path() {
+fn j05_every_violation_is_reported_at_once_with_its_path() {
     let server = GATEWAY.shared();
     let body = json!({"model": "alt-flash", "input": [{"role": "nobody", "content": "Hi."}], "temperature": 9, "max_output_tokens": 0});
     let response = server.post(TEXT, "/v1/responses", &body);

@@ -63,7 +63,7 @@ fn d08_settings_that_need_a_restart_are_named() {
 
 /// An invalid configuration file changes nothing and is logged.
 #[test]
-fn d08_a_wrong_file_changes_nothing_and_is_told() {
+fn d08_a_wrong_file_changes_nothing_and_is_reported() {
     let server = GATEWAY.without_engines(&with_key(OLD));
     let right = with_key(NEW) + NOWHERE;
     for (part, wrong) in [

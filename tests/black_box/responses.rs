@@ -291,7 +291,7 @@ fn the_stream_is_framed_as_clients_expect() {
 }
 
 #[test]
-fn what_other_clients_send_is_taken_or_told() {
+fn fields_of_other_clients_are_accepted_or_refused() {
     let server = GATEWAY.shared();
     let ask = |change: Value| server.post(TEXT, PATH, &body(change));
     let reference = ask(json!({"input": [user("Hi."), {"type": "item_reference", "id": "msg_1"}]}));

@@ -33,7 +33,7 @@ fn d02_an_open_stream_is_brought_to_its_end() {
 /// A stream of the embedded engine that is open at the drain deadline ends with a failure event,
 /// and the process exits with success.
 #[test]
-fn d03_past_the_deadline_an_open_stream_is_told_that_it_failed() {
+fn d03_past_the_deadline_an_open_stream_ends_with_a_failure() {
     let mut server = leaving("1ms");
     let mut connection = Connection::open(server.address());
     connection.send(story(4000).bytes());

@@ -87,7 +87,7 @@ fn engines_that_are_not_built_get_a_warning() {
 
 #[cfg(feature = "local")]
 #[test]
-fn missing_and_damaged_weights_are_told_with_the_remedy() {
+fn missing_and_damaged_weights_are_reported_with_the_remedy() {
     let (_file, mut command) = serve("");
     let message = failure(command.env("SLUICEGATE_MODEL", "/nonexistent/model.gguf"));
     assert!(
@@ -103,7 +103,7 @@ fn missing_and_damaged_weights_are_told_with_the_remedy() {
 }
 
 #[test]
-fn a_bad_file_is_told_with_its_line() {
+fn a_bad_file_is_reported_with_its_line() {
     let (_file, mut command) = serve("[limits]\nconcurrency = 4\ncolour = \"red\"\n");
     let message = failure(&mut command);
     assert!(
@@ -149,7 +149,7 @@ fn a08_a_file_without_keys_is_refused_and_never_open() {
 
 /// An invalid key is refused at startup, and every problem of it is reported.
 #[test]
-fn a08_every_bad_key_is_told() {
+fn a08_every_bad_key_is_reported() {
     let (file, _) = serve(
         "[[keys]]\nname = \"a\"\nhash = \"sha256:12\"\nscopes = [\"text\", \"smell\"]\nexpires = \"soon\"\n",
     );

@@ -42,7 +42,7 @@ fn a_client_that_leaves_stops_the_model_behind_both() {
 }
 
 #[test]
-fn what_the_inner_gateway_refuses_is_told_in_its_words() {
+fn a_refusal_of_the_inner_gateway_has_its_message() {
     let server = GATEWAY.shared();
     let long = "hello world ".repeat(8000);
     let turns = json!([{"role": "user", "content": long}]);

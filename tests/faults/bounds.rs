@@ -76,7 +76,7 @@ fn l04_heads_are_bounded() {
 /// A body over its limit is refused with 413, which also reaches a client that sends the complete
 /// body before it reads.
 #[test]
-fn l05_who_sends_too_much_is_told_so() {
+fn l05_a_request_that_is_too_large_is_refused() {
     let (gateway, simulator) = GATEWAY.with_upstream("json_body = \"16KiB\"\n");
     let body = vec![b' '; 4 << 20];
     let declared = Request::post_bytes("/v1/chat/completions", &body)
@@ -105,7 +105,7 @@ fn l05_who_sends_too_much_is_told_so() {
 /// A body over its limit is refused with 413 if its head arrived together with the previous
 /// request, too.
 #[test]
-fn l05_who_sends_too_much_behind_another_is_told_so() {
+fn l05_a_pipelined_request_that_is_too_large_is_refused() {
     let (gateway, _simulator) = GATEWAY.with_upstream("json_body = \"16KiB\"\n");
     let body = vec![b' '; 4 << 20];
     let bytes = Request::post_bytes("/v1/chat/completions", &body)

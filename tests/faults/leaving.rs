@@ -222,7 +222,7 @@ fn d02_streams_that_end_in_time_are_whole() {
 /// Streams that are open at the drain deadline get exactly one failure event and a FIN; their
 /// outcome is `shutdown`, and the process exits with status 0 within 2 s of the deadline.
 #[test]
-fn d03_streams_past_the_deadline_are_told_that_they_failed() {
+fn d03_streams_past_the_deadline_end_with_a_failure() {
     let mut test = leaving("1s", endless);
     let open = streams(&test);
     test.gateway.signal("TERM");

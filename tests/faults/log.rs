@@ -91,7 +91,7 @@ fn d13_a_full_disk_ends_nothing() {
 /// A log reader that stalls and then continues receives every line that was not counted as dropped,
 /// and each line is complete.
 #[test]
-fn d13_what_was_left_out_is_told_in_the_log() {
+fn d13_the_log_names_what_was_left_out() {
     let (reader, writer) = io::pipe().unwrap();
     let talkative = Talkative::logging_to(writer);
     talkative.serves_while_lines_are_lost();

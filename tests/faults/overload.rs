@@ -23,7 +23,7 @@ fn gated(request: &Request) -> Play {
 }
 
 /// Returns true if a stream on this lane reports the limit as an event within the stream.
-fn is_told_within(lane: &Lane) -> bool {
+fn is_refused_within(lane: &Lane) -> bool {
     lane.client == Protocol::Responses
 }
 
@@ -76,13 +76,13 @@ fn o01_one_too_many_is_refused_and_may_come_again() {
 /// A Responses stream over the concurrency limit is 200 with one `response.failed` event of that
 /// code; a stream of every other protocol is 429 before it starts.
 #[test]
-fn o02_o03_streams_over_the_limit_are_told_as_their_protocol_can() {
+fn o02_o03_streams_over_the_limit_are_refused_as_their_protocol_can() {
     let test = limited(1, gated);
     let mut first = test.open(lanes()[0], true);
     test.await_requests(1);
     for lane in lanes() {
         let got = test.ask(lane, true);
-        if is_told_within(&lane) {
+        if is_refused_within(&lane) {
             got.fails_with("gateway_concurrency_limit");
         } else {
             is_over_the_limit(&got);
@@ -154,7 +154,7 @@ fn admitted(test: &FaultTest, lane: Lane, stream: bool, text: &str) -> Outcome {
         if got.response.status == 429 {
             is_over_the_limit(&got);
         } else if stream
-            && is_told_within(&lane)
+            && is_refused_within(&lane)
             && got.response.text().contains("gateway_concurrency_limit")
         {
             got.fails_with("gateway_concurrency_limit");

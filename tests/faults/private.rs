@@ -127,7 +127,7 @@ fn p03_nothing_breaks_out_into_a_header() {
 /// Under every failure no secret appears in the log, in the metrics or in an error, and each log
 /// line is one JSON object without control characters.
 #[test]
-fn p04_p05_i09_no_secret_is_told() {
+fn p04_p05_i09_no_secret_is_disclosed() {
     let simulator = Simulator::start(indiscreet).unwrap();
     let plan = Config::before(&simulator, "json_body = \"256KiB\"", "");
     let mut command = GATEWAY.command();

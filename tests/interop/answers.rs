@@ -109,7 +109,7 @@ fn a_stop_text_ends_the_answer() {
 /// The server reports usage in its plain replies only, whatever `stream_options` requests.
 #[test]
 #[ignore = "cargo xtask interop"]
-fn the_usage_is_told_where_the_server_tells_it() {
+fn the_usage_is_reported_where_the_server_reports_it() {
     let gateway = gateway();
     for road in Road::ALL {
         let [plain, streamed] = road.both(&gateway, &json!([user("Say hello.")]), &json!({}));

@@ -12,7 +12,7 @@ use crate::rows::Table;
 /// Upstream failures, the concurrency limit, a slow upload and the shutdown are reported exactly as
 /// in the tables of errors.
 #[test]
-fn j06_each_error_of_an_upstream_is_told_to_the_letter() {
+fn j06_each_error_of_an_upstream_has_exactly_this_body() {
     let (openai, messages) = (
         lanes_of(|client| client != Protocol::Messages),
         lanes_of(|client| client == Protocol::Messages),

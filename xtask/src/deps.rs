@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_sideways_and_an_unknown_room_are_told() {
+    fn a_dependency_within_a_row_and_an_unknown_crate_are_reported() {
         let mut metadata = workspace::metadata().unwrap();
         let chat = metadata
             .packages

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_with_neither_are_told_together() {
+    fn rows_with_neither_are_reported_together() {
         let mut faults = faults(&[]);
         faults
             .reasons
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_not_in_the_list_are_told() {
+    fn rows_that_are_not_in_the_list_are_reported() {
         let mut faults = faults(&["h99_one"]);
         faults.reasons.insert("X1".into(), " ".into());
         assert_eq!(

@@ -195,7 +195,7 @@ serde_derive v1.0.229 (proc-macro)|default
     }
 
     #[test]
-    fn builds_are_told_apart_and_default_is_no_feature_itself() {
+    fn builds_are_distinguished_and_default_is_no_feature_itself() {
         assert_eq!(
             judged(
                 "syn v2.0.1|full\nserde_derive v1.0.229 (proc-macro)|\n",
@@ -211,7 +211,7 @@ serde_derive v1.0.229 (proc-macro)|default
     }
 
     #[test]
-    fn a_feature_of_the_tests_alone_is_told_unless_it_is_allowed() {
+    fn a_feature_of_the_tests_alone_is_reported_unless_it_is_allowed() {
         let tested = "tokio v1.54.1|rt,test-util\n";
         assert!(
             judged(tested, &[])[0]
@@ -224,7 +224,7 @@ serde_derive v1.0.229 (proc-macro)|default
     }
 
     #[test]
-    fn a_permission_that_nothing_needs_is_told() {
+    fn a_permission_that_nothing_needs_is_reported() {
         assert_eq!(
             judged("", &[("tokio", "io-util", "Traits.")]),
             [

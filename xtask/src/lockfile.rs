@@ -83,7 +83,7 @@ version = \"0.10.1\"
 ";
 
     #[test]
-    fn old_and_banned_packages_are_told() {
+    fn old_and_banned_packages_are_reported() {
         assert_eq!(
             problems(LOCK).unwrap(),
             [

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_command_is_told_as_typed() {
+    fn a_failing_command_is_reported_as_typed() {
         let error = run(Command::new("cargo")
             .arg("no-such-subcommand")
             .stderr(Stdio::null()))

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_told_with_what_to_install() {
+    fn tests_that_are_left_out_are_reported_with_what_to_install() {
         assert_eq!(left_out(&[]), "");
         assert_eq!(
             left_out(&[Missing::POSTGRES]),

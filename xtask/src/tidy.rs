@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_untidy_is_told_with_its_place() {
+    fn everything_untidy_is_reported_with_its_place() {
         let home = MACHINE_FOLDERS[0].concat();
         let host = REGISTRY_HOSTS[3].concat();
         let text = format!("fn f() {{}} \n\tlet path = \"{home}me\";\n// https://{host}/simple");
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misnamed_package_is_told() {
+    fn a_misnamed_package_is_reported() {
         let found = problems("crates/sse/Cargo.toml", "name = \"sse\"\n");
         assert_eq!(
             found,

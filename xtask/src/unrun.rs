@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_is_silenced_is_told() {
+    fn a_target_without_tests_is_reported() {
         let mut metadata = workspace::metadata().unwrap();
         metadata
             .packages

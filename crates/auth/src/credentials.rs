@@ -178,7 +178,7 @@ mod tests {
     /// An `Authorization` value that is not a valid bearer key is rejected with the specific
     /// reason.
     #[test]
-    fn a04_what_is_no_bearer_key_is_told_apart() {
+    fn a04_each_kind_of_invalid_bearer_key_has_its_own_error() {
         for value in [
             "Basic dXNlcjpwdw==",
             "Bearerk1",

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_key_is_told_apart() {
+    fn each_kind_of_invalid_key_has_its_own_error() {
         let wrong = |text: &[u8]| Key::parse(text).unwrap_err();
         assert_eq!(wrong(b""), KeyError::Empty);
         assert_eq!(wrong(b"a b"), KeyError::Character);

@@ -103,7 +103,7 @@ mod tests {
 
     /// All errors that depend on the network have the same client message.
     #[test]
-    fn f09_what_the_network_shows_is_told_in_one_text() {
+    fn f09_all_network_causes_have_one_message() {
         let network = [
             FetchError::Address(Refused("loopback")),
             FetchError::Redirect("too many redirects"),

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn places_on_the_picture_are_told_before_and_after() {
+    fn places_on_the_picture_are_named_before_and_after() {
         let position = |prompt: &str, of: usize| {
             Prompt::read(prompt).subjects[of]
                 .position
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn transparency_is_told_in_many_ways() {
+    fn transparency_is_asked_for_in_many_ways() {
         for (prompt, expected) in [
             ("a red heart with a transparent background", true),
             ("a heart, no background", true),

@@ -221,7 +221,7 @@ mod tests {
 
     /// An image is rejected if the decoder finds a different size than the header.
     #[test]
-    fn i01_a_picture_whose_header_tells_two_sizes_is_refused() {
+    fn i01_a_picture_whose_header_has_two_sizes_is_refused() {
         let same = two_faced((16, 16), (16, 16));
         assert_eq!(
             decode(&same).map(|picture| (picture.width(), picture.height())),
@@ -370,7 +370,7 @@ mod tests {
 
     /// Error messages come from a closed set and contain nothing of the file.
     #[test]
-    fn i08_what_is_told_is_constant() {
+    fn i08_the_message_about_a_bad_picture_is_constant() {
         let whole = encoded(9, 5, ImageFormat::Png);
         for at in 0..whole.len() {
             let bent: Vec<u8> = whole

@@ -31,7 +31,7 @@ pub(crate) struct Accounting {
     /// Held while keys are read and replaced, so that older ones never replace newer ones.
     renewing: tokio::sync::Mutex<()>,
     /// The number of refused entries that the log has.
-    told_refusals: AtomicU64,
+    logged_refusals: AtomicU64,
     /// The budgets that know what was spent before this process began.
     seeded: Mutex<HashSet<LimitId>>,
 }
@@ -70,7 +70,7 @@ impl Accounting {
             replica: state.replica(),
             renewal: state.renewal,
             renewing: tokio::sync::Mutex::default(),
-            told_refusals: AtomicU64::new(0),
+            logged_refusals: AtomicU64::new(0),
             seeded: Mutex::default(),
         }))
     }
@@ -125,7 +125,7 @@ impl Accounting {
                 _ => {}
             }
             is_away = failure.is_some();
-            self.tell_refusals();
+            self.log_refusals();
         }
     }
 
@@ -135,12 +135,12 @@ impl Accounting {
     }
 
     /// Logs how many entries were set aside since the last time.
-    fn tell_refusals(&self) {
+    fn log_refusals(&self) {
         let stats = self.journal.stats();
-        let told = self
-            .told_refusals
+        let logged = self
+            .logged_refusals
             .fetch_max(stats.refused, Ordering::Relaxed);
-        let entries = stats.refused.saturating_sub(told);
+        let entries = stats.refused.saturating_sub(logged);
         if entries > 0 {
             tracing::error!(
                 entries,
@@ -209,7 +209,7 @@ impl Accounting {
     /// process with the same journal.
     pub(crate) async fn finish(&self) {
         let finished = timeout(FINISH_TIMEOUT, self.journal.finish()).await;
-        self.tell_refusals();
+        self.log_refusals();
         if finished.is_err() {
             tracing::warn!(
                 "the accounting store is away: the next start sends the rest of the usage"

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_client_is_heard_out_at_the_end_of_its_request() {
+    async fn a_refused_request_is_read_to_its_end() {
         let connection = Arc::<ConnectionState>::default();
         connection.note_bytes();
         let mut body = TrackedBody::new(

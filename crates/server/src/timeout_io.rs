@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_is_told_no_is_heard_out() {
+    async fn a_refused_client_can_finish_sending_its_request() {
         let (mut wrapped, _, mut peer) = wrapped();
         peer.write_u8(1).await.unwrap();
         wrapped.read_u8().await.unwrap();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_is_not_heard_for_ever() {
+    async fn a_refused_request_is_not_read_for_ever() {
         let (mut wrapped, connection, mut peer) = wrapped();
         peer.write_u8(1).await.unwrap();
         wrapped.read_u8().await.unwrap();

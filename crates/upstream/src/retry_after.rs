@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_within_bounds_and_whole() {
+    fn a_wait_is_within_bounds_and_in_whole_seconds() {
         for (millis, seconds) in [
             (0, 1),
             (1, 1),

@@ -138,7 +138,7 @@ mod tests {
 
     /// Text that is not a base64 data URL is rejected with the specific reason.
     #[test]
-    fn i05_what_is_no_data_url_is_told_apart() {
+    fn i05_each_kind_of_invalid_data_url_has_its_own_error() {
         let wrong = |text| DataUrl::parse(text).unwrap_err();
         assert_eq!(wrong("https://a.example/x.png"), DataUrlError::Scheme);
         assert_eq!(wrong("dat"), DataUrlError::Scheme);

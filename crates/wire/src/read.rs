@@ -164,7 +164,7 @@ mod tests {
 
     /// Every missing member and every value of a wrong type is reported with its path.
     #[test]
-    fn j05_every_finding_is_told_with_its_path() {
+    fn j05_every_violation_of_a_type_is_reported_with_its_path() {
         let document = r#"{"input":[{"text":1},{"text":"a"},{},7],"stream":"true","limit":1.5}"#;
         assert_eq!(
             messages(document),

@@ -81,11 +81,11 @@ pub(crate) async fn run(ground: &mut Ground) -> Outcome<Vec<Check>> {
         ),
         Check::info(
             "readers: the same while they connect, p50, p99",
-            told_times(&others.coming),
+            percentiles_line(&others.coming),
         ),
         Check::info(
             "readers: that with a bare proxy instead",
-            told_times(&bare.coming),
+            percentiles_line(&bare.coming),
         ),
         Check::at_most(
             "readers: p99 of others once buffers are full",
@@ -163,7 +163,7 @@ async fn behind_bare_proxy(ground: &Ground, count: usize) -> Outcome<Others> {
     others
 }
 
-fn told_times(asked: &[Asked]) -> String {
+fn percentiles_line(asked: &[Asked]) -> String {
     let times = sorted(asked.iter());
     format!(
         "{:.1}, {:.0} ms",

@@ -482,7 +482,7 @@ fn a_plain_reply_is_all_that_the_upstream_said() {
 
 /// Dropped fields are reported, in the error format of the client's protocol.
 #[test]
-fn what_is_dropped_is_told() {
+fn dropped_fields_are_reported() {
     let mut sample = Sample::reply();
     sample.fault.question = Question::Reasoning;
     assert_eq!(sample.judged(), Ok(Verdict::Reply));
@@ -503,7 +503,7 @@ fn what_is_dropped_is_told() {
 }
 
 #[test]
-fn a_refusal_tells_why_there_is_no_answer() {
+fn a_refusal_explains_why_there_is_no_answer() {
     let lies: [Violation; 8] = [
         (|it| it.response().status = 504, "is not of the closed list"),
         (

@@ -378,10 +378,10 @@ fn u16_the_request_is_wrong() {
         let check = |got: &Outcome| {
             got.is_refused(kind, code);
             // Messages has a specific error for requests that are too large.
-            let is_told = got.lane.client != Protocol::Messages || name != "status-413";
+            let is_reported = got.lane.client != Protocol::Messages || name != "status-413";
             assert_eq!(
                 got.response.text().contains("Simulated refusal."),
-                is_told,
+                is_reported,
                 "{}",
                 got.response.text()
             );
@@ -402,12 +402,12 @@ fn p07_u16_the_operators_key_is_wrong() {
                 assert_eq!(got.response.header("x-should-retry"), Some("false"));
             });
             // It is for the operator to mend.
-            let is_told = |line: &str| {
+            let is_reported = |line: &str| {
                 line.contains("upstream request failed") && line.contains(r#""level":"ERROR""#)
             };
             await_that("it is logged as an error, each time", || {
                 let log = test.gateway.log.lock().unwrap();
-                log.lines().filter(|line| is_told(line)).count() == lanes().len()
+                log.lines().filter(|line| is_reported(line)).count() == lanes().len()
             });
             test.end();
         }

@@ -145,7 +145,7 @@ fn s07_nothing_comes_after_the_end() {
 
 /// A delta after the finish of the reply may be one of another reply: it is a failure.
 #[test]
-fn s07_a_delta_after_the_finish_is_not_told_as_success() {
+fn s07_a_delta_after_the_finish_is_not_a_success() {
     // The stream continues after the event that completes the reply; its end is still to come.
     streams("delta-after-finish", |got| match got.lane {
         // All three previews were relayed, and then the first one again.

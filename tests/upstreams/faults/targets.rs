@@ -203,7 +203,7 @@ fn a_stream_that_fails_later_is_not() {
 }
 
 #[test]
-fn all_fail_and_the_last_is_told() {
+fn all_fail_and_the_client_gets_the_last_failure() {
     let (first, second) = (play("status-429-retry-7"), play("status-500"));
     let test = two(&first, second, "", PATIENT);
     for lane in [RELAY, ACROSS] {
@@ -233,7 +233,7 @@ fn keep_alives_do_not_end_the_failover() {
 }
 
 #[test]
-fn all_fail_after_keep_alives_and_one_failure_is_told() {
+fn all_fail_after_keep_alives_and_one_failure_is_sent() {
     at_once([RELAY, ACROSS], |lane| {
         let test = two(
             &play("stall-head"),
@@ -302,7 +302,7 @@ fn the_fallback_url_is_asked_when_the_first_fails() {
 }
 
 #[test]
-fn a_retry_waits_as_it_is_told_but_not_for_long() {
+fn a_retry_waits_as_retry_after_says_but_not_for_long() {
     // A delay of a second is waited for, a longer one is passed on to the client.
     let answer = |seconds: u32| {
         move |request: &Request| match request.number {

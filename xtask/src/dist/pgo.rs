@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_compiler_tells_its_llvm() {
+    fn the_compiler_reports_its_llvm() {
         let version =
             "rustc 1.95.0\nbinary: rustc\nhost: x86_64-unknown-linux-gnu\nLLVM version: 22.1.2\n";
         assert_eq!(

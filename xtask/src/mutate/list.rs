@@ -318,7 +318,7 @@ why = 'No file.'
     }
 
     #[test]
-    fn what_does_not_fit_is_told() {
+    fn each_problem_of_a_list_is_reported() {
         let found = problems(&mutations());
         assert_eq!(found.len(), 6, "{found:?}");
         assert_eq!(

@@ -153,7 +153,7 @@ async fn texts_that_postgres_does_not_take_are_stored_as_it_does() {
 /// Data that has no place is told from a store that takes nothing.
 #[tokio::test]
 #[ignore = "needs a PostgreSQL: cargo xtask shared"]
-async fn an_error_tells_whether_it_is_that_of_the_data() {
+async fn an_error_says_whether_the_data_caused_it() {
     let (url, schema) = (url(), new_schema());
     let store = Postgres::connect(&address(&url), &schema).await.unwrap();
     let append = async || {

@@ -143,7 +143,7 @@ async fn only_the_owner_can_read_the_file_and_its_companions() {
 
 /// Data that has no place is told from a store that takes nothing.
 #[tokio::test]
-async fn an_error_tells_whether_it_is_that_of_the_data() {
+async fn an_error_says_whether_the_data_caused_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("accounting.db");
     let store = Sqlite::open(&path).unwrap();

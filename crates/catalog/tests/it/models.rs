@@ -114,7 +114,7 @@ fn the_default_image_model_is_served() {
 }
 
 #[test]
-fn an_unknown_model_and_one_that_is_served_elsewhere_are_told_apart() {
+fn an_unknown_model_and_one_that_is_served_elsewhere_have_different_errors() {
     let catalog = Catalog::builtin();
     let error = |id: &str, protocol| {
         let error = catalog.serves(id, protocol).unwrap_err();
@@ -196,7 +196,7 @@ fn a_pattern_is_served_on_its_endpoints_only() {
 }
 
 #[test]
-fn everything_wrong_with_a_catalog_is_told_at_once() {
+fn everything_wrong_with_a_catalog_is_reported_at_once() {
     let mut old = Model::new("a b", Family::Images, [Protocol::Responses]);
     old.created = i64::MAX;
     // Ids must be unique, display names need not be.

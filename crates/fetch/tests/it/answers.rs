@@ -228,7 +228,7 @@ async fn f04_the_other_end_must_be_who_was_dialled() {
 
 /// A client gets the same message for all errors that depend on the network.
 #[tokio::test]
-async fn f09_a_client_cannot_tell_network_causes_apart() {
+async fn f09_a_client_cannot_distinguish_network_causes() {
     let world = World::new();
     world.name("private.ok.example", &[&["10.0.0.1:443".parse().unwrap()]]);
     world.name(

@@ -300,7 +300,7 @@ async fn nothing_comes_back_unchanged_but_by_wish() {
 }
 
 #[tokio::test]
-async fn alpha_of_the_reference_is_kept_and_told() {
+async fn alpha_of_the_reference_is_kept_and_reported() {
     let reference = left_mask(SIDE, SIDE);
     let made = make(edit("keep it as is", &[&reference], None)).await;
     assert_eq!(

@@ -48,7 +48,7 @@ async fn every_format_is_what_the_traits_say() {
 }
 
 #[tokio::test]
-async fn what_is_not_said_is_decided_and_told() {
+async fn properties_that_are_not_given_are_chosen_and_reported() {
     let made = make(ImageRequest {
         quality: None,
         size: Size::Auto,

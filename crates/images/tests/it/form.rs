@@ -317,7 +317,7 @@ fn refusals_name_what_is_accepted() {
 
 /// All violations of a form are reported at once.
 #[test]
-fn m06_every_fault_is_told_at_once() {
+fn m06_every_fault_is_reported_at_once() {
     let found = violations(
         &[("n", "two"), ("stream", "perhaps")],
         &[("image", GIF), ("mask", JPEG)],

@@ -240,7 +240,7 @@ fn i06_a_mask_is_a_png_within_the_request() {
 
 /// Violations by invalid images have the same wording in every field.
 #[test]
-fn i05_a_picture_is_told_in_the_same_words_wherever_it_is() {
+fn i05_a_picture_has_the_same_error_wherever_it_is() {
     let message = |url: &str| {
         edit(json!({"prompt": "x", "images": [{"image_url": url}]}))
             .unwrap_err()

@@ -158,7 +158,7 @@ fn what_a_replica_held_of_a_budget_is_spent_when_its_lease_is_over() {
 
 /// A replica that waits lets the others know; and so does one that gives back while another waits.
 #[test]
-fn others_hear_of_a_replica_that_waits_and_of_what_comes_back() {
+fn others_are_notified_of_a_replica_that_waits_and_of_what_comes_back() {
     let mut model = store();
     let named = ["q0/team-a".to_owned()];
     send(&mut model, 1, permits(1, 0, 10), (0, 0));
@@ -197,7 +197,7 @@ fn two_replicas_that_wait_send_a_notice_each() {
 
 /// Nobody else has anything that could come back.
 #[test]
-fn a_replica_that_waits_alone_tells_nobody() {
+fn a_replica_that_waits_alone_notifies_nobody() {
     let mut model = store();
     send(&mut model, 1, permits(1, 0, 12), (0, 0));
     assert!(model.notices().is_empty());

@@ -298,7 +298,7 @@ fn open_admits_everything_once_the_store_is_gone_and_counts_it() {
 }
 
 #[test]
-fn a_budget_tells_what_was_accounted_for() {
+fn a_budget_reports_what_was_accounted_for() {
     let loan = Loan::Budget {
         amount: 500,
         window: 7,

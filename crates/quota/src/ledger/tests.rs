@@ -232,7 +232,7 @@ fn scopes_that_are_idle_are_dropped_little_by_little() {
 }
 
 #[test]
-fn the_demand_is_told_how_long_answers_are() {
+fn the_demand_is_given_the_length_of_answers() {
     let (mut ledger, ids) = ledger(&[("tokens", tokens_per_minute(100_000))]);
     let claims = [claim(ids[0], "a")];
     let mut seen = Vec::new();

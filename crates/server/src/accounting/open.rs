@@ -21,14 +21,14 @@ pub(crate) async fn open(place: &Store) -> Result<Arc<dyn AccountingStore>, Conf
 /// with the gateway.
 pub(super) async fn open_patiently(place: &Store) -> Result<Arc<dyn AccountingStore>, ConfigError> {
     let begun = Instant::now();
-    let mut is_told = false;
+    let mut is_logged = false;
     loop {
         match attempt(place).await? {
             Err(error) if error.is_temporary() && begun.elapsed() < START_TIMEOUT => {
-                if !is_told {
+                if !is_logged {
                     let seconds = START_TIMEOUT.as_secs();
                     tracing::warn!(%error, "the start waits up to {seconds} s for the accounting store");
-                    is_told = true;
+                    is_logged = true;
                 }
                 sleep(START_INTERVAL).await;
             }

@@ -96,7 +96,7 @@ fn requests_may_come_in_any_pieces_and_all_at_once() {
 }
 
 #[test]
-fn a_client_that_waits_to_send_its_body_is_told_to() {
+fn a_client_that_waits_to_send_its_body_gets_100_continue() {
     let simulator =
         Simulator::start(|request| Play::answer(200, &[], request.body.clone())).unwrap();
     let mut client = Connection::open(simulator.address());

@@ -243,7 +243,7 @@ async fn schemas_that_are_combined_are_followed() {
 /// A value that matches two alternatives does not match `oneOf`. A schema whose alternatives
 /// overlap is refused.
 #[tokio::test]
-async fn alternatives_that_overlap_are_not_told_apart_by_narrowing() {
+async fn alternatives_that_overlap_are_not_separated_by_narrowing() {
     let overlapping = json!({ "oneOf": [
         { "type": "object", "properties": { "a": { "type": "integer" } }, "required": ["a"] },
         { "type": "object", "properties": { "b": { "type": "integer" } } },

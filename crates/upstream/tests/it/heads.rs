@@ -220,7 +220,7 @@ async fn informational_heads_are_skipped() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_wait_for_the_request_is_heard() {
+async fn an_answer_that_does_not_wait_for_the_request_is_read() {
     let (world, upstream) = single_host(|_, mut peer| async move {
         let mut first = [0; 100];
         peer.io.read_exact(&mut first).await.unwrap();
@@ -240,7 +240,7 @@ async fn an_answer_that_does_not_wait_for_the_request_is_heard() {
 }
 
 #[tokio::test]
-async fn the_status_is_heard_of_a_host_that_closes_on_the_request() {
+async fn the_status_is_read_of_a_host_that_closes_on_the_request() {
     let (_, upstream) = single_host(|_, mut peer| async move {
         let mut first = [0; 100];
         peer.io.read_exact(&mut first).await.unwrap();

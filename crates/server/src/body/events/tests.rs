@@ -234,7 +234,7 @@ impl AnswerStream for NoEvents {
 
 /// At the end of a shutdown an open stream gets one failure event, and its outcome is `shutdown`.
 #[tokio::test(start_paused = true)]
-async fn d03_a_process_that_ends_tells_its_open_streams() {
+async fn d03_a_process_that_ends_ends_its_open_streams_with_a_failure() {
     let harness = Harness::new();
     let (dropped, _gone) = oneshot::channel();
     let mut events = Box::pin(harness.responses(silent(dropped)));
@@ -273,7 +273,7 @@ async fn an_engine_that_fails_or_breaks_off_has_not_succeeded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_comes_after_the_end_is_not_told() {
+async fn events_after_the_end_are_not_sent() {
     let harness = Harness::new();
     let finished = Ok(TextEvent::Finished {
         stop: Stop::End,
@@ -313,7 +313,7 @@ async fn c05_a_client_that_goes_away_stops_the_engine_and_gives_its_permit_back(
 /// A panic after the status was sent is the one failure event of the stream, without its cause; the
 /// permit is released.
 #[tokio::test(start_paused = true)]
-async fn c07_a_panic_in_the_middle_is_told_as_a_failure() {
+async fn c07_a_panic_in_the_middle_of_a_stream_ends_it_with_a_failure() {
     let harness = Harness::new();
     let steps = stream::iter([text("Hi.")]).chain(stream::poll_fn(|_| panic!("injected")));
     let mut events = Box::pin(harness.messages(Box::pin(steps)));

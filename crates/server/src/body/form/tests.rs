@@ -269,7 +269,7 @@ async fn m05_what_is_too_large_is_refused_by_name() {
 
 /// Forms without part names, boundaries or CRLF line breaks are refused with 400.
 #[tokio::test]
-async fn m02_m10_damaged_forms_are_told_so() {
+async fn m02_m10_damaged_forms_are_refused() {
     for form in [
         &b""[..],
         b"--sgb--\r\n\x00",

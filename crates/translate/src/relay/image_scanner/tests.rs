@@ -33,7 +33,7 @@ fn no_part_of_an_object_is_closed_however_it_is_cut() {
 }
 
 #[test]
-fn outermost_members_are_told_however_they_are_cut() {
+fn outermost_members_are_found_however_they_are_cut() {
     for (object, has_images, has_error) in [
         (r#"{"data":[]}"#, false, false),
         (r#"{"data":["{"],"a":[{}]}"#, false, false),

@@ -102,7 +102,7 @@ fn a_reply_that_failed_is_no_success() {
 }
 
 #[test]
-fn chat_clients_are_told_no_breakdown_of_the_usage() {
+fn chat_clients_get_no_breakdown_of_the_usage() {
     let usage = r#"{"prompt_tokens":3,"prompt_tokens_details":{"cached_tokens":1},"completion_tokens":4,"total_tokens":7,"completion_tokens_details":{}}"#;
     let body = format!(
         r#"{{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{{"index":0,"message":{{"role":"assistant","content":"Hi"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
