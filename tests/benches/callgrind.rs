@@ -19,7 +19,7 @@ pub(crate) struct Counted {
 pub(crate) struct Count {
     /// Instructions in user space.
     pub(crate) instructions: u64,
-    /// Different lines of 64 bytes of code that at least every second unit executes. What runs now
+    /// Different lines of 64 bytes of code that at least every second unit executes. Code that runs now
     /// and then, such as a timer that a slow machine lets expire, is not among them.
     pub(crate) code_lines: u64,
 }
