@@ -8,6 +8,7 @@
 )]
 
 mod audit;
+mod error;
 mod journal;
 mod key;
 #[cfg(feature = "postgres")]
@@ -23,6 +24,7 @@ mod store;
 mod usage;
 
 pub use audit::{AuditAction, AuditEntry, AuditQuery};
+pub use error::StoreError;
 pub use journal::{Journal, JournalOptions, JournalStats, JournalSync};
 pub use key::{By, KeyChange, LiveKeys, NewKey, StoredHash, StoredKey};
 #[cfg(feature = "postgres")]
@@ -30,5 +32,5 @@ pub use postgres::{Postgres, PostgresAddress, PostgresAddressError};
 pub use query::{Granularity, RowQuery, Totals, UsageQuery, UsageSum};
 #[cfg(feature = "sqlite")]
 pub use sqlite::Sqlite;
-pub use store::{AccountingStore, StoreError, StoreFuture};
+pub use store::{AccountingStore, StoreFuture};
 pub use usage::{Batch, Closed, Entry, MAX_COUNT, MAX_NANOS, Opened, Shipped, State, UsageRow};

@@ -17,9 +17,10 @@ use std::time::{Duration, Instant};
 use auth::KeyHash;
 
 use crate::audit::{AuditEntry, AuditQuery};
+use crate::error::StoreError;
 use crate::key::{By, KeyChange, LiveKeys, NewKey, StoredKey};
 use crate::query::{RowQuery, UsageQuery, UsageSum};
-use crate::store::{AccountingStore, StoreError, StoreFuture};
+use crate::store::{AccountingStore, StoreFuture};
 use crate::usage::{Batch, UsageRow};
 pub use address::{PostgresAddress, PostgresAddressError};
 use failure::Failure;

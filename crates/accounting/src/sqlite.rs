@@ -20,9 +20,10 @@ use auth::KeyHash;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::audit::{AuditEntry, AuditQuery};
+use crate::error::StoreError;
 use crate::key::{By, KeyChange, LiveKeys, NewKey, StoredKey};
 use crate::query::{RowQuery, UsageQuery, UsageSum};
-use crate::store::{AccountingStore, StoreError, StoreFuture};
+use crate::store::{AccountingStore, StoreFuture};
 use crate::usage::{Batch, UsageRow};
 use failure::Failure;
 use threads::{Reader, Writer};

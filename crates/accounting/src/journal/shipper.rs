@@ -13,9 +13,10 @@ use super::log::Log;
 use super::refused::{self, Refused};
 use super::run::{LockedRun, Run};
 use super::stats::{Counters, add};
+use crate::error::StoreError;
 use crate::record::{self, MAX_RECORD, Records};
 use crate::segment::{self, Part};
-use crate::store::{AccountingStore, StoreError};
+use crate::store::AccountingStore;
 use crate::usage::{Batch, Entry, Shipped};
 
 /// The largest number of entries that are sent at once.

@@ -5,7 +5,7 @@ use quota::Caps;
 use serde_json::{Value, json};
 
 use super::{By, KeyChange, NewKey, StoredHash, StoredKey};
-use crate::store::StoreError;
+use crate::error::StoreError;
 
 /// Returns the key that `new` describes, with a new id.
 pub(crate) fn created(new: &NewKey, by: &By) -> Result<StoredKey, String> {

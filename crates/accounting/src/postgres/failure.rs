@@ -2,7 +2,7 @@
 
 use tokio_postgres::error::SqlState;
 
-use crate::store::StoreError;
+use crate::error::StoreError;
 
 /// A failure of an operation. It does not know the address yet.
 #[derive(Debug)]

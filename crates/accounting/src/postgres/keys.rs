@@ -9,8 +9,8 @@ use tokio_postgres::{Row, Transaction};
 use super::failure::Failure;
 use super::plain::plain;
 use crate::audit::{AuditAction, AuditEntry, AuditQuery};
+use crate::error::StoreError;
 use crate::key::{By, KeyChange, LiveKeys, NewKey, StoredHash, StoredKey, text};
-use crate::store::StoreError;
 
 /// The columns that [`read`] expects.
 const COLUMNS: &str = "id, name, scopes, models, expires, created, changed, revoked, ends_streams, limits, \

@@ -9,7 +9,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::PostgresAddress;
 use super::failure::Failure;
-use crate::store::StoreError;
+use crate::error::StoreError;
 
 /// The longest time that an operation takes, connecting included.
 pub(super) const TIME_LIMIT: Duration = Duration::from_secs(30);

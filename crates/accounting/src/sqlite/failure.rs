@@ -2,7 +2,7 @@
 
 use rusqlite::ErrorCode;
 
-use crate::store::StoreError;
+use crate::error::StoreError;
 
 /// A failure of an operation. It does not know the file yet.
 #[derive(Debug)]

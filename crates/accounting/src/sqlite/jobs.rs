@@ -8,7 +8,8 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::failure::Failure;
-use crate::store::{StoreError, StoreFuture};
+use crate::error::StoreError;
+use crate::store::StoreFuture;
 
 /// A thread with a queue of messages. Dropping it waits for those that were sent.
 pub(super) struct Thread<M> {

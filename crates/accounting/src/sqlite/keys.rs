@@ -9,8 +9,8 @@ use serde_json::json;
 use super::audit;
 use super::failure::Failure;
 use crate::audit::AuditAction;
+use crate::error::StoreError;
 use crate::key::{By, KeyChange, NewKey, StoredHash, StoredKey, text};
-use crate::store::StoreError;
 
 /// The columns that [`read`] expects.
 const COLUMNS: &str =

@@ -8,7 +8,8 @@ use rusqlite::Connection;
 
 use super::failure::Failure;
 use super::jobs::{Job, Thread};
-use crate::store::{StoreError, StoreFuture};
+use crate::error::StoreError;
+use crate::store::StoreFuture;
 
 /// The largest number of entries that one transaction stores, unless a single write has more.
 const MAX_ENTRIES: usize = 1000;
