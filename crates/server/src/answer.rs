@@ -7,6 +7,7 @@
 pub(crate) mod engine_events;
 pub(crate) mod pending;
 mod relayed;
+pub(crate) mod started;
 
 use std::task::{Context, Poll};
 

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use upstream::{Effort, ResponseMeta, Upstream};
 use wire::ErrorKind;
 
+use crate::answer::started::Started;
 use crate::outcome::Outcome;
 use crate::record::ServedBy;
 use crate::refusal::Refusal;
@@ -54,13 +55,6 @@ impl Turn {
 
 /// An answer that has started, or the reason why this target failed.
 pub(crate) type StartResult<A> = Result<Started<A>, TargetFailure>;
-
-/// An answer that has started.
-pub(crate) struct Started<A> {
-    /// The fields of the request that were dropped.
-    pub(crate) dropped: Vec<String>,
-    pub(crate) answer: A,
-}
 
 pub(crate) struct TargetFailure {
     /// The error response that the client gets if this is the last target.

@@ -22,6 +22,7 @@ use crate::endpoints::{count_tokens, images, models, text};
 use crate::head;
 use crate::outcome::Outcome;
 use crate::policy_keys::PolicyKeys;
+use crate::quota_headers;
 use crate::record::Record;
 use crate::refusal::{Refusal, Style};
 use crate::reply::ReplyBody;
@@ -79,13 +80,13 @@ async fn respond(
         Ok(mut response) => {
             record.status = response.status().as_u16();
             record.pass_headers(response.headers_mut());
-            record.quotas().add_headers(response.headers_mut(), style);
+            quota_headers::add(record.quotas(), response.headers_mut(), style);
             response.map(|reply| reply.into_body(record, state))
         }
         Err(refusal) => {
             note_refusal(&mut record, &refusal);
             let mut response = refusal.into_response(style, id);
-            record.quotas().add_headers(response.headers_mut(), style);
+            quota_headers::add(record.quotas(), response.headers_mut(), style);
             record.status = response.status().as_u16();
             response
         }

@@ -18,12 +18,12 @@ use self::stream::KeptStream;
 use crate::body::budget::Share;
 use crate::body::upload::Upload;
 use crate::config::bytes;
-use crate::endpoints::text::{Attach, Resolved};
 use crate::kept::{Answer, Kept};
 use crate::policy::Policy;
 use crate::record::Targets;
 use crate::refusal::Refusal;
 use crate::reply::ReplyBody;
+use crate::resolved::{Attach, Resolved};
 use crate::state::Caller;
 
 /// The state for keeping the answer to a request, and for reporting in the answer that it is kept.

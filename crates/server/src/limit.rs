@@ -2,10 +2,10 @@
 //! configuration. Both are counted in one ledger ([`quota::Limiter`]).
 
 mod estimate;
-pub(crate) mod headers;
 pub(crate) mod lender;
 mod permit;
 mod queues;
+mod quota_state;
 mod quotas;
 mod waiting;
 
@@ -23,6 +23,7 @@ use self::lender::Lender;
 use self::permit::Estimate;
 pub(crate) use self::permit::{Charge, Known, Permit, Pictures, Reserved};
 use self::queues::{Queues, QueuesToWake};
+pub(crate) use self::quota_state::QuotaState;
 pub(crate) use self::quotas::Quotas;
 pub(crate) use self::waiting::Decision;
 

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::answer::AnswerStream;
 use crate::answer::pending::{Attempt, PendingAnswer, WriteFailure};
-use crate::attempt::Started;
+use crate::answer::started::Started;
 use crate::body::Body;
 use crate::body::buffered::Buffered;
 use crate::body::delivered::delivered;

@@ -6,8 +6,8 @@ use std::task::{Context, Poll, ready};
 use engine::EngineError;
 use wire::ApiError;
 
+use super::started::Started;
 use super::{AnswerStream, Progress, StreamFailure};
-use crate::attempt::Started;
 use crate::refusal::Refusal;
 
 /// A pending attempt, which resolves once a target has started to answer.

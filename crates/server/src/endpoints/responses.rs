@@ -9,11 +9,12 @@ use translate::relay::End;
 use translate::{outbound, relay};
 use wire::{ApiError, Path, Splice, TextOr};
 
-use super::text::{RelayNotes, Resolved, TextEndpoint};
+use super::text::{RelayNotes, TextEndpoint};
 use crate::affinity::{Conversation, member};
 use crate::body::upload::Upload;
 use crate::keeping;
 use crate::refusal::Refusal;
+use crate::resolved::Resolved;
 use crate::state::Caller;
 use crate::targets::UpstreamTarget;
 use crate::tracking::Tracking;

@@ -2,7 +2,7 @@
 //! validated.
 
 mod dispatch;
-mod resolved;
+mod relocated;
 pub(crate) mod streaming;
 mod unary;
 
@@ -20,8 +20,7 @@ use translate::relay::{End, RelayProtocol};
 use wire::{ApiError, ErrorKind, Path, Splice};
 
 use self::dispatch::TextDispatch;
-use self::resolved::relocated;
-pub(crate) use self::resolved::{Attach, Resolved};
+use self::relocated::relocated;
 use super::json_body;
 use crate::affinity::Conversation;
 use crate::body::ClientBody;
@@ -35,6 +34,7 @@ use crate::policy::Policy;
 use crate::record::Record;
 use crate::refusal::Refusal;
 use crate::reply::{self, ReplyBody};
+use crate::resolved::{Attach, Resolved};
 use crate::state::Caller;
 use crate::targets::{Target, UpstreamTarget};
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use quota::{Demand, Money, Picture, Price, Usage, Used};
 
 use super::estimate::prompt_tokens;
-use super::headers::QuotaState;
 use super::lender::Lender;
 use super::queues::QueuesToWake;
+use super::quota_state::QuotaState;
 use super::{Clock, Limiter};
 
 /// A permit to be answered. It is given back when it is dropped, which the response body does last;

@@ -16,7 +16,8 @@ use upstream::{Answer, ResponseMeta, Upstream, read_stream};
 use wire::{ApiError, Splice};
 
 use super::{ParsedRequest, TextEndpoint, stamp};
-use crate::attempt::{StartResult, Started, TargetFailure, Turn};
+use crate::answer::started::Started;
+use crate::attempt::{StartResult, TargetFailure, Turn};
 use crate::image_urls;
 use crate::outgoing;
 use crate::policy::Policy;

@@ -1,53 +1,33 @@
-//! The response headers that report what is left of the quotas per minute, as the official clients
-//! know them.
+//! Response headers with the remaining quotas per minute, as the official clients know them.
 //!
 //! <https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers>,
 //! <https://docs.anthropic.com/en/api/rate-limits#response-headers>
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::{SignedDuration, Timestamp};
-use quota::{Level, Refused, Remaining};
+use quota::Level;
 
 use crate::clock;
+use crate::limit::QuotaState;
 use crate::refusal::Style;
 
-/// The state of the quotas when they admitted or refused a request.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct QuotaState {
-    /// The rest of the quotas per minute that apply to the request.
-    pub(crate) remaining: Remaining,
-    /// True if the store that lends a quota does not answer, or may have forgotten what it has lent.
-    pub(crate) is_degraded: bool,
-}
-
-impl From<&Refused> for QuotaState {
-    fn from(refused: &Refused) -> Self {
-        Self {
-            remaining: refused.remaining,
-            is_degraded: refused.is_degraded,
-        }
+/// Adds the headers for each kind of quota that applies to a request. If quotas are degraded, a
+/// single header says so, because the remaining amounts are unknown then.
+pub(crate) fn add(state: QuotaState, headers: &mut HeaderMap, style: Style) {
+    if state.is_degraded {
+        headers.insert(LIMITS, HeaderValue::from_static("degraded"));
+        return;
     }
-}
-
-impl QuotaState {
-    /// Adds the headers for each kind of quota that applies to the request, and the one that reports
-    /// that quotas are degraded. What is left of quotas is not known then.
-    pub(crate) fn add_headers(self, headers: &mut HeaderMap, style: Style) {
-        if self.is_degraded {
-            headers.insert(LIMITS, HeaderValue::from_static("degraded"));
-            return;
-        }
-        let [requests, tokens] = match style {
-            Style::OpenAi => OPENAI,
-            Style::Messages => MESSAGES,
-        };
-        for (names, level) in [
-            (requests, self.remaining.requests),
-            (tokens, self.remaining.tokens),
-        ] {
-            if let Some(level) = level {
-                add_level(headers, style, names, level);
-            }
+    let [requests, tokens] = match style {
+        Style::OpenAi => OPENAI,
+        Style::Messages => MESSAGES,
+    };
+    for (names, level) in [
+        (requests, state.remaining.requests),
+        (tokens, state.remaining.tokens),
+    ] {
+        if let Some(level) = level {
+            add_level(headers, style, names, level);
         }
     }
 }
@@ -87,10 +67,10 @@ fn time(microseconds: u64) -> String {
     at.unwrap_or(Timestamp::MAX).to_string()
 }
 
-/// The names of the headers with the limit, what is left of it, and the time until all of it is.
+/// Header names for the limit, the remaining amount, and the reset time.
 type Names = [HeaderName; 3];
 
-/// Those for requests and for tokens. Constants, because names are checked when they are made.
+/// The headers for requests and for tokens. Constants, because names are checked when they are made.
 const OPENAI: [Names; 2] = [
     [
         HeaderName::from_static("x-ratelimit-limit-requests"),
@@ -119,6 +99,8 @@ const LIMITS: HeaderName = HeaderName::from_static("x-sluicegate-limits");
 
 #[cfg(test)]
 mod tests {
+    use quota::Remaining;
+
     use super::*;
 
     const LEVEL: Level = Level {
@@ -133,7 +115,7 @@ mod tests {
             remaining,
             is_degraded: false,
         };
-        quotas.add_headers(&mut headers, style);
+        add(quotas, &mut headers, style);
         let text = |value: &HeaderValue| value.to_str().unwrap().to_owned();
         let pairs = headers.iter();
         let mut pairs: Vec<_> = pairs
@@ -181,7 +163,7 @@ mod tests {
             is_degraded: true,
         };
         let mut headers = HeaderMap::new();
-        quotas.add_headers(&mut headers, Style::OpenAi);
+        add(quotas, &mut headers, Style::OpenAi);
         assert_eq!(headers.len(), 1);
         assert_eq!(headers["x-sluicegate-limits"], "degraded");
     }

@@ -1,0 +1,21 @@
+//! The state of the quotas that responses report.
+
+use quota::{Refused, Remaining};
+
+/// The state of the quotas when they admitted or refused a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct QuotaState {
+    /// The rest of the quotas per minute that apply to the request.
+    pub(crate) remaining: Remaining,
+    /// True if the store that lends a quota does not answer, or may have forgotten what it has lent.
+    pub(crate) is_degraded: bool,
+}
+
+impl From<&Refused> for QuotaState {
+    fn from(refused: &Refused) -> Self {
+        Self {
+            remaining: refused.remaining,
+            is_degraded: refused.is_degraded,
+        }
+    }
+}
