@@ -2,7 +2,7 @@
 
 A test that needs a gateway runs behind each of the backends that its marker `behind` names. A simulated upstream
 answers within milliseconds, so everything but the content of an answer is tested there; the embedded engines, which
-take seconds, answer what only a real model shows. The rest of what they can be asked is left to the long tier.
+take seconds, answer what only a real model shows. The rest of what they can be asked runs every night.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EMBEDDED = "embedded"
 # The same catalog, whose text models are at upstreams that speak this protocol.
 SIMULATED = ("responses", "chat", "messages")
 
-# Everywhere; behind the embedded engines in the long tier alone.
+# Everywhere; behind the embedded engines every night only.
 SHAPE = pytest.mark.behind(*SIMULATED, long=[EMBEDDED])
 # Behind the embedded engines in both tiers, and behind the upstreams.
 ANSWER = pytest.mark.behind(EMBEDDED, *SIMULATED)

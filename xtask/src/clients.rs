@@ -9,17 +9,31 @@ use crate::gateway::{KEYS, Server};
 use crate::outcome::Outcome;
 use crate::{fetch_model, process, python, seed, suite, workspace};
 
-/// Builds the gateway and runs the SDKs that the first of `args` names; the other arguments go to
-/// their test runner.
-pub(crate) fn run(args: &[OsString]) -> Outcome {
-    let Some((which, rest)) = args.split_first() else {
-        return Err(USAGE.to_owned());
-    };
-    match which.to_str() {
-        Some("python") => ready().and_then(|()| python_set(CURRENT, &[], rest)),
-        Some("python-previous") => python_previous(rest),
-        Some("node") => node(rest),
-        _ => Err(format!("unexpected {which:?}: {USAGE}")),
+/// The command line.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The SDKs to run
+    #[arg(value_enum)]
+    set: Set,
+    /// Arguments of pytest or `node --test`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    args: Vec<OsString>,
+}
+
+/// A set of SDKs.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Set {
+    Python,
+    PythonPrevious,
+    Node,
+}
+
+/// Builds the gateway and runs a set of SDKs.
+pub(crate) fn run(Args { set, args }: &Args) -> Outcome {
+    match set {
+        Set::Python => ready().and_then(|()| python_set(CURRENT, &[], args)),
+        Set::PythonPrevious => python_previous(args),
+        Set::Node => node(args),
     }
 }
 
@@ -30,14 +44,14 @@ pub(crate) fn python_current() -> Outcome {
 }
 
 /// The short tests of the previous majors; `args` go to pytest.
-pub(crate) fn python_previous(args: &[OsString]) -> Outcome {
+fn python_previous(args: &[OsString]) -> Outcome {
     ready()?;
     // The output of the embedded engines does not depend on the SDK.
     python_set(PREVIOUS, &["-m", "not long and not embedded"], args)
 }
 
-/// All tests of both majors, including those of the long tier.
-pub(crate) fn python_long() -> Outcome {
+/// All tests of both majors.
+pub(crate) fn python_all() -> Outcome {
     ready()?;
     [CURRENT, PREVIOUS]
         .into_iter()
@@ -131,5 +145,3 @@ fn folder() -> PathBuf {
 const CURRENT: &str = "requirements";
 /// The majors before those.
 const PREVIOUS: &str = "requirements-previous";
-const USAGE: &str =
-    "expected `python`, `python-previous` or `node`, and then arguments of pytest or `node --test`";

@@ -1,13 +1,11 @@
 //! `cargo xtask dialects`: runs the gateway in front of servers that bend their protocol.
 
-use std::ffi::OsString;
-
 use crate::outcome::Outcome;
 use crate::{process, workspace};
 
-/// Requests every case of `tests/dialects`, and prints what differs and the table; `--write` writes
+/// Requests every case of `tests/dialects`, and prints the differences and the table; `write` writes
 /// the table to `docs/dialects.md`, and the counts to the README.
-pub(crate) fn run(args: &[OsString]) -> Outcome {
+pub(crate) fn run(write: bool) -> Outcome {
     let mut test = workspace::cargo("test");
     test.args([
         "--locked",
@@ -19,12 +17,8 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
         "--",
         "--nocapture",
     ]);
-    match args {
-        [] => {}
-        [arg] if arg == "--write" => {
-            test.env("SLUICEGATE_DIALECTS_WRITE", "1");
-        }
-        _ => return Err(format!("this task takes --write only, not {args:?}")),
+    if write {
+        test.env("SLUICEGATE_DIALECTS_WRITE", "1");
     }
     process::echoed(&mut test)
 }

@@ -3,22 +3,28 @@
 
 mod pgo;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::outcome::{At as _, Outcome};
 use crate::{needs, process, workspace};
 
+/// The command line.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Arrange the code by a profile of the benches' work
+    #[arg(long = "pgo")]
+    is_trained: bool,
+    /// Leave out the embedded engines
+    #[arg(long = "lean")]
+    is_lean: bool,
+}
+
 /// Builds the gateway in release and copies it to `target/dist`.
-pub(crate) fn run(args: &[OsString]) -> Outcome {
-    let (mut is_lean, mut is_trained) = (false, false);
-    for arg in args {
-        match arg.to_str() {
-            Some("--lean") => is_lean = true,
-            Some("--pgo") => is_trained = true,
-            _ => return Err(format!("unexpected {arg:?}: expected [--pgo] [--lean]")),
-        }
-    }
+pub(crate) fn run(args: &Args) -> Outcome {
+    let &Args {
+        is_trained,
+        is_lean,
+    } = args;
     needs::compiler()?;
     let built = match is_trained {
         true => pgo::build(is_lean)?,

@@ -9,29 +9,24 @@
 
 mod page;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::collections::BTreeMap;
 
+use crate::listed::Program;
 use crate::mutate::{self, Trial};
 use crate::outcome::{At as _, Outcome, no_problems};
-use crate::passed::{self, Passed};
 use crate::rows::{self, Row, Shown, Tests};
 use crate::workspace;
 
-/// Writes the page, or with `--check` runs [`check`].
-pub(crate) fn run(args: &[OsString]) -> Outcome {
-    match args {
-        [] => write(),
-        [flag] if flag == "--check" => check(),
-        [other, ..] => Err(format!("unexpected {other:?}: expected [--check]")),
-    }
-}
-
-/// Checks the list against the last run of `cargo xtask test`: every row has tests, all of which
-/// passed, or a reason, and the page is up to date.
-pub(crate) fn check() -> Outcome {
+/// Checks the list against the tests of `programs`: every row has tests, all of which are run, or a
+/// reason, and the page is up to date.
+pub(crate) fn check(programs: &[Program]) -> Outcome {
     let faults = Faults::read()?;
-    let mut found = faults.problems(&passed::last()?);
+    let is_run = |shown: &Shown| {
+        programs
+            .iter()
+            .any(|program| program.runs(&shown.file, &shown.name))
+    };
+    let mut found = faults.problems(is_run);
     if workspace::read(PAGE) != Ok(faults.page()) {
         found.push(format!("{PAGE} is out of date: run `cargo xtask faults`"));
     }
@@ -40,7 +35,8 @@ pub(crate) fn check() -> Outcome {
     Ok(())
 }
 
-fn write() -> Outcome {
+/// Writes the page.
+pub(crate) fn write() -> Outcome {
     let faults = Faults::read()?;
     workspace::write(PAGE, faults.page())?;
     faults.lacks().iter().for_each(|lack| println!("{lack}"));
@@ -77,8 +73,8 @@ impl Faults {
         })
     }
 
-    /// All problems, each in a sentence; `passed` are the tests of the last run.
-    fn problems(&self, passed: &BTreeSet<Passed>) -> Vec<String> {
+    /// All problems, each in a sentence.
+    fn problems(&self, is_run: impl Fn(&Shown) -> bool) -> Vec<String> {
         let mut found = self.lacks();
         for shown in &self.shown {
             let unknown = shown
@@ -86,13 +82,8 @@ impl Faults {
                 .iter()
                 .filter(|row| !rows::is_row(&row.to_string()));
             found.extend(unknown.map(|row| format!("{shown}: {row} is not a row of the list")));
-            if !passed
-                .iter()
-                .any(|passed| passed.is(&shown.file, &shown.name))
-            {
-                found.push(format!(
-                    "{shown} has not passed in the last run of `cargo xtask test`"
-                ));
+            if !is_run(shown) {
+                found.push(format!("{shown} is ignored, or in no test program"));
             }
         }
         for (row, why) in &self.reasons {
@@ -204,11 +195,9 @@ mod tests {
         }
     }
 
-    fn passed(paths: &[&str]) -> BTreeSet<Passed> {
-        paths
-            .iter()
-            .map(|path| Passed::new("tests/faults/main.rs", path))
-            .collect()
+    /// The tests of these names are run.
+    fn run<'a>(names: &'a [&str]) -> impl Fn(&Shown) -> bool + 'a {
+        |shown| names.contains(&shown.name.as_str())
     }
 
     /// A passing empty test proves nothing: the row is shown when a test of it has caught a fault
@@ -224,7 +213,7 @@ mod tests {
             faults.trials = trials;
             assert_eq!(faults.proof(row), Proof::Untried);
             assert_eq!(
-                faults.problems(&passed(&["a::h01_one"])),
+                faults.problems(run(&["h01_one"])),
                 ["1 rows have no mutation that was tried: H1"]
             );
         }
@@ -234,27 +223,24 @@ mod tests {
         ));
         assert_eq!(faults.proof(row), Proof::Missed);
         assert_eq!(
-            faults.problems(&passed(&["a::h01_one"])),
+            faults.problems(run(&["h01_one"])),
             ["1 rows have a mutation that none of their tests caught: H1"]
         );
         faults.trials.push(trial(true, &["a::c03_h01_one"]));
         assert_eq!(faults.proof(row), Proof::Caught);
-        assert_eq!(
-            faults.problems(&passed(&["a::h01_one"])),
-            Vec::<String>::new()
-        );
+        assert_eq!(faults.problems(run(&["h01_one"])), Vec::<String>::new());
     }
 
     #[test]
-    fn a_row_has_tests_that_passed_or_a_reason() {
+    fn a_row_has_tests_that_are_run_or_a_reason() {
         let faults = faults(&["h01_one", "c03_u19_two"]);
         assert_eq!(
-            faults.problems(&passed(&["a::h01_one", "a::c03_u19_two"])),
+            faults.problems(run(&["h01_one", "c03_u19_two"])),
             Vec::<String>::new()
         );
         assert_eq!(
-            faults.problems(&passed(&["a::h01_one", "b::c03_u19_two"])),
-            ["tests/faults/a.rs::c03_u19_two has not passed in the last run of `cargo xtask test`"]
+            faults.problems(run(&["h01_one", "other"])),
+            ["tests/faults/a.rs::c03_u19_two is ignored, or in no test program"]
         );
     }
 
@@ -262,10 +248,7 @@ mod tests {
     fn a_row_may_have_both() {
         let mut faults = faults(&["h01_one"]);
         faults.reasons.insert("H1".into(), "In part.".into());
-        assert_eq!(
-            faults.problems(&passed(&["a::h01_one"])),
-            Vec::<String>::new()
-        );
+        assert_eq!(faults.problems(run(&["h01_one"])), Vec::<String>::new());
     }
 
     #[test]
@@ -275,7 +258,7 @@ mod tests {
             .reasons
             .retain(|row, _| !["H1", "E6"].contains(&row.as_str()));
         assert_eq!(
-            faults.problems(&passed(&[])),
+            faults.problems(run(&[])),
             ["2 rows have neither test nor reason: H1 E6"]
         );
     }
@@ -285,7 +268,7 @@ mod tests {
         let mut faults = faults(&["h99_one"]);
         faults.reasons.insert("X1".into(), " ".into());
         assert_eq!(
-            faults.problems(&passed(&["a::h99_one"])),
+            faults.problems(run(&["h99_one"])),
             [
                 "tests/faults/a.rs::h99_one: H99 is not a row of the list",
                 "tests/faults/reasons.toml: \"X1\" is not a row of the list",

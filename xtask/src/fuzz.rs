@@ -1,169 +1,72 @@
-//! `cargo xtask fuzz`: runs every fuzz target in turn, those with the oldest run first, and prints a
-//! table of the results.
+//! `cargo xtask fuzz`: runs every fuzz target in turn, and prints a table of the results.
 //!
 //! Inputs that reach new code are written to a separate folder of the target in `target/fuzz`, from
-//! which the next run continues; the committed corpus grows with `--keep` only, and the log in
-//! `fuzz/LOG.md` with `--log` only.
+//! which the next run continues; the committed corpus grows with `--keep` only.
 
-mod log;
-
-use std::cmp::Reverse;
-use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use self::log::Log;
 use crate::outcome::{At as _, Outcome};
 use crate::tools::FUZZ;
-use crate::{history, process, workspace};
+use crate::{process, workspace};
 
-/// Runs the targets that `args` select.
-pub(crate) fn run(args: &[OsString]) -> Outcome {
-    fuzzed(&Plan::parse(args)?).map(drop)
-}
-
-/// Runs the targets of a plan, and returns how many they were.
-fn fuzzed(plan: &Plan) -> Outcome<usize> {
-    let all = targets()?;
-    let chosen = plan.chosen(&all)?;
-    if chosen.is_empty() {
-        println!("every target has a recent run");
-        return Ok(0);
-    }
-    process::run(&mut fuzz("build", &[])?)?;
-    let commit = workspace::commit()?;
-    let mut rows = Vec::new();
-    for target in &chosen {
-        println!("-- {target} for {} s", plan.seconds);
-        let stats = run_one(target, plan.seconds, plan.keep)?;
-        if plan.log {
-            // Written after each target, so that an interruption does not lose the others.
-            let mut log = Log::read()?;
-            let is_clean = stats.findings == 0 && plan.seconds >= FULL_RUN;
-            log.add(target, stats, is_clean.then_some(&commit));
-            log.write(&all)?;
-        }
-        rows.push((target.as_str(), stats));
-    }
-    print!("{}", table(&rows));
-    let crashed: Vec<_> = rows
-        .iter()
-        .filter(|(_, stats)| stats.findings > 0)
-        .map(|(target, _)| *target)
-        .collect();
-    if crashed.is_empty() {
-        return Ok(chosen.len());
-    }
-    Err(format!(
-        "crashes in {}: the inputs are in fuzz/artifacts",
-        crashed.join(", ")
-    ))
-}
-
-/// Runs the targets without a recent run for five minutes each, as a part of the long tier.
-pub(crate) fn long() -> Outcome<String> {
-    let plan = Plan {
-        seconds: FULL_RUN,
-        keep: false,
-        log: true,
-        due: true,
-        target: None,
-    };
-    let ran = fuzzed(&plan)?;
-    let recent = targets()?.len() - ran;
-    Ok(format!(
-        "passed, {ran} targets for five minutes each; {recent} had a recent run"
-    ))
-}
-
-/// Returns a problem for each target whose last full run had a finding, or that never had one.
-pub(crate) fn problems() -> Outcome<Vec<String>> {
-    let log = Log::read()?;
-    let files = workspace::files()?;
-    let targets = files
-        .iter()
-        .filter_map(|file| file.strip_prefix("fuzz/fuzz_targets/")?.strip_suffix(".rs"));
-    let unclean = targets.filter(|target| log.clean_run(target).is_none());
-    let problem = |target| {
-        format!(
-            "fuzz/LOG.md: '{target}' has no clean run: run `cargo xtask ci --tier long --only fuzz`"
-        )
-    };
-    Ok(unclean.map(problem).collect())
-}
-
-/// The parsed command line.
-#[derive(Debug, PartialEq)]
-struct Plan {
-    seconds: u64,
+/// The command line.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The minutes for each target
+    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = minutes)]
+    minutes: f64,
+    /// Add inputs that reach new code to the corpus
+    #[arg(long)]
     keep: bool,
-    log: bool,
-    due: bool,
+    /// One target; all of them if absent
     target: Option<String>,
 }
 
-impl Plan {
-    /// Chooses of all targets, and sorts them by the age of their last run without a finding.
-    fn chosen(&self, all: &[String]) -> Outcome<Vec<String>> {
-        if let Some(name) = &self.target {
-            return match all.contains(name) {
-                true => Ok(vec![name.clone()]),
-                false => Err(format!(
-                    "there is no fuzz target {name:?}: there are {}",
-                    all.join(", ")
-                )),
-            };
-        }
-        let log = Log::read()?;
-        let age = |target: &String| match log.clean_run(target) {
-            Some(commit) => history::changes_since(commit, &AREA),
-            None => Ok(usize::MAX),
-        };
-        let ages = all.iter().map(|target| Ok((age(target)?, target.clone())));
-        let mut ages = ages.collect::<Outcome<Vec<_>>>()?;
-        ages.retain(|(age, _)| !self.due || *age > RECENT);
-        ages.sort_by_key(|(age, _)| Reverse(*age));
-        Ok(ages.into_iter().map(|(_, target)| target).collect())
-    }
+/// Runs every target for five minutes.
+pub(crate) fn nightly() -> Outcome {
+    run(&Args {
+        minutes: 5.0,
+        keep: false,
+        target: None,
+    })
+}
 
-    fn parse(args: &[OsString]) -> Outcome<Self> {
-        let mut plan = Self {
-            seconds: 60,
-            keep: false,
-            log: false,
-            due: false,
-            target: None,
-        };
-        let mut args = args.iter().map(|arg| arg.to_string_lossy());
-        while let Some(arg) = args.next() {
-            match &*arg {
-                "--keep" => plan.keep = true,
-                "--log" => plan.log = true,
-                "--due" => plan.due = true,
-                "--minutes" => plan.seconds = seconds(args.next().as_deref())?,
-                name if plan.target.is_none() && !name.starts_with('-') => {
-                    plan.target = Some(name.to_owned());
-                }
-                other => {
-                    return Err(format!(
-                        "unexpected {other:?}: expected [--minutes N] [--keep] [--log] [--due] [TARGET]"
-                    ));
-                }
-            }
+/// Runs one target or all of them.
+pub(crate) fn run(args: &Args) -> Outcome {
+    let mut targets = targets()?;
+    if let Some(name) = &args.target {
+        if !targets.contains(name) {
+            let all = targets.join(", ");
+            return Err(format!("there is no fuzz target {name:?}: there are {all}"));
         }
-        Ok(plan)
+        targets = vec![name.clone()];
+    }
+    process::run(&mut fuzz("build", &[])?)?;
+    let seconds = (args.minutes * 60.0).ceil() as u64;
+    let mut rows = Vec::new();
+    for target in &targets {
+        println!("-- {target} for {seconds} s");
+        rows.push((target.as_str(), run_one(target, seconds, args.keep)?));
+    }
+    print!("{}", table(&rows));
+    let crashed = rows.iter().filter(|(_, stats)| stats.findings > 0);
+    let crashed: Vec<_> = crashed.map(|(target, _)| *target).collect();
+    match crashed.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
+            "crashes in {}: the inputs are in fuzz/artifacts",
+            crashed.join(", ")
+        )),
     }
 }
 
-fn seconds(minutes: Option<&str>) -> Outcome<u64> {
-    let number = minutes
-        .and_then(|word| word.parse::<f64>().ok())
-        .filter(|number| (0.01..=10_000.0).contains(number));
-    let number =
-        number.ok_or_else(|| format!("--minutes takes a number, such as 5, not {minutes:?}"))?;
-    Ok((number * 60.0).ceil() as u64)
+fn minutes(word: &str) -> Outcome<f64> {
+    let number = word.parse().ok();
+    let number = number.filter(|number| (0.01..=10_000.0).contains(number));
+    number.ok_or_else(|| "expected a number from 0.01 to 10000, such as 5".to_owned())
 }
 
 /// Fuzzes one target, and shows its progress.
@@ -180,7 +83,6 @@ fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
         .arg("--")
         .args([format!("-max_total_time={seconds}")])
         .args(LIMITS);
-    let before = process::spent_by_children();
     let mut child = process::start(command.stderr(Stdio::piped()))?;
     let mut stats = Stats::default();
     if let Some(stderr) = child.stderr.take() {
@@ -192,7 +94,6 @@ fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
         .wait()
         .map_err(|error| format!("cargo fuzz cannot be waited for: {error}"))?;
     stats.findings = u64::from(!status.success());
-    stats.seconds = (process::spent_by_children() - before).as_secs();
     if keep && status.success() {
         // Adds inputs that reach code which the corpus does not reach, and leaves the corpus
         // unchanged otherwise.
@@ -208,8 +109,6 @@ fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
 /// The last statistics that a run of libFuzzer printed, or those of all runs.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 struct Stats {
-    /// CPU time, which other processes may share.
-    seconds: u64,
     executions: u64,
     coverage: u64,
     corpus: u64,
@@ -293,12 +192,6 @@ fn folder() -> PathBuf {
     workspace::root().join("fuzz")
 }
 
-/// The files and folders whose changes make a run of a target older.
-pub(crate) const AREA: [&str; 2] = ["crates", "fuzz"];
-/// The number of commits that have changed the area since a recent run.
-pub(crate) const RECENT: usize = 50;
-/// The number of seconds of a run that counts as one without a finding.
-const FULL_RUN: u64 = 300;
 /// A parser that takes ten seconds or a gigabyte for a small input has failed.
 const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=1024"];
 /// The events of libFuzzer that are printed.
@@ -337,48 +230,6 @@ mod tests {
         assert_eq!(
             table(&[("auth_header", stats)]),
             "target        executions  coverage  corpus  crashes\nauth_header      3253362       121     145        0\n"
-        );
-    }
-
-    #[test]
-    fn the_command_line_is_read_or_refused() {
-        let parse = |line: &str| {
-            Plan::parse(
-                &line
-                    .split_whitespace()
-                    .map(OsString::from)
-                    .collect::<Vec<_>>(),
-            )
-        };
-        let plan = |seconds, keep, target: Option<&str>| Plan {
-            seconds,
-            keep,
-            log: false,
-            due: false,
-            target: target.map(str::to_owned),
-        };
-        assert_eq!(parse(""), Ok(plan(60, false, None)));
-        assert_eq!(
-            parse("--minutes 2.5 sse --keep"),
-            Ok(plan(150, true, Some("sse")))
-        );
-        assert_eq!(
-            parse("--log"),
-            Ok(Plan {
-                log: true,
-                ..plan(60, false, None)
-            })
-        );
-        assert!(parse("--minutes").unwrap_err().contains("takes a number"));
-        assert!(
-            parse("--minutes -1")
-                .unwrap_err()
-                .contains("takes a number")
-        );
-        assert!(
-            parse("sse auth")
-                .unwrap_err()
-                .contains("unexpected \"auth\"")
         );
     }
 }

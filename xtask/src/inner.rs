@@ -1,6 +1,5 @@
 //! `cargo xtask t`: runs format, clippy and tests of one crate, for quick iterations.
 
-use std::ffi::OsString;
 use std::process::Command;
 
 use cargo_metadata::{Metadata, Package};
@@ -9,45 +8,27 @@ use crate::outcome::Outcome;
 use crate::times::Times;
 use crate::{fetch_model, process, workspace};
 
-/// Formats, lints and tests the crate that `args` name.
-pub(crate) fn run(args: &[OsString]) -> Outcome {
-    let plan = Plan::parse(args)?;
-    let chosen = Chosen::of(&workspace::metadata()?, &plan)?;
-    let mut times = Times::of("t");
-    let outcome = chosen.run(&mut times, plan.accept);
-    times.finish();
-    outcome
-}
-
-/// The parsed command line.
-#[derive(Debug, Default, PartialEq)]
-struct Plan {
+/// The command line.
+#[derive(Debug, Default, PartialEq, clap::Args)]
+pub(crate) struct Args {
+    /// The folder of a crate: `wire`
+    #[arg(value_name = "CRATE")]
     name: String,
+    /// A part of the names of tests, a test program, or both: `data_url`, `upstreams`, `upstreams::u07`
+    #[arg(value_name = "TESTS")]
     filter: Option<String>,
-    /// True if snapshots that differ are accepted.
+    /// Accept snapshots that differ
+    #[arg(long)]
     accept: bool,
 }
 
-impl Plan {
-    fn parse(args: &[OsString]) -> Outcome<Self> {
-        let mut plan = Self::default();
-        for arg in args.iter().map(|arg| arg.to_string_lossy()) {
-            match &*arg {
-                "--accept" => plan.accept = true,
-                flag if flag.starts_with('-') => {
-                    return Err(format!("unexpected {flag:?}: {USAGE}"));
-                }
-                word if plan.name.is_empty() => word.clone_into(&mut plan.name),
-                word if plan.filter.is_none() => plan.filter = Some(word.to_owned()),
-                word => return Err(format!("unexpected {word:?}: {USAGE}")),
-            }
-        }
-        if plan.name.is_empty() {
-            Err(USAGE.to_owned())
-        } else {
-            Ok(plan)
-        }
-    }
+/// Formats, lints and tests the crate.
+pub(crate) fn run(args: &Args) -> Outcome {
+    let chosen = Chosen::of(&workspace::metadata()?, args)?;
+    let mut times = Times::of("t");
+    let outcome = chosen.run(&mut times, args.accept);
+    times.finish();
+    outcome
 }
 
 /// A package, one or all of its test programs, and the tests within.
@@ -61,10 +42,10 @@ struct Chosen {
 }
 
 impl Chosen {
-    fn of(metadata: &Metadata, plan: &Plan) -> Outcome<Self> {
-        let full = format!("sluicegate-{}", plan.name);
+    fn of(metadata: &Metadata, args: &Args) -> Outcome<Self> {
+        let full = format!("sluicegate-{}", args.name);
         let find =
-            |package: &&Package| [full.as_str(), &plan.name].contains(&package.name.as_str());
+            |package: &&Package| [full.as_str(), &args.name].contains(&package.name.as_str());
         let package = metadata.packages.iter().find(find).ok_or_else(|| {
             let names = metadata
                 .packages
@@ -72,11 +53,11 @@ impl Chosen {
                 .map(|package| package.name.trim_start_matches("sluicegate-"));
             format!(
                 "there is no crate {:?}: there are {}",
-                plan.name,
+                args.name,
                 names.collect::<Vec<_>>().join(", ")
             )
         })?;
-        let mut parts = plan
+        let mut parts = args
             .filter
             .iter()
             .flat_map(|filter| filter.splitn(2, "::"))
@@ -91,7 +72,7 @@ impl Chosen {
         let filter = if program.is_some() {
             parts.next()
         } else {
-            plan.filter.clone()
+            args.filter.clone()
         };
         Ok(Self {
             package: package.name.to_string(),
@@ -171,21 +152,19 @@ impl Chosen {
 }
 
 const SERVER: &str = "sluicegate-server";
-const USAGE: &str =
-    "expected CRATE [TESTS] [--accept], such as `wire`, `wire data_url` or `server upstreams::u07`";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn chosen(line: &str) -> Outcome<Chosen> {
-        let plan = Plan::parse(
-            &line
-                .split_whitespace()
-                .map(OsString::from)
-                .collect::<Vec<_>>(),
-        )?;
-        Chosen::of(&workspace::metadata().unwrap(), &plan)
+        let mut words = line.split_whitespace().map(str::to_owned);
+        let args = Args {
+            name: words.next().unwrap(),
+            filter: words.next(),
+            accept: false,
+        };
+        Chosen::of(&workspace::metadata().unwrap(), &args)
     }
 
     #[test]
@@ -217,7 +196,6 @@ mod tests {
                 .unwrap_err()
                 .starts_with("there is no crate \"cellar\": there are ")
         );
-        assert!(chosen("").unwrap_err().contains("expected CRATE"));
     }
 
     #[test]

@@ -1,219 +1,253 @@
-//! The layer table: the allowed dependencies between the crates (ARCHITECTURE.md).
+//! Checks the dependencies between the crates against the layer table (ARCHITECTURE.md), and the
+//! imports between the modules of each crate.
+
+use std::collections::BTreeSet;
+
+use cargo_metadata::{DependencyKind, Metadata, Package};
+
+use self::May::{Use, UseBelow};
+use crate::outcome::{Outcome, no_problems};
+use crate::{arrows, features, process, unrun, workspace};
 
 /// One crate of `crates/`.
-pub(crate) struct LayerCrate {
-    /// Its folder.
-    pub(crate) name: &'static str,
+struct LayerCrate {
     /// Its row, counted from the bottom.
-    pub(crate) row: u8,
+    row: u8,
+    /// Its folder.
+    name: &'static str,
     /// The crates that it may depend on, all of them in lower rows.
-    pub(crate) may: May,
+    may: May,
     /// Crates that its tests may use in addition.
-    pub(crate) tests_may: &'static [&'static str],
+    tests_may: &'static [&'static str],
 }
 
 /// A set of crates.
-pub(crate) enum May {
+enum May {
     /// The listed crates.
     Use(&'static [&'static str]),
     /// All crates in rows below this one.
     UseBelow(u8),
 }
 
+/// The table, top row first.
+const LAYERS: &[LayerCrate] = &[
+    layer(6, "server", UseBelow(6), &["simulator"]),
+    layer(6, "simulator", UseBelow(4), &[]),
+    layer(5, "upstream", Use(&["engine", "net", "translate"]), &[]),
+    layer(5, "fetch", Use(&["net", "picture"]), &[]),
+    layer(4, "text-engine", Use(&["engine", "picture", "wire"]), &[]),
+    layer(4, "image-engine", Use(&["engine", "picture", "wire"]), &[]),
+    layer(4, "accounting", Use(&["auth", "quota"]), &[]),
+    layer(4, "lease", Use(&["quota"]), &[]),
+    layer(4, "net", Use(&[]), &[]),
+    layer(3, "translate", UseBelow(3), &[]),
+    layer(3, "catalog", UseBelow(3), &[]),
+    layer(2, "responses", Use(&["sse", "wire"]), &[]),
+    layer(2, "chat", Use(&["sse", "wire"]), &[]),
+    layer(2, "messages", Use(&["sse", "wire"]), &[]),
+    layer(2, "images", Use(&["picture", "sse", "wire"]), &[]),
+    layer(1, "engine", Use(&["wire"]), &[]),
+    layer(1, "quota", Use(&[]), &[]),
+    layer(1, "auth", Use(&[]), &[]),
+    layer(1, "picture", Use(&[]), &[]),
+    layer(0, "wire", Use(&[]), &[]),
+    layer(0, "sse", Use(&[]), &[]),
+];
+
+/// Crates below this row are useful by themselves, and so have to build alone.
+const FIRST_ROW_THAT_COMBINES: u8 = 3;
+/// Crates below this row are free of I/O.
+const FIRST_ROW_WITH_IO: u8 = 4;
+/// Packages that no crate without I/O may depend on.
+const WITH_IO: &[&str] = &["hyper", "mio", "socket2", "tokio"];
+/// Packages that the fuzz targets may not depend on, so that they stay quick to build.
+const ENGINES: &[&str] = &["sluicegate-image-engine", "sluicegate-text-engine"];
+
+/// Reports every dependency, import and feature that is not allowed.
+pub(crate) fn run() -> Outcome {
+    let metadata = workspace::metadata()?;
+    let mut found = sideways(&metadata);
+    found.extend(impure()?);
+    found.extend(heavy()?);
+    found.extend(without_lints(&metadata)?);
+    found.extend(arrows::problems(&metadata)?);
+    found.extend(unrun::problems(&metadata)?);
+    found.extend(features::problems()?);
+    no_problems("layers", &found)?;
+    println!("dependencies match the layer table");
+    Ok(())
+}
+
+/// The packages that are published separately.
+pub(crate) fn published() -> Outcome<Vec<String>> {
+    let crates = LAYERS
+        .iter()
+        .filter(|krate| krate.row < FIRST_ROW_THAT_COMBINES);
+    Ok(crates.map(LayerCrate::package).collect())
+}
+
 impl LayerCrate {
     /// Returns true if the crate may depend on `other`, in its tests or everywhere.
-    pub(crate) fn may_use(&self, other: &LayerCrate, in_tests: bool) -> bool {
+    fn may_use(&self, other: &Self, in_tests: bool) -> bool {
         let allowed = match self.may {
-            May::Use(names) => names.contains(&other.name),
-            May::UseBelow(row) => other.row < row,
+            Use(names) => names.contains(&other.name),
+            UseBelow(row) => other.row < row,
         };
         allowed || in_tests && (self.name == other.name || self.tests_may.contains(&other.name))
     }
 
-    /// Returns true if the crate must be free of I/O: no runtime, no sockets.
-    pub(crate) fn is_pure(&self) -> bool {
-        self.row < FIRST_ROW_WITH_IO
+    fn package(&self) -> String {
+        format!("sluicegate-{}", self.name)
     }
+}
 
-    /// Returns true if the crate is useful by itself and so has to build alone.
-    pub(crate) fn builds_alone(&self) -> bool {
-        self.row < FIRST_ROW_THAT_COMBINES
+const fn layer(
+    row: u8,
+    name: &'static str,
+    may: May,
+    tests_may: &'static [&'static str],
+) -> LayerCrate {
+    LayerCrate {
+        row,
+        name,
+        may,
+        tests_may,
     }
 }
 
 /// The crate in the folder `name`.
-pub(crate) fn find(name: &str) -> Option<&'static LayerCrate> {
+fn find(name: &str) -> Option<&'static LayerCrate> {
     LAYERS.iter().find(|krate| krate.name == name)
 }
 
-/// The table, top row first.
-pub(crate) const LAYERS: &[LayerCrate] = &[
-    LayerCrate {
-        name: "server",
-        row: 6,
-        may: May::UseBelow(6),
-        tests_may: &["simulator"],
-    },
-    LayerCrate {
-        name: "simulator",
-        row: 6,
-        may: May::UseBelow(4),
-        tests_may: &[],
-    },
-    LayerCrate {
-        name: "upstream",
-        row: 5,
-        may: May::Use(&["engine", "net", "translate"]),
-        tests_may: &[],
-    },
-    LayerCrate {
-        name: "fetch",
-        row: 5,
-        may: May::Use(&["net", "picture"]),
-        tests_may: &[],
-    },
-    LayerCrate {
-        name: "text-engine",
-        row: 4,
-        may: May::Use(&["engine", "picture", "wire"]),
-        tests_may: &[],
-    },
-    LayerCrate {
-        name: "image-engine",
-        row: 4,
-        may: May::Use(&["engine", "picture", "wire"]),
-        tests_may: &[],
-    },
-    LayerCrate {
-        name: "accounting",
-        row: 4,
-        may: May::Use(&["auth", "quota"]),
-        tests_may: &[],
-    },
-    LayerCrate {
-        name: "lease",
-        row: 4,
-        may: May::Use(&["quota"]),
-        tests_may: &[],
-    },
-    LayerCrate {
-        name: "net",
-        row: 4,
-        may: May::Use(&[]),
-        tests_may: &[],
-    },
-    LayerCrate {
-        name: "translate",
-        row: 3,
-        may: May::UseBelow(3),
-        tests_may: &[],
-    },
-    LayerCrate {
-        name: "catalog",
-        row: 3,
-        may: May::UseBelow(3),
-        tests_may: &[],
-    },
-    LayerCrate {
-        name: "responses",
-        row: 2,
-        may: May::Use(&["sse", "wire"]),
-        tests_may: &[],
-    },
-    LayerCrate {
-        name: "chat",
-        row: 2,
-        may: May::Use(&["sse", "wire"]),
-        tests_may: &[],
-    },
-    LayerCrate {
-        name: "messages",
-        row: 2,
-        may: May::Use(&["sse", "wire"]),
-        tests_may: &[],
-    },
-    LayerCrate {
-        name: "images",
-        row: 2,
-        may: May::Use(&["picture", "sse", "wire"]),
-        tests_may: &[],
-    },
-    LayerCrate {
-        name: "engine",
-        row: 1,
-        may: May::Use(&["wire"]),
-        tests_may: &[],
-    },
-    LayerCrate {
-        name: "quota",
-        row: 1,
-        may: May::Use(&[]),
-        tests_may: &[],
-    },
-    LayerCrate {
-        name: "auth",
-        row: 1,
-        may: May::Use(&[]),
-        tests_may: &[],
-    },
-    LayerCrate {
-        name: "picture",
-        row: 1,
-        may: May::Use(&[]),
-        tests_may: &[],
-    },
-    LayerCrate {
-        name: "wire",
-        row: 0,
-        may: May::Use(&[]),
-        tests_may: &[],
-    },
-    LayerCrate {
-        name: "sse",
-        row: 0,
-        may: May::Use(&[]),
-        tests_may: &[],
-    },
-];
+/// Declared dependencies that the table does not allow, and crates that it does not contain.
+fn sideways(metadata: &Metadata) -> Vec<String> {
+    let mut found = Vec::new();
+    for package in &metadata.packages {
+        let Some(folder) = workspace::crate_folder(package) else {
+            continue;
+        };
+        let Some(krate) = find(folder) else {
+            found.push(format!(
+                "crates/{folder} is missing from the layer table (xtask/src/layers.rs)"
+            ));
+            continue;
+        };
+        found.extend(dependencies(package).filter_map(|(other, in_tests)| {
+            let tests = if in_tests { "the tests of " } else { "" };
+            (!krate.may_use(other, in_tests)).then(|| {
+                format!(
+                    "{tests}{} (row {}) may not depend on {} (row {})",
+                    krate.name, krate.row, other.name, other.row
+                )
+            })
+        }));
+    }
+    found
+}
 
-const FIRST_ROW_THAT_COMBINES: u8 = 3;
-const FIRST_ROW_WITH_IO: u8 = 4;
+/// The crates that a package depends on, each with true if only its tests do.
+fn dependencies(package: &Package) -> impl Iterator<Item = (&'static LayerCrate, bool)> {
+    package.dependencies.iter().filter_map(|dependency| {
+        let other = find(dependency.path.as_ref()?.file_name()?)?;
+        Some((other, dependency.kind == DependencyKind::Development))
+    })
+}
+
+/// Crates without I/O that depend on a runtime or a socket, directly or indirectly.
+fn impure() -> Outcome<Vec<String>> {
+    let mut found = Vec::new();
+    for krate in LAYERS.iter().filter(|krate| krate.row < FIRST_ROW_WITH_IO) {
+        let package = krate.package();
+        // One package at a time: the others would add their features.
+        let reached = reached(&["--package", &package])?;
+        for name in WITH_IO.iter().filter(|name| reached.contains(**name)) {
+            found.push(format!(
+                "{} must be free of I/O, but depends on {name}: `cargo tree -p {package} -e normal -i {name}`",
+                krate.name
+            ));
+        }
+    }
+    Ok(found)
+}
+
+/// Engines that the fuzz targets depend on.
+fn heavy() -> Outcome<Vec<String>> {
+    let reached = reached(&["--manifest-path", "fuzz/Cargo.toml"])?;
+    let heavy = ENGINES.iter().filter(|name| reached.contains(**name));
+    Ok(heavy
+        .map(|name| format!("fuzz depends on {name}: its targets may use the light crates only"))
+        .collect())
+}
+
+/// The names of all packages in the dependency trees that `args` select.
+fn reached(args: &[&str]) -> Outcome<BTreeSet<String>> {
+    let mut tree = workspace::cargo("tree");
+    tree.args(["--locked", "--edges", "normal", "--prefix", "none"]);
+    let packages = process::output(tree.args(["--format", "{p}"]).args(args))?;
+    let names = packages.lines().filter_map(|line| line.split(' ').next());
+    Ok(names.map(str::to_owned).collect())
+}
+
+/// The packages that do not inherit the lints of the workspace, which forbid unsafe code.
+fn without_lints(metadata: &Metadata) -> Outcome<Vec<String>> {
+    let mut found = Vec::new();
+    for package in &metadata.packages {
+        let manifest = package.manifest_path.as_str();
+        if !workspace::read(manifest)?.contains("\n[lints]\nworkspace = true\n") {
+            found.push(format!(
+                "{manifest}: expected `[lints]` with `workspace = true`"
+            ));
+        }
+    }
+    Ok(found)
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_permission_points_strictly_down() {
-        for krate in LAYERS {
-            for other in LAYERS.iter().filter(|other| krate.may_use(other, false)) {
-                assert!(
-                    other.row < krate.row,
-                    "{} may use {}",
-                    krate.name,
-                    other.name
-                );
-            }
-        }
+    fn the_workspace_matches_the_table() {
+        let metadata = workspace::metadata().unwrap();
+        assert_eq!(sideways(&metadata), [""; 0]);
+        assert_eq!(without_lints(&metadata), Ok(Vec::new()));
     }
 
     #[test]
-    fn every_crate_is_in_the_table_once() {
-        for (i, one) in LAYERS.iter().enumerate() {
-            assert!(
-                LAYERS[i + 1..].iter().all(|other| other.name != one.name),
-                "{} twice",
-                one.name
-            );
-            let May::Use(names) = one.may else { continue };
-            assert!(
-                names
-                    .iter()
-                    .chain(one.tests_may)
-                    .all(|name| find(name).is_some()),
-                "{}",
-                one.name
-            );
+    fn a_dependency_within_a_row_and_an_unknown_crate_are_reported() {
+        let mut metadata = workspace::metadata().unwrap();
+        let mut packages = metadata.packages.iter_mut();
+        let chat = packages
+            .find(|package| package.name == "sluicegate-chat")
+            .unwrap();
+        let mut wrong = chat.dependencies[0].clone();
+        wrong.path = Some("crates/responses".into());
+        wrong.kind = DependencyKind::Normal;
+        chat.dependencies.push(wrong);
+        chat.manifest_path = "crates/chat/Cargo.toml".into();
+        let mut stranger = chat.clone();
+        stranger.manifest_path = "crates/cellar/Cargo.toml".into();
+        metadata.packages.push(stranger);
+        assert_eq!(
+            sideways(&metadata),
+            [
+                "chat (row 2) may not depend on responses (row 2)",
+                "crates/cellar is missing from the layer table (xtask/src/layers.rs)"
+            ]
+        );
+    }
+
+    #[test]
+    fn every_permission_points_down() {
+        for krate in LAYERS {
+            let used = LAYERS.iter().filter(|other| krate.may_use(other, false));
+            for other in used {
+                assert!(other.row < krate.row, "{} uses {}", krate.name, other.name);
+            }
+            let Use(names) = krate.may else { continue };
+            let mut names = names.iter().chain(krate.tests_may);
+            assert!(names.all(|name| find(name).is_some()), "{}", krate.name);
         }
     }
 }

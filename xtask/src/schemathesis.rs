@@ -3,7 +3,6 @@
 //! The document is validated first, against the official schema of OpenAPI. The checks of each
 //! response, and those that are left out with the reason, are in `tests/schemathesis`.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,63 +11,42 @@ use crate::gateway::{KEYS, Server};
 use crate::outcome::{At as _, Outcome};
 use crate::{fetch_model, process, python, seed, suite, workspace};
 
-/// Runs the tests that `args` select.
-pub(crate) fn run(args: &[OsString]) -> Outcome {
-    Plan::parse(args)?.run()
+/// The command line.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The number of random requests for each operation
+    #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    examples: u32,
+    /// Leave out the operations of this tag, such as Images
+    #[arg(long, value_name = "TAG")]
+    without: Vec<String>,
+    /// The seed of the requests instead of the one of the work tree
+    #[arg(long)]
+    seed: Option<u64>,
 }
 
 /// Runs ten examples of each operation.
 pub(crate) fn smoke() -> Outcome {
-    Plan::new(10, seed::current()?).run()
+    Args::of(10, None).run()
 }
 
-/// Runs 100 examples of each operation.
-pub(crate) fn long() -> Outcome<String> {
-    let seed = seed::fresh();
-    Plan::new(100, seed).run()?;
-    Ok(format!("passed with seed {seed}"))
+/// Runs 100 examples of each operation with a new seed.
+pub(crate) fn nightly() -> Outcome {
+    Args::of(100, Some(seed::fresh())).run()
 }
 
-/// The parsed command line.
-#[derive(Debug)]
-struct Plan {
-    examples: u32,
-    /// The seed of the requests.
-    seed: u64,
-    /// Tags whose operations are left out.
-    without: Vec<String>,
-}
-
-impl Plan {
-    fn new(examples: u32, seed: u64) -> Self {
+impl Args {
+    fn of(examples: u32, seed: Option<u64>) -> Self {
         Self {
             examples,
-            seed,
             without: Vec::new(),
+            seed,
         }
     }
 
-    fn parse(args: &[OsString]) -> Outcome<Self> {
-        let mut plan = Self::new(25, seed::current()?);
-        let mut args = args.iter().map(|arg| arg.to_string_lossy());
-        while let Some(arg) = args.next() {
-            match &*arg {
-                "--examples" => plan.examples = number(args.next().as_deref())?,
-                "--without" => {
-                    let tag = args.next().ok_or("--without takes a tag, such as Images")?;
-                    plan.without.push(tag.into_owned());
-                }
-                other => {
-                    return Err(format!(
-                        "unexpected {other:?}: expected [--examples N] [--without TAG]…"
-                    ));
-                }
-            }
-        }
-        Ok(plan)
-    }
-
-    fn run(&self) -> Outcome {
+    /// Runs the tests.
+    pub(crate) fn run(&self) -> Outcome {
+        let seed = self.seed.map_or_else(seed::current, Ok)?;
         fetch_model::run()?;
         suite::binaries()?;
         let folder = workspace::root().join("tests").join("schemathesis");
@@ -84,7 +62,7 @@ impl Plan {
         let keys = KEYS.map(|(variable, _)| (variable, KEY));
         let log = document.with_file_name("schemathesis.log");
         let gateway = Server::gateway(&["--config".as_ref(), config.as_path()], keys, &log)?;
-        println!("requests are drawn by {}={}", seed::VARIABLE, self.seed);
+        println!("requests are drawn by {}={seed}", seed::VARIABLE);
         let mut command = Command::new(python);
         command
             .current_dir(folder)
@@ -108,18 +86,11 @@ impl Plan {
             "--max-examples",
             &self.examples.to_string(),
             "--seed",
-            &self.seed.to_string(),
+            &seed.to_string(),
         ]);
         command.args(self.without.iter().flat_map(|tag| ["--exclude-tag", tag]));
         process::run(&mut command)
     }
-}
-
-fn number(word: Option<&str>) -> Outcome<u32> {
-    let number = word
-        .and_then(|word| word.parse().ok())
-        .filter(|number| (1..=100_000).contains(number));
-    number.ok_or_else(|| format!("--examples takes a number, such as 100, not {word:?}"))
 }
 
 /// Writes the document below the target folder.
@@ -144,38 +115,3 @@ fn write_configuration(folder: &Path, simulator: &str) -> Outcome<PathBuf> {
 const EXAMPLES_PER_ANSWER: u32 = 5;
 /// One key for every capability.
 const KEY: &str = "sg_test_schemathesis_key_0000000000000";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_read_or_refused() {
-        let parse = |line: &str| {
-            Plan::parse(
-                &line
-                    .split_whitespace()
-                    .map(OsString::from)
-                    .collect::<Vec<_>>(),
-            )
-        };
-        let read = |line| parse(line).map(|plan| (plan.examples, plan.without.join(" ")));
-        assert_eq!(read(""), Ok((25, String::new())));
-        assert_eq!(
-            read("--examples 5 --without Images --without Text"),
-            Ok((5, "Images Text".to_owned()))
-        );
-        assert!(parse("--examples").unwrap_err().contains("takes a number"));
-        assert!(
-            parse("--examples 0")
-                .unwrap_err()
-                .contains("takes a number")
-        );
-        assert!(parse("--without").unwrap_err().contains("takes a tag"));
-        assert!(
-            parse("images")
-                .unwrap_err()
-                .contains("unexpected \"images\"")
-        );
-    }
-}

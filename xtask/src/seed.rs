@@ -1,8 +1,8 @@
 //! The seed of all random draws of a test run.
 //!
 //! It follows from the hash of the work tree, so that a tree that passed passes again, and another
-//! tree tries other draws. `SLUICEGATE_TEST_SEED` sets it by hand; the long tier takes new seeds
-//! from the system.
+//! tree tries other draws. `SLUICEGATE_TEST_SEED` sets it by hand; the nightly checks take new
+//! seeds from the system.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,56 +1,59 @@
-//! Runs the Rust tests: one build, whose test programs run in parallel.
+//! Runs the Rust tests: one build, cargo-nextest for all programs but two, and libtest for these,
+//! whose tests share a gateway or a loaded model in one process.
 
-mod pool;
-mod programs;
-
-use std::collections::BTreeSet;
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
-use std::process::Command;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
-use self::pool::Ran;
-use self::programs::Program;
-pub(crate) use self::programs::{build, product};
-use crate::outcome::{Outcome, no_problems};
-use crate::times::{Times, shown};
-use crate::{fetch_model, passed, process, seed, workspace};
+use crate::listed::{self, Program};
+use crate::outcome::{At as _, Outcome, no_problems};
+use crate::process::Killed;
+use crate::times::Times;
+use crate::tools::NEXTEST;
+use crate::{fetch_model, gateway, needs, process, seed, workspace};
 
-/// Builds everything and runs the tests whose path contains one of `filters`, or all of them.
-///
-/// A complete run saves the list of passed tests for `cargo xtask faults --check`.
+/// Builds everything and runs the tests whose path contains one of `filters`, or all of them, and
+/// then also the examples in the documentation.
 pub(crate) fn run(times: &mut Times, filters: &[String], seed: u64) -> Outcome {
-    let mut programs = times.step("build the tests", build)?;
-    programs.retain(|program| !program.root.starts_with(LATER));
+    times.step("build the tests", build)?;
+    let programs = listed::programs()?;
+    if let Some(name) = filters.iter().find(|name| !is_in(&programs, name)) {
+        return Err(format!("there is no test whose path contains {name:?}"));
+    }
     times.step("build the gateway", product)?;
-    let ran = times.step("Rust tests", || {
-        println!(
-            "seed {seed}: set {}={seed} to repeat this run",
-            seed::VARIABLE
-        );
-        let ran = pool::run(programs, filters, seed)?;
-        print!("{}", slowest(&ran));
-        judge(&ran)?;
-        Ok(ran)
-    })?;
+    println!(
+        "seed {seed}: set {}={seed} to repeat this run",
+        seed::VARIABLE
+    );
+    times.step("Rust tests", || all(&programs, filters, seed))?;
     if !filters.is_empty() {
         return Ok(());
     }
-    let passed: BTreeSet<_> = ran.into_iter().flat_map(|ran| ran.passed).collect();
-    println!("{} tests passed", passed.len());
-    passed::keep(&passed)?;
-    let mut examples = workspace::cargo("test");
-    examples.args([
-        "--workspace",
-        "--exclude",
-        "xtask",
-        "--locked",
-        "--doc",
-        "--quiet",
-    ]);
     times.step("examples in the documentation", || {
-        process::run(&mut examples)
+        let mut examples = workspace::cargo("test");
+        examples.args(["--workspace", "--exclude", "xtask", "--locked"]);
+        process::run(examples.args(["--doc", "--quiet"]))
     })
+}
+
+/// Builds every program and test program of the workspace but xtask's, whose dependencies would
+/// enable features for the tests of the product.
+pub(crate) fn build() -> Outcome {
+    needs::compiler()?;
+    let mut build = workspace::cargo("build");
+    build.args(["--workspace", "--exclude", "xtask", "--bins", "--tests"]);
+    process::run(build.arg("--locked"))
+}
+
+/// Builds the gateway with its release features.
+///
+/// The tests run it from the target folder, where the build of the tests has left one with the
+/// features that tests enable.
+pub(crate) fn product() -> Outcome {
+    needs::compiler()?;
+    let mut build = workspace::cargo("build");
+    process::run(build.args(["--locked", "--package", "sluicegate-server", "--bins"]))
 }
 
 /// Builds the gateway with its release features, and the simulator as the test build has it.
@@ -59,101 +62,143 @@ pub(crate) fn binaries() -> Outcome {
     product()
 }
 
-/// Runs the programs that only the long tier runs: the replies of the embedded model, relayed by a
-/// second gateway.
+/// Runs the tests of the embedded model's replies, which a second gateway relays.
 pub(crate) fn chained() -> Outcome {
-    once(seed::current()?, |program| program.root.starts_with(LATER))
-}
-
-fn once(seed: u64, is_chosen: impl Fn(&Program) -> bool) -> Outcome {
     fetch_model::run()?;
-    let programs = build()?.into_iter().filter(is_chosen).collect();
-    product()?;
-    println!("seed {seed}");
-    judge(&pool::run(programs, &[], seed)?)
+    binaries()?;
+    let mut tests = workspace::cargo("test");
+    tests.args(["--locked", "--package", "sluicegate-server"]);
+    tests.args(["--test", "chained", "--", "--test-threads=8"]);
+    process::echoed(prepared(&mut tests, seed::current()?))
 }
 
 /// Runs all Rust tests ten times in a row, each time with a new seed, while fuzz targets run beside
-/// them for [`FUZZED`] minutes each: the tests need a busy neighbour, and fuzzing needs hours of CPU
-/// time anyway. A failure that a seed finds becomes a test case.
-pub(crate) fn ten_runs() -> Outcome<String> {
+/// them: the tests need a busy neighbour, and fuzzing needs hours of CPU time anyway.
+pub(crate) fn ten_runs() -> Outcome {
     let seed = seed::fresh();
+    fetch_model::run()?;
+    binaries()?;
+    let programs = listed::programs()?;
     let program =
         std::env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
     let mut neighbour = Command::new(program);
-    neighbour.args(["fuzz", "--minutes", FUZZED, "--log"]);
-    neighbour.process_group(0);
-    // A process of its own, because the log counts the CPU time of all children of a process.
+    neighbour
+        .args(["fuzz", "--minutes", FUZZED])
+        .process_group(0);
     let mut fuzzing = process::start(&mut neighbour)?;
     let tests = (1..=RUNS).try_for_each(|run| {
         println!("\n-- run {run} of {RUNS}");
-        once(seed.wrapping_add(run), |program| {
-            !program.root.starts_with(LATER)
-        })?;
-        let is_running = fuzzing.try_wait().is_ok_and(|status| status.is_none());
-        if is_running {
-            Ok(())
-        } else {
-            Err(format!("run {run} had no neighbour: fuzzing has ended"))
+        all(&programs, &[], seed.wrapping_add(run))?;
+        match fuzzing.try_wait() {
+            Ok(None) => Ok(()),
+            _ => Err(format!("run {run} had no neighbour: fuzzing has ended")),
         }
     });
-    // A finding of it is in its log, by which the short tier fails.
     process::end_group(&mut fuzzing)?;
-    tests?;
-    Ok(format!(
-        "passed {RUNS} times, seeds {} to {}",
-        seed.wrapping_add(1),
-        seed.wrapping_add(RUNS)
-    ))
+    tests
 }
 
-/// Builds everything in a separate target folder that is empty before, and removes it.
-pub(crate) fn cold_build() -> Outcome {
-    let folder = workspace::target()?.join("cold");
-    let clear = || match fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(format!("{}: {error}", folder.display()))
+/// Runs the existing test programs, those that share a process beside nextest.
+fn all(programs: &[Program], filters: &[String], seed: u64) -> Outcome {
+    let mut shared = Vec::new();
+    for (id, threads) in SHARED {
+        let is_chosen = |program: &&Program| {
+            program.id == *id
+                && (filters.is_empty() || filters.iter().any(|name| program.has(name)))
+        };
+        if let Some(program) = programs.iter().find(is_chosen) {
+            shared.push(Shared::start(program, *threads, filters, seed)?);
         }
-        _ => Ok(()),
-    };
-    clear()?;
-    let mut build = workspace::cargo("build");
-    build
-        .args([
-            "--workspace",
-            "--exclude",
-            "xtask",
-            "--bins",
-            "--tests",
-            "--locked",
-            "--target-dir",
-        ])
-        .arg(&folder);
-    process::run(&mut build)?;
-    clear()
+    }
+    let outcome = with_nextest(filters, seed);
+    let failed: Vec<_> = shared
+        .into_iter()
+        .filter_map(|shared| shared.finish().err())
+        .collect();
+    outcome.and(no_problems("tests failed", &failed))
 }
 
-/// Reports every program that failed, in one message.
-fn judge(ran: &[Ran]) -> Outcome {
-    let failed: Vec<_> = ran.iter().filter_map(|ran| ran.failure.clone()).collect();
-    no_problems("tests failed", &failed)
+/// Runs the existing test programs with nextest, and afterwards the tests of xtask.
+fn with_nextest(filters: &[String], seed: u64) -> Outcome {
+    let mut tests = NEXTEST.command()?;
+    tests.args(["run", "--profile", "ci", "--no-tests", "pass"]);
+    tests
+        .arg("--binaries-metadata")
+        .arg(listed::binaries_metadata()?);
+    process::run(prepared(&mut tests, seed).args(filters))?;
+    let mut tests = NEXTEST.command()?;
+    tests.args(["run", "--locked", "--package", "xtask"]);
+    tests.args(["--no-tests", "pass"]).args(filters);
+    process::run(prepared(&mut tests, seed))
 }
 
-/// The slowest programs, as a table.
-fn slowest(ran: &[Ran]) -> String {
-    let mut ran: Vec<_> = ran.iter().collect();
-    ran.sort_by_key(|ran| std::cmp::Reverse(ran.took));
-    ran.iter()
-        .take(SHOWN)
-        .map(|ran| format!("{:>12}  {}\n", shown(ran.took), ran.program.root))
-        .collect()
+/// A running program whose tests share a process.
+struct Shared {
+    id: String,
+    log: PathBuf,
+    child: Killed,
 }
 
-/// The folder of the programs that only the long tier runs.
-const LATER: &str = "tests/chained";
+impl Shared {
+    fn start(program: &Program, threads: usize, filters: &[String], seed: u64) -> Outcome<Self> {
+        let name = program.id.replace("::", "-");
+        let log = workspace::target()?.join("nextest").join(name + ".log");
+        let file = File::create(&log).at(&log)?;
+        let mut tests = Command::new(&program.path);
+        tests
+            .current_dir(&program.folder)
+            .env("CARGO_MANIFEST_DIR", &program.folder)
+            .arg(format!("--test-threads={threads}"))
+            .args(filters)
+            .stdin(Stdio::null())
+            .stdout(file.try_clone().at(&log)?)
+            .stderr(file);
+        let child = Killed(process::start(prepared(&mut tests, seed))?);
+        println!("{} runs beside nextest: {}", program.id, log.display());
+        Ok(Self {
+            id: program.id.clone(),
+            log,
+            child,
+        })
+    }
+
+    /// Waits for the end, and prints the summary, or all of the output if a test failed.
+    fn finish(mut self) -> Outcome {
+        let status = self.child.0.wait().at(&self.id)?;
+        let output = fs::read_to_string(&self.log).at(&self.log)?;
+        let summary = output.lines().rfind(|line| line.starts_with("test result"));
+        println!("{}: {}", self.id, summary.unwrap_or(&output));
+        if status.success() {
+            return Ok(());
+        }
+        print!("{output}");
+        Err(format!("{} ended with {status}", self.id))
+    }
+}
+
+/// Sets what tests read from the environment.
+fn prepared(tests: &mut Command, seed: u64) -> &mut Command {
+    // A user who has just tried the gateway has its keys in the environment.
+    for (name, _) in gateway::KEYS {
+        tests.env_remove(name);
+    }
+    seed::pass(seed, tests);
+    tests
+        .env("CARGO", workspace::cargo_path())
+        .env("INSTA_WORKSPACE_ROOT", workspace::root())
+}
+
+fn is_in(programs: &[Program], name: &str) -> bool {
+    programs.iter().any(|program| program.has(name))
+}
+
+/// The programs of which `.config/nextest.toml` leaves out the tests, and how many tests of each
+/// run at once: those of the gateway mostly wait, those of the model compute.
+const SHARED: &[(&str, usize)] = &[
+    ("sluicegate-server::black_box", 8),
+    ("sluicegate-text-engine::it", 2),
+];
 /// The number of test runs in a row, to find flaky tests.
 const RUNS: u64 = 10;
 /// The number of minutes for which each fuzz target runs beside them.
 const FUZZED: &str = "5";
-/// The number of programs in the table of the slowest.
-const SHOWN: usize = 12;

@@ -1,27 +1,24 @@
-//! `cargo xtask test`: runs every test of the short tier, on a bare machine.
-
-use std::ffi::OsString;
+//! `cargo xtask test`: every test that runs for a change, on a bare machine.
 
 use crate::outcome::Outcome;
 use crate::times::Times;
 use crate::{clients, fetch_model, seed, shared, suite};
 
-/// Runs all tests, or with `args` the Rust tests whose path contains one of them.
-pub(crate) fn run(args: &[OsString]) -> Outcome {
-    let filters: Vec<_> = args
-        .iter()
-        .map(|arg| arg.to_string_lossy().into_owned())
-        .collect();
-    if let Some(flag) = filters.iter().find(|filter| filter.starts_with('-')) {
-        return Err(format!(
-            "unexpected {flag:?}: expected parts of names of Rust tests, or nothing"
-        ));
-    }
+/// The command line.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Run only the Rust tests whose path contains one of these names
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+}
+
+/// Runs all tests, or the Rust tests of these names.
+pub(crate) fn run(args: &Args) -> Outcome {
     let mut times = Times::of("test");
-    let outcome = match filters.is_empty() {
+    let outcome = match args.names.is_empty() {
         true => everything(&mut times),
         false => {
-            fetch_model::run().and_then(|()| suite::run(&mut times, &filters, seed::current()?))
+            fetch_model::run().and_then(|()| suite::run(&mut times, &args.names, seed::current()?))
         }
     };
     times.finish();

@@ -1,12 +1,10 @@
 //! `cargo xtask tidy`: checks every file of the repository for problems that the compiler does not
 //! find.
 
-mod english;
-
 use std::path::Path;
 
 use crate::outcome::{Outcome, no_problems};
-use crate::{language, mutate, workspace};
+use crate::{mutate, workspace};
 
 /// Checks every file that git tracks or would add.
 pub(crate) fn run() -> Outcome {
@@ -16,7 +14,6 @@ pub(crate) fn run() -> Outcome {
         .flat_map(|(name, text)| problems(name, text))
         .collect();
     found.extend(mutate::problems()?);
-    found.extend(english::excesses(&language::measures()?));
     no_problems("untidy", &found)?;
     println!("{} files are tidy", files.len());
     Ok(())
@@ -41,9 +38,6 @@ fn problems(name: &str, text: &str) -> Vec<String> {
         found.push(format!(
             "{name}: there is no newline at the end of the file"
         ));
-    }
-    if is_rust {
-        found.extend(english::problems(name, text));
     }
     if let Some(expected) = misnamed(name, text) {
         found.push(format!("{name}: the package must be named {expected}"));

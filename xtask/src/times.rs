@@ -9,31 +9,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::outcome::{At as _, Outcome};
 use crate::{process, workspace};
 
-/// A step of `cargo xtask ci`.
-pub(crate) struct Step {
-    /// The name for `--only` and `--from`.
-    pub(crate) name: &'static str,
-    /// A one-line description for `--list`.
-    pub(crate) about: &'static str,
-    /// Runs the step and measures it, as a whole or in parts.
-    pub(crate) run: Box<dyn Fn(&mut Times) -> Outcome>,
-}
-
-impl Step {
-    /// A step that is measured as a whole.
-    pub(crate) fn new(
-        name: &'static str,
-        about: &'static str,
-        run: impl Fn() -> Outcome + 'static,
-    ) -> Self {
-        Self {
-            name,
-            about,
-            run: Box::new(move |times: &mut Times| times.step(name, &run)),
-        }
-    }
-}
-
 /// The steps that have ended so far, with their durations.
 pub(crate) struct Times {
     /// The command that runs the steps.
@@ -88,9 +63,14 @@ impl Times {
         outcome
     }
 
-    /// Prints the table of all steps, and appends them to the file.
+    /// Prints the table of all steps and how many passed, and appends them to the file.
     pub(crate) fn finish(&self) {
         println!("\n{}", self.table());
+        let passed = self.rows.iter().filter(|row| row.passed).count();
+        println!(
+            "steps: {passed} passed, {} failed",
+            self.rows.len() - passed
+        );
         // The times are for people: without the file the result of the run is still valid.
         if let Err(error) = self.keep() {
             eprintln!("the step times were not saved: {error}");

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cargo_metadata::{Metadata, MetadataCommand};
+use cargo_metadata::{Metadata, MetadataCommand, Package};
 
 use crate::outcome::{At as _, Outcome};
 use crate::process;
@@ -59,17 +59,18 @@ pub(crate) fn commit() -> Outcome<String> {
 /// The packages of the workspace as their manifests declare them; nothing is resolved or
 /// downloaded.
 pub(crate) fn metadata() -> Outcome<Metadata> {
-    described(&["--no-deps"])
-}
-
-/// The packages that cargo describes with these options.
-pub(crate) fn described(options: &[&str]) -> Outcome<Metadata> {
     let mut command = MetadataCommand::new();
     command.cargo_path(cargo_path()).current_dir(root());
-    command.other_options(options.iter().map(ToString::to_string).collect::<Vec<_>>());
+    command.other_options(["--no-deps".to_owned()]);
     command
         .exec()
         .map_err(|error| format!("cargo metadata failed: {error}"))
+}
+
+/// The folder of a package inside `crates/`; `None` for other packages.
+pub(crate) fn crate_folder(package: &Package) -> Option<&str> {
+    let folder = package.manifest_path.parent()?;
+    (folder.parent()?.file_name()? == "crates").then_some(folder.file_name()?)
 }
 
 /// Every file that git tracks or would add, from the root.

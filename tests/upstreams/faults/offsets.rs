@@ -18,10 +18,10 @@ fn u08_a_reset_behind_every_fourth_byte() {
     resets((first()..).step_by(APART));
 }
 
-/// The same for all bytes, which takes a minute of CPU time: `cargo xtask ci --tier long --only
+/// The same for all bytes, which takes a minute of CPU time: `cargo xtask nightly --only
 /// cuts` runs it.
 #[test]
-#[ignore = "the long tier runs it: `cargo xtask ci --tier long --only cuts`"]
+#[ignore = "takes a minute of CPU time: `cargo xtask nightly --only cuts`"]
 fn a_reset_behind_each_byte() {
     resets(0..);
 }
