@@ -1,6 +1,5 @@
 //! The project's development tasks, run as `cargo xtask <task>`.
 
-mod agents;
 mod arrows;
 mod bench;
 mod campaign;
@@ -77,8 +76,6 @@ enum Task {
     Nightly(nightly::Args),
     /// Run the official SDKs against the gateway
     Clients(clients::Args),
-    /// Run coding agents such as Codex and Claude Code through the gateway
-    Agents(Rest),
     /// Test the gateway in front of another model server, llama-cpp-python
     Interop(Rest),
     /// Test gateways that share limits, keys and usage, with Valkey, Redis and PostgreSQL
@@ -140,7 +137,6 @@ fn run(task: &Task) -> Outcome {
         Task::Ci(selection) => ci::run(selection),
         Task::Nightly(args) => nightly::run(args),
         Task::Clients(args) => clients::run(args),
-        Task::Agents(Rest { args }) => agents::run(args),
         Task::Interop(Rest { args }) => interop::run(args),
         Task::Shared => shared::run(),
         Task::Dist(args) => dist::run(args),

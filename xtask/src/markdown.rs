@@ -4,13 +4,7 @@ use crate::outcome::Outcome;
 
 /// A row with these cells, on a line.
 pub(crate) fn row<const N: usize>(cells: [&str; N]) -> String {
-    line(&cells)
-}
-
-/// A row with any number of cells, on a line.
-pub(crate) fn line(cells: &[&str]) -> String {
-    let escaped = |cell: &&str| cell.trim().replace('|', "\\|").replace('\n', " ");
-    let cells: Vec<_> = cells.iter().map(escaped).collect();
+    let cells = cells.map(|cell| cell.trim().replace('|', "\\|").replace('\n', " "));
     format!("| {} |\n", cells.join(" | "))
 }
 
