@@ -4,16 +4,13 @@
 //! arrive at the same time: all requests of a process share the ledger. Reading the clock takes a few
 //! tens of nanoseconds, which are part of the figures.
 
-#[allow(unused_imports, reason = "its tests are those of another program")]
-mod machine;
-
 use std::fmt::Write as _;
 use std::hint::black_box;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use benches::{Outcome, page};
 use clap::Parser;
 use quota::{
     Ask, Budget, Caps, Claim, Demand, FailMode, Lending, LimitId, Limiter, Money, Now, Reply,
@@ -27,12 +24,8 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 /// Measures the ledger of limits.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// A short run: the figures are rough.
-    #[arg(long)]
-    quick: bool,
-    /// Write the table to this file too.
-    #[arg(long, value_name = "FILE")]
-    write: Option<PathBuf>,
+    #[command(flatten)]
+    page: page::Options,
     /// An argument that cargo adds.
     #[arg(long, hide = true)]
     bench: bool,
@@ -58,32 +51,26 @@ struct Times {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let requests = if arguments.quick { 20_000 } else { REQUESTS };
-    let mut table = HEAD.to_owned();
-    for row in ROWS {
-        table += &row.line(&row.measured(requests));
-    }
-    table += MEMORY_HEAD;
-    for (name, lending) in [("in the process", None), ("lent", Some(LENDING))] {
-        match memory_of_scopes(lending) {
-            Ok(bytes) => _ = writeln!(table, "| {name} | {bytes} |"),
-            Err(error) => {
-                eprintln!("bench: {error}");
-                return ExitCode::FAILURE;
-            }
-        }
-    }
-    println!("{table}");
-    let Some(path) = arguments.write else {
-        return ExitCode::SUCCESS;
+    let requests = if arguments.page.quick {
+        20_000
+    } else {
+        REQUESTS
     };
-    match std::fs::write(&path, page(&table)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{}: {error}", path.display());
-            ExitCode::FAILURE
-        }
+    let tables = tables(requests);
+    benches::exit(tables.and_then(|tables| arguments.page.publish("limits", &tables)))
+}
+
+/// The times of so many requests, and the memory of keys.
+fn tables(requests: usize) -> Outcome<String> {
+    let mut tables = HEAD.to_owned();
+    for row in ROWS {
+        tables += &row.line(&row.measured(requests));
     }
+    tables += MEMORY_HEAD;
+    for (name, lending) in [("in the process", None), ("lent", Some(LENDING))] {
+        let _ = writeln!(tables, "| {name} | {} |", memory_of_scopes(lending)?);
+    }
+    Ok(tables)
 }
 
 impl Row {
@@ -145,7 +132,7 @@ impl Row {
 
 /// The bytes that each key takes in a limit of concurrent requests, requests and tokens per minute, as
 /// the memory of this process grows.
-fn memory_of_scopes(lending: Option<Lending>) -> Result<u64, String> {
+fn memory_of_scopes(lending: Option<Lending>) -> Outcome<u64> {
     let limiter = Limiter::new();
     let caps = Caps {
         budget: None,
@@ -184,7 +171,7 @@ fn lend(ask: &Ask) -> Reply {
 }
 
 /// The resident memory of this process in bytes.
-fn resident() -> Result<u64, String> {
+fn resident() -> Outcome<u64> {
     let path = "/proc/self/statm";
     let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
     let pages = text.split(' ').nth(1).and_then(|pages| pages.parse().ok());
@@ -240,20 +227,6 @@ fn percentile(sorted: &[u64], percent: usize) -> u64 {
         .get(sorted.len() * percent / 100)
         .copied()
         .unwrap_or(0)
-}
-
-fn page(table: &str) -> String {
-    format!(
-        "# Limits\n\n\
-         Written by `cargo xtask bench limits --write`, with the times of {} thousand requests in microseconds, of which\n\
-         {IN_PROGRESS} are in progress at any time. Each limit caps concurrent requests, requests and tokens per minute, and one \
-         of\nfive has a budget. An admission looks at all limits that apply, reserves of each, and takes a permit; the end \
-         replaces\nthe reservations by what was used. The clock is read for each of them, which is part of the times. One \
-         thread uses the\nledger. A key takes its part of the limit, of which it \
-         counts concurrent requests, requests and tokens;\nif it is lent, each of the three has a holding of its own.\n\nMachine: {}.\n\n## Table\n\n{table}",
-        REQUESTS / 1_000,
-        machine::kind()
-    )
 }
 
 const ROWS: [Row; 4] = [

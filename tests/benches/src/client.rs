@@ -11,32 +11,32 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::Instant;
 
 /// A connection that is reused for each request.
-pub(crate) struct Connection {
+pub struct Connection {
     socket: TcpStream,
     buffer: Vec<u8>,
 }
 
 /// A response that was read completely.
-pub(crate) struct Answer {
+pub struct Answer {
     /// Its status.
-    pub(crate) status: u16,
+    pub status: u16,
     /// The length of its body.
-    pub(crate) length: usize,
+    pub length: usize,
     /// True if it announces the end of the connection.
-    pub(crate) closes: bool,
+    pub closes: bool,
 }
 
 /// A stream that was read to its end.
-pub(crate) struct Streamed {
+pub struct Streamed {
     /// From the request to the first event.
-    pub(crate) first: Duration,
+    pub first: Duration,
     /// The number of events.
-    pub(crate) events: usize,
+    pub events: usize,
 }
 
 impl Connection {
     /// Opens a connection.
-    pub(crate) async fn open(address: SocketAddr) -> io::Result<Self> {
+    pub async fn open(address: SocketAddr) -> io::Result<Self> {
         #[allow(
             clippy::disallowed_methods,
             reason = "the server under test is dialled, on loopback"
@@ -50,7 +50,7 @@ impl Connection {
     }
 
     /// Opens a connection whose receive buffer is as small as the system allows.
-    pub(crate) async fn narrow(address: SocketAddr) -> io::Result<Self> {
+    pub async fn narrow(address: SocketAddr) -> io::Result<Self> {
         let socket = TcpSocket::new_v4()?;
         socket.set_recv_buffer_size(1)?;
         #[allow(
@@ -66,7 +66,7 @@ impl Connection {
     }
 
     /// Sends a request and reads the complete reply; returns the length of its body.
-    pub(crate) async fn ask(&mut self, request: &[u8]) -> io::Result<usize> {
+    pub async fn ask(&mut self, request: &[u8]) -> io::Result<usize> {
         let answer = self.answer(request).await?;
         if answer.status == 200 {
             Ok(answer.length)
@@ -76,7 +76,7 @@ impl Connection {
     }
 
     /// Sends a request and reads the complete response, whatever its status.
-    pub(crate) async fn answer(&mut self, request: &[u8]) -> io::Result<Answer> {
+    pub async fn answer(&mut self, request: &[u8]) -> io::Result<Answer> {
         self.buffer.resize(BUFFER, 0);
         self.socket.write_all(request).await?;
         let (head, mut read) = self.head().await?;
@@ -95,25 +95,25 @@ impl Connection {
     }
 
     /// Sends a request, and reads nothing.
-    pub(crate) async fn ask_only(&mut self, request: &[u8]) -> io::Result<()> {
+    pub async fn ask_only(&mut self, request: &[u8]) -> io::Result<()> {
         self.socket.write_all(request).await
     }
 
     /// Reads everything up to the end of the connection; returns an error if that is not a proper
     /// one.
-    pub(crate) async fn rest(&mut self) -> io::Result<Vec<u8>> {
+    pub async fn rest(&mut self) -> io::Result<Vec<u8>> {
         let mut rest = Vec::new();
         self.socket.read_to_end(&mut rest).await?;
         Ok(rest)
     }
 
     /// Sends a request and reads the stream to its end.
-    pub(crate) async fn stream(&mut self, request: &[u8]) -> io::Result<Streamed> {
+    pub async fn stream(&mut self, request: &[u8]) -> io::Result<Streamed> {
         self.stream_in_step(request, |_| ()).await
     }
 
     /// Sends a request and reads the stream to its end. Each read reports how many events it had.
-    pub(crate) async fn stream_in_step(
+    pub async fn stream_in_step(
         &mut self,
         request: &[u8],
         received: impl Fn(usize),
@@ -138,7 +138,7 @@ impl Connection {
     }
 
     /// Sends a request and reads up to the first event.
-    pub(crate) async fn open_stream(&mut self, request: &[u8]) -> io::Result<()> {
+    pub async fn open_stream(&mut self, request: &[u8]) -> io::Result<()> {
         self.begin(request).await?;
         self.buffer = Vec::new();
         Ok(())

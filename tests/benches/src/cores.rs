@@ -7,7 +7,7 @@ use crate::Outcome;
 
 /// The cores that this process may use, split in two.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Cores {
+pub struct Cores {
     /// The one on which a measured process runs alone.
     subject: u32,
     /// All others.
@@ -15,7 +15,7 @@ pub(crate) struct Cores {
 }
 
 /// The load and the upstream on their cores, until it is dropped.
-pub(crate) struct Confined(Vec<u32>);
+pub struct Confined(Vec<u32>);
 
 impl Cores {
     /// Splits the cores of this process.
@@ -23,7 +23,7 @@ impl Cores {
     /// # Errors
     ///
     /// If there is only one.
-    pub(crate) fn split() -> Outcome<Self> {
+    pub fn split() -> Outcome<Self> {
         let status = std::fs::read_to_string("/proc/self/status")
             .map_err(|error| format!("/proc/self/status: {error}"))?;
         let list = status
@@ -44,14 +44,14 @@ impl Cores {
     }
 
     /// Moves this process off the core of the subject.
-    pub(crate) fn confine(&self) -> Outcome<Confined> {
+    pub fn confine(&self) -> Outcome<Confined> {
         bind(&self.rest)?;
         let all = self.rest.iter().chain([&self.subject]);
         Ok(Confined(all.copied().collect()))
     }
 
     /// A program that runs on the core of the subject, with one worker.
-    pub(crate) fn command(&self, program: &Path) -> Command {
+    pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new("taskset");
         command.arg("-c").arg(self.subject.to_string()).arg(program);
         command.env("TOKIO_WORKER_THREADS", "1");

@@ -1,6 +1,5 @@
 //! Load generators, each bounded in time.
 
-use std::future::Future;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,26 +15,26 @@ use crate::usage::Usage;
 
 /// The result of a period of load.
 #[derive(Default)]
-pub(crate) struct Done {
+pub struct Done {
     /// The number of responses.
-    pub(crate) answers: usize,
+    pub answers: usize,
     /// The bytes of complete replies, or the events of streams.
-    pub(crate) units: usize,
+    pub units: usize,
     /// The duration.
-    pub(crate) took: Duration,
+    pub took: Duration,
     /// The usage of the measured process.
-    pub(crate) usage: Usage,
+    pub usage: Usage,
 }
 
 impl Done {
     /// Converts a count to a rate per second.
-    pub(crate) fn per_second(&self, count: usize) -> f64 {
+    pub fn per_second(&self, count: usize) -> f64 {
         count as f64 / self.took.as_secs_f64()
     }
 
     /// The cost of each of so many: CPU time in all, in user space and in system calls, in
     /// microseconds; voluntary and forced switches; faults.
-    pub(crate) fn each(&self, count: usize) -> [f64; 6] {
+    pub fn each(&self, count: usize) -> [f64; 6] {
         let Usage {
             user,
             system,
@@ -57,7 +56,7 @@ impl Done {
 }
 
 /// Sends requests repeatedly on so many connections at once, each as soon as it has its response.
-pub(crate) async fn closed_loop(
+pub async fn closed_loop(
     subject: &Subject,
     question: Question,
     connections: usize,
@@ -105,7 +104,7 @@ async fn run(
 }
 
 /// Sends requests at a fixed rate, however long responses take; returns the latencies, sorted.
-pub(crate) async fn fixed_rate(
+pub async fn fixed_rate(
     subject: &Subject,
     every: Duration,
     span: Duration,
@@ -120,16 +119,16 @@ pub(crate) async fn fixed_rate(
 }
 
 /// The result of one request.
-pub(crate) struct Asked {
+pub struct Asked {
     /// The status, or the error.
-    pub(crate) status: std::io::Result<u16>,
+    pub status: std::io::Result<u16>,
     /// The latency.
-    pub(crate) took: Duration,
+    pub took: Duration,
 }
 
 impl Asked {
     /// Returns an error unless the response is the expected one.
-    pub(crate) fn answered(&self) -> Outcome {
+    pub fn answered(&self) -> Outcome {
         match &self.status {
             Ok(200) => Ok(()),
             Ok(status) => Err(format!("status {status}")),
@@ -139,7 +138,7 @@ impl Asked {
 }
 
 /// Sends requests at a fixed rate, whatever the responses are and however long they take.
-pub(crate) async fn open_loop(
+pub async fn open_loop(
     subject: &Subject,
     question: Question,
     every: Duration,
@@ -203,7 +202,7 @@ async fn timed(mut connection: Connection, request: Bytes) -> (Connection, Asked
 }
 
 /// Opens streams one after another; returns the times to their first events, sorted.
-pub(crate) async fn first_events(
+pub async fn first_events(
     subject: &Subject,
     question: Question,
     count: usize,
@@ -226,7 +225,7 @@ pub(crate) async fn first_events(
 }
 
 /// Opens so many streams that send only their first event.
-pub(crate) async fn open_streams(subject: &Subject, count: usize) -> Outcome<Vec<Connection>> {
+pub async fn open_streams(subject: &Subject, count: usize) -> Outcome<Vec<Connection>> {
     let request = subject.request(Question::Idle);
     let mut open = Vec::new();
     while open.len() < count {
@@ -247,14 +246,14 @@ pub(crate) async fn open_streams(subject: &Subject, count: usize) -> Outcome<Vec
 }
 
 /// Waits for `work`, for a limited time.
-pub(crate) async fn bounded<T>(span: Duration, work: impl Future<Output = T>) -> Outcome<T> {
+pub async fn bounded<T>(span: Duration, work: impl Future<Output = T>) -> Outcome<T> {
     timeout(span, work)
         .await
         .map_err(|_| format!("nothing came for {} s", span.as_secs()))
 }
 
 /// The time within which `share` of the sorted times are.
-pub(crate) fn percentile(sorted: &[Duration], share: f64) -> f64 {
+pub fn percentile(sorted: &[Duration], share: f64) -> f64 {
     let at = (sorted.len() as f64 * share) as usize;
     sorted
         .get(at.min(sorted.len().saturating_sub(1)))
@@ -265,11 +264,12 @@ fn result<T>(joined: Result<std::io::Result<T>, tokio::task::JoinError>) -> Outc
     joined.map_err(to_message)?.map_err(to_message)
 }
 
-pub(crate) fn to_message(error: impl std::fmt::Display) -> String {
+/// The message of an error.
+pub fn to_message(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
 /// The time until threads, pools and caches reach a steady state.
-pub(crate) const WARM_UP: Duration = Duration::from_millis(300);
+pub const WARM_UP: Duration = Duration::from_millis(300);
 const GRACE: Duration = Duration::from_secs(10);
 const AT_ONCE: usize = 64;

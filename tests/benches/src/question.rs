@@ -9,7 +9,7 @@ use crate::conversation;
 
 /// A kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Question {
+pub enum Question {
     /// A small chat completion, not streamed.
     Small,
     /// A small response of Responses, not streamed.
@@ -42,7 +42,7 @@ pub(crate) enum Question {
 
 /// The names that a request uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Names {
+pub enum Names {
     /// The upstream's, for it and the bare proxy.
     Upstream,
     /// The gateway's: it has another name for every model.
@@ -51,7 +51,7 @@ pub(crate) enum Names {
 
 impl Question {
     /// The request as it is sent to `host`.
-    pub(crate) fn request(self, names: Names, host: SocketAddr) -> Bytes {
+    pub fn request(self, names: Names, host: SocketAddr) -> Bytes {
         let question = match (names, self) {
             (Names::Upstream, Self::Translated) => Self::Chat,
             (Names::Upstream, Self::TranslatedConversation) => Self::Conversation,
@@ -69,7 +69,7 @@ impl Question {
     }
 
     /// Returns true if its response is a stream of events.
-    pub(crate) fn is_stream(self) -> bool {
+    pub fn is_stream(self) -> bool {
         !matches!(
             self,
             Self::Small
@@ -157,7 +157,7 @@ impl Question {
 
 /// A gateway with the upstream at `address`, with all the features that a production deployment
 /// enables, and these limits.
-pub(crate) fn configuration(address: SocketAddr, limits: &str) -> String {
+pub fn configuration(address: SocketAddr, limits: &str) -> String {
     let mut config = format!(
         "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\n\
          [limits]\n{limits}\
@@ -193,10 +193,10 @@ pub(crate) fn configuration(address: SocketAddr, limits: &str) -> String {
 }
 
 /// A quota of which no bench reaches the end.
-pub(crate) const AMPLE: &str = "[[quotas]]\nkey = \"*\"\nconcurrency = 100_000\n\
+pub const AMPLE: &str = "[[quotas]]\nkey = \"*\"\nconcurrency = 100_000\n\
                      requests_per_minute = 1_000_000_000\ntokens_per_minute = 1_000_000_000\n";
-/// The upstream's models, named after their behaviour.
-pub(crate) const SMALL: &str = "small";
+/// The upstream's model that answers with a small reply. All are named after their behaviour.
+pub const SMALL: &str = "small";
 pub(crate) const SMALL_RESPONSES: &str = "small-responses";
 pub(crate) const SMALL_MESSAGES: &str = "small-messages";
 pub(crate) const CHAT: &str = "chat-stream";
@@ -208,8 +208,9 @@ pub(crate) const PICTURE: &str = "picture";
 pub(crate) const SERVICE: &str = "service";
 pub(crate) const ENDLESS: &str = "endless";
 /// A small model that the upstream serves under [`OTHER_PATH`] only, where it serves no other.
-pub(crate) const OTHER: &str = "other";
-pub(crate) const OTHER_PATH: &str = "/other/v1";
+pub const OTHER: &str = "other";
+/// The path under which the upstream serves [`OTHER`].
+pub const OTHER_PATH: &str = "/other/v1";
 
 /// The key whose hash the gateway has.
 const KEY: &str = "sg_bench_key_00000000000000000000000";

@@ -15,11 +15,11 @@ use crate::question::{self, Names, Question};
 use crate::usage::Usage;
 
 /// A server that is measured.
-pub(crate) struct Subject {
+pub struct Subject {
     /// The address it listens on.
-    pub(crate) address: SocketAddr,
+    pub address: SocketAddr,
     /// The address of the admin listener; of a gateway.
-    pub(crate) admin: Option<SocketAddr>,
+    pub admin: Option<SocketAddr>,
     names: Names,
     process: Option<Process>,
     config: Option<Scratch>,
@@ -32,18 +32,18 @@ struct Process {
 }
 
 /// The programs that are measured, and the upstream behind them.
-pub(crate) struct Programs {
+pub struct Programs {
     /// The release build of the gateway.
-    pub(crate) gateway: PathBuf,
+    pub gateway: PathBuf,
     /// The bare proxy, built the same way.
-    pub(crate) bare: PathBuf,
+    pub bare: PathBuf,
     /// The upstream.
-    pub(crate) upstream: SocketAddr,
+    pub upstream: SocketAddr,
 }
 
 impl Programs {
     /// The upstream itself.
-    pub(crate) fn direct(&self) -> Subject {
+    pub fn direct(&self) -> Subject {
         Subject {
             address: self.upstream,
             admin: None,
@@ -54,12 +54,12 @@ impl Programs {
     }
 
     /// Starts a bare proxy, on the core of the subject if there are `cores`.
-    pub(crate) fn bare(&self, cores: Option<&Cores>) -> Outcome<Subject> {
+    pub fn bare(&self, cores: Option<&Cores>) -> Outcome<Subject> {
         bare_by(on(cores, &self.bare).arg(self.upstream.to_string()))
     }
 
     /// Starts a bare proxy with a runtime for each core.
-    pub(crate) fn bare_per_core(&self, cores: Option<&Cores>) -> Outcome<Subject> {
+    pub fn bare_per_core(&self, cores: Option<&Cores>) -> Outcome<Subject> {
         bare_by(
             on(cores, &self.bare)
                 .arg(self.upstream.to_string())
@@ -68,7 +68,7 @@ impl Programs {
     }
 
     /// Starts a gateway that is measured, with room for everything.
-    pub(crate) fn gateway(&self, cores: Option<&Cores>) -> Outcome<Subject> {
+    pub fn gateway(&self, cores: Option<&Cores>) -> Outcome<Subject> {
         gateway_by(
             on(cores, &self.gateway),
             &question::configuration(self.upstream, ROOM),
@@ -82,23 +82,23 @@ fn on(cores: Option<&Cores>, program: &Path) -> Command {
 }
 
 /// Starts a bare proxy in front of the upstream at `address`.
-pub(crate) fn bare(program: &Path, address: SocketAddr) -> Outcome<Subject> {
+pub fn bare(program: &Path, address: SocketAddr) -> Outcome<Subject> {
     bare_by(Command::new(program).arg(address.to_string()))
 }
 
 /// Starts a bare proxy with this command.
-pub(crate) fn bare_by(command: &mut Command) -> Outcome<Subject> {
+pub fn bare_by(command: &mut Command) -> Outcome<Subject> {
     Subject::start(command, Names::Upstream, None)
 }
 
 /// Starts a gateway with this configuration. Its log is formatted and written to /dev/null: the
 /// disk is not measured.
-pub(crate) fn gateway(program: &Path, config: &str) -> Outcome<Subject> {
+pub fn gateway(program: &Path, config: &str) -> Outcome<Subject> {
     gateway_by(Command::new(program), config)
 }
 
 /// Starts a gateway with this command, which takes its arguments, and this configuration.
-pub(crate) fn gateway_by(mut command: Command, config: &str) -> Outcome<Subject> {
+pub fn gateway_by(mut command: Command, config: &str) -> Outcome<Subject> {
     let config = Scratch::write(config)?;
     command
         .arg("serve")
@@ -140,22 +140,22 @@ impl Subject {
     }
 
     /// The id of its process, if it is a separate one.
-    pub(crate) fn process_id(&self) -> Option<u32> {
+    pub fn process_id(&self) -> Option<u32> {
         self.process.as_ref().map(|process| process.child.id())
     }
 
     /// The request with the names that it expects.
-    pub(crate) fn request(&self, question: Question) -> Bytes {
+    pub fn request(&self, question: Question) -> Bytes {
         question.request(self.names, self.address)
     }
 
     /// Its usage so far; nothing if it is not a separate process.
-    pub(crate) fn usage(&self) -> Outcome<Usage> {
+    pub fn usage(&self) -> Outcome<Usage> {
         self.process_id().map_or(Ok(Usage::default()), Usage::of)
     }
 
     /// The resident memory in bytes.
-    pub(crate) fn memory(&self) -> Outcome<f64> {
+    pub fn memory(&self) -> Outcome<f64> {
         let status = self.read("status")?.unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kibibytes = line.and_then(|line| line.trim().split(' ').next()?.parse::<f64>().ok());
@@ -165,7 +165,7 @@ impl Subject {
     }
 
     /// The configuration file that it was started with.
-    pub(crate) fn config(&self) -> Outcome<&Path> {
+    pub fn config(&self) -> Outcome<&Path> {
         self.config
             .as_ref()
             .map(|config| config.0.as_path())
@@ -173,7 +173,7 @@ impl Subject {
     }
 
     /// Sends it a signal, as `kill` does.
-    pub(crate) fn signal(&self, name: &str) -> Outcome {
+    pub fn signal(&self, name: &str) -> Outcome {
         let Some(process) = &self.process else {
             return Err("it has no process".to_owned());
         };
@@ -189,7 +189,7 @@ impl Subject {
     }
 
     /// The exit status, if it has ended.
-    pub(crate) fn ended(&mut self) -> Outcome<Option<ExitStatus>> {
+    pub fn ended(&mut self) -> Outcome<Option<ExitStatus>> {
         let Some(process) = &mut self.process else {
             return Err("it has no process".to_owned());
         };
@@ -239,7 +239,7 @@ impl Drop for Scratch {
 }
 
 /// The path of a program that cargo has built beside this one. It is an error if it was not built.
-pub(crate) fn beside(program: &Path, name: &str) -> Outcome<PathBuf> {
+pub fn beside(program: &Path, name: &str) -> Outcome<PathBuf> {
     let path = program.with_file_name(name);
     match path.exists() {
         true => Ok(path),
@@ -251,5 +251,4 @@ pub(crate) fn beside(program: &Path, name: &str) -> Outcome<PathBuf> {
 }
 
 /// Limits that are never reached.
-pub(crate) const ROOM: &str =
-    "concurrency = 20000\nconcurrency_per_key = 20000\nconnections = 20000\n";
+pub const ROOM: &str = "concurrency = 20000\nconcurrency_per_key = 20000\nconnections = 20000\n";

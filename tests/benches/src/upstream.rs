@@ -22,16 +22,16 @@ use crate::question::{
 };
 
 /// A running upstream. Its connections live as long as the runtime.
-pub(crate) struct Upstream {
+pub struct Upstream {
     /// The address it listens on.
-    pub(crate) address: SocketAddr,
+    pub address: SocketAddr,
     /// The times at which idle and endless streams were abandoned by their clients.
-    pub(crate) left: UnboundedReceiver<Instant>,
+    pub left: UnboundedReceiver<Instant>,
 }
 
 impl Upstream {
     /// Starts an upstream on a port that the system chooses.
-    pub(crate) async fn start() -> io::Result<Self> {
+    pub async fn start() -> io::Result<Self> {
         Self::listen(None).await
     }
 
@@ -39,8 +39,7 @@ impl Upstream {
     /// client that adds one for each event that it receives gets every event by itself, however
     /// busy the machine is. The last events come together: a gateway may hold back the one that
     /// reports the end of the answer until it has seen the end of the stream.
-    #[allow(dead_code, reason = "only the count of instructions uses it")]
-    pub(crate) async fn in_step(permits: Arc<Semaphore>) -> io::Result<Self> {
+    pub async fn in_step(permits: Arc<Semaphore>) -> io::Result<Self> {
         Self::listen(Some(permits)).await
     }
 
@@ -293,7 +292,7 @@ const PICTURE_SIZE: usize = 2_500_000;
 const PACE: Duration = Duration::from_millis(64);
 
 /// The time that the upstream takes for a response with a fixed duration.
-pub(crate) const SERVICE_TIME: Duration = Duration::from_millis(100);
+pub const SERVICE_TIME: Duration = Duration::from_millis(100);
 
 const MODEL: &[u8] = br#""model":""#;
 const OK: &str = "HTTP/1.1 200 OK\r\ndate: Tue, 14 Nov 2023 22:13:20 GMT\r\nserver: bench\r\n";

@@ -7,22 +7,22 @@ use crate::Outcome;
 
 /// The resources that a process has used, since its start or between two moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Usage {
+pub struct Usage {
     /// CPU time in its own code.
-    pub(crate) user: Duration,
+    pub user: Duration,
     /// CPU time in system calls.
-    pub(crate) system: Duration,
+    pub system: Duration,
     /// Switches to another thread because a thread had to wait.
-    pub(crate) voluntary: u64,
+    pub voluntary: u64,
     /// Switches to another thread while a thread could have gone on.
-    pub(crate) forced: u64,
+    pub forced: u64,
     /// Page faults that needed no reading from a disk.
-    pub(crate) faults: u64,
+    pub faults: u64,
 }
 
 impl Usage {
     /// The usage of the process so far. Switches are those of its living threads.
-    pub(crate) fn of(process: u32) -> Outcome<Self> {
+    pub fn of(process: u32) -> Outcome<Self> {
         let stat = read(&format!("/proc/{process}/stat"))?;
         let mut usage = times(&stat).ok_or_else(|| format!("/proc/{process}/stat: {stat:?}"))?;
         let tasks = format!("/proc/{process}/task");
@@ -39,7 +39,7 @@ impl Usage {
     }
 
     /// The usage since `before`.
-    pub(crate) fn since(self, before: Self) -> Self {
+    pub fn since(self, before: Self) -> Self {
         Self {
             user: self.user.saturating_sub(before.user),
             system: self.system.saturating_sub(before.system),

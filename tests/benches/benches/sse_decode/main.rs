@@ -6,15 +6,13 @@
 //! validates their UTF-8 itself; lending validated text; and returning validated text that is owned.
 
 mod decoders;
-#[allow(unused_imports, reason = "its tests are those of another program")]
-mod machine;
 
 use std::fmt::Write as _;
 use std::hint::black_box;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use benches::page;
 use bytes::Bytes;
 use clap::Parser;
 
@@ -23,12 +21,8 @@ use crate::decoders::{COLUMNS, LENT_TEXT, OWNED_TEXT, PEERS};
 /// Measures decoders of server-sent events.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// A short run: the figures are rough.
-    #[arg(long)]
-    quick: bool,
-    /// Write the table to this file too.
-    #[arg(long, value_name = "FILE")]
-    write: Option<PathBuf>,
+    #[command(flatten)]
+    page: page::Options,
     /// An argument that cargo adds.
     #[arg(long, hide = true)]
     bench: bool,
@@ -39,10 +33,10 @@ struct Row {
     /// The text of events, repeated.
     corpus: &'static str,
     text: &'static str,
-    /// The length of an event, and how it is told.
+    /// The length of an event, and its name.
     event: (usize, &'static str),
     events: usize,
-    /// The length of a piece, and how it is told.
+    /// The length of a piece, and its name.
     piece: (usize, &'static str),
     /// The least ratios of lent and of owned text to the best other crate.
     goals: [f64; 2],
@@ -50,22 +44,12 @@ struct Row {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let rounds = if arguments.quick { 3 } else { ROUNDS };
+    let rounds = if arguments.page.quick { 3 } else { ROUNDS };
     let mut table = head();
     for row in ROWS {
         table += &row.measured(rounds);
     }
-    println!("{table}");
-    let Some(path) = arguments.write else {
-        return ExitCode::SUCCESS;
-    };
-    match std::fs::write(&path, page(&table, rounds)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{}: {error}", path.display());
-            ExitCode::FAILURE
-        }
-    }
+    benches::exit(arguments.page.publish("decode", &table))
 }
 
 impl Row {
@@ -104,7 +88,7 @@ impl Row {
                 best = peer;
             }
         }
-        let mut line = format!("| {}, {} | {} ", self.event.1, self.corpus, self.piece.1);
+        let mut line = format!("| {}, {}, in {} ", self.event.1, self.corpus, self.piece.1);
         for median in medians {
             let _ = write!(line, "| {:.2} ", length as f64 / median / 1e9);
         }
@@ -141,21 +125,7 @@ impl Row {
 fn head() -> String {
     let names = COLUMNS.map(|column| column.name).join(" | ");
     let rule = "---:|".repeat(COLUMNS.len() + 2);
-    format!(
-        "| events | pieces | {names} | lent text / best | owned text / best |\n|---|---|{rule}\n"
-    )
-}
-
-fn page(table: &str, rounds: usize) -> String {
-    format!(
-        "# Decoding server-sent events\n\n\
-         Written by `cargo xtask bench decode --write`, with the medians of {rounds} rounds in GB/s. The decoders take \
-         turns over the\nsame bytes, each after a run that is not timed, with the system's allocator. The last two \
-         columns compare with the\nfastest of the other crates in the same row: the median of the ratios of all \
-         rounds. The line scan only finds the line\n\
-         ends.\n\nMachine: {}.\n\n## Table\n\n{table}",
-        machine::kind()
-    )
+    format!("| events | {names} | lent text / best | owned text / best |\n|---|{rule}\n")
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {

@@ -3,36 +3,18 @@
 //!
 //! It is the work of the benches, and refusals of each kind.
 
-#[allow(dead_code, reason = "the other programs use the rest")]
-mod client;
-mod conversation;
-#[allow(dead_code, reason = "the other programs use the rest")]
-mod cores;
-#[allow(dead_code, reason = "the other programs use the rest")]
-mod load;
-#[allow(dead_code, reason = "the other programs use the rest")]
-mod question;
-#[allow(dead_code, reason = "the other programs use the rest")]
-mod subject;
-#[allow(dead_code, reason = "the other programs use the rest")]
-mod upstream;
-#[allow(dead_code, reason = "the other programs use the rest")]
-mod usage;
-
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use benches::Outcome;
+use benches::client::Connection;
+use benches::load::{bounded, closed_loop, to_message};
+use benches::question::{self, Question};
+use benches::subject::{self, ROOM, Subject};
+use benches::upstream::Upstream;
 use clap::Parser;
-
-use crate::client::Connection;
-use crate::load::{bounded, closed_loop, to_message};
-use crate::question::Question;
-use crate::subject::{ROOM, Subject};
-use crate::upstream::Upstream;
-
-/// A result whose error is a complete message for a person.
-type Outcome<T = ()> = Result<T, String>;
+use tokio::runtime::Builder;
 
 /// Works with a gateway, and ends it in order.
 #[derive(Debug, Parser)]
@@ -42,19 +24,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build();
-    match runtime
-        .map_err(to_message)
-        .and_then(|runtime| runtime.block_on(run(Arguments::parse())))
-    {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("train: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    benches::run(&mut Builder::new_multi_thread(), run(Arguments::parse()))
 }
 
 async fn run(arguments: Arguments) -> Outcome {

@@ -13,12 +13,12 @@ mod streams;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::Outcome;
-use crate::cores::{Confined, Cores};
-use crate::load::Done;
 use crate::report::{Goal, Level, Line, Metric, Round};
-use crate::subject::{Programs, Subject};
-use crate::upstream::Upstream;
+use benches::Outcome;
+use benches::cores::{Confined, Cores};
+use benches::load::Done;
+use benches::subject::{Programs, Subject};
+use benches::upstream::Upstream;
 
 /// The extent of a measurement.
 #[derive(Clone, Copy)]
@@ -37,7 +37,7 @@ pub(crate) struct Amount {
 /// The programs that are measured, and how much.
 pub(crate) struct Bench {
     pub(crate) programs: Programs,
-    /// The gateway with its engines, if there is one: its size is told.
+    /// The gateway with its engines, if there is one: its size is reported.
     pub(crate) with_engines: Option<PathBuf>,
     pub(crate) amount: Amount,
 }

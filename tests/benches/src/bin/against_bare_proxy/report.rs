@@ -28,11 +28,9 @@ pub(crate) enum Goal {
 /// The tables that have a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// The README's, and all others.
-    Short,
-    /// That of `docs/benchmarks.md`.
+    /// The first, which README.md cites.
     Full,
-    /// That of details in the results alone.
+    /// The second, of details.
     Detail,
 }
 
@@ -87,11 +85,6 @@ impl Line {
         }
     }
 
-    /// Returns true if a table of this level has the row.
-    pub(crate) fn is_of(&self, level: Level) -> bool {
-        self.metric.level == level || (level == Level::Full && self.metric.level == Level::Short)
-    }
-
     fn goal(&self) -> String {
         let ratio = self.ratios.map(|[_, median, _]| median);
         let (sign, bound, is_met) = match self.metric.goal {
@@ -136,7 +129,7 @@ pub(crate) fn table(lines: &[Line], level: Level) -> String {
     rows.extend(
         lines
             .iter()
-            .filter(|line| line.is_of(level))
+            .filter(|line| line.metric.level == level)
             .map(Line::cells),
     );
     let widths: [usize; 7] = std::array::from_fn(|column| {
@@ -183,7 +176,7 @@ fn spread(values: impl Iterator<Item = f64>) -> Option<[f64; 3]> {
 }
 
 const HEAD: [&str; 7] = [
-    "",
+    "figure",
     "bare",
     "bare per core",
     "gateway",
@@ -205,7 +198,7 @@ mod tests {
                 gateway,
             })
             .collect();
-        Line::new(Metric::new("requests / s", goal, Level::Short), &rounds)
+        Line::new(Metric::new("requests / s", goal, Level::Full), &rounds)
     }
 
     #[test]

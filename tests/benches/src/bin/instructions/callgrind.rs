@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::Outcome;
-use crate::subject::{self, Subject};
+use benches::Outcome;
+use benches::subject::{self, Subject};
 
 /// A running program whose instructions can be counted.
 pub(crate) struct Counted {

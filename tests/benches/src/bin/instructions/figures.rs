@@ -3,9 +3,9 @@
 use std::fmt;
 use std::path::Path;
 
+use benches::Outcome;
 use serde::{Deserialize, Serialize};
 
-use crate::Outcome;
 use crate::callgrind::Count;
 
 /// The cost of each of [`UNITS`].

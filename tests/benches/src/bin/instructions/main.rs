@@ -6,38 +6,24 @@
 //! busy machine would leave several to one read.
 
 mod callgrind;
-#[allow(dead_code, reason = "the other programs use the rest")]
-mod client;
-mod conversation;
-#[allow(dead_code, reason = "the other programs use the rest")]
-mod cores;
 mod figures;
-#[allow(dead_code, reason = "the other programs use the rest")]
-mod question;
-#[allow(dead_code, reason = "the other programs use the rest")]
-mod subject;
-#[allow(dead_code, reason = "the other programs use the rest")]
-mod upstream;
-#[allow(dead_code, reason = "the other programs use the rest")]
-mod usage;
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 
+use benches::Outcome;
+use benches::client::Connection;
+use benches::load::to_message;
+use benches::question::{self, Question};
+use benches::subject::{ROOM, beside};
+use benches::upstream::Upstream;
 use clap::Parser;
+use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
 
 use crate::callgrind::Counted;
-use crate::client::Connection;
 use crate::figures::{Costs, Figures, Measured};
-use crate::question::Question;
-use crate::subject::{ROOM, beside};
-use crate::upstream::Upstream;
-
-/// A result whose error is a complete message for a person.
-type Outcome<T = ()> = Result<T, String>;
 
 /// Counts the instructions of a relayed request and event.
 #[derive(Debug, Parser)]
@@ -54,27 +40,15 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build();
-    match runtime
-        .map_err(text)
-        .and_then(|runtime| runtime.block_on(run(Arguments::parse())))
-    {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("instructions: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    let mut runtime = Builder::new_multi_thread();
+    benches::run(runtime.worker_threads(1), run(Arguments::parse()))
 }
 
 async fn run(arguments: Arguments) -> Outcome {
-    let own = std::env::current_exe().map_err(text)?;
+    let own = std::env::current_exe().map_err(to_message)?;
     let received = Arc::new(Semaphore::new(0));
     let upstream = Upstream::in_step(Arc::clone(&received)).await;
-    let upstream = upstream.map_err(text)?;
+    let upstream = upstream.map_err(to_message)?;
     let config = question::configuration(upstream.address, ROOM);
     if let Some(planted) = arguments.planted {
         let figures = Figures::read(&arguments.figures)?;
@@ -92,10 +66,12 @@ async fn run(arguments: Arguments) -> Outcome {
     let gateway = measure(&gateway, &with_quotas, &received).await?;
     let measured = Measured { gateway, bare };
     print!("{measured}");
-    match arguments.write {
-        Some(reason) => write(&arguments.figures, &measured, &reason),
-        None => Figures::read(&arguments.figures)?.hold(&measured.gateway),
+    if let Some(reason) = arguments.write {
+        let text = Figures::of(&measured, &reason).page();
+        return std::fs::write(&arguments.figures, text)
+            .map_err(|error| format!("{}: {error}", arguments.figures.display()));
     }
+    Figures::read(&arguments.figures)?.hold(&measured.gateway)
 }
 
 /// The cost of a unit of each kind, after a warm-up. The last kind is measured in a process of its own.
@@ -126,7 +102,7 @@ async fn ask(
     times: usize,
     received: &Semaphore,
 ) -> Outcome<usize> {
-    let failed = |error: io::Error| format!("the subject does not answer: {error}");
+    let failed = |error: std::io::Error| format!("the subject does not answer: {error}");
     let mut connection = Connection::open(counted.subject.address)
         .await
         .map_err(failed)?;
@@ -145,15 +121,6 @@ async fn ask(
         };
     }
     Ok(units)
-}
-
-fn write(path: &Path, measured: &Measured, reason: &str) -> Outcome {
-    std::fs::write(path, Figures::of(measured, reason).page())
-        .map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn text(error: io::Error) -> String {
-    error.to_string()
 }
 
 const WARM_UP: usize = 200;

@@ -9,10 +9,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, sleep};
 
-use crate::Outcome;
-use crate::load::{bounded, to_message};
-use crate::question::{self, Question};
-use crate::subject::{self, ROOM, Subject};
+use benches::Outcome;
+use benches::load::{bounded, to_message};
+use benches::question::{self, Question};
+use benches::subject::{self, ROOM, Subject};
 
 /// A kind of gateway.
 #[derive(Clone, Copy, Debug)]
@@ -136,7 +136,7 @@ impl Place {
             times.push(asked.elapsed());
         }
         times.sort_unstable();
-        Ok(crate::load::percentile(&times, 0.5))
+        Ok(benches::load::percentile(&times, 0.5))
     }
 }
 

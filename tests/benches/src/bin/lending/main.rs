@@ -1,56 +1,27 @@
 //! Measures gateways whose limits a Valkey lends, and gateways with a store of usage. Run by `cargo
 //! xtask bench limits`.
 
-#[path = "../client.rs"]
-#[allow(dead_code, reason = "the other benches use the rest")]
-mod client;
-#[path = "../conversation.rs"]
-mod conversation;
-#[path = "../cores.rs"]
-#[allow(dead_code, reason = "the other benches use the rest")]
-mod cores;
 mod fleet;
-#[path = "../load.rs"]
-#[allow(dead_code, reason = "the other benches use the rest")]
-mod load;
-#[path = "../machine.rs"]
-mod machine;
-mod page;
-#[path = "../question.rs"]
-#[allow(dead_code, reason = "the other benches use the rest")]
-mod question;
-#[path = "../subject.rs"]
-#[allow(dead_code, reason = "the other benches use the rest")]
-mod subject;
-#[path = "../upstream.rs"]
-#[allow(dead_code, reason = "the other benches use the rest")]
-mod upstream;
-#[path = "../usage.rs"]
-mod usage;
+mod table;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use benches::question::Question;
+use benches::upstream::Upstream;
+use benches::{Outcome, load, page};
 use clap::Parser;
+use tokio::runtime::Builder;
 
 use crate::fleet::{Kind, Place};
-use crate::page::{Figure, Goal};
-use crate::question::Question;
-use crate::upstream::Upstream;
-
-/// A result whose error is a complete message for a person.
-type Outcome<T = ()> = Result<T, String>;
+use crate::table::{Figure, Goal, table};
 
 /// Measures gateways with lent limits.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// A short run: the figures are rough.
-    #[arg(long)]
-    quick: bool,
-    /// Write the table to this file too.
-    #[arg(long, value_name = "FILE")]
-    write: Option<PathBuf>,
+    #[command(flatten)]
+    page: page::Options,
     /// The gateway, built with its stores.
     #[arg(long, value_name = "FILE")]
     gateway: PathBuf,
@@ -60,36 +31,18 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build();
-    let measured = runtime
-        .map_err(load::to_message)
-        .and_then(|runtime| runtime.block_on(run(Arguments::parse())));
-    match measured {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    benches::run(&mut Builder::new_multi_thread(), run(Arguments::parse()))
 }
 
 async fn run(arguments: Arguments) -> Outcome {
     let upstream = Upstream::start().await.map_err(load::to_message)?;
     let place = Place::new(arguments.gateway, &arguments.valkey, upstream.address)?;
-    let span = Duration::from_secs(if arguments.quick { 1 } else { 8 });
+    let span = Duration::from_secs(if arguments.page.quick { 1 } else { 8 });
     let mut figures = processor_time(&place, span).await?;
     figures.extend(far_from_the_cap(&place, span).await?);
     figures.extend(tight(&place, span).await?);
     figures.extend(nearly_used(&place, span).await?);
-    let table = page::table(&figures);
-    println!("{table}");
-    match arguments.write {
-        Some(path) => std::fs::write(&path, page::page(&table))
-            .map_err(|error| format!("{}: {error}", path.display())),
-        None => Ok(()),
-    }
+    arguments.page.publish("lending", &table(&figures))
 }
 
 /// The CPU time of a small request in gateways of each kind, which take turns.

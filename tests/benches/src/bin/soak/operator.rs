@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::Outcome;
-use crate::client::Connection;
-use crate::load::{bounded, to_message};
-use crate::subject::Subject;
+use benches::Outcome;
+use benches::client::Connection;
+use benches::load::{bounded, to_message};
+use benches::subject::Subject;
 
 /// A client of a gateway's admin listener.
 pub(crate) struct Operator<'a> {

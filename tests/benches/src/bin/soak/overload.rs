@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::load::{Asked, open_loop, percentile};
 use crate::operator::Operator;
-use crate::question::Question;
 use crate::streams::seconds;
-use crate::subject::Subject;
-use crate::upstream::SERVICE_TIME;
 use crate::verdict::{Check, number};
-use crate::{Ground, Outcome, question, subject};
+use benches::load::{Asked, open_loop, percentile};
+use benches::question::Question;
+use benches::subject::Subject;
+use benches::upstream::SERVICE_TIME;
+use benches::{Outcome, question, subject};
+
+use crate::Ground;
 
 /// The result of one load.
 struct Served {

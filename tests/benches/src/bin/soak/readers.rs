@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::client::Connection;
-use crate::load::{Asked, fixed_rate, open_loop, percentile, to_message};
 use crate::operator::Operator;
-use crate::question::Question;
 use crate::streams::seconds;
-use crate::subject::Subject;
 use crate::verdict::Check;
-use crate::{Ground, Outcome, question, subject};
+use benches::client::Connection;
+use benches::load::{Asked, fixed_rate, open_loop, percentile, to_message};
+use benches::question::Question;
+use benches::subject::Subject;
+use benches::{Outcome, question, subject};
+
+use crate::Ground;
 
 pub(crate) async fn run(ground: &mut Ground) -> Outcome<Vec<Check>> {
     let count = if ground.quick { 50 } else { 1000 };

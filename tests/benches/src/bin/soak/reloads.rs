@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::load::{closed_loop, to_message};
 use crate::operator::Operator;
-use crate::question::{OTHER, OTHER_PATH, Question, SMALL};
-use crate::subject::Subject;
 use crate::verdict::Check;
-use crate::{Ground, Outcome, question, subject};
+use benches::load::{closed_loop, to_message};
+use benches::question::{OTHER, OTHER_PATH, Question, SMALL};
+use benches::subject::Subject;
+use benches::{Outcome, question, subject};
+
+use crate::Ground;
 
 pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
     let span = Duration::from_secs(if ground.quick { 5 } else { 30 });

@@ -9,12 +9,14 @@ use memchr::memmem;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use crate::client::Connection;
-use crate::load::{bounded, to_message};
-use crate::question::Question;
-use crate::subject::Subject;
 use crate::verdict::Check;
-use crate::{Ground, Outcome, question, subject};
+use benches::client::Connection;
+use benches::load::{bounded, to_message};
+use benches::question::Question;
+use benches::subject::Subject;
+use benches::{Outcome, question, subject};
+
+use crate::Ground;
 
 /// The results of the stops.
 #[derive(Default)]

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::load::{open_streams, to_message};
 use crate::operator::Operator;
 use crate::verdict::Check;
-use crate::{Ground, Outcome, question, subject};
+use benches::load::{open_streams, to_message};
+use benches::{Outcome, question, subject};
+
+use crate::Ground;
 
 pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
     let most = if ground.quick { 500 } else { 10_000 };

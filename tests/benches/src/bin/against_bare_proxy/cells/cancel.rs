@@ -5,11 +5,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Bench, Place};
-use crate::Outcome;
-use crate::load::{bounded, open_streams, percentile, to_message};
 use crate::report::{Goal, Level, Line, Metric, Round};
-use crate::subject::Subject;
-use crate::upstream::Upstream;
+use benches::Outcome;
+use benches::load::{bounded, open_streams, percentile, to_message};
+use benches::subject::Subject;
+use benches::upstream::Upstream;
 
 impl Bench {
     pub(super) async fn cancel(&self, upstream: &mut Upstream) -> Outcome<Vec<Line>> {

@@ -1,10 +1,10 @@
 //! Requests with a conversation of 300 KiB, relayed and translated.
 
 use super::{Bench, Place, cost, costs};
-use crate::Outcome;
-use crate::load::closed_loop;
-use crate::question::Question;
 use crate::report::{Goal, Level, Line};
+use benches::Outcome;
+use benches::load::closed_loop;
+use benches::question::Question;
 
 impl Bench {
     pub(super) async fn conversation(&self) -> Outcome<Vec<Line>> {
@@ -24,7 +24,7 @@ impl Bench {
                 "requests/s",
                 "request",
                 [Goal::None, goal],
-                Level::Short,
+                Level::Full,
             );
             let span = self.amount.span;
             let measure = async |subject: &_| {

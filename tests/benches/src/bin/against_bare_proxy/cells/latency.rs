@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::{Bench, Place};
-use crate::Outcome;
-use crate::load::{WARM_UP, fixed_rate, percentile};
 use crate::report::{Goal, Level, Line, Metric, Round};
+use benches::Outcome;
+use benches::load::{WARM_UP, fixed_rate, percentile};
 
 impl Bench {
     pub(super) async fn latency(&self) -> Outcome<Vec<Line>> {
@@ -42,7 +42,7 @@ impl Bench {
             for ((name, _), rounds) in SHARES.iter().zip(rounds) {
                 let what = format!("added µs at {rate} requests/s, {name}");
                 lines.push(Line::new(
-                    Metric::new(what, Goal::None, Level::Short),
+                    Metric::new(what, Goal::None, Level::Full),
                     &rounds,
                 ));
             }

@@ -1,10 +1,10 @@
 //! The memory of an open idle stream, in freshly started processes.
 
 use super::Bench;
-use crate::Outcome;
-use crate::load::open_streams;
 use crate::report::{Goal, Level, Line, Metric, Round};
-use crate::subject::Subject;
+use benches::Outcome;
+use benches::load::open_streams;
+use benches::subject::Subject;
 
 impl Bench {
     pub(super) async fn memory(&self) -> Outcome<Vec<Line>> {
@@ -20,7 +20,7 @@ impl Bench {
             }
             let what = format!("KiB for each of {count} open streams");
             let goal = Goal::Value(20.0);
-            lines.push(Line::new(Metric::new(what, goal, Level::Short), &rounds));
+            lines.push(Line::new(Metric::new(what, goal, Level::Full), &rounds));
         }
         Ok(lines)
     }

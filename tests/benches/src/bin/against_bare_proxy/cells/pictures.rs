@@ -1,15 +1,15 @@
 //! Large replies.
 
 use super::{Bench, Place, cost, costs};
-use crate::Outcome;
-use crate::load::closed_loop;
-use crate::question::Question;
 use crate::report::{Goal, Level, Line};
+use benches::Outcome;
+use benches::load::closed_loop;
+use benches::question::Question;
 
 impl Bench {
     pub(super) async fn pictures(&self) -> Outcome<Vec<Line>> {
         let mut lines = Vec::new();
-        for (place, level) in [(Place::Pinned, Level::Full), (Place::Shared, Level::Short)] {
+        for (place, level) in [(Place::Pinned, Level::Full), (Place::Shared, Level::Full)] {
             let subjects = self.pair(place)?;
             let goals = match place {
                 Place::Pinned => [Goal::None; 2],

@@ -1,17 +1,17 @@
 //! Small requests, one after another on each connection.
 
 use super::{Bench, Place, cost, costs};
-use crate::Outcome;
-use crate::load::closed_loop;
-use crate::question::Question;
 use crate::report::{Goal, Level, Line};
+use benches::Outcome;
+use benches::load::closed_loop;
+use benches::question::Question;
 
 impl Bench {
     pub(super) async fn requests(&self) -> Outcome<Vec<Line>> {
         let mut lines = Vec::new();
         for (place, connections, goal, level) in [
-            (Place::Pinned, 64, Goal::Most(1.25), Level::Short),
-            (Place::Shared, 64, Goal::Most(1.25), Level::Short),
+            (Place::Pinned, 64, Goal::Most(1.25), Level::Full),
+            (Place::Shared, 64, Goal::Most(1.25), Level::Full),
             (Place::Shared, 1, Goal::None, Level::Full),
         ] {
             let subjects = self.three(place)?;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::Bench;
-use crate::Outcome;
 use crate::report::{Goal, Level, Line, Metric, Round};
+use benches::Outcome;
 
 impl Bench {
     pub(super) fn sizes(&self) -> Outcome<Vec<Line>> {
@@ -15,7 +15,7 @@ impl Bench {
                 per_core: None,
                 gateway,
             };
-            Line::new(Metric::new(what, Goal::None, Level::Short), &[round])
+            Line::new(Metric::new(what, Goal::None, Level::Full), &[round])
         };
         let mut lines = vec![line(
             "binary without engines, MiB",

@@ -1,10 +1,10 @@
 //! Streams of events at the rate at which they are read, and the time to their first event.
 
 use super::{Bench, Place, cost, costs};
-use crate::Outcome;
-use crate::load::{closed_loop, first_events, percentile};
-use crate::question::Question;
 use crate::report::{Goal, Level, Line, Metric};
+use benches::Outcome;
+use benches::load::{closed_loop, first_events, percentile};
+use benches::question::Question;
 
 impl Bench {
     pub(super) async fn streams(&self) -> Outcome<Vec<Line>> {
@@ -14,7 +14,7 @@ impl Bench {
                 Place::Pinned,
                 [Goal::Least(1.1), Goal::Most(0.8)],
                 Goal::Most(1.2),
-                Level::Short,
+                Level::Full,
             ),
             (Place::Shared, [Goal::None; 2], Goal::None, Level::Full),
         ] {

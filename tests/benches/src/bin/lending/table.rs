@@ -1,7 +1,5 @@
 //! The table of the figures.
 
-use crate::machine;
-
 /// A figure with its goal.
 pub(crate) struct Figure {
     name: &'static str,
@@ -46,18 +44,6 @@ impl Figure {
 pub(crate) fn table(figures: &[Figure]) -> String {
     let lines = figures.iter().map(Figure::line);
     HEAD.to_owned() + &lines.collect::<String>()
-}
-
-pub(crate) fn page(table: &str) -> String {
-    format!(
-        "# Lent limits\n\nWritten by `cargo xtask bench limits --write`: gateways in front of an upstream on the same \
-         machine, whose quota of\nconcurrent requests, requests and tokens per minute is lent by a Valkey on a Unix \
-         socket. The CPU times are those of the\ngateway alone, at 64 connections; gateways of each kind take turns, and \
-         the difference of two medians is as rough as the\nmachine is busy. In the rows that begin with \"tight\", \
-         clients of two gateways ask for five times as much concurrency as\nthere is; the goal is one exchange for each \
-         round trip to the store.\n\nMachine: {}.\n\n## Table\n\n{table}",
-        machine::kind()
-    )
 }
 
 /// Three significant digits.
