@@ -14,59 +14,26 @@ use crate::{dist, fetch_valkey, needs, process, speed, workspace};
 /// them, one after another.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     match args {
-        [first, rest @ ..] if first == "gateway" => gateway(rest),
-        [first, rest @ ..] if first == "decode" => decode(rest),
-        [first, rest @ ..] if first == "limits" => limits(rest),
-        [first, rest @ ..] if first == "instructions" => instructions(rest),
+        [first, rest @ ..] if first == "decode" => lean_bench("sse_decode", rest)?,
+        [first, rest @ ..] if first == "limits" => limits(rest)?,
+        [first, rest @ ..] if first == "gateway" => gateway(rest)?,
+        [first, rest @ ..] if first == "instructions" => return instructions(rest),
         _ => {
-            decode(args)?;
+            lean_bench("sse_decode", args)?;
             limits(args)?;
             process::echoed(&mut bench("sluicegate-text-engine", "decode"))?;
-            gateway(args)
+            gateway(args)?;
         }
+    }
+    match writes(args) {
+        true => speed::publish(),
+        false => Ok(()),
     }
 }
 
-/// Measures decoders of streams.
-fn decode(args: &[OsString]) -> Outcome {
-    let mut command = bench("sluicegate-benches", "sse_decode");
-    command
-        .arg("--target-dir")
-        .arg(dist::lean()?)
-        .arg("--")
-        .args(workspace::with_page(args, speed::DECODE));
-    process::echoed(&mut command)?;
-    publish(args)
-}
-
-/// Measures the ledger of limits, and gateways whose limits a Valkey lends.
-fn limits(args: &[OsString]) -> Outcome {
-    let mut command = bench("sluicegate-benches", "limits");
-    command
-        .arg("--target-dir")
-        .arg(dist::lean()?)
-        .arg("--")
-        .args(workspace::with_page(args, "tests/benches/LIMITS.md"));
-    process::echoed(&mut command)?;
-    needs::compiler()?;
-    let mut args = args.to_vec();
-    args.extend(["--gateway".into(), dist::with_stores()?.into()]);
-    args.extend(["--valkey".into(), fetch_valkey::server()?.into()]);
-    let mut command = Command::new(dist::programs()?.join("lending"));
-    process::echoed(command.args(workspace::with_page(&args, "tests/benches/LENDING.md")))
-}
-
-/// A bench of a package, without its arguments.
-fn bench(package: &str, name: &str) -> Command {
-    let mut command = workspace::cargo("bench");
-    command
-        .args(["--locked", "--all-features"])
-        .args(["--package", package, "--bench", name]);
-    command
-}
-
+/// Runs the soak tests.
 pub(crate) fn soak(args: &[OsString]) -> Outcome {
-    program("soak", "tests/benches/SOAK.md", args)
+    program("soak", args)
 }
 
 /// Counts the instructions of a relayed request, event and conversation, and compares them with the
@@ -89,42 +56,54 @@ pub(crate) fn instructions(args: &[OsString]) -> Outcome {
     }
 }
 
+/// Measures the ledger of limits, and gateways whose limits a Valkey lends.
+fn limits(args: &[OsString]) -> Outcome {
+    lean_bench("limits", args)?;
+    needs::compiler()?;
+    let mut lending = Command::new(dist::programs()?.join("lending"));
+    lending.arg("--gateway").arg(dist::with_stores()?);
+    lending.arg("--valkey").arg(fetch_valkey::server()?);
+    process::echoed(lending.args(workspace::with_page(args, speed::PAGE)))
+}
+
 /// Measures the gateway against a bare proxy. The page has the size of the gateway with engines,
 /// which is built for that.
 fn gateway(args: &[OsString]) -> Outcome {
     let mut args = args.to_vec();
-    let whole = dist::release(false)?;
     if writes(&args) {
-        dist::build(false)?;
+        args.extend(["--with-engines".into(), dist::build(false)?.into()]);
     }
-    if whole.is_file() {
-        args.push("--with-engines".into());
-        args.push(whole.into());
-    }
-    program("against_bare_proxy", speed::RESULTS, &args)?;
-    publish(&args)
-}
-
-/// Copies the results to the pages that publish them, if they were written.
-fn publish(args: &[OsString]) -> Outcome {
-    match writes(args) {
-        true => speed::publish(),
-        false => Ok(()),
-    }
+    program("against_bare_proxy", &args)
 }
 
 fn writes(args: &[OsString]) -> bool {
     args.iter().any(|arg| arg == "--write")
 }
 
+/// Runs a bench of `tests/benches`, built beside the programs.
+fn lean_bench(name: &str, args: &[OsString]) -> Outcome {
+    let mut command = bench("sluicegate-benches", name);
+    command.arg("--target-dir").arg(dist::lean()?).arg("--");
+    process::echoed(command.args(workspace::with_page(args, speed::PAGE)))
+}
+
+/// A bench of a package, without its arguments.
+fn bench(package: &str, name: &str) -> Command {
+    let mut command = workspace::cargo("bench");
+    command
+        .args(["--locked", "--all-features"])
+        .args(["--package", package, "--bench", name]);
+    command
+}
+
 /// Runs a program with the limit of file descriptors raised as far as possible: thousands of
 /// streams need more than most systems permit by default.
-fn program(name: &str, page: &str, args: &[OsString]) -> Outcome {
+fn program(name: &str, args: &[OsString]) -> Outcome {
     let mut command = Command::new("sh");
     command
         .args(["-c", r#"ulimit -S -n "$(ulimit -H -n)"; exec "$0" "$@""#])
         .arg(build()?.join(name));
-    process::echoed(command.args(workspace::with_page(args, page)))
+    process::echoed(command.args(workspace::with_page(args, speed::PAGE)))
 }
 
 /// Builds the gateway without engines, and the programs, in release.
