@@ -1,10 +1,10 @@
 //! `cargo xtask bench` and `cargo xtask soak`: run the benches of the crates, and the programs of
 //! `tests/benches` with a gateway without engines.
 
-mod planted;
+mod worktree;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::outcome::Outcome;
@@ -37,22 +37,33 @@ pub(crate) fn soak(args: &[OsString]) -> Outcome {
 }
 
 /// Counts the instructions of a relayed request, event and conversation, and compares them with the
-/// committed figures; `args` may request that they are written, or that a gateway with a planted
-/// copy is caught, too.
+/// committed figures; or writes these (`--write REASON`), shows that one more copy of the body is
+/// reported (`--planted`), or compares with another commit (`--against COMMIT`).
 pub(crate) fn instructions(args: &[OsString]) -> Outcome {
     needs::valgrind()?;
     let program = build()?.join("instructions");
-    let count = |args: &[OsString]| {
+    let count = |figures: &Path, gateway: Option<&Path>, args: &[OsString]| {
         let mut command = Command::new(&program);
-        command.arg(workspace::root().join("tests/benches/INSTRUCTIONS.toml"));
-        process::run(command.args(args))
+        command.arg(figures).args(args);
+        if let Some(gateway) = gateway {
+            command.arg("--gateway").arg(gateway);
+        }
+        process::run(&mut command)
     };
+    let committed = workspace::root().join("tests/benches/INSTRUCTIONS.toml");
     match args {
         [only] if only == "--planted" => {
-            count(&[])?;
-            count(&["--planted".into(), planted::build()?.into()])
+            count(&committed, None, &[])?;
+            let gateway = worktree::gateway("HEAD".as_ref(), true)?;
+            count(&committed, Some(&gateway), args)
         }
-        args => count(args),
+        [first, commit] if first == "--against" => {
+            let gateway = worktree::gateway(commit, false)?;
+            let theirs = gateway.with_extension("toml");
+            count(&theirs, Some(&gateway), &["--write".into(), commit.clone()])?;
+            count(&theirs, None, &["--most".into(), "3".into()])
+        }
+        args => count(&committed, None, args),
     }
 }
 

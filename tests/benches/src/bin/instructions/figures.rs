@@ -3,10 +3,10 @@
 use std::fmt;
 use std::path::Path;
 
-use benches::Outcome;
 use serde::{Deserialize, Serialize};
 
 use crate::callgrind::Count;
+use benches::Outcome;
 
 /// The cost of each of [`UNITS`].
 pub(crate) type Costs = [Count; 4];
@@ -71,40 +71,10 @@ impl Figures {
         format!("{HEAD}{}", toml::to_string(self).unwrap_or_default())
     }
 
-    /// Compares a measurement of the gateway with the figures.
-    ///
-    /// # Errors
-    ///
-    /// If something costs more than [`MOST`] percent above its figure.
-    pub(crate) fn hold(&self, gateway: &Costs) -> Outcome {
-        let found = self.excesses(gateway);
-        if found.is_empty() {
-            Ok(())
-        } else {
-            Err(format!("{}; {ADVICE}", found.join("; ")))
-        }
-    }
-
-    /// Checks that a gateway in which something costly was planted is caught.
-    ///
-    /// # Errors
-    ///
-    /// If the instructions of its conversation are not reported as too many.
-    pub(crate) fn miss(&self, gateway: &Costs) -> Outcome {
-        let found = self.excesses(gateway);
-        println!("{}", found.join("\n"));
-        let [_, _, conversation, _] = UNITS;
-        let is_caught = |excess: &String| {
-            excess.contains(conversation) && excess.contains(" instructions, committed")
-        };
-        match found.iter().any(is_caught) {
-            true => Ok(()),
-            false => Err("what was planted is not reported".to_owned()),
-        }
-    }
-
-    /// Prints all comparisons, and returns those that fail.
-    fn excesses(&self, gateway: &Costs) -> Vec<String> {
+    /// Prints the comparison of a measurement of the gateway with the figures, and returns the counts
+    /// of instructions that are over `most` percent above theirs. Code lines are only printed: they
+    /// say more about the compiler than about the work.
+    pub(crate) fn excesses(&self, gateway: &Costs, most: u64) -> Vec<String> {
         let mut found = Vec::new();
         let figures = [
             self.request,
@@ -113,23 +83,65 @@ impl Figures {
             self.request_with_quotas,
         ];
         for ((unit, figure), count) in UNITS.iter().zip(figures).zip(gateway) {
-            for (what, committed, counted) in [
-                ("instructions", figure.instructions, count.instructions),
-                ("code lines", figure.code_lines, count.code_lines),
-            ] {
-                let change = counted as f64 / committed.max(1) as f64 - 1.0;
-                println!(
-                    "{what} of a relayed {unit}: {counted}, committed {committed} ({:+.1} %)",
-                    change * 100.0
-                );
-                if counted * 100 > committed * (100 + MOST) {
-                    found.push(format!(
-                        "a relayed {unit} takes {counted} {what}, committed are {committed}"
-                    ));
-                }
+            let instructions = Change(figure.instructions, count.instructions);
+            let remark = instructions.remark();
+            println!("instructions of a relayed {unit}: {instructions}{remark}");
+            let code_lines = Change(figure.code_lines, count.code_lines);
+            println!("code lines of a relayed {unit}: {code_lines}");
+            if instructions.percent() > most as f64 {
+                found.push(format!(
+                    "instructions of a relayed {unit}: {instructions}, allowed are +{most} %"
+                ));
             }
         }
         found
+    }
+}
+
+/// Fails if a count is too high.
+pub(crate) fn held(excesses: &[String]) -> Outcome {
+    match excesses {
+        [] => Ok(()),
+        found => Err(format!("{}; {ADVICE}", found.join("; "))),
+    }
+}
+
+/// Fails unless the conversation costs too much, in which something was planted.
+pub(crate) fn caught(excesses: &[String]) -> Outcome {
+    let [_, _, conversation, _] = UNITS;
+    match excesses.iter().any(|excess| excess.contains(conversation)) {
+        true => Ok(()),
+        false => Err("what was planted is not reported".to_owned()),
+    }
+}
+
+/// The committed and the counted figure.
+struct Change(u64, u64);
+
+impl Change {
+    fn percent(&self) -> f64 {
+        let Self(committed, counted) = *self;
+        (counted as f64 - committed as f64) * 100.0 / committed.max(1) as f64
+    }
+
+    /// A warning about a figure that should be looked at.
+    fn remark(&self) -> &'static str {
+        let percent = self.percent();
+        if percent > WARNING {
+            "; warning: it has risen"
+        } else if percent < -STALE {
+            "; warning: the committed figure is stale, write it again"
+        } else {
+            ""
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(committed, counted) = self;
+        let percent = self.percent();
+        write!(f, "{counted}, committed {committed} ({percent:+.1} %)")
     }
 }
 
@@ -159,14 +171,25 @@ impl fmt::Display for Measured {
 
 /// The units that are counted. A conversation has 300 KiB: one more copy of it is above the limit.
 const UNITS: [&str; 4] = ["request", "event", "conversation", "request with quotas"];
-/// The percentage above its figure that a cost may reach.
-const MOST: u64 = 3;
+/// The percentage above its figure that a count of instructions may reach: the head of the file says
+/// why.
+pub(crate) const MOST: u64 = 10;
+/// The percentage above its figure that is worth a warning.
+const WARNING: f64 = 3.0;
+/// The percentage below its figure from which on an increase could hide.
+const STALE: f64 = 10.0;
 const ADVICE: &str = "make it cheaper, or raise the figure by `cargo xtask bench instructions --write 'why'` in the same commit";
 const HEAD: &str = "\
 # The cost of a small relayed Chat request, of a relayed event of a stream, of a relayed Chat request with a conversation
 # of 300 KiB, and of a small one with quotas, counted by callgrind: instructions in user space, and different lines of
-# 64 bytes of code that at least every second of them executes. `cargo xtask ci` fails at 3 % above; a commit that raises
-# a figure says why. Written by `cargo xtask bench instructions --write REASON`.
+# 64 bytes of code that at least every second of them executes. Written by `cargo xtask bench instructions --write
+# REASON`; a commit that raises a figure says why.
+#
+# `cargo xtask bench instructions` fails if instructions are over 10 % above their figure, and warns above 3 % and below
+# -10 %; code lines are only reported. The bound is that wide because a count also depends on the machine: on the
+# features of its processor, by which memchr, simdutf8 and libc select their code, on the version of valgrind, which
+# reports these features, and on the version of libc. `--against COMMIT` counts another commit on the same machine, and
+# fails at 3 %. `--planted` shows that one more copy of the body is above 10 %.
 
 ";
 
@@ -186,22 +209,29 @@ mod tests {
     }
 
     #[test]
-    fn three_percent_more_is_allowed_and_not_four() {
+    fn ten_percent_more_instructions_are_allowed_and_not_eleven() {
         let figures = Figures::of(&measured(1_000, 500), "the first");
-        assert_eq!(figures.hold(&measured(1_030, 515).gateway), Ok(()));
-        assert_eq!(figures.hold(&measured(1, 1).gateway), Ok(()));
-        let error = figures.hold(&measured(1_040, 500).gateway).unwrap_err();
-        assert!(
-            error.starts_with(
-                "a relayed request takes 1040 instructions, committed are 1000; a relayed event"
-            ),
-            "{error}"
+        let excesses = |instructions, code_lines| {
+            figures.excesses(&measured(instructions, code_lines).gateway, 10)
+        };
+        assert_eq!(excesses(1_100, 1_000), [""; 0]);
+        assert_eq!(excesses(1, 1), [""; 0]);
+        assert_eq!(
+            excesses(1_110, 500)[0],
+            "instructions of a relayed request: 1110, committed 1000 (+11.0 %), allowed are +10 %"
         );
-        assert!(
-            figures
-                .hold(&measured(1_000, 520).gateway)
-                .unwrap_err()
-                .contains("520 code lines")
+        assert_eq!(held(&[]), Ok(()));
+        assert!(held(&excesses(1_110, 500)).is_err());
+    }
+
+    #[test]
+    fn changes_over_three_percent_and_below_minus_ten_are_warned_about() {
+        assert_eq!(Change(1_000, 1_030).remark(), "");
+        assert_eq!(Change(1_000, 1_031).remark(), "; warning: it has risen");
+        assert_eq!(Change(1_000, 900).remark(), "");
+        assert_eq!(
+            Change(1_000, 899).remark(),
+            "; warning: the committed figure is stale, write it again"
         );
     }
 
@@ -209,9 +239,10 @@ mod tests {
     fn a_planted_cost_has_to_be_reported_for_the_conversation() {
         let figures = Figures::of(&measured(1_000, 500), "the first");
         let [fine, dear] =
-            [1_000, 1_100].map(|instructions| measured(instructions, 500).gateway[0]);
-        assert_eq!(figures.miss(&[fine, fine, dear, fine]), Ok(()));
-        assert!(figures.miss(&[dear, dear, fine, dear]).is_err());
+            [1_000, 1_200].map(|instructions| measured(instructions, 500).gateway[0]);
+        let caught = |gateway| caught(&figures.excesses(&gateway, 10));
+        assert_eq!(caught([fine, fine, dear, fine]), Ok(()));
+        assert!(caught([dear, dear, fine, dear]).is_err());
     }
 
     #[test]

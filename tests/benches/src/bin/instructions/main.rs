@@ -30,10 +30,16 @@ use crate::figures::{Costs, Figures, Measured};
 struct Arguments {
     /// The file with the committed figures.
     figures: PathBuf,
-    /// Measure this gateway instead of the one beside this program, in which something costly was
-    /// planted: succeeds if its conversation is reported as too costly.
-    #[arg(long, value_name = "FILE", conflicts_with = "write")]
-    planted: Option<PathBuf>,
+    /// The gateway to measure instead of the one beside this program.
+    #[arg(long, value_name = "FILE")]
+    gateway: Option<PathBuf>,
+    /// The percentage above its figure from which on a count fails.
+    #[arg(long, value_name = "PERCENT", default_value_t = figures::MOST)]
+    most: u64,
+    /// Succeed if the conversation is reported as too costly, since something costly was planted in
+    /// the gateway.
+    #[arg(long, conflicts_with = "write")]
+    planted: bool,
     /// Replace the committed figures by those measured, for this reason.
     #[arg(long, value_name = "REASON")]
     write: Option<String>,
@@ -50,17 +56,14 @@ async fn run(arguments: Arguments) -> Outcome {
     let upstream = Upstream::in_step(Arc::clone(&received)).await;
     let upstream = upstream.map_err(to_message)?;
     let config = question::configuration(upstream.address, ROOM);
-    if let Some(planted) = arguments.planted {
-        let figures = Figures::read(&arguments.figures)?;
-        let planted = Counted::gateway(&planted, &config)?;
-        let gateway = measure(&planted, &planted, &received).await?;
-        return figures.miss(&gateway);
-    }
     let mut bare = Command::new(beside(&own, "bare_proxy")?);
     bare.arg(upstream.address.to_string());
     let bare = Counted::bare(&bare)?;
     let bare = measure(&bare, &bare, &received).await?;
-    let program = beside(&own, "sluicegate")?;
+    let program = match arguments.gateway {
+        Some(program) => program,
+        None => beside(&own, "sluicegate")?,
+    };
     let gateway = Counted::gateway(&program, &config)?;
     let with_quotas = Counted::gateway(&program, &(config + question::AMPLE))?;
     let gateway = measure(&gateway, &with_quotas, &received).await?;
@@ -71,7 +74,11 @@ async fn run(arguments: Arguments) -> Outcome {
         return std::fs::write(&arguments.figures, text)
             .map_err(|error| format!("{}: {error}", arguments.figures.display()));
     }
-    Figures::read(&arguments.figures)?.hold(&measured.gateway)
+    let excesses = Figures::read(&arguments.figures)?.excesses(&measured.gateway, arguments.most);
+    match arguments.planted {
+        true => figures::caught(&excesses),
+        false => figures::held(&excesses),
+    }
 }
 
 /// The cost of a unit of each kind, after a warm-up. The last kind is measured in a process of its own.
