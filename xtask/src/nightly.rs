@@ -95,7 +95,7 @@ fn steps(shard: Option<String>) -> Vec<Step> {
         Step::new(
             "instructions",
             "instruction counts against the commit of the day before",
-            || bench::instructions(&["--against".into(), "HEAD@{1 day ago}".into()]),
+            since_yesterday,
         ),
         Step::new(
             "cold",
@@ -103,6 +103,13 @@ fn steps(shard: Option<String>) -> Vec<Step> {
             cold_build,
         ),
     ]
+}
+
+/// Compares the instruction counts with the last commit that is older than a day.
+fn since_yesterday() -> Outcome {
+    let mut log = workspace::git(&["rev-list", "-1", "--before=1 day ago", "HEAD"]);
+    let commit = process::output(&mut log)?;
+    bench::instructions(&["--against".into(), commit.trim().into()])
 }
 
 /// Tests and documents the crates that are published separately.
