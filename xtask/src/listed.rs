@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use cargo_metadata::{Metadata, Target};
 use serde::Deserialize;
@@ -16,9 +17,9 @@ use crate::{process, workspace};
 pub(crate) struct Program {
     /// Its name for nextest: `sluicegate-server::faults`.
     pub(crate) id: String,
-    pub(crate) path: PathBuf,
+    path: PathBuf,
     /// The folder of its package, in which it runs.
-    pub(crate) folder: PathBuf,
+    folder: PathBuf,
     /// Its root source file, from the root of the repository.
     root: String,
     tests: Vec<Test>,
@@ -32,6 +33,15 @@ struct Test {
 }
 
 impl Program {
+    /// A command that runs the program as cargo would.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command
+            .current_dir(&self.folder)
+            .env("CARGO_MANIFEST_DIR", &self.folder);
+        command
+    }
+
     /// Returns true if a test's path contains `name`.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.tests.iter().any(|test| test.path.contains(name))

@@ -3,26 +3,29 @@
 
 mod postgres;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use self::postgres::Postgres;
+use crate::listed::{self, Program};
 use crate::outcome::Outcome;
 use crate::times::{Times, now};
-use crate::{fetch_valkey, needs, process, workspace};
+use crate::{fetch_valkey, needs, process, seed, suite};
 
-/// Runs the tests as a task of their own.
+/// Builds everything and runs the tests as a task of their own.
 pub(crate) fn run() -> Outcome {
     let mut times = Times::of("shared");
-    let outcome = everything(&mut times);
+    let outcome = times
+        .step("build the tests", suite::binaries)
+        .and_then(|()| everything(&mut times));
     times.finish();
     outcome
 }
 
-/// Brings Valkey and runs the tests. The last lines name what was left out because something is not
-/// installed; in CI, all but Redis has to be.
+/// Runs the tests of programs that are built. The last lines name the tests that were left out
+/// because something is not installed; in CI, all but Redis has to be.
 pub(crate) fn everything(times: &mut Times) -> Outcome {
     let redis = needs::configured("SLUICEGATE_REDIS")?.or_else(|| installed(&REDIS));
     let faketime = installed(&FAKETIME);
@@ -36,17 +39,18 @@ pub(crate) fn everything(times: &mut Times) -> Outcome {
     if is_ci(std::env::var_os("CI").as_deref()) {
         required(&missing)?;
     }
+    let programs = listed::programs()?;
     let valkey = times.step("Valkey", fetch_valkey::server)?;
     let mut left = LIMIT;
     times.step("leases", || {
-        lending(&valkey, redis.as_deref()).run(&mut left)
+        lending(&valkey, redis.as_deref()).run(&programs, &mut left)
     })?;
     times.step("gateways that share limits", || {
-        gateways(&valkey, faketime.as_deref()).run(&mut left)
+        gateways(&valkey, faketime.as_deref()).run(&programs, &mut left)
     })?;
-    if let Some(programs) = &postgres {
+    if let Some(folder) = &postgres {
         times.step("keys and usage in PostgreSQL", || {
-            accounting(programs, &mut left)
+            accounting(folder, &programs, &mut left)
         })?;
     }
     print!("{}", left_out(&missing));
@@ -55,7 +59,7 @@ pub(crate) fn everything(times: &mut Times) -> Outcome {
 
 /// The tests of the script that lends, and of its client. Those in Redis are not run without it.
 fn lending(valkey: &Path, redis: Option<&Path>) -> Tests {
-    let tests = Tests::of(&["--package", "sluicegate-lease", "--lib"])
+    let tests = Tests::of("sluicegate-lease")
         .with("SLUICEGATE_VALKEY", valkey)
         .args(&["--include-ignored"]);
     match redis {
@@ -64,11 +68,9 @@ fn lending(valkey: &Path, redis: Option<&Path>) -> Tests {
     }
 }
 
-/// The tests of several gateways, which need no embedded engines. Those of a clock that is set are not
-/// run without libfaketime.
+/// The tests of several gateways. Those of a clock that is set are not run without libfaketime.
 fn gateways(valkey: &Path, faketime: Option<&Path>) -> Tests {
-    let tests = Tests::of(&["--package", "sluicegate-server", "--test", "shared"])
-        .with_features(STORES)
+    let tests = Tests::of("sluicegate-server::shared")
         .with("SLUICEGATE_VALKEY", valkey)
         .args(&["--include-ignored"]);
     match faketime {
@@ -78,85 +80,70 @@ fn gateways(valkey: &Path, faketime: Option<&Path>) -> Tests {
 }
 
 /// Runs the tests of the store, and of gateways that share it, on a new PostgreSQL.
-fn accounting(programs: &Path, left: &mut Duration) -> Outcome {
-    let server = Postgres::start(programs)?;
-    for (package, program, features) in [
-        ("sluicegate-accounting", "it", "postgres,sqlite"),
-        ("sluicegate-server", "state", STORES),
-    ] {
-        Tests::of(&["--package", package, "--test", program])
-            .with_features(features)
+fn accounting(folder: &Path, programs: &[Program], left: &mut Duration) -> Outcome {
+    let server = Postgres::start(folder)?;
+    for id in ["sluicegate-accounting::it", "sluicegate-server::state"] {
+        Tests::of(id)
             .with("SLUICEGATE_TEST_POSTGRES", server.url())
             .with("SLUICEGATE_TEST_POSTGRES_TLS", server.tls_url())
             // The others need no server.
             .args(&["--ignored"])
-            .run(left)?;
+            .run(programs, left)?;
     }
     Ok(())
 }
 
-/// A test program.
+/// Tests of a program that need a server.
 struct Tests {
-    /// Builds it.
-    build: Command,
-    /// Runs it.
-    run: Command,
-    /// The arguments of the program itself.
+    /// The program's name for nextest.
+    id: &'static str,
+    variables: Vec<(&'static str, OsString)>,
     args: Vec<&'static str>,
 }
 
 impl Tests {
-    /// The program that these arguments of cargo select.
-    fn of(selected: &[&str]) -> Self {
-        let [build, run] = [(); 2].map(|()| {
-            let mut command = workspace::cargo("test");
-            command.args(["--locked", "--quiet"]).args(selected);
-            command
-        });
+    fn of(id: &'static str) -> Self {
         Self {
-            build,
-            run,
+            id,
+            variables: Vec::new(),
             args: Vec::new(),
         }
     }
 
-    /// Builds it with these features instead of the default ones.
-    fn with_features(mut self, features: &str) -> Self {
-        for command in [&mut self.build, &mut self.run] {
-            command.args(["--no-default-features", "--features", features]);
-        }
-        self
-    }
-
     /// Sets the variable that names a server.
-    fn with(mut self, variable: &str, server: impl AsRef<OsStr>) -> Self {
-        self.run.env(variable, server);
+    fn with(mut self, variable: &'static str, server: impl Into<OsString>) -> Self {
+        self.variables.push((variable, server.into()));
         self
     }
 
-    /// Adds arguments of the program itself.
+    /// Adds arguments of the program.
     fn args(mut self, args: &[&'static str]) -> Self {
         self.args.extend(args);
         self
     }
 
-    /// Builds the program, and runs it for at most the time that is `left`, which becomes shorter.
-    fn run(mut self, left: &mut Duration) -> Outcome {
-        process::run(self.build.arg("--no-run"))?;
-        let begun = now();
-        if !self.args.is_empty() {
-            self.run.arg("--").args(&self.args);
-        }
-        let ended = process::bounded(&mut self.run, *left)?;
-        *left = left.saturating_sub(begun.elapsed());
-        match ended {
-            Some(status) => process::succeeded(&self.run, status),
-            None => Err(format!(
-                "`{}` was killed: the tests with servers may run for {} s in all",
-                process::shown(&self.run),
-                LIMIT.as_secs()
-            )),
-        }
+    /// Runs the program for at most the time that is `left`, which becomes shorter.
+    fn run(self, programs: &[Program], left: &mut Duration) -> Outcome {
+        let program = programs.iter().find(|program| program.id == self.id);
+        let program = program.ok_or_else(|| format!("there is no test program {}", self.id))?;
+        let mut tests = program.command();
+        tests.envs(self.variables).args(self.args);
+        within(suite::prepared(&mut tests, seed::current()?), left)
+    }
+}
+
+/// Runs a command for at most the time that is `left`, which becomes shorter.
+fn within(command: &mut Command, left: &mut Duration) -> Outcome {
+    let begun = now();
+    let ended = process::bounded(command, *left)?;
+    *left = left.saturating_sub(begun.elapsed());
+    match ended {
+        Some(status) => process::succeeded(command, status),
+        None => Err(format!(
+            "`{}` was killed: the tests with servers may run for {} s in all",
+            process::shown(command),
+            LIMIT.as_secs()
+        )),
     }
 }
 
@@ -216,8 +203,6 @@ fn installed(paths: &[&str]) -> Option<PathBuf> {
     paths.iter().map(PathBuf::from).find(|path| path.is_file())
 }
 
-/// The features of a gateway with all stores, and without embedded engines.
-const STORES: &str = "postgres,sqlite,valkey";
 /// The part of their names that all tests of leases in Redis have.
 const IN_REDIS: &str = "in_redis";
 /// Where packages put redis-server.
@@ -240,17 +225,17 @@ const LIMIT: Duration = Duration::from_secs(180);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace;
 
     fn harness(tests: &Tests) -> String {
         tests.args.join(" ")
     }
 
     fn variables(tests: &Tests) -> String {
-        let set = tests.run.get_envs().filter_map(|(name, value)| {
-            let (name, value) = (name.to_str()?, value?.to_str()?);
-            Some(format!("{name}={value}"))
-        });
-        set.collect::<Vec<_>>().join(" ")
+        let set = tests.variables.iter();
+        set.map(|(name, value)| format!("{name}={}", value.display()))
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     #[test]
@@ -262,7 +247,7 @@ mod tests {
         assert_eq!(harness(&tests), "--include-ignored");
         assert_eq!(
             variables(&tests),
-            "SLUICEGATE_REDIS=/r SLUICEGATE_VALKEY=/v"
+            "SLUICEGATE_VALKEY=/v SLUICEGATE_REDIS=/r"
         );
     }
 
@@ -290,7 +275,7 @@ mod tests {
         assert_eq!(harness(&tests), "--include-ignored");
         assert_eq!(
             variables(&tests),
-            "SLUICEGATE_FAKETIME=/f SLUICEGATE_VALKEY=/v"
+            "SLUICEGATE_VALKEY=/v SLUICEGATE_FAKETIME=/f"
         );
         let source = workspace::read("tests/shared/clock.rs").unwrap();
         assert_eq!(source.matches("libfaketime: cargo").count(), 2);
@@ -330,12 +315,8 @@ mod tests {
 
     #[test]
     fn a_program_that_takes_too_long_fails() {
-        let mut tests = Tests::of(&[]);
-        tests.build = Command::new("true");
-        tests.run = Command::new("sleep");
-        tests.run.arg("60");
         let mut left = Duration::from_millis(20);
-        let error = tests.run(&mut left).unwrap_err();
+        let error = within(Command::new("sleep").arg("60"), &mut left).unwrap_err();
         assert_eq!(
             error,
             "`sleep 60` was killed: the tests with servers may run for 180 s in all"

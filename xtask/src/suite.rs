@@ -144,10 +144,8 @@ impl Shared {
         let name = program.id.replace("::", "-");
         let log = workspace::target()?.join("nextest").join(name + ".log");
         let file = File::create(&log).at(&log)?;
-        let mut tests = Command::new(&program.path);
+        let mut tests = program.command();
         tests
-            .current_dir(&program.folder)
-            .env("CARGO_MANIFEST_DIR", &program.folder)
             .arg(format!("--test-threads={threads}"))
             .args(filters)
             .stdin(Stdio::null())
@@ -177,7 +175,7 @@ impl Shared {
 }
 
 /// Sets what tests read from the environment.
-fn prepared(tests: &mut Command, seed: u64) -> &mut Command {
+pub(crate) fn prepared(tests: &mut Command, seed: u64) -> &mut Command {
     // A user who has just tried the gateway has its keys in the environment.
     for (name, _) in gateway::KEYS {
         tests.env_remove(name);

@@ -3,71 +3,55 @@
 //! `test = false` and `doctest = false` save a build each, and silently skip tests that are added
 //! later.
 
-use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::Path;
 
-use cargo_metadata::{Metadata, Package, Target};
+use cargo_metadata::{Metadata, Target};
 
 use crate::outcome::Outcome;
 use crate::workspace;
 
-/// The files with tests or examples that are never run.
+/// The files with tests or examples that are never run, each in a sentence.
 pub(crate) fn problems(metadata: &Metadata) -> Outcome<Vec<String>> {
-    let root = workspace::root();
     let files = workspace::texts(|name| name.ends_with(".rs") || name.ends_with("README.md"))?;
-    let mut found = BTreeSet::new();
+    let mut found = Vec::new();
     for package in &metadata.packages {
-        let readme = package
-            .manifest_path
-            .with_file_name("README.md")
-            .into_std_path_buf();
-        for target in package
-            .targets
-            .iter()
-            .filter(|target| target.is_lib() || target.is_bin())
-        {
-            let mut report = |flag: &str, is_unrun: &dyn Fn(&Path, &str) -> bool| {
-                for (name, _) in files
-                    .iter()
-                    .filter(|(name, text)| is_unrun(&root.join(name), text))
-                {
-                    let package = &package.name;
-                    found.insert(format!(
-                        "{name}: there are tests or examples here, but {package} has `{flag} = false`"
+        let targets = package.targets.iter();
+        for target in targets.filter(|target| target.is_lib() || target.is_bin()) {
+            for (name, text) in &files {
+                let path = workspace::root().join(name);
+                let is_source = is_source(&path, target);
+                let is_page = path == package.manifest_path.with_file_name("README.md");
+                if !target.test && is_source && has_tests(text) {
+                    found.push(format!("{name} has tests, but {} {NOT_RUN}", target.name));
+                }
+                let is_unread = target.is_lib() && !target.doctest;
+                if is_unread && (is_source || is_page) && has_examples(text) {
+                    found.push(format!(
+                        "{name} has examples, but {} {NOT_RUN}",
+                        target.name
                     ));
                 }
-            };
-            if !target.test {
-                report("test", &|path: &Path, text: &str| {
-                    is_source(path, package, target) && has_tests(text)
-                });
-            }
-            if target.is_lib() && !target.doctest {
-                let is_page = |path: &Path| is_source(path, package, target) || path == readme;
-                report("doctest", &|path: &Path, text: &str| {
-                    is_page(path) && has_examples(text)
-                });
             }
         }
     }
-    Ok(found.into_iter().collect())
+    Ok(found)
 }
 
-/// Returns true for the files of a target: only its root if the rest of the folder belongs to
-/// another, whose tests are run.
-fn is_source(path: &Path, package: &Package, target: &Target) -> bool {
-    let is_shared = package.targets.iter().any(|other| {
-        (other.is_lib() || other.is_bin())
-            && other.test
-            && other.src_path.parent() == target.src_path.parent()
-    });
-    let is_inside = !is_shared
-        && target
-            .src_path
-            .parent()
-            .is_some_and(|folder| path.starts_with(folder));
-    path.extension().is_some_and(|extension| extension == "rs")
-        && (path == target.src_path || is_inside)
+/// Returns true for the files of a target: its root and the modules below it, which belong to the
+/// library if a program shares its folder.
+fn is_source(path: &Path, target: &Target) -> bool {
+    let root = target.src_path.as_std_path();
+    let folder = root.parent().unwrap_or(root);
+    let folder = match root.file_name().and_then(OsStr::to_str) {
+        Some("lib.rs") => folder.to_owned(),
+        Some("main.rs") if !folder.join("lib.rs").exists() => folder.to_owned(),
+        Some("main.rs") => return path == root,
+        _ => root.with_extension(""),
+    };
+    let is_other = path.starts_with(folder.join("bin")) || path == folder.join("main.rs");
+    let is_rust = path.extension().is_some_and(|extension| extension == "rs");
+    path == root || is_rust && path.starts_with(&folder) && !is_other
 }
 
 /// Returns true if a source has tests.
@@ -89,6 +73,8 @@ fn has_examples(text: &str) -> bool {
     })
 }
 
+/// The rest of a sentence about a target.
+const NOT_RUN: &str = "does not run them: see `test` and `doctest` in its manifest";
 /// The beginnings of lines with a test, or with a module of tests.
 const TESTS: [&str; 4] = ["#[test]", "#[tokio::test", "#[cfg(test)]", "proptest!"];
 /// The attributes with which rustdoc runs or compiles a block.
@@ -112,14 +98,12 @@ mod tests {
         let target = &mut metadata.packages[0].targets[0];
         (target.test, target.doctest) = (false, false);
         let found = problems(&metadata).unwrap().join("\n");
-        for (file, flag) in [
-            ("src/ring.rs", "test"),
-            ("src/key.rs", "doctest"),
-            ("README.md", "doctest"),
+        for (file, kind) in [
+            ("src/ring.rs", "tests"),
+            ("src/key.rs", "examples"),
+            ("README.md", "examples"),
         ] {
-            let line = format!(
-                "crates/auth/{file}: there are tests or examples here, but sluicegate-auth has `{flag} = false`"
-            );
+            let line = format!("crates/auth/{file} has {kind}, but sluicegate_auth {NOT_RUN}");
             assert!(found.contains(&line), "{line} in\n{found}");
         }
     }
