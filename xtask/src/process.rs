@@ -116,25 +116,6 @@ pub(crate) fn shown(command: &Command) -> String {
         .join(" ")
 }
 
-/// The CPU time of all child processes that have ended. It is zero outside of Linux.
-pub(crate) fn spent_by_children() -> Duration {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name of the program may contain blanks; the times of its children are fields 14 and 15
-    // after its end.
-    let fields = stat
-        .rsplit(')')
-        .next()
-        .unwrap_or_default()
-        .split_ascii_whitespace();
-    let ticks: u64 = fields
-        .skip(13)
-        .take(2)
-        .filter_map(|field| field.parse::<u64>().ok())
-        .sum();
-    // The system's unit is ten milliseconds.
-    Duration::from_millis(10 * ticks)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,14 +148,5 @@ mod tests {
         let ended = run("exit 3", Duration::from_secs(60)).unwrap();
         assert_eq!(ended.code(), Some(3));
         assert_eq!(run("sleep 60 & wait", Duration::from_millis(20)), None);
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn the_time_of_children_is_counted() {
-        let before = spent_by_children();
-        run(Command::new("sh").args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]))
-            .unwrap();
-        assert!(spent_by_children() > before);
     }
 }

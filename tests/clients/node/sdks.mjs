@@ -1,16 +1,19 @@
-// The SDKs, each with a client for every key of the gateway whose address is in the environment.
+// The SDKs, each with a client for every key of a gateway with its embedded engines.
 
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI, { APIError, toFile } from "openai";
 import OpenAIPrevious, { APIError as APIErrorPrevious, toFile as toFilePrevious } from "openai-previous";
 
-const { SLUICEGATE_URL, SLUICEGATE_TEXT_KEY, SLUICEGATE_MESSAGES_KEY, SLUICEGATE_IMAGE_KEY } = process.env;
+import { gateway, KEYS } from "./programs.mjs";
+
+const { SLUICEGATE_TEXT_KEY, SLUICEGATE_MESSAGES_KEY, SLUICEGATE_IMAGE_KEY } = KEYS;
+const url = await gateway();
 
 // One try each, so that no failure is hidden.
 const once = { maxRetries: 0, timeout: 120_000 };
 
 function openai(name, Client, helpers) {
-  const client = (apiKey) => new Client({ baseURL: `${SLUICEGATE_URL}/v1`, apiKey, ...once });
+  const client = (apiKey) => new Client({ baseURL: `${url}/v1`, apiKey, ...once });
   return { name, Client, text: client(SLUICEGATE_TEXT_KEY), images: client(SLUICEGATE_IMAGE_KEY), ...helpers };
 }
 
@@ -19,7 +22,7 @@ export const openais = [
   openai("openai, previous major", OpenAIPrevious, { toFile: toFilePrevious, APIError: APIErrorPrevious }),
 ];
 
-export const anthropic = new Anthropic({ baseURL: SLUICEGATE_URL, apiKey: SLUICEGATE_MESSAGES_KEY, ...once });
+export const anthropic = new Anthropic({ baseURL: url, apiKey: SLUICEGATE_MESSAGES_KEY, ...once });
 
 /** Everything that a stream brings. */
 export async function all(stream) {
