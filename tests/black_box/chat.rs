@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use testkit::{Response, TEXT, changed};
 
 use crate::GATEWAY;
-use crate::stream;
 
 const PATH: &str = "/v1/chat/completions";
 /// 16 x 16 pixels of one red.
@@ -31,7 +30,7 @@ pub(crate) fn both(change: Value) -> Value {
     let mut streamed = body(change);
     streamed["stream"] = json!(true);
     streamed["stream_options"] = json!({"include_usage": true});
-    let streamed = stream::chat(&server.post(TEXT, PATH, &streamed)).reply();
+    let streamed = grammar::chat(&server.post(TEXT, PATH, &streamed)).reply();
     let (plain, streamed) = (
         nameless(plain.json()),
         nameless(serde_json::to_value(streamed).unwrap()),
@@ -236,7 +235,7 @@ fn the_stream_is_framed_as_clients_expect() {
     );
     let response = ask(json!({"include_usage": true}));
     check_frame(&response);
-    let data = stream::data(&response);
+    let data = testkit::events::data(&response);
     let last: Value = serde_json::from_str(&data[data.len() - 2]).unwrap();
     assert!(
         last["choices"].as_array().unwrap().is_empty() && last["usage"]["total_tokens"].is_u64()
@@ -244,7 +243,7 @@ fn the_stream_is_framed_as_clients_expect() {
 }
 
 fn check_frame(response: &Response) {
-    stream::chat(response).reply();
+    grammar::chat(response).reply();
     assert!(response.text().ends_with("data: [DONE]\n\n") && !response.text().contains("event:"));
     assert_eq!(
         (

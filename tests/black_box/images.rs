@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use testkit::{IMAGES, Response, changed};
 
 use crate::GATEWAY;
-use crate::stream;
 
 const PATH: &str = "/v1/images/generations";
 
@@ -127,7 +126,7 @@ fn each_picture_has_a_seed_of_its_own() {
 /// The events of a stream, validated by the grammar.
 #[track_caller]
 pub(crate) fn events(response: &Response, operation: Operation, count: u32) -> Vec<Event> {
-    let data = stream::data(response);
+    let data = testkit::events::data(response);
     let events: Vec<_> = data
         .iter()
         .map(|data| Event::read(data).expect("an event"))

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use testkit::{Connection, Gateway, MESSAGES, Request, Response, TEXT};
 
 use crate::GATEWAY;
-use crate::stream::{self, End};
 
 const LIMIT: usize = 8;
 
@@ -77,7 +76,7 @@ fn fate(index: usize, streams: bool, response: &Response) -> Fate {
     match (streams, index % 3) {
         (false, _) => assert_ne!(response.json()["usage"], Value::Null),
         (true, 0) => {
-            if let End::Failure(failure) = stream::responses(response) {
+            if let grammar::End::Failure(failure) = grammar::responses(response) {
                 assert!(
                     failure.contains("\"gateway_concurrency_limit\""),
                     "{failure}"
@@ -85,8 +84,8 @@ fn fate(index: usize, streams: bool, response: &Response) -> Fate {
                 return Fate::FailedInStream;
             }
         }
-        (true, 1) => drop(stream::chat(response).reply()),
-        (true, _) => drop(stream::messages(response).reply()),
+        (true, 1) => drop(grammar::chat(response).reply()),
+        (true, _) => drop(grammar::messages(response).reply()),
     }
     Fate::Served
 }
@@ -162,7 +161,7 @@ fn a_stream_that_takes_too_long_ends_with_a_failure() {
     let server = GATEWAY.configured("[limits]\nstream_timeout = \"300ms\"\n");
     let body = json!({"model": "alt-flash", "input": "Tell a long story.", "stream": true, "max_output_tokens": 4000});
     let response = server.post(TEXT, "/v1/responses", &body);
-    let failure = stream::responses(&response).failure();
+    let failure = grammar::responses(&response).failure();
     assert!(failure.contains("\"server_error\""), "{failure}");
     server.await_quiet();
 }

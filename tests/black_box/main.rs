@@ -1,13 +1,8 @@
 //! The running binary seen from outside: over sockets, with the real embedded model.
 //!
-//! `stream` validates every stream by the grammar of its protocol, `rows` are the tables of errors.
-//! Each other file tests one promised property.
+//! Each file tests one promised property.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
-
-#[allow(dead_code, reason = "tests/upstreams uses the rest")]
-mod rows;
-mod stream;
 
 mod addresses;
 mod admin;

@@ -6,7 +6,6 @@ use testkit::{MESSAGES, Request, changed};
 
 use crate::GATEWAY;
 use crate::chat::RED;
-use crate::stream;
 
 const PATH: &str = "/v1/messages";
 
@@ -29,7 +28,7 @@ pub(crate) fn both(change: Value) -> Value {
     );
     let mut streamed = body(change);
     streamed["stream"] = json!(true);
-    let streamed = stream::messages(&server.post(MESSAGES, PATH, &streamed)).reply();
+    let streamed = grammar::messages(&server.post(MESSAGES, PATH, &streamed)).reply();
     let (plain, streamed) = (
         nameless(plain.json()),
         nameless(serde_json::to_value(streamed).unwrap()),
@@ -212,7 +211,7 @@ fn the_stream_is_framed_as_clients_expect() {
         PATH,
         &body(json!({"messages": [user("Say hello.")], "stream": true})),
     );
-    stream::messages(&response).reply();
+    grammar::messages(&response).reply();
     let text = response.text();
     assert!(
         text.starts_with("event: message_start\ndata: {\"type\":\"message_start\","),

@@ -4,11 +4,11 @@
 use std::thread;
 
 use serde_json::{Value, json};
+use testkit::rows::Table;
 use testkit::{Connection, Gateway, IMAGES, MESSAGES, Request, TEXT};
 
 use crate::GATEWAY;
 use crate::chat::RED;
-use crate::rows::Table;
 
 fn user() -> Value {
     json!([{"role": "user", "content": "Hi."}])
@@ -155,13 +155,13 @@ fn over_the_limit_each_protocol_has_its_own_error() {
         "/v1/responses",
         &json!({"model": "alt-flash", "input": "Hi.", "stream": true}),
     );
-    let failure = crate::stream::responses(&streamed).failure();
+    let failure = grammar::responses(&streamed).failure();
     assert!(
         failure.contains("gateway_concurrency_limit") && failure.contains("try again in 1s"),
         "{failure}"
     );
     assert_eq!(
-        crate::stream::data(&streamed).len(),
+        testkit::events::data(&streamed).len(),
         2,
         "response.created and response.failed"
     );

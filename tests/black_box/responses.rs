@@ -6,7 +6,6 @@ use testkit::{TEXT, changed};
 
 use crate::GATEWAY;
 use crate::chat::RED;
-use crate::stream;
 
 const PATH: &str = "/v1/responses";
 
@@ -30,7 +29,7 @@ pub(crate) fn both(change: Value) -> Value {
     );
     let mut streamed = body(change);
     streamed["stream"] = json!(true);
-    let streamed = stream::responses(&server.post(TEXT, PATH, &streamed)).reply();
+    let streamed = grammar::responses(&server.post(TEXT, PATH, &streamed)).reply();
     let (plain, streamed) = (
         nameless(plain.json()),
         nameless(serde_json::to_value(streamed).unwrap()),
@@ -267,7 +266,7 @@ fn the_stream_is_framed_as_clients_expect() {
         PATH,
         &body(json!({"input": "Say hello.", "stream": true})),
     );
-    stream::responses(&response).reply();
+    grammar::responses(&response).reply();
     let text = response.text();
     assert!(
         text.starts_with("event: response.created\ndata: {\"type\":\"response.created\","),
@@ -281,7 +280,7 @@ fn the_stream_is_framed_as_clients_expect() {
         ),
         (Some("no-cache"), Some("no"))
     );
-    for (number, data) in stream::data(&response).iter().enumerate() {
+    for (number, data) in testkit::events::data(&response).iter().enumerate() {
         let event: Value = serde_json::from_str(data).unwrap();
         assert_eq!(
             event["sequence_number"], number,

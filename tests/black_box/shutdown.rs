@@ -4,7 +4,6 @@ use serde_json::json;
 use testkit::{Connection, Gateway, Request, TEXT, await_that};
 
 use crate::GATEWAY;
-use crate::stream;
 
 /// A gateway that shuts down on request, with this drain timeout for open responses.
 fn leaving(drain: &str) -> Gateway {
@@ -25,7 +24,7 @@ fn d02_an_open_stream_is_brought_to_its_end() {
     let mut connection = Connection::open(server.address());
     connection.send(story(24).bytes());
     let response = connection.response_after_head(|| server.signal("TERM"));
-    stream::responses(&response).reply();
+    grammar::responses(&response).reply();
     assert!(server.wait().success(), "a stop in order is a success");
     assert!(connection.is_closed());
 }
@@ -38,7 +37,7 @@ fn d03_past_the_deadline_an_open_stream_ends_with_a_failure() {
     let mut connection = Connection::open(server.address());
     connection.send(story(4000).bytes());
     let response = connection.response_after_head(|| server.signal("TERM"));
-    let failure = stream::responses(&response).failure();
+    let failure = grammar::responses(&response).failure();
     assert!(failure.contains("server_error"), "{failure}");
     assert!(server.wait().success());
 }

@@ -13,13 +13,13 @@ use simulator::honest::Reply;
 use simulator::scenario::{self, Scenario};
 use simulator::{Cut, Play, Protocol, Request, honest};
 use testkit::requests::Question;
+use testkit::upstreams::BENT;
 
 pub(crate) use self::foreign::Foreign;
 pub(crate) use self::next::{Next, Place, either, other};
 use self::rewrite::Rewrite;
 use crate::dice::Dice;
 use crate::drawing::Drawing;
-use crate::reply;
 
 /// One fault.
 #[derive(Clone, Debug)]
@@ -407,7 +407,7 @@ impl Kind {
             Self::Changed(..) | Self::Rewritten(_) => true,
             // The call that lacks its first delta has no name, so that the stream fails at its end.
             Self::Scenario(scenario) => {
-                reply::BENT.contains(&scenario.template) || scenario.template == "missing-delta"
+                BENT.contains(&scenario.template) || scenario.template == "missing-delta"
             }
             _ => false,
         }

@@ -8,12 +8,12 @@ mod reason;
 mod requests;
 
 use simulator::Protocol;
+use testkit::reading::Reading;
 use testkit::requests::protocol_name;
 use testkit::{assert_private, check_response_headers};
 
 use crate::fault::{Fault, Kind, Place, other};
 use crate::harness::{Exchange, Leftovers, Observed};
-use crate::reading::Reading;
 use crate::upstream_response::UpstreamResponse;
 
 /// The end of a response, as its client saw it.

@@ -7,9 +7,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a campaign fails where it stands")]
 
-#[path = "../dialects/case.rs"]
-#[allow(dead_code, reason = "dialects uses the rest")]
-mod case;
 mod client;
 mod dice;
 mod drawing;
@@ -21,14 +18,7 @@ mod log;
 mod metrics;
 mod panics;
 mod pipe;
-mod reading;
-#[path = "../upstreams/reply.rs"]
-#[allow(dead_code, reason = "upstreams uses the rest")]
-mod reply;
 mod shares;
-#[path = "../black_box/stream.rs"]
-#[allow(dead_code, reason = "black_box uses the rest")]
-mod stream;
 mod summary;
 mod upstream_response;
 mod visit;

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use simulator::Protocol;
 
-use crate::case::{Call, Outcome, Owed, Usage};
 use crate::reading::{End, Reading};
+use testkit::dialects::{Call, Outcome, Owed, Usage};
 
 /// Returns the problems of a reading, none if it is as owed. `is_own` is true for a client of the
 /// upstream's protocol.

@@ -7,9 +7,6 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
-mod case;
-#[path = "../campaign/reading/events.rs"]
-mod events;
 mod judge;
 mod player;
 mod reading;
@@ -23,10 +20,10 @@ use std::thread;
 
 use serde_json::{Value, json};
 use simulator::Protocol;
+use testkit::dialects::{Case, Mode};
 use testkit::requests::{ask, protocol_name};
 use testkit::{Config, Gateway};
 
-use self::case::{Case, Mode};
 use self::reading::Reading;
 
 /// A case as one client requests it.

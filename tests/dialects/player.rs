@@ -7,7 +7,7 @@ use std::{io, thread};
 
 use serde_json::Value;
 
-use crate::case::{Case, Ends, Mode};
+use testkit::dialects::{Case, Ends, Mode};
 
 /// Serves all cases on a new port until the end of the process: case N below the path `/N`. Returns
 /// the base URL.

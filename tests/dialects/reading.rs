@@ -11,8 +11,8 @@ use serde_json::Value;
 use simulator::Protocol;
 use testkit::Response;
 
-use crate::case::{Call, Reason, Usage};
-use crate::events::events;
+use testkit::dialects::{Call, Reason, Usage};
+use testkit::events::events;
 
 /// The content of a response.
 #[derive(Debug, Default)]

@@ -5,8 +5,8 @@ use simulator::{Protocol, Simulator, dialect, scenario};
 use testkit::requests::{Question, TEXT_PROTOCOLS, protocol_name};
 use testkit::{Config, Gateway};
 
-use crate::case::Call;
 use crate::reading::{End, Reading};
+use testkit::dialects::Call;
 
 /// The same answers reach clients of every protocol, whatever the form in which the server sends
 /// them.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use testkit::requests::{PROTOCOLS, protocol_name};
 
 use crate::Visit;
-use crate::case::{Case, Outcome};
+use testkit::dialects::{Case, Outcome};
 
 /// The visits of clients of one protocol to one server, by what they are owed.
 #[derive(Default)]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use simulator::{Play, Request as Asked, Simulator, honest};
+use testkit::upstreams::GUARD;
 use testkit::{Connection, Gateway, Request, Response};
 
 use crate::GATEWAY;
-use crate::fault_test::GUARD;
 
 /// The gateway and its upstream, which supports every protocol.
 pub(crate) struct Gate {

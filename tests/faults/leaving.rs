@@ -5,18 +5,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use grammar::Judged as _;
 use simulator::{Cut, Play, Protocol, Request, Step, honest};
 use testkit::requests::{self, ask, protocol_name};
+use testkit::upstreams::{FaultTest, Lane, Outcome, PATIENT, honest_text, lanes, request};
 use testkit::{Connection, await_that};
 use wire::ErrorKind;
 
-use crate::fault_test::{FaultTest, Lane, Outcome, PATIENT, honest_text, lanes, request};
+use crate::GATEWAY;
 
 const TEXT: &str = "Hello, you there.";
 
 /// A gateway that shuts down on request, with this drain timeout for open responses.
 fn leaving(drain: &str, behave: impl Fn(&Request) -> Play + Send + Sync + 'static) -> FaultTest {
     FaultTest::playing(
+        GATEWAY,
         behave,
         &format!("lame_duck = \"1ms\"\ndrain = \"{drain}\""),
         PATIENT,
@@ -64,7 +67,7 @@ fn await_closed(address: SocketAddr) {
 fn d01_no_request_is_lost_while_it_leaves() {
     let pause = Duration::from_millis(20);
     let behave = move |request: &Request| Play::new().pause(pause).then(honest::answer(request));
-    let mut test = FaultTest::playing(behave, "lame_duck = \"300ms\"", PATIENT);
+    let mut test = FaultTest::playing(GATEWAY, behave, "lame_duck = \"300ms\"", PATIENT);
     let (address, answered) = (test.gateway.address(), AtomicUsize::new(0));
     let lane = lanes()[0];
     let question = request(lane, false, TEXT).bytes();
@@ -146,7 +149,12 @@ fn d01_d02_it_serves_while_it_stays_and_then_ends_what_is_open() {
             honest::answer(request)
         }
     };
-    let mut test = FaultTest::playing(behave, "lame_duck = \"3s\"\ndrain = \"60s\"", PATIENT);
+    let mut test = FaultTest::playing(
+        GATEWAY,
+        behave,
+        "lame_duck = \"3s\"\ndrain = \"60s\"",
+        PATIENT,
+    );
     let (address, admin) = (test.gateway.address(), test.gateway.admin.unwrap());
     let answers = |path| testkit::Request::get(path).send(admin).status;
     assert_eq!(answers("/readyz"), 200);
@@ -277,7 +285,7 @@ fn d04_a_second_signal_ends_it_at_once() {
         ("lame_duck = \"1h\"", "TERM"),
         ("lame_duck = \"1ms\"\ndrain = \"1h\"", "INT"),
     ] {
-        let mut test = FaultTest::playing(endless, limits, PATIENT);
+        let mut test = FaultTest::playing(GATEWAY, endless, limits, PATIENT);
         let _open = streams(&test);
         let gateway = &mut test.gateway;
         gateway.signal("TERM");

@@ -1,21 +1,11 @@
 //! Faults between a client and the running binary: each test is named after its row of the fault
 //! list.
 //!
-//! The rows about upstreams are in `tests/upstreams`, whose `fault_test` asserts what must hold
+//! The rows about upstreams are in `tests/upstreams`; `testkit::upstreams` asserts what must hold
 //! under any fault. `roads` lists all ways of a request through the gateway; `sizes`, `permits` and
 //! `shares` check each limit on each of them, `gate` keeps requests waiting.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
-
-#[path = "../upstreams/fault_test.rs"]
-#[allow(dead_code, reason = "upstreams uses the rest")]
-mod fault_test;
-#[path = "../upstreams/reply.rs"]
-#[allow(dead_code, reason = "upstreams uses the rest")]
-mod reply;
-#[path = "../black_box/stream.rs"]
-#[allow(dead_code, reason = "black_box uses the rest")]
-mod stream;
 
 mod auth;
 mod bounds;

@@ -4,17 +4,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use grammar::Judged as _;
 use simulator::{Cut, Play, Protocol, Request, honest};
 use testkit::requests::ask;
+use testkit::upstreams::{FaultTest, GUARD, Lane, Outcome, PATIENT, honest_text, lanes, request};
 use testkit::{CLIENT_KEY, Connection, Response, TEXT, await_that};
 use wire::ErrorKind;
 
-use crate::fault_test::{FaultTest, GUARD, Lane, Outcome, PATIENT, honest_text, lanes, request};
+use crate::GATEWAY;
 
 /// A gateway with this limit of concurrent requests.
 fn limited(limit: usize, behave: impl Fn(&Request) -> Play + Send + Sync + 'static) -> FaultTest {
     let limits = format!("concurrency = {limit}\nconcurrency_per_key = {limit}");
-    FaultTest::playing(behave, &limits, PATIENT)
+    FaultTest::playing(GATEWAY, behave, &limits, PATIENT)
 }
 
 /// Answers once the test opens the gate.
@@ -103,6 +105,7 @@ fn o02_o03_streams_over_the_limit_are_refused_as_their_protocol_can() {
 #[test]
 fn o04_permits_come_back_whatever_happens() {
     let test = FaultTest::playing(
+        GATEWAY,
         as_asked,
         "concurrency = 5\nconcurrency_per_key = 4",
         PATIENT,
@@ -351,6 +354,7 @@ fn o06_the_time_to_come_back_is_spread() {
 #[test]
 fn o07_one_key_cannot_take_what_is_anothers() {
     let test = FaultTest::playing(
+        GATEWAY,
         as_asked,
         "concurrency = 4\nconcurrency_per_key = 2",
         PATIENT,

@@ -4,7 +4,6 @@ use simulator::Protocol;
 use testkit::{IMAGES, MESSAGES, TEXT};
 
 use crate::gate::Gate;
-use crate::reply;
 use crate::roads::{Asks, Road, roads};
 
 /// On every route, plain or streamed, exactly as many requests as the concurrency limit are
@@ -41,7 +40,7 @@ fn o07_the_concurrency_limit_of_a_key_is_exact_on_every_road() {
 fn is_over_the_limit(gate: &Gate, road: Road, stream: bool) {
     let response = gate.refuse(&road.request(stream));
     if stream && road.asks == Asks::Text(Protocol::Responses) {
-        let failure = reply::stream(Protocol::Responses, &response).failure();
+        let failure = grammar::stream(Protocol::Responses, &response).failure();
         assert!(
             failure.contains("\"gateway_concurrency_limit\""),
             "{failure}"

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request as Asked, Simulator, honest};
 use testkit::requests::{self, PROTOCOLS, RED, TEXT_PROTOCOLS, ask, path, protocol_name};
+use testkit::upstreams::lanes;
 use testkit::{
     CLIENT_KEY, Config, Connection, Request, Response, UPSTREAM_KEY, await_that, changed,
 };
 
 use crate::GATEWAY;
-use crate::fault_test::lanes;
 
 /// An upstream receives exactly these headers, whatever a client sends and in every client
 /// protocol.

@@ -5,12 +5,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 use std::time::Duration;
 
+use grammar::Judged as _;
 use serde_json::json;
 use simulator::Simulator;
+use testkit::upstreams::{FaultTest, HASTY, Outcome, honest_text, text_lanes};
 use testkit::{Connection, Gateway, NOWHERE, TEXT, await_that, by_shell};
 
 use crate::GATEWAY;
-use crate::fault_test::{FaultTest, HASTY, Outcome, honest_text, text_lanes};
 
 /// A process that was killed starts again at its address without any repair.
 #[test]
@@ -45,7 +46,7 @@ fn d06_killed_at_any_moment_it_starts_again() {
 /// that arrived meanwhile is served, and the gateway works as before.
 #[test]
 fn d12_suspended_it_goes_on_and_what_is_late_fails_cleanly() {
-    let test = FaultTest::named("stall-after-2", HASTY);
+    let test = FaultTest::named(GATEWAY, "stall-after-2", HASTY);
     let mut open: Vec<_> = text_lanes()
         .into_iter()
         .map(|lane| (lane, test.open(lane, true)))

@@ -8,9 +8,6 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
-#[path = "../black_box/stream.rs"]
-mod stream;
-
 mod answers;
 mod calls;
 mod failures;

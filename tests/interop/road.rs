@@ -1,10 +1,10 @@
 //! The ways from a client to the model server, and what all of them have in common.
 
 use serde_json::{Value, json};
+use simulator::Protocol;
 use testkit::{Gateway, MESSAGES, Response, TEXT, changed};
 
 use crate::GATEWAY;
-use crate::stream;
 
 /// The gateway in front of the model server.
 pub(crate) fn gateway() -> Gateway {
@@ -84,20 +84,13 @@ impl Road {
 
     /// Folds a stream by the grammar of the client's protocol.
     #[track_caller]
-    pub(crate) fn fold(self, response: &Response) -> stream::End<Value> {
-        fn json<T: serde::Serialize>(end: stream::End<T>) -> stream::End<Value> {
-            match end {
-                stream::End::Reply(reply) => {
-                    stream::End::Reply(serde_json::to_value(reply).unwrap())
-                }
-                stream::End::Failure(failure) => stream::End::Failure(failure),
-            }
-        }
-        match self {
-            Self::Responses => json(stream::responses(response)),
-            Self::Messages => json(stream::messages(response)),
-            Self::Relay => json(stream::chat(response)),
-        }
+    pub(crate) fn fold(self, response: &Response) -> grammar::End<Value> {
+        let protocol = match self {
+            Self::Responses => Protocol::Responses,
+            Self::Messages => Protocol::Messages,
+            Self::Relay => Protocol::Chat,
+        };
+        grammar::stream(protocol, response)
     }
 
     fn read(self, reply: &Value) -> Answer {

@@ -4,10 +4,10 @@ use std::process::{Command, Stdio};
 
 use simulator::{Protocol, Simulator};
 use testkit::requests::{PROTOCOLS, ask, protocol_name};
+use testkit::usage::{count, edited};
 use testkit::{Config, Gateway, UPSTREAM_KEY, await_that, by_shell};
 
 use crate::GATEWAY;
-use crate::counts::{count, edited};
 use crate::store::Store;
 
 fn hello(gateway: &Gateway) -> u16 {

@@ -5,10 +5,10 @@ use std::path::Path;
 use serde_json::json;
 use simulator::{Play, Protocol, Request as Asked, Simulator, honest};
 use testkit::requests::{ask, protocol_name, request};
+use testkit::usage::{count, edited};
 use testkit::{Config, Connection, GUARD, Gateway, Response, await_that};
 
 use crate::GATEWAY;
-use crate::counts::{count, edited};
 use crate::store::Store;
 
 /// A store that gateways open one after another, and the upstream that they are in front of.

@@ -5,11 +5,11 @@ use std::process::Command;
 use serde_json::{Value, json};
 use simulator::{Protocol, Simulator};
 use testkit::requests::{ask, protocol_name};
+use testkit::usage::{count, edited};
 use testkit::{CLIENT_KEY, Config, Gateway, Request, Response, await_that};
 
 use crate::GATEWAY;
 use crate::away::{AWAY, BACK, lines};
-use crate::counts::{count, edited};
 use crate::database::Database as _;
 use crate::postgres::Postgres;
 

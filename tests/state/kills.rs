@@ -12,10 +12,10 @@ use std::time::Duration;
 use serde_json::Value;
 use simulator::{Protocol, Simulator};
 use testkit::requests::{ask, request};
+use testkit::usage::{count, edited};
 use testkit::{Config, Connection, Gateway, await_that};
 
 use crate::GATEWAY;
-use crate::counts::{count, edited};
 use crate::database::Database;
 use crate::store::Store;
 

@@ -8,11 +8,6 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
-#[path = "../upstreams/access.rs"]
-mod access;
-#[path = "../upstreams/counts.rs"]
-mod counts;
-
 mod away;
 mod budgets;
 mod database;

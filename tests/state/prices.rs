@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use simulator::{Protocol, Simulator};
 use testkit::requests::{PROTOCOLS, TEXT_PROTOCOLS, ask, protocol_name};
+use testkit::usage::{count, edited};
 use testkit::{Config, Gateway, Request, Response, TEXT};
 
 use crate::GATEWAY;
-use crate::counts::{count, edited};
 use crate::store::Store;
 
 /// A gateway with these tables, in front of an upstream of each protocol whose replies have

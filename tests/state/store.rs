@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, OpenFlags, Row as Columns};
-use testkit::{Gateway, Response, Scratch, await_that};
+use testkit::{Gateway, Response, Scratch, await_that, log};
 
-use crate::{GATEWAY, access};
+use crate::GATEWAY;
 
 /// A store in a temporary folder.
 pub(crate) struct Store(Scratch);
@@ -89,7 +89,7 @@ impl Store {
     /// Waits until the request that got this response has ended in the store.
     #[track_caller]
     pub(crate) fn row(&self, gateway: &Gateway, response: &Response) -> Row {
-        let id = access::line(gateway, response)["request_id"].clone();
+        let id = log::line(gateway, response)["request_id"].clone();
         let find = || {
             let mut rows = self.rows().into_iter();
             rows.find(|row| row.id == id && row.state != "open")

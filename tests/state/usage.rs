@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use simulator::{Cut, Play, Protocol, Request as Asked, Simulator, honest};
 use testkit::requests::{PROTOCOLS, RED, TEXT_PROTOCOLS, ask, protocol_name, request};
+use testkit::usage::{count, edited};
 use testkit::{CLIENT_KEY, Config, Connection, Gateway, Request};
 
 use crate::GATEWAY;
-use crate::counts::{count, edited};
 use crate::store::{Row, Store, Tokens};
 
 /// A gateway with a store, in front of an upstream of each protocol.

@@ -5,18 +5,20 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use simulator::Protocol;
-use testkit::requests::{TEXT_PROTOCOLS, protocol_name};
+
+use crate::requests::{PROTOCOLS, TEXT_PROTOCOLS, protocol_name};
 
 /// A case.
 #[derive(Debug)]
-pub(crate) struct Case {
+pub struct Case {
     /// Its folder and the name of its files, such as `azure-openai/first-chunk-empty`.
-    pub(crate) name: String,
+    pub name: String,
     /// The protocol of the upstream.
-    pub(crate) protocol: Protocol,
+    pub protocol: Protocol,
     /// True if what is owed is open to another ruling.
-    pub(crate) is_soft: bool,
-    pub(crate) wire: Wire,
+    pub is_soft: bool,
+    /// The response around the body.
+    pub wire: Wire,
     clients: Vec<Protocol>,
     stream: Option<Vec<u8>>,
     plain: Option<Vec<u8>>,
@@ -28,25 +30,31 @@ pub(crate) struct Case {
 /// The form of reply that a client requests.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Mode {
+pub enum Mode {
+    /// A stream of events.
     Stream,
+    /// A plain reply.
     Plain,
 }
 
 /// The response around the body.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Wire {
-    pub(crate) status: Option<u16>,
-    pub(crate) content_type: Option<String>,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) ends: Option<Ends>,
+pub struct Wire {
+    /// The status; 200 if absent.
+    pub status: Option<u16>,
+    /// The content type; that of the form of the body if absent.
+    pub content_type: Option<String>,
+    /// Other headers.
+    pub headers: Vec<(String, String)>,
+    /// The end of the body.
+    pub ends: Option<Ends>,
 }
 
 /// The end of the body.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Ends {
+pub enum Ends {
     /// With the last chunk.
     Chunked,
     /// After the length that the head states.
@@ -62,30 +70,38 @@ pub(crate) enum Ends {
 /// The result that a client has to see.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Owed {
-    pub(crate) outcome: Outcome,
+pub struct Owed {
+    /// The outcome that a client has to see.
+    pub outcome: Outcome,
     /// The reason of an incomplete reply.
     #[serde(default)]
-    pub(crate) reason: Option<Reason>,
+    pub reason: Option<Reason>,
+    /// Texts and refusals; of Images the picture.
     #[serde(default)]
-    pub(crate) text: Option<String>,
+    pub text: Option<String>,
+    /// The reasoning.
     #[serde(default)]
-    pub(crate) reasoning: Option<String>,
+    pub reasoning: Option<String>,
+    /// The function calls.
     #[serde(default)]
-    pub(crate) calls: Vec<Call>,
+    pub calls: Vec<Call>,
+    /// The token counts.
     #[serde(default)]
-    pub(crate) usage: Option<Usage>,
+    pub usage: Option<Usage>,
     /// The upstream's own word for the end, which clients of its protocol may see.
     #[serde(default)]
-    pub(crate) word: Option<String>,
+    pub word: Option<String>,
 }
 
 /// The outcome that a client has to see.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Outcome {
+pub enum Outcome {
+    /// A complete reply.
     Complete,
+    /// An incomplete reply.
     Incomplete,
+    /// A failure.
     Failure,
     /// Incomplete or a failure.
     NotComplete,
@@ -94,32 +110,34 @@ pub(crate) enum Outcome {
 /// The reason of an incomplete reply.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Reason {
+pub enum Reason {
+    /// The limit on the output.
     MaxOutputTokens,
+    /// A filter, or a refusal of the model.
     ContentFilter,
 }
 
 /// A function call.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Call {
-    pub(crate) name: String,
+pub struct Call {
+    pub name: String,
     /// JSON.
-    pub(crate) arguments: String,
+    pub arguments: String,
 }
 
 /// Token counts.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Usage {
+pub struct Usage {
     /// With those from a cache.
-    pub(crate) input: u64,
+    pub input: u64,
     /// With those of reasoning.
-    pub(crate) output: u64,
+    pub output: u64,
     #[serde(default)]
-    pub(crate) cached: Option<u64>,
+    pub cached: Option<u64>,
     #[serde(default)]
-    pub(crate) reasoning: Option<u64>,
+    pub reasoning: Option<u64>,
 }
 
 /// The file of a case.
@@ -146,8 +164,8 @@ enum Level {
 
 impl Case {
     /// All cases, ordered by their names.
-    pub(crate) fn all() -> Vec<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/dialects/cases");
+    pub fn all() -> Vec<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dialects/cases");
         let files = entries(&root)
             .into_iter()
             .flat_map(|server| entries(&server));
@@ -193,17 +211,17 @@ impl Case {
     }
 
     /// The name of its server, which is its folder.
-    pub(crate) fn server(&self) -> &str {
+    pub fn server(&self) -> &str {
         self.name.split('/').next().unwrap_or_default()
     }
 
     /// The number of its bodies.
-    pub(crate) fn bodies(&self) -> usize {
+    pub fn bodies(&self) -> usize {
         usize::from(self.stream.is_some()) + usize::from(self.plain.is_some())
     }
 
     /// The clients that it is for, and their modes.
-    pub(crate) fn visits(&self) -> Vec<(Protocol, Mode)> {
+    pub fn visits(&self) -> Vec<(Protocol, Mode)> {
         let modes = self.modes();
         self.clients
             .iter()
@@ -226,7 +244,7 @@ impl Case {
     }
 
     /// The body of the response to a request in this mode, and whether it is a stream.
-    pub(crate) fn body(&self, mode: Mode) -> (&[u8], bool) {
+    pub fn body(&self, mode: Mode) -> (&[u8], bool) {
         let stream = self.stream.as_deref().map(|body| (body, true));
         let plain = self.plain.as_deref().map(|body| (body, false));
         let body = match mode {
@@ -237,7 +255,7 @@ impl Case {
     }
 
     /// Returns the result that a client has to see in this mode.
-    pub(crate) fn owed(&self, client: Protocol, mode: Mode) -> Owed {
+    pub fn owed(&self, client: Protocol, mode: Mode) -> Owed {
         let mode = if mode == Mode::Stream {
             "stream"
         } else {
@@ -270,8 +288,8 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn protocol(name: &str) -> Protocol {
-    let all = testkit::requests::PROTOCOLS;
-    all.into_iter()
+    PROTOCOLS
+        .into_iter()
         .find(|protocol| protocol_name(*protocol) == name)
         .unwrap_or_else(|| panic!("protocol {name:?}"))
 }

@@ -1,10 +1,41 @@
 //! Splits a stream into server-sent events as defined by
-//! <https://html.spec.whatwg.org/multipage/server-sent-events.html>.
+//! <https://html.spec.whatwg.org/multipage/server-sent-events.html>, and reads single events.
+
+use serde_json::Value;
+use simulator::Protocol;
+
+use crate::client::Response;
+
+/// The data of each event of a complete stream with status 200.
+#[track_caller]
+pub fn data(response: &Response) -> Vec<String> {
+    assert_eq!(response.status, 200, "{}", response.text());
+    assert_eq!(
+        response.header("content-type"),
+        Some("text/event-stream; charset=utf-8")
+    );
+    assert_eq!(response.header("content-length"), None);
+    assert!(
+        response.is_complete(),
+        "the body came to its end: {}",
+        response.text()
+    );
+    let (events, is_cut) = split(&response.body);
+    assert!(!is_cut, "no event is cut: {}", response.text());
+    let text = |data| String::from_utf8(data).expect("events are UTF-8");
+    events.into_iter().map(text).collect()
+}
 
 /// The data of each complete event, as bytes that may be invalid UTF-8.
-pub(crate) fn events(stream: &[u8]) -> Vec<Vec<u8>> {
+pub fn events(stream: &[u8]) -> Vec<Vec<u8>> {
+    split(stream).0
+}
+
+/// The data of each complete event, and whether the last event is incomplete.
+fn split(stream: &[u8]) -> (Vec<Vec<u8>>, bool) {
     let (mut events, mut data) = (Vec::new(), None::<Vec<u8>>);
-    for line in lines(stream.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(stream)) {
+    let (lines, rest) = lines(stream.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(stream));
+    for line in lines {
         if line.is_empty() {
             events.extend(data.take().filter(|data| !data.is_empty()));
         } else if let Some(value) = line
@@ -19,11 +50,11 @@ pub(crate) fn events(stream: &[u8]) -> Vec<Vec<u8>> {
             }
         }
     }
-    events
+    (events, data.is_some() || !rest.is_empty())
 }
 
-/// The complete lines, each ended by CR, LF or both.
-fn lines(mut rest: &[u8]) -> Vec<&[u8]> {
+/// The complete lines, each ended by CR, LF or both, and the bytes after the last one.
+fn lines(mut rest: &[u8]) -> (Vec<&[u8]>, &[u8]) {
     let mut lines = Vec::new();
     while let Some(end) = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
         lines.push(&rest[..end]);
@@ -34,7 +65,58 @@ fn lines(mut rest: &[u8]) -> Vec<&[u8]> {
         };
         rest = &rest[end + ended..];
     }
-    lines
+    (lines, rest)
+}
+
+/// The text of all deltas of a stream, in order: texts, reasoning, refusals and arguments. For
+/// Images the pictures.
+pub fn delta_text(protocol: Protocol, stream: &[u8]) -> String {
+    let mut text = String::new();
+    for data in events(stream) {
+        let event: Value = serde_json::from_slice(&data).unwrap_or_default();
+        match protocol {
+            Protocol::Responses
+                if event["type"]
+                    .as_str()
+                    .is_some_and(|name| name.ends_with(".delta")) =>
+            {
+                text += event["delta"].as_str().unwrap_or_default();
+            }
+            Protocol::Chat => {
+                let delta = &event["choices"][0]["delta"];
+                let texts = ["reasoning_content", "content", "refusal"].map(|name| &delta[name]);
+                let calls = delta["tool_calls"].as_array().into_iter().flatten();
+                let arguments = calls.map(|call| &call["function"]["arguments"]);
+                text.extend(texts.into_iter().chain(arguments).filter_map(Value::as_str));
+            }
+            Protocol::Messages => {
+                let texts = ["thinking", "text", "partial_json"].map(|name| &event["delta"][name]);
+                text.extend(texts.into_iter().filter_map(Value::as_str));
+            }
+            Protocol::Images => text += event["b64_json"].as_str().unwrap_or_default(),
+            Protocol::Responses => {}
+        }
+    }
+    text
+}
+
+/// The number of events that end a stream of text, in the protocol of any client.
+pub fn ends(stream: &[u8]) -> usize {
+    const TYPES: [&str; 5] = [
+        "response.completed",
+        "response.incomplete",
+        "response.failed",
+        "message_stop",
+        "error",
+    ];
+    let is_end = |data: &Vec<u8>| {
+        let event: Value = serde_json::from_slice(data).unwrap_or_default();
+        let is_failure = event["error"].is_object();
+        data.trim_ascii() == b"[DONE]"
+            || is_failure
+            || TYPES.iter().any(|kind| event["type"] == *kind)
+    };
+    events(stream).iter().filter(|data| is_end(data)).count()
 }
 
 #[cfg(test)]

@@ -8,11 +8,18 @@
 
 mod client;
 mod config;
+pub mod dialects;
+pub mod events;
 mod form;
 mod gateway;
+pub mod log;
 mod privacy;
+pub mod reading;
 mod refusal;
 pub mod requests;
+pub mod rows;
+pub mod upstreams;
+pub mod usage;
 
 pub use self::client::{Connection, End, GUARD, Received, Request, Response, changed, exchange};
 pub use self::config::{Config, UPSTREAM_MODEL};

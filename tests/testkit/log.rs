@@ -1,11 +1,13 @@
 //! The access log of a gateway, which has one line for each request.
 
 use serde_json::Value;
-use testkit::{Gateway, Response, await_that};
+
+use crate::client::Response;
+use crate::gateway::{Gateway, await_that};
 
 /// Waits for the log line of the request that got this response. It is written after the last byte.
 #[track_caller]
-pub(crate) fn line(gateway: &Gateway, response: &Response) -> Value {
+pub fn line(gateway: &Gateway, response: &Response) -> Value {
     let id = response
         .header("x-request-id")
         .expect("every response has an id");

@@ -14,36 +14,36 @@ use base64::engine::general_purpose::{GeneralPurpose, PAD};
 use serde_json::Value;
 use simulator::Protocol;
 
-pub(crate) use self::events::events;
+pub use self::events::events;
 use self::finish::Finish;
 use self::truth::Contradiction;
 
 /// The content of the body of a response with status 200, up to its end.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Reading {
-    pub(crate) end: End,
+pub struct Reading {
+    pub end: End,
     /// Reasoning, texts, refusals and arguments, in order. For Images the pictures.
-    pub(crate) words: String,
+    pub words: String,
     /// True if the output limit truncated it.
-    pub(crate) is_cut: bool,
+    pub is_cut: bool,
     /// True if a filter truncated it, or the model refused.
-    pub(crate) is_filtered: bool,
+    pub is_filtered: bool,
     /// True if it says that it is incomplete, for that reason or another.
-    pub(crate) is_incomplete: bool,
-    pub(crate) usage: Option<Usage>,
+    pub is_incomplete: bool,
+    pub usage: Option<Usage>,
     /// Every model that it names.
-    pub(crate) models: BTreeSet<String>,
+    pub models: BTreeSet<String>,
     /// The number of events before its end.
-    pub(crate) events: usize,
+    pub events: usize,
     /// True if there are events after its end.
-    pub(crate) has_more: bool,
+    pub has_more: bool,
     /// The contradiction that makes it a failure.
-    pub(crate) contradiction: Option<Contradiction>,
+    pub contradiction: Option<Contradiction>,
 }
 
 /// The end of a response.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) enum End {
+pub enum End {
     /// None: it is truncated.
     #[default]
     Missing,
@@ -55,16 +55,16 @@ pub(crate) enum End {
 
 /// Token counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Usage {
+pub struct Usage {
     /// Including those from a cache.
-    pub(crate) input: u64,
-    pub(crate) output: u64,
+    pub input: u64,
+    pub output: u64,
 }
 
 impl Reading {
     /// Parses a body, which is a JSON object or else a stream of events. It is only a success with
     /// `pictures` pictures.
-    pub(crate) fn of(protocol: Protocol, body: &[u8], is_whole: bool, pictures: u32) -> Self {
+    pub fn of(protocol: Protocol, body: &[u8], is_whole: bool, pictures: u32) -> Self {
         match json(body) {
             Ok(reply @ Value::Object(_)) if is_whole => reply::read(protocol, &reply),
             Ok(Value::Object(_)) => Self::default(),
@@ -74,7 +74,7 @@ impl Reading {
 
     /// Fails if it is a success that contradicts itself. One changed byte may be meant as a
     /// contradiction or as a form that is tolerated, so this is for other changes only.
-    pub(crate) fn checked(mut self) -> Self {
+    pub fn checked(mut self) -> Self {
         if self.contradiction.is_some() {
             self.end = End::Failure(None);
         }

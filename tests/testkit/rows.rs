@@ -7,10 +7,11 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
-use testkit::Response;
+
+use crate::client::Response;
 
 /// The errors of one style.
-pub(crate) struct Table {
+pub struct Table {
     rows: Vec<Row>,
     /// The rows that need more than a request.
     scenes: &'static [&'static str],
@@ -20,7 +21,7 @@ pub(crate) struct Table {
 
 /// One row of a table.
 #[derive(serde::Deserialize)]
-pub(crate) struct Row {
+pub struct Row {
     when: String,
     status: u16,
     headers: Map<String, Value>,
@@ -29,7 +30,7 @@ pub(crate) struct Row {
 
 impl Table {
     /// The errors of Responses, Chat Completions, Images and the list of models.
-    pub(crate) fn openai() -> Self {
+    pub fn openai() -> Self {
         let scenes = &[
             "slow upload",
             "non-streaming request over the concurrency limit",
@@ -39,21 +40,21 @@ impl Table {
         ];
         let panic = "internal error before the first byte";
         Self::new(
-            include_str!("fixtures/errors-openai-style.json"),
+            include_str!("../black_box/fixtures/errors-openai-style.json"),
             scenes,
             panic,
         )
     }
 
     /// The errors of Messages.
-    pub(crate) fn messages() -> Self {
+    pub fn messages() -> Self {
         let scenes = &[
             "over the concurrency limit",
             "upstream timeout",
             "upstream overloaded",
         ];
         Self::new(
-            include_str!("fixtures/errors-messages-style.json"),
+            include_str!("../black_box/fixtures/errors-messages-style.json"),
             scenes,
             "internal error",
         )
@@ -69,7 +70,7 @@ impl Table {
 
     /// The row of this name.
     #[track_caller]
-    pub(crate) fn row(&self, when: &str) -> &Row {
+    pub fn row(&self, when: &str) -> &Row {
         self.rows
             .iter()
             .find(|row| row.when == when)
@@ -79,7 +80,7 @@ impl Table {
     /// Asserts that these are all rows that a request alone provokes, each with a matching
     /// response.
     #[track_caller]
-    pub(crate) fn check_requests(&self, responses: &[(&str, Response)]) {
+    pub fn check_requests(&self, responses: &[(&str, Response)]) {
         let owed = self.names(|when| !self.scenes.contains(&when) && when != self.panic);
         assert_eq!(
             responses
@@ -96,7 +97,7 @@ impl Table {
 
     /// Asserts that these are all rows that need more than a request, each with matching responses.
     #[track_caller]
-    pub(crate) fn check_scenes(&self, scenes: &[(&str, Vec<Response>)]) {
+    pub fn check_scenes(&self, scenes: &[(&str, Vec<Response>)]) {
         let owed = self.names(|when| self.scenes.contains(&when));
         assert_eq!(owed.len(), self.scenes.len(), "each scene is of a row");
         assert_eq!(
@@ -127,7 +128,7 @@ impl Table {
 impl Row {
     /// Asserts that a response is the one of this row. Ids are only compared with each other.
     #[track_caller]
-    pub(crate) fn check(&self, response: &Response) {
+    pub fn check(&self, response: &Response) {
         let id = response
             .header("x-request-id")
             .expect("every response has an id");

@@ -6,7 +6,7 @@ use simulator::{Play, Protocol, Request as Asked, honest};
 
 /// A conforming reply, each JSON document of which is changed. Those for which `change` returns
 /// false are left out.
-pub(crate) fn edited(request: &Asked, change: impl Fn(Protocol, &mut Value) -> bool) -> Play {
+pub fn edited(request: &Asked, change: impl Fn(Protocol, &mut Value) -> bool) -> Play {
     let Some(protocol) = request
         .protocol()
         .filter(|_| !request.path.ends_with("/count_tokens"))
@@ -29,7 +29,7 @@ pub(crate) fn edited(request: &Asked, change: impl Fn(Protocol, &mut Value) -> b
 }
 
 /// Puts the counts of [`usage`] where a document has usage.
-pub(crate) fn count(protocol: Protocol, document: &mut Value) -> bool {
+pub fn count(protocol: Protocol, document: &mut Value) -> bool {
     let usage = usage(protocol, document["type"].as_str());
     for place in PLACES {
         if let Some(found) = document
@@ -45,7 +45,7 @@ pub(crate) fn count(protocol: Protocol, document: &mut Value) -> bool {
 /// The usage object of each protocol, as its vendor documents it. In Messages the tokens of the
 /// prompt that were read from a cache or written to one are counted separately, and a stream begins
 /// with the counts of the prompt.
-pub(crate) fn usage(protocol: Protocol, event: Option<&str>) -> Value {
+pub fn usage(protocol: Protocol, event: Option<&str>) -> Value {
     match (protocol, event) {
         (Protocol::Responses, _) => json!({
             "input_tokens": 1101, "input_tokens_details": {"cached_tokens": 600},
@@ -68,4 +68,4 @@ pub(crate) fn usage(protocol: Protocol, event: Option<&str>) -> Value {
 }
 
 /// The paths of usage in documents.
-pub(crate) const PLACES: [&str; 3] = ["/usage", "/response/usage", "/message/usage"];
+pub const PLACES: [&str; 3] = ["/usage", "/response/usage", "/message/usage"];

@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use simulator::{Protocol, Simulator};
+use testkit::log;
 use testkit::requests::{PROTOCOLS, RED, TEXT_PROTOCOLS, ask, path, protocol_name};
 use testkit::{
     CLIENT_KEY, Config, Form, Gateway, IMAGES, MESSAGES, Request, TEXT, UPSTREAM_KEY,
@@ -13,7 +14,6 @@ use testkit::{
 };
 
 use crate::GATEWAY;
-use crate::access;
 
 /// A gateway in front of one conforming upstream of each protocol.
 fn gateway() -> (Gateway, Simulator) {
@@ -176,15 +176,12 @@ fn names_of_clients_are_logged_but_label_no_metric() {
     let post =
         |name: &str| gateway.ask(Protocol::Chat, &ask(Protocol::Chat, name, "Hello.", false));
     let response = post("an-unknown-name");
-    assert_eq!(
-        access::line(&gateway, &response)["model"],
-        "an-unknown-name"
-    );
+    assert_eq!(log::line(&gateway, &response)["model"], "an-unknown-name");
     let metrics = Request::get("/metrics").send(gateway.admin.unwrap());
     assert!(!metrics.text().contains("an-unknown-name"));
     let response = post(&"x".repeat(257));
     assert_eq!(response.status, 404, "{}", response.text());
-    assert!(access::line(&gateway, &response)["model"].is_null());
+    assert!(log::line(&gateway, &response)["model"].is_null());
     assert_eq!(simulator.requests().len(), 1);
 }
 

@@ -4,10 +4,11 @@
 use std::sync::atomic::Ordering;
 
 use simulator::{Play, Protocol, Request, honest, scenario};
+use testkit::rows::Table;
+use testkit::upstreams::{FaultTest, Lane, PATIENT, lanes, request};
 use testkit::{Connection, Response};
 
-use crate::fault_test::{FaultTest, Lane, PATIENT, lanes, request};
-use crate::rows::Table;
+use crate::GATEWAY;
 
 /// Upstream failures, the concurrency limit, a slow upload and the shutdown are reported exactly as
 /// in the tables of errors.
@@ -46,6 +47,7 @@ fn lanes_of(client: impl Fn(Protocol) -> bool) -> Vec<Lane> {
 fn played(name: &str, lanes: &[Lane]) -> Vec<Response> {
     let scenario = scenario::named(name).unwrap();
     let test = FaultTest::playing(
+        GATEWAY,
         move |request| scenario.play(request),
         "request_timeout = \"500ms\"",
         "head_timeout = \"100ms\"",
@@ -61,7 +63,12 @@ fn played(name: &str, lanes: &[Lane]) -> Vec<Response> {
 /// Responses to requests for a plain reply while the only permit is out.
 fn over_the_limit(lanes: &[Lane]) -> Vec<Response> {
     let gated = |request: &Request| Play::new().gate().then(honest::answer(request));
-    let test = FaultTest::playing(gated, "concurrency = 1\nconcurrency_per_key = 1", PATIENT);
+    let test = FaultTest::playing(
+        GATEWAY,
+        gated,
+        "concurrency = 1\nconcurrency_per_key = 1",
+        PATIENT,
+    );
     let mut holder = test.open(lanes[0], false);
     test.await_requests(1);
     let over = lanes
@@ -76,7 +83,7 @@ fn over_the_limit(lanes: &[Lane]) -> Vec<Response> {
 
 /// Responses to requests whose bodies stop in the middle. Their connections are closed.
 fn slow_upload(lanes: &[Lane]) -> Vec<Response> {
-    let test = FaultTest::playing(honest::answer, "body_idle = \"200ms\"", PATIENT);
+    let test = FaultTest::playing(GATEWAY, honest::answer, "body_idle = \"200ms\"", PATIENT);
     let slow = |lane: &Lane| {
         test.sent.fetch_add(1, Ordering::Relaxed);
         let mut connection = Connection::open(test.gateway.address());
@@ -99,7 +106,7 @@ fn slow_upload(lanes: &[Lane]) -> Vec<Response> {
 /// Responses to requests that have no response yet when the process exits.
 fn draining(lanes: &[Lane]) -> Vec<Response> {
     let limits = "lame_duck = \"1ms\"\ndrain = \"100ms\"";
-    let mut test = FaultTest::playing(|_| Play::new().hold(), limits, PATIENT);
+    let mut test = FaultTest::playing(GATEWAY, |_| Play::new().hold(), limits, PATIENT);
     let open: Vec<_> = lanes
         .iter()
         .flat_map(|lane| [false, true].map(|stream| test.open(*lane, stream)))

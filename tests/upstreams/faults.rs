@@ -19,21 +19,39 @@ mod offsets;
 mod reading;
 mod targets;
 
-use crate::fault_test::Outcome;
-use crate::reply;
-use crate::stream::End;
+use grammar::{End, Judged as _};
+use testkit::upstreams::{FaultTest, Outcome, PATIENT, lanes};
+
+use crate::GATEWAY;
 
 /// Accepts a complete reply or a proper failure, where the operating system decides: a reset may
 /// discard data that was received just before.
 #[track_caller]
 fn is_whole_or_fails(got: &Outcome) {
     let is_whole = got.response.status == 200
-        && matches!(reply::stream(got.lane.client, &got.response), End::Reply(_));
+        && matches!(
+            grammar::stream(got.lane.client, &got.response),
+            End::Reply(_)
+        );
     if is_whole {
         got.is_whole();
     } else {
         got.fails_at_once_or_later();
     }
+}
+
+/// Plays a scenario for a stream on each lane.
+fn streams(name: &str, check: impl Fn(&Outcome) + Sync) {
+    FaultTest::named(GATEWAY, name, PATIENT)
+        .each(&lanes(), true, check)
+        .end();
+}
+
+/// Plays a scenario for a plain reply on each lane.
+fn plainly(name: &str, check: impl Fn(&Outcome) + Sync) {
+    FaultTest::named(GATEWAY, name, PATIENT)
+        .each(&lanes(), false, check)
+        .end();
 }
 
 /// Runs every case in parallel: cases that wait for a timeout spend most of their time waiting.

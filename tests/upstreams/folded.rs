@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use simulator::Protocol;
 use testkit::Response;
 
-/// Folds a complete stream into its reply. Its grammar is checked by [`crate::reply::stream`].
+/// Folds a complete stream into its reply. Its grammar is checked by [`grammar::stream`].
 #[track_caller]
 pub(crate) fn reply(protocol: Protocol, response: &Response) -> Value {
     let data = response

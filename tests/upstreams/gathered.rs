@@ -6,10 +6,11 @@ use std::time::Duration;
 use memchr::memmem;
 use serde_json::{Value, json};
 use simulator::{Framing, Play, Protocol, Request as Asked, Step, honest};
+use testkit::log;
+use testkit::upstreams::{FaultTest, Lane, PATIENT, lanes, request, text_lanes};
 use testkit::{CLIENT_KEY, Request, Response};
 
-use crate::access;
-use crate::fault_test::{FaultTest, Lane, PATIENT, lanes, request, text_lanes};
+use crate::GATEWAY;
 
 /// A slow upstream stream that is collected into a plain reply fails with 504 at the deadline; its
 /// connection is closed and its permit returned.
@@ -56,7 +57,7 @@ fn u21_a_plain_reply_that_drips_has_a_deadline() {
 /// A token count that arrives byte by byte fails with 504 at the deadline.
 #[test]
 fn u21_a_count_of_tokens_that_drips_has_a_deadline() {
-    let test = FaultTest::playing(dripping, DEADLINE, PATIENT);
+    let test = FaultTest::playing(GATEWAY, dripping, DEADLINE, PATIENT);
     let count = json!({"model": "messages", "messages": [{"role": "user", "content": "Hello."}]});
     let response = Request::post("/v1/messages/count_tokens", &count)
         .bearer(CLIENT_KEY)
@@ -70,7 +71,7 @@ fn u21_a_count_of_tokens_that_drips_has_a_deadline() {
 /// Sends a plain request on each of these lanes to an upstream that behaves like this, and checks
 /// how they end.
 fn end_in_time(lanes: &[Lane], behave: impl Fn(&Asked) -> Play + Send + Sync + 'static) {
-    let test = FaultTest::playing(behave, DEADLINE, PATIENT);
+    let test = FaultTest::playing(GATEWAY, behave, DEADLINE, PATIENT);
     std::thread::scope(|scope| {
         for lane in lanes {
             test.sent.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -104,7 +105,7 @@ fn is_late(test: &FaultTest, client: Protocol, response: &Response) {
         "{}",
         response.text()
     );
-    let line = access::line(&test.gateway, response);
+    let line = log::line(&test.gateway, response);
     assert_eq!(
         (&line["status"], &line["outcome"], &line["code"]),
         (&json!(504), &json!("timeout"), &json!("upstream_timeout")),

@@ -3,11 +3,11 @@
 
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Simulator};
+use testkit::log;
 use testkit::requests::{TEXT_PROTOCOLS, ask, path, protocol_name};
 use testkit::{Gateway, TEXT, changed};
 
 use crate::GATEWAY;
-use crate::access;
 
 /// A plain reply with this text, and with content that only its own protocol has.
 fn reply(protocol: Protocol, text: &str) -> Value {
@@ -68,7 +68,7 @@ fn content_that_is_left_out_is_logged_and_counted() {
                     _ if is_relayed => (Value::Null, 0.0),
                     kinds => (json!(kinds), kinds.split(',').map(|_| 1.0).sum::<f64>()),
                 };
-                let line = access::line(&gateway, &response);
+                let line = log::line(&gateway, &response);
                 assert_eq!(line["left_out"], names, "{upstream:?} {client:?} {stream}");
                 let added = counted(&gateway) - before;
                 assert!((added - expected).abs() < 0.5, "{added} {expected}");

@@ -4,10 +4,10 @@ use std::fs;
 
 use serde_json::{Value, json};
 use simulator::{Protocol, Simulator, scenario};
+use testkit::upstreams::{HASTY, closed_port};
 use testkit::{Config, await_that};
 
 use crate::GATEWAY;
-use crate::fault_test::{HASTY, closed_port};
 
 /// One run with a refused connection, a timeout, an open circuit breaker, a reload that fails, and
 /// a shutdown. The log has a line for each, with the word that an operator searches for.

@@ -1,31 +1,20 @@
 //! The running binary in front of model servers, which the simulator plays in the process of the
 //! tests.
 //!
-//! `reply` parses responses, `folded` has the reply that a stream amounts to, `access` reads the
-//! log. `matrix` tests every pair of protocols, `pictures` long replies and edits that change their
-//! format, `asked` the fields of requests, `errors` the tables of errors, `patterns` keys for some
-//! models, `any_name` models for all names, `affinity` conversations that stay at their target,
-//! `asking` the output of `check --ask`, `counts` changes the tokens of replies, `usage` and `timing` metrics and log, `incidents` the words
-//! of the log, `kept` answers that clients refer to, `allowed` what models allow, `stateful`
-//! responses that upstreams keep, `hosted_tools` what tools of upstreams add to answers, `settings` what operators set for an upstream, `presets` the
-//! settings of vendors, `quotas` the limits of keys and models. In `faults` and `gathered` upstreams misbehave, and `fault_test` checks each
-//! of them.
+//! `folded` folds a stream into its reply, without types of the gateway. `matrix` tests every pair
+//! of protocols, `pictures` long replies and edits that change their format, `asked` the fields of
+//! requests, `errors` the tables of errors, `patterns` keys for some models, `any_name` models for
+//! all names, `affinity` conversations that stay at their target, `asking` the output of `check
+//! --ask`, `usage` and `timing` metrics and log, `incidents` the messages of the log, `kept`
+//! responses that clients refer to, `allowed` the allowed fields of models, `stateful` responses
+//! that upstreams keep, `hosted_tools` the output of hosted tools, `settings` the settings of an
+//! upstream, `presets` the settings of vendors, `quotas` the limits of keys and models. In `faults`
+//! and `gathered` upstreams misbehave; `testkit::upstreams` checks the outcome of each request.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
-#[path = "../black_box/rows.rs"]
-#[allow(dead_code, reason = "black_box uses the rest")]
-mod rows;
-#[path = "../black_box/stream.rs"]
-#[allow(dead_code, reason = "black_box uses the rest")]
-mod stream;
-
-mod access;
-mod counts;
-mod fault_test;
 mod folded;
 mod redact;
-mod reply;
 
 mod affinity;
 mod allowed;

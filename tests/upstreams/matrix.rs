@@ -11,7 +11,6 @@ use testkit::requests::{Question, protocol_name};
 use crate::GATEWAY;
 use crate::folded;
 use crate::redact::Redactor;
-use crate::reply;
 
 macro_rules! pairs {
     ($($name:ident: $client:ident, $upstream:ident;)*) => {$(
@@ -46,10 +45,10 @@ fn pair(client: Protocol, upstream: Protocol) {
             keep(client, upstream, question, &simulator, &response);
             response
         });
-        reply::stream(client, &streamed).reply();
+        grammar::stream(client, &streamed).reply();
         let (mut folded, mut plain) = (
             folded::reply(client, &streamed),
-            reply::plain(client, &plain),
+            grammar::plain(client, &plain),
         );
         blind(&mut folded);
         blind(&mut plain);

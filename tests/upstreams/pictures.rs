@@ -10,17 +10,17 @@ use image::{DynamicImage, ImageFormat, Rgba, RgbaImage};
 use memchr::memmem;
 use serde_json::json;
 use simulator::{Cut, Framing, Play, Protocol, Request as Asked, Simulator, Step, honest};
+use testkit::log;
 use testkit::requests::request;
+use testkit::upstreams::{FaultTest, PATIENT};
 use testkit::{CLIENT_KEY, Config, Connection, Form, Gateway, Request, Response};
 
 use crate::GATEWAY;
-use crate::access;
-use crate::fault_test::{FaultTest, PATIENT};
 
 /// A long reply is relayed byte for byte and with its length.
 #[test]
 fn a_long_reply_passes_as_it_came() {
-    let test = FaultTest::playing(honest::answer, "", PATIENT);
+    let test = FaultTest::playing(GATEWAY, honest::answer, "", PATIENT);
     let response = ask(&test);
     let honest = honest_body(&test.simulator.requests()[0]);
     assert!(
@@ -45,6 +45,7 @@ fn a_long_reply_passes_as_it_came() {
 #[test]
 fn a_long_reply_without_a_length_passes_too() {
     let test = FaultTest::playing(
+        GATEWAY,
         |request| slowly(&honest_body(request), Framing::Chunked, Step::End),
         "",
         PATIENT,
@@ -105,6 +106,7 @@ fn u09_a_long_reply_ends_before_its_json() {
 #[test]
 fn u09_a_long_reply_that_came_at_once_and_is_cut_is_a_bad_gateway() {
     let test = FaultTest::playing(
+        GATEWAY,
         |request| honest::answer(request).cut_at(LONG + 4_000, Cut::Clean),
         "",
         PATIENT,
@@ -202,7 +204,7 @@ fn breaks(
     limits: &str,
     outcomes: &[&str],
 ) -> FaultTest {
-    let test = FaultTest::playing(play, limits, PATIENT);
+    let test = FaultTest::playing(GATEWAY, play, limits, PATIENT);
     let response = ask(&test);
     assert_eq!(response.status, 200, "it had begun");
     assert!(
@@ -217,7 +219,7 @@ fn breaks(
 
 /// The outcome of the request in the log.
 fn outcome(test: &FaultTest, response: &Response) -> String {
-    access::line(&test.gateway, response)["outcome"]
+    log::line(&test.gateway, response)["outcome"]
         .as_str()
         .unwrap()
         .to_owned()

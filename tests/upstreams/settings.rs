@@ -4,12 +4,12 @@ use std::fs;
 
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request as Asked, Simulator, honest};
+use testkit::log;
 use testkit::requests::{ask, path};
+use testkit::upstreams::closed_port;
 use testkit::{CLIENT_KEY, Config, Gateway, Request, Response, await_that};
 
 use crate::GATEWAY;
-use crate::access;
-use crate::fault_test::closed_port;
 
 /// An honest answer with additional headers.
 fn with_headers(request: &Asked, headers: &[(&str, &str)]) -> Play {
@@ -86,7 +86,7 @@ fn named_headers_are_passed_on_and_the_id_is_logged() {
             assert_eq!(response.header("openai-processing-ms"), Some("17"));
             assert_eq!(response.header("openai-organization"), None);
             assert!(response.header("x-request-id").unwrap().len() > 20);
-            let line = access::line(&gateway, &response);
+            let line = log::line(&gateway, &response);
             assert_eq!(line["upstream_request_id"], "req_theirs", "{line}");
         }
     }

@@ -5,7 +5,7 @@ use simulator::{Play, Protocol, Request, Simulator};
 use testkit::{Gateway, Response};
 
 use crate::GATEWAY;
-use crate::{folded, reply};
+use crate::folded;
 
 const SEAL: &str = "c2VhbA/+==";
 const HIDDEN: &str = "aGlkZGVu/+==";
@@ -75,7 +75,7 @@ fn question(stream: bool, include: &[&str]) -> Value {
 fn output(stream: bool, response: &Response) -> Vec<Value> {
     let reply = match stream {
         true => folded::reply(Protocol::Responses, response),
-        false => reply::plain(Protocol::Responses, response),
+        false => grammar::plain(Protocol::Responses, response),
     };
     reply["output"].as_array().unwrap().clone()
 }

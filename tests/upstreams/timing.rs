@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use memchr::memmem;
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request as Asked, Simulator, Step, honest};
+use testkit::log;
 use testkit::requests::{self, RED, ask, protocol_name};
+use testkit::upstreams::{GUARD, lanes, request};
 use testkit::{CLIENT_KEY, Connection, Gateway, Request};
 
 use crate::GATEWAY;
-use crate::access;
-use crate::fault_test::{GUARD, lanes, request};
 
 /// Each request, however it ends, adds one to the histogram of durations and one to the counter of
 /// its route, status and code. The log has its duration and, for streams only, the time of the
@@ -118,7 +118,7 @@ fn first_events_and_durations_are_those_of_the_answer() {
         let finished = now();
         simulator.release();
         while connection.chunk().is_ok_and(|chunk| !chunk.is_empty()) {}
-        let line = access::line(&gateway, &head);
+        let line = log::line(&gateway, &head);
         let (first, took) = (
             milliseconds(&line["first_event_ms"]),
             milliseconds(&line["took_ms"]),
@@ -152,7 +152,7 @@ fn a_plain_reply_takes_as_long_as_its_upstream() {
         (0..5).for_each(|_| assert!(sum() == already));
         let answered = now();
         simulator.release();
-        let line = access::line(&gateway, &connection.response());
+        let line = log::line(&gateway, &connection.response());
         let took = milliseconds(&line["took_ms"]);
         let counted = Duration::from_secs_f64(sum() - already);
         for took in [took, counted] {
@@ -180,7 +180,7 @@ impl Histogram<'_> {
         );
         let before = self.gateway.sum(&requests);
         let response = request.send(self.gateway.address());
-        let line = access::line(self.gateway, &response);
+        let line = log::line(self.gateway, &response);
         assert_eq!(
             (&line["route"], line["status"].to_string().as_str()),
             (&json!(route), status),

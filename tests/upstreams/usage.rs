@@ -8,13 +8,13 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use simulator::{Framing, Play, Protocol, Request as Asked, Simulator};
+use testkit::log;
 use testkit::requests::{self, PROTOCOLS, RED, ask, protocol_name};
+use testkit::upstreams::{Lane, lanes};
+use testkit::usage::{PLACES, count, edited, usage};
 use testkit::{CLIENT_KEY, Config, Connection, Form, Gateway, Request, Response};
 
 use crate::GATEWAY;
-use crate::access;
-use crate::counts::{PLACES, count, edited, usage};
-use crate::fault_test::{Lane, lanes};
 
 /// The usage of an upstream is counted for clients of every protocol, relayed and translated, plain
 /// and streamed.
@@ -296,7 +296,7 @@ impl Meter {
     /// Waits until the request that got this response is logged.
     #[track_caller]
     fn ended(&self, response: Response) -> Exchange<'_> {
-        let line = access::line(&self.gateway, &response);
+        let line = log::line(&self.gateway, &response);
         Exchange {
             meter: self,
             response,

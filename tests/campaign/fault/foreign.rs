@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 
 use simulator::{Cut, Framing, Play, Protocol};
+use testkit::dialects::{Case, Ends, Mode, Owed};
 
-use crate::case::{Case, Ends, Mode, Owed};
 use crate::dice::Dice;
 
 /// An answer of a real server, and the client that requests it.

@@ -1,16 +1,16 @@
 //! Checks a successful response, complete or truncated, against what its upstream wrote.
 
+use grammar::End as StreamEnd;
 use serde_json::Value;
 use simulator::Protocol;
 use testkit::Response;
+use testkit::events::{ends, events};
+use testkit::reading::{End, Reading};
 use testkit::requests::Question;
 
 use super::{Case, Verdict, reason};
 use crate::drawing::LONG;
 use crate::fault::{Fault, Kind};
-use crate::reading::{End, Reading};
-use crate::reply;
-use crate::stream::End as StreamEnd;
 
 /// Checks a stream: its grammar, its only end, and that it has the upstream's content.
 pub(super) fn stream(case: &Case<'_>, response: &Response) -> Verdict {
@@ -65,7 +65,7 @@ pub(super) fn reply(case: &Case<'_>, response: &Response) -> Verdict {
     // A tolerated reply is relayed unchanged, without the members that it lacks.
     let is_relayed = fault.client == fault.upstream;
     if !(is_relayed && fault.kind.changes_bytes()) {
-        reply::plain(fault.client, response);
+        grammar::plain(fault.client, response);
     }
     let ours = read(fault, response);
     if ours.end == End::Success {
@@ -124,35 +124,37 @@ pub(super) fn read(fault: &Fault, response: &Response) -> Reading {
 
 /// Every event is within the grammar of its protocol, parsed with the types that the gateway sends.
 fn check_grammar(fault: &Fault, response: &Response) {
-    let is_stranger =
-        |data: &String| matches!(responses::Event::read(data), Ok(responses::Event::Other(_)));
+    let is_stranger = |data: &Vec<u8>| {
+        let event = responses::Event::read(&String::from_utf8_lossy(data));
+        matches!(event, Ok(responses::Event::Other(_)))
+    };
     // A tolerated stream is relayed unchanged, outside of the grammar.
     let is_relayed = fault.client == fault.upstream;
-    let has_strangers = fault.client == Protocol::Responses
-        && reply::events(&response.body).iter().any(is_stranger);
+    let has_strangers =
+        fault.client == Protocol::Responses && events(&response.body).iter().any(is_stranger);
     if is_relayed && fault.kind.bends_events() || has_strangers {
         assert!(response.is_complete(), "the body came to its end");
         let pictures = completed(&response.body);
-        let ends = reply::ends(&response.body) + usize::from(pictures == fault.pictures() as usize);
+        let ends = ends(&response.body) + usize::from(pictures == fault.pictures() as usize);
         assert_eq!(ends, 1, "exactly one end: {}", response.text());
         return;
     }
     let _: StreamEnd<Value> = match fault.client {
         Protocol::Images => {
-            reply::pictures(fault.drawing.operation(), fault.drawing.count, response)
+            grammar::pictures(fault.drawing.operation(), fault.drawing.count, response)
         }
-        client => reply::stream(client, response),
+        client => grammar::stream(client, response),
     };
 }
 
 /// The number of complete pictures in a stream.
 fn completed(stream: &[u8]) -> usize {
     const TYPES: [&str; 2] = ["image_generation.completed", "image_edit.completed"];
-    let is_picture = |data: &String| {
-        let event: Value = serde_json::from_str(data).unwrap_or_default();
+    let is_picture = |data: &Vec<u8>| {
+        let event: Value = serde_json::from_slice(data).unwrap_or_default();
         TYPES.iter().any(|kind| event["type"] == *kind)
     };
-    reply::events(stream)
+    events(stream)
         .iter()
         .filter(|data| is_picture(data))
         .count()

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use testkit::reading::Usage;
+
 use super::reason::{Reason, reasons};
 use super::{Case, Verdict};
 use crate::fault::Kind;
 use crate::metrics::Counted;
-use crate::reading::Usage;
 
 /// Each request has one outcome, in the metrics and in the log, and it is the one that its client
 /// saw.

@@ -1,11 +1,11 @@
 //! Checks what clients get of the answers of real servers, against what they are owed.
 
 use testkit::Response;
+use testkit::dialects::{Outcome, Owed};
+use testkit::reading::{End, Reading};
 
 use super::{Case, Verdict, answer};
-use crate::case::{Outcome, Owed};
 use crate::fault::Foreign;
-use crate::reading::{End, Reading};
 
 /// Checks a response. `foreign` is what the server sent.
 pub(super) fn check(case: &Case<'_>, foreign: Foreign, response: &Response) -> Verdict {

@@ -3,10 +3,10 @@
 use serde_json::Value;
 use simulator::Protocol;
 use testkit::Response;
+use testkit::reading::End;
 
 use super::Case;
 use crate::fault::Kind;
-use crate::reading::End;
 
 /// A reason for which there is no response, or an incomplete one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,14 @@
 //! Checks the upstream requests, and their number.
 
 use simulator::Protocol;
+use testkit::events::events;
+use testkit::reading::{End, Reading};
 use testkit::requests::{Question, path};
 use testkit::{CLIENT_KEY, Response, UPSTREAM_MODEL, check_request_headers};
 
 use super::{Case, Verdict};
 use crate::fault::{Fault, Kind, Place};
 use crate::harness::{Exchange, Observed};
-use crate::reading::{End, Reading, events};
 use crate::upstream_response::UpstreamResponse;
 
 /// Each request belongs to this client and is sent under the gateway's name, and there are not too

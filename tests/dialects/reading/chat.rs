@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{End, Reading, list, text, usage};
-use crate::case::{Reason, Usage};
+use testkit::dialects::{Reason, Usage};
 
 /// Parses a completion.
 pub(super) fn reply(reply: &Value, reading: &mut Reading) {

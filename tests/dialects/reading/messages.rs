@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{End, Reading, list, text};
-use crate::case::{Reason, Usage};
+use testkit::dialects::{Reason, Usage};
 
 /// Parses a message.
 pub(super) fn reply(message: &Value, reading: &mut Reading) {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{End, Reading, list, text, usage};
-use crate::case::{Call, Reason, Usage};
+use testkit::dialects::{Call, Reason, Usage};
 
 /// Parses a response object.
 pub(super) fn reply(response: &Value, reading: &mut Reading) {

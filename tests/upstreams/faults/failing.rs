@@ -3,16 +3,17 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
+use grammar::Judged as _;
 use simulator::{Cut, Play, Protocol, Request, Simulator, honest, scenario};
 use testkit::requests::{TEXT_PROTOCOLS, protocol_name};
+use testkit::upstreams::{
+    FaultTest, HASTY, Lane, Outcome, PATIENT, closed_port, lanes, now, text_lanes,
+};
 use testkit::{Config, await_that};
 use wire::ErrorKind;
 
-use super::{at_once, is_whole_or_fails};
+use super::{at_once, is_whole_or_fails, plainly, streams};
 use crate::GATEWAY;
-use crate::fault_test::{
-    FaultTest, HASTY, Lane, Outcome, PATIENT, closed_port, lanes, now, plainly, streams, text_lanes,
-};
 
 /// A refused upstream connection is answered with 502.
 #[test]
@@ -52,7 +53,12 @@ fn u05_no_head() {
         });
     at_once(cases, |(name, stream, limits, settings)| {
         let scenario = scenario::named(name).unwrap();
-        let test = FaultTest::playing(move |request| scenario.play(request), limits, settings);
+        let test = FaultTest::playing(
+            GATEWAY,
+            move |request| scenario.play(request),
+            limits,
+            settings,
+        );
         let test = test.each(&lanes(), stream, Outcome::is_late);
         test.all_closed();
         test.end();
@@ -65,7 +71,7 @@ fn u05_no_head() {
 fn u05_a_plain_reply_may_take_longer_than_a_head() {
     let scenario = scenario::named("delay-1500").unwrap();
     let play = move |request: &Request| scenario.play(request);
-    FaultTest::playing(play, "", "head_timeout = \"500ms\"")
+    FaultTest::playing(GATEWAY, play, "", "head_timeout = \"500ms\"")
         .each(&lanes(), false, Outcome::is_whole)
         .end();
 }
@@ -76,6 +82,7 @@ fn u05_a_plain_reply_may_take_longer_than_a_head() {
 fn u05_no_head_once_the_stream_is_open() {
     let scenario = scenario::named("stall-head").unwrap();
     let test = FaultTest::playing(
+        GATEWAY,
         move |request| scenario.play(request),
         "keep_alive = \"50ms\"",
         HASTY,
@@ -104,7 +111,7 @@ fn u05_a_late_answer_is_an_answer() {
 #[test]
 fn u06_a_connection_that_went_stale_is_replaced() {
     for name in ["close-on-reuse", "reset-on-reuse"] {
-        let test = FaultTest::named(name, PATIENT);
+        let test = FaultTest::named(GATEWAY, name, PATIENT);
         for lane in lanes() {
             for stream in [true, false, false, true] {
                 test.ask(lane, stream).is_whole();
@@ -120,8 +127,11 @@ fn u06_a_connection_that_went_stale_is_replaced() {
 fn u06_a_new_connection_that_closes_is_a_bad_gateway() {
     for name in ["close-before-head", "reset-before-head"] {
         for stream in [true, false] {
-            let test =
-                FaultTest::named(name, PATIENT).each(&lanes(), stream, Outcome::is_bad_gateway);
+            let test = FaultTest::named(GATEWAY, name, PATIENT).each(
+                &lanes(),
+                stream,
+                Outcome::is_bad_gateway,
+            );
             assert_eq!(
                 test.simulator.requests().len(),
                 lanes().len(),
@@ -136,7 +146,7 @@ fn u06_a_new_connection_that_closes_is_a_bad_gateway() {
 #[test]
 fn u07_a_stall_within_the_stream() {
     at_once(1..8, |events| {
-        let test = FaultTest::named(&format!("stall-after-{events}"), HASTY);
+        let test = FaultTest::named(GATEWAY, &format!("stall-after-{events}"), HASTY);
         let lanes = if events < 4 { lanes() } else { text_lanes() };
         let test = test.each(&lanes, true, |got| match got.lane {
             // When relayed, each event has already been sent.
@@ -160,7 +170,7 @@ fn u07_a_stall_within_an_event() {
             } else {
                 Outcome::is_late
             };
-            let test = FaultTest::named(name, HASTY).each(&lanes(), stream, check);
+            let test = FaultTest::named(GATEWAY, name, HASTY).each(&lanes(), stream, check);
             test.all_closed();
             test.end();
         },
@@ -178,8 +188,8 @@ fn u08_the_connection_breaks() {
         .into_iter()
         .filter(|lane| lane.client == lane.upstream)
         .collect();
-    let test =
-        FaultTest::playing(broken, "", PATIENT).each(&relayed, true, |got| got.fails_after(3));
+    let test = FaultTest::playing(GATEWAY, broken, "", PATIENT)
+        .each(&relayed, true, |got| got.fails_after(3));
     test.streams_ended_as("upstream_truncated");
     test.end();
     // A reset may discard data that was received just before.
@@ -198,7 +208,8 @@ fn u08_a_reset_after_all_was_said() {
 /// A stream that ends without its terminal event fails as `upstream_truncated`.
 #[test]
 fn u09_the_stream_ends_without_its_end() {
-    let test = FaultTest::named("eof-without-end", PATIENT).each(&lanes(), true, Outcome::fails);
+    let test =
+        FaultTest::named(GATEWAY, "eof-without-end", PATIENT).each(&lanes(), true, Outcome::fails);
     test.streams_ended_as("upstream_truncated");
     test.end();
     streams("eof-at-700", Outcome::fails_at_once_or_later);
@@ -226,7 +237,7 @@ fn u10_a_length_that_is_wrong() {
 #[test]
 fn u10_bytes_behind_an_answer_are_not_the_next_answer() {
     for stream in [true, false] {
-        let test = FaultTest::named("two-answers", PATIENT);
+        let test = FaultTest::named(GATEWAY, "two-answers", PATIENT);
         for lane in lanes() {
             test.ask_with(lane, stream, "First.").is_whole();
             test.ask_with(lane, stream, "Second.").is_whole();
@@ -282,7 +293,11 @@ fn u13_what_middleboxes_say() {
 /// Redirects of an upstream are not followed, and are answered with 502.
 #[test]
 fn u13_redirects_are_not_followed() {
-    let test = FaultTest::named("redirect", PATIENT).each(&lanes(), true, Outcome::is_bad_gateway);
+    let test = FaultTest::named(GATEWAY, "redirect", PATIENT).each(
+        &lanes(),
+        true,
+        Outcome::is_bad_gateway,
+    );
     assert!(
         test.simulator
             .requests()
@@ -328,7 +343,7 @@ fn u14_a_failure_in_the_stream() {
             // When translated, nothing has been sent yet.
             _ => got.is_bad_gateway(),
         };
-        FaultTest::named(name, PATIENT)
+        FaultTest::named(GATEWAY, name, PATIENT)
             .each(&responses, true, check)
             .end();
     }
@@ -351,7 +366,7 @@ fn u15_when_to_come_back() {
     ];
     for (name, owed) in cases {
         for stream in [true, false] {
-            let test = FaultTest::named(name, PATIENT).each(&lanes(), stream, |got| {
+            let test = FaultTest::named(GATEWAY, name, PATIENT).each(&lanes(), stream, |got| {
                 got.is_refused(ErrorKind::RateLimit, "rate_limit_exceeded");
                 assert_eq!(
                     got.response.header("retry-after"),
@@ -397,7 +412,7 @@ fn u16_the_request_is_wrong() {
 fn p07_u16_the_operators_key_is_wrong() {
     for name in ["status-401", "status-403", "status-404"] {
         for stream in [true, false] {
-            let test = FaultTest::named(name, PATIENT).each(&lanes(), stream, |got| {
+            let test = FaultTest::named(GATEWAY, name, PATIENT).each(&lanes(), stream, |got| {
                 got.is_refused(ErrorKind::Upstream, "upstream_error");
                 assert_eq!(got.response.header("x-should-retry"), Some("false"));
             });
@@ -418,7 +433,7 @@ fn p07_u16_the_operators_key_is_wrong() {
 #[test]
 fn u17_a_server_that_failed_is_asked_once_more() {
     for name in ["flaky-500", "flaky-502", "flaky-503", "flaky-529"] {
-        let test = FaultTest::named(name, PATIENT);
+        let test = FaultTest::named(GATEWAY, name, PATIENT);
         for (place, lane) in lanes().into_iter().enumerate() {
             test.ask(lane, true).is_whole();
             assert_eq!(
@@ -441,7 +456,7 @@ fn u17_it_is_asked_once_more_alone() {
         ("status-529", ErrorKind::Overloaded, "service_unavailable"),
     ];
     for (name, kind, code) in cases {
-        let test = FaultTest::named(name, PATIENT);
+        let test = FaultTest::named(GATEWAY, name, PATIENT);
         for (asked, protocol) in TEXT_PROTOCOLS
             .into_iter()
             .chain([Protocol::Images])
@@ -495,7 +510,11 @@ fn u18_unusual_heads() {
 #[test]
 fn u20_the_end_is_the_end() {
     // The connection stays open, and nothing waits for its end.
-    let test = FaultTest::named("hold-after-end", PATIENT).each(&lanes(), true, Outcome::is_whole);
+    let test = FaultTest::named(GATEWAY, "hold-after-end", PATIENT).each(
+        &lanes(),
+        true,
+        Outcome::is_whole,
+    );
     test.all_closed();
     test.end();
 }
@@ -507,7 +526,12 @@ fn u21_a_drip_may_go_on_until_the_deadline() {
     streams("drip-20", Outcome::is_whole);
     let drip = |limits| {
         let scenario = scenario::named("drip-400").unwrap();
-        FaultTest::playing(move |request| scenario.play(request), limits, PATIENT)
+        FaultTest::playing(
+            GATEWAY,
+            move |request| scenario.play(request),
+            limits,
+            PATIENT,
+        )
     };
     let test = drip("stream_timeout = \"1s\"").each(&text_lanes(), true, Outcome::stalls);
     test.all_closed();
@@ -533,7 +557,7 @@ fn u21_comments_keep_a_stream_alive_until_its_deadline() {
     };
     let is_relayed = |lane: &Lane| lane.client == lane.upstream;
     let relayed: Vec<_> = text_lanes().into_iter().filter(is_relayed).collect();
-    let test = FaultTest::playing(comments, "stream_timeout = \"3s\"", HASTY);
+    let test = FaultTest::playing(GATEWAY, comments, "stream_timeout = \"3s\"", HASTY);
     let started = now();
     let test = test.each(&relayed, true, |got| got.fails_after(2));
     assert!(started.elapsed() >= Duration::from_secs(3));
@@ -546,7 +570,7 @@ fn u21_comments_keep_a_stream_alive_until_its_deadline() {
 #[test]
 fn u21_a_plain_reply_has_a_deadline_too() {
     let play = |request: &Request| honest::answer(request).cut_at(20, Cut::Hold);
-    let test = FaultTest::playing(play, "request_timeout = \"1s\"", PATIENT).each(
+    let test = FaultTest::playing(GATEWAY, play, "request_timeout = \"1s\"", PATIENT).each(
         &lanes(),
         false,
         Outcome::is_late,
@@ -561,7 +585,7 @@ fn u21_a_plain_reply_has_a_deadline_too() {
 fn u22_an_answer_goes_to_who_asked() {
     // Every other client disconnects, each at a different position of the reply; the others get
     // complete replies.
-    let test = FaultTest::playing(honest::answer, "", PATIENT);
+    let test = FaultTest::playing(GATEWAY, honest::answer, "", PATIENT);
     for turn in 0..60 {
         for lane in text_lanes() {
             let text = format!("This is number {turn}.");

@@ -4,9 +4,10 @@ use std::net::Shutdown;
 use std::sync::atomic::Ordering;
 
 use simulator::{Cut, Play, Request, honest, scenario};
+use testkit::upstreams::{FaultTest, PATIENT, assert_closed, lanes, request, text_lanes};
 use testkit::{End, await_that};
 
-use crate::fault_test::{FaultTest, PATIENT, assert_closed, lanes, request, text_lanes};
+use crate::GATEWAY;
 
 /// The upstream connection is closed when the client disconnects before the response head.
 #[test]
@@ -16,7 +17,7 @@ fn c01_gone_before_the_head() {
         (false, Shutdown::Both),
         (true, Shutdown::Write),
     ] {
-        let test = FaultTest::named("stall-head", PATIENT);
+        let test = FaultTest::named(GATEWAY, "stall-head", PATIENT);
         for (number, lane) in lanes().into_iter().enumerate() {
             let connection = test.open(lane, stream);
             test.await_requests(number + 1);
@@ -52,7 +53,7 @@ fn c01_gone_in_the_middle() {
     ];
     for play in plays {
         for how in [Shutdown::Both, Shutdown::Write] {
-            let test = FaultTest::playing(play, "", PATIENT);
+            let test = FaultTest::playing(GATEWAY, play, "", PATIENT);
             for (number, lane) in lanes().into_iter().enumerate() {
                 let mut connection = test.open(lane, true);
                 assert_eq!(connection.head().unwrap().status, 200, "{lane:?}");
@@ -74,6 +75,7 @@ fn c01_gone_in_the_middle() {
 #[test]
 fn c01_gone_while_a_whole_reply_comes() {
     let test = FaultTest::playing(
+        GATEWAY,
         |request| honest::answer(request).cut_at(20, Cut::Hold),
         "",
         PATIENT,
@@ -90,7 +92,7 @@ fn c01_gone_while_a_whole_reply_comes() {
 /// The upstream connection is closed when the client resets its connection with unread data.
 #[test]
 fn c01_reset_with_bytes_unread() {
-    let test = FaultTest::named("endless-deltas", PATIENT);
+    let test = FaultTest::named(GATEWAY, "endless-deltas", PATIENT);
     for (number, lane) in text_lanes().into_iter().enumerate() {
         let mut connection = test.open(lane, true);
         assert_eq!(connection.head().unwrap().status, 200, "{lane:?}");
@@ -114,7 +116,7 @@ fn c01_reset_with_bytes_unread() {
 /// A client that disconnects after the end of its stream is counted once.
 #[test]
 fn c01_gone_after_the_end() {
-    let test = FaultTest::playing(honest::answer, "", PATIENT);
+    let test = FaultTest::playing(GATEWAY, honest::answer, "", PATIENT);
     for lane in lanes() {
         let mut connection = test.open(lane, true);
         assert!(connection.response().is_complete());
@@ -131,7 +133,7 @@ fn c01_gone_after_the_end() {
 /// A half-closed client is treated as disconnected, and the upstream connection is closed.
 #[test]
 fn c02_half_closed_clients_are_gone() {
-    let test = FaultTest::named("delay-60000", PATIENT);
+    let test = FaultTest::named(GATEWAY, "delay-60000", PATIENT);
     for (number, lane) in text_lanes().into_iter().enumerate() {
         let connection = test.open(lane, true);
         test.await_requests(number + 1);
@@ -147,7 +149,12 @@ fn c02_half_closed_clients_are_gone() {
 fn c03_u19_a_client_that_does_not_read_is_given_up() {
     let scenario = scenario::named("endless-deltas").unwrap();
     let limits = "write_stall = \"500ms\"\nsend_buffer = \"64KiB\"";
-    let test = FaultTest::playing(move |request| scenario.play(request), limits, PATIENT);
+    let test = FaultTest::playing(
+        GATEWAY,
+        move |request| scenario.play(request),
+        limits,
+        PATIENT,
+    );
     let of = |outcome: &str| {
         test.gateway.sum_of(
             "sluicegate_streams_ended_total{",
@@ -182,7 +189,7 @@ fn c03_u19_a_client_that_does_not_read_is_given_up() {
 /// returned.
 #[test]
 fn c04_many_clients_vanish_at_once() {
-    let test = FaultTest::named("endless-deltas", PATIENT);
+    let test = FaultTest::named(GATEWAY, "endless-deltas", PATIENT);
     let mut connections = Vec::new();
     for lane in text_lanes().into_iter().cycle().take(60) {
         connections.push(test.open(lane, true));
@@ -209,7 +216,7 @@ fn c04_many_clients_vanish_at_once() {
 #[test]
 fn c05_gone_in_the_upload() {
     let limits = "json_body = \"1MiB\"\nedit_body = \"1MiB\"\nbody_memory = \"1MiB\"";
-    let test = FaultTest::playing(honest::answer, limits, PATIENT);
+    let test = FaultTest::playing(GATEWAY, honest::answer, limits, PATIENT);
     let lane = lanes()[0];
     let bytes = request(lane, false, &"x".repeat(900 << 10)).bytes();
     for _ in 0..3 {
@@ -234,7 +241,7 @@ fn c05_gone_in_the_upload() {
 #[test]
 fn c06_gone_at_the_very_end() {
     // The outcome is exactly one of two: their sum is counted.
-    let test = FaultTest::playing(honest::answer, "", PATIENT);
+    let test = FaultTest::playing(GATEWAY, honest::answer, "", PATIENT);
     let lanes = text_lanes();
     for turn in 0..8 {
         for lane in &lanes {

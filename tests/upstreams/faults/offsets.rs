@@ -4,13 +4,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use grammar::Judged as _;
 use simulator::{Cut, Play, Protocol, Request, Simulator, honest};
 use testkit::requests::{self, PROTOCOLS, TEXT_PROTOCOLS, ask, protocol_name};
+use testkit::upstreams::{Lane, Outcome, honest_text};
 use testkit::{Config, Connection, Gateway};
 
 use super::is_whole_or_fails;
 use crate::GATEWAY;
-use crate::fault_test::{Lane, Outcome, honest_text};
 
 /// A stream that is reset after any byte fails, and the next one is served normally.
 #[test]

@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
+use grammar::{End, Judged as _};
 use simulator::{Protocol, Request, scenario};
+use testkit::events::{delta_text, ends};
 use testkit::requests::protocol_name;
+use testkit::upstreams::{BENT, FaultTest, HASTY, Lane, Outcome, PATIENT, lanes, now, text_lanes};
 
-use super::at_once;
-use crate::fault_test::{
-    FaultTest, HASTY, Lane, Outcome, PATIENT, lanes, now, streams, text_lanes,
-};
-use crate::reply;
-use crate::stream::End;
+use super::{at_once, streams};
+use crate::GATEWAY;
 
 /// A stream is parsed the same in pieces of any size.
 #[test]
@@ -49,8 +48,11 @@ fn s03_an_event_without_its_blank_line_is_none() {
 /// An endless line is answered with 502, and the upstream connection is closed.
 #[test]
 fn s04_a_line_without_end_is_given_up() {
-    let test =
-        FaultTest::named("endless-line", PATIENT).each(&lanes(), true, Outcome::is_bad_gateway);
+    let test = FaultTest::named(GATEWAY, "endless-line", PATIENT).each(
+        &lanes(),
+        true,
+        Outcome::is_bad_gateway,
+    );
     test.all_closed();
     test.end();
 }
@@ -71,7 +73,7 @@ fn s04_an_event_that_is_too_large_is_a_failure() {
         ("huge-event-15000", Outcome::is_whole as fn(&Outcome)),
         ("huge-event-33000", Outcome::fails_at_once_or_later),
     ] {
-        let test = FaultTest::named(name, PATIENT);
+        let test = FaultTest::named(GATEWAY, name, PATIENT);
         some().for_each(|lane| is_owed(&test.ask(*lane, true)));
         test.end();
     }
@@ -85,7 +87,7 @@ fn s05_malformed_events_are_failures() {
     }
     streams("missing-delta", |got| match got.lane.upstream {
         // Servers that moderate what they serve send chunks without one.
-        Protocol::Chat => _ = reply::stream(got.lane.client, &got.response).reply(),
+        Protocol::Chat => _ = grammar::stream(got.lane.client, &got.response).reply(),
         _ => got.fails_at_once_or_later(),
     });
 }
@@ -113,7 +115,7 @@ fn s06_unknown_events_are_no_harm() {
 #[test]
 fn s06_common_dialects_of_chat_are_read() {
     for name in ["vllm", "filtered"] {
-        let test = FaultTest::named(name, "");
+        let test = FaultTest::named(GATEWAY, name, "");
         let chat: Vec<_> = lanes()
             .into_iter()
             .filter(|lane| lane.upstream == Protocol::Chat)
@@ -130,9 +132,9 @@ fn has_ended_well(got: &Outcome) {
         return got.is_whole();
     }
     let (body, text) = (&got.response.body, got.response.text());
-    assert_eq!(reply::ends(body), 1, "{text}");
+    assert_eq!(ends(body), 1, "{text}");
     assert!(text.ends_with("data: [DONE]\n\n"), "{text}");
-    assert_eq!(reply::delta_text(got.lane.client, body), got.honest);
+    assert_eq!(delta_text(got.lane.client, body), got.honest);
 }
 
 /// Data after the terminal event is not forwarded.
@@ -203,7 +205,8 @@ fn is_never_begun(name: &str) {
     let play = move |request: &Request| scenario.play(request);
     let limits = "request_timeout = \"2s\"";
     let started = now();
-    let test = FaultTest::playing(play, limits, HASTY).each(&lanes(), true, Outcome::is_late);
+    let test =
+        FaultTest::playing(GATEWAY, play, limits, HASTY).each(&lanes(), true, Outcome::is_late);
     assert!(started.elapsed() >= Duration::from_secs(2));
     test.all_closed();
     test.end();
@@ -219,7 +222,7 @@ fn s11_what_is_no_utf8_is_a_failure() {
 #[test]
 fn s12_a_text_cannot_break_out_of_its_event() {
     let text = "\n\ndata: [DONE]\n\nevent: response.completed\r\ndata: {}\r\r \u{2028}\u{0085} : x\n\nid: 1\nretry: 1\n\n";
-    let test = FaultTest::playing(simulator::honest::answer, "", PATIENT);
+    let test = FaultTest::playing(GATEWAY, simulator::honest::answer, "", PATIENT);
     for lane in text_lanes() {
         test.ask_with(lane, true, text).is_whole();
         test.ask_with(lane, false, text).is_whole();
@@ -239,9 +242,9 @@ fn s13_the_data_says_what_an_event_is() {
 /// A compressed upstream response is answered with 502.
 #[test]
 fn s14_a_compressed_answer_is_a_bad_gateway() {
-    let test = FaultTest::named("gzip", PATIENT);
+    let test = FaultTest::named(GATEWAY, "gzip", PATIENT);
     test.each(&lanes(), true, Outcome::is_bad_gateway).end();
-    let test = FaultTest::named("gzip", PATIENT);
+    let test = FaultTest::named(GATEWAY, "gzip", PATIENT);
     test.each(&lanes(), false, Outcome::is_bad_gateway).end();
 }
 
@@ -295,9 +298,9 @@ fn every_fault_leaves_exactly_one_end() {
 
 fn ends_once(name: &str, got: &Outcome) {
     let is_relayed = got.response.status == 200 && got.lane.client == got.lane.upstream;
-    if is_relayed && got.lane.client != Protocol::Images && reply::BENT.contains(&name) {
+    if is_relayed && got.lane.client != Protocol::Images && BENT.contains(&name) {
         assert_eq!(
-            reply::ends(&got.response.body),
+            ends(&got.response.body),
             1,
             "{name}: {}",
             got.response.text()
@@ -308,7 +311,7 @@ fn ends_once(name: &str, got: &Outcome) {
             "{name} {}",
             protocol_name(got.lane.upstream)
         );
-        let _: End<_> = reply::stream(got.lane.client, &got.response);
+        let _: End<_> = grammar::stream(got.lane.client, &got.response);
     } else {
         got.is_listed_error();
     }

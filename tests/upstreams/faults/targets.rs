@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use grammar::Judged as _;
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request, Simulator, honest, scenario};
+use testkit::upstreams::{FaultTest, HASTY, Lane, PATIENT, assert_closed};
 use testkit::{Config, Gateway, await_that};
 use wire::ErrorKind;
 
 use super::at_once;
 use crate::GATEWAY;
-use crate::fault_test::{FaultTest, HASTY, Lane, PATIENT, assert_closed};
 
 const RELAY: Lane = Lane {
     client: Protocol::Chat,
@@ -312,7 +313,7 @@ fn a_retry_waits_as_retry_after_says_but_not_for_long() {
             _ => honest::answer(request),
         }
     };
-    let test = FaultTest::playing(answer(1), "", PATIENT);
+    let test = FaultTest::playing(GATEWAY, answer(1), "", PATIENT);
     test.ask(RELAY, true).is_whole();
     let times: Vec<_> = test
         .simulator
@@ -322,7 +323,7 @@ fn a_retry_waits_as_retry_after_says_but_not_for_long() {
         .collect();
     assert!((times[1] - times[0]).as_millis() >= 1_000);
     test.end();
-    let test = FaultTest::playing(answer(20), "", PATIENT);
+    let test = FaultTest::playing(GATEWAY, answer(20), "", PATIENT);
     let got = test.ask(RELAY, true);
     got.is_refused(ErrorKind::Overloaded, "service_unavailable");
     assert_eq!(got.response.header("retry-after"), Some("20"));
@@ -334,7 +335,7 @@ fn a_retry_waits_as_retry_after_says_but_not_for_long() {
 /// however often it has failed, and so are all targets if each of them has.
 #[test]
 fn an_upstream_that_fails_again_and_again_is_asked_if_there_is_no_other() {
-    let test = FaultTest::named("close-before-head", PATIENT);
+    let test = FaultTest::named(GATEWAY, "close-before-head", PATIENT);
     for _ in 0..30 {
         test.ask(RELAY, true).is_bad_gateway();
     }
