@@ -1,40 +1,79 @@
-//! A gateway in front of another, with the interface of a single one.
+//! The gateway that the tests of replies use: one, or two in a row.
+//!
+//! `SLUICEGATE_CHAINED=1` chains them: the models of the outer gateway are all served by an inner
+//! one with the embedded engines, over the protocol of the request. The tests of `chat`, `edits`,
+//! `images`, `messages` and `responses` hold either way, and the long tier runs them so. The other
+//! modules always test a single gateway, except `passing`, which always chains two.
 
 use std::net::SocketAddr;
 use std::sync::OnceLock;
 
 use serde_json::Value;
-use testkit::{Binary, Gateway, Request, Response};
+use testkit::{Gateway, Request, Response};
 
-/// Starts pairs of gateways.
-pub(crate) struct Chain(pub(crate) Binary);
+/// Starts one gateway, or two in a row.
+pub(crate) const GATEWAY: Start = Start;
 
-impl Chain {
-    /// The pair that tests share. It ends with the tests' process.
-    pub(crate) fn shared(&self) -> &'static Pair {
-        static SHARED: OnceLock<Pair> = OnceLock::new();
-        SHARED.get_or_init(|| self.configured(""))
+pub(crate) struct Start;
+
+impl Start {
+    /// The server that tests share. It ends with the tests' process.
+    pub(crate) fn shared(&self) -> &'static Server {
+        static SHARED: OnceLock<Server> = OnceLock::new();
+        SHARED.get_or_init(|| {
+            if is_chained() {
+                Server::Two(Pair::start(""))
+            } else {
+                Server::Shared(crate::GATEWAY.shared())
+            }
+        })
     }
 
-    /// Starts a separate pair whose outer gateways have this configuration.
-    pub(crate) fn configured(&self, config: &str) -> Pair {
-        self.before(self.0.configured("[local]\nthreads = 2\n"), config)
+    /// Starts a separate server with this configuration and only the embedded image engine: no
+    /// weights are loaded.
+    pub(crate) fn with_image_engine(&self, config: &str) -> Server {
+        if is_chained() {
+            Server::Two(Pair::before(crate::GATEWAY.with_image_engine(""), config))
+        } else {
+            Server::One(crate::GATEWAY.with_image_engine(config))
+        }
+    }
+}
+
+/// A gateway, or a pair.
+pub(crate) enum Server {
+    Shared(&'static Gateway),
+    One(Gateway),
+    Two(Pair),
+}
+
+impl Server {
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.gateway("").address()
     }
 
-    /// Starts a separate pair with only the embedded image engine: no weights are loaded.
-    pub(crate) fn with_image_engine(&self, config: &str) -> Pair {
-        self.before(self.0.with_image_engine(""), config)
+    pub(crate) fn post(&self, key: &str, path: &str, body: &Value) -> Response {
+        Request::post(path, body)
+            .bearer(key)
+            .send(self.gateway(path).address())
     }
 
-    fn before(&self, inner: Gateway, config: &str) -> Pair {
-        let outer = |alt_flash: &str| {
-            self.0
-                .configured(&[config, KEEP, &models(inner.address(), alt_flash)].concat())
-        };
-        Pair {
-            outer: outer("responses"),
-            outer_of_chat: outer("chat"),
-            inner,
+    /// Waits until no permit is in use.
+    #[track_caller]
+    pub(crate) fn await_quiet(&self) {
+        match self {
+            Self::Shared(gateway) => gateway.await_quiet(),
+            Self::One(gateway) => gateway.await_quiet(),
+            Self::Two(pair) => pair.await_quiet(),
+        }
+    }
+
+    /// The gateway that clients send requests for this path to.
+    fn gateway(&self, path: &str) -> &Gateway {
+        match self {
+            Self::Shared(gateway) => gateway,
+            Self::One(gateway) => gateway,
+            Self::Two(pair) => pair.outer(path),
         }
     }
 }
@@ -50,14 +89,21 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.outer.address()
+    /// Starts a pair whose outer gateways have this configuration.
+    pub(crate) fn start(config: &str) -> Self {
+        Self::before(crate::GATEWAY.configured("[local]\nthreads = 2\n"), config)
     }
 
-    pub(crate) fn post(&self, key: &str, path: &str, body: &Value) -> Response {
-        Request::post(path, body)
-            .bearer(key)
-            .send(self.outer(path).address())
+    fn before(inner: Gateway, config: &str) -> Self {
+        let outer = |alt_flash: &str| {
+            let models = models(inner.address(), alt_flash);
+            crate::GATEWAY.configured(&[config, KEEP, &models].concat())
+        };
+        Self {
+            outer: outer("responses"),
+            outer_of_chat: outer("chat"),
+            inner,
+        }
     }
 
     /// The outer gateway that relays requests to this path.
@@ -76,6 +122,10 @@ impl Pair {
             .into_iter()
             .for_each(Gateway::await_quiet);
     }
+}
+
+fn is_chained() -> bool {
+    std::env::var_os("SLUICEGATE_CHAINED").is_some_and(|chained| chained == "1")
 }
 
 /// The built-in models, served by the gateway at `inner`.

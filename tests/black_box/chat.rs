@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use testkit::{Response, TEXT, changed};
 
-use crate::GATEWAY;
+use crate::chain::GATEWAY;
 
 const PATH: &str = "/v1/chat/completions";
 /// 16 x 16 pixels of one red.

@@ -10,7 +10,7 @@ use images::{Event, Operation};
 use serde_json::{Value, json};
 use testkit::{IMAGES, Request, Response, changed};
 
-use crate::GATEWAY;
+use crate::chain::GATEWAY;
 use crate::images::{decoded, events, file};
 
 pub(crate) const PATH: &str = "/v1/images/edits";

@@ -8,7 +8,7 @@ use images::{Event, Operation};
 use serde_json::{Value, json};
 use testkit::{IMAGES, Response, changed};
 
-use crate::GATEWAY;
+use crate::chain::GATEWAY;
 
 const PATH: &str = "/v1/images/generations";
 

@@ -1,8 +1,11 @@
 //! The running binary seen from outside: over sockets, with the real embedded model.
 //!
-//! Each file tests one promised property.
+//! `chain` starts one gateway, or two in a row, for the tests of replies. Each other file tests one
+//! promised property.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+
+mod chain;
 
 mod addresses;
 mod admin;
@@ -16,6 +19,7 @@ mod images;
 mod limits;
 mod messages;
 mod models;
+mod passing;
 mod refusals;
 mod reload;
 mod responses;

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use testkit::{MESSAGES, Request, changed};
 
-use crate::GATEWAY;
+use crate::chain::GATEWAY;
 use crate::chat::RED;
 
 const PATH: &str = "/v1/messages";

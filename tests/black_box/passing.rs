@@ -1,15 +1,22 @@
-//! Tests that are specific to two gateways.
+//! Two gateways in a row: what passes through both.
 
 use std::net::Shutdown;
+use std::sync::OnceLock;
 
 use serde_json::json;
 use testkit::{Connection, MESSAGES, Request, TEXT, changed};
 
-use crate::GATEWAY;
+use crate::chain::Pair;
+
+/// The pair that both tests share: each waits for its own requests alone.
+fn pair() -> &'static Pair {
+    static PAIR: OnceLock<Pair> = OnceLock::new();
+    PAIR.get_or_init(|| Pair::start(""))
+}
 
 #[test]
 fn a_client_that_leaves_stops_the_model_behind_both() {
-    let server = GATEWAY.configured("");
+    let pair = pair();
     let turns = json!([{"role": "user", "content": "Write a long story about a dragon."}]);
     let long = json!({"model": "alt-flash", "stream": true, "max_tokens": 2000});
     for (key, path, change) in [
@@ -25,7 +32,7 @@ fn a_client_that_leaves_stops_the_model_behind_both() {
             json!({"messages": turns, "model": "msg-sonnet-5"}),
         ),
     ] {
-        let mut connection = Connection::open(server.outer(path).address());
+        let mut connection = Connection::open(pair.outer(path).address());
         connection.send(
             Request::post(path, &changed(long.clone(), &change))
                 .bearer(key)
@@ -38,12 +45,12 @@ fn a_client_that_leaves_stops_the_model_behind_both() {
         );
         connection.disconnect(Shutdown::Both);
     }
-    server.await_quiet();
+    pair.await_quiet();
 }
 
 #[test]
 fn a_refusal_of_the_inner_gateway_has_its_message() {
-    let server = GATEWAY.shared();
+    let pair = pair();
     let long = "hello world ".repeat(8000);
     let turns = json!([{"role": "user", "content": long}]);
     for (key, path, body) in [
@@ -63,7 +70,7 @@ fn a_refusal_of_the_inner_gateway_has_its_message() {
             json!({"model": "msg-sonnet-5", "messages": turns, "max_tokens": 16}),
         ),
     ] {
-        let response = server.post(key, path, &body);
+        let response = pair.outer(path).post(key, path, &body);
         let error = &response.json()["error"];
         assert_eq!(response.status, 400, "{path}: {error}");
         assert!(

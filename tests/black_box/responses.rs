@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use testkit::{TEXT, changed};
 
-use crate::GATEWAY;
+use crate::chain::GATEWAY;
 use crate::chat::RED;
 
 const PATH: &str = "/v1/responses";
