@@ -2,26 +2,27 @@
 
 use serde_json::Value;
 use simulator::Protocol;
-
-use crate::reading::{End, Reading};
-use testkit::dialects::{Call, Outcome, Owed, Usage};
+use testkit::dialects::{Outcome, Owed};
+use testkit::reading::{Call, Ending, Reading, Usage};
 
 /// Returns the problems of a reading, none if it is as owed. `is_own` is true for a client of the
 /// upstream's protocol.
 pub(crate) fn judge(owed: &Owed, reading: &Reading, client: Protocol, is_own: bool) -> Vec<String> {
     let mut wrong = reading.problems.clone();
+    let end = reading.ending(client);
     let is_own_word =
-        matches!(&reading.end, End::Other(word) if is_own && owed.word.as_ref() == Some(word));
-    let is_incomplete = matches!(reading.end, End::Incomplete(reason) if owed.reason.is_none_or(|owed| owed == reason));
-    let is_failure = matches!(reading.end, End::Failure(_));
+        matches!(&end, Ending::Other(word) if is_own && owed.word.as_ref() == Some(word));
+    let is_incomplete =
+        matches!(end, Ending::Incomplete(reason) if owed.reason.is_none_or(|owed| owed == reason));
+    let is_failure = end == Ending::Failure;
     let fits = match owed.outcome {
-        Outcome::Complete => reading.end == End::Complete || is_own_word,
+        Outcome::Complete => end == Ending::Complete || is_own_word,
         Outcome::Incomplete => is_incomplete || is_own_word,
         Outcome::Failure => is_failure,
         Outcome::NotComplete => is_incomplete || is_failure || is_own_word,
     };
     if !fits {
-        wrong.push(format!("{:?} instead of {:?}", reading.end, owed.outcome));
+        wrong.push(format!("{end:?} instead of {:?}", owed.outcome));
     }
     if let Some(text) = &owed.text {
         let fits = if is_failure {

@@ -2,14 +2,13 @@
 //!
 //! `cases` has what they send, byte for byte, and what a client of the gateway is owed for it. Each
 //! case is requested by clients of every protocol that it fits, streamed and plain, with the
-//! default settings. `player` is the server, `reading` the client, `judge` compares. `cargo xtask
+//! default settings. `player` is the server, `testkit::reading` the client, `judge` compares. `cargo xtask
 //! dialects` prints what differs, and the table of `table`.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
 mod judge;
 mod player;
-mod reading;
 mod simulated;
 mod table;
 
@@ -21,10 +20,9 @@ use std::thread;
 use serde_json::{Value, json};
 use simulator::Protocol;
 use testkit::dialects::{Case, Mode};
+use testkit::reading::Reading;
 use testkit::requests::{ask, protocol_name};
 use testkit::{Config, Gateway};
-
-use self::reading::Reading;
 
 /// A case as one client requests it.
 #[derive(Clone, Copy)]
@@ -159,7 +157,7 @@ impl Visit<'_> {
 
     fn judged(&self, gateway: &Gateway) -> Vec<String> {
         let response = gateway.ask(self.client, &self.body());
-        let reading = Reading::of(self.client, &response);
+        let reading = Reading::of_response(self.client, &response);
         let owed = self.case.owed(self.client, self.mode);
         judge::judge(
             &owed,

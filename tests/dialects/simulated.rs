@@ -2,11 +2,9 @@
 
 use serde_json::Value;
 use simulator::{Protocol, Simulator, dialect, scenario};
+use testkit::reading::{Call, Ending, Reading};
 use testkit::requests::{Question, TEXT_PROTOCOLS, protocol_name};
 use testkit::{Config, Gateway};
-
-use crate::reading::{End, Reading};
-use testkit::dialects::Call;
 
 /// The same answers reach clients of every protocol, whatever the form in which the server sends
 /// them.
@@ -20,18 +18,28 @@ fn the_form_of_a_server_is_not_seen_by_clients() {
                 let context = format!("{} {} {stream}", known.name, protocol_name(client));
                 let ask = |question| reading(&gateway, known.name, client, question, stream);
                 let text = ask(Question::Text);
-                assert_eq!(text.end, End::Complete, "{context}: {:?}", text.problems);
+                assert_eq!(
+                    text.ending(client),
+                    Ending::Complete,
+                    "{context}: {:?}",
+                    text.problems
+                );
                 assert_eq!(text.problems, [""; 0], "{context}");
                 assert_eq!(text.text, "You said: Hello.", "{context}");
                 let calls = ask(Question::ParallelTools);
-                assert_eq!(calls.end, End::Complete, "{context}: {:?}", calls.problems);
+                assert_eq!(
+                    calls.ending(client),
+                    Ending::Complete,
+                    "{context}: {:?}",
+                    calls.problems
+                );
                 assert_eq!(
                     names(&calls.calls),
                     ["get_weather", "get_time"],
                     "{context}"
                 );
                 let thoughts = ask(Question::Reasoning);
-                assert_eq!(thoughts.end, End::Complete, "{context}");
+                assert_eq!(thoughts.ending(client), Ending::Complete, "{context}");
                 assert!(!thoughts.reasoning.is_empty(), "{context}: no reasoning");
             }
         }
@@ -52,11 +60,7 @@ fn a_server_that_breaks_off_fails_in_every_form() {
         for client in TEXT_PROTOCOLS {
             let read = reading(&gateway, known.name, client, Question::Text, true);
             let context = format!("{} {}", known.name, protocol_name(client));
-            assert!(
-                matches!(read.end, End::Failure(_)),
-                "{context}: {:?}",
-                read.end
-            );
+            assert_eq!(read.ending(client), Ending::Failure, "{context}");
         }
     }
 }
@@ -84,7 +88,7 @@ fn reading(
     stream: bool,
 ) -> Reading {
     let body: Value = question.body(client, model, stream);
-    Reading::of(client, &gateway.ask(client, &body))
+    Reading::of_response(client, &gateway.ask(client, &body))
 }
 
 fn names(calls: &[Call]) -> Vec<&str> {

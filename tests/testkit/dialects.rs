@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use simulator::Protocol;
 
+use crate::reading::{Call, Reason, Usage};
 use crate::requests::{PROTOCOLS, TEXT_PROTOCOLS, protocol_name};
 
 /// A case.
@@ -105,39 +106,6 @@ pub enum Outcome {
     Failure,
     /// Incomplete or a failure.
     NotComplete,
-}
-
-/// The reason of an incomplete reply.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum Reason {
-    /// The limit on the output.
-    MaxOutputTokens,
-    /// A filter, or a refusal of the model.
-    ContentFilter,
-}
-
-/// A function call.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields)]
-pub struct Call {
-    pub name: String,
-    /// JSON.
-    pub arguments: String,
-}
-
-/// Token counts.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields)]
-pub struct Usage {
-    /// With those from a cache.
-    pub input: u64,
-    /// With those of reasoning.
-    pub output: u64,
-    #[serde(default)]
-    pub cached: Option<u64>,
-    #[serde(default)]
-    pub reasoning: Option<u64>,
 }
 
 /// The file of a case.

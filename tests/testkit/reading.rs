@@ -1,27 +1,41 @@
-//! The content of a response, parsed from its bytes without any type of the gateway's.
+//! Reads replies and streams, of clients and of upstreams, without any type of the gateway.
+//!
+//! It is as lenient as the official SDKs. A contradiction is noted in [`Reading::contradiction`] if
+//! no client may take the response for a success, and in [`Reading::problems`] if the gateway must
+//! not send it.
 
-mod events;
+mod chat;
 mod finish;
-mod reply;
-mod stream;
-mod truth;
+mod images;
+mod json;
+mod messages;
+mod responses;
+mod usage;
 
 use std::collections::BTreeSet;
 
-use base64::Engine as _;
-use base64::alphabet::STANDARD;
-use base64::engine::general_purpose::{GeneralPurpose, PAD};
+use serde::Deserialize;
 use serde_json::Value;
 use simulator::Protocol;
 
-pub use self::events::events;
 use self::finish::Finish;
-use self::truth::Contradiction;
+pub use self::usage::Usage;
+use crate::client::Response;
+use crate::events::events;
 
-/// The content of the body of a response with status 200, up to its end.
+/// The content of a response with status 200, up to its end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
+    /// The end of the response.
     pub end: End,
+    /// The reason for the end in the words of the protocol; empty if there is none.
+    pub word: String,
+    /// Texts and refusals; of Images the pictures of a reply, or the last one of a stream.
+    pub text: String,
+    /// Reasoning.
+    pub reasoning: String,
+    /// Function calls.
+    pub calls: Vec<Call>,
     /// Reasoning, texts, refusals and arguments, in order. For Images the pictures.
     pub words: String,
     /// True if the output limit truncated it.
@@ -30,6 +44,7 @@ pub struct Reading {
     pub is_filtered: bool,
     /// True if it says that it is incomplete, for that reason or another.
     pub is_incomplete: bool,
+    /// Token counts.
     pub usage: Option<Usage>,
     /// Every model that it names.
     pub models: BTreeSet<String>,
@@ -38,7 +53,9 @@ pub struct Reading {
     /// True if there are events after its end.
     pub has_more: bool,
     /// The contradiction that makes it a failure.
-    pub contradiction: Option<Contradiction>,
+    pub contradiction: Option<&'static str>,
+    /// Contradictions, and events outside of the protocol.
+    pub problems: Vec<String>,
 }
 
 /// The end of a response.
@@ -53,27 +70,184 @@ pub enum End {
     Failure(Option<String>),
 }
 
-/// Token counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// Including those from a cache.
-    pub input: u64,
-    pub output: u64,
+/// The end of a response as a client acts upon it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// None, or one without a reason.
+    Missing,
+    /// The answer is complete.
+    Complete,
+    /// The answer is truncated for this reason.
+    Incomplete(Reason),
+    /// A reason that the protocol does not have.
+    Other(String),
+    /// An error.
+    Failure,
+}
+
+/// The reason of an incomplete answer.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The limit on the output.
+    MaxOutputTokens,
+    /// A filter, or a refusal of the model.
+    ContentFilter,
+}
+
+/// A function call.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Call {
+    /// The name of the function.
+    pub name: String,
+    /// JSON.
+    pub arguments: String,
 }
 
 impl Reading {
     /// Parses a body, which is a JSON object or else a stream of events. It is only a success with
     /// `pictures` pictures.
     pub fn of(protocol: Protocol, body: &[u8], is_whole: bool, pictures: u32) -> Self {
-        match json(body) {
-            Ok(reply @ Value::Object(_)) if is_whole => reply::read(protocol, &reply),
+        match json::read(body) {
+            Ok(reply @ Value::Object(_)) if is_whole => Self::of_reply(protocol, &reply),
             Ok(Value::Object(_)) => Self::default(),
-            _ => stream::read(protocol, body, is_whole, pictures),
+            _ => Self::of_stream(protocol, body, is_whole, pictures),
+        }
+    }
+
+    /// Parses a response to a client, by its status and its content type. It has one picture.
+    pub fn of_response(client: Protocol, response: &Response) -> Self {
+        let body = &response.body;
+        let mut reading = if response.is_stream() {
+            Self::of_stream(client, body, response.is_complete(), 1)
+        } else {
+            match serde_json::from_slice(body) {
+                Ok(error) if response.status != 200 => Self::of_error(&error),
+                Ok(reply) => Self::of_reply(client, &reply),
+                Err(error) => Self::of_problem(format!("a reply that is no JSON: {error}")),
+            }
+        };
+        if !response.is_complete() && reading.end == End::Success {
+            reading.problem("a success in a truncated body");
+        }
+        reading
+    }
+
+    /// Parses the body of an error status.
+    fn of_error(body: &Value) -> Self {
+        let mut reading = Self {
+            end: End::Failure(None),
+            ..Self::default()
+        };
+        reading.check_message(&body["error"]);
+        reading
+    }
+
+    fn of_problem(what: String) -> Self {
+        Self {
+            problems: vec![what],
+            ..Self::default()
+        }
+    }
+
+    fn of_reply(protocol: Protocol, reply: &Value) -> Self {
+        let mut reading = Self {
+            usage: Usage::of(&reply["usage"]),
+            ..Self::default()
+        };
+        reading.name(&reply["model"]);
+        let is_finished = match protocol {
+            Protocol::Responses => responses::reply(reply, &mut reading),
+            Protocol::Chat => chat::reply(reply, &mut reading),
+            Protocol::Messages => messages::reply(reply, &mut reading),
+            Protocol::Images => images::reply(reply, &mut reading),
+        };
+        if is_finished {
+            reading.end = End::Success;
+        }
+        reading.take_failure(protocol, reply);
+        reading
+    }
+
+    /// Parses a stream up to the first event that ends it.
+    fn of_stream(protocol: Protocol, body: &[u8], is_whole: bool, pictures: u32) -> Self {
+        let mut stream: Box<dyn Stream> = match protocol {
+            Protocol::Responses => Box::<responses::Stream>::default(),
+            Protocol::Chat => Box::<chat::Stream>::default(),
+            Protocol::Messages => Box::<messages::Stream>::default(),
+            Protocol::Images => Box::new(images::Stream::new(pictures)),
+        };
+        let mut reading = Self::default();
+        for data in events(body) {
+            if reading.end != End::Missing {
+                reading.has_more = true;
+                reading.problem(format!(
+                    "an event after the end: {}",
+                    String::from_utf8_lossy(&data)
+                ));
+                break;
+            }
+            reading.take_event(protocol, &data, &mut *stream);
+            reading.events += 1;
+        }
+        stream.finish(is_whole, &mut reading);
+        reading
+    }
+
+    fn take_event(&mut self, protocol: Protocol, data: &[u8], stream: &mut dyn Stream) {
+        let text = || String::from_utf8_lossy(data);
+        if data.trim_ascii() == b"[DONE]" {
+            if data != b"[DONE]" {
+                self.problem(format!("not quite [DONE]: {:?}", text()));
+            }
+            return stream.done(self);
+        }
+        let exact = serde_json::from_slice(data);
+        if !matches!(exact, Ok(Value::Object(_))) {
+            self.problem(format!("an event that is no JSON object: {}", text()));
+        }
+        match exact.or_else(|_| json::read(data)) {
+            Ok(event @ Value::Object(_)) => {
+                if !self.take_failure(protocol, &event) {
+                    stream.event(&event, self);
+                }
+            }
+            _ => self.end = End::Failure(None),
+        }
+    }
+
+    /// Takes the failure in a reply or in an event; returns false if there is none.
+    fn take_failure(&mut self, protocol: Protocol, object: &Value) -> bool {
+        let error = match &object["response"]["error"] {
+            Value::Null => &object["error"],
+            error => error,
+        };
+        let is_error = !matches!(error, Value::Null | Value::Bool(false));
+        let is_marked = object["type"] == "error"
+            || object["object"] == "error"
+            || object["type"] == "response.failed";
+        if !is_error && !is_marked {
+            return false;
+        }
+        let flat = if error.is_object() { error } else { object };
+        let code = flat["code"].as_str().or(flat["type"].as_str());
+        self.end = End::Failure(code.map(str::to_owned));
+        // Only an event of Responses may be the error itself.
+        let is_flat = protocol == Protocol::Responses;
+        self.check_message(if is_flat { flat } else { error });
+        true
+    }
+
+    fn check_message(&mut self, error: &Value) {
+        if json::text(error, "message").is_empty() {
+            self.problem(format!("an error without a message: {error}"));
         }
     }
 
     /// Fails if it is a success that contradicts itself. One changed byte may be meant as a
     /// contradiction or as a form that is tolerated, so this is for other changes only.
+    #[must_use]
     pub fn checked(mut self) -> Self {
         if self.contradiction.is_some() {
             self.end = End::Failure(None);
@@ -81,9 +255,22 @@ impl Reading {
         self
     }
 
-    /// Notes what a word for the end means.
-    fn finish(&mut self, protocol: Protocol, word: &Value) {
-        let finish = word.as_str().and_then(|word| Finish::of(protocol, word));
+    /// Returns the end for a client that knows the documented reasons alone.
+    pub fn ending(&self, client: Protocol) -> Ending {
+        match (&self.end, Finish::documented(client, &self.word)) {
+            (End::Failure(_), _) => Ending::Failure,
+            (End::Missing, _) => Ending::Missing,
+            (End::Success, None) if self.word.is_empty() => Ending::Missing,
+            (End::Success, None) => Ending::Other(self.word.clone()),
+            (End::Success, Some(Finish::Whole | Finish::Calls)) => Ending::Complete,
+            (End::Success, Some(Finish::Cut)) => Ending::Incomplete(Reason::MaxOutputTokens),
+            (End::Success, Some(Finish::Filtered)) => Ending::Incomplete(Reason::ContentFilter),
+        }
+    }
+
+    /// Notes the meaning of a word for the end.
+    fn finish(&mut self, protocol: Protocol, word: &str) {
+        let finish = Finish::of(protocol, word);
         self.is_cut |= finish == Some(Finish::Cut);
         self.is_incomplete |= finish == Some(Finish::Cut);
         self.is_filtered |= finish == Some(Finish::Filtered);
@@ -92,134 +279,50 @@ impl Reading {
     fn name(&mut self, model: &Value) {
         self.models.extend(model.as_str().map(str::to_owned));
     }
-}
 
-impl Usage {
-    /// Parses the counts of any protocol.
-    fn of(counts: &Value) -> Option<Self> {
-        counts
-            .is_object()
-            .then(|| Self::with(counts, Self::default()))
-    }
-
-    /// The same, with `other` for those that are absent.
-    fn with(counts: &Value, other: Self) -> Self {
-        let count = |names: &[&str]| names.iter().find_map(|name| counts[*name].as_u64());
-        let cached =
-            ["cache_read_input_tokens", "cache_creation_input_tokens"].map(|name| count(&[name]));
-        let input = count(&["input_tokens", "prompt_tokens"]);
-        Self {
-            input: input.map_or(other.input, |input| {
-                input + cached.into_iter().flatten().sum::<u64>()
+    /// Takes a call, whose name and arguments have to be texts.
+    fn call(&mut self, name: &Value, arguments: &Value) {
+        match (name.as_str(), arguments.as_str()) {
+            (Some(name), Some(arguments)) => self.calls.push(Call {
+                name: name.into(),
+                arguments: arguments.into(),
             }),
-            output: count(&["output_tokens", "completion_tokens"]).unwrap_or(other.output),
+            _ => self.problem(format!("a call of {name} with arguments {arguments}")),
+        }
+    }
+
+    fn problem(&mut self, what: impl Into<String>) {
+        self.problems.push(what.into());
+    }
+
+    /// Notes the result of a check; the first contradiction is kept.
+    fn check<T>(&mut self, result: Result<T, &'static str>) {
+        self.contradiction = self.contradiction.or(result.err());
+    }
+
+    /// Compares a streamed text with what an event says at its end.
+    fn agree(&mut self, what: &str, streamed: &str, closing: &str) {
+        if streamed != closing {
+            self.problem(format!(
+                "{what}: {streamed:?} was streamed, {closing:?} is at the end"
+            ));
         }
     }
 }
 
-/// Reads JSON. A number beyond all bounds, such as `1E999`, is one by its grammar (RFC 8259,
-/// section 6), but has no value that serde_json could hold: it is read without its exponent.
-fn json(text: &[u8]) -> serde_json::Result<Value> {
-    serde_json::from_slice(text).or_else(|error| {
-        let is_too_large = error.to_string().starts_with("number out of range");
-        if is_too_large {
-            serde_json::from_slice(&without_exponents(text))
-        } else {
-            Err(error)
-        }
-    })
-}
+/// The events of a protocol.
+trait Stream {
+    /// Takes an event, which is not a failure.
+    fn event(&mut self, event: &Value, reading: &mut Reading);
 
-/// The text without the exponents of its numbers; what is no exponent stays.
-fn without_exponents(text: &[u8]) -> Vec<u8> {
-    let (mut out, mut rest, mut in_string) = (Vec::with_capacity(text.len()), text, false);
-    while let Some((byte, after)) = rest.split_first() {
-        let is_exponent =
-            !in_string && matches!(byte, b'e' | b'E') && out.last().is_some_and(u8::is_ascii_digit);
-        if is_exponent {
-            let digits = after
-                .strip_prefix(b"+")
-                .or_else(|| after.strip_prefix(b"-"))
-                .unwrap_or(after);
-            let end = digits
-                .iter()
-                .position(|byte| !byte.is_ascii_digit())
-                .unwrap_or(digits.len());
-            if end > 0 {
-                // What follows is kept, whatever it is: a number has one exponent.
-                let kept = (end + 1).min(digits.len());
-                out.extend_from_slice(&digits[end..kept]);
-                rest = &digits[kept..];
-                continue;
-            }
-        }
-        let escaped = if in_string && *byte == b'\\' {
-            after.len().min(1)
-        } else {
-            0
-        };
-        out.push(*byte);
-        out.extend_from_slice(&after[..escaped]);
-        in_string ^= *byte == b'"';
-        rest = &after[escaped..];
+    /// Takes `[DONE]`, which most protocols do not have.
+    fn done(&mut self, reading: &mut Reading) {
+        reading.problem("[DONE] without a finish reason");
+        reading.end = End::Failure(None);
     }
-    out
-}
 
-/// The failure in a reply or in an event, if it is one.
-fn failure(object: &Value) -> Option<End> {
-    let error = match &object["response"]["error"] {
-        Value::Null => &object["error"],
-        error => error,
-    };
-    let is_error = !matches!(error, Value::Null | Value::Bool(false));
-    let is_marked = object["type"] == "error"
-        || object["object"] == "error"
-        || object["type"] == "response.failed";
-    if !is_error && !is_marked {
-        return None;
-    }
-    let error = if error.is_object() { error } else { object };
-    let code = error["code"].as_str().or(error["type"].as_str());
-    Some(End::Failure(code.map(str::to_owned)))
-}
-
-/// The texts of the members with these names.
-fn texts<'a>(object: &'a Value, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
-    names.iter().filter_map(|name| object[*name].as_str())
-}
-
-/// The texts of content that is a list of parts.
-fn parts(content: &Value) -> impl Iterator<Item = &str> {
-    let parts = content.as_array().into_iter().flatten();
-    parts.filter_map(|part| part["text"].as_str())
-}
-
-/// Returns true if this is the base64 of a picture: of a known format with its end, or binary.
-fn is_picture(base64: &Value) -> bool {
-    let Some(file) = base64.as_str().and_then(|text| BASE64.decode(text).ok()) else {
-        return false;
-    };
-    let end = &file[file.len().saturating_sub(48)..];
-    let ends_with = |mark: &[u8]| end.windows(mark.len()).any(|window| window == mark);
-    let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
-    match file.first_chunk::<12>() {
-        None => false,
-        Some([0x89, b'P', b'N', b'G', ..]) => ends_with(b"IEND\xaeB`\x82"),
-        Some([0xff, 0xd8, 0xff, ..]) => ends_with(b"\xff\xd9"),
-        Some([b'R', b'I', b'F', b'F', size @ .., b'W', b'E', b'B', b'P']) => {
-            file.len() >= 8 + u32::from_le_bytes(*size) as usize
-        }
-        Some(head) => !head.iter().all(is_text),
-    }
-}
-
-/// The alphabet with its padding, whatever bits of the last letter are not used.
-const BASE64: GeneralPurpose =
-    GeneralPurpose::new(&STANDARD, PAD.with_decode_allow_trailing_bits(true));
-
-fn list<'a>(object: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
-    object[name].as_array().into_iter().flatten()
+    /// Takes the end of the body.
+    fn finish(&mut self, _is_whole: bool, _reading: &mut Reading) {}
 }
 
 #[cfg(test)]

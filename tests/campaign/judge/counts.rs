@@ -135,7 +135,7 @@ fn check_tokens(case: &Case<'_>, verdict: Verdict, counted: &Counted) {
 
 /// The tokens that the upstream reported, by direction.
 pub(super) fn tokens(case: &Case<'_>) -> BTreeMap<String, f64> {
-    let Usage { input, output } = case.theirs.usage.unwrap_or_default();
+    let Usage { input, output, .. } = case.theirs.usage.unwrap_or_default();
     let owed = [("input", input as f64), ("output", output as f64)]
         .into_iter()
         .filter(|(_, count)| *count > 0.0);

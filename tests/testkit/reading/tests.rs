@@ -5,7 +5,8 @@ use std::path::Path;
 
 use simulator::Protocol::{self, Chat, Images, Messages, Responses};
 
-use super::{End, Reading, Usage, without_exponents};
+use super::json::without_exponents;
+use super::{Call, End, Ending, Reading, Reason, Usage};
 
 /// A recorded response of a protocol.
 fn recorded(protocol: Protocol, name: &str) -> Vec<u8> {
@@ -138,14 +139,18 @@ fn a_success_is_read_to_its_end() {
     ];
     for (protocol, name, words, is_cut, usage) in contents {
         let reading = read(protocol, name);
-        let usage = usage.map(|(input, output)| Usage { input, output });
+        let usage = usage.map(|(input, output)| [input, output]);
         assert_eq!(
             (reading.end, reading.words.as_str()),
             (End::Success, words),
             "{name}"
         );
         assert_eq!(
-            (reading.is_cut, reading.usage, reading.has_more),
+            (
+                reading.is_cut,
+                reading.usage.map(Usage::totals),
+                reading.has_more
+            ),
             (is_cut, usage, false),
             "{name}"
         );
@@ -222,14 +227,8 @@ fn each_picture_has_its_end() {
     let two = recorded(Images, "images-stream-generate-two.sse");
     let read = |pictures| Reading::of(Images, &two, true, pictures);
     assert_eq!(
-        (read(2).end, read(2).usage),
-        (
-            End::Success,
-            Some(Usage {
-                input: 12,
-                output: 544
-            })
-        )
+        (read(2).end, read(2).usage.map(Usage::totals)),
+        (End::Success, Some([12, 544]))
     );
     assert_eq!(
         (read(2).words.len(), read(2).events, read(2).has_more),
@@ -238,11 +237,10 @@ fn each_picture_has_its_end() {
     assert_eq!((read(1).end, read(1).has_more), (End::Success, true));
     assert_eq!(read(3).end, End::Missing);
     assert_eq!(
-        self::read(Images, "images-response-two.json").usage,
-        Some(Usage {
-            input: 12,
-            output: 544
-        })
+        self::read(Images, "images-response-two.json")
+            .usage
+            .map(Usage::totals),
+        Some([12, 544])
     );
 }
 
@@ -424,6 +422,108 @@ fn blocks_and_numbers_have_to_fit() {
         contradiction(Responses, &[completed]),
         Some("another status")
     );
+}
+
+#[test]
+fn the_content_of_a_recorded_response_has_its_parts() {
+    let parts = |protocol, name: &str| {
+        let Reading {
+            text,
+            reasoning,
+            calls,
+            problems,
+            ..
+        } = read(protocol, name);
+        let calls: Vec<_> = calls
+            .into_iter()
+            .map(|Call { name, arguments }| (name, arguments))
+            .collect();
+        assert_eq!(problems, [""; 0], "{name}");
+        (text, reasoning, calls)
+    };
+    let weather = |city: &str| ("get_weather".to_owned(), format!("{{\"city\":\"{city}\"}}"));
+    let both = vec![weather("Oslo"), weather("Rome")];
+    let checking = ("Checking both cities.".to_owned(), String::new(), both);
+    for name in [
+        "responses-stream-parallel-function-calls.sse",
+        "responses-response-parallel-function-calls.json",
+    ] {
+        assert_eq!(parts(Responses, name), checking, "{name}");
+    }
+    let thought = (
+        "9.8 is larger.".to_owned(),
+        "Compare 9.80 with 9.11.".to_owned(),
+        Vec::new(),
+    );
+    assert_eq!(parts(Messages, "messages-response-thinking.json"), thought);
+}
+
+/// A gateway must not send what these events contradict, although some clients tolerate it.
+#[test]
+fn events_that_contradict_each_other_are_problems() {
+    let problems = |protocol, events: &[&str]| {
+        let stream: String = events
+            .iter()
+            .map(|data| format!("data: {data}\n\n"))
+            .collect();
+        Reading::of(protocol, stream.as_bytes(), true, 1).problems
+    };
+    let text = r#"{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}"#;
+    let done = "[DONE]";
+    assert_eq!(problems(Chat, &[text, done]), [""; 0]);
+    assert_eq!(problems(Chat, &[text]), ["no [DONE]"]);
+    assert_eq!(problems(Chat, &[done]), ["[DONE] without a finish reason"]);
+    assert_eq!(
+        problems(Chat, &[text, done, done]),
+        ["an event after the end: [DONE]"]
+    );
+    assert_eq!(
+        problems(Chat, &[text, text, done]),
+        [format!(
+            "content after the finish reason: {}",
+            &text[12..text.len() - 2]
+        )]
+    );
+    assert_eq!(
+        problems(Chat, &[r#"{"error":{"code":"a"}}"#]),
+        [r#"an error without a message: {"code":"a"}"#]
+    );
+    let delta = r#"{"type":"response.output_text.delta","delta":"a"}"#;
+    let longer = r#"{"type":"response.output_text.done","text":"ab"}"#;
+    assert_eq!(
+        problems(Responses, &[delta, longer]),
+        [r#"text: "a" was streamed, "ab" is at the end"#]
+    );
+    let stray = r#"{"type":"content_block_stop","index":0}"#;
+    assert_eq!(
+        problems(Messages, &[stray]),
+        [format!("the end of no block: {stray}")]
+    );
+}
+
+#[test]
+fn the_end_of_an_answer_has_documented_reasons() {
+    let ending = |reason: &str| {
+        let chunk = format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"{reason}"}}]}}"#);
+        let stream = format!("data: {chunk}\n\ndata: [DONE]\n\n");
+        Reading::of(Chat, stream.as_bytes(), true, 1).ending(Chat)
+    };
+    assert_eq!(ending("stop"), Ending::Complete);
+    assert_eq!(
+        ending("length"),
+        Ending::Incomplete(Reason::MaxOutputTokens)
+    );
+    assert_eq!(
+        ending("content_filter"),
+        Ending::Incomplete(Reason::ContentFilter)
+    );
+    assert_eq!(ending("eos"), Ending::Other("eos".to_owned()));
+    let incomplete = read(Responses, "responses-stream-incomplete.sse");
+    let cut = Ending::Incomplete(Reason::MaxOutputTokens);
+    assert_eq!(incomplete.ending(Responses), cut);
+    let failed = read(Messages, "messages-stream-error.sse");
+    assert_eq!(failed.ending(Messages), Ending::Failure);
+    assert_eq!(Reading::default().ending(Images), Ending::Missing);
 }
 
 const CALLS: &str = r#"Checking both cities.{"city":"Oslo"}{"city":"Rome"}"#;

@@ -1,0 +1,80 @@
+//! Images: <https://platform.openai.com/docs/api-reference/images>.
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::general_purpose::{GeneralPurpose, PAD};
+use serde_json::Value;
+
+use super::json::{list, text};
+use super::{End, Reading, Usage};
+
+/// Parses a reply; returns true if it has pictures, all of them whole.
+pub(super) fn reply(reply: &Value, reading: &mut Reading) -> bool {
+    reading.text = list(reply, "data")
+        .map(|picture| text(picture, "b64_json"))
+        .collect();
+    reading.words.clone_from(&reading.text);
+    let mut pictures = list(reply, "data").peekable();
+    pictures.peek().is_some() && pictures.all(|picture| is_picture(&picture["b64_json"]))
+}
+
+/// A stream of events.
+pub(super) struct Stream {
+    /// The number of pictures that are still missing.
+    pictures: u32,
+}
+
+impl Stream {
+    pub(super) fn new(pictures: u32) -> Self {
+        Self { pictures }
+    }
+}
+
+impl super::Stream for Stream {
+    fn event(&mut self, event: &Value, reading: &mut Reading) {
+        reading.words += text(event, "b64_json");
+        let kind = text(event, "type");
+        let is_preview = kind.ends_with(".partial_image");
+        let is_last = matches!(kind, "image_generation.completed" | "image_edit.completed");
+        if (is_preview || is_last) && !is_picture(&event["b64_json"]) {
+            reading.problem("a picture that is not whole");
+            reading.end = End::Failure(None);
+        }
+        if !is_last || reading.end != End::Missing {
+            return;
+        }
+        text(event, "b64_json").clone_into(&mut reading.text);
+        if let Some(usage) = Usage::of(&event["usage"]) {
+            let sum = reading.usage.get_or_insert_default();
+            sum.input += usage.input;
+            sum.output += usage.output;
+        }
+        self.pictures = self.pictures.saturating_sub(1);
+        if self.pictures == 0 {
+            reading.end = End::Success;
+        }
+    }
+}
+
+/// Returns true if this is the base64 of a picture: of a known format with its end, or binary.
+fn is_picture(base64: &Value) -> bool {
+    let Some(file) = base64.as_str().and_then(|text| BASE64.decode(text).ok()) else {
+        return false;
+    };
+    let end = &file[file.len().saturating_sub(48)..];
+    let ends_with = |mark: &[u8]| end.windows(mark.len()).any(|window| window == mark);
+    let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    match file.first_chunk::<12>() {
+        None => false,
+        Some([0x89, b'P', b'N', b'G', ..]) => ends_with(b"IEND\xaeB`\x82"),
+        Some([0xff, 0xd8, 0xff, ..]) => ends_with(b"\xff\xd9"),
+        Some([b'R', b'I', b'F', b'F', size @ .., b'W', b'E', b'B', b'P']) => {
+            file.len() >= 8 + u32::from_le_bytes(*size) as usize
+        }
+        Some(head) => !head.iter().all(is_text),
+    }
+}
+
+/// The alphabet with its padding, whatever bits of the last letter are not used.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&STANDARD, PAD.with_decode_allow_trailing_bits(true));
