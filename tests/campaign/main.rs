@@ -1,9 +1,27 @@
 //! Seeded faults, one after another, against a gateway in memory whose clock is paused. Run by
 //! `cargo xtask campaign`.
 //!
-//! A fault follows from the seed of the campaign and its number alone, and what it meets from those
-//! before it in its block, so that each can be repeated: `--only NUMBER` runs its block up to it. After each, `judge` checks what the client, the upstream, the log and
-//! the metrics show against the requirements.
+//! A fault follows from the seed of the campaign and its number alone, and the state that it meets
+//! from the faults before it in its block, so that each can be repeated: `--only NUMBER` runs its
+//! block up to it. After each, `judge` checks what the client, the upstream, the log and the metrics
+//! show against the requirements. A quarter of the requests has another one beside it, which has to
+//! succeed. Half of the faults follow the one before at once, over the connections that it left
+//! open.
+//!
+//! The table that is printed has a row for each kind of fault:
+//!
+//! - An *answer* is the body of an upstream's response. It is closed, reset, ended early or stalled
+//!   at a random position, or one of its bytes or events is changed.
+//! - A *hollow reply* is complete, but it is empty, marked as unfinished, or has an error status.
+//! - A *scenario* is one of the simulator; a *real server* sends a case of `tests/dialects`.
+//! - *Not reached* is an upstream that refuses the connection or does not accept it.
+//! - *Process leaves* is a graceful shutdown, and *process ends* the deadline of one.
+//! - Of *two targets*, the first has one of these faults, and the second mostly none.
+//!
+//! Its columns count the outcomes for the client: see [`judge::Verdict`]. `shares` compares them
+//! with the shares of outcomes in `expected.toml`, which `--write` writes. The mutations
+//! `campaign-lie-…` make the gateway lie about one thing, such as the end of a truncated answer.
+//! Each is tried with 20,000 faults of one seed, and is caught if a fault shows the lie.
 
 #![allow(clippy::unwrap_used, reason = "a campaign fails where it stands")]
 
@@ -50,7 +68,7 @@ struct Arguments {
     /// The number of threads; as many as there are cores by default.
     #[arg(long)]
     jobs: Option<u64>,
-    /// Write the summary to this file too.
+    /// Write the expected shares of outcomes to this file, instead of comparing with them.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
 }
@@ -80,8 +98,7 @@ fn run(arguments: &Arguments, key: &Path) -> ExitCode {
         arguments.faults, arguments.seed
     );
     let summary = run_all(arguments, key);
-    let page = page(arguments, &summary);
-    println!("{page}");
+    println!("{summary}");
     for (number, what) in summary.broken.iter().take(SHOWN) {
         println!(
             "fault {number}: {:?}\n  {what}\n",
@@ -89,7 +106,7 @@ fn run(arguments: &Arguments, key: &Path) -> ExitCode {
         );
     }
     let deviations = match &arguments.write {
-        Some(path) => std::fs::write(path, page)
+        Some(path) => std::fs::write(path, shares::text(arguments.seed, &summary))
             .err()
             .map(|error| format!("{}: {error}", path.display())),
         None => differences(&summary).err(),
@@ -184,32 +201,6 @@ fn print_details(arguments: &Arguments, number: u64, key: &Path) -> ExitCode {
         }
     }
 }
-
-fn page(arguments: &Arguments, summary: &Summary) -> String {
-    let Arguments { seed, faults, .. } = arguments;
-    format!(
-        "# Campaign\n\n`cargo xtask campaign --seed {seed} --faults {faults}`\n\n{INTRODUCTION}\n{summary}"
-    )
-}
-
-/// The explanation of the table.
-const INTRODUCTION: &str = "\
-Each row is a kind of fault, and counts what the client received. An *answer* is the body of an upstream's response. It
-is closed, reset, ended early or stalled at a random position, or one of its bytes or events is changed. A *hollow
-reply* is complete, but it is empty, marked as unfinished, or has an error status. A *scenario* is one of the simulator.
-*Not reached* is an upstream that refuses the connection or does not accept it. *Process leaves* is a graceful shutdown,
-and *process ends* the deadline of one. Of *two targets*, the first has one of these faults, and the second mostly none.
-
-A quarter of the requests has another one beside it, which has to succeed. Half of the faults follow the one before at
-once, over the connections that it left open.
-
-The mutations `campaign-lie-…` in [MUTATIONS.md](../MUTATIONS.md) make the gateway lie about one thing, such as the end
-of a truncated answer. Each is tried with 20,000 faults of one seed, and is caught if a fault shows the lie.
-
-A *stream* is whole if it ends with the terminal event of a success, and failed if it ends with a failure event. A
-*status* is an error status. *Broken off* are plain replies that the gateway aborted. *Client gone* are clients that
-disconnected or stopped reading.
-";
 
 /// The number of faults after which progress is printed.
 const PROGRESS_INTERVAL: u64 = 10_000;

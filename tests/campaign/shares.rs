@@ -2,46 +2,59 @@
 //! that answers 502 whenever it is in doubt violates no single requirement.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
 
-use crate::summary::{COLUMNS, Counts};
+use serde::Deserialize;
+
+use crate::summary::{COLUMNS, Counts, Summary};
 
 /// The committed table.
-const LOG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/LOG.md");
+const EXPECTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/expected.toml");
 
-/// The counts of the committed table, by kind.
+/// The outcomes of a campaign, by kind of fault.
+#[derive(Deserialize)]
+struct Table {
+    columns: Vec<String>,
+    outcomes: BTreeMap<String, Counts>,
+}
+
+/// The committed counts, by kind.
 ///
 /// # Errors
 ///
 /// If there is no such table, or it has other columns.
 pub(crate) fn committed() -> Result<BTreeMap<String, Counts>, String> {
-    let text = fs::read_to_string(Path::new(LOG)).map_err(|error| format!("LOG.md: {error}"))?;
-    parse(&text).map_err(|error| format!("LOG.md: {error}; {AGAIN}"))
+    let text = fs::read_to_string(EXPECTED).map_err(|error| error.to_string());
+    text.and_then(|text| parse(&text))
+        .map_err(|error| format!("expected.toml: {error}; {AGAIN}"))
 }
 
 fn parse(text: &str) -> Result<BTreeMap<String, Counts>, String> {
-    let mut rows = text.lines().filter(|line| line.starts_with('|')).map(cells);
-    let head = rows.next().unwrap_or_default();
-    if head.get(1..) != Some(&COLUMNS.map(|(_, head)| head)[..]) {
-        return Err(format!("the columns are {head:?}"));
+    let table: Table = toml::from_str(text).map_err(|error| error.to_string())?;
+    if table.columns == heads() {
+        Ok(table.outcomes)
+    } else {
+        Err(format!("the columns are {:?}", table.columns))
     }
-    let is_kind = |cells: &Vec<&str>| !cells[0].starts_with('*') && !cells[0].starts_with('-');
-    rows.filter(is_kind)
-        .map(|cells| Ok((cells[0].to_owned(), counts(&cells)?)))
-        .collect()
 }
 
-fn cells(line: &str) -> Vec<&str> {
-    line.trim_matches('|').split('|').map(str::trim).collect()
+/// The counts of a campaign, as the table that [`committed`] reads.
+pub(crate) fn text(seed: u64, summary: &Summary) -> String {
+    let mut text = format!(
+        "# cargo xtask campaign --seed {seed} --faults {} --write\ncolumns = {:?}\n\n[outcomes]\n",
+        summary.faults(),
+        heads(),
+    );
+    for (kind, counts) in summary.rows() {
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "{kind:?} = {counts:?}");
+    }
+    text
 }
 
-fn counts(cells: &[&str]) -> Result<Counts, String> {
-    let numbers: Result<Vec<u64>, _> = cells[1..].iter().map(|cell| cell.parse()).collect();
-    let counts = numbers
-        .ok()
-        .and_then(|numbers| Counts::try_from(numbers).ok());
-    counts.ok_or_else(|| format!("the row of '{}' is no row of counts", cells[0]))
+fn heads() -> [&'static str; COLUMNS.len()] {
+    COLUMNS.map(|(_, head)| head)
 }
 
 /// Describes each share that differs by more than chance.
@@ -51,7 +64,7 @@ pub(crate) fn deviations(
 ) -> Vec<String> {
     let mut deviations = Vec::new();
     for kind in found.keys().filter(|kind| !committed.contains_key(*kind)) {
-        deviations.push(format!("{kind}: LOG.md has no such kind; {AGAIN}"));
+        deviations.push(format!("{kind}: expected.toml has no such kind; {AGAIN}"));
     }
     let all = |table: &BTreeMap<String, Counts>| table.values().flatten().sum::<u64>();
     for (kind, committed_counts) in committed {
@@ -101,19 +114,17 @@ fn tolerance(one: [u64; 2], other: [u64; 2]) -> Option<f64> {
 /// The logarithm of two divided by that probability.
 const DOUBT: f64 = 23.7;
 /// The remedy for an intended deviation.
-const AGAIN: &str =
-    "if this is intended, rewrite LOG.md with `cargo xtask campaign --faults 1000000 --write`";
+const AGAIN: &str = "if this is intended, rewrite expected.toml with `cargo xtask campaign --faults 1000000 --write`";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TABLE: &str = "# Campaign\n\n\
-        | fault | stream whole | stream failed | reply | status | broken off | client gone |\n\
-        |---|---:|---:|---:|---:|---:|---:|\n\
-        | answer reset | 19 | 41109 | 15 | 26373 | 703 | 0 |\n\
-        | nothing | 31104 | 2971 | 10662 | 657 | 14 | 0 |\n\
-        | **all** | 31123 | 44080 | 10677 | 27030 | 717 | 0 |\n\nViolations: 0.\n";
+    const TABLE: &str = r#"
+        columns = ["stream whole", "stream failed", "reply", "status", "broken off", "client gone"]
+        [outcomes]
+        "answer reset" = [19, 41109, 15, 26373, 703, 0]
+        "nothing" = [31104, 2971, 10662, 657, 14, 0]"#;
 
     fn table(rows: &[(&str, Counts)]) -> BTreeMap<String, Counts> {
         rows.iter()
@@ -128,23 +139,26 @@ mod tests {
             ("nothing", [31104, 2971, 10662, 657, 14, 0]),
         ]);
         assert_eq!(parse(TABLE), Ok(read));
-        assert!(parse("").unwrap_err().contains("columns"));
-        assert!(
-            parse(&TABLE.replace("stream whole", "whole"))
-                .unwrap_err()
-                .contains("columns")
-        );
-        assert!(
-            parse(&TABLE.replace("41109", "many"))
-                .unwrap_err()
-                .contains("answer reset")
-        );
-        assert!(
-            parse(&TABLE.replace("| 703 ", ""))
-                .unwrap_err()
-                .contains("answer reset")
-        );
+        for (from, to, wrong) in [
+            ("columns", "rows", "columns"),
+            ("stream whole", "whole", "columns"),
+            ("41109", "\"many\"", "answer reset"),
+            (" 703,", "", "answer reset"),
+        ] {
+            let error = parse(&TABLE.replace(from, to)).unwrap_err();
+            assert!(error.contains(wrong), "{error}");
+        }
         assert!(committed().unwrap().contains_key("answer reset"));
+    }
+
+    #[test]
+    fn a_written_table_is_read_again() {
+        let mut summary = Summary::default();
+        summary.count("nothing", crate::judge::Verdict::Reply);
+        summary.count("nothing", crate::judge::Verdict::Unseen);
+        let written = text(7, &summary);
+        assert_eq!(parse(&written), Ok(summary.rows()));
+        assert!(written.contains("--seed 7 --faults 2 "), "{written}");
     }
 
     /// A tenth of the responses of a correct upstream become a 502: no requirement is violated, but
@@ -183,7 +197,7 @@ mod tests {
         let found = deviations(&found, &committed);
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(
-            found[0].starts_with("another: LOG.md has no such kind"),
+            found[0].starts_with("another: expected.toml has no such kind"),
             "{found:?}"
         );
         assert!(

@@ -11,7 +11,7 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     let mut command = workspace::cargo("run");
     command.args(["--locked", "--profile", "campaign"]);
     command.args(["--package", "sluicegate-campaign", "--"]);
-    process::echoed(command.args(workspace::with_page(args, "tests/campaign/LOG.md")))
+    process::echoed(command.args(workspace::with_page(args, "tests/campaign/expected.toml")))
 }
 
 /// Runs the campaign of a change, in the build of the tests.
