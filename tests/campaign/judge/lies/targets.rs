@@ -26,33 +26,17 @@ fn fallen_back() -> Sample {
 
 #[test]
 fn the_second_target_is_asked_if_the_first_one_failed() {
-    let lies: [Violation; 6] = [
-        (Sample::ask_again, "sent [3, 1] times"),
-        (
-            |it| it.observed.exchanges[1].response.status = 400,
-            "another target got what was rejected",
-        ),
-        (
-            |it| {
-                it.fault.kind = Kind::Nothing;
-                it.observed.exchanges[1].response.status = 200;
-            },
-            "another target got what was answered",
-        ),
-        (
-            |it| it.change_response("chat-or-chat", "other-chat"),
-            "the model is",
-        ),
-        (
-            |it| it.log = line("chat-or-chat", "chat"),
-            "no ' target=\"other-chat\"'",
-        ),
-        (
-            |it| it.observed.counted.tokens.clear(),
-            "the tokens in the metrics",
-        ),
-    ];
-    check(fallen_back, Verdict::StreamWhole, &lies);
+    lies! { fallen_back => StreamWhole;
+        "sent [3, 1] times": Sample::ask_again;
+        "another target got what was rejected": |it| it.observed.exchanges[1].response.status = 400;
+        "another target got what was answered": |it| {
+            it.fault.kind = Kind::Nothing;
+            it.observed.exchanges[1].response.status = 200;
+        };
+        "the model is": |it| it.change_response("chat-or-chat", "other-chat");
+        "no ' target=\"other-chat\"'": |it| it.log = line("chat-or-chat", "chat");
+        "the tokens in the metrics": |it| it.observed.counted.tokens.clear();
+    }
 }
 
 /// A refusal of both targets.
@@ -69,11 +53,9 @@ fn refused_twice() -> Sample {
 
 #[test]
 fn no_target_is_left_out() {
-    let lies: [Violation; 1] = [(
-        |it| it.observed.exchanges.truncate(1),
-        "the second target was not asked",
-    )];
-    check(refused_twice, Verdict::Refused, &lies);
+    lies! { refused_twice => Refused;
+        "the second target was not asked": |it| it.observed.exchanges.truncate(1);
+    }
 }
 
 /// A stream that fails, and another one at the same time that does not.
@@ -107,34 +89,15 @@ fn bystander_reads(sample: &mut Sample, events: &[&str], model: &str) {
 
 #[test]
 fn nothing_happens_to_a_request_at_the_same_time() {
-    let lies: [Violation; 6] = [
-        (
-            |it| bystander_reads(it, &[TEXT, FAILED], "other-chat"),
-            "a bystander was hit",
-        ),
-        (
-            |it| bystander_reads(it, &[TEXT, FINISH, USAGE, DONE], "chat"),
-            "the model is",
-        ),
-        (
-            |it| {
-                let text = TEXT.replace("00000007", "00000008");
-                bystander_reads(it, &[&text, FINISH, USAGE, DONE], "other-chat");
-            },
-            "the words of the answer",
-        ),
-        (
-            |it| bystander(it).exchanges.clear(),
-            "no upstream request was sent",
-        ),
-        (
-            |it| it.observed.counted.tokens.clear(),
-            "input was counted 5 times too few",
-        ),
-        (
-            |it| it.log = line("chat", "chat"),
-            "the lines of a bystander",
-        ),
-    ];
-    check(beside, Verdict::StreamFailed, &lies);
+    lies! { beside => StreamFailed;
+        "a bystander was hit": |it| bystander_reads(it, &[TEXT, FAILED], "other-chat");
+        "the model is": |it| bystander_reads(it, &[TEXT, FINISH, USAGE, DONE], "chat");
+        "the words of the answer": |it| {
+            let text = TEXT.replace("00000007", "00000008");
+            bystander_reads(it, &[&text, FINISH, USAGE, DONE], "other-chat");
+        };
+        "no upstream request was sent": |it| bystander(it).exchanges.clear();
+        "input was counted 5 times too few": |it| it.observed.counted.tokens.clear();
+        "the lines of a bystander": |it| it.log = line("chat", "chat");
+    }
 }
