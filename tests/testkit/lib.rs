@@ -1,5 +1,5 @@
-//! Helpers that the test programs share: an HTTP client, the process of the gateway, and requests
-//! in each protocol.
+//! Helpers that the test programs share: an HTTP client, the process of the gateway, requests in
+//! each protocol, and a reader of replies and streams.
 //!
 //! Nothing here parses with the crates of the gateway, so that a bug in one of them cannot hide
 //! itself.
