@@ -41,7 +41,7 @@ fn a11_health_and_metrics_are_on_the_admin_address_alone() {
 }
 
 #[test]
-fn each_request_is_counted_once_and_logged_once_without_its_secrets() {
+fn request_is_counted_and_logged_once_without_secrets() {
     let server = GATEWAY.configured("[limits]\nconcurrency = 4\n");
     let prompt = "canary-prompt-7f3a";
     let body = json!({"model": "alt-flash", "messages": [{"role": "user", "content": prompt}], "max_tokens": 4});

@@ -91,7 +91,7 @@ fn the_quotas_of_a_key_are_listed() {
 
 /// A model may allow what only servers of the client's protocol understand.
 #[test]
-fn what_a_model_allows_needs_upstreams_of_its_protocol() {
+fn allow_list_requires_upstreams_of_the_same_protocol() {
     let upstreams = "[[upstreams]]\nname = \"c\"\nprotocol = \"chat\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
          [[upstreams]]\nname = \"r\"\nprotocol = \"responses\"\nbase_url = \"http://127.0.0.1:1/v1\"\n";
     let model = |protocols: &str, allow: &str, targets: &str| {

@@ -160,7 +160,7 @@ fn outside_of_the_mask_no_pixel_changes() {
 }
 
 #[test]
-fn an_edit_streams_its_previews_and_the_picture_of_the_plain_reply() {
+fn edit_streams_previews_and_the_final_picture() {
     let plain = picture(&ask(&json!({})));
     let response = ask(&json!({"stream": true, "partial_images": 2}));
     let events = events(&response, Operation::Edit, 1);
@@ -241,7 +241,7 @@ fn two_references_come_in_every_format_and_under_every_name() {
 
 /// Sources and masks that are not valid pictures are refused with 400 that names their field.
 #[test]
-fn i05_i06_what_is_no_edit_is_refused_by_name() {
+fn i05_i06_invalid_edit_is_rejected_by_field() {
     let small = url(&png(RgbaImage::new(8, 8)));
     let solid = url(&encoded(reference(), ImageFormat::Png));
     let opaque = url(&{
@@ -316,7 +316,7 @@ fn i05_i06_what_is_no_edit_is_refused_by_name() {
 
 /// Missing, repeated and invalid parts are refused with 400 that names the part.
 #[test]
-fn m06_what_is_no_form_is_refused_by_name() {
+fn m06_invalid_form_is_rejected_by_part() {
     let image = png(reference());
     let prompt = || Form::new().text("prompt", "Add a red sail");
     for (form, param) in [

@@ -46,7 +46,7 @@ pub(crate) fn decoded(file: &[u8]) -> DynamicImage {
 }
 
 #[test]
-fn a_reply_has_what_the_fields_say() {
+fn reply_matches_the_requested_options() {
     for (change, format, alpha) in [
         (json!({}), ImageFormat::Png, false),
         (
@@ -202,7 +202,7 @@ fn a_stream_is_framed_as_clients_expect() {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_refused_by_name() {
+fn invalid_options_are_rejected_by_name() {
     for (change, param) in [
         (json!({"size": "8193x10"}), "size"),
         (json!({"size": "8000x8000"}), "size"),

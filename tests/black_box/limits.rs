@@ -93,7 +93,7 @@ fn fate(index: usize, streams: bool, response: &Response) -> Fate {
 /// Of many simultaneous requests to the embedded engine exactly as many as the limit are served, in
 /// order, and each other one gets the error of the limit.
 #[test]
-fn o01_o02_o08_each_of_64_at_once_is_served_or_refused_with_its_reason() {
+fn o01_o02_o08_concurrent_requests_are_served_or_refused() {
     let server = limited();
     let begin = Barrier::new(64);
     let fates: Vec<Fate> = thread::scope(|scope| {

@@ -240,7 +240,7 @@ fn tokens_are_counted_as_they_are_billed() {
 }
 
 #[test]
-fn what_clients_add_is_taken() {
+fn unknown_fields_and_beta_headers_are_accepted() {
     let server = GATEWAY.shared();
     let body = body(
         json!({"messages": [user("Say hello.")], "metadata": {"user_id": "u1"}, "a_field_of_tomorrow": 1}),

@@ -45,7 +45,7 @@ fn d03_past_the_deadline_an_open_stream_ends_with_a_failure() {
 /// During the shutdown delay the gateway is alive and not ready, still answers, and closes each
 /// connection after its response.
 #[test]
-fn d01_while_it_leaves_it_is_not_ready_and_closes_what_it_answers() {
+fn d01_lame_duck_is_unready_and_closes_connections() {
     let server = GATEWAY.without_engines("[limits]\nlame_duck = \"60s\"\n");
     let ready = || {
         Request::get("/readyz")

@@ -22,7 +22,7 @@ mod responses {
     }
 
     #[test]
-    fn memory_is_what_the_client_sends_again() {
+    fn model_sees_the_history_in_the_request() {
         let answer = json!({"type": "message", "role": "assistant", "id": "msg_1", "status": "completed",
             "content": [{"type": "output_text", "text": "Hello, Ada!", "annotations": []}]});
         let reply =
@@ -59,7 +59,7 @@ mod chat {
     }
 
     #[test]
-    fn memory_is_what_the_client_sends_again() {
+    fn model_sees_the_history_in_the_request() {
         let messages = json!([user("My name is Ada."), {"role": "assistant", "content": "Hello, Ada!"}, user("What is my name?")]);
         assert!(text_of(&both(json!({ "messages": messages }))).contains("Ada"));
     }
@@ -96,7 +96,7 @@ mod messages {
     }
 
     #[test]
-    fn memory_is_what_the_client_sends_again() {
+    fn model_sees_the_history_in_the_request() {
         let answer =
             json!({"role": "assistant", "content": [{"type": "text", "text": "Hello, Ada!"}]});
         let reply =

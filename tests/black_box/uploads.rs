@@ -93,7 +93,7 @@ fn m02_m12_a_form_cut_at_any_byte_is_no_success() {
 
 /// A picture or a body that is larger than its limit is refused with 413.
 #[test]
-fn m05_what_is_larger_than_the_limits_is_413() {
+fn m05_body_over_its_limit_is_413() {
     let server = GATEWAY.with_image_engine(
         "[limits]\nedit_body = \"64KiB\"\npicture = \"10KiB\"\njson_body = \"16KiB\"\n",
     );

@@ -104,7 +104,7 @@ mod tests {
     /// Earlier counts are not counted again, and counters are distinguished by the meaning of their
     /// labels.
     #[test]
-    fn only_what_was_added_is_counted() {
+    fn only_increments_are_counted() {
         let before =
             Metrics::read("sluicegate_requests_total{route=\"chat\",status=\"200\",code=\"\"} 2\n");
         let after = Metrics::read(

@@ -104,7 +104,7 @@ mod tests {
 
     /// Bytes after the framed body are ignored, and informational responses are skipped.
     #[test]
-    fn an_answer_is_what_its_framing_says() {
+    fn body_ends_where_its_framing_says() {
         let read = |bytes: &str| {
             let sent = UpstreamResponse::read(&Written {
                 bytes: bytes.into(),

@@ -109,7 +109,7 @@ fn a07_every_route_that_is_described_asks_for_a_key() {
 /// A flood of wrong keys is refused one by one, takes no permit and does not delay requests with a
 /// valid key.
 #[test]
-fn a09_a_flood_of_wrong_keys_holds_up_nobody() {
+fn a09_flood_of_invalid_keys_does_not_delay_valid_requests() {
     let (gateway, simulator) = GATEWAY.with_upstream("");
     let flood = || {
         let mut connection = Connection::open(gateway.address());

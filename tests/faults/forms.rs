@@ -14,7 +14,7 @@ use crate::GATEWAY;
 /// A multipart boundary that is missing, empty, too long, has invalid characters or does not match
 /// the body is refused with 400.
 #[test]
-fn m01_boundaries_that_are_none() {
+fn m01_invalid_boundary_is_rejected() {
     let test = EditTest::new("");
     let whole = edit().bytes();
     let long = "b".repeat(71);
@@ -189,7 +189,7 @@ fn m08_codings_of_parts_are_not_heeded() {
 /// The preamble before the first boundary and the epilogue after the last are ignored, and
 /// boundaries may have trailing spaces.
 #[test]
-fn m10_what_is_around_a_form_is_left_alone() {
+fn m10_preamble_and_epilogue_are_ignored() {
     let test = EditTest::new("");
     let whole = edit().bytes();
     let text = String::from_utf8_lossy(&whole).into_owned();

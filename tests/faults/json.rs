@@ -32,7 +32,7 @@ fn j01_a_body_that_breaks_off_at_any_byte() {
 
 /// A body that is not exactly one JSON document in UTF-8 is refused with 400.
 #[test]
-fn j01_what_is_no_document_in_utf_8() {
+fn j01_body_that_is_not_a_utf8_json_document_is_rejected() {
     let test = RequestTest::new();
     for protocol in PROTOCOLS {
         let whole = question(protocol, "Hello.").to_string();
@@ -80,7 +80,7 @@ fn j01_what_is_no_document_in_utf_8() {
 
 /// Nesting beyond the limit is refused with 400 on every route, at any depth.
 #[test]
-fn j02_what_nests_too_deep_is_refused_on_every_route() {
+fn j02_excessive_nesting_is_rejected_on_every_route() {
     let test = RequestTest::new();
     for protocol in PROTOCOLS {
         let whole = question(protocol, "Hello.").to_string();

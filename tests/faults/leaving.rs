@@ -140,7 +140,7 @@ fn d01_who_has_connected_is_answered() {
 /// During the shutdown delay the gateway is not ready but serves as before; then new connections
 /// are refused, and requests in progress are completed.
 #[test]
-fn d01_d02_it_serves_while_it_stays_and_then_ends_what_is_open() {
+fn d01_d02_lame_duck_serves_then_open_requests_complete() {
     const STAY: Duration = Duration::from_secs(3);
     let behave = |request: &Request| {
         if request.streams() {
@@ -262,7 +262,7 @@ fn d03_streams_past_the_deadline_end_with_a_failure() {
 /// A client that does not read its failure event does not delay the exit, which still happens
 /// within 2 s of the deadline.
 #[test]
-fn d03_who_does_not_read_holds_nobody_up() {
+fn d03_stalled_client_does_not_delay_the_exit() {
     let scenario = simulator::scenario::named("endless-deltas").unwrap();
     let mut test = leaving("100ms", move |request| scenario.play(request));
     let lane = lanes()[0];
@@ -301,7 +301,7 @@ fn d04_a_second_signal_ends_it_at_once() {
 /// A request without a response by the drain deadline is answered with 503 and Retry-After, both
 /// during its upload and while it waits for the upstream.
 #[test]
-fn d05_what_has_not_begun_by_the_deadline_is_a_503() {
+fn d05_request_without_response_at_the_deadline_is_503() {
     let mut test = leaving("1s", |_| Play::new().hold());
     let mut open = Vec::new();
     for (lane, stream) in lanes()

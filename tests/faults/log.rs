@@ -62,7 +62,7 @@ impl Talkative {
 
 /// A stalled log reader delays no request: log lines are dropped and counted.
 #[test]
-fn d13_a_stalled_reader_of_the_log_holds_up_nobody() {
+fn d13_stalled_log_reader_delays_no_request() {
     let (_reader, writer) = io::pipe().unwrap();
     let talkative = Talkative::logging_to(writer);
     talkative.serves_while_lines_are_lost();
@@ -91,7 +91,7 @@ fn d13_a_full_disk_ends_nothing() {
 /// A log reader that stalls and then continues receives every line that was not counted as dropped,
 /// and each line is complete.
 #[test]
-fn d13_the_log_names_what_was_left_out() {
+fn d13_log_reports_dropped_lines() {
     let (reader, writer) = io::pipe().unwrap();
     let talkative = Talkative::logging_to(writer);
     talkative.serves_while_lines_are_lost();

@@ -78,7 +78,7 @@ fn o01_one_too_many_is_refused_and_may_come_again() {
 /// A Responses stream over the concurrency limit is 200 with one `response.failed` event of that
 /// code; a stream of every other protocol is 429 before it starts.
 #[test]
-fn o02_o03_streams_over_the_limit_are_refused_as_their_protocol_can() {
+fn o02_o03_excess_stream_is_refused_in_its_protocol() {
     let test = limited(1, gated);
     let mut first = test.open(lanes()[0], true);
     test.await_requests(1);
@@ -103,7 +103,7 @@ fn o02_o03_streams_over_the_limit_are_refused_as_their_protocol_can() {
 /// However requests end, the permits in use never exceed the limits per key and overall, and all of
 /// them are returned.
 #[test]
-fn o04_permits_come_back_whatever_happens() {
+fn o04_all_permits_are_returned_however_requests_end() {
     let test = FaultTest::playing(
         GATEWAY,
         as_asked,
@@ -219,7 +219,7 @@ fn in_flight(test: &FaultTest) -> f64 {
 /// accepted requests are served completely, and refused requests do not reach an upstream. Figures:
 /// `cargo xtask soak overload`.
 #[test]
-fn o05_o06_a_storm_of_retries_takes_nothing_from_those_who_are_served() {
+fn o05_o06_retry_storm_does_not_affect_accepted_requests() {
     let test = limited(LIMIT, unhurried);
     let storm = storm(&test);
     assert!(storm.refused > 0, "the limit was felt");
@@ -352,7 +352,7 @@ fn o06_the_time_to_come_back_is_spread() {
 
 /// A key that uses all of its permits leaves the rest to other keys.
 #[test]
-fn o07_one_key_cannot_take_what_is_anothers() {
+fn o07_key_cannot_take_permits_of_other_keys() {
     let test = FaultTest::playing(
         GATEWAY,
         as_asked,

@@ -45,7 +45,7 @@ fn d06_killed_at_any_moment_it_starts_again() {
 /// After the process was suspended, requests whose deadlines have passed fail cleanly, a request
 /// that arrived meanwhile is served, and the gateway works as before.
 #[test]
-fn d12_suspended_it_goes_on_and_what_is_late_fails_cleanly() {
+fn d12_resumed_process_fails_only_overdue_requests() {
     let test = FaultTest::named(GATEWAY, "stall-after-2", HASTY);
     let mut open: Vec<_> = text_lanes()
         .into_iter()
@@ -75,7 +75,7 @@ fn d12_suspended_it_goes_on_and_what_is_late_fails_cleanly() {
 /// Uploads beyond the body memory limit are refused with 503 before the system's memory limit is
 /// reached.
 #[test]
-fn d15_uploads_past_their_memory_are_refused_before_the_system_kills() {
+fn d15_uploads_over_the_memory_limit_are_refused() {
     // No model is embedded: a single one would exceed the limit.
     let config = "[limits]\njson_body = \"8MiB\"\nedit_body = \"8MiB\"\nbody_memory = \"32MiB\"\n"
         .to_owned()

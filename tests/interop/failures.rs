@@ -55,7 +55,7 @@ fn a_stream_that_breaks_off_is_no_success() {
 /// The server answers 500 to a member of a wrong type, with paths of its own files in the message.
 #[test]
 #[ignore = "cargo xtask interop"]
-fn what_the_server_fails_at_is_not_the_callers_fault_and_its_words_stay_inside() {
+fn upstream_500_becomes_502_without_its_message() {
     let gateway = gateway();
     let body = Road::Relay.request(
         &json!([user("Say hello.")]),
@@ -84,7 +84,7 @@ fn what_the_server_fails_at_is_not_the_callers_fault_and_its_words_stay_inside()
 /// The server supports JSON mode only.
 #[test]
 #[ignore = "cargo xtask interop"]
-fn a_schema_that_the_server_does_not_take_is_not_answered_without() {
+fn unsupported_schema_is_an_error_and_not_ignored() {
     let gateway = gateway();
     let turns = json!([user("Describe Paris as JSON.")]);
     let city = json!({"city": {"type": "string"}});

@@ -96,7 +96,7 @@ fn check_refusal(protocol: Protocol, refused: &Response) {
 /// the prompt, which is below 100 tokens and 250,000 billionths, and the longest usual answer, at
 /// 10,000 billionths a token.
 #[test]
-fn requests_beyond_the_budget_are_refused_in_the_protocol_of_their_client() {
+fn requests_over_budget_are_refused_in_their_protocol() {
     for (protocol, answered) in [
         // Reserved: 1,000 tokens, later 211. Each costs 3,190,000, and after three of them
         // 9,570,000 + 2,110,000 is above 10,500,000.
@@ -126,7 +126,7 @@ fn requests_beyond_the_budget_are_refused_in_the_protocol_of_their_client() {
 }
 
 #[test]
-fn what_was_spent_survives_a_restart() {
+fn spending_survives_a_restart() {
     let shop = Shop::counting();
     let mut gateway = shop.open("0.0105");
     assert_eq!(spend(&gateway, Protocol::Chat), 2);
@@ -145,7 +145,7 @@ fn what_was_spent_survives_a_restart() {
 /// A process that is killed may leave all that was spent in the journal: the next one sends it to the
 /// store before it admits anyone.
 #[test]
-fn what_was_spent_survives_a_kill_while_the_store_is_away() {
+fn spending_survives_a_kill_while_the_store_is_away() {
     let shop = Shop::counting();
     let mut gateway = shop.open("0.0105");
     let other = shop.store.writer();

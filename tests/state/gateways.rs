@@ -59,7 +59,7 @@ fn hello(gateway: &Gateway, key: &str) -> u16 {
 /// and what both have answered adds up.
 #[test]
 #[ignore = "needs a PostgreSQL: cargo xtask shared"]
-fn keys_and_usage_are_those_of_all_gateways() {
+fn keys_and_usage_are_shared_by_all_gateways() {
     let simulator = Simulator::start(|asked| edited(asked, count)).unwrap();
     let database = Postgres::new();
     let [first, second] = [1, 2].map(|number| start(&simulator, &database, number));
@@ -159,7 +159,7 @@ fn a_start_waits_for_a_database_that_may_come() {
 /// changes nothing.
 #[test]
 #[ignore = "needs a PostgreSQL: cargo xtask shared"]
-fn a_database_that_cannot_be_used_is_an_error_and_one_that_can_is_described() {
+fn unusable_database_is_an_error_without_the_password() {
     let database = Postgres::new();
     let wrong = database.tls_url().replace("p%40ss", "wr%40ng");
     for command in ["serve", "check"] {

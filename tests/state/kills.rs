@@ -23,14 +23,14 @@ use crate::store::Store;
 type Asked = Arc<Mutex<Vec<String>>>;
 
 #[test]
-fn every_request_that_was_asked_for_has_one_row_after_kills() {
+fn every_upstream_request_has_one_row_after_kills() {
     kill_and_check(&Store::new());
 }
 
 #[cfg(feature = "postgres")]
 #[test]
 #[ignore = "needs a PostgreSQL: cargo xtask shared"]
-fn every_request_that_was_asked_for_has_one_row_after_kills_in_postgres() {
+fn every_upstream_request_has_one_row_after_kills_in_postgres() {
     kill_and_check(&crate::postgres::Postgres::new());
 }
 

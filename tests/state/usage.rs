@@ -71,7 +71,7 @@ fn route(protocol: Protocol) -> &'static str {
 }
 
 #[test]
-fn a_request_on_every_road_has_one_row_with_the_tokens_that_were_reported() {
+fn every_request_has_a_row_with_the_reported_tokens() {
     for upstream in PROTOCOLS {
         let (gateway, _simulator, store) = gateway(|asked| edited(asked, count));
         let mut sent = 0;
@@ -134,7 +134,7 @@ fn a_request_that_takes_no_permit_has_no_row() {
 
 /// An upstream that fails has used nothing, and neither has a count of tokens.
 #[test]
-fn what_no_model_has_answered_has_no_tokens() {
+fn unanswered_requests_have_no_tokens() {
     let (gateway, _simulator, store) = gateway(|asked| {
         if asked.path.ends_with("/count_tokens") {
             return honest::answer(asked);
@@ -164,7 +164,7 @@ fn what_no_model_has_answered_has_no_tokens() {
 
 /// A client that leaves a stream is charged for its prompt, as estimated, and for what was sent.
 #[test]
-fn a_client_that_leaves_a_stream_has_used_what_it_got() {
+fn client_leaving_a_stream_is_charged_for_sent_tokens() {
     let (gateway, _simulator, store) =
         gateway(|asked| honest::answer(asked).cut_after(6, Cut::Hold));
     let body = ask(Protocol::Chat, "chat", "Please count to 60.", true);
@@ -190,7 +190,7 @@ fn a_client_that_leaves_a_stream_has_used_what_it_got() {
 /// Nobody knows how far the model was: the client is charged for all that was reserved, so that
 /// leaving early saves nothing.
 #[test]
-fn a_client_that_leaves_a_plain_request_has_used_its_reservation() {
+fn client_leaving_a_plain_request_is_charged_its_reservation() {
     let (gateway, simulator, store) = gateway(|_| Play::new().hold());
     let mut body = ask(Protocol::Chat, "chat", "Please count to 60.", false);
     body["max_completion_tokens"] = json!(700);

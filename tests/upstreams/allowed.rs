@@ -160,7 +160,7 @@ fn referring(word: &str, change: &Value, status: u16) -> String {
 }
 
 #[test]
-fn what_the_upstream_may_store_the_gateway_does_not() {
+fn upstream_storage_disables_the_response_store() {
     let simulator = Simulator::honest().unwrap();
     let gateway = gateway(&simulator, Protocol::Responses, "store", true);
     for (model, change, store) in [

@@ -68,7 +68,7 @@ fn a_relayed_stream_of_chat_is_requested_with_its_usage() {
 
 /// The fields that are lost are known, and named, before the target begins to answer.
 #[test]
-fn what_is_lost_is_named_even_if_the_target_is_slow() {
+fn dropped_fields_are_named_before_a_slow_target_answers() {
     let simulator =
         Simulator::start(|request| Play::new().gate().then(honest::answer(request))).unwrap();
     let gateway = GATEWAY.before(&simulator, "keep_alive = \"20ms\"", "");

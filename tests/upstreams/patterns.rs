@@ -14,7 +14,7 @@ use crate::GATEWAY;
 /// On every endpoint a model that no pattern of the key matches is refused with 403, streamed or
 /// not, and no upstream request is sent.
 #[test]
-fn a06_a_model_that_no_pattern_matches_is_refused_on_every_endpoint() {
+fn a06_model_matching_no_pattern_is_403_on_every_endpoint() {
     let (gateway, simulator) = gateway();
     for stream in [false, true] {
         for (text, image) in OPEN {

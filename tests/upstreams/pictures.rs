@@ -104,7 +104,7 @@ fn u09_a_long_reply_ends_before_its_json() {
 
 /// A reply that is known to be incomplete before any of it was forwarded is answered with 502.
 #[test]
-fn u09_a_long_reply_that_came_at_once_and_is_cut_is_a_bad_gateway() {
+fn u09_truncated_reply_is_502_before_forwarding() {
     let test = FaultTest::playing(
         GATEWAY,
         |request| honest::answer(request).cut_at(LONG + 4_000, Cut::Clean),

@@ -98,7 +98,7 @@ quirks = { max_tokens_name = "max_completion_tokens" }"#
 
 /// The check shows what a preset stands for, and whether its variable is set.
 #[test]
-fn the_check_shows_what_a_preset_stands_for() {
+fn check_shows_the_settings_of_a_preset() {
     let file = GATEWAY.file(
         "sluicegate.toml",
         "[[upstreams]]\nname = \"one\"\npreset = \"mistral\"\n\
@@ -131,7 +131,7 @@ fn the_check_shows_what_a_preset_stands_for() {
 
 /// Members that a vendor does not know fail its requests: they are left out and named.
 #[test]
-fn what_a_vendor_refuses_is_left_out() {
+fn fields_unknown_to_the_vendor_are_dropped() {
     let simulator = Simulator::honest().unwrap();
     let more = json!({
         "prompt_cache_key": "k", "safety_identifier": "s", "verbosity": "low", "logit_bias": {},

@@ -33,7 +33,7 @@ fn remaining(protocol: Protocol, unit: &str) -> String {
 /// Requests within the quota tell what is left of it, and one more is refused with 429 before any
 /// model is asked, plain and streamed, in the shape of each protocol.
 #[test]
-fn requests_over_the_quota_are_refused_in_the_protocol_of_their_client() {
+fn requests_over_the_quota_are_refused_in_their_protocol() {
     for protocol in TEXT_PROTOCOLS {
         let (gateway, simulator) = with_quota("requests_per_minute = 2");
         for left in ["1", "0"] {

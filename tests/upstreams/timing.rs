@@ -99,7 +99,7 @@ fn each_request_is_timed_once() {
 /// The first event of a stream is the first of the reply, not a keep-alive event, and the duration
 /// includes the last byte.
 #[test]
-fn first_events_and_durations_are_those_of_the_answer() {
+fn first_event_and_duration_measure_the_answer() {
     let simulator = Simulator::start(hesitant).unwrap();
     let gateway = GATEWAY.before(&simulator, "keep_alive = \"20ms\"", "");
     for (number, lane) in lanes().into_iter().enumerate() {

@@ -132,7 +132,7 @@ serde_derive v1.0.229 (proc-macro)|default
     }
 
     #[test]
-    fn the_tests_of_this_workspace_build_what_is_released() {
+    fn workspace_tests_build_the_released_features() {
         assert_eq!(problems(), Ok(Vec::new()));
     }
 
@@ -158,7 +158,7 @@ serde_derive v1.0.229 (proc-macro)|default
     }
 
     #[test]
-    fn a_feature_of_the_tests_alone_is_reported_unless_it_is_allowed() {
+    fn features_of_tests_alone_are_reported_unless_allowed() {
         let tested = "tokio v1.54.1|rt,test-util\n";
         assert!(
             judged(tested, "")[0].starts_with("the tests build tokio with the feature `test-util`")

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_platforms_are_shown_what_to_install() {
+    fn other_platforms_get_the_package_to_install() {
         assert_eq!(check_platform("linux", "x86_64"), Ok(()));
         for (system, processor) in [("linux", "aarch64"), ("macos", "x86_64")] {
             let error = check_platform(system, processor).unwrap_err();

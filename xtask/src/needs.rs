@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_program_is_named_with_what_to_install() {
+    fn missing_programs_are_named_with_their_package() {
         let error = present("sluicegate-no-such-program", COMPILER).unwrap_err();
         assert!(
             error.starts_with("`sluicegate-no-such-program` cannot be run"),

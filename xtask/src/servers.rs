@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_names_only_what_exists() {
+    fn the_page_names_existing_cases() {
         assert_eq!(Page::read().map(|page| page.problems()), Ok(Vec::new()));
     }
 }

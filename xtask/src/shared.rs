@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_are_left_out_are_reported_with_what_to_install() {
+    fn skipped_tests_are_reported_with_their_package() {
         assert_eq!(left_out(&[]), "");
         assert_eq!(
             left_out(&[Missing::POSTGRES]),

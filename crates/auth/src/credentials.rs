@@ -219,7 +219,7 @@ mod tests {
 
     /// A repeated header is rejected, whatever other keys the request carries.
     #[test]
-    fn a01_a_repeated_header_is_refused_whatever_else_is_there() {
+    fn a01_repeated_header_is_rejected_despite_other_keys() {
         let repeated = Err(Denied::Malformed(Malformed::Repeated));
         assert_eq!(read(&["Bearer k1", "Bearer k1"], &[]), repeated);
         assert_eq!(read(&["Bearer k1", ""], &["k2"]), repeated);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_header_comes_second_and_stands_in_for_an_unreadable_one() {
+    fn api_key_header_follows_and_replaces_an_unreadable_bearer() {
         assert_eq!(read(&["Bearer k1"], &["k2"]).unwrap(), ["k1", "k2"]);
         assert_eq!(read(&[], &[" k2 "]).unwrap(), ["k2"]);
         assert_eq!(read(&["Basic dXNlcjpwdw=="], &["k2"]).unwrap(), ["k2"]);

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_invalid_hash_is_reported_with_what_was_found() {
+    fn invalid_hash_error_names_the_defect() {
         let message = |text: &str| text.parse::<KeyHash>().unwrap_err().to_string();
         let digits = "0".repeat(64);
         let expected = "expected 'sha256:' and 64 hexadecimal digits, but";

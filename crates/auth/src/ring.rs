@@ -310,7 +310,7 @@ mod tests {
 
     /// An expired key is rejected like an unknown one, from the exact second of its expiry.
     #[test]
-    fn a02_d11_an_expired_key_is_refused_like_an_unknown_one_from_its_very_second() {
+    fn a02_d11_key_is_invalid_from_the_second_of_its_expiry() {
         let ring = KeyRing::new([Entry {
             expires: Some(100),
             ..entry("a", 1)

@@ -221,7 +221,7 @@ mod tests {
 
     /// A wrapped IPv4 address is judged like the address itself.
     #[test]
-    fn f02_f03_a_wrapped_address_is_judged_by_what_it_wraps() {
+    fn f02_f03_wrapped_ipv4_address_is_judged_as_ipv4() {
         for (address, refused) in [
             ("127.0.0.1", true),
             ("168.63.129.16", true),

@@ -301,7 +301,7 @@ mod tests {
 
     /// A URL that parsers interpret differently is rejected.
     #[test]
-    fn f03_what_parsers_read_in_two_ways_is_refused() {
+    fn f03_ambiguous_urls_are_rejected() {
         for text in [
             "https:///ok.example/",
             "HTTPS:////ok.example/",

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_does_not_bleed() {
+    fn scaling_does_not_bleed_transparent_pixels() {
         let seen = |x| {
             if x < 4 {
                 Rgba([0, 255, 0, 0])

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_wanted_is_left_out() {
+    fn negated_things_are_absent() {
         let prompt = Prompt::read("a blue sky with no clouds or birds and a red boat");
         assert_eq!(
             prompt
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn many_are_cut_to_what_can_be_drawn() {
+    fn thing_counts_are_capped() {
         assert_eq!(things("9999999 circles"), [("circle", MOST_THINGS)]);
         let long = "seventy 99 cats and 12 dogs, ".repeat(1_000);
         let prompt = Prompt::read(&long);

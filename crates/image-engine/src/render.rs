@@ -189,7 +189,7 @@ mod tests {
     const SHAPES: &str = "Two red circles and a blue square on a white background";
 
     #[test]
-    fn what_was_asked_for_is_seen() {
+    fn requested_shapes_are_drawn_in_their_colours() {
         for seed in 0..4 {
             let picture = opaque(SHAPES, seed);
             assert_eq!(corners(&picture), [[255; 4]; 4]);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_behind_what_is_cut_out() {
+    fn background_is_painted_only_if_opaque() {
         for prompt in [
             "a red heart",
             "a house by the sea at sunset",

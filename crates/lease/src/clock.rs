@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_earliest_reply_proves_the_most_until_the_store_begins_a_new_life() {
+    fn fastest_reply_bounds_elapsed_time_within_an_epoch() {
         let mut clock = StoreClock::default();
         assert_eq!(clock.proof(at(50), LEASE), Proof::default());
         let proof = |clock: &StoreClock, now| {

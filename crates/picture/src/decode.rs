@@ -129,7 +129,7 @@ mod tests {
 
     /// An image whose header claims too many pixels is rejected before any pixel is decoded.
     #[test]
-    fn i01_a_claim_of_too_many_pixels_is_refused_by_the_header_alone() {
+    fn i01_oversized_image_is_rejected_from_its_header() {
         let mut bytes = encoded(2, 2, ImageFormat::Png);
         bytes[16..24].copy_from_slice(&[0, 0, 0xc3, 0x50, 0, 0, 0xc3, 0x50]);
         let refused = decode(&bytes[..33]).unwrap_err();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_no_picture_is_refused() {
+    fn truncated_files_and_non_images_are_rejected() {
         assert_eq!(
             decode(b"<svg xmlns='http://www.w3.org/2000/svg'/>").unwrap_err(),
             Unreadable::Kind
@@ -304,7 +304,7 @@ mod tests {
     /// Metadata is not decompressed, whatever its claimed size, and only the first frame of an
     /// animation is decoded.
     #[test]
-    fn i02_what_is_beside_the_pixels_is_skipped() {
+    fn i02_metadata_and_extra_frames_are_skipped() {
         let (whole, bomb) = (encoded(9, 5, ImageFormat::Png), bomb());
         let packed = |name: &[u8; 4], head: &[u8]| chunk(name, &[head, &bomb].concat()).repeat(20);
         let frames = |count: u32| {

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_webp_weighs_what_it_is_made_from() {
+    fn webp_weight_follows_its_chunk_type() {
         let file = |chunk: &[u8]| [b"RIFF\0\0\0\0WEBP", chunk].concat();
         for (chunk, expected) in [(b"VP8 ", 5), (b"VP8L", 7), (b"ALPH", 11), (b"ANMF", 14)] {
             assert_eq!(weight(&file(chunk), Format::Webp), expected);

@@ -20,7 +20,7 @@ const SPARE: usize = 4 << 20;
 ///
 /// This is the only test of its binary, because the allocator counts the complete process.
 #[test]
-fn l10_decoding_takes_what_a_picture_weighs_and_no_more() {
+fn l10_decoding_memory_stays_within_the_estimated_weight() {
     for (what, file) in valid_files() {
         let head = Head::read(&file).unwrap();
         let allowance = 1 << 40;

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_read_exactly_or_refused_with_what_is_accepted() {
+    fn decimals_parse_exactly_or_name_the_accepted_form() {
         assert_eq!(parse("1.25", 6, u64::MAX), Ok(1_250_000));
         assert_eq!(parse("0007", 2, u64::MAX), Ok(700));
         assert_eq!(parse("18446744073709551.615", 3, u64::MAX), Ok(u64::MAX));

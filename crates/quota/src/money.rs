@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_amount_is_reported_with_what_is_accepted() {
+    fn invalid_amount_error_names_the_accepted_form() {
         let message = |text: &str| text.parse::<Money>().unwrap_err().to_string();
         assert_eq!(
             message("0.0000000001"),

@@ -123,18 +123,18 @@ mod tests {
     }
 
     #[test]
-    fn what_rings_at_work_is_looked_at_without_waking_the_task() {
+    fn wake_during_poll_repolls_without_scheduling() {
         assert_eq!(polled(0), (Poll::Pending, 1, 0));
         assert_eq!(polled(2), (Poll::Pending, 3, 0));
     }
 
     #[test]
-    fn what_rings_on_and_on_is_left_to_the_tasks_next_turn() {
+    fn endless_wakes_during_poll_schedule_the_task() {
         assert_eq!(polled(usize::MAX), (Poll::Pending, MAX_POLLS, 1));
     }
 
     #[test]
-    fn what_rings_later_wakes_the_task_that_polled_last() {
+    fn wake_after_poll_wakes_the_last_polling_task() {
         let (waker, [first, last]) = (
             CoalescingWaker::default(),
             [Arc::<Task>::default(), Arc::default()],
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_handed_out() {
+    fn ready_result_is_returned() {
         let waker = CoalescingWaker::default();
         assert_eq!(
             waker.poll(&mut Context::from_waker(Waker::noop()), |_| Poll::Ready(7)),

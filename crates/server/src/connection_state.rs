@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_socket_knows_is_why_a_connection_ended() {
+    fn first_close_reason_is_kept_and_sets_the_outcome() {
         let connection = ConnectionState::default();
         assert_eq!(
             (connection.close_reason(&Ok(())), connection.outcome()),

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_get_what_is_left() {
+    fn clients_get_the_remaining_descriptors() {
         for (allowed, requests, left) in [
             (65_536, 256, 65_184),
             (1024, 256, 672),

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_connection_is_woken_in_whatever_task_it_waits() {
+    async fn abort_wakes_a_connection_that_moved_to_another_task() {
         let (lifecycle, watch) = (Lifecycle::new(), Arc::<AbortWatch>::default());
         let waiting = async |watch: Arc<AbortWatch>, lifecycle: Lifecycle| {
             watch.aborting(&lifecycle).await;

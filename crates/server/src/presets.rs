@@ -56,7 +56,7 @@ mod tests {
     /// The upstreams that a preset is shown as are those that it stands for, with the base URLs of
     /// the vendor.
     #[test]
-    fn what_is_shown_is_what_a_preset_stands_for() {
+    fn shown_upstreams_match_the_preset() {
         assert_eq!(Preset::all().count(), 18);
         for (name, preset) in Preset::all() {
             let shown = Config::parse(&show(name).unwrap()).unwrap().upstreams;

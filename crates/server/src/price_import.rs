@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_summary_has_what_was_not_imported_and_why() {
+    fn summary_lists_skipped_models_with_reasons() {
         let json = r#"{
             "sample_spec": {"input_cost_per_token": 0, "output_cost_per_token": 0},
             "chat": {"input_cost_per_token": 4e-07, "output_cost_per_token": 1.6e-06, "input_cost_per_audio_token": 1e-05},

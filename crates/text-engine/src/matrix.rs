@@ -160,7 +160,7 @@ mod tests {
 
     /// Rows and inputs that are not a multiple of those computed together.
     #[test]
-    fn the_product_is_that_of_candle() {
+    fn product_matches_candle() {
         for (rows, columns, count) in [(16, 32, 1), (7, 64, 3), (49, 576, 6), (160, 96, 33)] {
             let full = numbers(rows * columns);
             let x: Vec<f32> = numbers(count * columns).iter().map(|x| 3.0 * x).collect();

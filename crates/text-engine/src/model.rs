@@ -136,7 +136,7 @@ mod tests {
 
     /// Those of candle are computed with full numbers: candle's own product in Q8_0 is as far off.
     #[test]
-    fn logits_are_those_of_candle() {
+    fn logits_match_candle() {
         let path = weights::default_path();
         let mut file = Gguf::open(&path).unwrap();
         let model = Model::load(&mut file, 2).unwrap();

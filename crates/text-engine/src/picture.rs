@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_format_is_that_of_the_bytes() {
+    fn format_is_detected_from_the_bytes() {
         let blue = encoded(
             RgbaImage::from_pixel(9, 5, Rgba([0, 0, 254, 255])),
             ImageFormat::Jpeg,

@@ -170,7 +170,7 @@ mod tests {
 
     /// A panic ends only its own job; the thread continues with the queued jobs.
     #[test]
-    fn e06_jobs_run_in_order_up_to_the_bound_and_a_panic_ends_only_its_own() {
+    fn e06_jobs_run_in_order_and_a_panic_ends_only_its_own_job() {
         let pool = Pool::new("test", 1, 2).unwrap();
         let (started, order) = channel();
         let (first, fail) = step(&started, 1, true);
@@ -194,7 +194,7 @@ mod tests {
 
     /// Queued jobs are refused when the pool is dropped.
     #[test]
-    fn e06_what_waits_when_the_pool_goes_is_refused() {
+    fn e06_dropped_pool_refuses_queued_jobs() {
         let pool = Pool::new("test", 1, 2).unwrap();
         let (started, order) = channel();
         let (first, resume) = step(&started, 1, true);

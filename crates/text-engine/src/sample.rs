@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_decides_only_if_it_was_requested_or_in_constrained_text() {
+    fn sampling_is_greedy_unless_requested_or_constrained() {
         let of = |temperature, top_p, purpose| {
             let sampling = Sampling {
                 temperature,

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_byte_has_its_letter() {
+    fn byte_alphabet_is_a_bijection() {
         let letters = byte_letters();
         assert_eq!(letters.len(), 256);
         assert_eq!(

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_exponential_function_is_that_of_the_standard_library() {
+    fn exp_matches_the_standard_library() {
         for step in -8700..=8800_i16 {
             let x = f32::from(step) / 100.0;
             let (found, expected) = (exp(x), x.exp());
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_those_of_the_scores() {
+    fn softmax_normalises_the_scores() {
         let mut scores = [0.0, 3_f32.ln(), f32::NEG_INFINITY];
         softmax(&mut scores);
         for (found, expected) in scores.iter().zip([0.25, 0.75, 0.0]) {

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sealed_is_opened_by_who_sealed_it_alone() {
+    fn envelope_opens_only_with_the_sealing_key() {
         let (ours, theirs) = (Envelope::new(b"ours"), Envelope::new(b"theirs"));
         for content in [
             thinking("Hm.", "seal/+="),

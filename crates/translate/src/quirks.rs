@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn developers_are_the_system_where_the_server_knows_no_developer() {
+    fn developer_role_falls_back_to_system() {
         let quirks = r#"{"system_not_developer":true}"#;
         for (protocol, list) in [(Protocol::Chat, "messages"), (Protocol::Responses, "input")] {
             let body = format!(

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_another_host_is_admitted_and_its_success_closes_it() {
+    fn forced_request_is_admitted_and_its_success_closes_breaker() {
         let now = start();
         for (outcome, is_open) in [
             (Outcome::Success, false),
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_began_before_a_change_does_not_count_after_it() {
+    fn outcomes_from_before_a_state_change_do_not_count() {
         let now = start();
         let mut breaker = Breaker::new(Options::default());
         let (good, bad) = (breaker.admit(now).unwrap(), breaker.admit(now).unwrap());

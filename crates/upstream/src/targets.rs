@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_shares() {
+    fn traffic_is_split_by_weight() {
         let targets = targets(&[Some(7), None, Some(2)]);
         let mut firsts = [0_u32; 3];
         draws().for_each(|draw| firsts[order(&targets, draw)[0]] += 1);

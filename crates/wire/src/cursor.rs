@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn rare_forms_and_what_is_no_json_are_refused() {
+    fn rare_forms_and_invalid_json_are_not_skipped() {
         for (document, is_skipped) in [
             ("0", true),
             (" -1.50 ", true),
@@ -447,7 +447,7 @@ mod tests {
 
         /// A parser accepts what the cursor moves over, however a document is changed.
         #[test]
-        fn what_is_skipped_is_json(
+        fn skipped_documents_are_valid_json(
             value in json_value(),
             changes in prop::collection::vec((any::<prop::sample::Index>(), "[\\PC\u{1}\n\"\\\\,:{}\\[\\]0-9.eEu-]?"), 0..3),
         ) {

@@ -187,7 +187,7 @@ mod tests {
 
     /// An integer out of range of its field is rejected as such.
     #[test]
-    fn j03_an_integer_that_no_field_holds_is_not_called_a_decimal_number() {
+    fn j03_out_of_range_integer_is_reported_as_an_integer() {
         for number in [
             "9223372036854775808",
             "18446744073709551616",
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_object_is_reported_as_such() {
+    fn invalid_json_and_non_objects_are_reported() {
         assert_eq!(
             messages("{"),
             ["invalid_json The request body is not valid JSON (line 1, column 1)."]

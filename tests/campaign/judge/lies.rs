@@ -52,7 +52,7 @@ fn a_stream_ends_once_and_as_its_upstream_did() {
 }
 
 #[test]
-fn a_stream_says_what_its_upstream_said() {
+fn changed_stream_contents_are_lies() {
     lies! { Sample::stream => StreamWhole;
         "the words of the answer": |it| it.change_response("You said: ", "You said ");
         "the words of the answer": |it| it.change_response("nonce-00000007", "nonce-00000008");
@@ -242,7 +242,7 @@ fn nothing_is_left_over() {
 }
 
 #[test]
-fn nobody_sees_what_is_not_theirs() {
+fn leaked_secrets_are_lies() {
     lies! { Sample::stream => StreamWhole;
         "the log has": |it| it.log += UPSTREAM_KEY;
         "the log has": |it| it.log += "a call to internal-host-7";
@@ -322,14 +322,14 @@ fn a_reply_that_breaks_off_is_how_the_upstream_s_begins() {
 
 /// A changed byte may be part of a word that is passed on; the success is still checked.
 #[test]
-fn a_changed_answer_is_judged_by_what_it_became() {
+fn a_changed_answer_is_judged_in_its_changed_form() {
     lies! { changed => StreamWhole;
         "a false success": |it| it.change_upstream("[DONE]", "[xONE]");
     }
 }
 
 #[test]
-fn the_answer_of_a_real_server_is_what_is_owed_for_it() {
+fn answers_of_real_servers_are_judged_by_their_case() {
     lies! { of_real_server => StreamWhole;
         "the text is 'Soft'": |it| it.change_response("Soft rain.", "Soft");
         "a complete answer is marked as truncated": |it| it.change_response("\"stop\"", "\"length\"");

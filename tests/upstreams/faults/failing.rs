@@ -17,14 +17,14 @@ use crate::GATEWAY;
 
 /// A refused upstream connection is answered with 502.
 #[test]
-fn u01_nobody_listens() {
+fn u01_refused_connection_is_502() {
     let closed = closed_port();
     unreachable(closed.local_addr().unwrap(), Outcome::is_bad_gateway);
 }
 
 /// An upstream connection that cannot be established in time is answered with 504.
 #[test]
-fn u02_nobody_accepts() {
+fn u02_connect_timeout_is_504() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -275,7 +275,7 @@ fn u12_an_error_under_200() {
 /// HTML pages, empty responses and other responses that are not of the protocol are answered with
 /// 502.
 #[test]
-fn u13_what_middleboxes_say() {
+fn u13_response_of_a_middlebox_is_502() {
     for name in [
         "html-200",
         "html-502",
@@ -488,7 +488,7 @@ fn u17_it_is_asked_once_more_alone() {
 
 /// A malformed or oversized upstream response head is answered with 502.
 #[test]
-fn u18_heads_that_are_none() {
+fn u18_malformed_or_oversized_head_is_502() {
     for name in ["garbage-head", "huge-head", "many-headers"] {
         streams(name, Outcome::is_bad_gateway);
         plainly(name, Outcome::is_bad_gateway);

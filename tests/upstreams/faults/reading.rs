@@ -37,7 +37,7 @@ fn s02_every_form_of_an_event_is_read() {
 
 /// A last event without its blank line is ignored, so that the stream is truncated.
 #[test]
-fn s03_an_event_without_its_blank_line_is_none() {
+fn s03_event_without_its_blank_line_is_ignored() {
     streams("missing-blank-line", |got| match got.lane.upstream {
         // Only [DONE] is missing, after a complete reply.
         Protocol::Chat => got.is_whole(),
@@ -195,7 +195,7 @@ fn s10_comments_are_no_events() {
 /// Events without data are no events of a protocol: an endless number of them ends at the deadline
 /// of the first event with 504.
 #[test]
-fn s10_events_without_data_are_none() {
+fn s10_events_without_data_are_ignored() {
     is_never_begun("endless-empty-data-10");
 }
 
@@ -214,7 +214,7 @@ fn is_never_begun(name: &str) {
 
 /// Invalid UTF-8 in a stream is a failure.
 #[test]
-fn s11_what_is_no_utf8_is_a_failure() {
+fn s11_invalid_utf8_is_a_failure() {
     streams("invalid-utf8", Outcome::fails_at_once_or_later);
 }
 
@@ -232,7 +232,7 @@ fn s12_a_text_cannot_break_out_of_its_event() {
 
 /// An event's type is taken from its data, and the event name is corrected to match it.
 #[test]
-fn s13_the_data_says_what_an_event_is() {
+fn s13_event_type_is_taken_from_the_data() {
     streams("event-name-lies", |got| {
         got.is_whole();
         got.names_its_events();

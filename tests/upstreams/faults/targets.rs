@@ -134,7 +134,7 @@ fn a_prompt_too_long_for_one_target_goes_to_the_next() {
 }
 
 #[test]
-fn what_one_protocol_has_no_words_for_goes_to_the_next_target() {
+fn inexpressible_request_falls_back_to_the_next_target() {
     let (first, second) = (Simulator::honest().unwrap(), Simulator::honest().unwrap());
     let targets =
         r#"[{ upstream = "messages" }, { upstream = "responses" }, { upstream = "chat" }]"#;
@@ -174,7 +174,7 @@ fn what_one_protocol_has_no_words_for_goes_to_the_next_target() {
 }
 
 #[test]
-fn a_stream_that_fails_before_its_first_event_is_tried_elsewhere() {
+fn stream_failing_before_its_first_event_falls_back() {
     for lane in [RELAY, ACROSS] {
         for fault in [
             "failed-first",
@@ -334,7 +334,7 @@ fn a_retry_waits_as_retry_after_says_but_not_for_long() {
 /// The circuit breaker never opens when there is nowhere else to go: an only target is asked
 /// however often it has failed, and so are all targets if each of them has.
 #[test]
-fn an_upstream_that_fails_again_and_again_is_asked_if_there_is_no_other() {
+fn breaker_stays_closed_without_another_target() {
     let test = FaultTest::named(GATEWAY, "close-before-head", PATIENT);
     for _ in 0..30 {
         test.ask(RELAY, true).is_bad_gateway();

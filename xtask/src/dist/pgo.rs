@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_program_is_named_with_what_to_install() {
+    fn missing_programs_are_named_with_their_package() {
         let compiler = Compiler {
             host: "no-such-host".to_owned(),
             llvm: 9_999,

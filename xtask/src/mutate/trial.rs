@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_list_does_not_expect_is_wrong() {
+    fn only_unexpected_verdicts_are_problems() {
         let wrong = |verdict: Verdict, survives| verdict.wrong(&mutation(survives)).is_some();
         assert!(
             !wrong(Verdict::Caught, false)
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_is_ended_with_all_that_it_started() {
+    fn a_run_over_its_limit_is_killed_with_its_children() {
         let log = std::env::temp_dir().join(format!("xtask-trial-{}.log", std::process::id()));
         let file = create(&log).unwrap();
         let ended = run(

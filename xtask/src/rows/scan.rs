@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_sentence_is_what_is_owed() {
+    fn the_expectation_is_the_first_sentence() {
         let text = "    /// The body ends\n    /// with 408. Never later.\n    ///\n    /// More.\n    #[test]\n    fn l03_slow() {";
         assert_eq!(one(text), ("L3".into(), "The body ends with 408.".into()));
     }

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_the_machine_is_verified_unless_said_otherwise() {
+    fn remote_connections_verify_certificates_by_default() {
         use SslMode::{Disable, Prefer, Require};
         use Trust::{Any, File, Public};
         for (text, mode, trust) in [
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_what_is_expected_and_repeats_nothing() {
+    fn parse_errors_do_not_repeat_the_address() {
         use PostgresAddressError::{Form, NoHost, Scheme, SslMode, Unencoded};
         for (text, error) in [
             ("mysql://user:secret@host/db", Scheme),

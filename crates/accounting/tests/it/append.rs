@@ -13,7 +13,7 @@ on_each_store! {
     the_first_of_several_ends_counts;
     open_requests_of_a_dead_run_are_abandoned_and_stay_so;
     the_shipped_position_belongs_to_the_entries_and_never_falls;
-    what_does_not_fit_is_stored_as_the_largest_value;
+    oversized_values_are_clamped_when_stored;
     rows_come_in_pages_in_the_order_of_time;
     every_order_makes_the_same_rows for any shuffled();
 }
@@ -136,7 +136,7 @@ async fn the_shipped_position_belongs_to_the_entries_and_never_falls(store: &dyn
     assert_eq!(store.shipped("run-1").await.unwrap(), 0);
 }
 
-async fn what_does_not_fit_is_stored_as_the_largest_value(store: &dyn AccountingStore) {
+async fn oversized_values_are_clamped_when_stored(store: &dyn AccountingStore) {
     let huge = Closed {
         input: u64::MAX,
         cost_nanos: Some(i64::MAX),

@@ -266,7 +266,7 @@ async fn a_full_queue_loses_nothing() {
 }
 
 #[tokio::test]
-async fn what_a_dead_run_left_is_sent_and_its_open_requests_are_abandoned() {
+async fn restart_ships_leftover_entries_and_abandons_open_requests() {
     let place = Place::new();
     let left = place.leave_behind();
     assert_eq!(place.states().await, []);
@@ -359,7 +359,7 @@ async fn a_file_that_is_gone_is_counted() {
 }
 
 #[tokio::test]
-async fn a_request_is_refused_if_its_admission_cannot_be_written_and_its_end_is_kept() {
+async fn admission_write_failure_refuses_the_request() {
     let mut place = Place::new();
     // Every record begins a new file.
     place.segment_bytes = 1;

@@ -12,9 +12,9 @@ use crate::support::{by, hash, new_key, on_each_store};
 on_each_store! {
     a_created_key_is_found_as_it_was_given;
     every_write_raises_the_epoch_and_is_in_the_audit_log;
-    a_change_keeps_what_it_does_not_name_and_clears_what_it_says;
+    change_keeps_absent_fields_and_clears_null_fields;
     a_rotated_key_has_both_hashes_until_the_old_one_ends;
-    a_revoked_key_leaves_the_list_and_frees_its_name_but_not_its_hash;
+    revoked_key_is_unlisted_and_frees_only_its_name;
     a_refused_write_changes_nothing;
 }
 
@@ -120,7 +120,7 @@ async fn every_write_raises_the_epoch_and_is_in_the_audit_log(store: &dyn Accoun
     assert_eq!(store.audit(other).await.unwrap(), []);
 }
 
-async fn a_change_keeps_what_it_does_not_name_and_clears_what_it_says(store: &dyn AccountingStore) {
+async fn change_keeps_absent_fields_and_clears_null_fields(store: &dyn AccountingStore) {
     let mut new = new_key("a", 1);
     new.models = Some(vec!["one".parse().unwrap()]);
     new.expires = Some(99);
@@ -171,9 +171,7 @@ async fn a_rotated_key_has_both_hashes_until_the_old_one_ends(store: &dyn Accoun
     );
 }
 
-async fn a_revoked_key_leaves_the_list_and_frees_its_name_but_not_its_hash(
-    store: &dyn AccountingStore,
-) {
+async fn revoked_key_is_unlisted_and_frees_only_its_name(store: &dyn AccountingStore) {
     let first = store.create_key(new_key("a", 1), by(0)).await.unwrap();
     let revoked = store.revoke_key(&first.id, true, by(5)).await.unwrap();
     assert_eq!((revoked.revoked, revoked.ends_streams), (Some(5), true));

@@ -49,7 +49,7 @@ fn address(url: &str) -> PostgresAddress {
 
 #[tokio::test]
 #[ignore = "needs a PostgreSQL: cargo xtask shared"]
-async fn gateways_that_start_together_create_one_schema_and_see_each_others_writes() {
+async fn concurrent_starts_create_one_schema_and_share_writes() {
     let url = url();
     let schema = new_schema();
     let named = address(&format!("{url}?application_name={schema}"));
@@ -92,7 +92,7 @@ async fn gateways_that_start_together_create_one_schema_and_see_each_others_writ
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_and_a_schema_that_is_none_are_reported() {
+async fn unreachable_server_and_invalid_schema_are_errors() {
     let gone = address("postgres://secret:word@127.0.0.1:1/db");
     let gone = Postgres::connect(&gone, "accounting").await;
     assert_eq!(

@@ -12,7 +12,7 @@ use crate::support::{append, closed, on_each_store, opened};
 
 on_each_store! {
     sums_are_by_time_key_and_model;
-    sums_are_of_the_interval_the_key_and_the_model_that_are_asked_for;
+    sums_are_filtered_by_interval_key_and_model;
     an_abandoned_request_counts_with_its_reservation;
     deleted_rows_remain_in_the_sums_of_hours_and_days;
     sums_equal_the_rows for any prop::collection::vec(prop::collection::vec(entry(), 0..8), 1..6);
@@ -126,9 +126,7 @@ async fn sums_are_by_time_key_and_model(store: &dyn AccountingStore) {
     );
 }
 
-async fn sums_are_of_the_interval_the_key_and_the_model_that_are_asked_for(
-    store: &dyn AccountingStore,
-) {
+async fn sums_are_filtered_by_interval_key_and_model(store: &dyn AccountingStore) {
     fill(store).await;
     let count = async |from_ms, to_ms, key: Option<&str>, model: Option<&str>| {
         let query = UsageQuery {

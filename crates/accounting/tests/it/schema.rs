@@ -65,7 +65,7 @@ async fn a_file_of_version_1_is_brought_up_to_date() {
 }
 
 #[tokio::test]
-async fn what_is_stored_is_there_after_reopening() {
+async fn keys_and_entries_survive_reopening() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("accounting.db");
     let store = Sqlite::open(&path).unwrap();

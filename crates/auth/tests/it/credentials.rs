@@ -49,7 +49,7 @@ proptest! {
 
     /// The error for a rejected request never contains the key that was sent.
     #[test]
-    fn a04_a_refusal_never_repeats_what_was_sent(secret in "[!-~]{12,40}", scheme in "Basic|Digest|Bearer x|Token|") {
+    fn a04_errors_never_contain_the_presented_key(secret in "[!-~]{12,40}", scheme in "Basic|Digest|Bearer x|Token|") {
         let header = format!("{scheme} {secret}");
         let error = Credentials::from_headers([header.as_bytes()], []).unwrap_err();
         for text in [error.to_string(), format!("{:?}", error)] {

@@ -28,7 +28,7 @@ proptest! {
 
     /// A key that shares a prefix with a known key is rejected.
     #[test]
-    fn a03_a_key_that_differs_in_its_last_byte_only_or_is_cut_or_grown_is_refused(bits: [u8; 32], last in "[!-~]") {
+    fn a03_key_sharing_a_prefix_with_a_valid_key_is_rejected(bits: [u8; 32], last in "[!-~]") {
         let key = Key::from_bits(bits);
         let (ring, text) = (ring(&key), key.expose());
         let (head, tail) = text.split_at(text.len() - 1);

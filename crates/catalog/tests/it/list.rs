@@ -60,7 +60,7 @@ fn one_model_is_the_fixture() {
 }
 
 #[test]
-fn what_a_key_may_not_use_is_not_listed() {
+fn models_hidden_from_the_key_are_not_listed() {
     let catalog = Catalog::builtin();
     let list = catalog
         .list(&Page::default(), |model| model.family == Family::Messages)
@@ -154,7 +154,7 @@ fn both_cursors_bound_the_page() {
 }
 
 #[test]
-fn what_is_no_page_is_refused_by_name() {
+fn invalid_page_parameters_are_rejected_by_name() {
     let violations = |found: Violations| {
         found
             .iter()
@@ -178,7 +178,7 @@ fn what_is_no_page_is_refused_by_name() {
 }
 
 #[test]
-fn the_newest_comes_first_and_those_of_one_age_keep_their_order() {
+fn newest_models_come_first_and_ties_keep_catalog_order() {
     let model = |id: &str, created| {
         let mut model = Model::new(id, Family::Text, [Protocol::Chat]);
         model.created = created;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sluicegate_catalog::{Catalog, DEFAULT_IMAGE_MODEL, Family, Model, Protocol};
 
 #[test]
-fn the_built_in_models_are_those_of_the_spec() {
+fn builtin_models_match_the_spec() {
     let catalog = Catalog::builtin();
     let models: Vec<_> = catalog
         .iter()
@@ -52,7 +52,7 @@ fn alt_flash_alone_takes_strings_and_thinks() {
 }
 
 #[test]
-fn a_model_allows_what_it_names() {
+fn allow_list_enables_exactly_the_named_features() {
     let model = |allow: Value| {
         serde_json::from_value::<Model>(
             json!({"id": "m", "family": "text", "protocols": ["chat"], "allow": allow}),
@@ -114,7 +114,7 @@ fn the_default_image_model_is_served() {
 }
 
 #[test]
-fn an_unknown_model_and_one_that_is_served_elsewhere_have_different_errors() {
+fn unknown_and_unsupported_models_have_different_errors() {
     let catalog = Catalog::builtin();
     let error = |id: &str, protocol| {
         let error = catalog.serves(id, protocol).unwrap_err();
@@ -148,7 +148,7 @@ fn an_unknown_model_and_one_that_is_served_elsewhere_have_different_errors() {
 }
 
 #[test]
-fn an_exact_id_comes_before_a_prefix_and_a_longer_prefix_before_a_shorter_one() {
+fn exact_id_wins_over_prefixes_and_the_longest_prefix_wins() {
     let model = |id: &str| Model::new(id, Family::Text, [Protocol::Chat]);
     let ids = ["*", "gpt-5", "gpt-*", "openai/*", "gpt-5-*"];
     let catalog = Catalog::new(ids.map(model).to_vec()).unwrap();

@@ -74,7 +74,7 @@ fn sum(steps: &[Step]) -> (String, String, String, Vec<(String, String)>) {
 
 proptest! {
     #[test]
-    fn whatever_a_model_does_is_a_grammatical_stream_that_folds_to_it(steps in vec(step(), 0..12)) {
+    fn encoder_output_is_grammatical_and_folds_to_its_input(steps in vec(step(), 0..12)) {
         let (mut encoder, mut out) = (encoder(), Vec::new());
         encode(&steps, &mut encoder, &mut out);
         encoder.finish(FinishReason::Stop, Some(Usage::new(3, 4)), &mut out);
@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_read_is_written_and_read_again_the_same(document in strategies::changed(requests())) {
+    fn parsed_requests_survive_a_round_trip(document in strategies::changed(requests())) {
         if let Ok(request) = Request::read(document.to_string().as_bytes()) {
             let written = serde_json::to_vec(&request).unwrap();
             prop_assert_eq!(Request::read(&written).unwrap(), request);

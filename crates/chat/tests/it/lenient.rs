@@ -64,7 +64,7 @@ fn chunks_without_choices_are_read() {
 }
 
 #[test]
-fn an_empty_finish_reason_is_none() {
+fn empty_finish_reason_is_ignored() {
     let mut chunk = delta(json!({"content": "a"}));
     chunk["choices"][0]["finish_reason"] = json!("");
     assert_eq!(
@@ -177,7 +177,7 @@ fn calls_come_in_many_forms() {
 }
 
 #[test]
-fn words_for_the_end_mean_what_they_mean() {
+fn known_stop_reasons_are_mapped_and_others_are_errors() {
     for (word, finish_reason) in [
         ("eos", Finish::Stop),
         ("COMPLETE", Finish::Stop),

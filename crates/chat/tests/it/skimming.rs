@@ -234,7 +234,7 @@ proptest! {
 
     /// A request with an outline is valid, and is what the outline says, however it is changed.
     #[test]
-    fn an_outline_is_that_of_a_valid_request(
+    fn outlined_requests_are_valid_and_match_their_outline(
         messages in messages(),
         members in subsequence(&OUTLINED[..], 0..4),
         changes in prop::collection::vec((any::<Index>(), "[\\PC\u{1}\n\"\\\\,:{}\\[\\]0-9.eEu-]?"), 0..2),

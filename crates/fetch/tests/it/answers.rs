@@ -78,7 +78,7 @@ async fn f08_the_first_bytes_decide_and_not_the_media_type() {
 
 /// Pages, SVG, JSON and polyglots are rejected.
 #[tokio::test]
-async fn f08_what_is_no_picture_is_refused() {
+async fn f08_non_image_bodies_are_rejected() {
     let bodies: [&[u8]; 9] = [
         b"",
         b"{}",
@@ -152,7 +152,7 @@ async fn f07_a_packed_body_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_no_http_is_refused() {
+async fn non_http_responses_are_rejected() {
     for bytes in [
         &b""[..],
         b"SSH-2.0-OpenSSH_9.6\r\n",

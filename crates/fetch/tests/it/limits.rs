@@ -134,7 +134,7 @@ async fn the_time_is_for_all_redirects_together() {
 
 /// A fetch over the limit of concurrent fetches is rejected, and finished fetches free their slots.
 #[tokio::test(start_paused = true)]
-async fn f11_one_more_than_allowed_is_refused_and_its_place_comes_back() {
+async fn f11_excess_fetch_is_rejected_and_slots_are_released() {
     let world = World::new();
     world.reply("ok.example/a", Reply::Stall(Vec::new()));
     let fetcher = world.fetcher_with(Options {
@@ -155,7 +155,7 @@ async fn f11_one_more_than_allowed_is_refused_and_its_place_comes_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c05_a_dropped_fetch_closes_its_connection_and_gives_its_place_back() {
+async fn c05_dropped_fetch_closes_its_connection_and_frees_its_slot() {
     let world = World::new();
     world.reply(
         "ok.example/a",

@@ -105,7 +105,7 @@ async fn f05_no_step_sends_more_than_the_first() {
 
 /// A redirect to a URL that is not allowed is rejected.
 #[tokio::test]
-async fn f05_what_a_client_may_not_name_a_host_may_not_either() {
+async fn f05_redirect_to_a_forbidden_url_is_rejected() {
     let long = format!("/{}", "a".repeat(9 << 10));
     for location in [
         "http://ok.example/",

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn words_know_where_they_stand_whatever_is_between() {
+    fn word_ranges_match_the_prompt_text() {
         let prompt = "Füge “Öl, bitte” → 'n ice\u{301} d'accord 'x";
         for word in clauses(prompt).into_iter().flatten() {
             let found = &prompt[word.at.clone()];

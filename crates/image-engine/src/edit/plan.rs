@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_is_filled_with_what_is_named_or_with_all() {
+    fn masked_edit_fills_with_the_named_thing_or_whole_prompt() {
         for (prompt, wanted) in [
             ("replace the masked area with grass", "grass"),
             ("turn this into a lake", "a lake"),
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_ends_up_unseen_clears() {
+    fn plan_clears_only_if_the_background_stays_removed() {
         assert!(Plan::read("remove the background and make it blue", 1, false).clears());
         assert!(
             !Plan::read(

@@ -15,7 +15,7 @@ fn strongest(pixel: &Rgba<u8>) -> usize {
 }
 
 #[tokio::test]
-async fn a_colour_word_recolours_what_is_colourful() {
+async fn colour_word_recolours_only_saturated_pixels() {
     let reference = square(SIDE, RED, WHITE);
     for prompt in [
         "Make the car blue",
@@ -45,7 +45,7 @@ async fn a_named_source_colour_alone_is_changed() {
 }
 
 #[tokio::test]
-async fn a_named_thing_is_what_stands_out() {
+async fn naming_an_object_recolours_only_the_foreground() {
     let picture = edited(
         "make the car blue",
         &[&square(SIDE, RED, [40, 170, 60])],
@@ -64,7 +64,7 @@ async fn a_named_thing_is_what_stands_out() {
 }
 
 #[tokio::test]
-async fn filters_do_what_their_names_say() {
+async fn filter_words_apply_their_filter() {
     let reference = square(SIDE, RED, BLUE);
     let made = async |prompt| edited(prompt, &[&reference], None).await;
     for prompt in [
@@ -209,7 +209,7 @@ async fn a_transparent_background_needs_no_word() {
 }
 
 #[tokio::test]
-async fn what_is_removed_gives_way_to_its_surroundings() {
+async fn removed_object_is_filled_from_its_surroundings() {
     let reference = square(SIDE, RED, GREY);
     for prompt in ["remove the red ball", "remove the object", "erase it"] {
         let picture = edited(prompt, &[&reference], None).await;

@@ -25,7 +25,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn what_the_mask_keeps_is_the_reference_bit_by_bit(
+    fn pixels_outside_the_mask_are_unchanged(
         (reference, mask) in pair(),
         prompt in prop::sample::select(vec![
             "fill it with a red circle", "make it blue", "blur it", "invert the colours", "add a red sun", "nonsense",

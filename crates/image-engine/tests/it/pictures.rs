@@ -5,7 +5,7 @@ use engine::{Background, ImageFormat, ImageRequest, ImageUsage, Pixels, Quality,
 use crate::*;
 
 #[tokio::test]
-async fn every_format_is_what_the_traits_say() {
+async fn files_match_the_reported_format_and_background() {
     for (format, wanted) in [
         (ImageFormat::Png, image::ImageFormat::Png),
         (ImageFormat::Jpeg, image::ImageFormat::Jpeg),
@@ -103,7 +103,7 @@ async fn compression_changes_the_bytes() {
 }
 
 #[tokio::test]
-async fn each_picture_has_its_own_seed_and_the_same_seed_the_same_picture() {
+async fn pictures_of_a_request_differ_and_seeds_reproduce_them() {
     let seeded = async |seed, count| {
         make(ImageRequest {
             seed,

@@ -82,7 +82,7 @@ fn replies_are_read_and_written_the_same_to_the_byte() {
 }
 
 #[test]
-fn an_error_beside_pictures_decides_and_null_is_none() {
+fn error_beside_pictures_is_a_failure_unless_null() {
     let body = include_str!("fixtures/images-response-one.json");
     let with = |error: &str| {
         Reply::read(

@@ -185,7 +185,7 @@ fn settings_are_read_from_text() {
 }
 
 #[test]
-fn settings_that_are_none_are_refused() {
+fn invalid_settings_are_rejected() {
     let refused = |name, value, code| {
         assert_refused(
             &[("prompt", "x"), (name, value)],
@@ -231,7 +231,7 @@ fn settings_that_are_none_are_refused() {
 }
 
 #[test]
-fn what_is_not_there_is_missed() {
+fn missing_prompt_or_image_is_rejected() {
     let missing = "missing_required_parameter";
     assert_refused(&[], &[("image", PNG)], missing, "prompt");
     assert_refused(&[("prompt", "")], &[("image", PNG)], missing, "prompt");
@@ -240,7 +240,7 @@ fn what_is_not_there_is_missed() {
 }
 
 #[test]
-fn files_are_what_their_bytes_are() {
+fn file_types_are_detected_from_their_bytes() {
     let prompt = [("prompt", "x")];
     let edit = form(
         &prompt,
@@ -300,7 +300,7 @@ fn files_are_what_their_bytes_are() {
 }
 
 #[test]
-fn refusals_name_what_is_accepted() {
+fn file_errors_name_the_accepted_types() {
     let found = form(&[("prompt", "x")], &[("image", GIF), ("mask", JPEG)]).unwrap_err();
     assert_eq!(
         found.to_string(),

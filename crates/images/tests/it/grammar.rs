@@ -194,7 +194,7 @@ fn the_end_is_known_when_the_count_is() {
 }
 
 #[test]
-fn what_is_not_known_is_kept_and_what_is_wrong_is_no_event() {
+fn unknown_events_are_kept_and_invalid_events_are_errors() {
     let text = r#"{"type":"image_generation.queued","place":3}"#;
     let Event::Other(members) = Event::read(text).unwrap() else {
         panic!("it is not known")

@@ -133,7 +133,7 @@ fn data_url(file: &[u8]) -> Value {
 
 proptest! {
     #[test]
-    fn whatever_a_model_does_is_a_grammatical_stream(operation in operation(), steps in vec(step(), 0..12)) {
+    fn encoder_output_is_grammatical(operation in operation(), steps in vec(step(), 0..12)) {
         let out = encode(operation, &steps);
         prop_assert_eq!(&events(&text(&out)), &out);
         let mut grammar = Grammar::new(operation, None);
@@ -176,7 +176,7 @@ proptest! {
     }
 
     #[test]
-    fn a_form_means_what_the_same_content_means_in_json(
+    fn form_is_equivalent_to_the_same_json_body(
         settings in settings(), files in files(), mask in any::<bool>()
     ) {
         let (mut form, mut body) = (Form::default(), settings.clone());
@@ -238,7 +238,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_read_is_written_and_read_again_the_same(document in strategies::changed(requests())) {
+    fn parsed_requests_survive_a_round_trip(document in strategies::changed(requests())) {
         if let Ok(request) = Edit::read(document.to_string().as_bytes()) {
             let written = serde_json::to_vec(&request).unwrap();
             prop_assert_eq!(Edit::read(&written).unwrap(), request);

@@ -49,7 +49,7 @@ fn store() -> Model {
 }
 
 #[test]
-fn replicas_share_the_cap_and_a_lease_that_is_over_frees_its_part() {
+fn replicas_share_the_cap_and_expired_leases_free_their_share() {
     let mut model = store();
     assert_eq!(send(&mut model, 1, permits(1, 0, 7), (0, 0)).held, 7);
     let reply = send(&mut model, 2, permits(1, 0, 7), (0, 0));
@@ -64,7 +64,7 @@ fn replicas_share_the_cap_and_a_lease_that_is_over_frees_its_part() {
 }
 
 #[test]
-fn a_claim_that_is_not_known_counts_and_stops_all_lending_for_a_lease() {
+fn unknown_claim_counts_and_starts_a_quarantine() {
     let mut model = store();
     send(&mut model, 1, permits(1, 0, 4), (0, 0));
     model.limits.clear();
@@ -79,7 +79,7 @@ fn a_claim_that_is_not_known_counts_and_stops_all_lending_for_a_lease() {
 }
 
 #[test]
-fn a_new_life_lends_nothing_until_its_first_event_is_a_lease_ago() {
+fn new_epoch_grants_nothing_for_one_lease() {
     let mut model = Model::default();
     let mut send = |seq, claim, life, over| {
         let call = Call {
@@ -133,7 +133,7 @@ fn a_bucket_flows_by_the_clock_and_not_faster_than_is_proven() {
 }
 
 #[test]
-fn what_a_replica_held_of_a_budget_is_spent_when_its_lease_is_over() {
+fn expired_budget_share_counts_as_spent() {
     let loan = Loan::Budget {
         amount: 1_000,
         window: 7,
@@ -158,7 +158,7 @@ fn what_a_replica_held_of_a_budget_is_spent_when_its_lease_is_over() {
 
 /// A replica that waits lets the others know; and so does one that gives back while another waits.
 #[test]
-fn others_are_notified_of_a_replica_that_waits_and_of_what_comes_back() {
+fn waiting_and_returning_replicas_notify_the_others() {
     let mut model = store();
     let named = ["q0/team-a".to_owned()];
     send(&mut model, 1, permits(1, 0, 10), (0, 0));
@@ -197,7 +197,7 @@ fn two_replicas_that_wait_send_a_notice_each() {
 
 /// Nobody else has anything that could come back.
 #[test]
-fn a_replica_that_waits_alone_notifies_nobody() {
+fn lone_waiting_replica_sends_no_notice() {
     let mut model = store();
     send(&mut model, 1, permits(1, 0, 12), (0, 0));
     assert!(model.notices().is_empty());

@@ -141,7 +141,7 @@ async fn tokens_are_settled_with_the_store() {
 /// A notice finds its holding, also if the names of the limit and of the scope have slashes, and lets
 /// it give back what is idle.
 #[tokio::test]
-async fn a_notice_brings_back_what_is_idle() {
+async fn notice_reclaims_idle_permits() {
     let (store, mut ledger) = (Local::new(LEASE), Ledger::new());
     let ids = ledger.set_limits([("key a/* with b/c".into(), lent(Caps::concurrency(8)))]);
     let claims = [Claim {

@@ -107,7 +107,7 @@ fn money_never_exceeds_its_budget() {
 
 /// Without faults, nothing is burned: the store counts exactly what was spent.
 #[test]
-fn without_faults_the_store_counts_what_was_spent() {
+fn store_level_equals_spending_without_faults() {
     let mut spent = 0;
     for seed in 0..300 {
         let mut random = Random::new(!seed);

@@ -113,7 +113,7 @@ fn an_unavailable_server_keeps_our_sentence() {
 }
 
 #[test]
-fn sorts_that_this_protocol_does_not_know_have_the_type_of_their_like() {
+fn unsupported_error_kinds_map_to_the_nearest_type() {
     for kind in [
         ErrorKind::MethodNotAllowed,
         ErrorKind::TargetTooLong,

@@ -209,7 +209,7 @@ fn a_call_is_an_object_unless_the_model_was_cut_off() {
 }
 
 #[test]
-fn a_cut_call_is_folded_to_what_there_is() {
+fn truncated_call_keeps_its_partial_arguments() {
     let stream = [
         start(),
         open(0, "tool_use"),
@@ -234,7 +234,7 @@ fn a_cut_call_is_folded_to_what_there_is() {
 }
 
 #[test]
-fn what_is_unknown_passes_and_is_kept() {
+fn unknown_events_and_members_are_kept() {
     let new = json!({"type": "content_block_blink", "index": 7, "deep": {"a": [1]}});
     assert_eq!(event(&new).data(), new.to_string());
     assert_eq!(
@@ -280,7 +280,7 @@ fn a_foreign_type_stays_on_its_line() {
 }
 
 #[test]
-fn what_is_not_an_event_is_reported_as_such() {
+fn invalid_event_data_is_reported() {
     for data in [
         "",
         "[DONE]",

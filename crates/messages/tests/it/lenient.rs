@@ -66,7 +66,7 @@ fn contradicts(events: &[Value]) -> bool {
 }
 
 #[test]
-fn a_stream_may_lack_what_has_no_content() {
+fn stream_without_optional_members_is_read() {
     let text = [
         open(0, json!({"type": "text"})),
         delta(0, json!({"text": "Hello."})),
@@ -173,7 +173,7 @@ fn repetitions_are_distinguished_from_other_events() {
 }
 
 #[test]
-fn words_for_the_end_mean_what_they_mean() {
+fn known_stop_reasons_are_mapped_and_others_are_errors() {
     for (word, expected) in [
         ("end_turn", Stop::EndTurn),
         ("stop_sequence", Stop::StopSequence(None)),
@@ -237,7 +237,7 @@ fn an_order_that_lost_something_is_a_failure() {
 }
 
 #[test]
-fn a_call_that_is_cut_is_none_unless_the_server_says_so() {
+fn truncated_call_is_an_error_unless_max_tokens() {
     let cut = [open(0, tool()), delta(0, input("{\"x\":\"Par")), close(0)];
     assert!(contradicts(&stream(&cut, "tool_use")));
     assert!(contradicts(&stream(&cut, "end_turn")));
@@ -290,7 +290,7 @@ fn events_of_the_server_s_own_are_ignored() {
 }
 
 #[test]
-fn what_lacks_its_content_is_malformed() {
+fn events_without_their_content_are_malformed() {
     for event in [
         json!([]),
         json!({"index": 0}),

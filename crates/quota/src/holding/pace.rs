@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_is_not_spent() {
+    fn returned_amount_does_not_count_as_spent() {
         let mut pace = Pace::default();
         pace.begin(100, at(0));
         assert_eq!(pace.expected(40, at(100), SPAN), 0);

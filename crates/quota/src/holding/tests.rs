@@ -50,7 +50,7 @@ fn a_state_is_small() {
 }
 
 #[test]
-fn what_waits_is_asked_for_and_taken() {
+fn waiting_requests_are_combined_into_one_grant_request() {
     let mut holding = permits(10);
     assert_eq!(holding.poll(at(0)), None);
     assert!(holding.take(1, at(0)).is_none() && holding.take(2, at(0)).is_none());
@@ -130,7 +130,7 @@ fn replies_to_other_asks_are_ignored() {
 }
 
 #[test]
-fn after_a_failure_requests_are_refused_at_once_and_the_store_is_asked_again_later() {
+fn unreachable_store_refuses_immediately_and_retries_later() {
     let mut holding = permits(10);
     assert!(holding.take(1, at(0)).is_none() && !holding.is_degraded());
     let ask = holding.poll(at(0)).unwrap();
@@ -179,7 +179,7 @@ fn in_tight_times_idle_permits_go_back_at_once() {
 
 /// Requests wait in tasks of their own, and take some time to learn of the reply.
 #[test]
-fn what_was_lent_for_requests_that_wait_is_not_given_back_before_they_come() {
+fn grant_for_waiters_is_retained_until_they_retry() {
     let mut holding = permits(10);
     assert!(holding.take(1, at(0)).is_none());
     lend(&mut holding, 0, 1, 0);
@@ -216,7 +216,7 @@ fn tokens_are_spent_and_settled() {
 }
 
 #[test]
-fn what_is_spent_above_a_lost_lease_is_still_reported() {
+fn overspending_of_a_lost_lease_is_still_reported() {
     let mut holding = bucket();
     assert!(holding.take(100, at(0)).is_none());
     lend(&mut holding, 0, 100, 700);
@@ -236,7 +236,7 @@ fn what_is_spent_above_a_lost_lease_is_still_reported() {
 }
 
 #[test]
-fn a_refund_of_a_lost_lease_or_of_a_store_that_recovers_is_dropped() {
+fn refund_from_an_earlier_era_is_dropped() {
     let mut holding = bucket();
     assert!(holding.take(10, at(0)).is_none());
     lend(&mut holding, 0, 100, 700);
@@ -298,7 +298,7 @@ fn open_admits_everything_once_the_store_is_gone_and_counts_it() {
 }
 
 #[test]
-fn a_budget_reports_what_was_accounted_for() {
+fn budget_reports_its_accounted_spending() {
     let loan = Loan::Budget {
         amount: 500,
         window: 7,
@@ -339,7 +339,7 @@ fn a_store_that_has_nothing_is_asked_again_a_while_later() {
 
 /// The store has noted that requests wait, and others give back at once as long as it has.
 #[test]
-fn an_ask_in_vain_is_withdrawn_at_the_next_renewal() {
+fn unmet_need_is_withdrawn_at_the_next_renewal() {
     let mut holding = permits(10);
     assert!(holding.take(1, at(0)).is_none());
     lend(&mut holding, 0, 0, 0);
@@ -370,7 +370,7 @@ fn a_notice_lets_a_replica_that_waits_ask_at_once() {
 }
 
 #[test]
-fn a_notice_lets_a_replica_give_back_what_is_idle() {
+fn notice_returns_idle_permits() {
     let mut holding = permits(10);
     assert!(holding.take(6, at(0)).is_none());
     lend(&mut holding, 0, 6, 4);
@@ -395,7 +395,7 @@ fn a_key_names_its_limit_in_any_window() {
 /// A store that may have forgotten what it has lent is asked again, so that the end of this time is
 /// found, but requests do not wait for each of these asks.
 #[test]
-fn requests_wait_now_and_then_for_a_store_that_may_have_forgotten() {
+fn quarantine_is_probed_once_per_interval() {
     let mut holding = permits(10);
     assert!(holding.may_lend(at(0)));
     assert!(holding.take(1, at(0)).is_none());
@@ -415,7 +415,7 @@ fn requests_wait_now_and_then_for_a_store_that_may_have_forgotten() {
 
 /// Of requests that come one after another, only the first few wait for the store.
 #[test]
-fn what_is_spent_is_borrowed_in_advance() {
+fn bucket_tokens_are_borrowed_in_advance() {
     let mut holding = bucket();
     let mut asked_at = Vec::new();
     let mut waited_at = Vec::new();

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn other_values_are_reported_with_what_is_accepted() {
+    fn invalid_prices_are_reported_with_the_accepted_form() {
         for (json, expected) in [
             ("1.5e-12", "is too precise: expected a multiple of 1e-12"),
             ("1e-13", "is too precise: expected a multiple of 1e-12"),

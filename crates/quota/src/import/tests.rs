@@ -68,7 +68,7 @@ output = "15.00"
 }
 
 #[test]
-fn what_is_left_out_is_reported() {
+fn skipped_models_and_ignored_fields_are_reported() {
     let import = import_litellm(LIST).unwrap();
     let skipped: Vec<_> = import.skipped.iter().map(Skipped::to_string).collect();
     assert_eq!(

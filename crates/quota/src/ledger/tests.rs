@@ -361,7 +361,7 @@ proptest! {
 /// A request that waits for a store that may have forgotten its loans, and still lends nothing after
 /// that, is refused because it is not known whether there is room.
 #[test]
-fn a_refusal_after_waiting_for_a_store_that_may_have_forgotten_is_degraded() {
+fn refusal_during_quarantine_is_marked_degraded() {
     let lease = Duration::from_secs(10);
     let terms = Terms {
         caps: Caps::concurrency(2),

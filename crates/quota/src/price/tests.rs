@@ -53,7 +53,7 @@ fn a_price_per_million_tokens_is_kept_in_pico_units_a_token() {
 
 /// 600 × 1.25 + 400 × 0.125 + 200 × 10 = 750 + 50 + 2000 millionths.
 #[test]
-fn cached_tokens_have_their_own_price_and_reasoning_that_of_output() {
+fn cached_tokens_use_cache_price_reasoning_uses_output_price() {
     assert_eq!(cost(&tiered(), usage(1000, 400, 0, 200, 150)), "0.0028");
 }
 

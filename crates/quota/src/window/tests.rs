@@ -138,7 +138,7 @@ fn hours_begin_by_the_clock_of_zones_with_odd_offsets() {
 /// In Beirut, 0:00 becomes 1:00; in Havana, 1:00 became 0:00. Samoa left out 30 December 2011. In
 /// St. John's, 0:01 became 23:01 of the day before.
 #[test]
-fn days_follow_each_other_where_midnight_is_missing_or_occurs_twice() {
+fn daily_windows_are_contiguous_across_dst_changes() {
     check(
         Window::Day,
         "

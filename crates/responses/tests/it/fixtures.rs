@@ -107,7 +107,7 @@ fn responses_are_read_and_nothing_is_lost() {
 }
 
 #[test]
-fn what_a_response_repeats_may_be_null_or_absent() {
+fn echoed_request_fields_may_be_null_or_absent() {
     let least = json!({"id": "resp_1", "object": "response", "created_at": 1.0, "status": "completed", "model": "m"});
     let response: Response = serde_json::from_str(&least.to_string()).unwrap();
     let written = serde_json::to_value(&response).unwrap();

@@ -398,7 +398,7 @@ fn items_come_one_after_another() {
 }
 
 #[test]
-fn an_item_stays_what_it_is() {
+fn finished_item_must_match_its_stream() {
     let ended = |item: Value| [&hi()[..6], &[done(0, item)]].concat();
     refused(
         &ended(message("b", "completed", &["Hi."])),
@@ -639,7 +639,7 @@ fn reasoning_is_streamed_part_by_part() {
 }
 
 #[test]
-fn what_is_unknown_is_reported_and_may_pass() {
+fn unknown_events_are_reported_without_ending_the_fold() {
     let item = json!({"type": "web_search_call", "id": "a", "status": "in_progress"});
     accepted(&[
         added(0, item.clone()),
@@ -744,7 +744,7 @@ fn offences_have_messages() {
 }
 
 #[test]
-fn what_is_not_an_event_is_reported_as_such() {
+fn invalid_event_data_is_reported() {
     for data in [
         "",
         "[DONE]",

@@ -321,7 +321,7 @@ fn last_response(stream: &[Event]) -> Response {
 
 proptest! {
     #[test]
-    fn whatever_a_model_does_is_a_grammatical_stream_that_folds_to_it(steps in vec(step(), 0..14), traits in traits()) {
+    fn encoder_output_is_grammatical_and_folds_to_its_input(steps in vec(step(), 0..14), traits in traits()) {
         let (mut encoder, mut out) = (encoder(traits), Vec::new());
         encode(&steps, &mut encoder, &mut out);
         encoder.finish(Finish::Completed, Some(Usage::new(3, 4)), 1_789_000_002, &mut out);
@@ -473,7 +473,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_read_is_written_and_read_again_the_same(document in strategies::changed(fixtures("-request-"))) {
+    fn parsed_requests_survive_a_round_trip(document in strategies::changed(fixtures("-request-"))) {
         if let Ok(request) = Request::read(document.to_string().as_bytes()) {
             let written = serde_json::to_vec(&request).unwrap();
             prop_assert_eq!(Request::read(&written).unwrap(), request);
@@ -535,7 +535,7 @@ fn phase(item: &OutputItem) -> Option<Option<Phase>> {
 }
 
 #[test]
-fn a_message_before_a_call_is_commentary_and_the_last_one_the_answer() {
+fn message_before_a_call_is_commentary_and_last_is_final() {
     let (commentary, answer) = (Some(Phase::Commentary), Some(Phase::FinalAnswer));
     let three = [
         Step::Text("Hm.".into()),

@@ -142,7 +142,7 @@ fn thoughts_have_many_events() {
 }
 
 #[test]
-fn events_have_kinds_for_those_who_pass_them_on() {
+fn events_are_classified_for_relaying() {
     let mut reader = Reader::new();
     let mut kind = |event: &str| reader.event(event, &mut Vec::new()).unwrap();
     let created = r#"{"type":"response.created","sequence_number":4,"response":{"id":"r"}}"#;
@@ -332,7 +332,7 @@ fn an_answer_has_4096_items_at_most() {
 }
 
 #[test]
-fn what_lacks_its_content_is_malformed() {
+fn events_without_their_content_are_malformed() {
     for event in [
         json!([]),
         json!({"delta": "a"}),

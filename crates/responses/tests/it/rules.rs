@@ -187,7 +187,7 @@ fn fields_out_of_range_are_refused_by_name() {
 }
 
 #[test]
-fn what_is_within_range_unknown_or_null_is_taken() {
+fn in_range_unknown_and_null_fields_are_accepted() {
     let request = accepted(json!({
         "max_output_tokens": 1.0, "top_logprobs": 20, "temperature": 0, "top_p": 1, "presence_penalty": -2,
         "include": ["reasoning.encrypted_content", "tomorrow"], "client_metadata": {"a": [1]}, "store": true,
@@ -235,7 +235,7 @@ fn what_is_within_range_unknown_or_null_is_taken() {
 }
 
 #[test]
-fn what_needs_a_memory_is_refused() {
+fn fields_that_need_stored_state_are_rejected() {
     assert_violation(
         json!({"previous_response_id": "resp_1"}),
         "previous_response_not_found",

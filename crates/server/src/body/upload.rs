@@ -302,7 +302,7 @@ mod tests {
     /// The rate is measured over the last ten seconds: a body that came fast at first cannot drip
     /// from then on.
     #[tokio::test(start_paused = true)]
-    async fn l03_what_came_before_the_window_does_not_count() {
+    async fn l03_bytes_before_the_rate_window_do_not_count() {
         let limits = Limits {
             body_rate: ByteSize::b(10),
             body_timeout: LONG,

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_is_that_for_the_state_of_the_service_or_of_the_user() {
+    fn folder_is_in_the_state_directory_of_the_service_or_user() {
         let service = [
             ("STATE_DIRECTORY", "/var/lib/sluicegate:/var/lib/b"),
             ("HOME", "/root"),

@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_base64_counts_as_one_whatever_its_length() {
+    fn base64_file_has_a_fixed_token_estimate() {
         let with = |file: &str| {
             let body = format!(r#"{{"url":"data:image/png;base64,{file}"}}"#);
             prompt_tokens(body.as_bytes())

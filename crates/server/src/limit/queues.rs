@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_takes_nobody() {
+    fn full_queue_rejects_newcomers() {
         let queues = Queues::default();
         let first = queues.join(id(), "a", 2).unwrap();
         let second = queues.join(id(), "a", 2).unwrap();

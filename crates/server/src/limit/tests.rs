@@ -13,7 +13,7 @@ use crate::config::Config;
 
 /// One key cannot take the permits of all, neither for requests nor for fetches.
 #[test]
-fn f11_o07_one_key_cannot_take_what_is_anothers() {
+fn f11_o07_key_cannot_take_all_permits() {
     let limiter = Limiter::new(3, 2);
     let (first, second) = (limiter.take("a"), limiter.take("a"));
     assert!(first.is_some() && second.is_some() && limiter.take("a").is_none());
@@ -92,7 +92,7 @@ fn a_quota_is_counted_for_each_key() {
 
 /// The usage counts as far as it is known.
 #[tokio::test(start_paused = true)]
-async fn tokens_are_settled_with_what_is_known() {
+async fn tokens_are_settled_with_the_known_usage() {
     let usage = Usage {
         input: 30,
         output: 20,
@@ -169,7 +169,7 @@ async fn requests_wait_in_turns() {
 
 /// A request that comes when there is room again does not overtake one that waits for it.
 #[tokio::test(start_paused = true)]
-async fn those_that_wait_come_first() {
+async fn waiting_requests_are_admitted_before_newcomers() {
     let all = with_queue("concurrency = 1\nqueue = { wait = \"60s\" }");
     let (limiter, quotas) = &all;
     let first = limiter.admit(applicant("a", "m", quotas), tokens).await;

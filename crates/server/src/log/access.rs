@@ -302,7 +302,7 @@ mod tests {
     proptest! {
         /// A line by hand has the bytes of the formatter of other events.
         #[test]
-        fn p04_a_line_is_that_of_the_formatter(
+        fn p04_handwritten_line_matches_the_formatter(
             texts in texts::<8>(),
             ids in prop::array::uniform::<_, 3>(text()),
             status: u16,

@@ -208,7 +208,7 @@ mod tests {
 
     /// Lines that cannot be written are counted and block no request.
     #[test]
-    fn d13_a_log_that_cannot_be_written_holds_up_nobody() {
+    fn d13_unwritable_log_drops_and_counts_lines() {
         struct Broken;
         impl Write for Broken {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {

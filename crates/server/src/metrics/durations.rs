@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_rendered_like_those_of_the_library() {
+    fn durations_render_like_the_library_histogram() {
         let durations = Durations::default();
         let histogram = Histogram::new(exponential_buckets(0.001, 2.0, 20));
         assert_eq!(rendered(durations.clone()), rendered(histogram.clone()));

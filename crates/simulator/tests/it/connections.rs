@@ -107,7 +107,7 @@ fn a_client_that_waits_to_send_its_body_gets_100_continue() {
 }
 
 #[test]
-fn what_is_no_request_is_refused() {
+fn malformed_request_is_rejected_and_connection_closed() {
     let simulator = Simulator::honest().unwrap();
     for wrong in [
         "HELO\r\n\r\n".to_owned(),

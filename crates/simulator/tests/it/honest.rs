@@ -431,7 +431,7 @@ fn several_answers_are_given_when_asked_for() {
 }
 
 #[test]
-fn streams_have_what_vendors_add() {
+fn streams_include_vendor_extras() {
     let body = |protocol| {
         exchange(path(protocol), &sample(protocol, "m", "Hello.", true))
             .text()

@@ -139,7 +139,7 @@ fn a_later_event_in_one_piece_has_the_same_limits() {
 }
 
 #[test]
-fn what_lies_in_one_chunk_is_shared_with_it() {
+fn event_within_a_chunk_is_not_copied() {
     let chunk = Bytes::from_static(b": hi\nevent: e\ndata: one\n\ndata: two\n\n");
     let within = chunk.as_ptr_range();
     let mut decoder = Decoder::new();
@@ -197,7 +197,7 @@ fn no_chunk_is_kept_once_it_is_read() {
 }
 
 #[test]
-fn a_long_event_of_several_chunks_is_shared_and_what_follows_is_read() {
+fn long_event_across_chunks_is_not_copied() {
     let long = "x".repeat(10_000);
     let stream = Bytes::from(format!(
         "data: {long}\n\ndata: {long}\r\n\r\ndata: short\n\n"

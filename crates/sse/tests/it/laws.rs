@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn lent_events_are_those_that_are_polled(
+    fn lent_events_equal_polled_events(
         stream in hostile_stream(),
         cuts in vec(any::<Index>(), 0..4),
         stops in vec((0..12_usize, any::<bool>()), 0..3),
@@ -156,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_encoded_is_decoded(events in events(), cuts in vec(any::<Index>(), 0..4)) {
+    fn encoded_events_survive_a_round_trip(events in events(), cuts in vec(any::<Index>(), 0..4)) {
         let mut wire = Vec::new();
         for (name, data) in &events {
             comment(data, &mut wire);

@@ -101,7 +101,7 @@ async fn a_schema_that_nothing_fits_is_refused() {
 
 /// The deepest and widest accepted schemas are followed or refused, and one value more is refused.
 #[tokio::test]
-async fn j12_large_schemas_are_refused_and_hurt_nobody() {
+async fn j12_oversized_schemas_are_rejected() {
     for (name, shape) in SHAPES {
         let count = async |of: usize| {
             ENGINE

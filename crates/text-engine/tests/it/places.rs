@@ -33,7 +33,7 @@ fn short() -> TextRequest {
 
 /// The number of running and queued generations is limited; a cancelled one frees its place.
 #[tokio::test]
-async fn o08_c05_e05_a_cancelled_generation_makes_way_and_one_too_many_is_refused() {
+async fn o08_c05_e05_cancelled_generation_frees_its_slot() {
     let engine = narrow();
     let mut running = engine.start(long()).await.unwrap().events;
     assert!(matches!(running.next().await, Some(Ok(TextEvent::Text(_)))));
@@ -63,7 +63,7 @@ async fn o08_c05_e05_a_cancelled_generation_makes_way_and_one_too_many_is_refuse
 
 /// Dropping the engine fails its running and queued generations.
 #[tokio::test]
-async fn e06_a_closed_engine_ends_what_it_was_at() {
+async fn e06_dropped_engine_fails_running_and_queued_generations() {
     let engine = narrow();
     let mut running = engine.start(long()).await.unwrap().events;
     assert!(matches!(running.next().await, Some(Ok(TextEvent::Text(_)))));

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_rows_decide_by_is_read() {
+    fn outline_reads_only_members_that_rows_test() {
         let document = br#"{"input":[{"type":"mess\u0061ge","content":[{"text":"\n","type":"input_text"}],"other":{"a":1}}],"store":null}"#;
         let detail = Detail::Rows(table::root(Protocol::Responses));
         assert_eq!(

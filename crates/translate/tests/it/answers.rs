@@ -119,7 +119,7 @@ fn reply<D: ClientProtocol>(
 
 /// Clients send the ids back, and a request with an invalid id would be refused.
 #[test]
-fn clients_of_responses_get_ids_of_calls_that_they_may_send_back() {
+fn responses_call_ids_are_valid_in_a_later_request() {
     let long = "a".repeat(65);
     for (id, fits) in [
         ("call_a-1", true),
@@ -176,7 +176,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_model_did_not_finish_is_no_reply(events in events()) {
+    fn unfinished_generation_has_no_reply(events in events()) {
         prop_assert_eq!(reply::<Responses>(&responses_request(), &events), None);
         prop_assert_eq!(reply::<Chat>(&chat_request(), &events), None);
         prop_assert_eq!(reply::<Messages>(&messages_request(), &events), None);

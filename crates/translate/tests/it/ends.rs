@@ -74,7 +74,7 @@ fn each_end_has_its_word_in_each_protocol() {
 }
 
 #[test]
-fn what_it_took_is_counted_as_each_protocol_counts() {
+fn usage_is_counted_as_each_protocol_defines() {
     let table: Value = serde_json::from_str(include_str!("fixtures/translate-usage.json")).unwrap();
     let usage = Usage {
         input: 100,

@@ -177,7 +177,7 @@ fn lost_fields_are_reported_by_name() {
 }
 
 #[test]
-fn nothing_is_lost_with_what_means_nothing() {
+fn default_values_are_not_reported_as_dropped() {
     let chat = json!({ "n": 1.0, "stop": null, "logprobs": false, "store": false, "presence_penalty": 0, "logit_bias": {} });
     let responses = json!({ "background": false, "truncation": "disabled", "include": [], "top_logprobs": 0, "text": null });
     let messages = json!({ "stop_sequences": [], "mcp_servers": [], "tools": [{ "name": "f", "input_schema": {} }] });
@@ -193,7 +193,7 @@ fn nothing_is_lost_with_what_means_nothing() {
 }
 
 #[test]
-fn what_nobody_knows_is_lost() {
+fn unknown_fields_are_reported_as_dropped() {
     let body = json!({ "new": 1, "nothing": null, "not a name": 1, "text": { "new": 1 }, "metadata": { "a": "b" } });
     assert_eq!(
         dropped_fields(Responses, Chat, &body).unwrap(),
@@ -316,7 +316,7 @@ fn with(client: Protocol, fields: &Value) -> Value {
 }
 
 #[test]
-fn what_the_field_map_refuses_is_not_encoded_either() {
+fn fields_rejected_by_the_map_are_not_encoded() {
     for (client, upstream, fields, param, is_neutral) in refusals() {
         let body = with(client, &fields);
         let error = dropped_fields(client, upstream, &body).unwrap_err();
@@ -349,7 +349,7 @@ fn is_unsupported(upstream: Protocol, request: &TextRequest) -> bool {
 
 proptest! {
     #[test]
-    fn what_the_ledger_lets_pass_is_refused_for_its_value_alone(
+    fn unsupported_values_are_rejected_by_map_and_encoder(
         (client, body) in prop::sample::select(Protocol::ALL.to_vec())
             .prop_flat_map(|client| (Just(client), strategies::changed(requests(client)))),
     ) {

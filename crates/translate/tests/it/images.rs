@@ -36,7 +36,7 @@ fn minimal() -> ImageRequest {
 }
 
 #[test]
-fn what_is_absent_or_auto_is_left_to_the_engine() {
+fn absent_and_auto_settings_are_left_to_the_engine() {
     assert_eq!(request(r#"{"prompt":"A boat"}"#), minimal());
     let auto = request(r#"{"prompt":"A boat","size":"auto","quality":"auto","background":"auto"}"#);
     assert_eq!(
@@ -99,7 +99,7 @@ fn finished(input: u64) -> ImageEvent {
 }
 
 #[test]
-fn what_an_engine_does_is_written_within_the_grammar() {
+fn engine_steps_become_a_grammatical_stream() {
     for operation in [Operation::Generation, Operation::Edit] {
         let mut pictures = Pictures::new(operation, &TRAITS, 2, 5);
         let mut grammar = Grammar::new(operation, Some(2));

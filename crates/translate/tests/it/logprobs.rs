@@ -36,7 +36,7 @@ fn token(text: &str) -> Value {
 }
 
 #[test]
-fn those_of_a_chat_reach_a_client_of_responses() {
+fn chat_logprobs_reach_a_responses_client() {
     let chunk = |text: &str, finish: Value| {
         json!({ "id": "c", "choices": [{ "index": 0, "delta": { "content": text },
             "logprobs": { "content": [token(text)], "refusal": null }, "finish_reason": finish }] })
@@ -68,7 +68,7 @@ fn those_of_a_chat_reach_a_client_of_responses() {
 }
 
 #[test]
-fn those_of_responses_reach_a_client_of_chat() {
+fn responses_logprobs_reach_a_chat_client() {
     let place = json!({ "item_id": "m", "output_index": 0, "content_index": 0 });
     let event = |kind: &str, fields: Value| {
         let mut event = place.clone();

@@ -379,7 +379,7 @@ fn documents_are_pdf_or_text_for_messages() {
 }
 
 #[test]
-fn what_cannot_be_left_out_is_refused() {
+fn inexpressible_required_content_is_rejected() {
     let user = json!({ "role": "user", "content": "Hi." });
     let calls = |arguments: &str| {
         let call = json!({ "id": "c", "type": "function", "function": { "name": "f", "arguments": arguments } });

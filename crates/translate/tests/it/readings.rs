@@ -97,7 +97,7 @@ fn streams_of_text() {
 }
 
 #[test]
-fn what_comes_of_a_call_that_has_ended_means_nothing() {
+fn deltas_of_a_finished_call_are_ignored() {
     let (a, b) = (call("a", "f", "{}"), call("b", "g", "{}"));
     let begin = |index: u64, id: &str, name: &str| {
         pieces(json!([{"index": index, "id": id, "function": {"name": name, "arguments": "{}"}}]))

@@ -34,7 +34,7 @@ fn a_stream_passes_byte_for_byte() {
 
 /// Truncation and usage are taken from the upstream's stream.
 #[test]
-fn the_end_of_a_stream_has_what_the_upstream_counted() {
+fn stream_end_reports_truncation_and_upstream_usage() {
     fn end<S: RelayProtocol>(protocol: S, name: &str) -> (bool, Option<(u64, u64)>) {
         end_of(protocol, fixture(name))
     }
@@ -181,7 +181,7 @@ fn a_stream_that_is_cut_anywhere_ends_once_and_with_a_failure() {
 
 /// The name of an event matches the `type` in its data, since clients dispatch on either.
 #[test]
-fn s13_the_data_says_what_an_event_is_called() {
+fn s13_event_name_is_taken_from_the_data() {
     fn law<S: RelayProtocol>(
         stream: &[u8],
         protocol: impl Fn() -> S,
@@ -264,7 +264,7 @@ fn s04_an_event_has_a_longest_length() {
 }
 
 #[test]
-fn what_comes_after_the_end_is_dropped() {
+fn events_after_the_end_are_dropped() {
     fn law<S: RelayProtocol>(
         stream: &[u8],
         protocol: impl Fn() -> S,
@@ -310,7 +310,7 @@ fn an_end_is_the_last_that_is_let_out() {
 }
 
 #[test]
-fn what_is_no_utf8_is_a_failure() {
+fn invalid_utf8_is_a_failure() {
     let mut stream = fixture("chat-stream-text.sse");
     let names: Vec<_> = memchr::memmem::find_iter(&stream, "\"model\":\"").collect();
     names

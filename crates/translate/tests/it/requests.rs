@@ -56,7 +56,7 @@ fn messages_and_chat() {
 }
 
 #[test]
-fn what_has_no_neutral_word_is_dropped_by_name_or_refused() {
+fn fields_outside_the_neutral_model_are_dropped_or_rejected() {
     let read = |body: &str| read_responses(body.as_bytes());
     let hosted = r#"{"model":"m","input":[{"role":"user","content":"Hi."}],"tools":[{"type":"web_search"}]}"#;
     assert_eq!(

@@ -286,7 +286,7 @@ proptest! {
     }
 
     #[test]
-    fn what_one_protocol_can_express_comes_back_from_it(request in request(), more in more()) {
+    fn expressible_requests_survive_a_round_trip(request in request(), more in more()) {
         for protocol in Protocol::ALL {
             assert_round_trip(protocol, &enriched(protocol, request.clone(), &more));
         }

@@ -98,7 +98,7 @@ async fn second(before: Option<&'static [u8]>, after: &'static [u8]) -> (Connect
 }
 
 #[tokio::test]
-async fn a_connection_that_closed_before_it_was_written_to_has_its_own_error() {
+async fn connection_closed_before_the_request_has_its_own_error() {
     let (ended, has_received) = second(Some(b""), RESPONSE).await;
     assert!(!ended.was_written && !has_received, "{}", ended.error);
     let (ended, has_received) = second(None, b"").await;

@@ -71,7 +71,7 @@ async fn bodies_of_all_framings_are_read() {
 
 /// A body whose declared length is too large fails without waiting for it.
 #[tokio::test(start_paused = true)]
-async fn a_body_that_is_announced_too_large_is_refused_before_it_is_read() {
+async fn oversized_content_length_is_rejected_without_reading() {
     let started = Instant::now();
     let body = body_of("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\na").await;
     let error = body.collect(5).await.unwrap_err();

@@ -50,7 +50,7 @@ async fn a_closed_port_fails_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_at_an_address_is_waited_for_as_long_as_said() {
+async fn silent_address_fails_at_the_connect_timeout() {
     let world = World::default();
     world.stall("a.example");
     let started = Instant::now();
@@ -109,7 +109,7 @@ async fn a_dead_address_keeps_the_next_one_waiting_for_a_moment_only() {
 
 /// At most sixteen of a hundred addresses are tried, alternating between IPv6 and IPv4.
 #[tokio::test(start_paused = true)]
-async fn u03_of_a_hundred_addresses_sixteen_are_tried_and_both_families() {
+async fn u03_dials_at_most_sixteen_addresses_of_both_families() {
     let world = World::default();
     let v4 = (0..50).map(|at| format!("198.51.100.{at}:80").parse().unwrap());
     let v6 = (0..50).map(|at| format!("[2001:db8::{at}]:80").parse().unwrap());
@@ -166,7 +166,7 @@ async fn a_host_that_the_operator_trusts_is_asked() {
 
 /// A host whose certificate is untrusted, expired or of another name gets no request.
 #[tokio::test]
-async fn u04_a_host_that_nobody_vouches_for_is_not_asked() {
+async fn u04_untrusted_host_gets_no_request() {
     let ca = Ca::new();
     for certificate in [
         Certificate::Expired,
@@ -191,7 +191,7 @@ async fn u04_a_host_that_nobody_vouches_for_is_not_asked() {
 
 /// A TLS handshake that stalls fails at the connect timeout, and nothing is sent unencrypted.
 #[tokio::test(start_paused = true)]
-async fn u04_a_handshake_that_stalls_is_within_the_deadline_of_the_connection() {
+async fn u04_stalled_handshake_fails_at_the_connect_timeout() {
     let ca = Ca::new();
     let world = World::default();
     let is_plain = Arc::new(AtomicBool::new(false));

@@ -29,7 +29,7 @@ async fn assert_rejected(bytes: impl Into<Vec<u8>>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_head_that_does_not_come_is_given_up_and_its_connection_closed() {
+async fn missing_head_times_out_and_closes_its_connection() {
     let (sender, mut events) = mpsc::unbounded_channel();
     let (_, upstream) = single_host(move |_, mut peer| {
         let sender = sender.clone();
@@ -116,7 +116,7 @@ async fn every_status_is_handed_out_and_no_redirect_followed() {
 }
 
 #[tokio::test]
-async fn what_a_body_is_said_to_be() {
+async fn event_streams_are_detected_by_content_type() {
     for (content_type, is_event_stream) in [
         ("application/json", false),
         ("text/event-stream", true),
@@ -184,7 +184,7 @@ async fn heads_are_bounded() {
 }
 
 #[tokio::test]
-async fn what_is_no_http_is_refused() {
+async fn non_http_responses_are_rejected() {
     for bytes in [
         "",
         "SSH-2.0-OpenSSH_9.6\r\n",

@@ -78,7 +78,7 @@ async fn p01_exactly_these_headers_are_sent() {
 }
 
 #[tokio::test]
-async fn what_the_gateway_says_itself_nobody_else_says() {
+async fn client_headers_cannot_override_gateway_headers() {
     let mut options = options();
     options.credential = Some(Credential::x_api_key("theirs").unwrap());
     let plain = sent(options.clone(), &post("{}")).await;
@@ -154,7 +154,7 @@ async fn a_key_can_be_replaced() {
 
 /// Without a configured key a request carries no credential, and never the client's.
 #[tokio::test]
-async fn p02_without_a_credential_there_is_none_and_nobody_elses() {
+async fn p02_client_credentials_are_never_forwarded() {
     let mut request = post("{}");
     for name in ["authorization", "x-api-key", "cookie"] {
         request.headers.insert(name, header("a-clients"));
@@ -289,7 +289,7 @@ fn p07_a_key_that_is_repeated_is_taken_out() {
 }
 
 #[test]
-fn what_is_wrong_with_options_is_said() {
+fn invalid_options_are_reported_by_name() {
     let error = |options: Options| Upstream::new(options).err().map(|error| error.to_string());
     let base = |base: &str| Options {
         base_url: url(base),

@@ -48,7 +48,7 @@ fn unavailable(status: u16, retry_after: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_has_failed_once_is_asked_once_more() {
+async fn server_error_is_retried_once() {
     for code in [500, 502, 503, 529] {
         let (_, upstream, requests) = in_turn(&[status(code), ok("then")]);
         assert_eq!(send(&upstream).await.unwrap().status, 200, "{code}");
@@ -120,7 +120,7 @@ async fn a_refused_connection_is_tried_once_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_address_where_nobody_is_is_not_waited_for_twice() {
+async fn connect_timeout_is_not_retried() {
     let world = World::default();
     world.stall("a.example");
     let started = Instant::now();

@@ -180,7 +180,7 @@ async fn a_used_connection_that_closes_late_is_a_failure() {
 }
 
 #[tokio::test]
-async fn a_used_connection_that_closes_after_a_single_byte_is_a_failure() {
+async fn reused_connection_closed_after_a_byte_is_a_failure() {
     let (world, upstream, requests) = stale("H", Duration::ZERO);
     assert_eq!(get(&upstream).await, "a");
     let failure = send_once(&upstream, &post("{}")).await.unwrap_err();
@@ -281,7 +281,7 @@ async fn a_connection_waits_ninety_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_closes_while_nobody_asks_is_let_go() {
+async fn idle_connection_closed_by_the_peer_is_dropped() {
     let (sender, mut events) = mpsc::unbounded_channel();
     let (_, upstream) = single_host(move |_, mut peer| {
         let sender = sender.clone();

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_passed_over_up_to_its_end_or_what_is_not_json_or_the_last_block() {
+    fn block_scan_stops_at_quote_invalid_byte_or_tail() {
         let plain = |length| "x".repeat(length);
         for (text, length) in [
             (String::new(), 0),

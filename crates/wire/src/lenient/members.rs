@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ignored_is_still_json() {
+    fn ignored_members_must_be_valid_json() {
         assert!(from_str::<Text<'_>>(r#"{"a":}"#).is_err());
         assert!(from_str::<Count>("[1,]").is_err());
     }

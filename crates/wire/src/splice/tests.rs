@@ -67,7 +67,7 @@ fn one_value_changes_and_no_other_byte() {
 }
 
 #[test]
-fn what_is_absent_is_added() {
+fn absent_member_is_added() {
     let set = |document: &str| {
         let mut splice = Splice::new(document.as_bytes());
         splice.set("m", b"1");
@@ -165,7 +165,7 @@ fn members_are_added_where_others_go() {
 }
 
 #[test]
-fn what_is_no_json_is_left_alone() {
+fn invalid_json_is_left_unchanged() {
     for document in [
         "",
         "{",
@@ -202,7 +202,7 @@ fn pieces_are_the_document() {
 
 proptest! {
     #[test]
-    fn an_edit_is_what_a_parser_would_make_of_it(value in json_value(), name in any::<prop::sample::Index>()) {
+    fn edits_agree_with_a_parser(value in json_value(), name in any::<prop::sample::Index>()) {
         let Value::Object(object) = value else { return Ok(()) };
         let text = serde_json::to_string_pretty(&object).unwrap();
         let Some((key, _)) = object.iter().nth(name.index(object.len().max(1))) else { return Ok(()) };

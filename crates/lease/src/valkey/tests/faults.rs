@@ -86,7 +86,7 @@ async fn permits_of_a_replica_that_is_gone_come_back() {
 
 #[tokio::test]
 #[ignore = "needs a Valkey server: set SLUICEGATE_VALKEY"]
-async fn what_a_replica_holds_survives_a_flush_and_a_restart() {
+async fn held_permits_survive_store_flush_and_restart() {
     let mut server = Server::start("SLUICEGATE_VALKEY", &[]);
     let store = Valkey::new(&server.settings()).unwrap();
     assert!(ask(&store, 1, 0, 5).await.unwrap().quarantined);

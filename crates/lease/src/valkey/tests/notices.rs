@@ -42,7 +42,7 @@ async fn replicas(server: &Server) -> (Valkey, Valkey) {
 /// the one that waits; also after the connections of both were cut.
 #[tokio::test]
 #[ignore = "needs a Valkey server: set SLUICEGATE_VALKEY"]
-async fn a_replica_that_waits_is_noticed_and_notices_what_comes_back() {
+async fn notices_reach_waiting_replicas_after_reconnects() {
     let server = Server::start("SLUICEGATE_VALKEY", &[]);
     let (first, second) = replicas(&server).await;
     for round in 0..2 {

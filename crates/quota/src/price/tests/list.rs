@@ -109,7 +109,7 @@ fn an_invalid_entry_is_reported_with_its_field() {
 }
 
 #[test]
-fn a_name_is_preferred_to_patterns_and_the_first_pattern_to_later_ones() {
+fn exact_name_wins_over_patterns_and_the_first_pattern_wins() {
     let table = table(
         r#"
         [[prices]]
@@ -188,7 +188,7 @@ fn the_latest_price_that_is_valid_applies() {
 }
 
 #[test]
-fn a_model_without_a_price_is_refused_or_free_or_has_the_default_price() {
+fn unpriced_model_is_refused_free_or_default_priced() {
     #[derive(Deserialize)]
     struct Settings {
         unknown: UnknownPrice,

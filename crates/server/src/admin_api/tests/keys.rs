@@ -91,7 +91,7 @@ async fn both_keys_of_a_rotation_work_until_the_overlap_ends() {
 }
 
 #[tokio::test]
-async fn a_change_keeps_what_it_does_not_name_and_null_clears() {
+async fn patch_keeps_absent_fields_and_null_clears() {
     let harness = Harness::new("");
     let made = harness
         .create(json!({
@@ -167,7 +167,7 @@ async fn a_name_is_of_one_key() {
 }
 
 #[tokio::test]
-async fn an_error_names_the_field_what_was_found_and_what_is_accepted() {
+async fn errors_name_the_field_the_value_and_the_accepted_values() {
     let harness = Harness::new("");
     for (body, param, message) in [
         (
@@ -404,7 +404,7 @@ async fn a_revocation_ends_the_streams_of_its_key_alone() {
 }
 
 #[tokio::test]
-async fn a_revocation_by_another_replica_ends_streams_at_the_next_renewal() {
+async fn remote_revocation_ends_streams_at_the_next_renewal() {
     let harness = endless();
     let made = harness
         .create(json!({"name": "mobile", "scopes": ["messages"]}))

@@ -115,7 +115,7 @@ async fn rest(events: &mut Pin<Box<Events>>) -> (String, Option<Outcome>) {
 
 /// Timers run on the monotonic clock alone: the test advances it and not the wall clock.
 #[tokio::test(start_paused = true)]
-async fn d11_a_silent_stream_says_that_it_is_alive_and_fails_at_its_deadline() {
+async fn d11_silent_stream_sends_keep_alives_until_its_deadline() {
     let harness = Harness::new();
     let (dropped, _gone) = oneshot::channel();
     let mut events = Box::pin(harness.responses(silent(dropped)));
@@ -186,7 +186,7 @@ async fn u19_a_slow_client_is_not_taken_for_a_silent_upstream() {
 /// An upstream that keeps sending bytes but never an event is given up at the deadline of the first
 /// event.
 #[tokio::test(start_paused = true)]
-async fn s10_what_is_no_event_keeps_nobody_waiting() {
+async fn s10_stream_without_events_fails_at_first_event_deadline() {
     let harness = Harness::new();
     let mut events = Box::pin(harness.stream(NoEvents));
     let started = Instant::now();
@@ -296,7 +296,7 @@ async fn events_after_the_end_are_not_sent() {
 
 /// A client that disconnects stops the generation at once and releases its permit.
 #[tokio::test(start_paused = true)]
-async fn c05_a_client_that_goes_away_stops_the_engine_and_gives_its_permit_back() {
+async fn c05_client_disconnect_stops_the_engine_and_frees_its_permit() {
     let harness = Harness::new();
     let (dropped, gone) = oneshot::channel();
     let mut events = Box::pin(harness.responses(silent(dropped)));

@@ -115,7 +115,7 @@ async fn m09_a_form_is_the_same_in_every_chunking() {
 
 /// A form that is truncated at any byte is refused with 400 and releases its memory.
 #[tokio::test]
-async fn m02_a_form_cut_at_any_byte_is_refused_and_gives_its_memory_back() {
+async fn m02_truncated_form_is_rejected_and_releases_its_memory() {
     let form = form();
     let (limits, budget) = (Limits::default(), budget(4096));
     // The line break after the last boundary is not part of the form.
@@ -235,7 +235,7 @@ async fn m04_a_head_in_one_piece_is_held_to_its_limits() {
 
 /// A part that is too large is refused with 413, and the error names the part.
 #[tokio::test]
-async fn m05_what_is_too_large_is_refused_by_name() {
+async fn m05_oversized_part_is_rejected_by_name() {
     let limits = Limits {
         picture: ByteSize::b(100),
         ..Limits::default()
@@ -298,7 +298,7 @@ async fn m10_an_epilogue_is_short() {
 
 /// A boundary has 1 to 70 characters of the set that RFC 2046 allows.
 #[test]
-fn m01_boundaries_are_those_of_rfc_2046() {
+fn m01_boundary_syntax_follows_rfc_2046() {
     let long = "x".repeat(70);
     for (content_type, expected) in [
         ("multipart/form-data; boundary=abc".to_owned(), Some("abc")),

@@ -168,7 +168,7 @@ fn the_url_of_a_proxy_is_checked() {
 }
 
 #[test]
-fn what_a_preset_lacks_is_needed() {
+fn settings_missing_from_the_preset_are_required() {
     for (settings, problem) in [
         (
             "base_url = \"http://127.0.0.1:1\"",
@@ -253,7 +253,7 @@ fn quirks_are_checked() {
 
 /// The operator's settings replace those of the preset, each for itself.
 #[test]
-fn own_settings_replace_those_of_a_preset() {
+fn own_settings_override_the_preset() {
     let config = Config::parse(
         r#"
         [[upstreams]]

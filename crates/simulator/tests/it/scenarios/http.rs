@@ -241,7 +241,7 @@ fn a_middlebox_answers() {
 }
 
 #[test]
-fn a_length_is_not_that_of_the_body() {
+fn content_length_differs_from_the_body() {
     for protocol in PROTOCOLS {
         let mut exchange = plain("content-length-short", protocol);
         let body = exchange.honest_body();

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_upstreams_report_of_fields_is_kept() {
+    fn messages_about_fields_are_kept() {
         for text in [
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
             "messages.0.content.1.image.source: Field required",

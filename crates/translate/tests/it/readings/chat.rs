@@ -90,7 +90,7 @@ fn calls_without_an_index() {
 }
 
 #[test]
-fn ids_that_are_made_up_are_another_for_each_call_of_each_answer() {
+fn generated_call_ids_are_unique_per_call_and_reply() {
     let ids = |answer: &str| {
         let mut calls = pieces(json!([{"function": {"name": "f"}}, {"function": {"name": "g"}}]));
         calls["id"] = json!(answer);
@@ -118,7 +118,7 @@ fn calls_that_are_all_numbered_zero() {
 }
 
 #[test]
-fn interleaved_calls_are_emitted_one_by_one_in_the_order_in_which_they_began() {
+fn interleaved_calls_are_emitted_in_order_of_their_start() {
     let output = chat(&[
         pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{\"x\":"}}])),
         pieces(json!([{"index": 2, "id": "c", "function": {"name": "h", "arguments": "{\"z\":"}}])),
@@ -191,7 +191,7 @@ fn text_after_a_call_that_is_cut_is_a_failure() {
 }
 
 #[test]
-fn a_call_without_arguments_has_an_empty_object_unless_it_was_cut() {
+fn call_without_arguments_gets_an_empty_object_unless_truncated() {
     let started =
         pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}}]));
     assert_eq!(

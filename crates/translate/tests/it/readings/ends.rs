@@ -61,7 +61,7 @@ fn the_table_of_ends() {
 
 /// A complete reply states its type and that it is finished.
 #[test]
-fn s16_a_reply_that_does_not_say_that_it_is_whole_is_none() {
+fn s16_reply_without_a_completion_marker_is_an_error() {
     for (protocol, name, member) in [
         (
             Protocol::Responses,
@@ -126,7 +126,7 @@ fn the_type_of_the_last_event_decides() {
 
 /// A stream without a stop reason may have been truncated.
 #[test]
-fn an_end_without_a_reason_is_none() {
+fn stream_end_without_a_stop_reason_is_truncation() {
     for reason in [json!({"stop_reason": null}), json!({})] {
         let delta = json!({"type": "message_delta", "delta": reason});
         let failed = failed(
@@ -167,7 +167,7 @@ fn done_means_nothing_to_others_than_chat() {
 /// Data after the terminal event is ignored. Content between the finish reason and the terminal
 /// event may be that of another answer.
 #[test]
-fn s07_the_first_end_counts_and_content_after_the_finish_reason_is_a_failure() {
+fn s07_first_end_counts_and_late_content_is_a_failure() {
     let content = || delta(json!({"content": "a"}));
     for late in [
         content(),

@@ -53,7 +53,7 @@ fn streams_that_fail() {
 }
 
 #[test]
-fn what_is_no_event_is_a_failure() {
+fn malformed_event_is_a_failure() {
     for (protocol, event) in [
         (Protocol::Chat, "{"),
         (Protocol::Chat, "[]"),

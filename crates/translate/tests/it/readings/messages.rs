@@ -40,7 +40,7 @@ fn numbers_of_a_tool_input_are_kept_as_written() {
 /// Events after the terminal one are ignored. Content between the stop reason and the terminal
 /// event may be that of another answer.
 #[test]
-fn s07_what_comes_after_the_end_of_a_message_is_left_out() {
+fn s07_events_after_message_stop_are_ignored() {
     let text = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Hi."}});
     let stop = json!({"type": "content_block_stop", "index": 0});
     let reason = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}});

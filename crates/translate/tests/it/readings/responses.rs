@@ -104,7 +104,7 @@ fn items_that_are_all_numbered_zero() {
 }
 
 #[test]
-fn the_last_event_of_a_response_adds_what_its_stream_lacked() {
+fn final_response_completes_text_and_calls() {
     let message = |id: &str, text: &str| {
         let content = if text.is_empty() {
             json!([])

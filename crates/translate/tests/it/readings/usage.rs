@@ -41,7 +41,7 @@ fn the_table_of_usage() {
 }
 
 #[test]
-fn counts_of_the_end_correct_those_of_the_beginning() {
+fn final_counts_replace_initial_counts() {
     let output = parse_events(
         Protocol::Messages,
         &[

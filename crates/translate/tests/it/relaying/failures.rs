@@ -257,7 +257,7 @@ fn content_of_texts_and_thoughts_becomes_a_text() {
 }
 
 #[test]
-fn codes_that_clients_know_pass_within_a_stream_and_words_do_not() {
+fn stream_errors_keep_known_codes_and_drop_messages() {
     let stream = String::from_utf8(fixture("responses-stream-failed-mid.sse")).unwrap();
     let last_event = data(stream.as_bytes()).pop().unwrap();
     let mut failed: Value = serde_json::from_str(&last_event).unwrap();

@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn frequent_replies_with_other_bytes_are_read_as_the_types_read_them(
+    fn fast_reader_agrees_with_the_types_on_changed_replies(
         which in prop::sample::select(vec!["text", "reasoning", "length", "tool-calls"]),
         changes in prop::collection::vec((any::<Index>(), any::<Index>(), 1..20_usize, 0..3_u8), 0..3),
     ) {
@@ -91,7 +91,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_an_upstream_sends_there_is_one_end(
+    fn changed_streams_end_exactly_once(
         which in any::<Index>(),
         changes in prop::collection::vec((any::<Index>(), any::<Index>(), 0..3_u8), 0..4),
     ) {

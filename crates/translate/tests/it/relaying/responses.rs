@@ -42,7 +42,7 @@ fn a_failure_lists_the_items_that_are_done() {
 }
 
 #[test]
-fn what_comes_before_a_response_is_held_back() {
+fn events_before_the_response_are_held_back() {
     let early = "data: {\"type\":\"keepalive\"}\n\n".as_bytes();
     let stream = fixture("responses-stream-text.sse");
     let (out, ended) = relayed(Responses::default(), "m", &[early, &stream]);

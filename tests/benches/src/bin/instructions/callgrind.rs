@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn code_that_fewer_than_half_of_the_units_execute_is_not_among_the_lines() {
+    fn rarely_executed_lines_do_not_count() {
         let text = "ob=/a\nfn=one\n0x1000 0 10\n0x1040 0 4\nfn=two\n0x1080 0 3\n0x1080 9 2\n";
         assert_eq!(
             parse(text, 10),

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_over_three_percent_and_below_minus_ten_are_warned_about() {
+    fn growth_over_3_percent_and_stale_counts_are_warnings() {
         assert_eq!(Change(1_000, 1_030).remark(), "");
         assert_eq!(Change(1_000, 1_031).remark(), "; warning: it has risen");
         assert_eq!(Change(1_000, 900).remark(), "");

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_owed_is_held_against_what_was_found() {
+    fn figures_outside_their_bounds_are_reported() {
         assert_eq!(Check::at_most("a", 3.0, 3.0, "s").holds, Some(true));
         assert_eq!(Check::at_most("a", 3.1, 3.0, "s").holds, Some(false));
         assert_eq!(Check::at_least("a", 0.8, 0.9, "").holds, Some(false));
