@@ -9,59 +9,41 @@ use crate::{
 
 /// Runs the selected steps.
 pub(crate) fn run(selection: &Selection) -> Outcome {
-    selection.run("ci", &steps())
+    selection.run("ci", STEPS)
 }
 
-fn steps() -> Vec<Step> {
-    vec![
-        Step::new("format", "rustfmt", || {
-            process::echoed(workspace::cargo("fmt").args(["--all", "--check"]))
-        }),
-        Step::new(
-            "tidy",
-            "problems that the compiler does not find, in every file",
-            tidy::run,
-        ),
-        Step::new("workflows", "actionlint", workflows::run),
-        Step::new(
-            "layers",
-            "dependencies between crates and within them, and features",
-            layers::run,
-        ),
-        Step::new(
-            "deny",
-            "cargo-deny: licences, banned packages and sources",
-            deny::packages,
-        ),
-        Step::new("clippy", "clippy and compiler warnings", clippy),
-        Step::new("docs", "rustdoc without warnings", docs),
-        Step::new(
-            "alone",
-            "each protocol crate compiles with its own features only",
-            alone,
-        ),
-        Step {
-            name: "tests",
-            about: "`cargo xtask test`: Rust tests, examples, tests with real servers, current Python SDKs",
-            run: Box::new(test::everything),
-        },
-        Step::new(
-            "pages",
-            "every row of tests/FAULTS.md and tests/SERVERS.md has tests, and FAULTS.md is current",
-            pages::check,
-        ),
-        Step::new(
-            "schemathesis",
-            "random requests, checked against the OpenAPI document",
-            schemathesis::smoke,
-        ),
-        Step::new("campaign", "20,000 seeded faults", campaign::short),
-        Step::new(
-            "instructions",
-            "instructions of a relayed request, event and conversation",
-            || bench::instructions(&[]),
-        ),
-    ]
+const STEPS: &[Step] = &[
+    ("format", "rustfmt", format),
+    ("tidy", "the text of every file", tidy::run),
+    ("workflows", "actionlint", workflows::run),
+    ("layers", "dependencies, imports and features", layers::run),
+    (
+        "deny",
+        "licences, banned packages and sources",
+        deny::packages,
+    ),
+    ("clippy", "clippy and compiler warnings", clippy),
+    ("docs", "rustdoc without warnings", docs),
+    ("alone", "each protocol crate compiles alone", alone),
+    ("tests", "`cargo xtask test`", test::everything),
+    (
+        "pages",
+        "lists of tests: FAULTS.md and SERVERS.md",
+        pages::check,
+    ),
+    (
+        "schemathesis",
+        "random requests against OpenAPI",
+        schemathesis::smoke,
+    ),
+    ("campaign", "20,000 seeded faults", campaign::short),
+    ("instructions", "instruction counts", || {
+        bench::instructions(&[])
+    }),
+];
+
+fn format() -> Outcome {
+    process::echoed(workspace::cargo("fmt").args(["--all", "--check"]))
 }
 
 fn clippy() -> Outcome {
@@ -72,10 +54,8 @@ fn clippy() -> Outcome {
 
 fn docs() -> Outcome {
     let mut doc = workspace::cargo("doc");
-    process::echoed(
-        doc.args(["--workspace", "--no-deps", "--locked"])
-            .env("RUSTDOCFLAGS", "-D warnings"),
-    )
+    doc.env("RUSTDOCFLAGS", "-D warnings");
+    process::echoed(doc.args(["--workspace", "--no-deps", "--locked"]))
 }
 
 /// Compiles the crates that are published separately, each with its own features only. Their tests

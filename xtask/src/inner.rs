@@ -43,41 +43,26 @@ struct Chosen {
 
 impl Chosen {
     fn of(metadata: &Metadata, args: &Args) -> Outcome<Self> {
-        let full = format!("sluicegate-{}", args.name);
-        let find =
-            |package: &&Package| [full.as_str(), &args.name].contains(&package.name.as_str());
-        let package = metadata.packages.iter().find(find).ok_or_else(|| {
-            let names = metadata
-                .packages
-                .iter()
-                .map(|package| package.name.trim_start_matches("sluicegate-"));
+        let short = |package: &Package| package.name.trim_start_matches("sluicegate-").to_owned();
+        let mut packages = metadata.packages.iter();
+        let package = packages.find(|package| short(package) == args.name);
+        let package = package.ok_or_else(|| {
+            let names: Vec<_> = metadata.packages.iter().map(short).collect();
             format!(
                 "there is no crate {:?}: there are {}",
                 args.name,
-                names.collect::<Vec<_>>().join(", ")
+                names.join(", ")
             )
         })?;
-        let mut parts = args
-            .filter
-            .iter()
-            .flat_map(|filter| filter.splitn(2, "::"))
-            .map(str::to_owned);
-        let is_program = |name: &String| {
-            package
-                .targets
-                .iter()
-                .any(|target| target.is_test() && target.name == *name)
-        };
-        let program = parts.next().filter(is_program);
-        let filter = if program.is_some() {
-            parts.next()
-        } else {
-            args.filter.clone()
-        };
+        let filter = args.filter.as_deref().unwrap_or_default();
+        let (program, rest) = filter.split_once("::").unwrap_or((filter, ""));
+        let mut targets = package.targets.iter();
+        let is_program = targets.any(|target| target.is_test() && target.name == program);
+        let filter = if is_program { rest } else { filter };
         Ok(Self {
             package: package.name.to_string(),
-            program,
-            filter,
+            program: is_program.then(|| program.to_owned()),
+            filter: (!filter.is_empty()).then(|| filter.to_owned()),
         })
     }
 

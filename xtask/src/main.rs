@@ -72,7 +72,7 @@ enum Task {
     /// Run all checks that have to pass before a change lands
     Ci(Selection),
     /// Run the checks that take too long for every change
-    Nightly(nightly::Args),
+    Nightly(Selection),
     /// Run the official SDKs against the gateway
     Clients(clients::Args),
     /// Test the gateway in front of another model server, llama-cpp-python
@@ -134,7 +134,7 @@ fn run(task: &Task) -> Outcome {
         Task::Test(args) => test::run(args),
         Task::T(args) => inner::run(args),
         Task::Ci(selection) => ci::run(selection),
-        Task::Nightly(args) => nightly::run(args),
+        Task::Nightly(selection) => nightly::run(selection),
         Task::Clients(args) => clients::run(args),
         Task::Interop(Rest { args }) => interop::run(args),
         Task::Shared => shared::run(),

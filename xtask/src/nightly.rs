@@ -13,97 +13,57 @@ use crate::{
     workspace,
 };
 
-/// The command line.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    selection: Selection,
-    /// The share of the mutations or mutants, such as 1/4
-    #[arg(long, value_name = "K/N")]
-    shard: Option<String>,
-}
-
 /// Runs the selected steps.
-pub(crate) fn run(args: &Args) -> Outcome {
-    args.selection.run("nightly", &steps(args.shard.clone()))
+pub(crate) fn run(selection: &Selection) -> Outcome {
+    selection.run("nightly", STEPS)
 }
 
-/// The names of all steps.
-pub(crate) fn names() -> Vec<&'static str> {
-    steps(None).iter().map(|step| step.name).collect()
-}
-
-fn steps(shard: Option<String>) -> Vec<Step> {
-    vec![
-        Step::new(
-            "alone",
-            "the tests and docs of each protocol crate with its own features only",
-            alone,
-        ),
-        Step::new(
-            "advisories",
-            "cargo-deny: the locked packages in the RustSec database",
-            deny::advisories,
-        ),
-        Step::new(
-            "chained",
-            "the replies of the embedded model through two gateways in a row",
-            suite::chained,
-        ),
-        Step::new(
-            "python",
-            "all tests of the current and the previous Python SDKs",
-            clients::python_all,
-        ),
-        Step::new("node", "the Node SDKs, current and previous", || {
-            clients::node(&[])
-        }),
-        Step::new(
-            "interop",
-            "the gateway in front of llama-cpp-python",
-            || interop::run(&[]),
-        ),
-        Step::new(
-            "flakes",
-            "all Rust tests ten times with new seeds, beside fuzz targets",
-            suite::ten_runs,
-        ),
-        Step::new("fuzz", "every fuzz target for five minutes", fuzz::nightly),
-        Step::new(
-            "cuts",
-            "SSE streams split at every two positions; upstream streams reset after each byte",
-            cuts,
-        ),
-        Step::new(
-            "schemathesis",
-            "100 random requests an operation, with a new seed",
-            schemathesis::nightly,
-        ),
-        Step::new(
-            "campaign",
-            "a million seeded faults, with a new seed",
-            campaign::nightly,
-        ),
-        Step::new(
-            "mutate",
-            "the mutations of tests/mutations, or the share of --shard",
-            || mutate::run(&[]),
-        ),
-        Step::new("soak", "long soak tests of the release build", || {
-            bench::soak(&[])
-        }),
-        Step::new(
-            "instructions",
-            "instruction counts against the commit of the day before",
-            since_yesterday,
-        ),
-        Step::new(
-            "cold",
-            "everything built from an empty target folder",
-            cold_build,
-        ),
-    ]
-}
+/// The steps.
+pub(crate) const STEPS: &[Step] = &[
+    (
+        "alone",
+        "tests and docs of each protocol crate alone",
+        alone,
+    ),
+    ("advisories", "the RustSec database", deny::advisories),
+    ("chained", "two gateways in a row", suite::chained),
+    (
+        "python",
+        "all tests of both Python SDKs",
+        clients::python_all,
+    ),
+    ("node", "the Node SDKs, current and previous", || {
+        clients::node(&[])
+    }),
+    ("interop", "in front of llama-cpp-python", || {
+        interop::run(&[])
+    }),
+    (
+        "flakes",
+        "ten runs of all Rust tests, beside fuzzing",
+        suite::ten_runs,
+    ),
+    ("fuzz", "every fuzz target for five minutes", fuzz::nightly),
+    ("cuts", "streams that are cut at every position", cuts),
+    (
+        "schemathesis",
+        "100 requests for each operation",
+        schemathesis::nightly,
+    ),
+    ("campaign", "a million seeded faults", campaign::nightly),
+    ("mutate", "the mutations of tests/mutations", || {
+        mutate::run(&[])
+    }),
+    ("soak", "soak tests of the release build", || {
+        bench::soak(&[])
+    }),
+    (
+        "instructions",
+        "instruction counts since yesterday",
+        since_yesterday,
+    ),
+    ("cold", "a build from an empty target folder", cold_build),
+];
 
 /// Compares the instruction counts with the last commit that is older than a day.
 fn since_yesterday() -> Outcome {
@@ -122,10 +82,16 @@ fn alone() -> Outcome {
     Ok(())
 }
 
+/// Splits SSE streams at every two positions, and resets upstream streams after each byte.
 fn cuts() -> Outcome {
     let mut test = workspace::cargo("test");
-    test.args(["--locked", "--profile", "quick"]);
-    test.args(["--package", "sluicegate-sse"]);
+    test.args([
+        "--locked",
+        "--profile",
+        "quick",
+        "--package",
+        "sluicegate-sse",
+    ]);
     process::echoed(test.args(["--", "--ignored", "--nocapture"]))?;
     let mut test = workspace::cargo("test");
     test.args(["--locked", "--package", "sluicegate-server"]);

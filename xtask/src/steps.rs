@@ -1,33 +1,11 @@
-//! Named steps of a command, of which the command line selects some.
+//! Named steps of `cargo xtask ci` and `cargo xtask nightly`, of which the command line selects some.
 
 use crate::outcome::Outcome;
 use crate::seed;
 use crate::times::Times;
 
-/// A step of `cargo xtask ci` or `cargo xtask nightly`.
-pub(crate) struct Step {
-    /// The name for `--only` and `--from`.
-    pub(crate) name: &'static str,
-    /// A one-line description for `--list`.
-    pub(crate) about: &'static str,
-    /// Runs the step and measures it, as a whole or in parts.
-    pub(crate) run: Box<dyn Fn(&mut Times) -> Outcome>,
-}
-
-impl Step {
-    /// A step that is measured as a whole.
-    pub(crate) fn new(
-        name: &'static str,
-        about: &'static str,
-        run: impl Fn() -> Outcome + 'static,
-    ) -> Self {
-        Self {
-            name,
-            about,
-            run: Box::new(move |times: &mut Times| times.step(name, &run)),
-        }
-    }
-}
+/// A step: its name, a description in a few words, and its function.
+pub(crate) type Step = (&'static str, &'static str, fn() -> Outcome);
 
 /// The steps that a command line selects.
 #[derive(Debug, Default, clap::Args)]
@@ -52,36 +30,39 @@ impl Selection {
     pub(crate) fn run(&self, command: &'static str, steps: &[Step]) -> Outcome {
         let chosen = self.choose(steps)?;
         if self.list {
-            chosen
+            let lines = chosen
                 .iter()
-                .for_each(|step| println!("{:<14} {}", step.name, step.about));
+                .map(|(name, about, _)| format!("{name:<14} {about}\n"));
+            print!("{}", lines.collect::<String>());
             return Ok(());
         }
         println!("seed {}", seed::current()?);
         let mut times = Times::of(command);
         let mut failed = Vec::new();
-        for step in chosen {
-            if let Err(error) = (step.run)(&mut times) {
-                failed.push(format!("'{}': {error}", step.name));
+        for (name, _, run) in chosen {
+            if let Err(error) = times.step(name, run) {
+                failed.push(format!("'{name}': {error}"));
                 if !self.keep_going {
                     break;
                 }
             }
         }
         times.finish();
-        if failed.is_empty() {
-            Ok(())
-        } else {
-            Err(format!("{command} failed at {}", failed.join("\nand at ")))
+        match failed.is_empty() {
+            true => Ok(()),
+            false => Err(format!("{command} failed at {}", failed.join("\nand at "))),
         }
     }
 
-    fn choose<'a>(&self, steps: &'a [Step]) -> Outcome<Vec<&'a Step>> {
+    fn choose(&self, steps: &[Step]) -> Outcome<Vec<Step>> {
         let place = |name: &String| {
-            let place = steps.iter().position(|step| step.name == name);
+            let names = || steps.iter().map(|(name, ..)| *name).collect::<Vec<_>>();
+            let place = steps.iter().position(|step| step.0 == name);
             place.ok_or_else(|| {
-                let names: Vec<_> = steps.iter().map(|step| step.name).collect();
-                format!("there is no step {name:?}: there are {}", names.join(", "))
+                format!(
+                    "there is no step {name:?}: there are {}",
+                    names().join(", ")
+                )
             })
         };
         let first = self.from.as_ref().map_or(Ok(0), place)?;
@@ -89,22 +70,21 @@ impl Selection {
         let is_chosen = |at: &usize| *at >= first && (only.is_empty() || only.contains(at));
         Ok((0..steps.len())
             .filter(is_chosen)
-            .map(|at| &steps[at])
+            .map(|at| steps[at])
             .collect())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-    use std::rc::Rc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
 
     fn names(selection: &Selection) -> Outcome<String> {
-        let steps = ["one", "two", "three"].map(|name| Step::new(name, "", || Ok(())));
+        let steps = ["one", "two", "three"].map(|name| -> Step { (name, "", || Ok(())) });
         let chosen = selection.choose(&steps)?;
-        let names: Vec<_> = chosen.iter().map(|step| step.name).collect();
+        let names: Vec<_> = chosen.iter().map(|step| step.0).collect();
         Ok(names.join(" "))
     }
 
@@ -129,13 +109,12 @@ mod tests {
 
     #[test]
     fn a_failed_step_ends_the_run_unless_keep_going_is_given() {
+        static GOOD: AtomicUsize = AtomicUsize::new(0);
         let ran = |keep_going: bool| {
-            let count = Rc::new(Cell::new(0));
-            let counted = Rc::clone(&count);
-            let steps = [
-                Step::new("bad", "", || Err("no".to_owned())),
-                Step::new("good", "", move || {
-                    counted.set(counted.get() + 1);
+            let steps: [Step; 2] = [
+                ("bad", "", || Err("no".to_owned())),
+                ("good", "", || {
+                    GOOD.fetch_add(1, Ordering::Relaxed);
                     Ok(())
                 }),
             ];
@@ -143,7 +122,10 @@ mod tests {
                 keep_going,
                 ..Selection::default()
             };
-            (selection.run("test of ci", &steps), count.get())
+            (
+                selection.run("test of ci", &steps),
+                GOOD.load(Ordering::Relaxed),
+            )
         };
         let failure = Err("test of ci failed at 'bad': no".to_owned());
         assert_eq!(ran(false), (failure.clone(), 0));

@@ -14,22 +14,28 @@ pub(crate) struct Args {
 
 /// Runs all tests, or the Rust tests of these names.
 pub(crate) fn run(args: &Args) -> Outcome {
-    let mut times = Times::of("test");
-    let outcome = match args.names.is_empty() {
-        true => everything(&mut times),
-        false => {
-            fetch_model::run().and_then(|()| suite::run(&mut times, &args.names, seed::current()?))
-        }
-    };
-    times.finish();
-    outcome
+    run_all(&args.names)
 }
 
 /// Runs the Rust tests, the examples in the documentation, the tests with real servers and the
 /// current Python SDKs.
-pub(crate) fn everything(times: &mut Times) -> Outcome {
+pub(crate) fn everything() -> Outcome {
+    run_all(&[])
+}
+
+fn run_all(names: &[String]) -> Outcome {
+    let mut times = Times::of("test");
+    let outcome = measured(&mut times, names);
+    times.finish();
+    outcome
+}
+
+fn measured(times: &mut Times, names: &[String]) -> Outcome {
     times.step("model", fetch_model::run)?;
-    suite::run(times, &[], seed::current()?)?;
+    suite::run(times, names, seed::current()?)?;
+    if !names.is_empty() {
+        return Ok(());
+    }
     shared::everything(times)?;
     times.step("Python SDKs", clients::python_current)
 }
