@@ -22,24 +22,15 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     println!(
         "installing llama-cpp-python; the first time it is compiled, which takes a C++ compiler and some minutes"
     );
-    let requirements = workspace::root()
-        .join("tests")
-        .join("interop")
-        .join("requirements.txt");
+    let requirements = workspace::root().join("tests/interop/requirements.txt");
     let python = python::environment("interop", &requirements)?;
     let log = workspace::target()?.join("interop.log");
     let mut server = serve(&python, &weights, &log)?;
     let url = greeting(&mut server.0, &log)?;
     println!("llama-cpp-python serves {} at {url}", weights.display());
     let mut test = workspace::cargo("test");
-    test.args([
-        "--locked",
-        "--package",
-        "sluicegate-server",
-        "--no-default-features",
-        "--features",
-        "interop",
-    ]);
+    test.args(["--locked", "--package", "sluicegate-server"]);
+    test.args(["--no-default-features", "--features", "interop"]);
     test.args(["--test", "interop", "--"]);
     // The server handles one request at a time.
     test.args(["--ignored", "--test-threads=1"]).args(args);
@@ -53,32 +44,15 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
 fn serve(python: &Path, weights: &Path, log: &Path) -> Outcome<Killed> {
     let file = File::create(log).at(log)?;
     let mut command = Command::new(python);
-    command.args([
-        "-m",
-        "llama_cpp.server",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        "0",
-        "--api_key",
-        KEY,
-    ]);
-    command.args([
-        "--model_alias",
-        "smollm2",
-        "--n_ctx",
-        "2048",
-        "--n_threads",
-        "1",
-        "--n_threads_batch",
-        "1",
-    ]);
+    command.args(["-m", "llama_cpp.server", "--api_key", KEY]);
+    command.args(["--host", "127.0.0.1", "--port", "0"]);
+    command.args(["--model_alias", "smollm2", "--n_ctx", "2048"]);
+    command.args(["--n_threads", "1", "--n_threads_batch", "1"]);
     command.arg("--model").arg(weights);
     // They take precedence over its arguments.
-    command
-        .env_remove("HOST")
-        .env_remove("PORT")
-        .env_remove("CONFIG_FILE");
+    for variable in ["HOST", "PORT", "CONFIG_FILE"] {
+        command.env_remove(variable);
+    }
     command
         .env("PYTHONUNBUFFERED", "1")
         .stdout(file.try_clone().at(log)?)

@@ -133,6 +133,9 @@ fn sideways(metadata: &Metadata) -> Vec<String> {
             ));
             continue;
         };
+        if package.name.as_str() != krate.package() {
+            found.push(format!("crates/{folder} must be named {}", krate.package()));
+        }
         found.extend(dependencies(package).filter_map(|(other, in_tests)| {
             let tests = if in_tests { "the tests of " } else { "" };
             (!krate.may_use(other, in_tests)).then(|| {

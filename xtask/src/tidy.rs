@@ -39,16 +39,10 @@ fn problems(name: &str, text: &str) -> Vec<String> {
             "{name}: there is no newline at the end of the file"
         ));
     }
-    if let Some(expected) = misnamed(name, text) {
-        found.push(format!("{name}: the package must be named {expected}"));
-    }
     for (line, number) in text.lines().zip(1..) {
         let mut report = |what: String| found.push(format!("{name}:{number}: {what}"));
         if line.ends_with([' ', '\t', '\r']) {
             report("trailing white space".into());
-        }
-        if is_rust && line.contains('\t') {
-            report("a tab".into());
         }
         if let Some(folder) = MACHINE_FOLDERS
             .iter()
@@ -66,16 +60,6 @@ fn problems(name: &str, text: &str) -> Vec<String> {
         }
     }
     found
-}
-
-/// The correct name of a package of `crates/` that has another.
-fn misnamed(name: &str, text: &str) -> Option<String> {
-    let folder = name.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")?;
-    let expected = format!("sluicegate-{folder}");
-    (!text
-        .lines()
-        .any(|line| line == format!("name = \"{expected}\"")))
-    .then_some(expected)
 }
 
 /// Returns true if `line` contains a path that begins with `folder`, and not one with it in the
@@ -150,19 +134,9 @@ mod tests {
                 "a.rs:1: a file must begin with a `//!` comment".to_owned(),
                 "a.rs: there is no newline at the end of the file".to_owned(),
                 "a.rs:1: trailing white space".to_owned(),
-                "a.rs:2: a tab".to_owned(),
                 format!("a.rs:2: a path of one machine: {home}…"),
                 format!("a.rs:3: the host of a registry: {host}"),
             ]
-        );
-    }
-
-    #[test]
-    fn a_misnamed_package_is_reported() {
-        let found = problems("crates/sse/Cargo.toml", "name = \"sse\"\n");
-        assert_eq!(
-            found,
-            ["crates/sse/Cargo.toml: the package must be named sluicegate-sse"]
         );
     }
 
