@@ -95,22 +95,27 @@ def build() -> Path:
 def install(folder: Path) -> str:
     """Installs the pinned agents, unless they are there. Returns a search path that begins with their programs."""
     node, python = folder / "node", folder / "python"
-    # npm's packages are complete when they have a copy of the lock file under this name.
-    lock, stamp = HERE / "package-lock.json", node / "complete"
-    if not stamp.exists() or stamp.read_bytes() != lock.read_bytes():
+    # Each is complete when it has a copy of the file that pins its packages.
+    lock, requirements = HERE / "package-lock.json", HERE / "requirements.txt"
+    if not is_copy(node / "complete", lock):
         print(f"installing agents in {folder}; they are about 2 GB", flush=True)
         node.mkdir(parents=True, exist_ok=True)
         for file in [HERE / "package.json", lock]:
             shutil.copy(file, node)
         # Not `ci`, which refuses a lock file without the programs of other platforms.
         subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"], cwd=node, check=True)
-        shutil.copyfile(lock, stamp)
-    # One whose interpreter was removed is made again.
-    if not (python / "bin/python").exists():
+        shutil.copyfile(lock, node / "complete")
+    # The interpreter of an environment may have been removed.
+    if not (python / "bin/python").exists() or not is_copy(python / "complete", requirements):
         subprocess.run([sys.executable, "-m", "venv", "--clear", python], check=True)
-    pip = [f"{python}/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
-    subprocess.run([*pip, "-r", f"{HERE}/requirements.txt"], check=True)
+        pip = [f"{python}/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+        subprocess.run([*pip, "-r", str(requirements)], check=True)
+        shutil.copyfile(requirements, python / "complete")
     return os.pathsep.join([str(node / "node_modules/.bin"), str(python / "bin"), os.environ["PATH"]])
+
+
+def is_copy(copy: Path, file: Path) -> bool:
+    return copy.exists() and copy.read_bytes() == file.read_bytes()
 
 
 def model(agent: Agent, upstream: str) -> str:
