@@ -22,7 +22,7 @@ impl Start {
         static SHARED: OnceLock<Server> = OnceLock::new();
         SHARED.get_or_init(|| {
             if is_chained() {
-                Server::Two(Pair::start(""))
+                Server::Two(Box::new(Pair::start("")))
             } else {
                 Server::Shared(crate::GATEWAY.shared())
             }
@@ -33,7 +33,10 @@ impl Start {
     /// weights are loaded.
     pub(crate) fn with_image_engine(&self, config: &str) -> Server {
         if is_chained() {
-            Server::Two(Pair::before(crate::GATEWAY.with_image_engine(""), config))
+            Server::Two(Box::new(Pair::before(
+                crate::GATEWAY.with_image_engine(""),
+                config,
+            )))
         } else {
             Server::One(crate::GATEWAY.with_image_engine(config))
         }
@@ -44,7 +47,7 @@ impl Start {
 pub(crate) enum Server {
     Shared(&'static Gateway),
     One(Gateway),
-    Two(Pair),
+    Two(Box<Pair>),
 }
 
 impl Server {
