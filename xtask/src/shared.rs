@@ -1,18 +1,15 @@
 //! `cargo xtask shared`: the tests of what several gateways share, with real servers: Valkey, and
 //! Redis, PostgreSQL and libfaketime where they are installed.
 
-mod postgres;
-
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use self::postgres::Postgres;
 use crate::listed::{self, Program};
 use crate::outcome::Outcome;
 use crate::times::{Times, now};
-use crate::{fetch_valkey, needs, process, seed, suite};
+use crate::{fetch_valkey, needs, process, seed, suite, workspace};
 
 /// Builds everything and runs the tests as a task of their own.
 pub(crate) fn run() -> Outcome {
@@ -29,11 +26,11 @@ pub(crate) fn run() -> Outcome {
 pub(crate) fn everything(times: &mut Times) -> Outcome {
     let redis = needs::configured("SLUICEGATE_REDIS")?.or_else(|| installed(&REDIS));
     let faketime = installed(&FAKETIME);
-    let postgres = postgres::programs();
+    let has_postgres = process::captured(postgres().stderr(Stdio::null())).is_ok();
     let missing = [
         redis.is_none().then_some(Missing::REDIS),
         faketime.is_none().then_some(Missing::FAKETIME),
-        postgres.is_none().then_some(Missing::POSTGRES),
+        (!has_postgres).then_some(Missing::POSTGRES),
     ];
     let missing: Vec<_> = missing.into_iter().flatten().collect();
     if is_ci(std::env::var_os("CI").as_deref()) {
@@ -48,9 +45,9 @@ pub(crate) fn everything(times: &mut Times) -> Outcome {
     times.step("gateways that share limits", || {
         gateways(&valkey, faketime.as_deref()).run(&programs, &mut left)
     })?;
-    if let Some(folder) = &postgres {
+    if has_postgres {
         times.step("keys and usage in PostgreSQL", || {
-            accounting(folder, &programs, &mut left)
+            accounting(&programs, &mut left)
         })?;
     }
     print!("{}", left_out(&missing));
@@ -79,18 +76,31 @@ fn gateways(valkey: &Path, faketime: Option<&Path>) -> Tests {
     }
 }
 
-/// Runs the tests of the store, and of gateways that share it, on a new PostgreSQL.
-fn accounting(folder: &Path, programs: &[Program], left: &mut Duration) -> Outcome {
-    let server = Postgres::start(folder)?;
+/// Runs the tests of the store, and of gateways that share it, each beside a new PostgreSQL.
+fn accounting(programs: &[Program], left: &mut Duration) -> Outcome {
     for id in ["sluicegate-accounting::it", "sluicegate-server::state"] {
-        Tests::of(id)
-            .with("SLUICEGATE_TEST_POSTGRES", server.url())
-            .with("SLUICEGATE_TEST_POSTGRES_TLS", server.tls_url())
-            // The others need no server.
-            .args(&["--ignored"])
-            .run(programs, left)?;
+        // The others need no server.
+        let tests = Tests::of(id).args(&["--ignored"]);
+        let tests = tests.command(programs)?;
+        let mut beside = postgres();
+        beside.arg(tests.get_program()).args(tests.get_args());
+        beside.envs(
+            tests
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        beside.current_dir(tests.get_current_dir().unwrap_or(Path::new(".")));
+        within(suite::prepared(&mut beside, seed::current()?), left)?;
     }
     Ok(())
+}
+
+/// A command that runs its further arguments beside a new PostgreSQL, or without any fails if it is
+/// not installed.
+pub(crate) fn postgres() -> Command {
+    let mut python = Command::new("python3");
+    python.arg(workspace::root().join("tests/shared/postgres.py"));
+    python
 }
 
 /// Tests of a program that need a server.
@@ -122,12 +132,17 @@ impl Tests {
         self
     }
 
-    /// Runs the program for at most the time that is `left`, which becomes shorter.
-    fn run(self, programs: &[Program], left: &mut Duration) -> Outcome {
+    fn command(self, programs: &[Program]) -> Outcome<Command> {
         let program = programs.iter().find(|program| program.id == self.id);
         let program = program.ok_or_else(|| format!("there is no test program {}", self.id))?;
         let mut tests = program.command();
         tests.envs(self.variables).args(self.args);
+        Ok(tests)
+    }
+
+    /// Runs the program for at most the time that is `left`, which becomes shorter.
+    fn run(self, programs: &[Program], left: &mut Duration) -> Outcome {
+        let mut tests = self.command(programs)?;
         within(suite::prepared(&mut tests, seed::current()?), left)
     }
 }
@@ -225,7 +240,6 @@ const LIMIT: Duration = Duration::from_secs(180);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace;
 
     fn harness(tests: &Tests) -> String {
         tests.args.join(" ")
