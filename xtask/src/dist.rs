@@ -3,7 +3,7 @@
 
 mod pgo;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::outcome::{At as _, Outcome};
 use crate::{needs, process, workspace};
@@ -32,12 +32,11 @@ pub(crate) fn run(args: &Args) -> Outcome {
     };
     let folder = workspace::target()?.join("dist");
     std::fs::create_dir_all(&folder).at(&folder)?;
-    let name = if is_lean {
+    let copy = folder.join(if is_lean {
         "sluicegate-lean"
     } else {
         "sluicegate"
-    };
-    let copy = folder.join(name);
+    });
     let length = std::fs::copy(&built, &copy).at(&copy)?;
     println!("{}: {} MiB", copy.display(), length >> 20);
     Ok(())
@@ -45,49 +44,39 @@ pub(crate) fn run(args: &Args) -> Outcome {
 
 /// Builds the gateway in release: with its engines, or lean without them. Returns its path.
 pub(crate) fn build(is_lean: bool) -> Outcome<PathBuf> {
-    let mut command = workspace::cargo("build");
-    command
-        .args(["--release", "--locked"])
-        .args(package(is_lean));
-    if is_lean {
-        command.arg("--target-dir").arg(lean()?);
-    }
-    process::run(&mut command)?;
-    release(is_lean)
-}
-
-/// Builds the gateway in release with its stores and without engines, and returns its path.
-pub(crate) fn with_stores() -> Outcome<PathBuf> {
-    let target = workspace::target()?.join("stores");
-    let mut command = workspace::cargo("build");
-    command
-        .args(["--release", "--locked"])
-        .args(package(true))
-        .args(["--features", "sqlite,valkey", "--target-dir"])
-        .arg(&target);
-    process::run(&mut command)?;
-    Ok(target.join("release/sluicegate"))
-}
-
-/// The path of the build with engines, or lean without them.
-pub(crate) fn release(is_lean: bool) -> Outcome<PathBuf> {
     let target = match is_lean {
         true => lean()?,
         false => workspace::target()?,
     };
-    Ok(target.join("release/sluicegate"))
+    let built = release(&target, package(is_lean))?;
+    Ok(built.join("sluicegate"))
 }
 
-/// Builds the programs, and returns their folder. In a build of their own, so that they enable no
-/// feature of the gateway.
+/// Builds the gateway in release with its stores and without engines, and returns its path.
+pub(crate) fn with_stores() -> Outcome<PathBuf> {
+    let mut selected = LEAN.to_vec();
+    selected.extend(["--features", "sqlite,valkey"]);
+    let built = release(&workspace::target()?.join("stores"), &selected)?;
+    Ok(built.join("sluicegate"))
+}
+
+/// Builds the programs of the benches, and returns their folder. In a build of their own, so that
+/// they enable no feature of the gateway.
 pub(crate) fn programs() -> Outcome<PathBuf> {
-    let mut command = workspace::cargo("build");
-    command
-        .args(["--release", "--locked", "--all-features", "--target-dir"])
-        .arg(lean()?)
-        .args(["--package", "sluicegate-benches"]);
-    process::run(&mut command)?;
-    Ok(lean()?.join("release"))
+    release(
+        &lean()?,
+        &["--all-features", "--package", "sluicegate-benches"],
+    )
+}
+
+/// Builds in release into a target folder, and returns the folder of the programs.
+fn release(target: &Path, selected: &[&str]) -> Outcome<PathBuf> {
+    let mut build = workspace::cargo("build");
+    build
+        .args(["--release", "--locked", "--target-dir"])
+        .arg(target);
+    process::run(build.args(selected))?;
+    Ok(target.join("release"))
 }
 
 /// A separate folder for builds without engines: the gateway in the usual one keeps its engines.

@@ -3,11 +3,11 @@
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use crate::outcome::Outcome;
+use crate::outcome::{At as _, Outcome};
+use crate::times::now;
 
 /// Runs a command to its end with inherited output; fails if it does not succeed.
 pub(crate) fn run(command: &mut Command) -> Outcome {
@@ -57,21 +57,15 @@ pub(crate) fn start(command: &mut Command) -> Outcome<Child> {
 /// in that case.
 pub(crate) fn bounded(command: &mut Command, limit: Duration) -> Outcome<Option<ExitStatus>> {
     let mut child = start(command.process_group(0))?;
-    let group = format!("-{}", child.id());
-    let (ended, ends) = mpsc::sync_channel::<()>(0);
-    let watch = thread::spawn(move || {
-        let is_late = ends.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
-        if is_late {
-            // This fails if the processes have ended in this moment.
-            let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
+    let begun = now();
+    while begun.elapsed() < limit {
+        if let Some(status) = child.try_wait().at(shown(command))? {
+            return Ok(Some(status));
         }
-        is_late
-    });
-    let status = child.wait();
-    drop(ended);
-    let is_late = watch.join().unwrap_or_default();
-    let status = status.map_err(|error| format!("`{}`: {error}", shown(command)))?;
-    Ok((!is_late).then_some(status))
+        thread::sleep(PAUSE);
+    }
+    end_group(&mut child)?;
+    Ok(None)
 }
 
 /// Ends a child process that leads a process group, and all that it has started.
@@ -79,10 +73,7 @@ pub(crate) fn end_group(child: &mut Child) -> Outcome {
     let group = format!("-{}", child.id());
     // This fails if the processes have ended already.
     let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
-    let ended = child.wait();
-    ended
-        .map(drop)
-        .map_err(|error| format!("a process cannot be waited for: {error}"))
+    child.wait().map(drop).at("a process that was killed")
 }
 
 /// A child process, killed when dropped.
@@ -115,6 +106,9 @@ pub(crate) fn shown(command: &Command) -> String {
         .collect::<Vec<_>>()
         .join(" ")
 }
+
+/// The interval at which a process is checked for its end.
+const PAUSE: Duration = Duration::from_millis(20);
 
 #[cfg(test)]
 mod tests {

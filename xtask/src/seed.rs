@@ -6,7 +6,6 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use sha2::{Digest as _, Sha256};
 
@@ -51,11 +50,9 @@ pub(crate) fn of(text: &str) -> u64 {
 pub(crate) fn tree() -> Outcome<String> {
     let target = workspace::target()?;
     std::fs::create_dir_all(&target).at(&target)?;
-    // A separate index, so that the user's is not changed, and one for each call, since calls may
-    // overlap.
-    static CALLS: AtomicU32 = AtomicU32::new(0);
-    let call = CALLS.fetch_add(1, Ordering::Relaxed);
-    let index = target.join(format!("seed-{}-{call}.index", std::process::id()));
+    // A separate index for each call, so that the user's is not changed.
+    let (process, thread) = (std::process::id(), std::thread::current().id());
+    let index = target.join(format!("seed-{process}-{thread:?}.index"));
     let tree = git(&index, &["read-tree", "HEAD"])
         .and_then(|_| git(&index, &["add", "--all"]))
         .and_then(|_| git(&index, &["write-tree"]));

@@ -20,28 +20,17 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
         build.args(["--no-default-features", "--features", ENGINES]);
     }
     process::run(&mut build)?;
-    become_program(
-        Command::new(workspace::target()?.join(PROFILE).join("sluicegate"))
-            .arg("serve")
-            .args(args),
-    )
+    let mut serve = Command::new(workspace::target()?.join(PROFILE).join("sluicegate"));
+    // In place of this process, so that it receives signals and sets the exit status.
+    let error = serve.arg("serve").args(args).exec();
+    Err(process::not_started(&serve, &error))
 }
 
-/// Builds and becomes `sluicegate openapi`; the document does not depend on a model.
+/// Builds the gateway and prints its OpenAPI document, which does not depend on a model.
 pub(crate) fn openapi() -> Outcome {
-    process::run(workspace::cargo("build").args([
-        "--locked",
-        "--quiet",
-        "--package",
-        "sluicegate-server",
-    ]))?;
-    become_program(Command::new(workspace::binary("sluicegate")?).arg("openapi"))
-}
-
-/// Replaces this process by the program, so that it receives signals and sets the exit status.
-fn become_program(command: &mut Command) -> Outcome {
-    let error = command.exec();
-    Err(process::not_started(command, &error))
+    let mut run = workspace::cargo("run");
+    run.args(["--locked", "--quiet", "--package", "sluicegate-server"]);
+    process::run(run.args(["--", "openapi"]))
 }
 
 /// The profile of a first build: that of a release takes minutes longer, for less CPU time a
