@@ -3,8 +3,8 @@
 //!
 //! A test names its rows at the beginning of its name: `h01_…` is about H1, and `c03_u19_…` about
 //! C3 and U19. The expected behaviour is the first sentence of its documentation. Such a name
-//! proves nothing by itself: a row counts as shown when a mutation of the product that violates it
-//! (`rows` in `tests/mutations`) was caught by a test of that row. Rows that do not concern this
+//! proves nothing by itself: each row with tests also needs a mutation of the product that violates
+//! it (`rows` in `tests/mutations`), which `cargo xtask mutate` tries. Rows that do not concern this
 //! product, wholly or in part, have their reason in `tests/faults/reasons.toml`.
 
 mod page;
@@ -12,7 +12,7 @@ mod page;
 use std::collections::BTreeMap;
 
 use crate::listed::Program;
-use crate::mutate::{self, Trial};
+use crate::mutate::{self, Mutation};
 use crate::outcome::{At as _, Outcome, no_problems};
 use crate::rows::{self, Row, Shown, Tests};
 use crate::workspace;
@@ -22,9 +22,8 @@ use crate::workspace;
 pub(crate) fn check(programs: &[Program]) -> Outcome {
     let faults = Faults::read()?;
     let is_run = |shown: &Shown| {
-        programs
-            .iter()
-            .any(|program| program.runs(&shown.file, &shown.name))
+        let mut programs = programs.iter();
+        programs.any(|program| program.runs(&shown.file, &shown.name))
     };
     let mut found = faults.problems(is_run);
     if workspace::read(PAGE) != Ok(faults.page()) {
@@ -49,18 +48,7 @@ pub(crate) fn write() -> Outcome {
 struct Faults {
     shown: Vec<Shown>,
     reasons: BTreeMap<String, String>,
-    trials: Vec<Trial>,
-}
-
-/// The degree to which a row is proved by mutations.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Proof {
-    /// A test of the row has caught a mutation of it.
-    Caught,
-    /// There is none, or none was tried.
-    Untried,
-    /// No mutation that was tried was caught by the tests of the row.
-    Missed,
+    mutations: Vec<Mutation>,
 }
 
 impl Faults {
@@ -69,7 +57,7 @@ impl Faults {
         Ok(Self {
             shown: Tests::read()?.0,
             reasons,
-            trials: mutate::trials()?,
+            mutations: mutate::all()?,
         })
     }
 
@@ -100,8 +88,8 @@ impl Faults {
     /// The rows that lack something, a sentence for each kind of problem.
     fn lacks(&self) -> Vec<String> {
         let is_bare = |row: &Row| self.reason(*row).is_none() && !self.has_tests(*row);
-        let is_missed = |row: &Row| self.has_tests(*row) && self.proof(*row) == Proof::Missed;
-        let is_untried = |row: &Row| self.has_tests(*row) && self.proof(*row) == Proof::Untried;
+        let is_unbroken =
+            |row: &Row| self.has_tests(*row) && self.mutations_of(*row).next().is_none();
         let sentence = |lack: &str, is_lacking: &dyn Fn(&Row) -> bool| {
             let rows: Vec<_> = rows::all()
                 .filter(is_lacking)
@@ -111,28 +99,19 @@ impl Faults {
         };
         let sentences = [
             sentence("have neither test nor reason", &is_bare),
-            sentence(
-                "have a mutation that none of their tests caught",
-                &is_missed,
-            ),
-            sentence("have no mutation that was tried", &is_untried),
+            sentence("have tests but no mutation", &is_unbroken),
         ];
         sentences.into_iter().flatten().collect()
     }
 
-    fn proof(&self, row: Row) -> Proof {
-        let name = row.to_string();
-        let mut trials = self
-            .trials
+    /// The names of the mutations that violate a row.
+    fn mutations_of(&self, row: Row) -> impl Iterator<Item = &str> {
+        let row = row.to_string();
+        let is_of = move |mutation: &&Mutation| mutation.rows.contains(&row);
+        self.mutations
             .iter()
-            .filter(|trial| trial.is_tried && trial.rows.contains(&name))
-            .peekable();
-        let is_caught = |trial: &Trial| trial.caught_by.iter().any(|test| rows::is_of(test, &name));
-        match (trials.peek().is_some(), trials.any(is_caught)) {
-            (false, _) => Proof::Untried,
-            (true, true) => Proof::Caught,
-            (true, false) => Proof::Missed,
-        }
+            .filter(is_of)
+            .map(|mutation| &*mutation.name)
     }
 
     fn has_tests(&self, row: Row) -> bool {
@@ -158,7 +137,7 @@ mod tests {
     use super::*;
 
     /// A list in which every row has a reason, except those of `tests`, which have an empty test of
-    /// this name each, and a mutation that it caught.
+    /// this name each, and a mutation.
     fn faults(tests: &[&str]) -> Faults {
         let text: String = tests
             .iter()
@@ -170,28 +149,15 @@ mod tests {
             .filter(|row| !is_shown(row))
             .map(|row| (row.to_string(), "No.".to_owned()))
             .collect();
-        let caught = |shown: &Shown| {
-            let rows = shown.rows.iter().map(ToString::to_string).collect();
-            Trial {
-                rows,
-                is_tried: true,
-                caught_by: vec![shown.name.clone()],
-            }
+        let mutation = |shown: &Shown| {
+            let mut mutation = Mutation::sample();
+            mutation.rows = shown.rows.iter().map(ToString::to_string).collect();
+            mutation
         };
         Faults {
-            trials: shown.iter().map(caught).collect(),
+            mutations: shown.iter().map(mutation).collect(),
             shown,
             reasons,
-        }
-    }
-
-    /// A mutation of H1 that these tests caught.
-    fn trial(is_tried: bool, caught_by: &[&str]) -> Trial {
-        let caught_by = caught_by.iter().map(ToString::to_string).collect();
-        Trial {
-            rows: vec!["H1".into()],
-            is_tried,
-            caught_by,
         }
     }
 
@@ -200,35 +166,15 @@ mod tests {
         |shown| names.contains(&shown.name.as_str())
     }
 
-    /// A passing empty test proves nothing: the row is shown when a test of it has caught a fault
-    /// in the product.
+    /// A passing empty test proves nothing.
     #[test]
-    fn an_empty_test_does_not_show_its_row() {
+    fn a_row_with_tests_needs_a_mutation() {
         let mut faults = faults(&["h01_one"]);
-        let row = Row {
-            section: 'H',
-            number: 1,
-        };
-        for trials in [Vec::new(), vec![trial(false, &[])]] {
-            faults.trials = trials;
-            assert_eq!(faults.proof(row), Proof::Untried);
-            assert_eq!(
-                faults.problems(run(&["h01_one"])),
-                ["1 rows have no mutation that was tried: H1"]
-            );
-        }
-        faults.trials.push(trial(
-            true,
-            &["a::h02_other", "h11_h21_others", "a::h01one"],
-        ));
-        assert_eq!(faults.proof(row), Proof::Missed);
+        faults.mutations[0].rows = vec!["H11".into(), "U1".into()];
         assert_eq!(
             faults.problems(run(&["h01_one"])),
-            ["1 rows have a mutation that none of their tests caught: H1"]
+            ["1 rows have tests but no mutation: H1"]
         );
-        faults.trials.push(trial(true, &["a::c03_h01_one"]));
-        assert_eq!(faults.proof(row), Proof::Caught);
-        assert_eq!(faults.problems(run(&["h01_one"])), Vec::<String>::new());
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod bench;
 mod campaign;
 mod ci;
 mod clients;
+mod copy;
 mod deny;
 mod dialects;
 mod dist;
@@ -13,13 +14,12 @@ mod features;
 mod fetch_model;
 mod fetch_valkey;
 mod fuzz;
-mod history;
 mod inner;
 mod interop;
 mod layers;
-mod libtest;
 mod listed;
 mod markdown;
+mod mutants;
 mod mutate;
 mod needs;
 mod nightly;
@@ -32,6 +32,7 @@ mod schemathesis;
 mod seed;
 mod serve;
 mod servers;
+mod shard;
 mod shared;
 mod speed;
 mod steps;
@@ -103,7 +104,9 @@ enum Task {
     /// Write tests/FAULTS.md: every fault, and the tests that show the expected behaviour
     Faults,
     /// Plant one fault of tests/mutations in the product at a time, and check that a test fails
-    Mutate(Rest),
+    Mutate(mutate::Args),
+    /// Run cargo-mutants, and compare its survivors with the accepted ones of tests/mutants
+    Mutants(mutants::Args),
     /// Check the dependencies of the crates, the imports in them and their features
     Layers,
     /// Check every file for problems that the compiler does not find
@@ -147,7 +150,8 @@ fn run(task: &Task) -> Outcome {
         Task::Openapi => serve::openapi(),
         Task::Schemathesis(args) => schemathesis::run(args),
         Task::Faults => faults::write(),
-        Task::Mutate(Rest { args }) => mutate::run(args),
+        Task::Mutate(args) => mutate::run(args),
+        Task::Mutants(args) => mutants::run(args),
         Task::Layers => layers::run(),
         Task::Tidy => tidy::run(),
     }

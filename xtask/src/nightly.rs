@@ -52,7 +52,7 @@ pub(crate) const STEPS: &[Step] = &[
     ),
     ("campaign", "a million seeded faults", campaign::nightly),
     ("mutate", "the mutations of tests/mutations", || {
-        mutate::run(&[])
+        mutate::run(&mutate::Args::default())
     }),
     ("soak", "soak tests of the release build", || {
         bench::soak(&[])

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::listed::{self, Program};
-use crate::outcome::Outcome;
+use crate::outcome::{At as _, Outcome};
 use crate::times::{Times, now};
 use crate::{fetch_valkey, needs, process, seed, suite, workspace};
 
@@ -97,10 +97,23 @@ fn accounting(programs: &[Program], left: &mut Duration) -> Outcome {
 
 /// A command that runs its further arguments beside a new PostgreSQL, or without any fails if it is
 /// not installed.
-pub(crate) fn postgres() -> Command {
+fn postgres() -> Command {
     let mut python = Command::new("python3");
     python.arg(workspace::root().join("tests/shared/postgres.py"));
     python
+}
+
+/// Runs this task again beside a PostgreSQL and with the path of Valkey. Returns false if it runs so
+/// already.
+pub(crate) fn beside_servers() -> Outcome<bool> {
+    if std::env::var_os("SLUICEGATE_TEST_POSTGRES").is_some() {
+        return Ok(false);
+    }
+    let task = std::env::current_exe().at("the path of this task")?;
+    let mut again = postgres();
+    again.arg(task).args(std::env::args_os().skip(1));
+    process::run(again.env("SLUICEGATE_VALKEY", fetch_valkey::server()?))?;
+    Ok(true)
 }
 
 /// Tests of a program that need a server.

@@ -52,6 +52,13 @@ pub(crate) const FUZZ: Tool = Tool {
     ]),
 };
 
+/// Tries small changes of the product.
+pub(crate) const MUTANTS: Tool = Tool {
+    program: "cargo-mutants",
+    version: "27.1.0",
+    wheel: None,
+};
+
 /// Lints the workflows of GitHub.
 pub(crate) const ACTIONLINT: Tool = Tool {
     program: "actionlint",

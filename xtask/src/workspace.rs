@@ -47,15 +47,6 @@ pub(crate) fn git(args: &[&str]) -> Command {
     git
 }
 
-/// The current commit, as 12 digits.
-pub(crate) fn commit() -> Outcome<String> {
-    Ok(
-        process::output(&mut git(&["rev-parse", "--short=12", "HEAD"]))?
-            .trim()
-            .to_owned(),
-    )
-}
-
 /// The packages of the workspace as their manifests declare them; nothing is resolved or
 /// downloaded.
 pub(crate) fn metadata() -> Outcome<Metadata> {

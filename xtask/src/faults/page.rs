@@ -2,14 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::{Faults, Proof, REASONS};
+use super::{Faults, REASONS};
 use crate::markdown::{self, code};
 use crate::rows::{self, Row};
 
 impl Faults {
     pub(super) fn page(&self) -> String {
         let mut page = OPENING.replace("{REASONS}", REASONS);
-        page += &self.counts();
         for section in rows::sections() {
             _ = write!(page, "\n## {}: {}\n\n{HEAD}", section.letter, section.title);
             for (row, fault) in section.rows {
@@ -17,24 +16,6 @@ impl Faults {
             }
         }
         page
-    }
-
-    /// The number of rows that are shown, for the top of the page.
-    fn counts(&self) -> String {
-        let rows: Vec<_> = rows::all().filter(|row| self.has_tests(*row)).collect();
-        let count = |proof| rows.iter().filter(|row| self.proof(**row) == proof).count();
-        let shown = count(Proof::Caught);
-        let missed = count(Proof::Missed);
-        let missed = if missed == 0 {
-            String::new()
-        } else {
-            format!(", and {missed} have one that they did not catch")
-        };
-        format!(
-            "\nOf {} rows with tests {shown} are shown by a mutation that they caught; {} have none yet{missed}.\n",
-            rows.len(),
-            count(Proof::Untried)
-        )
     }
 
     /// A row of a table. If there are several tests, their names and their expectations are in the
@@ -48,23 +29,20 @@ impl Faults {
             .showing(row)
             .map(|shown| code(&shown.to_string()))
             .collect();
-        let passes = match self.proof(row) {
-            Proof::Caught => "passes",
-            Proof::Untried => "passes; no mutation yet",
-            Proof::Missed => "passes; does not catch its mutation",
-        };
-        let result = match (tests.is_empty(), self.reason(row).map(str::trim)) {
+        let mutations: Vec<_> = self.mutations_of(row).map(code).collect();
+        let reason = match (tests.is_empty(), self.reason(row).map(str::trim)) {
             (true, None) => "not shown".to_owned(),
             (true, Some(why)) => format!("does not apply: {why}"),
-            (false, None) => passes.to_owned(),
-            (false, Some(why)) => format!("{passes}; the rest does not apply: {why}"),
+            (false, None) => String::new(),
+            (false, Some(why)) => format!("the rest does not apply: {why}"),
         };
         markdown::row([
             &row.to_string(),
             fault,
             &expected.join("<br>"),
             &tests.join("<br>"),
-            &result,
+            &mutations.join("<br>"),
+            &reason,
         ])
     }
 }
@@ -75,33 +53,34 @@ const OPENING: &str = "\
 Faults, the expected behaviour, and the tests that show it.
 
 `cargo xtask faults` writes this page from the names of tests (`h01_…` for H1), the first sentences of their
-documentation, `{REASONS}` and `tests/MUTATIONS.md`. `cargo xtask ci` fails unless every test named here
-passed in its run, and every row has a test or a reason. A passing test alone proves little: `passes` means that a
-fault which violates the row was planted in the product, and that a test of the row failed then.
+documentation, `{REASONS}` and `tests/mutations`. `cargo xtask ci` fails unless every row has a test that
+is run or a reason. A passing test alone proves little, so each row with tests names mutations that violate it: changes
+that `cargo xtask mutate` makes in the product, and that a test of the row has to catch.
 ";
 
-const HEAD: &str = "| row | fault | expected | shown by | result |\n|---|---|---|---|---|\n";
+const HEAD: &str =
+    "| row | fault | expected | shown by | mutations | remarks |\n|---|---|---|---|---|---|\n";
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mutate::Trial;
+    use crate::mutate::Mutation;
 
     #[test]
-    fn a_line_says_what_is_known_of_its_row() {
+    fn a_line_names_tests_and_mutations_of_its_row() {
         let text = "/// Either | or.\n#[test]\nfn h01_one() {}\n#[test]\nfn h01_two() {}\n#[test]\nfn h02_three() {}\n";
         let reasons = [("H2", "Not over\nHTTP/2."), ("H3", "None.")]
             .map(|(row, why)| (row.to_owned(), why.to_owned()));
-        let trial = |row: &str, test: &str| Trial {
-            rows: vec![row.into()],
-            is_tried: true,
-            caught_by: vec![test.into()],
+        let mutation = |name: &str, row: &str| {
+            let mut mutation = Mutation::sample();
+            mutation.name = name.into();
+            mutation.rows = vec![row.into()];
+            mutation
         };
-        let trials = vec![trial("H1", "a::h01_two"), trial("H2", "a::h01_two")];
         let faults = Faults {
             shown: rows::tests("a.rs", text),
             reasons: reasons.into(),
-            trials,
+            mutations: vec![mutation("first", "H1"), mutation("second", "H1")],
         };
         let line = |number| {
             faults.line(
@@ -115,31 +94,11 @@ mod tests {
         assert_eq!(
             [line(1), line(2), line(3), line(4)],
             [
-                "| H1 | A fault | Either \\| or.<br>Two. | `a.rs::h01_one`<br>`a.rs::h01_two` | passes |\n",
-                "| H2 | A fault | Three. | `a.rs::h02_three` | passes; does not catch its mutation; the rest does not apply: Not over HTTP/2. |\n",
-                "| H3 | A fault |  |  | does not apply: None. |\n",
-                "| H4 | A fault |  |  | not shown |\n",
+                "| H1 | A fault | Either \\| or.<br>Two. | `a.rs::h01_one`<br>`a.rs::h01_two` | `first`<br>`second` |  |\n",
+                "| H2 | A fault | Three. | `a.rs::h02_three` |  | the rest does not apply: Not over HTTP/2. |\n",
+                "| H3 | A fault |  |  |  | does not apply: None. |\n",
+                "| H4 | A fault |  |  |  | not shown |\n",
             ]
-        );
-        assert_eq!(
-            faults.counts(),
-            "\nOf 2 rows with tests 1 are shown by a mutation that they caught; 0 have none yet, and 1 have one that they \
-             did not catch.\n"
-        );
-        let untried = Faults {
-            trials: Vec::new(),
-            ..faults
-        };
-        assert!(
-            untried
-                .line(
-                    Row {
-                        section: 'H',
-                        number: 1
-                    },
-                    "A fault"
-                )
-                .ends_with(" | passes; no mutation yet |\n")
         );
     }
 

@@ -1,11 +1,8 @@
 //! `tests/mutations/*.toml`: the guards that are removed, and the tests that should fail then.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::PathBuf;
 
 use serde::Deserialize;
-use sha2::{Digest as _, Sha256};
 
 use super::matching;
 use crate::outcome::{At as _, Outcome};
@@ -15,8 +12,8 @@ use crate::workspace;
 /// The removal of one guard.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Mutation {
-    pub(super) name: String,
+pub(crate) struct Mutation {
+    pub(crate) name: String,
     /// The source, from the root of the repository.
     pub(super) file: String,
     /// The text that is replaced, which occurs exactly once; its format does not matter.
@@ -26,32 +23,19 @@ pub(super) struct Mutation {
     pub(super) why: String,
     /// The rows of the fault list that it violates: a test of each has to catch it.
     #[serde(default)]
-    pub(super) rows: Vec<String>,
-    /// The arguments of `cargo test`; a mutation without any has those for the tests of its rows,
-    /// or those of its file.
+    pub(crate) rows: Vec<String>,
+    /// The arguments of `cargo test`; by default those for its rows, or else those of its chapter.
     #[serde(default)]
     pub(super) tests: String,
-    /// True if the tests that catch it wait a minute for something that never happens: it is tried
-    /// last.
-    #[serde(default)]
-    pub(super) slow: bool,
-    /// The reason why no test can catch it.
-    pub(super) survives: Option<String>,
 }
 
 impl Mutation {
-    /// The position and the program built for it: the closer two mutations are, the less is built
-    /// between them.
-    pub(super) fn place(&self) -> (&str, String, &str) {
-        let package = self.file.split('/').nth(1).unwrap_or_default();
-        (package, self.arguments().0.join(" "), &self.file)
+    /// The programs of its tests, and its file: little is built between mutations that are close.
+    pub(super) fn place(&self) -> (String, &str) {
+        (self.arguments().0.join(" "), &self.file)
     }
 
-    /// Its file with this change.
-    ///
-    /// # Errors
-    ///
-    /// If the text that it looks for is not in the file exactly once.
+    /// Its file with this change; an error if what it replaces is not there exactly once.
     pub(super) fn applied(&self, text: &str) -> Outcome<String> {
         match matching::places(text, &self.find).as_slice() {
             [place] => Ok([&text[..place.start], &self.replace, &text[place.end..]].concat()),
@@ -61,11 +45,6 @@ impl Mutation {
                 self.file
             )),
         }
-    }
-
-    /// The folder of the crate that it changes.
-    pub(super) fn area(&self) -> String {
-        self.file.split('/').take(2).collect::<Vec<_>>().join("/")
     }
 
     /// The arguments of cargo for its tests, and those of the test programs.
@@ -86,48 +65,32 @@ impl Mutation {
         (cargo, programs)
     }
 
-    /// A hash that distinguishes this mutation from any with another change or other tests.
-    pub(super) fn mark(&self) -> String {
-        let mut hash = Sha256::new();
-        for text in [&self.file, &self.find, &self.replace, &self.tests]
+    /// Returns true if its tests need one of the servers of `cargo xtask shared`.
+    pub(super) fn needs_server(&self) -> bool {
+        let is_of = |package| self.tests.contains(package) && self.tests.contains("--ignored");
+        ["sluicegate-lease", "sluicegate-accounting"]
             .into_iter()
-            .chain(&self.rows)
-        {
-            hash.update((text.len() as u64).to_le_bytes());
-            hash.update(text);
-        }
-        hex(&hash.finalize())
+            .any(is_of)
     }
-}
-
-/// Enough digits of a hash to distinguish all that there is.
-pub(super) fn hex(hash: &[u8]) -> String {
-    hash[..MARK]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }
 
 /// One file of the list.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Chapter {
+    /// The arguments of `cargo test` for mutations that have neither tests nor rows.
     tests: String,
     mutation: Vec<Mutation>,
 }
 
-/// The whole list, in the order of its files.
-pub(super) fn read() -> Outcome<Vec<Mutation>> {
+/// The whole list.
+pub(crate) fn read() -> Outcome<Vec<Mutation>> {
     let mut all = Vec::new();
     let of_rows = Tests::read()?;
-    for path in files()? {
-        let text = fs::read_to_string(&path).at(&path)?;
-        all.extend(
-            chapter(&text, |mutation| {
-                of_rows.arguments(&mutation.rows, &mutation.file)
-            })
-            .at(&path)?,
-        );
+    let is_chapter = |name: &str| name.starts_with("tests/mutations/") && name.ends_with(".toml");
+    for (name, text) in workspace::texts(is_chapter)? {
+        let arguments = |mutation: &Mutation| of_rows.arguments(&mutation.rows, &mutation.file);
+        all.extend(chapter(&text, arguments).at(name)?);
     }
     Ok(all)
 }
@@ -137,32 +100,22 @@ pub(super) fn problems(all: &[Mutation]) -> Vec<String> {
     let mut names = BTreeSet::new();
     let mut found = Vec::new();
     for mutation in all {
-        let Mutation {
-            name,
-            file,
-            find,
-            replace,
-            rows,
-            ..
-        } = mutation;
+        let name = &mutation.name;
         let mut report = |what: String| found.push(format!("mutation {name}: {what}"));
         if !names.insert(name) {
             report("the name is used twice".into());
         }
-        if find == replace {
+        if mutation.find == mutation.replace {
             report("`find` and `replace` are equal".into());
         }
-        if [Some(&mutation.why), mutation.survives.as_ref()]
-            .iter()
-            .flatten()
-            .any(|text| text.trim().is_empty())
-        {
-            report("a reason is empty".into());
+        if mutation.why.trim().is_empty() || mutation.tests.trim().is_empty() {
+            report("`why` or `tests` is empty".into());
         }
-        rows.iter()
-            .filter(|row| !rows::is_row(row))
-            .for_each(|row| report(format!("{row} is not a row of the list")));
-        if let Err(error) = workspace::read(file).and_then(|text| mutation.applied(&text)) {
+        for row in mutation.rows.iter().filter(|row| !rows::is_row(row)) {
+            report(format!("{row} is not a row of the list"));
+        }
+        let text = workspace::read(&mutation.file);
+        if let Err(error) = text.and_then(|text| mutation.applied(&text)) {
             report(error);
         }
     }
@@ -173,39 +126,35 @@ pub(super) fn problems(all: &[Mutation]) -> Vec<String> {
 fn chapter(text: &str, of_rows: impl Fn(&Mutation) -> Option<String>) -> Outcome<Vec<Mutation>> {
     let chapter: Chapter = toml::from_str(text).map_err(|error| error.to_string())?;
     let mut mutations = chapter.mutation;
-    for mutation in mutations
-        .iter_mut()
-        .filter(|mutation| mutation.tests.is_empty())
-    {
-        mutation.tests = match mutation.rows.as_slice() {
-            [] => chapter.tests.clone(),
-            rows => of_rows(mutation).ok_or_else(|| {
-                format!(
-                    "mutation {}: no test program has tests of {}",
-                    mutation.name,
-                    rows.join(" and ")
-                )
-            })?,
-        };
+    for mutation in &mut mutations {
+        match mutation.rows.as_slice() {
+            _ if !mutation.tests.is_empty() => continue,
+            [] => mutation.tests.clone_from(&chapter.tests),
+            rows => {
+                let (name, rows) = (&mutation.name, rows.join(" and "));
+                mutation.tests = of_rows(mutation).ok_or_else(|| {
+                    format!("mutation {name}: no test program has tests of {rows}")
+                })?;
+            }
+        }
     }
     Ok(mutations)
 }
 
-fn files() -> Outcome<Vec<PathBuf>> {
-    let folder = workspace::root().join("tests/mutations");
-    let paths =
-        fs::read_dir(&folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
-    let mut paths: Vec<_> = paths.at(&folder)?;
-    paths.retain(|path| {
-        path.extension()
-            .is_some_and(|extension| extension == "toml")
-    });
-    paths.sort();
-    Ok(paths)
+#[cfg(test)]
+impl Mutation {
+    pub(crate) fn sample() -> Self {
+        Self {
+            name: "one".into(),
+            file: "a/b.rs".into(),
+            find: "one".into(),
+            replace: "true".into(),
+            why: "a guard".into(),
+            rows: Vec::new(),
+            tests: String::new(),
+        }
+    }
 }
-
-/// The number of bytes of a hash that distinguishes a few hundred mutations.
-const MARK: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -283,41 +232,6 @@ why = 'No file.'
     }
 
     #[test]
-    fn a_mark_is_of_what_is_changed_and_tested_alone() {
-        let one = mutations().remove(0);
-        let renamed = Mutation {
-            name: "other".into(),
-            why: "Otherwise.".into(),
-            ..one.clone()
-        };
-        assert_eq!((renamed.mark(), one.mark().len()), (one.mark(), 2 * MARK));
-        for other in [
-            Mutation {
-                file: "Cargo.toml".into(),
-                ..one.clone()
-            },
-            Mutation {
-                find: "name".into(),
-                ..one.clone()
-            },
-            Mutation {
-                replace: "n".into(),
-                ..one.clone()
-            },
-            Mutation {
-                tests: "-p xtask".into(),
-                ..one.clone()
-            },
-            Mutation {
-                rows: vec!["H1".into()],
-                ..one.clone()
-            },
-        ] {
-            assert_ne!(other.mark(), one.mark(), "{other:?}");
-        }
-    }
-
-    #[test]
     fn each_problem_of_a_list_is_reported() {
         let found = problems(&mutations());
         assert_eq!(found.len(), 6, "{found:?}");
@@ -326,7 +240,7 @@ why = 'No file.'
             [
                 "the name is used twice",
                 "`find` and `replace` are equal",
-                "a reason is empty",
+                "`why` or `tests` is empty",
                 "H99 is not a row of the list"
             ]
             .map(|problem| format!("mutation one: {problem}"))

@@ -9,53 +9,39 @@ use std::ops::Range;
 pub(super) fn places(text: &str, quoted: &str) -> Vec<Range<usize>> {
     // A comma at the end of the quotation may be one that is ignored in the text.
     let quoted = quoted.trim_end();
-    let (body, end) = quoted
-        .strip_suffix(',')
-        .map_or((quoted, ""), |body| (body, ","));
-    let body: Vec<char> = significant(body)
-        .into_iter()
-        .map(|(_, char)| char)
-        .collect();
-    if body.is_empty() {
-        return Vec::new();
-    }
+    let body = quoted.strip_suffix(',').unwrap_or(quoted);
+    let end = &quoted[body.len()..];
+    let body: Vec<_> = significant(body).iter().map(|(_, char)| *char).collect();
     let characters = significant(text);
     let range = |window: &[(usize, char)]| {
-        let (start, (last, char)) = (window.first()?.0, window.last()?);
+        let (last, char) = window.last()?;
         let behind = last + char.len_utf8();
-        let rest = text[behind..].trim_start();
-        rest.starts_with(end).then(|| {
-            start..if end.is_empty() {
-                behind
-            } else {
-                text.len() - rest.len() + end.len()
-            }
-        })
+        let rest = match end {
+            "" => &text[behind..],
+            end => text[behind..].trim_start().strip_prefix(end)?,
+        };
+        Some(window[0].0..text.len() - rest.len())
     };
-    let is_here = |window: &&[(usize, char)]| window.iter().map(|(_, char)| char).eq(&body);
-    characters
-        .windows(body.len())
-        .filter(is_here)
+    let windows = characters.windows(body.len().max(1));
+    windows
+        .filter(|window| window.iter().map(|(_, char)| char).eq(&body))
         .filter_map(range)
         .collect()
 }
 
 /// The characters that rustfmt does not change, with their positions.
 fn significant(text: &str) -> Vec<(usize, char)> {
-    let all: Vec<_> = text
-        .char_indices()
+    let characters = text.char_indices();
+    let all: Vec<_> = characters
         .filter(|(_, char)| !char.is_whitespace())
         .collect();
-    let next = all
-        .iter()
-        .skip(1)
-        .map(|(_, char)| Some(*char))
-        .chain([None]);
-    let is_trailing = |char, next| char == ',' && matches!(next, Some(')' | ']' | '}'));
+    let is_bracket = |next: Option<&(usize, char)>| matches!(next, Some((_, ')' | ']' | '}')));
+    let kept =
+        |(at, (_, char)): &(usize, &(usize, char))| *char != ',' || !is_bracket(all.get(at + 1));
     all.iter()
-        .zip(next)
-        .filter(|((_, char), next)| !is_trailing(*char, *next))
-        .map(|(at, _)| *at)
+        .enumerate()
+        .filter(kept)
+        .map(|(_, at)| *at)
         .collect()
 }
 
