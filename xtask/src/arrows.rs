@@ -16,25 +16,21 @@ type Arrows<'a> = BTreeMap<&'a str, BTreeMap<&'a str, String>>;
 /// The circles of all crates, each in a line.
 pub(crate) fn problems(metadata: &Metadata) -> Outcome<Vec<String>> {
     let sources = workspace::texts(|name| name.ends_with(".rs"))?;
-    let crates = metadata
-        .packages
-        .iter()
-        .filter_map(workspace::crate_folder)
-        .map(|folder| format!("crates/{folder}/src/"));
-    let circles = crates.chain(["xtask/src/".to_owned()]).flat_map(|folder| {
-        let within = |(name, text): &'_ (String, String)| {
-            let name = name.strip_prefix(&folder)?;
-            Some((name.to_owned(), text.clone()))
-        };
-        let files: Vec<_> = sources.iter().filter_map(within).collect();
-        let circle = circle(&files);
-        circle.map(|circle| format!("{folder}: {circle}"))
-    });
-    Ok(circles.collect())
+    let crates = metadata.packages.iter().filter_map(workspace::crate_folder);
+    let crates = crates.map(|folder| format!("crates/{folder}/src/"));
+    let mut found = Vec::new();
+    for folder in crates.chain(["xtask/src/".to_owned()]) {
+        let sources = sources.iter();
+        let within =
+            sources.filter_map(|(name, text)| Some((name.strip_prefix(&folder)?, &**text)));
+        let circle = circle(&within.collect::<Vec<_>>());
+        found.extend(circle.map(|circle| format!("{folder}: {circle}")));
+    }
+    Ok(found)
 }
 
 /// A circle of imports between the root modules of these files, with the places of its imports.
-fn circle(files: &[(String, String)]) -> Option<String> {
+fn circle(files: &[(&str, &str)]) -> Option<String> {
     let arrows = arrows(files);
     for start in arrows.keys() {
         let mut ways = vec![vec![*start]];
@@ -61,16 +57,14 @@ fn shown(way: &[&str], arrows: &Arrows<'_>) -> String {
     imports.collect::<Vec<_>>().join(", ")
 }
 
-fn arrows(files: &[(String, String)]) -> Arrows<'_> {
+fn arrows<'a>(files: &[(&'a str, &'a str)]) -> Arrows<'a> {
     let modules: BTreeSet<_> = files.iter().map(|(name, _)| module(name)).collect();
     let mut arrows = Arrows::new();
     for (name, text) in files.iter().filter(|(name, _)| !is_tests(name)) {
         let own = module(name);
         for (line, path) in paths(text) {
             let path = grouped(path);
-            if path != own
-                && let Some(path) = modules.get(path)
-            {
+            if path != own && modules.contains(path) {
                 let of = arrows.entry(own).or_default();
                 of.entry(path).or_insert_with(|| format!("{name}:{line}"));
             }
@@ -91,10 +85,9 @@ fn module(name: &str) -> &str {
 
 /// The module that stands for those that count as one.
 fn grouped(module: &str) -> &str {
-    if TOGETHER.contains(&module) {
-        TOGETHER[0]
-    } else {
-        module
+    match TOGETHER.contains(&module) {
+        true => TOGETHER[0],
+        false => module,
     }
 }
 
@@ -136,15 +129,13 @@ fn members(group: &str) -> impl Iterator<Item = &str> {
             _ => {}
         }
     }
-    starts
-        .into_iter()
-        .map(|start| first(group[start..].trim_start()))
+    let starts = starts.into_iter();
+    starts.map(|start| first(group[start..].trim_start()))
 }
 
 fn first(path: &str) -> &str {
-    path.split(|letter| !is_of_name(letter))
-        .next()
-        .unwrap_or_default()
+    let end = path.find(|letter| !is_of_name(letter));
+    &path[..end.unwrap_or(path.len())]
 }
 
 fn is_of_name(letter: char) -> bool {
@@ -159,11 +150,6 @@ const TOGETHER: [&str; 4] = ["answer", "body", "record", "refusal"];
 mod tests {
     use super::*;
 
-    fn planted(files: &[(&str, &str)]) -> Option<String> {
-        let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
-        circle(&files.iter().map(owned).collect::<Vec<_>>())
-    }
-
     #[test]
     fn modules_that_import_each_other_are_a_circle() {
         let files = [
@@ -173,10 +159,10 @@ mod tests {
             ("c/d.rs", "fn f() -> u8 { crate::a::f(1) }"),
         ];
         assert_eq!(
-            planted(&files).as_deref(),
+            circle(&files).as_deref(),
             Some("a imports b (a.rs:3), b imports c (b.rs:1), c imports a (c/d.rs:1)")
         );
-        assert_eq!(planted(&files[..3]), None);
+        assert_eq!(circle(&files[..3]), None);
     }
 
     #[test]
@@ -190,6 +176,6 @@ mod tests {
             ("a/tests.rs", "use crate::b::B;"),
             ("b.rs", "use crate::a::A;"),
         ];
-        assert_eq!(planted(&files), None);
+        assert_eq!(circle(&files), None);
     }
 }

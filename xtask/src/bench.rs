@@ -100,10 +100,8 @@ fn lean_bench(name: &str, args: &[OsString]) -> Outcome {
 
 /// A bench of a package, without its arguments.
 fn bench(package: &str, name: &str) -> Command {
-    let mut command = workspace::cargo("bench");
-    command
-        .args(["--locked", "--all-features"])
-        .args(["--package", package, "--bench", name]);
+    let mut command = workspace::cargo("bench --locked --all-features");
+    command.args(["--package", package, "--bench", name]);
     command
 }
 
@@ -111,9 +109,8 @@ fn bench(package: &str, name: &str) -> Command {
 /// streams need more than most systems permit by default.
 fn program(name: &str, args: &[OsString]) -> Outcome {
     let mut command = Command::new("sh");
-    command
-        .args(["-c", r#"ulimit -S -n "$(ulimit -H -n)"; exec "$0" "$@""#])
-        .arg(build()?.join(name));
+    command.args(["-c", r#"ulimit -S -n "$(ulimit -H -n)"; exec "$0" "$@""#]);
+    command.arg(build()?.join(name));
     process::echoed(command.args(workspace::with_page(args, speed::PAGE)))
 }
 

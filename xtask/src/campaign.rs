@@ -8,9 +8,8 @@ use crate::{process, seed, suite, workspace};
 
 /// Runs the faults that `args` select against a gateway in memory, in an optimised build.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
-    let mut command = workspace::cargo("run");
-    command.args(["--locked", "--profile", "campaign"]);
-    command.args(["--package", "sluicegate-campaign", "--"]);
+    let line = "run --locked --profile campaign --package sluicegate-campaign --";
+    let mut command = workspace::cargo(line);
     process::echoed(command.args(workspace::with_page(args, "tests/campaign/expected.toml")))
 }
 

@@ -43,26 +43,24 @@ const STEPS: &[Step] = &[
 ];
 
 fn format() -> Outcome {
-    process::echoed(workspace::cargo("fmt").args(["--all", "--check"]))
+    process::echoed(&mut workspace::cargo("fmt --all --check"))
 }
 
 fn clippy() -> Outcome {
-    let mut clippy = workspace::cargo("clippy");
-    clippy.args(["--workspace", "--all-targets", "--all-features", "--locked"]);
-    process::echoed(clippy.args(["--", "-D", "warnings"]))
+    let line = "clippy --workspace --all-targets --all-features --locked -- -D warnings";
+    process::echoed(&mut workspace::cargo(line))
 }
 
 fn docs() -> Outcome {
-    let mut doc = workspace::cargo("doc");
-    doc.env("RUSTDOCFLAGS", "-D warnings");
-    process::echoed(doc.args(["--workspace", "--no-deps", "--locked"]))
+    let mut doc = workspace::cargo("doc --workspace --no-deps --locked");
+    process::echoed(doc.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
 /// Compiles the crates that are published separately, each with its own features only. Their tests
 /// run alone every night.
 fn alone() -> Outcome {
-    layers::published()?.iter().try_for_each(|package| {
-        let check = ["--locked", "--quiet", "--package", package];
-        process::echoed(workspace::cargo("check").args(check))
+    layers::published().try_for_each(|package| {
+        let mut check = workspace::cargo("check --locked --quiet --package");
+        process::echoed(check.arg(package))
     })
 }

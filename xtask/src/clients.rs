@@ -2,11 +2,10 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use crate::outcome::{At as _, Outcome};
-use crate::{fetch_model, process, python, seed, suite, workspace};
+use crate::{process, python, seed, suite, workspace};
 
 /// The command line.
 #[derive(Debug, clap::Args)]
@@ -29,10 +28,12 @@ enum Set {
 
 /// Builds the gateway and runs a set of SDKs.
 pub(crate) fn run(Args { set, args }: &Args) -> Outcome {
+    suite::ready()?;
     match set {
-        Set::Python => ready().and_then(|()| python_set(CURRENT, &[], args)),
-        Set::PythonPrevious => python_previous(args),
-        Set::Node => node(args),
+        Set::Python => python_set(CURRENT, &[], args),
+        // The output of the embedded engines does not depend on the SDK.
+        Set::PythonPrevious => python_set(PREVIOUS, &["-m", "not long and not embedded"], args),
+        Set::Node => node_set(args),
     }
 }
 
@@ -42,25 +43,17 @@ pub(crate) fn python_current() -> Outcome {
     python_set(CURRENT, &[], &[])
 }
 
-/// The short tests of the previous majors; `args` go to pytest.
-fn python_previous(args: &[OsString]) -> Outcome {
-    ready()?;
-    // The output of the embedded engines does not depend on the SDK.
-    python_set(PREVIOUS, &["-m", "not long and not embedded"], args)
-}
-
 /// All tests of both majors.
 pub(crate) fn python_all() -> Outcome {
-    ready()?;
-    [CURRENT, PREVIOUS]
-        .into_iter()
-        .try_for_each(|set| python_set(set, &["-m", ""], &[]))
+    suite::ready()?;
+    python_set(CURRENT, &["-m", ""], &[])?;
+    python_set(PREVIOUS, &["-m", ""], &[])
 }
 
-/// Downloads the model if it is absent, and builds the gateway and the simulator.
-fn ready() -> Outcome {
-    fetch_model::run()?;
-    suite::binaries()
+/// All tests of the Node SDKs.
+pub(crate) fn node() -> Outcome {
+    suite::ready()?;
+    node_set(&[])
 }
 
 /// Runs one set of the Python SDKs in a separate environment, with pytest's arguments `selected`
@@ -75,55 +68,30 @@ fn python_set(set: &str, selected: &[&str], args: &[OsString]) -> Outcome {
 
 /// Runs all tests of the Node SDKs; `args` go to `node --test`. They run in a copy, so that nothing
 /// is written beside the sources.
-pub(crate) fn node(args: &[OsString]) -> Outcome {
-    ready()?;
+fn node_set(args: &[OsString]) -> Outcome {
     let folder = workspace::target()?.join("clients/node");
-    copy(&workspace::root().join("tests/clients/node"), &folder).at(&folder)?;
+    workspace::remove(&folder)?;
+    fs::create_dir_all(&folder).at(&folder)?;
+    let sources = workspace::root().join("tests/clients/node/.");
+    process::run(Command::new("cp").arg("-R").args([&sources, &folder]))?;
     println!("installing the Node SDKs in {}", folder.display());
-    let npm = |args: &[&str]| {
-        let mut npm = Command::new("npm");
-        npm.current_dir(&folder).args(args);
-        npm
-    };
-    process::run(&mut npm(&[
-        "ci",
-        "--no-audit",
-        "--no-fund",
-        "--loglevel=error",
-    ]))?;
+    let mut install = Command::new("npm");
+    install.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
+    process::run(install.current_dir(&folder))?;
     // npm puts the folder's Node first.
-    process::run(with_programs(npm(&["--silent", "test", "--"]).args(args))?)
+    let mut tests = Command::new("npm");
+    tests.args(["--silent", "test", "--"]).args(args);
+    process::run(with_programs(tests.current_dir(&folder))?)
 }
 
 /// Passes the seed to a test runner, and the paths of the gateway and of the simulator.
 pub(crate) fn with_programs(command: &mut Command) -> Outcome<&mut Command> {
     seed::pass(seed::current()?, command);
-    for (variable, program) in PROGRAMS {
-        command.env(variable, workspace::binary(program)?);
-    }
-    Ok(command)
+    command.env("SLUICEGATE_BIN", workspace::binary("sluicegate")?);
+    let simulator = workspace::binary("sluicegate-simulator")?;
+    Ok(command.env("SLUICEGATE_SIMULATOR_BIN", simulator))
 }
 
-/// Copies the files of a flat folder to `to`, replacing what is there.
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
-    if to.exists() {
-        fs::remove_dir_all(to)?;
-    }
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        if entry.file_type()?.is_file() {
-            fs::copy(entry.path(), to.join(entry.file_name()))?;
-        }
-    }
-    Ok(())
-}
-
-/// The programs, by the variables that tests read their paths from.
-const PROGRAMS: [(&str, &str); 2] = [
-    ("SLUICEGATE_BIN", "sluicegate"),
-    ("SLUICEGATE_SIMULATOR_BIN", "sluicegate-simulator"),
-];
 /// The current majors of the Python SDKs: the file with their packages, without its extension, and
 /// their environment.
 const CURRENT: &str = "requirements";

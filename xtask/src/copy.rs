@@ -18,7 +18,7 @@ pub(crate) struct Copy {
 impl Copy {
     /// Makes the copy in this folder of the target folder identical to the work tree.
     pub(crate) fn open(folder: &str) -> Outcome<Self> {
-        let mut git_folder = workspace::git(&["rev-parse", "--absolute-git-dir"]);
+        let mut git_folder = workspace::git("rev-parse --absolute-git-dir");
         let copy = Self {
             folder: workspace::target()?.join(folder),
             git_folder: process::output(&mut git_folder)?.trim().to_owned(),
@@ -49,12 +49,11 @@ impl Copy {
 
     /// Lets a cargo command work in the copy.
     pub(crate) fn enter(&self, command: &mut Command) {
-        command
-            .current_dir(self.sources())
-            .env("CARGO_TARGET_DIR", self.folder.join("target"))
-            // The time to compile and link a small change is what matters.
-            .env("CARGO_PROFILE_DEV_DEBUG", "none")
-            .env("CARGO_INCREMENTAL", "1");
+        command.current_dir(self.sources());
+        command.env("CARGO_TARGET_DIR", self.folder.join("target"));
+        // The time to compile and link a small change is what matters.
+        command.env("CARGO_PROFILE_DEV_DEBUG", "none");
+        command.env("CARGO_INCREMENTAL", "1");
     }
 
     /// The folder of the copy, its builds and results.

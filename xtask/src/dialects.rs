@@ -6,17 +6,10 @@ use crate::{process, workspace};
 /// Requests every case of `tests/dialects`, and prints the differences and the table; `write` writes
 /// the table to `docs/dialects.md`, and the counts to the README.
 pub(crate) fn run(write: bool) -> Outcome {
-    let mut test = workspace::cargo("test");
-    test.args([
-        "--locked",
-        "--package",
-        "sluicegate-server",
-        "--no-default-features",
-        "--test",
-        "dialects",
-        "--",
-        "--nocapture",
-    ]);
+    let mut test = workspace::cargo(
+        "test --locked --package sluicegate-server --no-default-features --test dialects \
+         -- --nocapture",
+    );
     if write {
         test.env("SLUICEGATE_DIALECTS_WRITE", "1");
     }

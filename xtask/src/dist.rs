@@ -21,21 +21,16 @@ pub(crate) struct Args {
 
 /// Builds the gateway in release and copies it to `target/dist`.
 pub(crate) fn run(args: &Args) -> Outcome {
-    let &Args {
-        is_trained,
-        is_lean,
-    } = args;
     needs::compiler()?;
-    let built = match is_trained {
-        true => pgo::build(is_lean)?,
-        false => build(is_lean)?,
+    let built = match args.is_trained {
+        true => pgo::build(args.is_lean)?,
+        false => build(args.is_lean)?,
     };
     let folder = workspace::target()?.join("dist");
     std::fs::create_dir_all(&folder).at(&folder)?;
-    let copy = folder.join(if is_lean {
-        "sluicegate-lean"
-    } else {
-        "sluicegate"
+    let copy = folder.join(match args.is_lean {
+        true => "sluicegate-lean",
+        false => "sluicegate",
     });
     let length = std::fs::copy(&built, &copy).at(&copy)?;
     println!("{}: {} MiB", copy.display(), length >> 20);
@@ -48,34 +43,28 @@ pub(crate) fn build(is_lean: bool) -> Outcome<PathBuf> {
         true => lean()?,
         false => workspace::target()?,
     };
-    let built = release(&target, package(is_lean))?;
-    Ok(built.join("sluicegate"))
+    Ok(release(&target, gateway(is_lean))?.join("sluicegate"))
 }
 
 /// Builds the gateway in release with its stores and without engines, and returns its path.
 pub(crate) fn with_stores() -> Outcome<PathBuf> {
-    let mut selected = LEAN.to_vec();
-    selected.extend(["--features", "sqlite,valkey"]);
-    let built = release(&workspace::target()?.join("stores"), &selected)?;
+    let line = format!("{LEAN} --features sqlite,valkey");
+    let built = release(&workspace::target()?.join("stores"), &line)?;
     Ok(built.join("sluicegate"))
 }
 
 /// Builds the programs of the benches, and returns their folder. In a build of their own, so that
 /// they enable no feature of the gateway.
 pub(crate) fn programs() -> Outcome<PathBuf> {
-    release(
-        &lean()?,
-        &["--all-features", "--package", "sluicegate-benches"],
-    )
+    let line = "build --all-features --package sluicegate-benches";
+    release(&lean()?, line)
 }
 
 /// Builds in release into a target folder, and returns the folder of the programs.
-fn release(target: &Path, selected: &[&str]) -> Outcome<PathBuf> {
-    let mut build = workspace::cargo("build");
-    build
-        .args(["--release", "--locked", "--target-dir"])
-        .arg(target);
-    process::run(build.args(selected))?;
+fn release(target: &Path, line: &str) -> Outcome<PathBuf> {
+    let mut build = workspace::cargo(line);
+    build.args(["--release", "--locked", "--target-dir"]);
+    process::run(build.arg(target))?;
     Ok(target.join("release"))
 }
 
@@ -84,18 +73,14 @@ pub(crate) fn lean() -> Outcome<PathBuf> {
     Ok(workspace::target()?.join("lean"))
 }
 
-fn package(is_lean: bool) -> &'static [&'static str] {
+/// The arguments of cargo that build the gateway.
+fn gateway(is_lean: bool) -> &'static str {
     match is_lean {
         true => LEAN,
-        false => &["--package", "sluicegate-server"],
+        false => "build --package sluicegate-server",
     }
 }
 
-/// The gateway without engines and stores, and with the allocator of a release.
-pub(crate) const LEAN: &[&str] = &[
-    "--package",
-    "sluicegate-server",
-    "--no-default-features",
-    "--features",
-    "jemalloc",
-];
+/// Builds the gateway without engines and stores, and with the allocator of a release.
+pub(crate) const LEAN: &str =
+    "build --package sluicegate-server --no-default-features --features jemalloc";

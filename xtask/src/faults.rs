@@ -65,10 +65,8 @@ impl Faults {
     fn problems(&self, is_run: impl Fn(&Shown) -> bool) -> Vec<String> {
         let mut found = self.lacks();
         for shown in &self.shown {
-            let unknown = shown
-                .rows
-                .iter()
-                .filter(|row| !rows::is_row(&row.to_string()));
+            let rows = shown.rows.iter().map(Row::to_string);
+            let unknown = rows.filter(|row| !rows::is_row(row));
             found.extend(unknown.map(|row| format!("{shown}: {row} is not a row of the list")));
             if !is_run(shown) {
                 found.push(format!("{shown} is ignored, or in no test program"));
@@ -87,46 +85,37 @@ impl Faults {
 
     /// The rows that lack something, a sentence for each kind of problem.
     fn lacks(&self) -> Vec<String> {
-        let is_bare = |row: &Row| self.reason(*row).is_none() && !self.has_tests(*row);
-        let is_unbroken =
-            |row: &Row| self.has_tests(*row) && self.mutations_of(*row).next().is_none();
-        let sentence = |lack: &str, is_lacking: &dyn Fn(&Row) -> bool| {
-            let rows: Vec<_> = rows::all()
-                .filter(is_lacking)
-                .map(|row| row.to_string())
-                .collect();
-            (!rows.is_empty()).then(|| format!("{} rows {lack}: {}", rows.len(), rows.join(" ")))
-        };
-        let sentences = [
-            sentence("have neither test nor reason", &is_bare),
-            sentence("have tests but no mutation", &is_unbroken),
-        ];
-        sentences.into_iter().flatten().collect()
+        let has_tests = |row: &Row| self.showing(*row).next().is_some();
+        let is_bare = |row: &Row| !has_tests(row) && self.reason(*row).is_none();
+        let is_unbroken = |row: &Row| has_tests(row) && self.mutations_of(*row).next().is_none();
+        let bare = lacking("have neither test nor reason", &is_bare);
+        let unbroken = lacking("have tests but no mutation", &is_unbroken);
+        bare.into_iter().chain(unbroken).collect()
     }
 
     /// The names of the mutations that violate a row.
     fn mutations_of(&self, row: Row) -> impl Iterator<Item = &str> {
         let row = row.to_string();
-        let is_of = move |mutation: &&Mutation| mutation.rows.contains(&row);
-        self.mutations
-            .iter()
-            .filter(is_of)
-            .map(|mutation| &*mutation.name)
-    }
-
-    fn has_tests(&self, row: Row) -> bool {
-        self.showing(row).next().is_some()
+        let all = self.mutations.iter();
+        let its = all.filter(move |mutation| mutation.rows.contains(&row));
+        its.map(|mutation| &*mutation.name)
     }
 
     fn showing(&self, row: Row) -> impl Iterator<Item = &Shown> {
-        self.shown
-            .iter()
-            .filter(move |shown| shown.rows.contains(&row))
+        let tests = self.shown.iter();
+        tests.filter(move |shown| shown.rows.contains(&row))
     }
 
     fn reason(&self, row: Row) -> Option<&str> {
         self.reasons.get(&row.to_string()).map(String::as_str)
     }
+}
+
+/// The rows that lack something, in a sentence if there are any.
+fn lacking(what: &str, is_lacking: &dyn Fn(&Row) -> bool) -> Option<String> {
+    let rows = rows::all().filter(is_lacking);
+    let rows: Vec<_> = rows.map(|row| row.to_string()).collect();
+    (!rows.is_empty()).then(|| format!("{} rows {what}: {}", rows.len(), rows.join(" ")))
 }
 
 const PAGE: &str = "tests/FAULTS.md";
@@ -150,7 +139,7 @@ mod tests {
             .map(|row| (row.to_string(), "No.".to_owned()))
             .collect();
         let mutation = |shown: &Shown| {
-            let mut mutation = Mutation::sample();
+            let mut mutation = Mutation::default();
             mutation.rows = shown.rows.iter().map(ToString::to_string).collect();
             mutation
         };

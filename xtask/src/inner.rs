@@ -4,7 +4,7 @@ use std::process::Command;
 
 use cargo_metadata::{Metadata, Package};
 
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, unknown};
 use crate::times::Times;
 use crate::{fetch_model, process, workspace};
 
@@ -26,9 +26,14 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Outcome {
     let chosen = Chosen::of(&workspace::metadata()?, args)?;
     let mut times = Times::of("t");
-    let outcome = chosen.run(&mut times, args.accept);
-    times.finish();
-    outcome
+    if chosen.asks_the_model() {
+        fetch_model::run()?;
+    }
+    let mut format = workspace::cargo("fmt --package");
+    format.arg(&chosen.package);
+    times.step("format", || process::echoed(&mut format))?;
+    times.step("clippy", || process::echoed(&mut chosen.clippy()))?;
+    times.step("tests", || process::echoed(&mut chosen.tests(args.accept)))
 }
 
 /// A package, one or all of its test programs, and the tests within.
@@ -43,18 +48,15 @@ struct Chosen {
 
 impl Chosen {
     fn of(metadata: &Metadata, args: &Args) -> Outcome<Self> {
+        let Args { name, filter, .. } = args;
         let short = |package: &Package| package.name.trim_start_matches("sluicegate-").to_owned();
         let mut packages = metadata.packages.iter();
-        let package = packages.find(|package| short(package) == args.name);
+        let package = packages.find(|package| short(package) == *name);
         let package = package.ok_or_else(|| {
             let names: Vec<_> = metadata.packages.iter().map(short).collect();
-            format!(
-                "there is no crate {:?}: there are {}",
-                args.name,
-                names.join(", ")
-            )
+            unknown("crate", name, &names)
         })?;
-        let filter = args.filter.as_deref().unwrap_or_default();
+        let filter = filter.as_deref().unwrap_or_default();
         let (program, rest) = filter.split_once("::").unwrap_or((filter, ""));
         let mut targets = package.targets.iter();
         let is_program = targets.any(|target| target.is_test() && target.name == program);
@@ -66,25 +68,13 @@ impl Chosen {
         })
     }
 
-    fn run(&self, times: &mut Times, accept: bool) -> Outcome {
-        if self.asks_the_model() {
-            fetch_model::run()?;
-        }
-        times.step("format", || {
-            process::echoed(workspace::cargo("fmt").args(["--package", &self.package]))
-        })?;
-        times.step("clippy", || process::echoed(&mut self.clippy()))?;
-        times.step("tests", || process::echoed(&mut self.tests(accept)))
-    }
-
     fn clippy(&self) -> Command {
-        let targets = if self.program.is_some() {
-            &["--lib", "--bins"][..]
-        } else {
-            &["--all-targets"]
-        };
         let mut clippy = self.cargo("clippy");
-        clippy.args(targets).args(["--", "-D", "warnings"]);
+        clippy.args(match self.program {
+            Some(_) => &["--lib", "--bins"][..],
+            None => &["--all-targets"],
+        });
+        clippy.args(["--", "-D", "warnings"]);
         clippy
     }
 
@@ -107,32 +97,28 @@ impl Chosen {
         if self.package == SERVER && !self.asks_the_model() {
             // Without the embedded engines it builds in a fraction of the time.
             command.arg("--no-default-features");
-            command.args(self.needed_features());
         }
         if let Some(program) = &self.program {
-            command.args(["--test", program]);
+            command.args(features(program)).args(["--test", program]);
         }
         command
     }
 
-    /// The arguments that enable what a program cannot do without.
-    fn needed_features(&self) -> &'static [&'static str] {
-        match self.program.as_deref() {
-            Some("shared") => &["--features", "postgres,sqlite,valkey"],
-            Some("state") => &["--features", "sqlite"],
-            _ => &[],
-        }
-    }
-
     /// Returns true if some of these tests need the embedded engines.
     fn asks_the_model(&self) -> bool {
-        match self.package.as_str() {
-            SERVER => self
-                .program
-                .as_deref()
-                .is_none_or(|program| program == "black_box"),
-            package => package == "sluicegate-text-engine",
+        match (&*self.package, self.program.as_deref()) {
+            (SERVER, program) => program.is_none_or(|program| program == "black_box"),
+            (package, _) => package == "sluicegate-text-engine",
         }
+    }
+}
+
+/// The arguments that enable what a test program of the server cannot do without.
+fn features(program: &str) -> &'static [&'static str] {
+    match program {
+        "shared" => &["--features=postgres,sqlite,valkey"],
+        "state" => &["--features=sqlite"],
+        _ => &[],
     }
 }
 
@@ -196,7 +182,7 @@ mod tests {
         );
         assert_eq!(
             shown("server state"),
-            "cargo test --locked --package sluicegate-server --no-default-features --features sqlite --test state --quiet -- --test-threads=8"
+            "cargo test --locked --package sluicegate-server --no-default-features --features=sqlite --test state --quiet -- --test-threads=8"
         );
         assert_eq!(
             shown("wire"),

@@ -5,7 +5,7 @@
 //! it and send their requests through that.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::thread;
@@ -19,30 +19,27 @@ use crate::{fetch_model, python, workspace};
 /// the test program.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     let weights = fetch_model::weights()?;
-    println!(
-        "installing llama-cpp-python; the first time it is compiled, which takes a C++ compiler and some minutes"
-    );
+    println!("installing llama-cpp-python: at first a C++ compiler needs minutes to compile it");
     let requirements = workspace::root().join("tests/interop/requirements.txt");
     let python = python::environment("interop", &requirements)?;
     let log = workspace::target()?.join("interop.log");
     let mut server = serve(&python, &weights, &log)?;
     let url = greeting(&mut server.0, &log)?;
     println!("llama-cpp-python serves {} at {url}", weights.display());
-    let mut test = workspace::cargo("test");
-    test.args(["--locked", "--package", "sluicegate-server"]);
-    test.args(["--no-default-features", "--features", "interop"]);
-    test.args(["--test", "interop", "--"]);
     // The server handles one request at a time.
-    test.args(["--ignored", "--test-threads=1"]).args(args);
-    test.env("SLUICEGATE_INTEROP_URL", url)
-        .env("SLUICEGATE_INTEROP_KEY", KEY);
-    process::run(test.env("SLUICEGATE_INTEROP_LOG", &log))
+    let mut test = workspace::cargo(
+        "test --locked --package sluicegate-server --no-default-features --features interop \
+         --test interop -- --ignored --test-threads=1",
+    );
+    test.env("SLUICEGATE_INTEROP_URL", url);
+    test.env("SLUICEGATE_INTEROP_KEY", KEY);
+    test.env("SLUICEGATE_INTEROP_LOG", &log);
+    process::run(test.args(args))
 }
 
 /// Serves `weights` on a port that the system chooses. The output of the server is written to the
 /// file `log`.
 fn serve(python: &Path, weights: &Path, log: &Path) -> Outcome<Killed> {
-    let file = File::create(log).at(log)?;
     let mut command = Command::new(python);
     command.args(["-m", "llama_cpp.server", "--api_key", KEY]);
     command.args(["--host", "127.0.0.1", "--port", "0"]);
@@ -53,11 +50,8 @@ fn serve(python: &Path, weights: &Path, log: &Path) -> Outcome<Killed> {
     for variable in ["HOST", "PORT", "CONFIG_FILE"] {
         command.env_remove(variable);
     }
-    command
-        .env("PYTHONUNBUFFERED", "1")
-        .stdout(file.try_clone().at(log)?)
-        .stderr(file);
-    process::start(&mut command).map(Killed)
+    command.env("PYTHONUNBUFFERED", "1");
+    process::start(process::logged(&mut command, log)?).map(Killed)
 }
 
 /// The address in the output of a server, once it listens.
@@ -86,6 +80,8 @@ const KEY: &str = "sg_test_interop_key_00000000000000000";
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     #[test]

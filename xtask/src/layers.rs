@@ -17,8 +17,6 @@ struct LayerCrate {
     name: &'static str,
     /// The crates that it may depend on, all of them in lower rows.
     may: May,
-    /// Crates that its tests may use in addition.
-    tests_may: &'static [&'static str],
 }
 
 /// A set of crates.
@@ -31,29 +29,31 @@ enum May {
 
 /// The table, top row first.
 const LAYERS: &[LayerCrate] = &[
-    layer(6, "server", UseBelow(6), &["simulator"]),
-    layer(6, "simulator", UseBelow(4), &[]),
-    layer(5, "upstream", Use(&["engine", "net", "translate"]), &[]),
-    layer(5, "fetch", Use(&["net", "picture"]), &[]),
-    layer(4, "text-engine", Use(&["engine", "picture", "wire"]), &[]),
-    layer(4, "image-engine", Use(&["engine", "picture", "wire"]), &[]),
-    layer(4, "accounting", Use(&["auth", "quota"]), &[]),
-    layer(4, "lease", Use(&["quota"]), &[]),
-    layer(4, "net", Use(&[]), &[]),
-    layer(3, "translate", UseBelow(3), &[]),
-    layer(3, "catalog", UseBelow(3), &[]),
-    layer(2, "responses", Use(&["sse", "wire"]), &[]),
-    layer(2, "chat", Use(&["sse", "wire"]), &[]),
-    layer(2, "messages", Use(&["sse", "wire"]), &[]),
-    layer(2, "images", Use(&["picture", "sse", "wire"]), &[]),
-    layer(1, "engine", Use(&["wire"]), &[]),
-    layer(1, "quota", Use(&[]), &[]),
-    layer(1, "auth", Use(&[]), &[]),
-    layer(1, "picture", Use(&[]), &[]),
-    layer(0, "wire", Use(&[]), &[]),
-    layer(0, "sse", Use(&[]), &[]),
+    layer(6, "server", UseBelow(6)),
+    layer(6, "simulator", UseBelow(4)),
+    layer(5, "upstream", Use(&["engine", "net", "translate"])),
+    layer(5, "fetch", Use(&["net", "picture"])),
+    layer(4, "text-engine", Use(&["engine", "picture", "wire"])),
+    layer(4, "image-engine", Use(&["engine", "picture", "wire"])),
+    layer(4, "accounting", Use(&["auth", "quota"])),
+    layer(4, "lease", Use(&["quota"])),
+    layer(4, "net", Use(&[])),
+    layer(3, "translate", UseBelow(3)),
+    layer(3, "catalog", UseBelow(3)),
+    layer(2, "responses", Use(&["sse", "wire"])),
+    layer(2, "chat", Use(&["sse", "wire"])),
+    layer(2, "messages", Use(&["sse", "wire"])),
+    layer(2, "images", Use(&["picture", "sse", "wire"])),
+    layer(1, "engine", Use(&["wire"])),
+    layer(1, "quota", Use(&[])),
+    layer(1, "auth", Use(&[])),
+    layer(1, "picture", Use(&[])),
+    layer(0, "wire", Use(&[])),
+    layer(0, "sse", Use(&[])),
 ];
 
+/// The crate whose tests may use another one in addition, and that crate.
+const TEST_TOOL: (&str, &str) = ("server", "simulator");
 /// Crates below this row are useful by themselves, and so have to build alone.
 const FIRST_ROW_THAT_COMBINES: u8 = 3;
 /// Crates below this row are free of I/O.
@@ -79,11 +79,10 @@ pub(crate) fn run() -> Outcome {
 }
 
 /// The packages that are published separately.
-pub(crate) fn published() -> Outcome<Vec<String>> {
-    let crates = LAYERS
-        .iter()
-        .filter(|krate| krate.row < FIRST_ROW_THAT_COMBINES);
-    Ok(crates.map(LayerCrate::package).collect())
+pub(crate) fn published() -> impl Iterator<Item = String> {
+    let crates = LAYERS.iter();
+    let alone = crates.filter(|krate| krate.row < FIRST_ROW_THAT_COMBINES);
+    alone.map(LayerCrate::package)
 }
 
 impl LayerCrate {
@@ -93,7 +92,8 @@ impl LayerCrate {
             Use(names) => names.contains(&other.name),
             UseBelow(row) => other.row < row,
         };
-        allowed || in_tests && (self.name == other.name || self.tests_may.contains(&other.name))
+        let is_test_tool = self.name == other.name || (self.name, other.name) == TEST_TOOL;
+        allowed || in_tests && is_test_tool
     }
 
     fn package(&self) -> String {
@@ -101,18 +101,8 @@ impl LayerCrate {
     }
 }
 
-const fn layer(
-    row: u8,
-    name: &'static str,
-    may: May,
-    tests_may: &'static [&'static str],
-) -> LayerCrate {
-    LayerCrate {
-        row,
-        name,
-        may,
-        tests_may,
-    }
+const fn layer(row: u8, name: &'static str, may: May) -> LayerCrate {
+    LayerCrate { row, name, may }
 }
 
 /// The crate in the folder `name`.
@@ -128,9 +118,8 @@ fn sideways(metadata: &Metadata) -> Vec<String> {
             continue;
         };
         let Some(krate) = find(folder) else {
-            found.push(format!(
-                "crates/{folder} is missing from the layer table (xtask/src/layers.rs)"
-            ));
+            let table = "the layer table (xtask/src/layers.rs)";
+            found.push(format!("crates/{folder} is missing from {table}"));
             continue;
         };
         if package.name.as_str() != krate.package() {
@@ -138,12 +127,9 @@ fn sideways(metadata: &Metadata) -> Vec<String> {
         }
         found.extend(dependencies(package).filter_map(|(other, in_tests)| {
             let tests = if in_tests { "the tests of " } else { "" };
-            (!krate.may_use(other, in_tests)).then(|| {
-                format!(
-                    "{tests}{} (row {}) may not depend on {} (row {})",
-                    krate.name, krate.row, other.name, other.row
-                )
-            })
+            let [from, to] = [krate, other].map(|it| format!("{} (row {})", it.name, it.row));
+            let problem = format!("{tests}{from} may not depend on {to}");
+            (!krate.may_use(other, in_tests)).then_some(problem)
         }));
     }
     found
@@ -163,7 +149,7 @@ fn impure() -> Outcome<Vec<String>> {
     for krate in LAYERS.iter().filter(|krate| krate.row < FIRST_ROW_WITH_IO) {
         let package = krate.package();
         // One package at a time: the others would add their features.
-        let reached = reached(&["--package", &package])?;
+        let reached = reached("--package", &package)?;
         for name in WITH_IO.iter().filter(|name| reached.contains(**name)) {
             found.push(format!(
                 "{} must be free of I/O, but depends on {name}: `cargo tree -p {package} -e normal -i {name}`",
@@ -176,18 +162,17 @@ fn impure() -> Outcome<Vec<String>> {
 
 /// Engines that the fuzz targets depend on.
 fn heavy() -> Outcome<Vec<String>> {
-    let reached = reached(&["--manifest-path", "fuzz/Cargo.toml"])?;
+    let reached = reached("--manifest-path", "fuzz/Cargo.toml")?;
     let heavy = ENGINES.iter().filter(|name| reached.contains(**name));
-    Ok(heavy
-        .map(|name| format!("fuzz depends on {name}: its targets may use the light crates only"))
-        .collect())
+    let problem =
+        |name| format!("fuzz depends on {name}: its targets may use the light crates only");
+    Ok(heavy.map(problem).collect())
 }
 
-/// The names of all packages in the dependency trees that `args` select.
-fn reached(args: &[&str]) -> Outcome<BTreeSet<String>> {
-    let mut tree = workspace::cargo("tree");
-    tree.args(["--locked", "--edges", "normal", "--prefix", "none"]);
-    let packages = process::output(tree.args(["--format", "{p}"]).args(args))?;
+/// The names of all packages in the dependency tree that an option with its value selects.
+fn reached(option: &str, value: &str) -> Outcome<BTreeSet<String>> {
+    let mut tree = workspace::cargo("tree --locked --edges normal --prefix none --format {p}");
+    let packages = process::output(tree.args([option, value]))?;
     let names = packages.lines().filter_map(|line| line.split(' ').next());
     Ok(names.map(str::to_owned).collect())
 }
@@ -198,9 +183,8 @@ fn without_lints(metadata: &Metadata) -> Outcome<Vec<String>> {
     for package in &metadata.packages {
         let manifest = package.manifest_path.as_str();
         if !workspace::read(manifest)?.contains("\n[lints]\nworkspace = true\n") {
-            found.push(format!(
-                "{manifest}: expected `[lints]` with `workspace = true`"
-            ));
+            let expected = "expected `[lints]` with `workspace = true`";
+            found.push(format!("{manifest}: {expected}"));
         }
     }
     Ok(found)
@@ -249,8 +233,11 @@ mod tests {
                 assert!(other.row < krate.row, "{} uses {}", krate.name, other.name);
             }
             let Use(names) = krate.may else { continue };
-            let mut names = names.iter().chain(krate.tests_may);
-            assert!(names.all(|name| find(name).is_some()), "{}", krate.name);
+            assert!(
+                names.iter().all(|name| find(name).is_some()),
+                "{}",
+                krate.name
+            );
         }
     }
 }

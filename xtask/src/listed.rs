@@ -5,89 +5,108 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use cargo_metadata::{Metadata, Target};
 use serde::Deserialize;
 
 use crate::outcome::{At as _, Outcome};
 use crate::tools::NEXTEST;
 use crate::{process, workspace};
 
-/// A test program.
-#[derive(Debug)]
+/// A test program, as `cargo nextest list --message-format json` prints it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) struct Program {
     /// Its name for nextest: `sluicegate-server::faults`.
+    #[serde(rename = "binary-id")]
     pub(crate) id: String,
-    path: PathBuf,
+    binary_path: PathBuf,
     /// The folder of its package, in which it runs.
-    folder: PathBuf,
-    /// Its root source file, from the root of the repository.
-    root: String,
-    tests: Vec<Test>,
+    cwd: PathBuf,
+    /// The tests, by their paths within the program.
+    testcases: BTreeMap<String, Test>,
 }
 
-/// A test, by its path within its program.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 struct Test {
-    path: String,
-    is_ignored: bool,
+    ignored: bool,
 }
 
 impl Program {
     /// A command that runs the program as cargo would.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(&self.path);
-        command
-            .current_dir(&self.folder)
-            .env("CARGO_MANIFEST_DIR", &self.folder);
+        self.entered(Command::new(&self.binary_path))
+    }
+
+    /// A command that runs the program as `runner` runs its arguments.
+    pub(crate) fn run_by(&self, mut runner: Command) -> Command {
+        runner.arg(&self.binary_path);
+        self.entered(runner)
+    }
+
+    fn entered(&self, mut command: Command) -> Command {
+        command.current_dir(&self.cwd);
+        command.env("CARGO_MANIFEST_DIR", &self.cwd);
         command
     }
 
     /// Returns true if a test's path contains `name`.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.tests.iter().any(|test| test.path.contains(name))
+        self.testcases.keys().any(|path| path.contains(name))
     }
 
-    /// Returns true if this program runs the test `name` of the source `file`: a file is a module
-    /// of the folder with the root.
+    /// Returns true if this program runs the test `name` of the source `file`.
     pub(crate) fn runs(&self, file: &str, name: &str) -> bool {
-        let folder = self.root.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let Some(within) = file
-            .strip_prefix(folder)
-            .and_then(|file| file.strip_prefix('/'))
-        else {
+        let Some(modules) = self.modules(file) else {
             return false;
         };
-        let modules = match file == self.root {
-            true => String::new(),
-            false => format!("{}::", within.trim_end_matches(".rs").replace('/', "::")),
-        };
-        let is_it = |path: &str| {
+        self.testcases.iter().any(|(path, test)| {
             let inner = path.strip_prefix(&modules);
             let between = inner.and_then(|inner| inner.strip_suffix(name));
-            between.is_some_and(|between| between.is_empty() || between.ends_with("::"))
-        };
-        self.tests
-            .iter()
-            .any(|test| !test.is_ignored && is_it(&test.path))
+            !test.ignored && between.is_some_and(|path| path.is_empty() || path.ends_with("::"))
+        })
     }
+
+    /// The beginning of the paths of the tests in a source file of this program: `a::b::` for
+    /// `crates/NAME/src/a/b.rs`.
+    fn modules(&self, file: &str) -> Option<String> {
+        let (package, program) = self.id.split_once("::").unwrap_or((&self.id, "bin/"));
+        let package = package.strip_prefix("sluicegate-")?;
+        let folders = match program.starts_with("bin/") {
+            true => [format!("crates/{package}/src"), format!("tests/{package}")],
+            false => [
+                format!("crates/{package}/tests/{program}"),
+                format!("tests/{program}"),
+            ],
+        };
+        let mut within = folders
+            .iter()
+            .filter_map(|folder| file.strip_prefix(folder));
+        match within.next()?.strip_suffix(".rs")? {
+            "" | "/lib" | "/main" => Some(String::new()),
+            module => Some(module.strip_prefix('/')?.replace('/', "::") + "::"),
+        }
+    }
+}
+
+/// The program `id`.
+pub(crate) fn find<'a>(programs: &'a [Program], id: &str) -> Outcome<&'a Program> {
+    let program = programs.iter().find(|program| program.id == id);
+    program.ok_or_else(|| format!("there is no test program {id}"))
 }
 
 /// Every test program of the workspace but xtask's, built if it is not yet.
 pub(crate) fn programs() -> Outcome<Vec<Program>> {
     let binaries = binaries_metadata()?;
-    let mut list = NEXTEST.command()?;
-    list.args(["list", "--message-format", "json", "--binaries-metadata"]);
-    let json = process::output(list.arg(binaries))?;
-    parse(&json, &workspace::metadata()?)
+    let mut list = NEXTEST.command("list --message-format json --binaries-metadata")?;
+    parse(&process::output(list.arg(binaries))?)
 }
 
 /// Writes where the existing test programs are, so that nextest does not build them again: that
 /// would replace the gateway by one with the features of the tests.
 pub(crate) fn binaries_metadata() -> Outcome<PathBuf> {
-    let mut list = NEXTEST.command()?;
-    list.args(["list", "--workspace", "--exclude", "xtask", "--tests"]);
-    list.args(["--locked", "--list-type", "binaries-only"]);
-    list.args(["--message-format", "json", "--cargo-quiet"]);
+    let mut list = NEXTEST.command(
+        "list --workspace --exclude xtask --tests --locked --list-type binaries-only \
+         --message-format json --cargo-quiet",
+    )?;
     let folder = workspace::target()?.join("nextest");
     fs::create_dir_all(&folder).at(&folder)?;
     let file = folder.join("binaries.json");
@@ -95,101 +114,58 @@ pub(crate) fn binaries_metadata() -> Outcome<PathBuf> {
     Ok(file)
 }
 
-fn parse(json: &str, metadata: &Metadata) -> Outcome<Vec<Program>> {
+fn parse(json: &str) -> Outcome<Vec<Program>> {
     let list: List = serde_json::from_str(json).at("the list of cargo-nextest")?;
-    let suites = list.rust_suites.into_iter();
-    suites
-        .map(|(id, suite)| {
-            let root = root(&suite, metadata)
-                .ok_or_else(|| format!("there is no source of the test program {id}"))?;
-            let test = |(path, case): (String, Case)| Test {
-                path,
-                is_ignored: case.ignored,
-            };
-            Ok(Program {
-                id,
-                path: suite.binary_path,
-                folder: suite.cwd,
-                root,
-                tests: suite.testcases.into_iter().map(test).collect(),
-            })
-        })
-        .collect()
+    Ok(list.rust_suites.into_values().collect())
 }
 
-/// The root source file of a test program, from the root of the repository.
-fn root(suite: &Suite, metadata: &Metadata) -> Option<String> {
-    let mut packages = metadata.packages.iter();
-    let package = packages.find(|package| package.name == suite.package_name)?;
-    let is_it = |target: &&Target| match &*suite.kind {
-        "lib" => target.is_lib(),
-        "bin" => target.is_bin() && target.name == suite.binary_name,
-        _ => target.is_test() && target.name == suite.binary_name,
-    };
-    let path = &package.targets.iter().find(is_it)?.src_path;
-    // The path of a target may contain `..`.
-    let path = path.as_std_path().canonicalize().ok()?;
-    let path = path.strip_prefix(workspace::root().canonicalize().ok()?);
-    Some(path.ok()?.to_string_lossy().into_owned())
-}
-
-/// The output of `cargo nextest list --message-format json`.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct List {
-    rust_suites: BTreeMap<String, Suite>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct Suite {
-    package_name: String,
-    binary_name: String,
-    kind: String,
-    binary_path: PathBuf,
-    cwd: PathBuf,
-    testcases: BTreeMap<String, Case>,
-}
-
-#[derive(Deserialize)]
-struct Case {
-    ignored: bool,
+    rust_suites: BTreeMap<String, Program>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn program(root: &str, path: &str, is_ignored: bool) -> Program {
-        let path = path.to_owned();
+    fn program(id: &str, path: &str, ignored: bool) -> Program {
         Program {
-            id: String::new(),
-            path: PathBuf::new(),
-            folder: PathBuf::new(),
-            root: root.to_owned(),
-            tests: vec![Test { path, is_ignored }],
+            id: id.to_owned(),
+            binary_path: PathBuf::new(),
+            cwd: PathBuf::new(),
+            testcases: [(path.to_owned(), Test { ignored })].into(),
         }
     }
 
     #[test]
     fn a_test_is_known_by_its_file() {
-        let unit = program("crates/sse/src/lib.rs", "lines::tests::one", false);
+        let unit = program("sluicegate-sse", "lines::tests::one", false);
         assert!(unit.runs("crates/sse/src/lines.rs", "one"));
         assert!(!unit.runs("crates/sse/src/line.rs", "one"));
         assert!(!unit.runs("crates/sse/src/lines.rs", "ne"));
         assert!(!unit.runs("crates/sse/src/lib.rs", "two"));
         assert!(!unit.runs("crates/wire/src/lines.rs", "one"));
-        let nested = program("tests/upstreams/main.rs", "faults::reading::s01_a", false);
+        let nested = program(
+            "sluicegate-server::upstreams",
+            "faults::reading::s01_a",
+            false,
+        );
         assert!(nested.runs("tests/upstreams/faults/reading.rs", "s01_a"));
         assert!(!nested.runs("tests/faults/reading.rs", "s01_a"));
-        let top = program("tests/upstreams/main.rs", "s01_a", false);
+        let top = program("sluicegate-server::upstreams", "s01_a", false);
         assert!(top.runs("tests/upstreams/main.rs", "s01_a"));
         assert!(!top.runs("tests/upstreams/faults.rs", "s01_a"));
+        let file = program("sluicegate-picture::memory", "s01_a", false);
+        assert!(file.runs("crates/picture/tests/memory.rs", "s01_a"));
+        assert!(!file.runs("crates/picture/tests/memory2.rs", "s01_a"));
+        let bin = program("sluicegate-campaign::bin/campaign", "judge::s01_a", false);
+        assert!(bin.runs("tests/campaign/judge.rs", "s01_a"));
     }
 
     #[test]
     fn an_ignored_test_is_not_run() {
-        let ignored = program("tests/upstreams/main.rs", "s01_a", true);
+        let ignored = program("sluicegate-server::upstreams", "s01_a", true);
         assert!(!ignored.runs("tests/upstreams/main.rs", "s01_a"));
     }
 
@@ -201,12 +177,11 @@ mod tests {
             "cwd":"/w/crates/server","status":"listed","testcases":{
                 "json::j01_a":{"kind":"test","ignored":false,"filter-match":{"status":"matches"}},
                 "json::j02_b":{"kind":"test","ignored":true,"filter-match":{"status":"mismatch","reason":"ignored"}}}}}}"#;
-        let programs = parse(json, &workspace::metadata().unwrap()).unwrap();
+        let programs = parse(json).unwrap();
         let [faults] = &programs[..] else {
             panic!("{programs:?}")
         };
-        assert_eq!(faults.root, "tests/faults/main.rs");
-        assert_eq!(faults.path, PathBuf::from("/t/faults-1"));
+        assert_eq!(faults.binary_path, PathBuf::from("/t/faults-1"));
         assert!(faults.has("j02") && faults.runs("tests/faults/json.rs", "j01_a"));
         assert!(!faults.runs("tests/faults/json.rs", "j02_b"));
     }

@@ -17,11 +17,8 @@ pub(crate) fn rows<const N: usize>(page: &str) -> Outcome<Vec<[String; N]>> {
         if line.starts_with("|---") || !line.starts_with('|') {
             is_head = !line.starts_with('|');
         } else if !is_head {
-            rows.push(
-                cells(line)
-                    .try_into()
-                    .map_err(|_| format!("a row needs {N} cells: {line:?}"))?,
-            );
+            let row = cells(line).try_into();
+            rows.push(row.map_err(|_| format!("a row needs {N} cells: {line:?}"))?);
         }
     }
     Ok(rows)
@@ -31,15 +28,9 @@ pub(crate) fn rows<const N: usize>(page: &str) -> Outcome<Vec<[String; N]>> {
 fn cells(line: &str) -> Vec<String> {
     // Bars in a cell are escaped: they are put aside as a character that no page has.
     let line = line.replace("\\|", "\0");
-    line.trim_matches('|')
-        .split('|')
-        .map(|cell| cell.trim().replace('\0', "|"))
-        .collect()
-}
-
-/// Text as code.
-pub(crate) fn code(text: &str) -> String {
-    format!("`{text}`")
+    let cells = line.trim_matches('|').split('|');
+    let cells = cells.map(|cell| cell.trim().replace('\0', "|"));
+    cells.collect()
 }
 
 #[cfg(test)]

@@ -40,9 +40,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let copy = Copy::open("mutants")?;
     let seed = seed::current()?;
     let chosen = chosen(&copy, args)?;
-    let needs_server = chosen
-        .keys()
-        .any(|package| WITH_SERVERS.contains(&&**package));
+    let mut packages = chosen.keys();
+    let needs_server = packages.any(|package| WITH_SERVERS.contains(&package.as_str()));
     if needs_server && !args.list && shared::beside_servers()? {
         return Ok(());
     }
@@ -64,10 +63,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
 
 /// The mutants that the command line selects, by crate.
 fn chosen(copy: &Copy, args: &Args) -> Outcome<BTreeMap<String, Vec<String>>> {
-    let mut list = MUTANTS.command()?;
-    list.args(["--workspace", "--list"]);
+    let mut list = MUTANTS.command("--workspace --list")?;
     if let Some(reference) = &args.in_diff {
-        let diff = process::output(&mut workspace::git(&["diff", "--merge-base", reference]))?;
+        let diff = process::output(workspace::git("diff --merge-base").arg(reference))?;
         let path = copy.folder().join("changes.diff");
         fs::write(&path, diff).at(&path)?;
         list.arg("--in-diff").arg(path);
@@ -93,21 +91,18 @@ fn chosen(copy: &Copy, args: &Args) -> Outcome<BTreeMap<String, Vec<String>>> {
 fn tried(copy: &Copy, package: &str, mutants: &[String]) -> Outcome<Results> {
     let output = copy.folder().join(package);
     fs::create_dir_all(&output).at(&output)?;
-    let mut run = MUTANTS.command()?;
-    run.args(["--in-place", "--package", &format!("sluicegate-{package}")]);
-    run.arg("--output").arg(&output);
-    run.args(
-        mutants
-            .iter()
-            .map(|mutant| format!("--re=^{}$", escaped(mutant))),
-    );
-    run.args(options(package));
+    let mut run = MUTANTS.command("--in-place --output")?;
+    run.arg(&output)
+        .arg(format!("--package=sluicegate-{package}"));
+    let names = mutants.iter().map(|mutant| escaped(mutant));
+    run.args(names.map(|name| format!("--re=^{name}$")));
+    run.args(options(package).split_whitespace());
     copy.enter(&mut run);
     // A case that one mutant has failed is not tried again for the next one.
     run.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
     // Fewer kills and schedules than in an ordinary run.
-    run.env("SLUICEGATE_TEST_KILLS", "10")
-        .env("SLUICEGATE_SIM_SCHEDULES", "2000");
+    run.env("SLUICEGATE_TEST_KILLS", "10");
+    run.env("SLUICEGATE_SIM_SCHEDULES", "2000");
     seed::pass(seed::current()?, &mut run);
     let status = process::start(&mut run)?.wait().at("cargo-mutants")?;
     // The others say that some survived or timed out.
@@ -119,18 +114,14 @@ fn tried(copy: &Copy, package: &str, mutants: &[String]) -> Outcome<Results> {
 
 /// The options with which the tests of a crate run: those with servers, without the embedded engines,
 /// and many at once where they mostly wait.
-fn options(package: &str) -> &'static [&'static str] {
+fn options(package: &str) -> &'static str {
     match package {
-        "accounting" => &["--features=postgres", "--", "--", "--include-ignored"],
-        "lease" => &["--", "--", "--include-ignored", "--skip=in_redis"],
-        "server" => &[
-            "--no-default-features",
-            "--features=postgres,sqlite,valkey",
-            "--",
-            "--",
-            "--test-threads=8",
-        ],
-        _ => &[],
+        "accounting" => "--features=postgres -- -- --include-ignored",
+        "lease" => "-- -- --include-ignored --skip=in_redis",
+        "server" => {
+            "--no-default-features --features=postgres,sqlite,valkey -- -- --test-threads=8"
+        }
+        _ => "",
     }
 }
 
@@ -150,25 +141,21 @@ fn results(folder: &Path) -> Outcome<Results> {
 /// mutant that was caught is named, so that it can leave the list.
 fn judged(package: &str, results: &Results) -> Outcome<Vec<String>> {
     let path = format!("tests/mutants/{package}.txt");
-    let list = match workspace::root().join(&path).is_file() {
-        true => workspace::read(&path)?,
-        false => String::new(),
-    };
+    // A crate without a list accepts none.
+    let list = workspace::read(&path).unwrap_or_default();
     let accepted = accepted(&list, WITH_REASONS.contains(&package)).at(&path)?;
     let counts = RESULTS.map(|result| format!("{} {result}", results[result].len()));
     println!("{package}: {}", counts.join(", "));
     for mutant in &results["timeout"] {
         println!("  timed out: {mutant}");
     }
-    let caught = results["caught"].iter().map(|mutant| without_place(mutant));
-    for line in caught.filter(|line| accepted.contains(line)) {
+    let lines = |result| results[result].iter().map(|mutant| without_place(mutant));
+    for line in lines("caught").filter(|line| accepted.contains(line)) {
         println!("  caught, though {path} accepts it: {line}");
     }
-    let missed = results["missed"].iter().map(|mutant| without_place(mutant));
-    let survivors = missed.filter(|line| !accepted.contains(line));
-    Ok(survivors
-        .map(|line| format!("no test catches {line}"))
-        .collect())
+    let survivors = lines("missed").filter(|line| !accepted.contains(line));
+    let survivors = survivors.map(|line| format!("no test catches {line}"));
+    Ok(survivors.collect())
 }
 
 /// The mutants of a list, each of which may have its reason behind `#`.

@@ -72,17 +72,16 @@ impl Args {
         };
         let is_unknown = |name: &&String| !all.iter().any(|mutation| is_of(mutation, name));
         if let Some(name) = self.names.iter().find(is_unknown) {
-            return Err(format!(
-                "there is no mutation {name:?}: `cargo xtask mutate --list` names them"
-            ));
+            let list = "`cargo xtask mutate --list` names them";
+            return Err(format!("there is no mutation {name:?}: {list}"));
         }
         let mut chosen: Vec<_> = all.iter().collect();
         if !self.names.is_empty() {
             chosen.retain(|mutation| self.names.iter().any(|name| is_of(mutation, name)));
         }
         if let Some(commit) = &self.in_diff {
-            let mut diff = workspace::git(&["diff", "--name-only", "--merge-base", commit]);
-            let changed = process::output(&mut diff)?;
+            let mut diff = workspace::git("diff --name-only --merge-base");
+            let changed = process::output(diff.arg(commit))?;
             chosen.retain(|mutation| changed.lines().any(|file| file == mutation.file));
         }
         chosen.sort_by_key(|mutation| mutation.place());

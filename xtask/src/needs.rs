@@ -3,15 +3,14 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::outcome::Outcome;
+use crate::outcome::{At as _, Outcome};
 
 /// Checks for the C compiler and make, with which the allocator and the image codecs are built.
 pub(crate) fn compiler() -> Outcome {
-    ["cc", "make"]
-        .into_iter()
-        .try_for_each(|program| present(program, COMPILER))
+    present("cc", COMPILER)?;
+    present("make", COMPILER)
 }
 
 /// Checks for valgrind, which counts instructions.
@@ -30,25 +29,19 @@ fn named(variable: &str, value: Option<OsString>) -> Outcome<Option<PathBuf>> {
     };
     let path = PathBuf::from(value);
     if !path.is_file() {
-        return Err(format!(
-            "{variable} is {path:?}, which is not a file: expected the path of a program"
-        ));
+        let expected = "which is not a file: expected the path of a program";
+        return Err(format!("{variable} is {path:?}, {expected}"));
     }
     // Tests run in other folders. Links are kept, since some programs act by their own name.
-    let path = std::path::absolute(path).map_err(|error| format!("{variable}: {error}"))?;
-    Ok(Some(path))
+    std::path::absolute(path).at(variable).map(Some)
 }
 
 /// Fails with what to install if a program cannot be started.
 fn present(program: &str, advice: &str) -> Outcome {
-    let probe = Command::new(program)
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    probe
-        .map(drop)
-        .map_err(|error| format!("`{program}` cannot be run ({error}). {advice}"))
+    match Command::new(program).arg("--version").output() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("`{program}` cannot be run ({error}). {advice}")),
+    }
 }
 
 const COMPILER: &str = "A C compiler and make are needed (Debian and Ubuntu: `apt-get install gcc make`; Fedora: `dnf \

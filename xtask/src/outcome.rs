@@ -19,11 +19,19 @@ impl<T, E: Display> At<T> for Result<T, E> {
 
 /// Fails with all problems that a check has found, if there are any, below a title.
 pub(crate) fn no_problems(title: &str, problems: &[String]) -> Outcome {
-    if problems.is_empty() {
-        Ok(())
-    } else {
-        Err(format!("{title}:\n  {}", problems.join("\n  ")))
+    match problems {
+        [] => Ok(()),
+        _ => Err(format!("{title}:\n  {}", problems.join("\n  "))),
     }
+}
+
+/// The message for a name that is none of the known ones.
+pub(crate) fn unknown(kind: &str, name: &str, known: &[impl AsRef<str>]) -> String {
+    let known: Vec<_> = known.iter().map(AsRef::as_ref).collect();
+    format!(
+        "there is no {kind} {name:?}: there are {}",
+        known.join(", ")
+    )
 }
 
 #[cfg(test)]

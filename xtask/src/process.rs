@@ -1,7 +1,10 @@
 //! Runs other programs.
 
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -11,9 +14,7 @@ use crate::times::now;
 
 /// Runs a command to its end with inherited output; fails if it does not succeed.
 pub(crate) fn run(command: &mut Command) -> Outcome {
-    let status = command
-        .status()
-        .map_err(|error| not_started(command, &error))?;
+    let status = start(command)?.wait().at(shown(command))?;
     succeeded(command, status)
 }
 
@@ -30,27 +31,29 @@ pub(crate) fn output(command: &mut Command) -> Outcome<String> {
 
 /// Runs a command as [`output`] does, with the standard error that it was given.
 pub(crate) fn captured(command: &mut Command) -> Outcome<String> {
-    let output = command
-        .output()
-        .map_err(|error| not_started(command, &error))?;
+    let output = command.output();
+    let output = output.map_err(|error| not_started(command, &error))?;
     succeeded(command, output.status)?;
-    String::from_utf8(output.stdout)
-        .map_err(|_| format!("`{}` printed something that is not UTF-8", shown(command)))
+    String::from_utf8(output.stdout).at(shown(command))
 }
 
 /// Fails if a command has ended without success.
 pub(crate) fn succeeded(command: &Command, status: ExitStatus) -> Outcome {
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("`{}` ended with {status}", shown(command)))
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("`{}` ended with {status}", shown(command))),
     }
 }
 
+/// Writes what a command prints to the file `log`.
+pub(crate) fn logged<'a>(command: &'a mut Command, log: &Path) -> Outcome<&'a mut Command> {
+    let file = File::create(log).at(log)?;
+    Ok(command.stdout(file.try_clone().at(log)?).stderr(file))
+}
+
 pub(crate) fn start(command: &mut Command) -> Outcome<Child> {
-    command
-        .spawn()
-        .map_err(|error| not_started(command, &error))
+    let child = command.spawn();
+    child.map_err(|error| not_started(command, &error))
 }
 
 /// Runs a command to its end, but kills it and all that it has started after `limit`. Returns `None`
@@ -98,13 +101,10 @@ pub(crate) fn not_started(command: &Command, error: &std::io::Error) -> String {
 
 /// The command as a person would type it.
 pub(crate) fn shown(command: &Command) -> String {
-    let program = std::path::Path::new(command.get_program());
-    let program = program.file_name().unwrap_or(command.get_program());
-    let words = std::iter::once(program).chain(command.get_args());
-    words
-        .map(|word| word.to_string_lossy())
-        .collect::<Vec<_>>()
-        .join(" ")
+    let program = Path::new(command.get_program()).file_name();
+    let words = program.into_iter().chain(command.get_args());
+    let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
+    words.join(" ")
 }
 
 /// The interval at which a process is checked for its end.

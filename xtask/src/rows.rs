@@ -41,19 +41,12 @@ impl Row {
 
     /// Parses one row in the spelling of test names: `c03`.
     fn in_name(word: &str) -> Option<Self> {
-        let &[
-            section @ b'a'..=b'z',
-            tens @ b'0'..=b'9',
-            ones @ b'0'..=b'9',
-        ] = word.as_bytes()
-        else {
-            return None;
-        };
-        let number = usize::from(tens - b'0') * 10 + usize::from(ones - b'0');
-        Some(Self {
-            section: char::from(section.to_ascii_uppercase()),
-            number,
-        })
+        let (letter, digits) = word.split_at_checked(1)?;
+        let letter = letter.chars().next().filter(char::is_ascii_lowercase)?;
+        let is_number = digits.len() == 2 && digits.bytes().all(|digit| digit.is_ascii_digit());
+        let number = digits.parse().ok().filter(|_| is_number)?;
+        let section = letter.to_ascii_uppercase();
+        Some(Self { section, number })
     }
 }
 
@@ -69,18 +62,11 @@ pub(crate) fn sections() -> impl Iterator<Item = Section> {
         let mut lines = section.lines().map(str::trim);
         let (letter, title) = lines.next()?.split_once(' ')?;
         let letter = letter.chars().next()?;
-        let rows = (1..)
-            .zip(lines)
-            .map(|(number, fault)| {
-                (
-                    Row {
-                        section: letter,
-                        number,
-                    },
-                    fault,
-                )
-            })
-            .collect();
+        let row = |(number, fault)| {
+            let section = letter;
+            (Row { section, number }, fault)
+        };
+        let rows = (1..).zip(lines).map(row).collect();
         Some(Section {
             letter,
             title,
@@ -91,9 +77,8 @@ pub(crate) fn sections() -> impl Iterator<Item = Section> {
 
 /// Every row, in order.
 pub(crate) fn all() -> impl Iterator<Item = Row> {
-    sections()
-        .flat_map(|section| section.rows)
-        .map(|(row, _)| row)
+    let rows = sections().flat_map(|section| section.rows);
+    rows.map(|(row, _)| row)
 }
 
 /// Every test of the repository that names rows.
@@ -102,12 +87,8 @@ pub(crate) struct Tests(pub(crate) Vec<Shown>);
 impl Tests {
     pub(crate) fn read() -> Outcome<Self> {
         let files = workspace::texts(may_hold_tests)?;
-        Ok(Self(
-            files
-                .iter()
-                .flat_map(|(name, text)| tests(name, text))
-                .collect(),
-        ))
+        let tests = files.iter().flat_map(|(name, text)| tests(name, text));
+        Ok(Self(tests.collect()))
     }
 }
 
@@ -115,10 +96,8 @@ impl Tests {
 /// `bounds::l04_heads_are_bounded` is of `L4`.
 pub(crate) fn is_of(test: &str, row: &str) -> bool {
     let name = test.rsplit("::").next().unwrap_or(test);
-    Row::leading(name)
-        .0
-        .iter()
-        .any(|leading| leading.to_string() == row)
+    let (rows, _) = Row::leading(name);
+    rows.iter().any(|leading| leading.to_string() == row)
 }
 
 /// Returns true for the name of a row: `H13`.
@@ -128,13 +107,12 @@ pub(crate) fn is_row(name: &str) -> bool {
 
 /// Returns true if a file may contain tests of the product.
 fn may_hold_tests(name: &str) -> bool {
-    let in_crate = |rest: &str| {
-        rest.split('/')
-            .nth(1)
-            .is_some_and(|folder| folder == "src" || folder == "tests")
+    let mut folders = name.split('/');
+    let is_there = match folders.next() {
+        Some("crates") => matches!(folders.nth(1), Some("src" | "tests")),
+        top => top == Some("tests"),
     };
-    name.ends_with(".rs")
-        && (name.starts_with("tests/") || name.strip_prefix("crates/").is_some_and(in_crate))
+    is_there && name.ends_with(".rs")
 }
 
 /// A subject begins with its letter and its title; its rows are below it, and a blank line ends it.

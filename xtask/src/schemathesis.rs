@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use crate::outcome::Outcome;
-use crate::{clients, fetch_model, process, python, seed, suite, workspace};
+use crate::{clients, process, python, seed, suite, workspace};
 
 /// The command line.
 #[derive(Debug, clap::Args)]
@@ -33,21 +33,14 @@ pub(crate) fn run(args: &Args) -> Outcome {
 }
 
 fn examples(count: u32, seed: u64, without: &[String]) -> Outcome {
-    fetch_model::run()?;
-    suite::binaries()?;
+    suite::ready()?;
     let folder = workspace::root().join("tests/schemathesis");
     let python = python::environment("schemathesis", &folder.join("requirements.txt"))?;
     let mut command = Command::new(python);
-    command
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .arg(folder.join("run.py"))
-        .arg(workspace::target()?)
-        .args([
-            "--examples",
-            &count.to_string(),
-            "--seed",
-            &seed.to_string(),
-        ])
-        .args(without.iter().flat_map(|tag| ["--without", tag]));
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    command.arg(folder.join("run.py")).arg(workspace::target()?);
+    command.args(["--examples", &count.to_string()]);
+    command.args(["--seed", &seed.to_string()]);
+    command.args(without.iter().flat_map(|tag| ["--without", tag]));
     process::run(clients::with_programs(&mut command)?)
 }

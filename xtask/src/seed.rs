@@ -4,7 +4,6 @@
 //! tree tries other draws. `SLUICEGATE_TEST_SEED` sets it by hand; the nightly checks take new
 //! seeds from the system.
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use sha2::{Digest as _, Sha256};
@@ -27,9 +26,8 @@ pub(crate) fn current() -> Outcome<u64> {
 
 /// Passes the seed to a program whose tests draw random values, also to property tests.
 pub(crate) fn pass(seed: u64, command: &mut Command) {
-    command
-        .env(VARIABLE, seed.to_string())
-        .env("PROPTEST_RNG_SEED", seed.to_string());
+    let seed = seed.to_string();
+    command.env("PROPTEST_RNG_SEED", &seed).env(VARIABLE, seed);
 }
 
 /// A new seed: another number at each call.
@@ -41,9 +39,8 @@ pub(crate) fn fresh() -> u64 {
 /// The seed for a text, such as the hash of a tree.
 pub(crate) fn of(text: &str) -> u64 {
     let hash = Sha256::digest(text);
-    hash.iter()
-        .take(8)
-        .fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+    let first = hash.iter().take(8);
+    first.fold(0, |seed, byte| seed << 8 | u64::from(*byte))
 }
 
 /// The hash that git would give the work tree if it were committed as it is.
@@ -53,30 +50,21 @@ pub(crate) fn tree() -> Outcome<String> {
     // A separate index for each call, so that the user's is not changed.
     let (process, thread) = (std::process::id(), std::thread::current().id());
     let index = target.join(format!("seed-{process}-{thread:?}.index"));
-    let tree = git(&index, &["read-tree", "HEAD"])
-        .and_then(|_| git(&index, &["add", "--all"]))
-        .and_then(|_| git(&index, &["write-tree"]));
+    let git = |line: &str| {
+        let mut git = workspace::git(line);
+        process::captured(git.env("GIT_INDEX_FILE", &index).stderr(Stdio::null()))
+    };
+    let tree = git("read-tree HEAD")
+        .and_then(|_| git("add --all"))
+        .and_then(|_| git("write-tree"));
     // It is no longer needed; if it is absent there is nothing to remove.
     let _ = std::fs::remove_file(&index);
-    tree
-}
-
-fn git(index: &Path, args: &[&str]) -> Outcome<String> {
-    let mut git = workspace::git(args);
-    Ok(
-        process::captured(git.env("GIT_INDEX_FILE", index).stderr(Stdio::null()))?
-            .trim()
-            .to_owned(),
-    )
+    Ok(tree?.trim().to_owned())
 }
 
 fn parse(text: &str) -> Outcome<u64> {
-    text.trim().parse().map_err(|_| {
-        format!(
-            "{VARIABLE} is {text:?}, but a seed is a number from 0 to {}",
-            u64::MAX
-        )
-    })
+    let seed = text.trim().parse();
+    seed.map_err(|_| format!("{VARIABLE} is {text:?}, but a seed is a number below 2^64"))
 }
 
 #[cfg(test)]

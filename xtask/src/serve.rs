@@ -13,9 +13,8 @@ use crate::{fetch_model, needs, process, workspace};
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     needs::compiler()?;
     fetch_model::run()?;
-    let mut build = workspace::cargo("build");
-    build.args(["--profile", PROFILE, "--locked"]);
-    build.args(["--package", "sluicegate-server"]);
+    let mut build = workspace::cargo("build --locked --package sluicegate-server");
+    build.args(["--profile", PROFILE]);
     if args.is_empty() {
         build.args(["--no-default-features", "--features", ENGINES]);
     }
@@ -28,9 +27,8 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
 
 /// Builds the gateway and prints its OpenAPI document, which does not depend on a model.
 pub(crate) fn openapi() -> Outcome {
-    let mut run = workspace::cargo("run");
-    run.args(["--locked", "--quiet", "--package", "sluicegate-server"]);
-    process::run(run.args(["--", "openapi"]))
+    let line = "run --locked --quiet --package sluicegate-server -- openapi";
+    process::run(&mut workspace::cargo(line))
 }
 
 /// The profile of a first build: that of a release takes minutes longer, for less CPU time a

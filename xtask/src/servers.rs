@@ -19,10 +19,8 @@ pub(crate) fn check(programs: &[Program]) -> Outcome {
         let (file, name) = test.split_once("::").unwrap_or_default();
         programs.iter().any(|program| program.runs(file, name))
     };
-    let missing = page
-        .tests()
-        .chain([CASES_TEST])
-        .filter(|test| !is_run(test));
+    let tests = page.tests().chain([CASES_TEST]);
+    let missing = tests.filter(|test| !is_run(test));
     found.extend(missing.map(|test| format!("{PAGE}: {test} is ignored, or in no test program")));
     no_problems("servers", &found)?;
     println!("{} rows are shown", page.rows.len());
@@ -38,12 +36,10 @@ struct Page {
 
 impl Page {
     fn read() -> Outcome<Self> {
-        Ok(Self {
-            rows: markdown::rows(&workspace::read(PAGE)?)?,
-            cases: workspace::texts(|name| name.starts_with(CASES))?
-                .into_iter()
-                .collect(),
-        })
+        let rows = markdown::rows(&workspace::read(PAGE)?)?;
+        let cases = workspace::texts(|name| name.starts_with(CASES))?;
+        let cases = cases.into_iter().collect();
+        Ok(Self { rows, cases })
     }
 
     /// The rows without tests, the cases that do not exist, and rules of a vendor without

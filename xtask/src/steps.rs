@@ -1,6 +1,6 @@
 //! Named steps of `cargo xtask ci` and `cargo xtask nightly`, of which the command line selects some.
 
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, unknown};
 use crate::seed;
 use crate::times::Times;
 
@@ -30,10 +30,9 @@ impl Selection {
     pub(crate) fn run(&self, command: &'static str, steps: &[Step]) -> Outcome {
         let chosen = self.choose(steps)?;
         if self.list {
-            let lines = chosen
-                .iter()
-                .map(|(name, about, _)| format!("{name:<14} {about}\n"));
-            print!("{}", lines.collect::<String>());
+            for (name, about, _) in chosen {
+                println!("{name:<14} {about}");
+            }
             return Ok(());
         }
         println!("seed {}", seed::current()?);
@@ -47,7 +46,6 @@ impl Selection {
                 }
             }
         }
-        times.finish();
         match failed.is_empty() {
             true => Ok(()),
             false => Err(format!("{command} failed at {}", failed.join("\nand at "))),
@@ -56,22 +54,15 @@ impl Selection {
 
     fn choose(&self, steps: &[Step]) -> Outcome<Vec<Step>> {
         let place = |name: &String| {
-            let names = || steps.iter().map(|(name, ..)| *name).collect::<Vec<_>>();
-            let place = steps.iter().position(|step| step.0 == name);
-            place.ok_or_else(|| {
-                format!(
-                    "there is no step {name:?}: there are {}",
-                    names().join(", ")
-                )
-            })
+            let names: Vec<_> = steps.iter().map(|step| step.0).collect();
+            let place = names.iter().position(|step| step == name);
+            place.ok_or_else(|| unknown("step", name, &names))
         };
         let first = self.from.as_ref().map_or(Ok(0), place)?;
         let only = self.only.iter().map(place).collect::<Outcome<Vec<_>>>()?;
         let is_chosen = |at: &usize| *at >= first && (only.is_empty() || only.contains(at));
-        Ok((0..steps.len())
-            .filter(is_chosen)
-            .map(|at| steps[at])
-            .collect())
+        let chosen = (0..steps.len()).filter(is_chosen);
+        Ok(chosen.map(|at| steps[at]).collect())
     }
 }
 

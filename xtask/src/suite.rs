@@ -1,7 +1,7 @@
 //! Runs the Rust tests: one build, cargo-nextest for all programs but two, and libtest for these,
 //! whose tests share a gateway or a loaded model in one process.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -18,22 +18,20 @@ use crate::{fetch_model, needs, process, seed, workspace};
 pub(crate) fn run(times: &mut Times, filters: &[String], seed: u64) -> Outcome {
     times.step("build the tests", build)?;
     let programs = listed::programs()?;
-    if let Some(name) = filters.iter().find(|name| !is_in(&programs, name)) {
+    let is_unknown = |name: &&String| !programs.iter().any(|program| program.has(name));
+    if let Some(name) = filters.iter().find(is_unknown) {
         return Err(format!("there is no test whose path contains {name:?}"));
     }
     times.step("build the gateway", product)?;
-    println!(
-        "seed {seed}: set {}={seed} to repeat this run",
-        seed::VARIABLE
-    );
+    let variable = seed::VARIABLE;
+    println!("seed {seed}: set {variable}={seed} to repeat this run");
     times.step("Rust tests", || all(&programs, filters, seed))?;
     if !filters.is_empty() {
         return Ok(());
     }
     times.step("examples in the documentation", || {
-        let mut examples = workspace::cargo("test");
-        examples.args(["--workspace", "--exclude", "xtask", "--locked"]);
-        process::run(examples.args(["--doc", "--quiet"]))
+        let line = "test --workspace --exclude xtask --locked --doc --quiet";
+        process::run(&mut workspace::cargo(line))
     })
 }
 
@@ -41,9 +39,7 @@ pub(crate) fn run(times: &mut Times, filters: &[String], seed: u64) -> Outcome {
 /// enable features for the tests of the product.
 pub(crate) fn build() -> Outcome {
     needs::compiler()?;
-    let mut build = workspace::cargo("build");
-    build.args(["--workspace", "--exclude", "xtask", "--bins", "--tests"]);
-    process::run(build.arg("--locked"))
+    process::run(&mut workspace::cargo(BUILD))
 }
 
 /// Builds the gateway with its release features.
@@ -52,8 +48,8 @@ pub(crate) fn build() -> Outcome {
 /// features that tests enable.
 pub(crate) fn product() -> Outcome {
     needs::compiler()?;
-    let mut build = workspace::cargo("build");
-    process::run(build.args(["--locked", "--package", "sluicegate-server", "--bins"]))
+    let line = "build --locked --package sluicegate-server --bins";
+    process::run(&mut workspace::cargo(line))
 }
 
 /// Builds the gateway with its release features, and the simulator as the test build has it.
@@ -62,13 +58,16 @@ pub(crate) fn binaries() -> Outcome {
     product()
 }
 
+/// Downloads the model if it is absent, and builds the gateway and the simulator.
+pub(crate) fn ready() -> Outcome {
+    fetch_model::run()?;
+    binaries()
+}
+
 /// Runs the tests of the embedded model's replies, which a second gateway relays.
 pub(crate) fn chained() -> Outcome {
-    fetch_model::run()?;
-    binaries()?;
-    let programs = listed::programs()?;
-    let program = programs.iter().find(|program| program.id == BLACK_BOX);
-    let mut tests = program.ok_or("there is no program black_box")?.command();
+    ready()?;
+    let mut tests = listed::find(&listed::programs()?, BLACK_BOX)?.command();
     tests.args(["--test-threads=8", "--skip=understanding::"]);
     tests.args(CHAINED).env("SLUICEGATE_CHAINED", "1");
     process::run(prepared(&mut tests, seed::current()?))
@@ -78,16 +77,12 @@ pub(crate) fn chained() -> Outcome {
 /// them: the tests need a busy neighbour, and fuzzing needs hours of CPU time anyway.
 pub(crate) fn ten_runs() -> Outcome {
     let seed = seed::fresh();
-    fetch_model::run()?;
-    binaries()?;
+    ready()?;
     let programs = listed::programs()?;
-    let program =
-        std::env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
-    let mut neighbour = Command::new(program);
-    neighbour
-        .args(["fuzz", "--minutes", FUZZED])
-        .process_group(0);
-    let mut fuzzing = process::start(&mut neighbour)?;
+    let task = std::env::current_exe().at("the path of this program")?;
+    let mut neighbour = Command::new(task);
+    neighbour.args(["fuzz", "--minutes", FUZZED]);
+    let mut fuzzing = process::start(neighbour.process_group(0))?;
     let tests = (1..=RUNS).try_for_each(|run| {
         println!("\n-- run {run} of {RUNS}");
         all(&programs, &[], seed.wrapping_add(run))?;
@@ -104,67 +99,49 @@ pub(crate) fn ten_runs() -> Outcome {
 fn all(programs: &[Program], filters: &[String], seed: u64) -> Outcome {
     let mut shared = Vec::new();
     for (id, threads) in SHARED {
-        let is_chosen = |program: &&Program| {
-            program.id == *id
-                && (filters.is_empty() || filters.iter().any(|name| program.has(name)))
-        };
-        if let Some(program) = programs.iter().find(is_chosen) {
-            shared.push(Shared::start(program, *threads, filters, seed)?);
+        let program = listed::find(programs, id)?;
+        if filters.is_empty() || filters.iter().any(|name| program.has(name)) {
+            shared.push(Shared::start(program, threads, filters, seed)?);
         }
     }
     let outcome = with_nextest(filters, seed);
-    let failed: Vec<_> = shared
-        .into_iter()
-        .filter_map(|shared| shared.finish().err())
-        .collect();
+    let ended = shared.into_iter().map(Shared::finish);
+    let failed: Vec<_> = ended.filter_map(Result::err).collect();
     outcome.and(no_problems("tests failed", &failed))
 }
 
 /// Runs the existing test programs with nextest, and afterwards the tests of xtask.
 fn with_nextest(filters: &[String], seed: u64) -> Outcome {
-    let mut tests = NEXTEST.command()?;
-    tests.args(["run", "--profile", "ci", "--no-tests", "pass"]);
-    tests
-        .arg("--binaries-metadata")
-        .arg(listed::binaries_metadata()?);
-    process::run(prepared(&mut tests, seed).args(filters))?;
-    let mut tests = NEXTEST.command()?;
-    tests.args(["run", "--locked", "--package", "xtask"]);
-    tests.args(["--no-tests", "pass"]).args(filters);
-    process::run(prepared(&mut tests, seed))
+    let mut tests = NEXTEST.command("run --profile ci --no-tests pass --binaries-metadata")?;
+    tests.arg(listed::binaries_metadata()?).args(filters);
+    process::run(prepared(&mut tests, seed))?;
+    let mut tests = NEXTEST.command("run --locked --package xtask --no-tests pass")?;
+    process::run(prepared(&mut tests, seed).args(filters))
 }
 
 /// A running program whose tests share a process.
-struct Shared {
-    id: String,
+struct Shared<'a> {
+    id: &'a str,
     log: PathBuf,
     child: Killed,
 }
 
-impl Shared {
-    fn start(program: &Program, threads: usize, filters: &[String], seed: u64) -> Outcome<Self> {
-        let name = program.id.replace("::", "-");
-        let log = workspace::target()?.join("nextest").join(name + ".log");
-        let file = File::create(&log).at(&log)?;
+impl<'a> Shared<'a> {
+    fn start(program: &'a Program, threads: &str, filters: &[String], seed: u64) -> Outcome<Self> {
+        let id = &program.id;
+        let name = format!("nextest/{}.log", id.replace("::", "-"));
+        let log = workspace::target()?.join(name);
         let mut tests = program.command();
-        tests
-            .arg(format!("--test-threads={threads}"))
-            .args(filters)
-            .stdin(Stdio::null())
-            .stdout(file.try_clone().at(&log)?)
-            .stderr(file);
-        let child = Killed(process::start(prepared(&mut tests, seed))?);
-        println!("{} runs beside nextest: {}", program.id, log.display());
-        Ok(Self {
-            id: program.id.clone(),
-            log,
-            child,
-        })
+        tests.arg(threads).args(filters).stdin(Stdio::null());
+        let child = process::start(process::logged(prepared(&mut tests, seed), &log)?)?;
+        println!("{id} runs beside nextest: {}", log.display());
+        let child = Killed(child);
+        Ok(Self { id, log, child })
     }
 
     /// Waits for the end, and prints the summary, or all of the output if a test failed.
     fn finish(mut self) -> Outcome {
-        let status = self.child.0.wait().at(&self.id)?;
+        let status = self.child.0.wait().at(self.id)?;
         let output = fs::read_to_string(&self.log).at(&self.log)?;
         let summary = output.lines().rfind(|line| line.starts_with("test result"));
         println!("{}: {}", self.id, summary.unwrap_or(&output));
@@ -179,31 +156,25 @@ impl Shared {
 /// Sets what tests read from the environment.
 pub(crate) fn prepared(tests: &mut Command, seed: u64) -> &mut Command {
     // A user who has just tried the gateway has its keys in the environment.
-    for name in KEYS {
-        tests.env_remove(name);
+    for kind in ["TEXT", "MESSAGES", "IMAGE"] {
+        tests.env_remove(format!("SLUICEGATE_{kind}_KEY"));
     }
     seed::pass(seed, tests);
-    tests
-        .env("CARGO", workspace::cargo_path())
-        .env("INSTA_WORKSPACE_ROOT", workspace::root())
+    tests.env("INSTA_WORKSPACE_ROOT", workspace::root());
+    tests.env("CARGO", workspace::cargo_path())
 }
 
-fn is_in(programs: &[Program], name: &str) -> bool {
-    programs.iter().any(|program| program.has(name))
-}
-
+/// The build of all tests.
+pub(crate) const BUILD: &str = "build --workspace --exclude xtask --bins --tests --locked";
 /// The programs of which `.config/nextest.toml` leaves out the tests, and how many tests of each
 /// run at once: those of the gateway mostly wait, those of the model compute.
-const SHARED: &[(&str, usize)] = &[(BLACK_BOX, 8), ("sluicegate-text-engine::it", 2)];
+const SHARED: [(&str, &str); 2] = [
+    (BLACK_BOX, "--test-threads=8"),
+    ("sluicegate-text-engine::it", "--test-threads=2"),
+];
 const BLACK_BOX: &str = "sluicegate-server::black_box";
 /// The modules of `black_box` whose tests hold through two gateways in a row.
 const CHAINED: [&str; 5] = ["chat::", "edits::", "images::", "messages::", "responses::"];
-/// The variables with the keys of a gateway that was started by hand.
-const KEYS: [&str; 3] = [
-    "SLUICEGATE_TEXT_KEY",
-    "SLUICEGATE_MESSAGES_KEY",
-    "SLUICEGATE_IMAGE_KEY",
-];
 /// The number of test runs in a row, to find flaky tests.
 const RUNS: u64 = 10;
 /// The number of minutes for which each fuzz target runs beside them.

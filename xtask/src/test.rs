@@ -24,13 +24,7 @@ pub(crate) fn everything() -> Outcome {
 }
 
 fn run_all(names: &[String]) -> Outcome {
-    let mut times = Times::of("test");
-    let outcome = measured(&mut times, names);
-    times.finish();
-    outcome
-}
-
-fn measured(times: &mut Times, names: &[String]) -> Outcome {
+    let times = &mut Times::of("test");
     times.step("model", fetch_model::run)?;
     suite::run(times, names, seed::current()?)?;
     if !names.is_empty() {

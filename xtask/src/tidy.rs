@@ -9,11 +9,10 @@ use crate::{mutate, workspace};
 /// Checks every file that git tracks or would add.
 pub(crate) fn run() -> Outcome {
     let files = workspace::texts(is_ours)?;
-    let mut found: Vec<_> = files
-        .iter()
-        .flat_map(|(name, text)| problems(name, text))
-        .collect();
-    found.extend(mutate::problems()?);
+    let mut found = mutate::problems()?;
+    for (name, text) in &files {
+        found.extend(problems(name, text));
+    }
     no_problems("untidy", &found)?;
     println!("{} files are tidy", files.len());
     Ok(())
@@ -35,27 +34,20 @@ fn problems(name: &str, text: &str) -> Vec<String> {
         found.push(format!("{name}:1: a file must begin with a `//!` comment"));
     }
     if !text.is_empty() && !text.ends_with('\n') {
-        found.push(format!(
-            "{name}: there is no newline at the end of the file"
-        ));
+        let missing = "there is no newline at the end of the file";
+        found.push(format!("{name}: {missing}"));
     }
     for (line, number) in text.lines().zip(1..) {
         let mut report = |what: String| found.push(format!("{name}:{number}: {what}"));
         if line.ends_with([' ', '\t', '\r']) {
             report("trailing white space".into());
         }
-        if let Some(folder) = MACHINE_FOLDERS
-            .iter()
-            .map(|parts| parts.concat())
-            .find(|folder| names_path(line, folder))
-        {
+        let mut folders = MACHINE_FOLDERS.iter().map(|parts| parts.concat());
+        if let Some(folder) = folders.find(|folder| names_path(line, folder)) {
             report(format!("a path of one machine: {folder}…"));
         }
-        if let Some(host) = REGISTRY_HOSTS
-            .iter()
-            .map(|parts| parts.concat())
-            .find(|host| line.contains(host))
-        {
+        let mut hosts = REGISTRY_HOSTS.iter().map(|parts| parts.concat());
+        if let Some(host) = hosts.find(|host| line.contains(host)) {
             report(format!("the host of a registry: {host}"));
         }
     }
@@ -66,8 +58,8 @@ fn problems(name: &str, text: &str) -> Vec<String> {
 /// middle.
 fn names_path(line: &str, folder: &str) -> bool {
     let inside = |before: char| before.is_alphanumeric() || "._-}~*".contains(before);
-    line.match_indices(folder)
-        .any(|(at, _)| !line[..at].ends_with(inside))
+    let mut places = line.match_indices(folder);
+    places.any(|(at, _)| !line[..at].ends_with(inside))
 }
 
 /// Folders with inputs and expected outputs of tests, which are kept byte for byte.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::outcome::Outcome;
 
-/// The steps that have ended so far.
+/// The steps that have ended so far. Their table is printed when this is dropped.
 pub(crate) struct Times {
     /// The command that runs the steps.
     command: &'static str,
@@ -38,22 +38,9 @@ impl Times {
         let (took, passed) = (begun.elapsed(), outcome.is_ok());
         let result = if passed { "passed" } else { "FAILED" };
         println!("== {step}: {result} in {}", shown(took));
-        self.rows.push(Row {
-            step: step.to_owned(),
-            took,
-            passed,
-        });
+        let step = step.to_owned();
+        self.rows.push(Row { step, took, passed });
         outcome
-    }
-
-    /// Prints the table of all steps, and how many have passed.
-    pub(crate) fn finish(&self) {
-        println!("\n{}", self.table());
-        let passed = self.rows.iter().filter(|row| row.passed).count();
-        println!(
-            "steps: {passed} passed, {} failed",
-            self.rows.len() - passed
-        );
     }
 
     fn table(&self) -> String {
@@ -68,6 +55,16 @@ impl Times {
         let total = shown(self.begun.elapsed());
         _ = write!(table, "{:width$} {total:>12}", self.command);
         table
+    }
+}
+
+/// Prints the table of all steps, and how many have passed.
+impl Drop for Times {
+    fn drop(&mut self) {
+        println!("\n{}", self.table());
+        let passed = self.rows.iter().filter(|row| row.passed).count();
+        let failed = self.rows.len() - passed;
+        println!("steps: {passed} passed, {failed} failed");
     }
 }
 

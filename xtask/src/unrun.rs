@@ -18,19 +18,17 @@ pub(crate) fn problems(metadata: &Metadata) -> Outcome<Vec<String>> {
     for package in &metadata.packages {
         let targets = package.targets.iter();
         for target in targets.filter(|target| target.is_lib() || target.is_bin()) {
+            let own = &target.name;
             for (name, text) in &files {
                 let path = workspace::root().join(name);
                 let is_source = is_source(&path, target);
                 let is_page = path == package.manifest_path.with_file_name("README.md");
                 if !target.test && is_source && has_tests(text) {
-                    found.push(format!("{name} has tests, but {} {NOT_RUN}", target.name));
+                    found.push(format!("{name} has tests, but {own} {NOT_RUN}"));
                 }
                 let is_unread = target.is_lib() && !target.doctest;
                 if is_unread && (is_source || is_page) && has_examples(text) {
-                    found.push(format!(
-                        "{name} has examples, but {} {NOT_RUN}",
-                        target.name
-                    ));
+                    found.push(format!("{name} has examples, but {own} {NOT_RUN}"));
                 }
             }
         }
@@ -56,21 +54,18 @@ fn is_source(path: &Path, target: &Target) -> bool {
 
 /// Returns true if a source has tests.
 fn has_tests(text: &str) -> bool {
-    text.lines()
-        .map(str::trim)
-        .any(|line| TESTS.iter().any(|beginning| line.starts_with(beginning)))
+    let mut lines = text.lines().map(str::trim);
+    lines.any(|line| TESTS.iter().any(|test| line.starts_with(test)))
 }
 
 /// Returns true if a source or a page of Markdown has examples that rustdoc runs.
 fn has_examples(text: &str) -> bool {
-    let markdown = text
-        .lines()
-        .map(|line| line.trim_start().trim_start_matches(['/', '!']).trim());
-    let languages = markdown.filter_map(|line| line.strip_prefix("```"));
+    let is_comment = |letter: char| letter.is_whitespace() || "/!".contains(letter);
+    let markdown = text.lines().map(|line| line.trim_start_matches(is_comment));
+    let languages = markdown.filter_map(|line| line.trim_end().strip_prefix("```"));
     // Every other fence is a closing one.
-    languages.step_by(2).any(|language| {
-        language.is_empty() || EXAMPLES.iter().any(|word| language.starts_with(word))
-    })
+    let is_run = |word: &str| word.is_empty() || EXAMPLES.iter().any(|it| word.starts_with(it));
+    languages.step_by(2).any(is_run)
 }
 
 /// The rest of a sentence about a target.

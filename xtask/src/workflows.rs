@@ -7,7 +7,7 @@ use crate::{nightly, process, workspace};
 /// Lints the workflows, and checks that the nightly one runs every step of `cargo xtask nightly`.
 pub(crate) fn run() -> Outcome {
     // Scripts in workflows are one command each: there is nothing for other linters to find.
-    process::echoed(ACTIONLINT.command()?.args(["-shellcheck=", "-pyflakes="]))?;
+    process::echoed(&mut ACTIONLINT.command("-shellcheck= -pyflakes=")?)?;
     no_problems(NIGHTLY, &missing(&workspace::read(NIGHTLY)?))
 }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -24,26 +25,25 @@ pub(crate) fn cargo_path() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// A cargo command in the workspace.
-pub(crate) fn cargo(subcommand: &str) -> Command {
+/// A cargo command in the workspace, whose arguments are the words of `line`.
+pub(crate) fn cargo(line: &str) -> Command {
     let mut command = Command::new(cargo_path());
-    command.current_dir(root()).arg(subcommand);
+    command.current_dir(root()).args(line.split_whitespace());
     // `cargo run` describes xtask in these variables; build scripts that depend on them would be
     // run again.
     for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(|name| {
-            name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
-        }) {
-            command.env_remove(name);
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
         }
     }
     command
 }
 
-/// A git command in the workspace.
-pub(crate) fn git(args: &[&str]) -> Command {
+/// A git command in the workspace, whose arguments are the words of `line`.
+pub(crate) fn git(line: &str) -> Command {
     let mut git = Command::new("git");
-    git.current_dir(root()).args(args);
+    git.current_dir(root()).args(line.split_whitespace());
     git
 }
 
@@ -53,9 +53,7 @@ pub(crate) fn metadata() -> Outcome<Metadata> {
     let mut command = MetadataCommand::new();
     command.cargo_path(cargo_path()).current_dir(root());
     command.other_options(["--no-deps".to_owned()]);
-    command
-        .exec()
-        .map_err(|error| format!("cargo metadata failed: {error}"))
+    command.exec().at("cargo metadata")
 }
 
 /// The folder of a package inside `crates/`; `None` for other packages.
@@ -64,28 +62,14 @@ pub(crate) fn crate_folder(package: &Package) -> Option<&str> {
     (folder.parent()?.file_name()? == "crates").then_some(folder.file_name()?)
 }
 
-/// Every file that git tracks or would add, from the root.
-pub(crate) fn files() -> Outcome<Vec<String>> {
-    let mut list = git(&[
-        "ls-files",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-        "-z",
-    ]);
-    Ok(process::output(&mut list)?
-        .split_terminator('\0')
-        .map(str::to_owned)
-        .collect())
-}
-
-/// The names and the texts of some of these files. Those that were deleted but not yet committed,
-/// or are not text, are left out.
+/// The names, from the root, and the texts of the files that git tracks or would add, and that are
+/// wanted. Files that were deleted but not yet committed, or are not text, are left out.
 pub(crate) fn texts(is_wanted: impl Fn(&str) -> bool) -> Outcome<Vec<(String, String)>> {
-    let wanted = files()?.into_iter().filter(|name| is_wanted(name));
-    Ok(wanted
-        .filter_map(|name| Some((name.clone(), read(name).ok()?)))
-        .collect())
+    let mut list = git("ls-files --cached --others --exclude-standard -z");
+    let names = process::output(&mut list)?;
+    let wanted = names.split_terminator('\0').filter(|name| is_wanted(name));
+    let texts = wanted.filter_map(|name| Some((name.to_owned(), read(name).ok()?)));
+    Ok(texts.collect())
 }
 
 /// Reads a file, named from the root.
@@ -101,6 +85,14 @@ pub(crate) fn write(name: &str, text: impl AsRef<[u8]>) -> Outcome {
 /// The folder into which cargo builds.
 pub(crate) fn target() -> Outcome<PathBuf> {
     Ok(metadata()?.target_directory.into())
+}
+
+/// Removes a folder with all that it contains, if it exists.
+pub(crate) fn remove(folder: &Path) -> Outcome {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error).at(folder),
+        _ => Ok(()),
+    }
 }
 
 /// The path of a program in the development build.

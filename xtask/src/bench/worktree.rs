@@ -11,19 +11,17 @@ use crate::{dist, process, workspace};
 pub(super) fn gateway(commit: &OsStr, is_planted: bool) -> Outcome<PathBuf> {
     let folder = workspace::target()?.join("worktree");
     let (tree, target) = (folder.join("tree"), folder.join("target"));
-    if tree.exists() {
-        std::fs::remove_dir_all(&tree).at(&tree)?;
-    }
+    workspace::remove(&tree)?;
     // With `--force`, since git still knows the worktree that was removed.
-    let mut add = workspace::git(&["worktree", "add", "--quiet", "--force", "--detach"]);
+    let mut add = workspace::git("worktree add --quiet --force --detach");
     process::run(add.arg(&tree).arg(commit))?;
     if is_planted {
         let source = std::fs::read_to_string(tree.join(FILE)).at(FILE)?;
         std::fs::write(tree.join(FILE), planted(&source)?).at(FILE)?;
     }
-    let mut build = workspace::cargo("build");
-    build.current_dir(&tree).args(["--release", "--locked"]);
-    process::run(build.args(dist::LEAN).arg("--target-dir").arg(&target))?;
+    let mut build = workspace::cargo(dist::LEAN);
+    build.args(["--release", "--locked", "--target-dir"]);
+    process::run(build.arg(&target).current_dir(&tree))?;
     Ok(target.join("release/sluicegate"))
 }
 

@@ -18,9 +18,7 @@ pub(super) fn build(is_lean: bool) -> Outcome<PathBuf> {
     let programs = super::programs()?;
     let folder = workspace::target()?.join("pgo");
     let (raw, merged) = (folder.join("raw"), folder.join("merged.profdata"));
-    if raw.exists() {
-        fs::remove_dir_all(&raw).at(&raw)?;
-    }
+    workspace::remove(&raw)?;
     fs::create_dir_all(&raw).at(&raw)?;
     let flag = format!("-Cprofile-generate={}", raw.display());
     let instrumented = gateway(host, &folder.join("instrumented"), &flag, is_lean)?;
@@ -46,10 +44,9 @@ fn profdata(host: &str) -> Outcome<PathBuf> {
 /// Builds the gateway with a flag. With a named target, flags are for the gateway alone, and not for
 /// the programs that run during the build.
 fn gateway(host: &str, target: &Path, flag: &str, is_lean: bool) -> Outcome<PathBuf> {
-    let mut build = workspace::cargo("build");
+    let mut build = workspace::cargo(super::gateway(is_lean));
     build.args(["--release", "--locked", "--target", host, "--target-dir"]);
-    build.arg(target).args(super::package(is_lean));
-    process::echoed(build.env("CARGO_ENCODED_RUSTFLAGS", flag))?;
+    process::echoed(build.arg(target).env("CARGO_ENCODED_RUSTFLAGS", flag))?;
     Ok(target.join(host).join("release/sluicegate"))
 }
 

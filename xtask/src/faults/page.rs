@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Faults, REASONS};
-use crate::markdown::{self, code};
+use crate::markdown;
 use crate::rows::{self, Row};
 
 impl Faults {
@@ -21,15 +21,13 @@ impl Faults {
     /// A row of a table. If there are several tests, their names and their expectations are in the
     /// same order.
     fn line(&self, row: Row, fault: &str) -> String {
-        let expected: Vec<_> = self
-            .showing(row)
-            .map(|shown| shown.expected.as_str())
+        let shown: Vec<_> = self.showing(row).collect();
+        let expected: Vec<_> = shown.iter().map(|test| test.expected.as_str()).collect();
+        let tests: Vec<_> = shown.iter().map(|test| format!("`{test}`")).collect();
+        let mutations: Vec<_> = self
+            .mutations_of(row)
+            .map(|name| format!("`{name}`"))
             .collect();
-        let tests: Vec<_> = self
-            .showing(row)
-            .map(|shown| code(&shown.to_string()))
-            .collect();
-        let mutations: Vec<_> = self.mutations_of(row).map(code).collect();
         let reason = match (tests.is_empty(), self.reason(row).map(str::trim)) {
             (true, None) => "not shown".to_owned(),
             (true, Some(why)) => format!("does not apply: {why}"),
@@ -72,7 +70,7 @@ mod tests {
         let reasons = [("H2", "Not over\nHTTP/2."), ("H3", "None.")]
             .map(|(row, why)| (row.to_owned(), why.to_owned()));
         let mutation = |name: &str, row: &str| {
-            let mut mutation = Mutation::sample();
+            let mut mutation = Mutation::default();
             mutation.name = name.into();
             mutation.rows = vec![row.into()];
             mutation

@@ -10,7 +10,7 @@ use crate::rows::{self, Tests};
 use crate::workspace;
 
 /// The removal of one guard.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Mutation {
     pub(crate) name: String,
@@ -56,7 +56,8 @@ impl Mutation {
             match word {
                 "--" => programs.extend(words.by_ref()),
                 "-p" | "--test" | "--features" => {
-                    cargo.extend([Some(word), words.next()].into_iter().flatten());
+                    cargo.push(word);
+                    cargo.extend(words.next());
                 }
                 flag if flag.starts_with('-') => cargo.push(flag),
                 filter => programs.push(filter),
@@ -67,10 +68,8 @@ impl Mutation {
 
     /// Returns true if its tests need one of the servers of `cargo xtask shared`.
     pub(super) fn needs_server(&self) -> bool {
-        let is_of = |package| self.tests.contains(package) && self.tests.contains("--ignored");
-        ["sluicegate-lease", "sluicegate-accounting"]
-            .into_iter()
-            .any(is_of)
+        let mut packages = ["sluicegate-lease", "sluicegate-accounting"].iter();
+        self.tests.contains("--ignored") && packages.any(|name| self.tests.contains(name))
     }
 }
 
@@ -132,28 +131,14 @@ fn chapter(text: &str, of_rows: impl Fn(&Mutation) -> Option<String>) -> Outcome
             [] => mutation.tests.clone_from(&chapter.tests),
             rows => {
                 let (name, rows) = (&mutation.name, rows.join(" and "));
-                mutation.tests = of_rows(mutation).ok_or_else(|| {
-                    format!("mutation {name}: no test program has tests of {rows}")
-                })?;
+                let tests = of_rows(mutation);
+                mutation.tests = tests.ok_or(format!(
+                    "mutation {name}: no test program has tests of {rows}"
+                ))?;
             }
         }
     }
     Ok(mutations)
-}
-
-#[cfg(test)]
-impl Mutation {
-    pub(crate) fn sample() -> Self {
-        Self {
-            name: "one".into(),
-            file: "a/b.rs".into(),
-            find: "one".into(),
-            replace: "true".into(),
-            why: "a guard".into(),
-            rows: Vec::new(),
-            tests: String::new(),
-        }
-    }
 }
 
 #[cfg(test)]

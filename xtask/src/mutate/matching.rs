@@ -23,26 +23,18 @@ pub(super) fn places(text: &str, quoted: &str) -> Vec<Range<usize>> {
         Some(window[0].0..text.len() - rest.len())
     };
     let windows = characters.windows(body.len().max(1));
-    windows
-        .filter(|window| window.iter().map(|(_, char)| char).eq(&body))
-        .filter_map(range)
-        .collect()
+    let found = windows.filter(|window| window.iter().map(|(_, char)| char).eq(&body));
+    found.filter_map(range).collect()
 }
 
 /// The characters that rustfmt does not change, with their positions.
 fn significant(text: &str) -> Vec<(usize, char)> {
     let characters = text.char_indices();
-    let all: Vec<_> = characters
-        .filter(|(_, char)| !char.is_whitespace())
-        .collect();
+    let characters = characters.filter(|(_, char)| !char.is_whitespace());
+    let all: Vec<_> = characters.collect();
     let is_bracket = |next: Option<&(usize, char)>| matches!(next, Some((_, ')' | ']' | '}')));
-    let kept =
-        |(at, (_, char)): &(usize, &(usize, char))| *char != ',' || !is_bracket(all.get(at + 1));
-    all.iter()
-        .enumerate()
-        .filter(kept)
-        .map(|(_, at)| *at)
-        .collect()
+    let places = (0..all.len()).filter(|at| all[*at].1 != ',' || !is_bracket(all.get(at + 1)));
+    places.map(|at| all[at]).collect()
 }
 
 #[cfg(test)]

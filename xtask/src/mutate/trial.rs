@@ -1,7 +1,7 @@
 //! Runs one mutation: build, test, verdict.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -39,10 +39,10 @@ impl Trials {
         }
         self.plant(mutation)?;
         let log = self.log(&mutation.name);
-        if !self.test(mutation, &["--no-run"], &log, BUILD)? {
+        if !self.test(mutation, BUILD, &log, BUILD_LIMIT)? {
             return Err("does not build".to_owned());
         }
-        if self.test(mutation, &[], &log, took * TIMES_USUAL + AT_LEAST)? {
+        if self.test(mutation, TEST, &log, took * TIMES_USUAL + AT_LEAST)? {
             return Err("survived".to_owned());
         }
         catching(mutation, &read(&log))
@@ -55,8 +55,7 @@ impl Trials {
         let programs = mutation.arguments().0;
         for other in left.iter().filter(|other| other.arguments().0 == programs) {
             if !self.unchanged.contains_key(&other.tests) {
-                let name = format!("unchanged-{}", self.unchanged.len());
-                let log = self.log(&name);
+                let log = self.log(&format!("unchanged-{}", self.unchanged.len()));
                 let passed = self.passed(other, &log);
                 self.unchanged.insert(other.tests.clone(), passed);
             }
@@ -78,45 +77,29 @@ impl Trials {
     }
 
     fn passed(&self, mutation: &Mutation, log: &Path) -> Outcome<(Vec<String>, Duration)> {
-        let is_built = self.test(mutation, &["--no-run"], log, BUILD)?;
+        let builds = self.test(mutation, BUILD, log, BUILD_LIMIT)?;
         let started = now();
-        let passes = is_built && self.test(mutation, &[], log, UNCHANGED)?;
+        let passes = builds && self.test(mutation, TEST, log, UNCHANGED)?;
         let passed = named(&read(log), " ... ok");
         if passes && !passed.is_empty() {
             return Ok((passed, started.elapsed()));
         }
+        let (tests, log) = (&mutation.tests, log.display());
         Err(format!(
-            "`cargo test {}` fails, or runs no tests, without a mutation: see {}",
-            mutation.tests,
-            log.display()
+            "`cargo test {tests}` fails, or runs no tests, without a mutation: see {log}"
         ))
     }
 
-    /// Runs the tests of a mutation with further `options` of cargo and the output in `log`.
+    /// Runs the tests of a mutation by the command `line` of cargo, with the output in `log`.
     /// Returns false if one fails, or they do not end within `limit`.
-    fn test(
-        &self,
-        mutation: &Mutation,
-        options: &[&str],
-        log: &Path,
-        limit: Duration,
-    ) -> Outcome<bool> {
+    fn test(&self, mutation: &Mutation, line: &str, log: &Path, limit: Duration) -> Outcome<bool> {
         let (cargo, programs) = mutation.arguments();
-        let output = File::create(log).at(log)?;
-        let mut command = workspace::cargo("test");
+        let mut command = workspace::cargo(line);
         self.copy.enter(&mut command);
-        command
-            .arg("--locked")
-            .args(options)
-            .args(cargo)
-            .arg("--")
-            .args(programs)
-            // A snapshot that differs is a failure, and no new snapshot is proposed.
-            .env("INSTA_UPDATE", "no")
-            .stdin(Stdio::null())
-            .stderr(output.try_clone().at(log)?)
-            .stdout(output);
-        let status = process::bounded(&mut command, limit)?;
+        command.args(cargo).arg("--").args(programs);
+        // A snapshot that differs is a failure, and no new snapshot is proposed.
+        command.env("INSTA_UPDATE", "no").stdin(Stdio::null());
+        let status = process::bounded(process::logged(&mut command, log)?, limit)?;
         Ok(status.is_some_and(|status| status.success()))
     }
 }
@@ -145,21 +128,22 @@ fn without_test<'a>(mutation: &'a Mutation, tests: &[String]) -> Option<&'a str>
 
 /// The paths of the tests that have this result in the output of Rust's test harness.
 fn named(output: &str, result: &str) -> Vec<String> {
-    let tests = output
-        .lines()
-        .filter_map(|line| line.strip_prefix("test ")?.strip_suffix(result));
-    tests
-        .map(|name| name.strip_suffix(" - should panic").unwrap_or(name))
-        .map(str::to_owned)
-        .collect()
+    let name = |line: &str| {
+        let name = line.strip_prefix("test ")?.strip_suffix(result)?;
+        Some(name.trim_end_matches(" - should panic").to_owned())
+    };
+    output.lines().filter_map(name).collect()
 }
 
 fn read(log: &Path) -> String {
     String::from_utf8_lossy(&fs::read(log).unwrap_or_default()).into_owned()
 }
 
+/// Builds the tests, and runs them.
+const BUILD: &str = "test --locked --no-run";
+const TEST: &str = "test --locked";
 /// For a clean build on a slow machine.
-const BUILD: Duration = Duration::from_mins(60);
+const BUILD_LIMIT: Duration = Duration::from_mins(60);
 const UNCHANGED: Duration = Duration::from_mins(10);
 /// Failing tests may take longer, at least the minute after which libtest names those that run.
 const TIMES_USUAL: u32 = 3;
@@ -172,7 +156,7 @@ mod tests {
     fn of(rows: &[&str], output: &str) -> Outcome<String> {
         let mutation = Mutation {
             rows: rows.iter().map(ToString::to_string).collect(),
-            ..Mutation::sample()
+            ..Mutation::default()
         };
         catching(&mutation, output)
     }

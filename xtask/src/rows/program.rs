@@ -10,26 +10,19 @@ impl Tests {
     /// comes first, and one with the embedded model last.
     pub(crate) fn arguments(&self, rows: &[String], near: &str) -> Option<String> {
         let mut programs = BTreeMap::<String, Vec<&Shown>>::new();
-        for shown in self
-            .0
-            .iter()
-            .filter(|shown| rows.iter().any(|row| shown.shows(row)))
-        {
-            programs
-                .entry(program(&shown.file)?)
-                .or_default()
-                .push(shown);
+        for shown in &self.0 {
+            if rows.iter().any(|row| shown.shows(row)) {
+                let tests = programs.entry(program(&shown.file)?).or_default();
+                tests.push(shown);
+            }
         }
-        let is_whole = |tests: &[&Shown]| {
-            rows.iter()
-                .all(|row| tests.iter().any(|shown| shown.shows(row)))
-        };
-        let is_near = |tests: &[&Shown]| {
-            package(&tests[0].file).is_some_and(|own| package(near) == Some(own))
-        };
-        let whole = programs.iter().filter(|(_, tests)| is_whole(tests));
-        let (program, tests) =
-            whole.min_by_key(|(program, tests)| (!is_near(tests), program.ends_with(EMBEDDED)))?;
+        let shows = |tests: &[&Shown], row: &String| tests.iter().any(|shown| shown.shows(row));
+        programs.retain(|_, tests| rows.iter().all(|row| shows(tests, row)));
+        let near = package(near);
+        let is_near = |tests: &[&Shown]| near.is_some() && package(&tests[0].file) == near;
+        let (program, tests) = programs
+            .iter()
+            .min_by_key(|(program, tests)| (!is_near(tests), program.ends_with(EMBEDDED)))?;
         let names: Vec<_> = tests.iter().map(|shown| shown.name.as_str()).collect();
         Some(format!("{program} -- {}", names.join(" ")))
     }
@@ -37,24 +30,19 @@ impl Tests {
 
 /// The test program that contains a source file.
 fn program(file: &str) -> Option<String> {
-    match *file.split('/').collect::<Vec<_>>() {
-        ["tests", EMBEDDED, ..] => Some(format!("-p sluicegate-server --test {EMBEDDED}")),
-        ["tests", STORED, ..] => Some(format!(
-            "-p sluicegate-server --no-default-features --features sqlite --test {STORED}"
-        )),
-        ["tests", name, ..] => Some(format!(
-            "-p sluicegate-server --no-default-features --test {name}"
-        )),
-        ["crates", "server", "src", ..] => {
-            Some("-p sluicegate-server --no-default-features --lib".to_owned())
+    let bare = "-p sluicegate-server --no-default-features";
+    Some(match *file.split('/').collect::<Vec<_>>() {
+        ["tests", EMBEDDED, ..] => format!("-p sluicegate-server --test {EMBEDDED}"),
+        ["tests", STORED, ..] => format!("{bare} --features sqlite --test {STORED}"),
+        ["tests", name, ..] => format!("{bare} --test {name}"),
+        ["crates", "server", "src", ..] => format!("{bare} --lib"),
+        ["crates", package, "src", ..] => format!("-p sluicegate-{package} --lib"),
+        ["crates", package, "tests", name, ..] => {
+            let name = name.trim_end_matches(".rs");
+            format!("-p sluicegate-{package} --test {name}")
         }
-        ["crates", package, "src", ..] => Some(format!("-p sluicegate-{package} --lib")),
-        ["crates", package, "tests", name, ..] => Some(format!(
-            "-p sluicegate-{package} --test {}",
-            name.trim_end_matches(".rs")
-        )),
-        _ => None,
-    }
+        _ => return None,
+    })
 }
 
 fn package(file: &str) -> Option<&str> {

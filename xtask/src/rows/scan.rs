@@ -39,17 +39,15 @@ pub(crate) fn tests(file: &str, text: &str) -> Vec<Shown> {
             continue;
         }
         let above = std::mem::take(&mut above);
-        let Some(name) = function(line).filter(|_| above.is_test) else {
-            continue;
-        };
-        let (rows, title) = Row::leading(name);
+        let name = function(line).filter(|_| above.is_test);
+        let name = name.unwrap_or_default().to_owned();
+        let (rows, title) = Row::leading(&name);
         if !rows.is_empty() {
-            let expected = above.sentence().unwrap_or_else(|| in_words(title));
             found.push(Shown {
                 rows,
+                expected: above.sentence().unwrap_or_else(|| in_words(title)),
                 file: file.into(),
-                name: name.into(),
-                expected,
+                name,
             });
         }
     }
@@ -70,26 +68,19 @@ impl Above {
     fn take(&mut self, line: &str) -> bool {
         if self.open > 0 || line.starts_with("#[") {
             self.is_test |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
-            self.open =
-                (self.open + line.matches('[').count()).saturating_sub(line.matches(']').count());
+            self.open += line.matches('[').count();
+            self.open = self.open.saturating_sub(line.matches(']').count());
             return true;
         }
-        let Some(doc) = line.strip_prefix("///") else {
-            return false;
-        };
-        self.doc.push(doc.trim().to_owned());
-        true
+        let doc = line.strip_prefix("///");
+        self.doc.extend(doc.map(|doc| doc.trim().to_owned()));
+        doc.is_some()
     }
 
     /// The first sentence of the documentation.
     fn sentence(&self) -> Option<String> {
-        let paragraph: Vec<_> = self
-            .doc
-            .iter()
-            .map(String::as_str)
-            .take_while(|line| !line.is_empty())
-            .collect();
-        let paragraph = paragraph.join(" ");
+        let mut paragraphs = self.doc.split(String::is_empty);
+        let paragraph = paragraphs.next()?.join(" ");
         let end = paragraph.find(". ").map_or(paragraph.len(), |at| at + 1);
         (end > 0).then(|| paragraph[..end].to_owned())
     }
@@ -99,9 +90,8 @@ impl Above {
 fn function(line: &str) -> Option<&str> {
     let line = line.strip_prefix("pub ").unwrap_or(line);
     let line = line.strip_prefix("async ").unwrap_or(line);
-    line.strip_prefix("fn ")?
-        .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
-        .next()
+    let is_other = |letter: char| !letter.is_alphanumeric() && letter != '_';
+    line.strip_prefix("fn ")?.split(is_other).next()
 }
 
 /// Turns `half_closed_clients_are_gone` into a sentence.
