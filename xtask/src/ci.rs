@@ -2,35 +2,22 @@
 //! mistake soonest. Each step fails only for a fault in the product, its tests or its pages.
 
 use crate::outcome::Outcome;
-use crate::steps::{Selection, Step};
-use crate::{
-    bench, campaign, deny, layers, pages, process, schemathesis, test, tidy, workflows, workspace,
-};
+use crate::steps::Step;
+use crate::{bench, campaign, deny, faults, layers, listed, process, schemathesis, servers, suite};
+use crate::{test, tidy, workflows, workspace};
 
-/// Runs the selected steps.
-pub(crate) fn run(selection: &Selection) -> Outcome {
-    selection.run("ci", STEPS)
-}
-
-const STEPS: &[Step] = &[
+/// The steps.
+pub(crate) const STEPS: &[Step] = &[
     ("format", "rustfmt", format),
     ("tidy", "the text of every file", tidy::run),
     ("workflows", "actionlint", workflows::run),
     ("layers", "dependencies, imports and features", layers::run),
-    (
-        "deny",
-        "licences, banned packages and sources",
-        deny::packages,
-    ),
+    ("deny", "licences, packages and sources", deny::packages),
     ("clippy", "clippy and compiler warnings", clippy),
     ("docs", "rustdoc without warnings", docs),
     ("alone", "each protocol crate compiles alone", alone),
     ("tests", "`cargo xtask test`", test::everything),
-    (
-        "pages",
-        "lists of tests: FAULTS.md and SERVERS.md",
-        pages::check,
-    ),
+    ("pages", "lists of tests: FAULTS.md and SERVERS.md", pages),
     (
         "schemathesis",
         "random requests against OpenAPI",
@@ -63,4 +50,13 @@ fn alone() -> Outcome {
         let mut check = workspace::cargo("check --locked --quiet --package");
         process::echoed(check.arg(package))
     })
+}
+
+/// Checks `tests/FAULTS.md` and `tests/SERVERS.md` against the tests that are run. That the tests
+/// pass is the result of the step before.
+fn pages() -> Outcome {
+    suite::build()?;
+    let programs = listed::programs()?;
+    faults::check(&programs)?;
+    servers::check(&programs)
 }

@@ -64,7 +64,7 @@ fn run_one(target: &str, seconds: u32, keep: bool) -> Outcome<bool> {
     let mut command = fuzz("run --sanitizer none")?;
     // New inputs are written to the first folder.
     command.arg(target).args([&reached, &corpus]);
-    command.arg("--").args(LIMITS);
+    command.arg("--").args(LIMITS.split(' '));
     command.arg(format!("-max_total_time={seconds}"));
     if process::run(&mut command).is_err() {
         return Ok(false);
@@ -91,9 +91,4 @@ fn folder() -> PathBuf {
 }
 
 /// A parser that takes ten seconds or a gigabyte for a small input has failed.
-const LIMITS: [&str; 4] = [
-    "-timeout=10",
-    "-rss_limit_mb=1024",
-    "-print_final_stats=1",
-    "-verbosity=0",
-];
+const LIMITS: &str = "-timeout=10 -rss_limit_mb=1024 -print_final_stats=1 -verbosity=0";

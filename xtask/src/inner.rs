@@ -69,10 +69,9 @@ impl Chosen {
     }
 
     fn clippy(&self) -> Command {
-        let mut clippy = self.cargo("clippy");
-        clippy.args(match self.program {
-            Some(_) => &["--lib", "--bins"][..],
-            None => &["--all-targets"],
+        let mut clippy = self.cargo(match self.program {
+            Some(_) => "clippy --lib --bins",
+            None => "clippy --all-targets",
         });
         clippy.args(["--", "-D", "warnings"]);
         clippy
@@ -91,8 +90,8 @@ impl Chosen {
         tests
     }
 
-    fn cargo(&self, subcommand: &str) -> Command {
-        let mut command = workspace::cargo(subcommand);
+    fn cargo(&self, line: &str) -> Command {
+        let mut command = workspace::cargo(line);
         command.args(["--locked", "--package", &self.package]);
         if self.package == SERVER && !self.asks_the_model() {
             // Without the embedded engines it builds in a fraction of the time.

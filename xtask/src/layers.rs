@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use cargo_metadata::{DependencyKind, Metadata, Package};
+use cargo_metadata::{DependencyKind, Metadata};
 
 use self::May::{Use, UseBelow};
 use crate::outcome::{Outcome, no_problems};
@@ -125,7 +125,9 @@ fn sideways(metadata: &Metadata) -> Vec<String> {
         if package.name.as_str() != krate.package() {
             found.push(format!("crates/{folder} must be named {}", krate.package()));
         }
-        found.extend(dependencies(package).filter_map(|(other, in_tests)| {
+        found.extend(package.dependencies.iter().filter_map(|dependency| {
+            let other = find(dependency.path.as_ref()?.file_name()?)?;
+            let in_tests = dependency.kind == DependencyKind::Development;
             let tests = if in_tests { "the tests of " } else { "" };
             let [from, to] = [krate, other].map(|it| format!("{} (row {})", it.name, it.row));
             let problem = format!("{tests}{from} may not depend on {to}");
@@ -133,14 +135,6 @@ fn sideways(metadata: &Metadata) -> Vec<String> {
         }));
     }
     found
-}
-
-/// The crates that a package depends on, each with true if only its tests do.
-fn dependencies(package: &Package) -> impl Iterator<Item = (&'static LayerCrate, bool)> {
-    package.dependencies.iter().filter_map(|dependency| {
-        let other = find(dependency.path.as_ref()?.file_name()?)?;
-        Some((other, dependency.kind == DependencyKind::Development))
-    })
 }
 
 /// Crates without I/O that depend on a runtime or a socket, directly or indirectly.

@@ -24,7 +24,6 @@ mod mutate;
 mod needs;
 mod nightly;
 mod outcome;
-mod pages;
 mod process;
 mod python;
 mod rows;
@@ -135,8 +134,8 @@ fn run(task: &Task) -> Outcome {
         Task::Serve(Rest { args }) => serve::run(args),
         Task::Test(args) => test::run(args),
         Task::T(args) => inner::run(args),
-        Task::Ci(selection) => ci::run(selection),
-        Task::Nightly(selection) => nightly::run(selection),
+        Task::Ci(selection) => selection.run("ci", ci::STEPS),
+        Task::Nightly(selection) => selection.run("nightly", nightly::STEPS),
         Task::Clients(args) => clients::run(args),
         Task::Interop(Rest { args }) => interop::run(args),
         Task::Shared => shared::run(),

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
 use crate::copy::Copy;
 use crate::outcome::{At as _, Outcome, no_problems};
@@ -92,8 +91,8 @@ fn tried(copy: &Copy, package: &str, mutants: &[String]) -> Outcome<Results> {
     let output = copy.folder().join(package);
     fs::create_dir_all(&output).at(&output)?;
     let mut run = MUTANTS.command("--in-place --output")?;
-    run.arg(&output)
-        .arg(format!("--package=sluicegate-{package}"));
+    run.arg(&output);
+    run.args(["--package", &format!("sluicegate-{package}")]);
     let names = mutants.iter().map(|mutant| escaped(mutant));
     run.args(names.map(|name| format!("--re=^{name}$")));
     run.args(options(package).split_whitespace());
@@ -109,7 +108,12 @@ fn tried(copy: &Copy, package: &str, mutants: &[String]) -> Outcome<Results> {
     if !matches!(status.code(), Some(0 | 2 | 3)) {
         return Err(format!("cargo-mutants ended with {status}"));
     }
-    results(&output.join("mutants.out"))
+    let results = RESULTS.iter().map(|result| {
+        let path = output.join(format!("mutants.out/{result}.txt"));
+        let text = fs::read_to_string(&path).at(&path)?;
+        Ok((*result, text.lines().map(str::to_owned).collect()))
+    });
+    results.collect()
 }
 
 /// The options with which the tests of a crate run: those with servers, without the embedded engines,
@@ -127,15 +131,6 @@ fn options(package: &str) -> &'static str {
 
 /// The mutants of a run, by result.
 type Results = BTreeMap<&'static str, Vec<String>>;
-
-fn results(folder: &Path) -> Outcome<Results> {
-    let mutants = |result: &&'static str| {
-        let path = folder.join(format!("{result}.txt"));
-        let text = fs::read_to_string(&path).at(&path)?;
-        Ok((*result, text.lines().map(str::to_owned).collect()))
-    };
-    RESULTS.iter().map(mutants).collect()
-}
 
 /// Prints the counts of a crate, and returns its survivors that its list does not accept. A listed
 /// mutant that was caught is named, so that it can leave the list.
@@ -160,15 +155,14 @@ fn judged(package: &str, results: &Results) -> Outcome<Vec<String>> {
 
 /// The mutants of a list, each of which may have its reason behind `#`.
 fn accepted(list: &str, needs_reasons: bool) -> Outcome<Vec<String>> {
-    let mut accepted = Vec::new();
-    for row in list.lines() {
+    let rows = list.lines().map(|row| {
         let (mutant, reason) = row.split_once("  # ").unwrap_or((row, ""));
-        if needs_reasons && reason.trim().is_empty() {
-            return Err(format!("{mutant:?} has no reason behind `  # `"));
+        match needs_reasons && reason.trim().is_empty() {
+            true => Err(format!("{mutant:?} has no reason behind `  # `")),
+            false => Ok(mutant.to_owned()),
         }
-        accepted.push(mutant.to_owned());
-    }
-    Ok(accepted)
+    });
+    rows.collect()
 }
 
 /// `crates/a/src/b.rs: replace c` for `crates/a/src/b.rs:1:2: replace c`.
@@ -180,15 +174,11 @@ fn without_place(mutant: &str) -> String {
 
 /// Escapes a text for a regular expression.
 fn escaped(text: &str) -> String {
-    let mut escaped = String::new();
-    for letter in text.chars() {
-        // Others must not be escaped: `\<` is the start of a word.
-        if r"\.+*?()|[]{}^$".contains(letter) {
-            escaped.push('\\');
-        }
-        escaped.push(letter);
-    }
-    escaped
+    // Others must not be escaped: `\<` is the start of a word.
+    let slash = |letter| r"\.+*?()|[]{}^$".contains(letter).then_some('\\');
+    let letters = text.chars();
+    let escaped = letters.flat_map(|letter| slash(letter).into_iter().chain([letter]));
+    escaped.collect()
 }
 
 const RESULTS: [&str; 4] = ["caught", "missed", "timeout", "unviable"];

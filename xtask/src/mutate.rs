@@ -7,7 +7,7 @@ mod list;
 mod matching;
 mod trial;
 
-pub(crate) use self::list::{Mutation, read as all};
+pub(crate) use self::list::{Mutation, problems, read as all};
 use self::trial::Trials;
 use crate::outcome::{Outcome, no_problems};
 use crate::shard::Shard;
@@ -59,11 +59,6 @@ pub(crate) fn run(args: &Args) -> Outcome {
     no_problems("mutations", &wrong)
 }
 
-/// Mutations that no longer match the code, for `cargo xtask tidy`: all trials take too long.
-pub(crate) fn problems() -> Outcome<Vec<String>> {
-    Ok(list::problems(&all()?))
-}
-
 impl Args {
     /// The selected mutations, ordered so that little is built between two of them.
     fn choose<'a>(&self, all: &'a [Mutation]) -> Outcome<Vec<&'a Mutation>> {
@@ -84,7 +79,7 @@ impl Args {
             let changed = process::output(diff.arg(commit))?;
             chosen.retain(|mutation| changed.lines().any(|file| file == mutation.file));
         }
-        chosen.sort_by_key(|mutation| mutation.place());
+        chosen.sort_by_key(|&mutation| (mutation.arguments().0.join(" "), &mutation.file));
         Ok(match self.shard {
             Some(shard) => shard.of(chosen),
             None => chosen,

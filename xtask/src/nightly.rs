@@ -4,40 +4,23 @@
 //! finding becomes a committed input or test, not a result.
 
 use crate::outcome::Outcome;
-use crate::steps::{Selection, Step};
+use crate::steps::Step;
 use crate::{
     bench, campaign, clients, deny, fuzz, interop, layers, mutate, process, schemathesis, suite,
     workspace,
 };
 
-/// Runs the selected steps.
-pub(crate) fn run(selection: &Selection) -> Outcome {
-    selection.run("nightly", STEPS)
-}
-
 /// The steps.
 pub(crate) const STEPS: &[Step] = &[
-    (
-        "alone",
-        "tests and docs of each protocol crate alone",
-        alone,
-    ),
+    ("alone", "tests and docs of each crate alone", alone),
     ("advisories", "the RustSec database", deny::advisories),
     ("chained", "two gateways in a row", suite::chained),
-    (
-        "python",
-        "all tests of both Python SDKs",
-        clients::python_all,
-    ),
+    ("python", "both Python SDKs, all tests", clients::python_all),
     ("node", "the Node SDKs, current and previous", clients::node),
     ("interop", "in front of llama-cpp-python", || {
         interop::run(&[])
     }),
-    (
-        "flakes",
-        "ten runs of all Rust tests, beside fuzzing",
-        suite::ten_runs,
-    ),
+    ("flakes", "all Rust tests ten times", suite::ten_runs),
     ("fuzz", "every fuzz target for five minutes", fuzz::nightly),
     ("cuts", "streams that are cut at every position", cuts),
     (
@@ -52,11 +35,7 @@ pub(crate) const STEPS: &[Step] = &[
     ("soak", "soak tests of the release build", || {
         bench::soak(&[])
     }),
-    (
-        "instructions",
-        "instruction counts since yesterday",
-        since_yesterday,
-    ),
+    ("instructions", "counts since yesterday", since_yesterday),
     ("cold", "a build from an empty target folder", cold_build),
 ];
 

@@ -21,9 +21,8 @@ pub(crate) fn environment(name: &str, requirements: &Path) -> Outcome<PathBuf> {
     sufficient(&version)?;
     let stamp = folder.join("complete");
     let wanted = format!("{version} {:016x}\n", seed::of(&list));
-    let is_complete = fs::read_to_string(&stamp).is_ok_and(|found| found == wanted)
-        && self::version(&python).is_ok();
-    if !is_complete {
+    let found = fs::read_to_string(&stamp).unwrap_or_default();
+    if found != wanted || self::version(&python).is_err() {
         println!("creating a Python environment in {}", folder.display());
         let mut venv = Command::new("python3");
         process::run(venv.args(["-m", "venv", "--clear"]).arg(&folder))

@@ -38,19 +38,13 @@ pub(crate) fn everything(times: &mut Times) -> Outcome {
     let mut left = LIMIT;
     times.step("leases", || {
         let mut tests = listed::find(&programs, "sluicegate-lease")?.command();
-        let redis = ("SLUICEGATE_REDIS", redis.as_deref());
-        within(
-            with_servers(&mut tests, &valkey, redis, IN_REDIS),
-            &mut left,
-        )
+        let redis = ("SLUICEGATE_REDIS", redis.as_deref(), IN_REDIS);
+        within(with_servers(&mut tests, &valkey, redis), &mut left)
     })?;
     times.step("gateways that share limits", || {
         let mut tests = listed::find(&programs, "sluicegate-server::shared")?.command();
-        let faketime = ("SLUICEGATE_FAKETIME", faketime.as_deref());
-        within(
-            with_servers(&mut tests, &valkey, faketime, WITH_FAKETIME),
-            &mut left,
-        )
+        let clock = ("SLUICEGATE_FAKETIME", faketime.as_deref(), WITH_FAKETIME);
+        within(with_servers(&mut tests, &valkey, clock), &mut left)
     })?;
     if has_postgres {
         times.step("keys and usage in PostgreSQL", || {
@@ -67,17 +61,16 @@ pub(crate) fn everything(times: &mut Times) -> Outcome {
     Ok(())
 }
 
-/// Adds the tests that need servers: Valkey, and another one, whose variable names it. The tests
-/// with `skipped` in their names are not run without the other one.
-fn with_servers<'a>(
-    tests: &'a mut Command,
-    valkey: &Path,
-    (variable, other): (&str, Option<&Path>),
-    skipped: &str,
-) -> &'a mut Command {
+/// A server or library beside Valkey: the variable that names it, its path, and the part of their
+/// names that the tests have which are skipped without it.
+type Other<'a> = (&'a str, Option<&'a Path>, &'a str);
+
+/// Adds the tests that need servers.
+fn with_servers<'a>(tests: &'a mut Command, valkey: &Path, other: Other<'_>) -> &'a mut Command {
     tests.env("SLUICEGATE_VALKEY", valkey);
     tests.arg("--include-ignored");
-    match other {
+    let (variable, path, skipped) = other;
+    match path {
         Some(path) => tests.env(variable, path),
         None => tests.args(["--skip", skipped]),
     }
@@ -190,8 +183,8 @@ mod tests {
     /// The arguments and variables of the tests, with another server at this path.
     fn tests(variable: &str, path: Option<&str>, skipped: &str) -> (String, String) {
         let mut tests = Command::new("a");
-        let other = (variable, path.map(Path::new));
-        with_servers(&mut tests, Path::new("/v"), other, skipped);
+        let other = (variable, path.map(Path::new), skipped);
+        with_servers(&mut tests, Path::new("/v"), other);
         let set = tests
             .get_envs()
             .map(|(name, value)| format!("{}={}", name.display(), value.unwrap().display()));

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::listed::{self, Program};
@@ -101,12 +100,26 @@ fn all(programs: &[Program], filters: &[String], seed: u64) -> Outcome {
     for (id, threads) in SHARED {
         let program = listed::find(programs, id)?;
         if filters.is_empty() || filters.iter().any(|name| program.has(name)) {
-            shared.push(Shared::start(program, threads, filters, seed)?);
+            let log = workspace::target()?.join(format!("nextest/{}.log", id.replace("::", "-")));
+            let mut tests = program.command();
+            tests.arg(threads).args(filters).stdin(Stdio::null());
+            let tests = process::logged(prepared(&mut tests, seed), &log)?;
+            println!("{id} runs beside nextest: {}", log.display());
+            shared.push((id, Killed(process::start(tests)?), log));
         }
     }
     let outcome = with_nextest(filters, seed);
-    let ended = shared.into_iter().map(Shared::finish);
-    let failed: Vec<_> = ended.filter_map(Result::err).collect();
+    let mut failed = Vec::new();
+    for (id, mut child, log) in shared {
+        let status = child.0.wait().at(id)?;
+        let output = fs::read_to_string(&log).at(&log)?;
+        let summary = output.lines().rfind(|line| line.starts_with("test result"));
+        println!("{id}: {}", summary.unwrap_or(&output));
+        if !status.success() {
+            print!("{output}");
+            failed.push(format!("{id} ended with {status}"));
+        }
+    }
     outcome.and(no_problems("tests failed", &failed))
 }
 
@@ -117,40 +130,6 @@ fn with_nextest(filters: &[String], seed: u64) -> Outcome {
     process::run(prepared(&mut tests, seed))?;
     let mut tests = NEXTEST.command("run --locked --package xtask --no-tests pass")?;
     process::run(prepared(&mut tests, seed).args(filters))
-}
-
-/// A running program whose tests share a process.
-struct Shared<'a> {
-    id: &'a str,
-    log: PathBuf,
-    child: Killed,
-}
-
-impl<'a> Shared<'a> {
-    fn start(program: &'a Program, threads: &str, filters: &[String], seed: u64) -> Outcome<Self> {
-        let id = &program.id;
-        let name = format!("nextest/{}.log", id.replace("::", "-"));
-        let log = workspace::target()?.join(name);
-        let mut tests = program.command();
-        tests.arg(threads).args(filters).stdin(Stdio::null());
-        let child = process::start(process::logged(prepared(&mut tests, seed), &log)?)?;
-        println!("{id} runs beside nextest: {}", log.display());
-        let child = Killed(child);
-        Ok(Self { id, log, child })
-    }
-
-    /// Waits for the end, and prints the summary, or all of the output if a test failed.
-    fn finish(mut self) -> Outcome {
-        let status = self.child.0.wait().at(self.id)?;
-        let output = fs::read_to_string(&self.log).at(&self.log)?;
-        let summary = output.lines().rfind(|line| line.starts_with("test result"));
-        println!("{}: {}", self.id, summary.unwrap_or(&output));
-        if status.success() {
-            return Ok(());
-        }
-        print!("{output}");
-        Err(format!("{} ended with {status}", self.id))
-    }
 }
 
 /// Sets what tests read from the environment.

@@ -5,25 +5,21 @@ use crate::times::Times;
 use crate::{clients, fetch_model, seed, shared, suite};
 
 /// The command line.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
     /// Run only the Rust tests whose path contains one of these names
     #[arg(value_name = "NAME")]
     names: Vec<String>,
 }
 
-/// Runs all tests, or the Rust tests of these names.
-pub(crate) fn run(args: &Args) -> Outcome {
-    run_all(&args.names)
+/// Runs all tests.
+pub(crate) fn everything() -> Outcome {
+    run(&Args::default())
 }
 
 /// Runs the Rust tests, the examples in the documentation, the tests with real servers and the
-/// current Python SDKs.
-pub(crate) fn everything() -> Outcome {
-    run_all(&[])
-}
-
-fn run_all(names: &[String]) -> Outcome {
+/// current Python SDKs; or the Rust tests of some names.
+pub(crate) fn run(Args { names }: &Args) -> Outcome {
     let times = &mut Times::of("test");
     times.step("model", fetch_model::run)?;
     suite::run(times, names, seed::current()?)?;

@@ -10,14 +10,8 @@ pub(crate) struct Times {
     /// The command that runs the steps.
     command: &'static str,
     begun: Instant,
-    rows: Vec<Row>,
-}
-
-/// One step that has ended.
-struct Row {
-    step: String,
-    took: Duration,
-    passed: bool,
+    /// The steps, their durations, and whether they have passed.
+    rows: Vec<(String, Duration, bool)>,
 }
 
 impl Times {
@@ -38,19 +32,17 @@ impl Times {
         let (took, passed) = (begun.elapsed(), outcome.is_ok());
         let result = if passed { "passed" } else { "FAILED" };
         println!("== {step}: {result} in {}", shown(took));
-        let step = step.to_owned();
-        self.rows.push(Row { step, took, passed });
+        self.rows.push((step.to_owned(), took, passed));
         outcome
     }
 
     fn table(&self) -> String {
-        let names = self.rows.iter().map(|row| row.step.len());
+        let names = self.rows.iter().map(|(step, ..)| step.len());
         let width = names.chain([self.command.len()]).max().unwrap_or_default();
         let mut table = String::new();
-        for row in &self.rows {
-            let mark = if row.passed { "" } else { "  FAILED" };
-            let took = shown(row.took);
-            _ = writeln!(table, "{:width$} {took:>12}{mark}", row.step);
+        for (step, took, passed) in &self.rows {
+            let mark = if *passed { "" } else { "  FAILED" };
+            _ = writeln!(table, "{step:width$} {:>12}{mark}", shown(*took));
         }
         let total = shown(self.begun.elapsed());
         _ = write!(table, "{:width$} {total:>12}", self.command);
@@ -62,7 +54,7 @@ impl Times {
 impl Drop for Times {
     fn drop(&mut self) {
         println!("\n{}", self.table());
-        let passed = self.rows.iter().filter(|row| row.passed).count();
+        let passed = self.rows.iter().filter(|row| row.2).count();
         let failed = self.rows.len() - passed;
         println!("steps: {passed} passed, {failed} failed");
     }
