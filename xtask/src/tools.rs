@@ -86,6 +86,7 @@ impl Tool {
     fn called(&self, path: &Path) -> Command {
         let mut command = Command::new(path);
         command.env("CARGO", workspace::cargo_path());
+        workspace::without_own_package(&mut command);
         command.args(self.program.strip_prefix("cargo-"));
         command
     }

@@ -29,15 +29,19 @@ pub(crate) fn cargo_path() -> OsString {
 pub(crate) fn cargo(line: &str) -> Command {
     let mut command = Command::new(cargo_path());
     command.current_dir(root()).args(line.split_whitespace());
-    // `cargo run` describes xtask in these variables; build scripts that depend on them would be
-    // run again.
+    without_own_package(&mut command);
+    command
+}
+
+/// Removes the variables in which `cargo run` describes xtask: build scripts that depend on them
+/// would be run again.
+pub(crate) fn without_own_package(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
             command.env_remove(&name);
         }
     }
-    command
 }
 
 /// A git command in the workspace, whose arguments are the words of `line`.
