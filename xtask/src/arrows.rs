@@ -119,14 +119,17 @@ fn paths(text: &str) -> Vec<(usize, &str)> {
 /// The first name of each member of a group, which begins behind its brace.
 fn members(group: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0;
-    let mut level = move |letter| {
+    let mut starts = vec![0];
+    for (at, letter) in group.char_indices() {
         depth += i32::from(letter == '{') - i32::from(letter == '}');
-        depth
-    };
-    let end = group.find(|letter| level(letter) < 0);
-    let group = &group[..end.unwrap_or(group.len())];
-    let members = group.split(move |letter| level(letter) == 0 && letter == ',');
-    members.map(|member| first(member.trim_start()))
+        match (depth, letter) {
+            (..0, _) => break,
+            (0, ',') => starts.push(at + 1),
+            _ => {}
+        }
+    }
+    let starts = starts.into_iter();
+    starts.map(|start| first(group[start..].trim_start()))
 }
 
 fn first(path: &str) -> &str {

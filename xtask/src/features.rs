@@ -20,8 +20,6 @@ pub(crate) fn problems() -> Outcome<Vec<String>> {
 /// be built twice.
 type Packages = BTreeMap<String, BTreeSet<Features>>;
 type Features = BTreeSet<String>;
-/// A feature with the name of its package.
-type Feature = (String, String);
 
 /// The packages in the dependency trees that `line` selects.
 fn resolved(line: &str) -> Outcome<Packages> {
@@ -45,35 +43,33 @@ fn packages(tree: &str) -> Packages {
 }
 
 /// The features that builds of `tested` have beyond the closest build of the same package in
-/// `released`.
-fn additions(released: &Packages, tested: &Packages) -> BTreeSet<Feature> {
+/// `released`, each behind the name of its package: `tokio/rt`.
+fn additions(released: &Packages, tested: &Packages) -> Features {
     let mut found = BTreeSet::new();
     for (id, builds) in released {
         let name = id.split(' ').next().unwrap_or(id);
         for features in tested.get(id).into_iter().flatten() {
             let beyond = builds.iter().map(|build| features - build);
             let least = beyond.min_by_key(Features::len).unwrap_or_default();
-            found.extend(least.into_iter().map(|feature| (name.to_owned(), feature)));
+            found.extend(least.iter().map(|feature| format!("{name}/{feature}")));
         }
     }
     found
 }
 
 /// Compares the additions with the list, in both directions.
-fn judge(additions: &BTreeSet<Feature>, allowed: &str) -> Vec<String> {
-    let allowed = allowed.lines().filter_map(|line| {
-        let (package, feature) = line.split_once(": ")?.0.split_once('/')?;
-        Some((package.to_owned(), feature.to_owned()))
-    });
-    let allowed: BTreeSet<Feature> = allowed.collect();
-    let strange = additions.difference(&allowed).map(|(package, feature)| {
+fn judge(additions: &Features, allowed: &str) -> Vec<String> {
+    let allowed = allowed.lines().filter_map(|line| line.split_once(": "));
+    let allowed: Features = allowed.map(|(name, _)| name.to_owned()).collect();
+    let strange = additions.difference(&allowed).map(|name| {
+        let (package, feature) = name.split_once('/').unwrap_or_default();
         format!(
             "the tests build {package} with the feature `{feature}`, which the released binary does not have: see \
              `cargo tree --workspace --edges features,normal,build,dev --invert {package}`"
         )
     });
-    let stale = allowed.difference(additions).map(|(package, feature)| {
-        format!("{package}/{feature} is allowed in xtask/src/features.rs, but the tests do not have it any more")
+    let stale = allowed.difference(additions).map(|name| {
+        format!("{name} is allowed in xtask/src/features.rs, but the tests do not have it any more")
     });
     strange.chain(stale).collect()
 }

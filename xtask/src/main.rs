@@ -49,7 +49,6 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::outcome::Outcome;
 use crate::steps::Selection;
 
 /// The project's development tasks
@@ -120,17 +119,7 @@ struct Rest {
 }
 
 fn main() -> ExitCode {
-    match run(&CommandLine::parse().task) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("xtask: {message}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run(task: &Task) -> Outcome {
-    match task {
+    let outcome = match &CommandLine::parse().task {
         Task::Serve(Rest { args }) => serve::run(args),
         Task::Test(args) => test::run(args),
         Task::T(args) => inner::run(args),
@@ -153,5 +142,12 @@ fn run(task: &Task) -> Outcome {
         Task::Mutants(args) => mutants::run(args),
         Task::Layers => layers::run(),
         Task::Tidy => tidy::run(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) const STEPS: &[Step] = &[
     ("interop", "in front of llama-cpp-python", || {
         interop::run(&[])
     }),
-    ("flakes", "all Rust tests ten times", suite::ten_runs),
+    ("flakes", "ten test runs beside fuzzing", suite::ten_runs),
     ("fuzz", "every fuzz target for five minutes", fuzz::nightly),
     ("cuts", "streams that are cut at every position", cuts),
     (

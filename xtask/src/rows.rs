@@ -16,13 +16,8 @@ pub(crate) struct Row {
     pub(crate) number: usize,
 }
 
-/// Rows of one subject, numbered from one.
-pub(crate) struct Section {
-    pub(crate) letter: char,
-    pub(crate) title: &'static str,
-    /// The rows, and the fault of each.
-    pub(crate) rows: Vec<(Row, &'static str)>,
-}
+/// The letter and the title of a subject, and its rows with the fault of each, numbered from one.
+pub(crate) type Section = (char, &'static str, Vec<(Row, &'static str)>);
 
 impl Row {
     /// The rows at the beginning of a test's name, and the rest of the name: `c03_u19_gone` is C3,
@@ -61,23 +56,16 @@ pub(crate) fn sections() -> impl Iterator<Item = Section> {
     ROWS.split("\n\n").filter_map(|section| {
         let mut lines = section.lines().map(str::trim);
         let (letter, title) = lines.next()?.split_once(' ')?;
-        let letter = letter.chars().next()?;
-        let row = |(number, fault)| {
-            let section = letter;
-            (Row { section, number }, fault)
-        };
-        let rows = (1..).zip(lines).map(row).collect();
-        Some(Section {
-            letter,
-            title,
-            rows,
-        })
+        let section = letter.chars().next()?;
+        let rows = (1..).zip(lines);
+        let rows = rows.map(|(number, fault)| (Row { section, number }, fault));
+        Some((section, title, rows.collect()))
     })
 }
 
 /// Every row, in order.
 pub(crate) fn all() -> impl Iterator<Item = Row> {
-    let rows = sections().flat_map(|section| section.rows);
+    let rows = sections().flat_map(|(.., rows)| rows);
     rows.map(|(row, _)| row)
 }
 
@@ -147,7 +135,7 @@ mod tests {
     #[test]
     fn the_list_is_whole() {
         let counts: Vec<_> = sections()
-            .map(|section| (section.letter, section.rows.len()))
+            .map(|(letter, _, rows)| (letter, rows.len()))
             .collect();
         let expected = "H18 L14 A12 J12 M12 S16 U22 C8 O10 D16 F15 I9 P8 E6";
         let expected = expected

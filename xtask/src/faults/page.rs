@@ -9,9 +9,9 @@ use crate::rows::{self, Row};
 impl Faults {
     pub(super) fn page(&self) -> String {
         let mut page = OPENING.replace("{REASONS}", REASONS);
-        for section in rows::sections() {
-            _ = write!(page, "\n## {}: {}\n\n{HEAD}", section.letter, section.title);
-            for (row, fault) in section.rows {
+        for (letter, title, rows) in rows::sections() {
+            _ = write!(page, "\n## {letter}: {title}\n\n{HEAD}");
+            for (row, fault) in rows {
                 page += &self.line(row, fault);
             }
         }
@@ -24,10 +24,8 @@ impl Faults {
         let shown: Vec<_> = self.showing(row).collect();
         let expected: Vec<_> = shown.iter().map(|test| test.expected.as_str()).collect();
         let tests: Vec<_> = shown.iter().map(|test| format!("`{test}`")).collect();
-        let mutations: Vec<_> = self
-            .mutations_of(row)
-            .map(|name| format!("`{name}`"))
-            .collect();
+        let mutations = self.mutations_of(row);
+        let mutations: Vec<_> = mutations.map(|name| format!("`{name}`")).collect();
         let reason = match (tests.is_empty(), self.reason(row).map(str::trim)) {
             (true, None) => "not shown".to_owned(),
             (true, Some(why)) => format!("does not apply: {why}"),
