@@ -96,7 +96,9 @@ pub(crate) fn find<'a>(programs: &'a [Program], id: &str) -> Outcome<&'a Program
 /// Every test program of the workspace but xtask's, built if it is not yet.
 pub(crate) fn programs() -> Outcome<Vec<Program>> {
     let binaries = binaries_metadata()?;
-    let mut list = NEXTEST.command("list --message-format json --binaries-metadata")?;
+    // With the programs that nextest leaves out by default, which run beside it.
+    let line = "list --ignore-default-filter --message-format json --binaries-metadata";
+    let mut list = NEXTEST.command(line)?;
     parse(&process::output(list.arg(binaries))?)
 }
 
