@@ -1,7 +1,7 @@
 //! A copy of the repository, in which mutations are planted.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::outcome::{At as _, Outcome};
@@ -9,7 +9,8 @@ use crate::{process, seed, workspace};
 
 /// The work tree at the time when the copy was opened: later edits have no effect on any trial.
 pub(crate) struct Copy {
-    folder: PathBuf,
+    /// The folder of the copy, its builds and results.
+    pub(crate) folder: PathBuf,
     git_folder: String,
     /// The hash of the tree.
     tree: String,
@@ -54,11 +55,6 @@ impl Copy {
         // The time to compile and link a small change is what matters.
         command.env("CARGO_PROFILE_DEV_DEBUG", "none");
         command.env("CARGO_INCREMENTAL", "1");
-    }
-
-    /// The folder of the copy, its builds and results.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// The folder of the sources.

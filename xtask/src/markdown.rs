@@ -17,20 +17,15 @@ pub(crate) fn rows<const N: usize>(page: &str) -> Outcome<Vec<[String; N]>> {
         if line.starts_with("|---") || !line.starts_with('|') {
             is_head = !line.starts_with('|');
         } else if !is_head {
-            let row = cells(line).try_into();
+            // Bars in a cell are escaped: they are put aside as a character that no page has.
+            let bare = line.replace("\\|", "\0");
+            let cells = bare.trim_matches('|').split('|');
+            let cells: Vec<_> = cells.map(|cell| cell.trim().replace('\0', "|")).collect();
+            let row = cells.try_into();
             rows.push(row.map_err(|_| format!("a row needs {N} cells: {line:?}"))?);
         }
     }
     Ok(rows)
-}
-
-/// The cells of a row.
-fn cells(line: &str) -> Vec<String> {
-    // Bars in a cell are escaped: they are put aside as a character that no page has.
-    let line = line.replace("\\|", "\0");
-    let cells = line.trim_matches('|').split('|');
-    let cells = cells.map(|cell| cell.trim().replace('\0', "|"));
-    cells.collect()
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ fn chosen(copy: &Copy, args: &Args) -> Outcome<BTreeMap<String, Vec<String>>> {
     let mut list = MUTANTS.command("--workspace --list")?;
     if let Some(reference) = &args.in_diff {
         let diff = process::output(workspace::git("diff --merge-base").arg(reference))?;
-        let path = copy.folder().join("changes.diff");
+        let path = copy.folder.join("changes.diff");
         fs::write(&path, diff).at(&path)?;
         list.arg("--in-diff").arg(path);
     }
@@ -88,7 +88,7 @@ fn chosen(copy: &Copy, args: &Args) -> Outcome<BTreeMap<String, Vec<String>>> {
 /// Tries mutants of one crate, one after another. Returns the mutants by result: `caught`, `missed`,
 /// `timeout` or `unviable`.
 fn tried(copy: &Copy, package: &str, mutants: &[String]) -> Outcome<Results> {
-    let output = copy.folder().join(package);
+    let output = copy.folder.join(package);
     fs::create_dir_all(&output).at(&output)?;
     let mut run = MUTANTS.command("--in-place --output")?;
     run.arg(&output);

@@ -37,7 +37,10 @@ impl Trials {
             let tests = &mutation.tests;
             return Err(format!("`cargo test {tests}` has no test of {row}"));
         }
-        self.plant(mutation)?;
+        self.copy.restore()?;
+        let path = self.copy.sources().join(&mutation.file);
+        let text = fs::read_to_string(&path).at(&mutation.file)?;
+        fs::write(&path, mutation.applied(&text)?).at(&path)?;
         let log = self.log(&mutation.name);
         if !self.test(mutation, BUILD, &log, BUILD_LIMIT)? {
             return Err("does not build".to_owned());
@@ -63,17 +66,9 @@ impl Trials {
         Ok(())
     }
 
-    /// Restores the sources and applies this mutation.
-    fn plant(&self, mutation: &Mutation) -> Outcome {
-        self.copy.restore()?;
-        let path = self.copy.sources().join(&mutation.file);
-        let text = fs::read_to_string(&path).at(&mutation.file)?;
-        fs::write(&path, mutation.applied(&text)?).at(&path)
-    }
-
     /// The file in which the output of a trial is kept for people.
     fn log(&self, name: &str) -> PathBuf {
-        self.copy.folder().join(format!("{name}.log"))
+        self.copy.folder.join(format!("{name}.log"))
     }
 
     fn passed(&self, mutation: &Mutation, log: &Path) -> Outcome<(Vec<String>, Duration)> {
