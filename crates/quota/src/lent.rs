@@ -1,5 +1,8 @@
 //! The holdings of one scope of a limit that a store lends to several replicas.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,5 +1,8 @@
 //! Tests of the ledger.
 
+mod lent;
+mod shared;
+
 use std::time::Duration;
 
 use proptest::prelude::*;

@@ -1,0 +1,299 @@
+//! Tests of limits that a store lends.
+
+use super::*;
+
+const LEASE: Duration = Duration::from_secs(10);
+
+fn lent(caps: Caps) -> Terms {
+    Terms {
+        caps,
+        lending: Some(Lending {
+            mode: FailMode::Closed,
+            lease: LEASE,
+        }),
+    }
+}
+
+fn lending(limits: &[(&str, Caps)]) -> (Ledger, Vec<LimitId>) {
+    let mut ledger = Ledger::new();
+    let limits = limits.iter();
+    let ids = ledger.set_limits(limits.map(|(name, caps)| (Arc::from(*name), lent(caps.clone()))));
+    (ledger, ids)
+}
+
+fn reply(ask: &Ask, held: u64, free: u64) -> Reply {
+    Reply {
+        seq: ask.seq,
+        held,
+        free,
+        level: 0,
+        replicas: 1,
+        hungry: 0,
+        quarantined: false,
+        lease: LEASE,
+    }
+}
+
+/// Lets the store lend what is asked for, and returns the keys of the asks.
+fn exchange(ledger: &mut Ledger, all: bool, at: Now) -> Vec<String> {
+    let asked = ledger.poll(at, all);
+    for lent in &asked {
+        let reply = reply(&lent.ask, lent.ask.claim + lent.ask.more, 100);
+        ledger.granted(lent, Some(&reply), at);
+    }
+    asked.iter().map(|lent| lent.ask.key()).collect()
+}
+
+fn now() -> Now {
+    at_second(1_000)
+}
+
+#[test]
+fn a_request_waits_for_the_store_and_is_admitted_after_its_reply() {
+    let (mut ledger, ids) = lending(&[("lent", Caps::concurrency(2))]);
+    let claims = [claim(ids[0], "a")];
+    assert!(!ledger.is_due());
+    let refused = ledger.admit(&claims, place, now()).unwrap_err();
+    assert_eq!(
+        (&*refused.limit, refused.dimension, refused.cap),
+        ("lent", Dimension::Concurrency, 2)
+    );
+    assert_eq!(
+        (refused.may_wait, refused.is_degraded, refused.retry_after),
+        (true, false, None)
+    );
+    assert!(ledger.is_due());
+    assert_eq!(exchange(&mut ledger, false, now()), ["lent/a/concurrency"]);
+    assert!(ledger.is_due(), "what was lent may be given back");
+    let admitted = ledger.admit(&claims, place, now()).unwrap();
+    assert!(!admitted.is_degraded());
+    assert_eq!(ledger.in_use(claims[0]), 1);
+    assert_eq!(ledger.poll(now(), false).len(), 0);
+    assert!(!ledger.is_due());
+    ledger.end(admitted, Used::default(), now());
+    assert_eq!(ledger.in_use(claims[0]), 0);
+}
+
+#[test]
+fn a_refusal_of_a_lent_rate_states_the_time_to_wait() {
+    let (mut ledger, ids) = lending(&[("lent", requests(6))]);
+    let refused = ledger
+        .admit(&[claim(ids[0], "a")], place, now())
+        .unwrap_err();
+    assert_eq!((refused.cap, refused.retry_after), (6, Some(10_000_000)));
+}
+
+/// What was taken of one limit is given back if another one has too little.
+#[test]
+fn a_request_that_one_lent_limit_refuses_takes_nothing_of_another() {
+    let (mut ledger, ids) = lending(&[
+        ("first", Caps::concurrency(1)),
+        ("second", Caps::concurrency(1)),
+    ]);
+    let (first, second) = (claim(ids[0], "a"), claim(ids[1], "a"));
+    assert!(ledger.admit(&[first], place, now()).is_err());
+    exchange(&mut ledger, false, now());
+    for _ in 0..3 {
+        let refused = ledger.admit(&[first, second], place, now()).unwrap_err();
+        assert_eq!(&*refused.limit, "second");
+    }
+    let admitted = ledger.admit(&[first], place, now()).unwrap();
+    assert_eq!(ledger.in_use(first), 1);
+    let _ = ledger.end(admitted, Used::default(), now());
+}
+
+#[test]
+fn a_store_that_lends_nothing_degrades_the_status_and_admissions() {
+    let mode = FailMode::Open;
+    let terms = Terms {
+        caps: Caps::concurrency(2),
+        lending: Some(Lending { mode, lease: LEASE }),
+    };
+    let mut ledger = Ledger::new();
+    let ids = ledger.set_limits([("lent".into(), terms)]);
+    let claims = [claim(ids[0], "a")];
+    assert!(ledger.admit(&claims, place, now()).is_err());
+    assert!(!ledger.status(now())[0].is_degraded);
+    let asked = ledger.poll(now(), false);
+    ledger.granted(&asked[0], None, now());
+    assert!(ledger.status(now())[0].is_degraded);
+    // The fail mode admits everything.
+    let admitted = ledger.admit(&claims, place, now()).unwrap();
+    assert!(admitted.is_degraded());
+}
+
+#[test]
+fn the_status_has_the_parts_of_a_lent_limit() {
+    let (mut ledger, ids) = lending(&[(
+        "lent",
+        Caps {
+            concurrency: Some(4),
+            ..budget("1.00", Window::Hour)
+        },
+    )]);
+    let claims = [claim(ids[0], "a")];
+    ledger.add_spent(claims[0], "0.25".parse().unwrap(), now());
+    for _ in 0..2 {
+        assert!(ledger.admit(&claims, money("0.10"), now()).is_err());
+        let asked = ledger.poll(now(), false);
+        let level = Reply {
+            level: 250_000_000,
+            ..reply(&asked[0].ask, asked[0].ask.more, 3)
+        };
+        ledger.granted(&asked[0], Some(&level), now());
+    }
+    let _admitted = ledger.admit(&claims, money("0.10"), now()).unwrap();
+    let status = &ledger.status(now())[0];
+    assert_eq!(
+        (&*status.limit, &*status.scope, status.in_use),
+        ("lent", "a", 1)
+    );
+    assert_eq!(
+        (status.spent, status.reserved),
+        (Some("0.25".parse().unwrap()), Money::ZERO)
+    );
+    let parts: Vec<_> = status
+        .lent
+        .iter()
+        .map(|part| (&*part.key, part.held, part.free))
+        .collect();
+    // 1970-01-01T00:16:40Z is in the first hour.
+    assert_eq!(
+        parts,
+        [("lent/a/concurrency", 1, 3), ("lent/a/budget@0", 0, 3)]
+    );
+}
+
+#[test]
+fn a_rate_that_is_lent_has_what_is_held_and_free() {
+    let (mut ledger, ids) = lending(&[("lent", requests(6))]);
+    let claims = [claim(ids[0], "a")];
+    assert!(ledger.admit(&claims, place, now()).is_err());
+    let asked = ledger.poll(now(), false);
+    ledger.granted(
+        &asked[0],
+        Some(&reply(&asked[0].ask, 1_000_000, 3_000_000)),
+        now(),
+    );
+    let admitted = ledger.admit(&claims, place, now()).unwrap();
+    assert_eq!(
+        admitted.remaining().requests,
+        Some(Level {
+            limit: 6,
+            remaining: 3,
+            reset: 30_000_000,
+        })
+    );
+    assert_eq!(admitted.remaining().tokens, None);
+}
+
+/// The names of limits and scopes can contain slashes.
+#[test]
+fn a_notice_finds_its_holding_by_its_key() {
+    let (mut ledger, ids) = lending(&[("key a/* with b/c", Caps::concurrency(8))]);
+    let claims = [claim(ids[0], "a/1")];
+    assert!(ledger.admit(&claims, place, now()).is_err());
+    exchange(&mut ledger, false, now());
+    let admitted = ledger.admit(&claims, place, now()).unwrap();
+    let _ = ledger.end(admitted, Used::default(), now());
+    exchange(&mut ledger, false, now());
+    assert!(!ledger.is_due());
+    for other in [
+        "",
+        "a/1",
+        "key a/* with b/c/a/2/concurrency",
+        "key a/* with b/c/concurrency",
+    ] {
+        ledger.noticed(other);
+        assert!(!ledger.is_due(), "{other}");
+    }
+    ledger.noticed("key a/* with b/c/a/1/concurrency");
+    assert!(ledger.is_due());
+    let asked = ledger.poll(now(), false);
+    assert_eq!((asked.len(), asked[0].ask.claim), (1, 0));
+}
+
+#[test]
+fn leases_are_renewed_if_all_are_polled() {
+    let (mut ledger, ids) = lending(&[("lent", Caps::concurrency(8))]);
+    for scope in ["a", "b"] {
+        assert!(ledger.admit(&[claim(ids[0], scope)], place, now()).is_err());
+        exchange(&mut ledger, false, now());
+    }
+    let _a = ledger.admit(&[claim(ids[0], "a")], place, now()).unwrap();
+    let _b = ledger.admit(&[claim(ids[0], "b")], place, now()).unwrap();
+    assert!(exchange(&mut ledger, false, now()).is_empty());
+    assert!(exchange(&mut ledger, true, at_second(1_003)).is_empty());
+    assert!(exchange(&mut ledger, false, at_second(1_004)).is_empty());
+    let renewed = exchange(&mut ledger, true, at_second(1_004));
+    assert_eq!(renewed, ["lent/a/concurrency", "lent/b/concurrency"]);
+}
+
+#[test]
+fn a_request_that_was_asked_for_in_vain_keeps_the_ledger_due() {
+    let (mut ledger, ids) = lending(&[("lent", Caps::concurrency(1))]);
+    let claims = [claim(ids[0], "a")];
+    assert!(ledger.admit(&claims, place, now()).is_err());
+    let asked = ledger.poll(now(), false);
+    ledger.granted(&asked[0], Some(&reply(&asked[0].ask, 0, 0)), now());
+    assert!(ledger.admit(&claims, place, now()).is_err());
+    assert!(
+        ledger.poll(now(), false).is_empty(),
+        "it was asked just now"
+    );
+    assert!(ledger.is_due());
+    assert_eq!(ledger.poll(at_second(1_001), false).len(), 1);
+}
+
+/// What is idle goes back at once if the store has little left.
+#[test]
+fn an_end_in_tight_times_is_due() {
+    let (mut ledger, ids) = lending(&[("lent", Caps::concurrency(10))]);
+    let claims = [claim(ids[0], "a")];
+    assert!(ledger.admit(&claims, place, now()).is_err());
+    let asked = ledger.poll(now(), false);
+    ledger.granted(&asked[0], Some(&reply(&asked[0].ask, 1, 0)), now());
+    let admitted = ledger.admit(&claims, place, now()).unwrap();
+    assert!(ledger.poll(now(), false).is_empty() && !ledger.is_due());
+    assert!(ledger.end(admitted, Used::default(), now()));
+    assert_eq!(ledger.poll(now(), false)[0].ask.claim, 0);
+}
+
+/// An admission that leaves little of what is spent is due at once.
+#[test]
+fn an_admission_that_leaves_little_is_due() {
+    let (mut ledger, ids) = lending(&[("lent", tokens_per_minute(1_000))]);
+    let claims = [claim(ids[0], "a")];
+    assert!(ledger.admit(&claims, tokens(100), now()).is_err());
+    let asked = ledger.poll(now(), false);
+    ledger.granted(
+        &asked[0],
+        Some(&reply(&asked[0].ask, 240_000_000, 700_000_000)),
+        now(),
+    );
+    let first = ledger.admit(&claims, tokens(100), now()).unwrap();
+    let later = at_second(1_001);
+    assert!(ledger.poll(later, false).is_empty() && !ledger.is_due());
+    let second = ledger.admit(&claims, tokens(100), later).unwrap();
+    assert!(second.is_due() && ledger.is_due());
+    drop((first, second));
+}
+
+#[test]
+fn a_lent_scope_is_dropped_once_the_store_knows_everything() {
+    let (mut ledger, ids) = lending(&[("lent", Caps::concurrency(8))]);
+    let claims = [claim(ids[0], "a")];
+    assert!(ledger.admit(&claims, place, now()).is_err());
+    exchange(&mut ledger, false, now());
+    let admitted = ledger.admit(&claims, place, now()).unwrap();
+    ledger.drop_idle(now());
+    assert_eq!(ledger.len(), 1);
+    let _ = ledger.end(admitted, Used::default(), now());
+    ledger.drop_idle(now());
+    assert_eq!(ledger.len(), 1, "the store does not know yet");
+    for second in [1_004, 1_008, 1_020] {
+        exchange(&mut ledger, true, at_second(second));
+    }
+    ledger.drop_idle(at_second(1_020));
+    assert!(ledger.is_empty());
+}

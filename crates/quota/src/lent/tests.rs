@@ -1,0 +1,479 @@
+//! Tests of the holdings of one scope.
+
+use super::*;
+use crate::{FailMode, Window, Zone};
+
+const LEASE: Duration = Duration::from_secs(10);
+/// 2026-01-01T00:00:00Z.
+const NEW_YEAR: i64 = 1_767_225_600_000;
+const HOUR: i64 = 3_600_000;
+
+fn now(millis: u64) -> Now {
+    Now {
+        monotonic: 1_000_000_000 + millis * 1_000,
+        unix_ms: NEW_YEAR + i64::try_from(millis).unwrap(),
+    }
+}
+
+/// A limit of 10 requests at once, 6 requests and 1,200 tokens a minute, and 50.00 an hour.
+fn caps() -> Caps {
+    let amount = "50.00".parse().unwrap();
+    let budget = Budget::new(amount, "USD".parse().unwrap(), Window::Hour, Zone::UTC);
+    Caps {
+        concurrency: Some(10),
+        requests_per_minute: Some(6),
+        tokens_per_minute: Some(1_200),
+        budget: Some(budget.unwrap()),
+    }
+}
+
+fn lent(caps: &Caps) -> Lent {
+    let lending = Lending {
+        mode: FailMode::Closed,
+        lease: LEASE,
+    };
+    Lent::new("q0", "team-a", caps, lending, now(0))
+}
+
+fn asks(lent: &mut Lent, at: Now) -> Vec<(LaneId, Ask)> {
+    let mut asks = Vec::new();
+    lent.poll(at, |lane, ask| asks.push((lane, ask)));
+    asks
+}
+
+fn reply(ask: &Ask) -> Reply {
+    Reply {
+        seq: ask.seq,
+        held: ask.claim + ask.more,
+        free: ask.loan.capacity(),
+        level: 0,
+        replicas: 1,
+        hungry: 0,
+        quarantined: false,
+        lease: LEASE,
+    }
+}
+
+/// Lets the store lend what the holdings ask for.
+fn lend(lent: &mut Lent, at: Now) -> Vec<Ask> {
+    let asks = asks(lent, at);
+    for (lane, ask) in &asks {
+        lent.granted(*lane, ask, Some(&reply(ask)), at);
+    }
+    asks.into_iter().map(|(_, ask)| ask).collect()
+}
+
+/// Takes what a request needs, with the help of the store.
+fn take(lent: &mut Lent, tokens: u64, money: Money, at: Now) -> LentTaken {
+    for _ in 0..4 {
+        if let Ok(taken) = lent.take(tokens, money, at) {
+            return taken;
+        }
+        lend(lent, at);
+    }
+    lent.take(tokens, money, at).unwrap()
+}
+
+fn in_use(lent: &Lent) -> Vec<u64> {
+    lent.lanes
+        .iter()
+        .map(|lane| lane.holding.in_use())
+        .collect()
+}
+
+#[test]
+fn each_part_of_a_limit_is_asked_for_under_its_terms() {
+    let mut lent = lent(&caps());
+    let money = Money::from_nanos(700);
+    let mut found = Vec::new();
+    for _ in 0..4 {
+        let short = lent.take(100, money, now(0)).unwrap_err();
+        let asked = lend(&mut lent, now(0));
+        let [ask] = &asked[..] else {
+            panic!("{asked:?}")
+        };
+        found.push((
+            short.dimension,
+            short.retry_after,
+            ask.limit.to_string(),
+            ask.loan,
+            ask.need,
+        ));
+    }
+    let bucket = |units| Loan::Bucket {
+        per_minute: units,
+        capacity: units,
+    };
+    let budget = Loan::Budget {
+        amount: 50_000_000_000,
+        window: 1_767_225_600,
+        accounted: 0,
+    };
+    let part = |dimension, wait, name: &str, loan, need| {
+        (dimension, wait, format!("q0/team-a/{name}"), loan, need)
+    };
+    assert_eq!(
+        found,
+        [
+            part(
+                Dimension::Concurrency,
+                None,
+                "concurrency",
+                Loan::Permits { cap: 10 },
+                1
+            ),
+            part(Dimension::Budget, None, "budget", budget, 700),
+            // A request every 10 s, and 100 of 1,200 tokens in 5 s.
+            part(
+                Dimension::Requests,
+                Some(10_000_000),
+                "requests",
+                bucket(6_000_000),
+                1_000_000
+            ),
+            part(
+                Dimension::Tokens,
+                Some(5_000_000),
+                "tokens",
+                bucket(1_200_000_000),
+                100_000_000
+            ),
+        ]
+    );
+    assert_eq!(in_use(&lent), [0, 0, 0, 0], "nothing was taken");
+    let taken = lent.take(100, money, now(0)).unwrap();
+    assert_eq!(in_use(&lent), [1, 1_000_000, 100_000_000, 700]);
+    lent.give_back(taken);
+    assert_eq!(in_use(&lent), [0, 0, 0, 0]);
+}
+
+#[test]
+fn a_request_that_costs_nothing_needs_some_of_the_budget() {
+    let mut lent = lent(&Caps {
+        budget: caps().budget,
+        ..Caps::default()
+    });
+    assert!(lent.take(0, Money::ZERO, now(0)).is_err());
+    assert_eq!(lend(&mut lent, now(0))[0].need, 1);
+    let taken = lent.take(0, Money::ZERO, now(0)).unwrap();
+    assert_eq!(taken[0].1.amount, 1);
+}
+
+#[test]
+fn a_request_that_ends_is_counted_by_its_use() {
+    let mut lent = lent(&caps());
+    let taken = take(&mut lent, 100, Money::from_nanos(700), now(0));
+    let used = Used {
+        tokens: 30,
+        answer_tokens: 20,
+        money: Money::from_nanos(900),
+    };
+    lent.settle(taken, used);
+    assert_eq!(in_use(&lent), [0, 0, 0, 0]);
+    let mut used: Vec<_> = lend(&mut lent, now(4_000))
+        .into_iter()
+        .map(|ask| ask.used)
+        .collect();
+    used.sort_unstable();
+    assert_eq!(used, [0, 900, 1_000_000, 30_000_000]);
+}
+
+#[test]
+fn a_request_that_is_given_back_is_not_counted() {
+    let mut lent = lent(&caps());
+    let taken = take(&mut lent, 100, Money::from_nanos(700), now(0));
+    lent.give_back(taken);
+    let asked = lend(&mut lent, now(4_000));
+    assert!(
+        !asked.is_empty() && asked.iter().all(|ask| ask.used == 0),
+        "{asked:?}"
+    );
+}
+
+#[test]
+fn money_that_was_spent_before_is_reported_to_the_store() {
+    let mut lent = lent(&caps());
+    lent.add_spent(Money::from_nanos(5));
+    lent.add_spent(Money::from_nanos(7));
+    take(&mut lent, 0, Money::ZERO, now(0));
+    let budget = |lent: &mut Lent| {
+        lent.find(lent.current_budget().unwrap())
+            .unwrap()
+            .holding
+            .loan()
+    };
+    let loan = |window, accounted| Loan::Budget {
+        amount: 50_000_000_000,
+        window,
+        accounted,
+    };
+    assert_eq!(budget(&mut lent), loan(1_767_225_600, 12));
+    // The next hour begins without any.
+    lent.refresh(&caps(), now(3_600_000));
+    assert_eq!(budget(&mut lent), loan(1_767_229_200, 0));
+}
+
+#[test]
+fn a_store_that_does_not_answer_makes_the_limit_degraded() {
+    let mut lent = lent(&Caps::concurrency(10));
+    let short = lent.take(0, Money::ZERO, now(0)).unwrap_err();
+    assert_eq!((short.may_wait, short.is_degraded), (true, false));
+    assert!(!lent.is_degraded());
+    let asked = asks(&mut lent, now(0));
+    lent.granted(LaneId::Permits, &asked[0].1, None, now(1));
+    assert!(lent.is_degraded());
+    let short = lent.take(0, Money::ZERO, now(1)).unwrap_err();
+    assert_eq!((short.may_wait, short.is_degraded), (false, true));
+    lend(&mut lent, now(1_000));
+    assert!(!lent.is_degraded());
+}
+
+#[test]
+fn a_store_that_may_have_forgotten_makes_the_limit_degraded() {
+    let mut lent = lent(&Caps::concurrency(10));
+    assert!(lent.take(0, Money::ZERO, now(0)).is_err());
+    let asked = asks(&mut lent, now(0));
+    let reply = Reply {
+        held: 0,
+        quarantined: true,
+        ..reply(&asked[0].1)
+    };
+    lent.granted(LaneId::Permits, &asked[0].1, Some(&reply), now(0));
+    assert!(lent.is_degraded());
+}
+
+#[test]
+fn a_reply_with_another_number_refuses_the_ask() {
+    let mut lent = lent(&Caps::concurrency(10));
+    assert!(lent.take(0, Money::ZERO, now(0)).is_err());
+    let asked = asks(&mut lent, now(0));
+    let late = Reply {
+        seq: 7,
+        ..reply(&asked[0].1)
+    };
+    lent.granted(LaneId::Permits, &asked[0].1, Some(&late), now(1));
+    assert!(lent.is_degraded());
+    assert_eq!(lent.parts()[0].held, 0);
+}
+
+#[test]
+fn a_reply_for_another_scope_changes_nothing() {
+    let mut lent = lent(&Caps::concurrency(10));
+    assert!(lent.take(0, Money::ZERO, now(0)).is_err());
+    let asked = asks(&mut lent, now(0));
+    let other = Ask {
+        limit: "q0/team-b/concurrency".into(),
+        ..asked[0].1.clone()
+    };
+    lent.granted(LaneId::Permits, &other, Some(&reply(&other)), now(1));
+    lent.granted(LaneId::Permits, &other, None, now(1));
+    assert_eq!((lent.parts()[0].held, lent.is_degraded()), (0, false));
+    lent.granted(
+        LaneId::Permits,
+        &asked[0].1,
+        Some(&reply(&asked[0].1)),
+        now(1),
+    );
+    assert_eq!(lent.parts()[0].held, 1);
+}
+
+#[test]
+fn a_notice_is_for_the_part_that_it_names() {
+    let mut lent = lent(&caps());
+    let taken = take(&mut lent, 100, Money::from_nanos(700), now(0));
+    lent.give_back(taken);
+    for other in ["q0/team-a/other", "q0/team-b/concurrency", "q0/team-a"] {
+        lent.noticed(other);
+        assert!(!lent.is_due(), "{other}");
+    }
+    lent.noticed("q0/team-a/budget@1767225600");
+    assert!(lent.is_due());
+    let asked = lend(&mut lent, now(1));
+    assert_eq!(
+        (asked.len(), asked[0].key()),
+        (1, "q0/team-a/budget@1767225600".to_owned())
+    );
+}
+
+#[test]
+fn parts_are_reported_in_the_units_of_their_caps() {
+    let mut lent = lent(&caps());
+    take(&mut lent, 100, Money::from_nanos(700), now(0));
+    let free = [9, 4_000_000, 999_000_000, 41];
+    for (lane, free) in lent.lanes.iter_mut().zip(free) {
+        lane.free = free;
+    }
+    let found: Vec<_> = lent
+        .parts()
+        .into_iter()
+        .map(|part| (part.dimension, part.key, part.held, part.free))
+        .collect();
+    let part =
+        |dimension, name: &str, held, free| (dimension, format!("q0/team-a/{name}"), held, free);
+    assert_eq!(
+        found,
+        [
+            part(Dimension::Concurrency, "concurrency", 1, 9),
+            part(Dimension::Requests, "requests", 0, 4),
+            part(Dimension::Tokens, "tokens", 0, 999),
+            part(Dimension::Budget, "budget@1767225600", 0, 41),
+        ]
+    );
+}
+
+/// What is left of a rate is what the replica holds, and what the store could lend.
+#[test]
+fn the_rest_of_a_rate_is_what_is_held_and_what_is_free() {
+    let mut lent = lent(&caps());
+    let taken = take(&mut lent, 100, Money::ZERO, now(0));
+    lent.give_back(taken);
+    lent.find(LaneId::Requests).unwrap().free = 3_000_000;
+    lent.find(LaneId::Tokens).unwrap().free = 500_000_000;
+    let remaining = lent.remaining();
+    // Two of six requests are gone, at one in 10 s; half of 1,200 tokens, at 20 in a second.
+    assert_eq!(
+        (remaining.requests, remaining.tokens),
+        (
+            Some(Level {
+                limit: 6,
+                remaining: 4,
+                reset: 20_000_000,
+            }),
+            Some(Level {
+                limit: 1_200,
+                remaining: 600,
+                reset: 30_000_000,
+            }),
+        )
+    );
+    // A store whose bucket is larger, of a limit that was lowered since.
+    lent.find(LaneId::Requests).unwrap().free = 90_000_000;
+    assert_eq!(
+        lent.remaining().requests,
+        Some(Level {
+            limit: 6,
+            remaining: 6,
+            reset: 0,
+        })
+    );
+}
+
+#[test]
+fn the_money_spent_is_what_the_store_has_counted_in_the_window() {
+    let mut lent = lent(&caps());
+    assert_eq!(lent.spent(), Money::ZERO);
+    let id = lent.current_budget().unwrap();
+    lent.find(id).unwrap().level = 123;
+    assert_eq!(lent.spent(), Money::from_nanos(123));
+    lent.refresh(&caps(), now(3_599_999));
+    assert_eq!(lent.spent(), Money::from_nanos(123));
+    lent.refresh(&caps(), now(3_600_000));
+    assert_eq!(lent.spent(), Money::ZERO);
+}
+
+#[test]
+fn a_reply_updates_what_is_free_and_spent() {
+    let mut lent = lent(&Caps {
+        budget: caps().budget,
+        ..Caps::default()
+    });
+    assert!(lent.take(0, Money::from_nanos(5), now(0)).is_err());
+    let asked = asks(&mut lent, now(0));
+    let reply = Reply {
+        free: 77,
+        level: 88,
+        ..reply(&asked[0].1)
+    };
+    lent.granted(asked[0].0, &asked[0].1, Some(&reply), now(0));
+    assert_eq!(
+        (lent.parts()[0].free, lent.spent()),
+        (77, Money::from_nanos(88))
+    );
+}
+
+/// The holding of a window that is over stays until its requests have ended and are reported.
+#[test]
+fn a_window_that_is_over_is_settled_and_dropped() {
+    let mut lent = lent(&Caps {
+        budget: caps().budget,
+        ..Caps::default()
+    });
+    let taken = take(&mut lent, 0, Money::from_nanos(700), now(0));
+    lent.refresh(&caps(), now(3_600_000));
+    assert_eq!(
+        lent.parts().last().unwrap().key,
+        "q0/team-a/budget@1767229200"
+    );
+    let budgets = |lent: &Lent| {
+        lent.lanes
+            .iter()
+            .filter(|lane| matches!(lane.id, LaneId::Budget(_)))
+            .count()
+    };
+    lend(&mut lent, now(3_600_000));
+    assert_eq!(budgets(&lent), 2);
+    let used = Used {
+        money: Money::from_nanos(900),
+        ..Used::default()
+    };
+    lent.settle(taken, used);
+    let asked = lend(&mut lent, now(3_604_000));
+    // The store has counted the 700 of the lost lease, and learns of the rest.
+    assert_eq!(
+        (asked[0].key(), asked[0].used),
+        ("q0/team-a/budget@1767225600".to_owned(), 200)
+    );
+    lend(&mut lent, now(3_615_000));
+    lend(&mut lent, now(3_616_000));
+    assert_eq!(budgets(&lent), 1);
+    assert_eq!(
+        lent.lanes.last().unwrap().id,
+        LaneId::Budget(NEW_YEAR + 2 * HOUR)
+    );
+}
+
+#[test]
+fn a_window_is_entered_once() {
+    let mut lent = lent(&caps());
+    lent.refresh(&caps(), now(1));
+    assert_eq!(lent.lanes.len(), 4);
+    assert_eq!(lent.current_budget(), Some(LaneId::Budget(NEW_YEAR + HOUR)));
+}
+
+#[test]
+fn changed_caps_change_the_terms_and_keep_what_is_in_use() {
+    let mut lent = lent(&caps());
+    take(&mut lent, 0, Money::ZERO, now(0));
+    let fewer = Caps {
+        concurrency: Some(5),
+        requests_per_minute: None,
+        ..caps()
+    };
+    lent.refresh(&fewer, now(1));
+    let ids: Vec<_> = lent.lanes.iter().map(|lane| lane.id).collect();
+    let budget = LaneId::Budget(NEW_YEAR + HOUR);
+    assert_eq!(ids, [LaneId::Permits, LaneId::Tokens, budget]);
+    let permits = &lent.lanes[0].holding;
+    assert_eq!(
+        (permits.loan(), permits.in_use()),
+        (Loan::Permits { cap: 5 }, 1)
+    );
+    assert_eq!(lent.remaining().requests, None);
+}
+
+#[test]
+fn a_scope_is_dormant_once_the_store_knows_everything() {
+    let mut lent = lent(&Caps::concurrency(10));
+    assert!(lent.is_dormant() && !lent.is_waiting());
+    assert!(lent.take(0, Money::ZERO, now(0)).is_err());
+    assert!(!lent.is_dormant() && lent.is_waiting());
+    lend(&mut lent, now(0));
+    let taken = lent.take(0, Money::ZERO, now(0)).unwrap();
+    assert!(!lent.is_dormant() && !lent.is_waiting());
+    lent.give_back(taken);
+    lend(&mut lent, now(4_000));
+    lend(&mut lent, now(8_000));
+    // Its lease is over.
+    lend(&mut lent, now(18_000));
+    assert!(lent.is_dormant());
+}
