@@ -183,6 +183,7 @@ mod tests {
             "Basic dXNlcjpwdw==",
             "Bearerk1",
             "Bear",
+            "Digest",
             "k1",
             "Bearer:k1",
             "Bearer\u{a0}k1",

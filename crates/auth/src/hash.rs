@@ -148,6 +148,13 @@ mod tests {
     }
 
     #[test]
+    fn the_hashes_of_two_keys_differ() {
+        let hash = |key: &str| KeyHash::of(&Key::parse(key).unwrap());
+        assert_eq!(hash("one"), hash("one"));
+        assert_ne!(hash("one"), hash("two"));
+    }
+
+    #[test]
     fn capital_digits_are_read_and_small_ones_written() {
         let hash: KeyHash = format!("sha256:{}", "aF".repeat(32)).parse().unwrap();
         assert_eq!(hash.to_string(), format!("sha256:{}", "af".repeat(32)));

@@ -349,6 +349,7 @@ mod tests {
             (Ok("a"), Err(Denied::Invalid))
         );
         assert_eq!(name(1, 200), Err(Denied::Invalid), "the entry has expired");
+        assert_eq!(name(2, 200), Err(Denied::Invalid), "both have");
         assert_eq!(name(3, 200), Ok("b"));
         assert_eq!(ring.entries().len(), 2);
     }
