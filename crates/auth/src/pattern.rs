@@ -93,6 +93,12 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_keeps_its_text() {
+        let pattern: Pattern = "model-5.*".parse().unwrap();
+        assert_eq!(pattern.as_str(), "model-5.*");
+    }
+
+    #[test]
     fn a_pattern_that_matches_nothing_is_refused() {
         for text in ["", "model 5", "model-5\n"] {
             assert_eq!(text.parse::<Pattern>(), Err(PatternError(text.to_owned())));
