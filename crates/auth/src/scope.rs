@@ -153,6 +153,11 @@ mod tests {
     }
 
     #[test]
+    fn a_scope_may_be_named_twice() {
+        assert_eq!("text,images,text".parse(), "text,images".parse::<Scopes>());
+    }
+
+    #[test]
     fn an_unknown_word_is_reported_with_the_known_ones() {
         let message = |words: &str| words.parse::<Scopes>().unwrap_err().to_string();
         assert_eq!(
