@@ -137,6 +137,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_was_written_is_unsynced_until_a_sync() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = Log::create(folder.path(), 1_000, JournalSync::Relaxed).unwrap();
+        assert!(!log.is_unsynced());
+        log.write_closed(&Closed::default());
+        assert!(log.is_unsynced());
+        log.sync();
+        assert!(!log.is_unsynced());
+        assert_eq!(log.stats.snapshot(0).sync_failures, 0);
+    }
+
+    #[test]
     fn an_end_that_cannot_be_written_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let run = folder.path().join("run");

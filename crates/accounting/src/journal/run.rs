@@ -107,3 +107,42 @@ fn new_id() -> io::Result<String> {
 fn is_id(name: &str) -> bool {
     name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_sixteen_hexadecimal_digits() {
+        assert!(is_id("0123456789abcdef"));
+        for other in ["", "abc", "0123456789abcdeg", "0123456789abcdef0"] {
+            assert!(!is_id(other), "{other}");
+        }
+        assert!(is_id(&new_id().unwrap()));
+    }
+
+    #[test]
+    fn a_folder_that_is_being_removed_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let gone = folder.path().join("0123456789abcdef");
+        let id = || Some("0123456789abcdef".to_owned());
+        assert!(take_over(gone.clone(), id()).unwrap().is_none());
+        // Other errors are reported.
+        fs::write(&gone, "a file").unwrap();
+        let error = take_over(gone, id()).err().unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::NotADirectory);
+    }
+
+    #[test]
+    fn a_folder_with_another_name_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = folder.path().join("backup");
+        fs::create_dir(&other).unwrap();
+        assert!(
+            take_over(other.clone(), Some("backup".to_owned()))
+                .unwrap()
+                .is_none()
+        );
+        assert!(!other.join(LOCK).exists());
+    }
+}

@@ -79,3 +79,40 @@ impl From<StoreError> for Failure {
         Self::Caller(error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    #[test]
+    fn an_error_is_of_the_machine_the_data_or_the_store() {
+        let kind = |code| {
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            match Failure::Sqlite(error).at("usage.db") {
+                StoreError::Unreachable { .. } => "may pass",
+                StoreError::Unfit { .. } => "unfit",
+                StoreError::Refused { .. } => "refused",
+                other => panic!("{other}"),
+            }
+        };
+        assert_eq!(
+            [ffi::SQLITE_BUSY, ffi::SQLITE_FULL, ffi::SQLITE_IOERR].map(kind),
+            ["may pass"; 3]
+        );
+        assert_eq!(
+            [
+                ffi::SQLITE_CONSTRAINT,
+                ffi::SQLITE_TOOBIG,
+                ffi::SQLITE_MISMATCH
+            ]
+            .map(kind),
+            ["unfit"; 3]
+        );
+        assert_eq!(
+            [ffi::SQLITE_ERROR, ffi::SQLITE_CORRUPT].map(kind),
+            ["refused"; 2]
+        );
+    }
+}

@@ -343,6 +343,51 @@ async fn a_damaged_record_is_counted_and_the_others_are_read() {
     );
 }
 
+/// A megabyte is read at once, and ends within a record.
+#[tokio::test]
+async fn a_journal_of_several_parts_is_read_whole() {
+    let mut place = Place::new();
+    place.segment_bytes = 10_000_000;
+    place.store.set_away(true);
+    let journal = place.open();
+    for at in 0..6_000 {
+        open_request(&journal, &format!("r{at}"));
+    }
+    let left = place.journals().join(journal.run());
+    drop(journal);
+    assert!(fs::metadata(files(&left).remove(0)).unwrap().len() > 1_048_576);
+    place.store.set_away(false);
+    let journal = place.open();
+    soon(journal.shipped()).await;
+    assert_eq!(place.states().await.len(), 6_000);
+    let stats = journal.stats();
+    assert_eq!(
+        (stats.corrupt, stats.torn_bytes, stats.missing_bytes),
+        (0, 0, 0)
+    );
+}
+
+/// A line that is longer than a part is two damaged lines: its beginning, and its end.
+#[tokio::test]
+async fn a_line_without_an_end_is_passed_over() {
+    let place = Place::new();
+    let left = place.leave_behind();
+    let file = files(&left).remove(0);
+    let records = fs::read(&file).unwrap();
+    let mut bytes = vec![b'x'; 1_048_576 + 100];
+    bytes.push(b'\n');
+    bytes.extend(records);
+    fs::write(&file, bytes).unwrap();
+    let journal = place.open();
+    soon(journal.shipped()).await;
+    assert_eq!(place.states().await.len(), 5);
+    let stats = journal.stats();
+    assert_eq!(
+        (stats.corrupt, stats.torn_bytes, stats.missing_bytes),
+        (2, 0, 0)
+    );
+}
+
 #[tokio::test]
 async fn a_file_that_is_gone_is_counted() {
     let mut place = Place::new();

@@ -168,6 +168,16 @@ async fn an_error_says_whether_the_data_caused_it() {
     let error = append().await;
     assert!(matches!(error, StoreError::Unfit { .. }), "{error:?}");
     assert!(error.to_string().contains("\"picky\""), "{error}");
+    // A disk that is full may have room later.
+    let raise = format!(
+        "CREATE FUNCTION {schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS
+             $$ BEGIN RAISE EXCEPTION 'no space' USING ERRCODE = '53100'; END $$;
+         CREATE TRIGGER refuse BEFORE INSERT ON {schema}.usage
+             FOR EACH ROW EXECUTE FUNCTION {schema}.refuse()"
+    );
+    execute(&url, &raise).await;
+    let error = append().await;
+    assert!(matches!(error, StoreError::Unreachable { .. }), "{error:?}");
     execute(&url, &alter("RENAME TO others")).await;
     let error = append().await;
     assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
