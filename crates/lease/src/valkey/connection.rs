@@ -239,3 +239,27 @@ impl fmt::Debug for Link {
         self.connector.address.fmt(f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use redis::ServerErrorKind::{Busy, NoPerm, NoScript, ReadOnly, ResponseError};
+    use redis::{ErrorKind, ServerErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn a_connection_is_kept_after_errors_of_a_command() {
+        let is_of_connection = |kind: ServerErrorKind| {
+            let error = RedisError::from((ErrorKind::Server(kind), "refused"));
+            Failure::Server(error).is_of_connection()
+        };
+        assert!(
+            ![NoPerm, NoScript, ResponseError]
+                .into_iter()
+                .any(is_of_connection)
+        );
+        assert!([Busy, ReadOnly].into_iter().all(is_of_connection));
+        assert!(Failure::Timeout.is_of_connection());
+        assert!(Failure::Server(timed_out()).is_of_connection());
+    }
+}

@@ -137,6 +137,19 @@ async fn a_large_batch_is_answered_in_its_order() {
     }
 }
 
+/// All partitions are asked at first, and those without asks not again for a quarter of a lease.
+#[tokio::test]
+#[ignore = "needs a Valkey server: set SLUICEGATE_VALKEY"]
+async fn a_partition_without_asks_is_asked_now_and_then() {
+    let server = Server::start("SLUICEGATE_VALKEY", &[]);
+    let store = Valkey::new(&server.settings()).unwrap();
+    for seq in 1..4 {
+        ask(&store, seq, 0, 0).await.unwrap();
+    }
+    let calls = "cmdstat_evalsha:calls=18,";
+    server.wait_for("INFO commandstats", calls).await;
+}
+
 /// A listener that accepts and never answers.
 #[tokio::test]
 async fn an_exchange_with_a_black_hole_ends_in_time() {

@@ -87,3 +87,23 @@ async fn a_user_without_the_right_to_publish_has_no_notices() {
     let reply = ask(&second, 2, 0, 2).await;
     assert_eq!((reply.held, reply.free, reply.replicas), (0, 0, 2));
 }
+
+/// That it waits is a notice of the second replica, which comes to itself as well.
+#[tokio::test]
+#[ignore = "needs a Valkey server: set SLUICEGATE_VALKEY"]
+async fn a_replica_passes_over_its_own_notices() {
+    let server = Server::start("SLUICEGATE_VALKEY", &[]);
+    let (first, second) = replicas(&server).await;
+    drop(first);
+    let noticed = timeout(LONG, second.notice());
+    let asked = async {
+        server
+            .wait_for("PUBSUB NUMSUB sg:1:notices", "int(1)")
+            .await;
+        ask(&second, 2, 0, 2).await;
+        let other = ["PUBLISH", "sg:1:notices", "other#1 q0/team-b"];
+        server.run(&other).await.unwrap();
+    };
+    let (noticed, ()) = tokio::join!(noticed, asked);
+    assert_eq!(noticed.unwrap(), "q0/team-b");
+}
