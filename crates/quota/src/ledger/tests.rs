@@ -100,6 +100,30 @@ fn a_request_is_admitted_by_all_limits_or_by_none() {
     assert!(ledger.is_empty(), "{ledger:?}");
 }
 
+/// Of several limits, the least that is left counts, of requests and of tokens by itself.
+#[test]
+fn the_rest_of_the_rates_is_the_least_of_all_limits() {
+    let rates = |requests, tokens| Caps {
+        requests_per_minute: Some(requests),
+        tokens_per_minute: Some(tokens),
+        ..Caps::default()
+    };
+    let limits = [
+        ("one", rates(5, 900)),
+        ("two", rates(9, 700)),
+        ("no rate", Caps::concurrency(1)),
+    ];
+    let (mut ledger, ids) = ledger(&limits);
+    let claims: Vec<_> = ids.iter().map(|id| claim(*id, "a")).collect();
+    let admitted = ledger.admit(&claims, tokens(100), Now::default()).unwrap();
+    let Remaining { requests, tokens } = admitted.remaining();
+    let rest = |level: Option<Level>| level.map(|level| (level.limit, level.remaining));
+    assert_eq!(
+        (rest(requests), rest(tokens)),
+        (Some((5, 4)), Some((700, 600)))
+    );
+}
+
 #[test]
 fn a_refusal_names_the_limit_and_the_time_to_wait() {
     let (mut ledger, ids) = ledger(&[("team-*", requests(6))]);

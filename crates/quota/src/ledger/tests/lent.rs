@@ -291,6 +291,7 @@ fn a_lent_scope_is_dropped_once_the_store_knows_everything() {
     let _ = ledger.end(admitted, Used::default(), now());
     ledger.drop_idle(now());
     assert_eq!(ledger.len(), 1, "the store does not know yet");
+    assert!(!ledger.is_empty());
     for second in [1_004, 1_008, 1_020] {
         exchange(&mut ledger, true, at_second(second));
     }
