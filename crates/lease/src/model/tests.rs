@@ -244,3 +244,34 @@ fn a_claim_of_a_lease_that_is_over_is_not_believed() {
     let reply = send(&mut model, 1, permits(2, 4, 0), (0, 0));
     assert_eq!((reply.seq, reply.held, reply.quarantined), (0, 0, false));
 }
+
+/// An answer was lost, and the request is sent once more.
+#[test]
+fn repeated_sequence_number_changes_nothing() {
+    let mut model = store();
+    send(&mut model, 1, budget(1, 0), (0, 0));
+    assert_eq!(send(&mut model, 1, budget(2, 500), (0, 0)).level, 500);
+    let reply = send(&mut model, 1, budget(2, 700), (0, 0));
+    assert_eq!((reply.seq, reply.level), (2, 500));
+}
+
+#[test]
+fn spending_is_counted_across_its_modulus() {
+    let mut model = store();
+    let most = (1 << 52) - 10;
+    assert_eq!(send(&mut model, 1, budget(2, most), (0, 0)).level, 0);
+    assert_eq!(send(&mut model, 1, budget(3, 5), (0, 0)).level, 15);
+    assert_eq!(send(&mut model, 1, budget(4, most + 5), (0, 0)).level, 5);
+}
+
+#[test]
+fn new_incarnation_forfeits_what_was_held() {
+    let mut model = store();
+    let mut first = budget(1, 0);
+    (first.more, first.need) = (300, 300);
+    assert_eq!(send(&mut model, 1, first, (0, 0)).held, 300);
+    let mut anew = budget(2, 0);
+    (anew.acked, anew.incarnation) = (0, 1);
+    let reply = send(&mut model, 1, anew, (0, 0));
+    assert_eq!((reply.held, reply.level), (0, 300));
+}

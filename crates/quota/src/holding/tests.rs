@@ -258,6 +258,23 @@ fn refund_from_an_earlier_era_is_dropped() {
     assert_eq!(holding.held(), held);
 }
 
+/// The store may count all of it as spent when it recovers.
+#[test]
+fn refund_during_a_quarantine_is_dropped() {
+    let mut holding = bucket();
+    assert!(holding.take(10, at(0)).is_none());
+    lend(&mut holding, 0, 100, 700);
+    let ask = holding.poll(at(3_400)).unwrap();
+    let recovering = Reply {
+        quarantined: true,
+        ..reply(ask.seq, 50, 0)
+    };
+    holding.granted(&recovering, at(3_400));
+    let taken = holding.take(10, at(3_401)).unwrap();
+    holding.settle(taken, 4);
+    assert_eq!(holding.held(), 40);
+}
+
 #[test]
 fn a_floor_is_never_lent_and_always_there() {
     let mode = FailMode::Floor {
@@ -295,6 +312,18 @@ fn open_admits_everything_once_the_store_is_gone_and_counts_it() {
     assert_eq!((ask.used, ask.claim), (5_000, 0));
     holding.granted(&reply(ask.seq, 0, 0), at(501));
     assert!(holding.take(1, at(501)).is_none());
+}
+
+#[test]
+fn open_limit_keeps_to_its_lease_until_it_is_over() {
+    let mut holding = holding(Loan::Permits { cap: 10 }, FailMode::Open);
+    assert!(holding.take(1, at(0)).is_none());
+    lend(&mut holding, 0, 2, 5);
+    let _two = holding.take(2, at(1)).unwrap();
+    let ask = holding.poll(at(3_400)).unwrap();
+    holding.failed(ask.seq, at(3_500));
+    assert!(holding.take(1, at(9_799)).is_none());
+    assert!(holding.take(1, at(9_800)).is_some());
 }
 
 #[test]

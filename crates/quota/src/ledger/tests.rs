@@ -258,6 +258,33 @@ fn scopes_that_are_idle_are_dropped_little_by_little() {
     assert!(ledger.len() <= 200, "{}", ledger.len());
 }
 
+/// Otherwise its budget would begin anew.
+#[test]
+fn scope_with_spending_is_kept_until_its_window_ends() {
+    let (mut ledger, ids) = ledger(&[("budget", budget("1.00", Window::Hour))]);
+    let spent = "0.10".parse().unwrap();
+    ledger.add_spent(claim(ids[0], "a"), spent, Now::default());
+    ledger.drop_idle(at_second(3_599));
+    assert_eq!(ledger.len(), 1);
+    ledger.drop_idle(at_second(3_600));
+    assert_eq!(ledger.len(), 0);
+}
+
+#[test]
+fn scope_in_debt_is_kept_until_the_debt_is_paid() {
+    let (mut ledger, ids) = ledger(&[("tokens", tokens_per_minute(60))]);
+    let admitted = ledger.admit(&[claim(ids[0], "a")], place, Now::default());
+    let used = Used {
+        tokens: 120,
+        ..Used::default()
+    };
+    ledger.end(admitted.unwrap(), used, Now::default());
+    ledger.drop_idle(at_second(119));
+    assert_eq!(ledger.len(), 1);
+    ledger.drop_idle(at_second(120));
+    assert_eq!(ledger.len(), 0);
+}
+
 #[test]
 fn the_demand_is_given_the_length_of_answers() {
     let (mut ledger, ids) = ledger(&[("tokens", tokens_per_minute(100_000))]);

@@ -1,5 +1,6 @@
 //! Tests of the limiter.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -114,6 +115,39 @@ async fn tokens_are_settled_with_the_known_usage() {
         let second = admit().unwrap();
         assert_eq!(remaining(&second), left - 100, "{known:?}");
     }
+}
+
+/// The length of an answer that ended early, or was never reported, is a guess.
+#[tokio::test(start_paused = true)]
+async fn typical_answer_follows_reported_usage_only() {
+    let (limiter, quotas) = with_quotas("[[quotas]]\ntokens_per_minute = 1000");
+    let typical = Cell::new(None);
+    let admit = |known| {
+        let reserve = |length| {
+            typical.set(length);
+            tokens(length)
+        };
+        let permit = limiter.try_admit(applicant("a", "m", &quotas), &reserve);
+        permit.unwrap().end(known);
+        typical.get()
+    };
+    let usage = Usage {
+        output: 20,
+        ..Usage::default()
+    };
+    assert_eq!(admit(Known::Events(3)), None);
+    assert_eq!(admit(Known::Usage(usage)), None);
+    assert_eq!(admit(Known::Nothing), Some(20));
+    assert_eq!(admit(Known::Unused), Some(20));
+}
+
+#[test]
+fn reserved_answer_is_at_most_its_limit() {
+    let answer = |limit, typical| Reserved::estimate(b"", limit, typical).answer;
+    assert_eq!(answer(None, None), 1_000);
+    assert_eq!(answer(Some(5), None), 5);
+    assert_eq!(answer(Some(5), Some(40)), 5);
+    assert_eq!(answer(Some(5_000), Some(40)), 40);
 }
 
 /// Registers a quota of all keys together that has a queue.
