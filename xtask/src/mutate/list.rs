@@ -177,7 +177,7 @@ why = 'No file.'
     }
 
     #[test]
-    fn a_mutation_has_its_own_tests_or_those_of_its_rows_or_of_its_file() {
+    fn mutations_run_their_tests_or_those_of_their_rows() {
         let tests: Vec<_> = mutations()
             .into_iter()
             .map(|mutation| mutation.tests)

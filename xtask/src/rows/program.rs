@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_program_has_tests_of_every_row_and_is_that_of_the_source_if_it_can_be() {
+    fn the_nearest_program_with_all_rows_is_chosen() {
         let tests = tests(&[
             ("crates/sse/tests/it/a.rs", "s01_one"),
             ("tests/upstreams/a.rs", "s01_two"),

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_unsynced_until_a_sync() {
+    fn written_entries_are_unsynced_until_a_sync() {
         let folder = tempfile::tempdir().unwrap();
         let log = Log::create(folder.path(), 1_000, JournalSync::Relaxed).unwrap();
         assert!(!log.is_unsynced());

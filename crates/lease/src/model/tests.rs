@@ -265,7 +265,7 @@ fn spending_is_counted_across_its_modulus() {
 }
 
 #[test]
-fn new_incarnation_forfeits_what_was_held() {
+fn new_incarnation_forfeits_its_holdings() {
     let mut model = store();
     let mut first = budget(1, 0);
     (first.more, first.need) = (300, 300);

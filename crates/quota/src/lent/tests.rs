@@ -323,7 +323,7 @@ fn parts_are_reported_in_the_units_of_their_caps() {
 
 /// What is left of a rate is what the replica holds, and what the store could lend.
 #[test]
-fn the_rest_of_a_rate_is_what_is_held_and_what_is_free() {
+fn remaining_rate_is_held_plus_free() {
     let mut lent = lent(&caps());
     let taken = take(&mut lent, 100, Money::ZERO, now(0));
     lent.give_back(taken);
@@ -359,7 +359,7 @@ fn the_rest_of_a_rate_is_what_is_held_and_what_is_free() {
 }
 
 #[test]
-fn the_money_spent_is_what_the_store_has_counted_in_the_window() {
+fn spent_money_is_the_stores_count_in_the_window() {
     let mut lent = lent(&caps());
     assert_eq!(lent.spent(), Money::ZERO);
     let id = lent.current_budget().unwrap();
@@ -372,7 +372,7 @@ fn the_money_spent_is_what_the_store_has_counted_in_the_window() {
 }
 
 #[test]
-fn a_reply_updates_what_is_free_and_spent() {
+fn replies_update_free_and_spent_amounts() {
     let mut lent = lent(&Caps {
         budget: caps().budget,
         ..Caps::default()
@@ -441,7 +441,7 @@ fn a_window_is_entered_once() {
 }
 
 #[test]
-fn changed_caps_change_the_terms_and_keep_what_is_in_use() {
+fn changed_caps_keep_permits_in_use() {
     let mut lent = lent(&caps());
     take(&mut lent, 0, Money::ZERO, now(0));
     let fewer = Caps {

@@ -49,7 +49,7 @@ fn now() -> Now {
 }
 
 #[test]
-fn a_request_waits_for_the_store_and_is_admitted_after_its_reply() {
+fn waiting_request_is_admitted_after_the_stores_reply() {
     let (mut ledger, ids) = lending(&[("lent", Caps::concurrency(2))]);
     let claims = [claim(ids[0], "a")];
     assert!(!ledger.is_due());
@@ -85,7 +85,7 @@ fn a_refusal_of_a_lent_rate_states_the_time_to_wait() {
 
 /// What was taken of one limit is given back if another one has too little.
 #[test]
-fn a_request_that_one_lent_limit_refuses_takes_nothing_of_another() {
+fn request_refused_by_a_lent_limit_takes_nothing_elsewhere() {
     let (mut ledger, ids) = lending(&[
         ("first", Caps::concurrency(1)),
         ("second", Caps::concurrency(1)),
@@ -103,7 +103,7 @@ fn a_request_that_one_lent_limit_refuses_takes_nothing_of_another() {
 }
 
 #[test]
-fn a_store_that_lends_nothing_degrades_the_status_and_admissions() {
+fn store_without_grants_degrades_status_and_admissions() {
     let mode = FailMode::Open;
     let terms = Terms {
         caps: Caps::concurrency(2),
@@ -165,7 +165,7 @@ fn the_status_has_the_parts_of_a_lent_limit() {
 }
 
 #[test]
-fn a_rate_that_is_lent_has_what_is_held_and_free() {
+fn lent_rate_reports_held_and_free_amounts() {
     let (mut ledger, ids) = lending(&[("lent", requests(6))]);
     let claims = [claim(ids[0], "a")];
     assert!(ledger.admit(&claims, place, now()).is_err());

@@ -17,7 +17,7 @@ fn used(money: &str) -> Used {
 }
 
 #[test]
-fn a_permit_that_ends_counts_what_it_used() {
+fn ended_permit_counts_its_usage() {
     let (limiter, id) = limiter(budget("1.00", Window::Day), None);
     let claims = [claim(id, "a")];
     limiter.add_spent(claims[0], "0.25".parse().unwrap(), Now::default());
