@@ -242,7 +242,7 @@ impl fmt::Debug for Link {
 
 #[cfg(test)]
 mod tests {
-    use redis::ServerErrorKind::{Busy, NoPerm, NoScript, ReadOnly, ResponseError};
+    use redis::ServerErrorKind::{BusyLoading, NoPerm, NoScript, ReadOnly, ResponseError};
     use redis::{ErrorKind, ServerErrorKind};
 
     use super::*;
@@ -258,7 +258,7 @@ mod tests {
                 .into_iter()
                 .any(is_of_connection)
         );
-        assert!([Busy, ReadOnly].into_iter().all(is_of_connection));
+        assert!([BusyLoading, ReadOnly].into_iter().all(is_of_connection));
         assert!(Failure::Timeout.is_of_connection());
         assert!(Failure::Server(timed_out()).is_of_connection());
     }
