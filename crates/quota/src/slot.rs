@@ -279,6 +279,19 @@ mod tests {
     }
 
     #[test]
+    fn the_typical_answer_moves_in_small_steps() {
+        let after = |tokens| {
+            let mut typical = TypicalAnswer(800);
+            typical.observe(tokens);
+            typical.get()
+        };
+        // A step is an eighth, of which 19 twentieths are taken up and one down.
+        assert_eq!((after(5_000), after(850)), (Some(895), Some(850)));
+        assert_eq!((after(1), after(798)), (Some(795), Some(798)));
+        assert_eq!(after(800), Some(800));
+    }
+
+    #[test]
     fn answers_of_unknown_length_teach_nothing() {
         let mut typical = TypicalAnswer::default();
         typical.observe(0);
