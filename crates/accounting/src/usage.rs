@@ -185,3 +185,23 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_have_the_names_under_which_they_are_stored() {
+        let names = [State::Open, State::Closed, State::Abandoned].map(State::as_str);
+        assert_eq!(names, ["open", "closed", "abandoned"]);
+    }
+
+    #[test]
+    fn counts_and_amounts_are_cut_off_at_their_largest() {
+        assert_eq!((count(7), count(u64::MAX)), (7, 1_099_511_627_776));
+        assert_eq!(
+            (nanos(-7), nanos(i64::MAX), nanos(i64::MIN)),
+            (-7, 1_000_000_000_000_000, -1_000_000_000_000_000)
+        );
+    }
+}
