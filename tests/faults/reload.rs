@@ -34,6 +34,12 @@ fn replace(path: &Path, text: &str) {
     fs::rename(&next, path).unwrap();
 }
 
+/// The number of clients that send requests while the configuration changes.
+const CLIENTS: usize = 4;
+/// The number of requests that each of them may send for each reload.
+const PER_RELOAD: usize = 150;
+const RELOADS: usize = 20;
+
 /// While the configuration file changes back and forth no request fails, and every request is
 /// served by exactly one version of the file.
 #[test]
@@ -45,21 +51,30 @@ fn d08_no_request_sees_a_mix() {
     ];
     let server = GATEWAY.configured(&versions[0]);
     let (over, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let reloads = AtomicUsize::new(0);
     thread::scope(|scope| {
-        for _ in 0..4 {
+        for _ in 0..CLIENTS {
             scope.spawn(|| {
+                let mut sent = 0;
                 while !over.load(Ordering::Relaxed) {
                     assert_eq!(status(&server, "mine"), 200);
                     asked.fetch_add(1, Ordering::Relaxed);
+                    sent += 1;
+                    // On a busy machine a reload takes seconds, and a simulator keeps 16,384 requests.
+                    await_that("it may send more", || {
+                        let allowed = (reloads.load(Ordering::Relaxed) + 1) * PER_RELOAD;
+                        sent < allowed || over.load(Ordering::Relaxed)
+                    });
                 }
             });
         }
         let taken = "sluicegate_config_reloads_total{outcome=\"taken\"}";
-        for turn in 1..=20 {
+        for turn in 1..=RELOADS {
             replace(server.config_path(), &versions[turn % 2]);
             let before = server.sum(taken);
             server.signal("HUP");
             await_that("it was read", || server.sum(taken) > before);
+            reloads.store(turn, Ordering::Relaxed);
         }
         over.store(true, Ordering::Relaxed);
     });
