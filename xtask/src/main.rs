@@ -82,12 +82,23 @@ enum Task {
     /// Download the weights of the embedded text engine into the user's cache
     FetchModel,
     /// Run benches: of the decoder, the limits, the text model and the gateway
+    ///
+    /// All of them, or one: `decode`, `limits`, `gateway [CELL…]` or `instructions`. With `--quick`
+    /// they are rough, and with `--write` they write docs/benchmarks.md. `instructions` takes
+    /// `--write REASON`, `--against COMMIT`, or `--planted`: a gateway with one more copy of the
+    /// body has to fail.
     Bench(Rest),
     /// Run long soak tests against the release build
+    ///
+    /// All of them, or one: `streams`, `readers`, `overload`, `restarts` or `reloads`; with `--quick`,
+    /// `--cycles N` for the number of restarts, or `--write` for docs/benchmarks.md.
     Soak(Rest),
     /// Fuzz every target in turn, or one
     Fuzz(fuzz::Args),
     /// Run seeded faults against a gateway in memory and judge the outcome of each
+    ///
+    /// `--faults N` of `--seed N`; `--only N` prints all details of one; `--write` writes the shares
+    /// of outcomes to tests/campaign/expected.toml.
     Campaign(Rest),
     /// Request every answer of tests/dialects through the gateway, and print the differences
     Dialects {
