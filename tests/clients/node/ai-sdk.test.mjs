@@ -12,7 +12,7 @@ import * as providerPrevious from "@ai-sdk/openai-previous";
 import * as ai from "ai";
 import * as aiPrevious from "ai-previous";
 
-import { configured, gateway, simulator } from "./programs.mjs";
+import { configured, gateway, KEYS, simulator } from "./programs.mjs";
 
 const majors = [
   { name: "ai", ...ai, ...provider },
@@ -48,7 +48,7 @@ function asked({ createOpenAI }, url) {
     inputs.push(input.map(({ type, role }) => type ?? role));
     return fetch(to, init);
   };
-  const apiKey = process.env.SLUICEGATE_TEXT_KEY;
+  const apiKey = KEYS.SLUICEGATE_TEXT_KEY;
   const model = createOpenAI({ baseURL: `${url}/v1`, apiKey, fetch: recorded })("theirs");
   return { model, inputs };
 }
