@@ -134,6 +134,22 @@ async fn a_finished_run_leaves_no_files_and_no_open_requests() {
     assert_eq!(error, "the journal is finished");
 }
 
+/// Otherwise a power cut could undo what the store has, with no file to send it from again.
+#[tokio::test]
+async fn shipped_file_is_removed_after_the_store_has_synced() {
+    let mut place = Place::new();
+    // Every record begins a new file.
+    place.segment_bytes = 1;
+    let journal = place.open();
+    open_request(&journal, "r1");
+    open_request(&journal, "r2");
+    soon(journal.shipped()).await;
+    // The lock, and the file of the second record.
+    assert_eq!(files(&place.journals().join(journal.run())).len(), 2);
+    let writes = place.store.writes.lock().unwrap();
+    assert_eq!(writes.iter().filter(|write| **write == "sync").count(), 1);
+}
+
 #[tokio::test]
 async fn an_entry_of_another_run_is_refused() {
     let place = Place::new();
