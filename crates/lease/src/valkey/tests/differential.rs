@@ -110,11 +110,12 @@ impl Pair {
             0 => self.last.event.saturating_sub(self.random.below(6)),
             _ => 0,
         };
-        let proof = Proof {
-            life,
-            at: self.last.at + self.random.below(3_000),
-            over,
+        let at = match self.random.below(10) {
+            // So late that the lease may be over.
+            0 => self.last.at.saturating_sub(self.random.below(30_000)),
+            _ => self.last.at + self.random.below(3_000),
         };
+        let proof = Proof { life, at, over };
         let count = self.random.below(3) as usize;
         let first = self.random.below(LIMITS as u64) as usize;
         let limits = (0..count).map(|i| (first + i) % LIMITS);
@@ -137,9 +138,11 @@ impl Pair {
             0 => random.near(seq),
             _ => seq + 1,
         };
-        let spent = match random.below(3) {
+        let spent = match random.below(4) {
             0 => 0,
             1 => random.below(held + 1),
+            // Almost all around, so that the sum passes its modulus.
+            2 => USED_MODULUS - random.below(1_000),
             _ => random.amount(),
         };
         let used = match random.below(5) {
