@@ -205,15 +205,15 @@ fn reservations_count_as_spent() {
         .number("SELECT reserved_nanos FROM usage WHERE state = 'abandoned'");
     assert!(reserved > 0);
     drop(gateway);
-    // Exactly what is left can still be reserved, so that a smaller budget is used up.
+    // The answer alone has 512 tokens at 10,000.
     let amount = |nanos: i64| format!("0.{nanos:09}");
-    let gateway = shop.open(&amount(spent));
+    let gateway = shop.open(&amount(spent + 5_120_000));
     check_refusal(
         Protocol::Messages,
         &send(&gateway, Protocol::Messages, false),
     );
     drop(gateway);
-    // 512 tokens at 10,000, and less than 100 of the prompt at 2,500.
+    // The prompt has less than 100 at 2,500.
     let gateway = shop.open(&amount(spent + 5_120_000 + 250_000));
     assert_eq!(send(&gateway, Protocol::Messages, false).status, 200);
 }
