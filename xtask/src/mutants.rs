@@ -155,7 +155,7 @@ fn judged(package: &str, results: &Results) -> Outcome<Vec<String>> {
     Ok(survivors.collect())
 }
 
-/// The mutants of a list, each of which may have its reason behind `#`.
+/// The mutants of a list. A reason may follow behind `#`.
 fn accepted(list: &str, needs_reasons: bool) -> Outcome<Vec<String>> {
     let rows = list.lines().map(|row| {
         let (mutant, reason) = row.split_once("  # ").unwrap_or((row, ""));

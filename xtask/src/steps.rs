@@ -1,4 +1,5 @@
-//! Named steps of `cargo xtask ci` and `cargo xtask nightly`, of which the command line selects some.
+//! The named steps of `cargo xtask ci` and `cargo xtask nightly`, and their selection on the command
+//! line.
 
 use crate::outcome::{Outcome, unknown};
 use crate::seed;

@@ -1,4 +1,4 @@
-//! What the benches and the soak tests share: the load, the upstream, the measured processes, and
+//! Shared by the benches and the soak tests: the load, the upstream, the measured processes, and
 //! the page of results.
 
 pub mod client;

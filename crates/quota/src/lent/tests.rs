@@ -321,7 +321,8 @@ fn parts_are_reported_in_the_units_of_their_caps() {
     );
 }
 
-/// What is left of a rate is what the replica holds, and what the store could lend.
+/// The remaining rate is the amount that the replica holds plus the amount that the store could
+/// lend.
 #[test]
 fn remaining_rate_is_held_plus_free() {
     let mut lent = lent(&caps());

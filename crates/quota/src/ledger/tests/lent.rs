@@ -83,7 +83,7 @@ fn a_refusal_of_a_lent_rate_states_the_time_to_wait() {
     assert_eq!((refused.cap, refused.retry_after), (6, Some(10_000_000)));
 }
 
-/// What was taken of one limit is given back if another one has too little.
+/// Amounts taken of one limit are given back if another limit has too little.
 #[test]
 fn request_refused_by_a_lent_limit_takes_nothing_elsewhere() {
     let (mut ledger, ids) = lending(&[
@@ -245,7 +245,7 @@ fn a_request_that_was_asked_for_in_vain_keeps_the_ledger_due() {
     assert_eq!(ledger.poll(at_second(1_001), false).len(), 1);
 }
 
-/// What is idle goes back at once if the store has little left.
+/// Idle amounts go back at once if the store has little left.
 #[test]
 fn an_end_in_tight_times_is_due() {
     let (mut ledger, ids) = lending(&[("lent", Caps::concurrency(10))]);
