@@ -3,13 +3,14 @@
 //!
 //! `folded` folds a stream into its reply, without types of the gateway. `matrix` tests every pair
 //! of protocols, `pictures` long replies and edits that change their format, `asked` the fields of
-//! requests, `errors` the tables of errors, `patterns` keys for some models, `any_name` models for
-//! all names, `affinity` conversations that stay at their target, `asking` the output of `check
-//! --ask`, `usage` and `timing` metrics and log, `incidents` the messages of the log, `kept`
-//! responses that clients refer to, `allowed` the allowed fields of models, `stateful` responses
-//! that upstreams keep, `hosted_tools` the output of hosted tools, `settings` the settings of an
-//! upstream, `presets` the settings of vendors, `quotas` the limits of keys and models. In `faults`
-//! and `gathered` upstreams misbehave; `testkit::upstreams` checks the outcome of each request.
+//! requests, `members` those that choose another model, `errors` the tables of errors, `patterns`
+//! keys for some models, `any_name` models for all names, `affinity` conversations that stay at
+//! their target, `asking` the output of `check --ask`, `usage` and `timing` metrics and log,
+//! `incidents` the messages of the log, `kept` responses that clients refer to, `allowed` the
+//! allowed fields of models, `stateful` responses that upstreams keep, `hosted_tools` the output of
+//! hosted tools, `settings` the settings of an upstream, `presets` the settings of vendors, `quotas`
+//! the limits of keys and models. In `faults` and `gathered` upstreams misbehave;
+//! `testkit::upstreams` checks the outcome of each request.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
@@ -28,6 +29,7 @@ mod hosted_tools;
 mod incidents;
 mod kept;
 mod matrix;
+mod members;
 mod patterns;
 mod pictures;
 mod presets;

@@ -198,7 +198,7 @@ const API_KEY: &str = "api-key: k";
 const NONE: &str = "";
 
 #[rustfmt::skip]
-const ROWS: [Row; 43] = [
+const ROWS: [Row; 46] = [
     ("openai", Protocol::Responses, "https://api.openai.com/v1/responses", BEARER),
     ("openai", Protocol::Chat, "https://api.openai.com/v1/chat/completions", BEARER),
     ("openai", Protocol::Images, "https://api.openai.com/v1/images/generations", BEARER),
@@ -215,6 +215,9 @@ const ROWS: [Row; 43] = [
     ("openrouter", Protocol::Chat, "https://openrouter.ai/api/v1/chat/completions", BEARER),
     ("openrouter", Protocol::Responses, "https://openrouter.ai/api/v1/responses", BEARER),
     ("openrouter", Protocol::Messages, "https://openrouter.ai/api/v1/messages", BEARER),
+    ("litellm", Protocol::Chat, "http://127.0.0.1:4000/v1/chat/completions", BEARER),
+    ("litellm", Protocol::Responses, "http://127.0.0.1:4000/v1/responses", BEARER),
+    ("litellm", Protocol::Messages, "http://127.0.0.1:4000/v1/messages", BEARER),
     ("groq", Protocol::Chat, "https://api.groq.com/openai/v1/chat/completions", BEARER),
     ("groq", Protocol::Responses, "https://api.groq.com/openai/v1/responses", BEARER),
     ("mistral", Protocol::Chat, "https://api.mistral.ai/v1/chat/completions", BEARER),
@@ -244,7 +247,8 @@ const ROWS: [Row; 43] = [
     ("lm-studio", Protocol::Messages, "http://127.0.0.1:1234/v1/messages", X_API_KEY),
 ];
 
-const VARIABLES: [&str; 15] = [
+const VARIABLES: [&str; 16] = [
+    "LITELLM_PROXY_API_KEY",
     "OPENAI_API_KEY",
     "AZURE_OPENAI_API_KEY",
     "ANTHROPIC_API_KEY",

@@ -47,6 +47,10 @@ impl Request {
     pub fn validate(self, rules: &Rules) -> Result<ValidRequest, Violations> {
         let mut found = Violations::default();
         let root = Path::ROOT;
+        found.check_spelling(&root, &self);
+        if let Some(options) = &self.stream_options {
+            found.check_spelling(&root.key("stream_options"), options);
+        }
         found.check_model(&self.model);
         check_messages(&self.messages, *rules, &root.key("messages"), &mut found);
         check_output(&self, rules, &mut found);

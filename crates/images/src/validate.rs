@@ -45,6 +45,7 @@ impl Generation {
     /// Returns every violation, each with its path.
     pub fn validate(self, rules: &Rules) -> Result<ValidGeneration, Violations> {
         let mut found = Violations::default();
+        found.check_spelling(&Path::ROOT, &self);
         check_generation(&self, rules, &mut found);
         found.or(ValidGeneration(self))
     }
@@ -58,6 +59,9 @@ impl Edit {
     /// Returns every violation, each with its path.
     pub fn validate(self, rules: &Rules) -> Result<ValidEdit, Violations> {
         let mut found = Violations::default();
+        found.check_spelling(&Path::ROOT, &self.generation);
+        let others = &self.generation.extra;
+        found.check_names(&Path::ROOT, others, &["images", "image", "mask"]);
         check_generation(&self.generation, rules, &mut found);
         check_references(&self, rules, &mut found);
         if let Some(mask) = &self.mask {

@@ -67,6 +67,7 @@ impl Request {
 }
 
 fn check_model(request: &Request, found: &mut Violations) {
+    found.check_spelling(&Path::ROOT, request);
     if request.model.is_empty() {
         found.invalid(
             &Path::ROOT.key("model"),

@@ -48,6 +48,7 @@ impl Request {
     pub fn validate(self, rules: &Rules) -> Result<ValidRequest, Violations> {
         let mut found = Violations::default();
         let root = Path::ROOT;
+        found.check_spelling(&root, &self);
         found.check_model(&self.model);
         check_input(&self, rules, &root.key("input"), &mut found);
         check_numbers(&self, &mut found);

@@ -7,6 +7,7 @@
 ///
 /// - the field `extra`, which keeps the fields that are not declared,
 /// - `skip_serializing_if` for each field whose type is written as `Option<…>`,
+/// - [`OpenMembers`](crate::OpenMembers), the names of the declared fields,
 /// - `new`, which takes all other fields and leaves out the optional ones. A struct without other
 ///   fields has no `new`.
 ///
@@ -73,7 +74,17 @@ macro_rules! wire_struct {
             pub extra: $crate::Object,
         }
 
+        $crate::wire_struct!(names $name $required [$($optional)*]);
         $crate::wire_struct!($name $required [$($optional)* extra]);
+    };
+    (names $name:ident [$($field:ident: $type:ty,)*] [$($optional:ident)*]) => {
+        impl $crate::OpenMembers for $name {
+            const NAMES: &'static [&'static str] = &[$(stringify!($field),)* $(stringify!($optional),)*];
+
+            fn others(&self) -> &$crate::Object {
+                &self.extra
+            }
+        }
     };
     (closed [$($head:tt)*] $name:ident [$($fields:tt)*] $required:tt $optional:tt) => {
         #[derive(Clone, Debug, PartialEq, ::serde::Serialize, ::serde::Deserialize, ::schemars::JsonSchema)]

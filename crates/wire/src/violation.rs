@@ -20,6 +20,7 @@ crate::text_enum! {
         ModelNotSupported = "model_not_supported",
         PreviousResponseNotFound = "previous_response_not_found",
         StringAboveMaxLength = "string_above_max_length",
+        UnknownParameter = "unknown_parameter",
         UnsupportedItemReference = "unsupported_item_reference",
         UnsupportedParameter = "unsupported_parameter",
         UnsupportedValue = "unsupported_value",
