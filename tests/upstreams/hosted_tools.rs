@@ -107,6 +107,27 @@ fn a_tool_that_makes_images_needs_their_scope() {
     assert_eq!(simulator.requests().len(), 1);
 }
 
+/// Modalities that make images are for keys with the scope `images` as well:
+/// <https://openrouter.ai/docs/features/multimodal/image-generation>.
+#[test]
+fn modalities_that_make_images_need_their_scope() {
+    let (gateway, simulator) = GATEWAY.with_upstream("");
+    for (protocol, modality) in [
+        (Protocol::Chat, "image"),
+        (Protocol::Chat, "IMAGE"),
+        (Protocol::Responses, "image"),
+    ] {
+        let body = ask(protocol, protocol_name(protocol), "A red square.", false);
+        let body = changed(body, &json!({"modalities": ["text", modality]}));
+        let refused = gateway.post(TEXT, path(protocol), &body);
+        assert_eq!(refused.status, 403, "{}", refused.text());
+        assert!(simulator.requests().is_empty());
+    }
+    let body = ask(Protocol::Chat, "chat", "A red square.", false);
+    let body = changed(body, &json!({"modalities": ["text"]}));
+    assert_eq!(gateway.post(TEXT, path(Protocol::Chat), &body).status, 200);
+}
+
 /// The gateway checks the URLs of images and documents. Those of hosted tools are for the upstream.
 #[test]
 fn urls_of_hosted_tools_are_relayed_as_they_are() {

@@ -24,7 +24,7 @@ use self::permit::Estimate;
 pub(crate) use self::permit::{Charge, Known, Permit, Pictures, Reserved};
 use self::queues::{Queues, QueuesToWake};
 pub(crate) use self::quota_state::QuotaState;
-pub(crate) use self::quotas::Quotas;
+pub(crate) use self::quotas::{OWN_LIMITS, Quotas};
 pub(crate) use self::waiting::Decision;
 
 /// Admits requests within all limits that apply to them, lets them wait, or refuses them.

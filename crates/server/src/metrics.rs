@@ -18,6 +18,7 @@ use quota::Refused;
 use self::durations::Durations;
 use crate::connection_state::CloseReason;
 use crate::kept::Figures;
+use crate::limit::OWN_LIMITS;
 use crate::limit::lender::Exchanges;
 use crate::log;
 use crate::outcome::Outcome;
@@ -215,14 +216,16 @@ impl Metrics {
         self.fetches.get_or_create(&[("outcome", outcome)]).inc();
     }
 
-    /// Counts a request that a limit has refused.
+    /// Counts a request that a limit has refused. The own limits of all keys are one series, because
+    /// keys come and go while the gateway runs.
     pub(crate) fn limited(&self, refused: &Refused) {
-        self.limit_refusals
-            .get_or_create(&LimitLabels {
-                limit: refused.limit.to_string(),
-                dimension: refused.dimension.as_str(),
-            })
-            .inc();
+        let limit = match refused.limit.starts_with(OWN_LIMITS) {
+            true => "own limits of a key".to_owned(),
+            false => refused.limit.to_string(),
+        };
+        let dimension = refused.dimension.as_str();
+        let labels = LimitLabels { limit, dimension };
+        self.limit_refusals.get_or_create(&labels).inc();
     }
 
     /// Observes the time that a request has waited in queues of quotas.

@@ -80,7 +80,7 @@ impl Policy {
         let keys = PolicyKeys::new(fixed.into(), stored)?;
         let rules = config.quota_rules()?;
         Ok(Self {
-            quotas: Quotas::new(rules.clone(), keys.limits()),
+            quotas: Quotas::new(rules.clone(), keys.limits().clone()),
             keys,
             rules: rules.into(),
             prices: Prices::new(config)?,
@@ -93,7 +93,7 @@ impl Policy {
     fn with_stored_keys(&self, stored: Arc<StoredKeys>) -> Result<Self, RingErrors> {
         let keys = self.keys.with_stored(stored)?;
         Ok(Self {
-            quotas: Quotas::new(self.rules.to_vec(), keys.limits()),
+            quotas: Quotas::new(self.rules.to_vec(), keys.limits().clone()),
             keys,
             rules: Arc::clone(&self.rules),
             prices: self.prices.clone(),

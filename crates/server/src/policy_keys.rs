@@ -17,6 +17,8 @@ pub(crate) struct PolicyKeys {
     stored: Arc<StoredKeys>,
     /// The revocations of the keys of the store that are admitted, by their names.
     revocations: HashMap<String, Revocation>,
+    /// The own limits of the keys of the store that are admitted, by their names.
+    limits: HashMap<String, Caps>,
     /// All of them; `None` if there are none, and then no request is admitted.
     ring: Option<KeyRing>,
 }
@@ -91,6 +93,11 @@ impl PolicyKeys {
             .iter()
             .filter_map(|(key, _)| Some((key.name.clone(), revocation(key)?)));
         let revocations = revocations.collect();
+        // Those of a key that is ignored would apply to the key of the configuration.
+        let limits = free
+            .iter()
+            .filter_map(|(key, _)| Some((key.name.clone(), key.limits.clone()?)));
+        let limits = limits.collect();
         let free = free.into_iter().map(|(_, entry)| entry);
         let all: Vec<_> = fixed.iter().cloned().chain(free).collect();
         let ring = match all.is_empty() {
@@ -101,6 +108,7 @@ impl PolicyKeys {
             fixed,
             stored,
             revocations,
+            limits,
             ring,
         })
     }
@@ -137,11 +145,9 @@ impl PolicyKeys {
         self.ring.as_ref().map(KeyRing::entries).unwrap_or_default()
     }
 
-    /// Returns the own limits of the keys of the store, by their names.
-    pub(crate) fn limits(&self) -> HashMap<String, Caps> {
-        let keys = self.stored.live.keys.iter();
-        let limits = keys.filter_map(|key| Some((key.name.clone(), key.limits.clone()?)));
-        limits.collect()
+    /// Returns the own limits of the keys of the store that are admitted, by their names.
+    pub(crate) fn limits(&self) -> &HashMap<String, Caps> {
+        &self.limits
     }
 
     /// Returns true if the configuration has a key of this name.
@@ -164,4 +170,54 @@ fn entry(key: &StoredKey) -> Option<Entry> {
         })
         .collect();
     Some(entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use accounting::StoredHash;
+    use auth::{Key, KeyHash, Scope};
+
+    use super::*;
+
+    fn stored(name: &str, key: u8) -> StoredKey {
+        StoredKey {
+            id: format!("id of {name}"),
+            name: name.to_owned(),
+            hashes: vec![StoredHash {
+                hash: KeyHash::of(&Key::from_bits([key; 32])),
+                until: None,
+            }],
+            scopes: Scope::Text.into(),
+            models: None,
+            expires: None,
+            created: 0,
+            changed: 0,
+            revoked: None,
+            ends_streams: false,
+            limits: Some(Caps {
+                requests_per_minute: Some(1),
+                ..Caps::default()
+            }),
+        }
+    }
+
+    /// A key of the file hides one of the store with its limits and its revocation. Names are compared
+    /// as they are written.
+    #[test]
+    fn limits_of_a_hidden_key_apply_to_no_other() {
+        let fixed = Entry::new(
+            "mobile",
+            KeyHash::of(&Key::from_bits([0; 32])),
+            Scope::Text.into(),
+        );
+        let live = LiveKeys {
+            epoch: 1,
+            keys: vec![stored("mobile", 1), stored("Mobile", 2)],
+        };
+        let stored = Arc::new(StoredKeys::new(live));
+        let keys = PolicyKeys::new(Arc::new([fixed]), stored).unwrap();
+        assert_eq!(keys.limits().keys().collect::<Vec<_>>(), ["Mobile"]);
+        assert!(keys.revocation("mobile").is_none());
+        assert!(keys.revocation("Mobile").is_some());
+    }
 }

@@ -57,6 +57,14 @@ impl TextEndpoint for Chat {
         Some(limit.saturating_mul(choices))
     }
 
+    /// Gemini and OpenRouter answer with pictures if the modalities name them:
+    /// <https://openrouter.ai/docs/features/multimodal/image-generation>.
+    fn makes_images(request: &ValidRequest) -> bool {
+        let modalities = request.modalities.as_deref().unwrap_or_default();
+        let is_image = |modality: &String| modality.eq_ignore_ascii_case("image");
+        modalities.iter().any(is_image)
+    }
+
     fn identify(request: &ValidRequest, conversation: &mut Conversation) {
         let user = || member(request.extra.get("metadata")?.as_object()?, "user_id");
         if let Some(key) = member(&request.extra, "prompt_cache_key").or_else(user) {

@@ -4,6 +4,7 @@
 use catalog::{Model, Protocol};
 use engine::EngineError;
 use responses::{Item, Part, Request, Role, Rules, ValidRequest};
+use serde_json::Value;
 use translate::inbound::Responses;
 use translate::relay::End;
 use translate::{outbound, relay};
@@ -59,7 +60,10 @@ impl TextEndpoint for Responses {
 
     fn makes_images(request: &ValidRequest) -> bool {
         let tools = request.tools.as_deref().unwrap_or_default();
+        let modalities = request.extra.get("modalities").and_then(Value::as_array);
+        let mut modalities = modalities.into_iter().flatten().filter_map(Value::as_str);
         tools.iter().any(|tool| tool.kind() == "image_generation")
+            || modalities.any(|modality| modality.eq_ignore_ascii_case("image"))
     }
 
     fn identify(request: &ValidRequest, conversation: &mut Conversation) {

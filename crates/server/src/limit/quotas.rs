@@ -79,7 +79,7 @@ impl Quotas {
             push_limits(&rule.name, &rule.caps, lending(rule.mode), &mut limits);
         }
         for (key, (caps, _)) in &self.of_keys {
-            let name = format!("own limits of {key}");
+            let name = format!("{OWN_LIMITS}{key}");
             push_limits(&name, caps, lending(FailMode::Closed), &mut limits);
         }
         let ids = limiter.set_quotas(&limits);
@@ -194,6 +194,9 @@ impl Registered {
     }
 }
 
+/// The beginning of the names of keys' own limits.
+pub(crate) const OWN_LIMITS: &str = "own limits of ";
+
 /// Adds the limits of caps: one for all but the budget, and one for that, if there is one.
 fn push_limits(
     name: &str,
@@ -209,11 +212,12 @@ fn push_limits(
     let terms = |caps| Terms { caps, lending };
     limits.push((name.into(), terms(rates)));
     if let Some(budget) = budget {
-        let window = format!("{name}, {:?} in {}", budget.window, budget.zone.name());
+        let kind = format!("{:?}", budget.window).to_lowercase();
+        let window = format!("{name}, {kind} in {}", budget.zone.name());
         let caps = Caps {
             budget: Some(budget),
             ..Caps::default()
         };
-        limits.push((window.to_lowercase().into(), terms(caps)));
+        limits.push((window.into(), terms(caps)));
     }
 }

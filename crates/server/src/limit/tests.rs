@@ -91,6 +91,33 @@ fn a_quota_is_counted_for_each_key() {
     assert!(admit("team-a", "big").is_ok());
 }
 
+/// Keys whose names differ in case only are two keys, with a budget each.
+#[test]
+fn budgets_follow_names_as_they_are_written() {
+    let quota = |key: &str, amount: &str| {
+        format!(
+            "[[quotas]]\nkey = \"{key}\"\n\
+             budget = {{ amount = \"{amount}\", currency = \"USD\", window = \"month\" }}\n"
+        )
+    };
+    let quotas = quota("TeamA", "1.00") + &quota("teama", "1000.00");
+    let config = format!("[state]\naccounting = \"sqlite:usage.db\"\n{quotas}");
+    let rules = Config::parse(&config).unwrap().quota_rules().unwrap();
+    let of_keys = rules.iter().zip(["TeamB", "teamb"]);
+    let of_keys = of_keys.map(|(rule, key)| (key.to_owned(), rule.caps.clone()));
+    let mut quotas = Quotas::new(rules.clone(), of_keys.collect());
+    quotas.register(&Limiter::new(10, 10));
+    let budgets: HashMap<_, _> = quotas.all_budgets().collect();
+    let amount = |key| {
+        let mut claims = quotas.budgets(key, "m");
+        let claim = claims.next().unwrap();
+        assert!(claims.next().is_none(), "{key}");
+        budgets[&claim.limit].amount.to_string()
+    };
+    let amounts = ["TeamA", "teama", "TeamB", "teamb"].map(amount);
+    assert_eq!(amounts, ["1.00", "1000.00", "1.00", "1000.00"]);
+}
+
 /// The usage counts as far as it is known.
 #[tokio::test(start_paused = true)]
 async fn tokens_are_settled_with_the_known_usage() {
