@@ -1,11 +1,12 @@
 //! A store that cannot be written for a while, and gateways without one.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use simulator::{Protocol, Simulator};
 use testkit::requests::{PROTOCOLS, ask, protocol_name};
 use testkit::usage::{count, edited};
-use testkit::{Config, Gateway, UPSTREAM_KEY, await_that, by_shell};
+use testkit::{Config, Gateway, Request, UPSTREAM_KEY, await_that, by_shell};
 
 use crate::GATEWAY;
 use crate::store::Store;
@@ -140,6 +141,86 @@ fn nothing_is_served_that_cannot_be_journaled() {
     assert_eq!(simulator.requests().len(), 2);
 }
 
+/// A damaged entry is lost with its usage, which the log, the metrics and the probe tell.
+#[test]
+fn usage_that_the_journal_loses_is_reported() {
+    let simulator = Simulator::start(|asked| edited(asked, count)).unwrap();
+    let store = Store::new();
+    let config = || Config::before(&simulator, "", "").section(&store.settings());
+    let mut gateway = config().start(GATEWAY);
+    let other = store.writer();
+    other
+        .execute_batch(
+            "CREATE TRIGGER full BEFORE INSERT ON usage
+             BEGIN SELECT abs(-9223372036854775808); END",
+        )
+        .unwrap();
+    for _ in 0..3 {
+        assert_eq!(hello(&gateway), 200);
+    }
+    let entries = |file: &PathBuf| {
+        let text = std::fs::read(file).unwrap();
+        text.iter().filter(|byte| **byte == b'\n').count()
+    };
+    await_that("all entries are journaled", || {
+        journal_files(&store).iter().map(entries).sum::<usize>() == 6
+    });
+    gateway.signal("KILL");
+    gateway.wait();
+    let file = journal_files(&store).pop().unwrap();
+    let mut text = std::fs::read(&file).unwrap();
+    let second = text.iter().position(|byte| *byte == b'\n').unwrap() + 20;
+    text[second] ^= 1;
+    std::fs::write(&file, text).unwrap();
+    other.execute_batch("DROP TRIGGER full").unwrap();
+
+    let gateway = config().start(GATEWAY);
+    let damaged = "sluicegate_journal_faults_total{kind=\"damaged_entries\"";
+    await_that("the metric counts it", || gateway.sum(damaged) == 1.0);
+    await_that("the log has it", || lines(&gateway, LOST) == 1);
+    let ready = Request::get("/readyz").send(gateway.admin.unwrap());
+    assert_eq!(ready.status, 200);
+    assert_eq!(
+        ready.text(),
+        "ok\nthe journal has lost usage of earlier requests: damaged_entries 1\n"
+    );
+    assert_eq!(hello(&gateway), 200);
+}
+
+/// Entries that are written to removed files would never reach the store.
+#[test]
+fn nothing_is_served_without_the_folder_of_the_journal() {
+    let simulator = Simulator::start(|asked| edited(asked, count)).unwrap();
+    let store = Store::new();
+    let config = Config::before(&simulator, "", "").section(&store.settings());
+    let gateway = config.start(GATEWAY);
+    assert_eq!(hello(&gateway), 200);
+    store.ended(1);
+    std::fs::remove_dir_all(store.folder().join("accounting.db.journal")).unwrap();
+    assert_eq!(hello(&gateway), 503);
+    assert_eq!(simulator.requests().len(), 1);
+    let ready = Request::get("/readyz").send(gateway.admin.unwrap());
+    assert_eq!(ready.status, 503);
+    let reason = "the journal of usage cannot be written: No such file or directory";
+    assert!(ready.text().starts_with(reason), "{}", ready.text());
+    await_that("the log has it", || lines(&gateway, "failed_writes") >= 1);
+    let failed = "sluicegate_journal_faults_total{kind=\"failed_writes\"";
+    await_that("the metric counts it", || gateway.sum(failed) >= 1.0);
+}
+
+/// The files of all runs of gateways with this store.
+fn journal_files(store: &Store) -> Vec<PathBuf> {
+    let runs = std::fs::read_dir(store.folder().join("accounting.db.journal")).unwrap();
+    let folders = runs
+        .map(|run| run.unwrap().path())
+        .filter(|run| run.is_dir());
+    let files = folders.flat_map(|run| std::fs::read_dir(run).unwrap());
+    let files = files.map(|file| file.unwrap().path());
+    files
+        .filter(|file| file.extension().is_some_and(|end| end == "journal"))
+        .collect()
+}
+
 /// An end that cannot be written is kept in memory until it can.
 #[test]
 fn the_end_of_a_request_waits_for_room_on_the_disk() {
@@ -218,4 +299,5 @@ fn limit_files(gateway: &Gateway, bytes: &str) {
 
 pub(crate) const AWAY: &str = "the accounting store is away";
 const REFUSED: &str = "the accounting store refuses some usage, which was set aside";
+const LOST: &str = "the journal has lost usage of earlier requests";
 pub(crate) const BACK: &str = "the accounting store is back";

@@ -135,6 +135,12 @@ impl Journal {
         self.writer.closed(entry);
     }
 
+    /// Tries again to write a journal that could not be written, so that
+    /// [`JournalStats::is_unwritable`] does not wait for the next entry.
+    pub fn probe(&self) {
+        self.log.probe();
+    }
+
     /// Returns the file for entries that the store will never take. It exists if there are some.
     #[must_use]
     pub fn refused_file(&self) -> PathBuf {

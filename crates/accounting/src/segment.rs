@@ -51,7 +51,7 @@ impl SegmentWriter {
         if self.is_finished {
             return Err(io::Error::other("the journal is finished"));
         }
-        if self.is_torn || self.len >= self.max_len {
+        if self.is_torn || self.len >= self.max_len || is_removed(&self.file)? {
             self.rotate()?;
         }
         if let Err(error) = (&*self.file).write_all(records) {
@@ -62,6 +62,15 @@ impl SegmentWriter {
         }
         self.len += records.len() as u64;
         Ok(())
+    }
+
+    /// Writes a file beside the segments, and removes it.
+    pub(crate) fn probe(&self) -> io::Result<()> {
+        let path = self.folder.join("probe");
+        let written = fs::write(&path, [0; 4096]);
+        // It is written over the next time.
+        let _ = fs::remove_file(&path);
+        written
     }
 
     /// Refuses all further writes.
@@ -191,6 +200,17 @@ fn path(folder: &Path, base: u64) -> PathBuf {
     folder.join(format!("{base:020}.{EXTENSION}"))
 }
 
+/// Returns true if the file has no name any more, so that nobody will read what is written to it.
+#[cfg(unix)]
+fn is_removed(file: &File) -> io::Result<bool> {
+    Ok(std::os::unix::fs::MetadataExt::nlink(&file.metadata()?) == 0)
+}
+
+#[cfg(not(unix))]
+fn is_removed(_: &File) -> io::Result<bool> {
+    Ok(false)
+}
+
 fn create(folder: &Path, base: u64) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true).create_new(true);
@@ -232,6 +252,23 @@ mod tests {
         assert_eq!(read(8, 14), Some(part(8, "three\n", true, None)));
         assert_eq!(read(14, 14), None);
         assert_eq!(read(14, u64::MAX), None);
+    }
+
+    /// Records that nobody can read are not written: the next segment begins, if there is a folder.
+    #[cfg(unix)]
+    #[test]
+    fn a_removed_file_is_replaced_and_a_removed_folder_fails() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = SegmentWriter::create(folder.path(), 64, false).unwrap();
+        writer.write(b"one\n").unwrap();
+        fs::remove_file(path(folder.path(), 0)).unwrap();
+        writer.write(b"two\n").unwrap();
+        let found = read(folder.path(), 0, 8).unwrap();
+        assert_eq!(found, Some(part(4, "two\n", true, None)));
+        fs::remove_dir_all(folder.path()).unwrap();
+        let error = writer.write(b"three\n").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert_eq!(writer.position(), 8);
     }
 
     /// The reader may know less than the folder has: it must not skip what lies between.

@@ -1,6 +1,7 @@
 //! The store of keys and usage: reads the keys again when they have changed, and journals each
 //! request that takes a permit.
 
+mod losses;
 pub(crate) mod open;
 mod spending;
 
@@ -32,6 +33,7 @@ pub(crate) struct Accounting {
     renewing: tokio::sync::Mutex<()>,
     /// The number of refused entries that the log has.
     logged_refusals: AtomicU64,
+    losses: losses::LossLog,
     /// The budgets that know what was spent before this process began.
     seeded: Mutex<HashSet<LimitId>>,
 }
@@ -71,6 +73,7 @@ impl Accounting {
             renewal: state.renewal,
             renewing: tokio::sync::Mutex::default(),
             logged_refusals: AtomicU64::new(0),
+            losses: losses::LossLog::default(),
             seeded: Mutex::default(),
         }))
     }
@@ -126,12 +129,33 @@ impl Accounting {
             }
             is_away = failure.is_some();
             self.log_refusals();
+            self.losses.update(&self.journal.stats());
+            self.journal.probe();
         }
     }
 
     /// Returns the number of entries of usage that the store will never take.
     pub(crate) fn refusals(&self) -> u64 {
         self.journal.stats().refused
+    }
+
+    /// Returns the number of failures of the journal by kind.
+    pub(crate) fn journal_faults(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let stats = self.journal.stats();
+        losses::counts(&stats).collect::<Vec<_>>().into_iter()
+    }
+
+    /// Returns why no request is served, if its usage could not be stored: the journal cannot be
+    /// written.
+    pub(crate) fn journal_failure(&self) -> Option<String> {
+        let stats = self.journal.stats();
+        let reason = || stats.last_failure.unwrap_or_default();
+        stats.is_unwritable.then(reason)
+    }
+
+    /// Returns a sentence about usage that was lost since the start, if there was a loss.
+    pub(crate) fn lost_usage(&self) -> Option<String> {
+        losses::sentence(&self.journal.stats())
     }
 
     /// Logs how many entries were set aside since the last time.
@@ -210,6 +234,7 @@ impl Accounting {
     pub(crate) async fn finish(&self) {
         let finished = timeout(FINISH_TIMEOUT, self.journal.finish()).await;
         self.log_refusals();
+        self.losses.update(&self.journal.stats());
         if finished.is_err() {
             tracing::warn!(
                 "the accounting store is away: the next start sends the rest of the usage"

@@ -30,7 +30,11 @@ fn probe<B>(state: &ServerState, request: &Request<B>) -> Response<Body> {
             TEXT,
             "stopping\n".to_owned(),
         ),
-        "/livez" | "/readyz" => (StatusCode::OK, TEXT, "ok\n".to_owned()),
+        "/livez" => (StatusCode::OK, TEXT, "ok\n".to_owned()),
+        "/readyz" => {
+            let (status, text) = readiness(state);
+            (status, TEXT, text)
+        }
         "/metrics" => (StatusCode::OK, METRICS, state.render_metrics()),
         _ => (
             StatusCode::NOT_FOUND,
@@ -49,6 +53,22 @@ fn probe<B>(state: &ServerState, request: &Request<B>) -> Response<Body> {
             .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     }
     response
+}
+
+/// Whether requests can be served as far as their usage is concerned. Lost usage of earlier requests
+/// is named, and requests go on.
+fn readiness(state: &ServerState) -> (StatusCode, String) {
+    let Some(accounting) = &state.accounting else {
+        return (StatusCode::OK, "ok\n".to_owned());
+    };
+    match (accounting.journal_failure(), accounting.lost_usage()) {
+        (Some(failure), _) => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("the journal of usage cannot be written: {failure}\n"),
+        ),
+        (None, Some(lost)) => (StatusCode::OK, format!("ok\n{lost}\n")),
+        (None, None) => (StatusCode::OK, "ok\n".to_owned()),
+    }
 }
 
 const TEXT: &str = "text/plain; charset=utf-8";

@@ -47,6 +47,7 @@ pub(crate) struct Metrics {
     key_refreshes: Family<KeyLabels, Counter>,
     lease_exchanges: Family<Labels<1>, Counter>,
     usage_refused: Counter,
+    journal_faults: Family<Labels<1>, Counter>,
     panics: Counter,
     /// Panics that ended a request or a stream.
     caught: AtomicU64,
@@ -130,6 +131,7 @@ impl Metrics {
             key_refreshes: registered(to, "key_refreshes", KEY_REFRESHES),
             lease_exchanges: registered(to, "lease_exchanges", LEASE_EXCHANGES),
             usage_refused: registered(to, "usage_refused", USAGE_REFUSED),
+            journal_faults: registered(to, "journal_faults", JOURNAL_FAULTS),
             panics: registered(to, "panics", "Caught panics"),
             log_dropped: registered(
                 to,
@@ -273,6 +275,14 @@ impl Metrics {
         self.usage_refused.inner().store(entries, Ordering::Relaxed);
     }
 
+    /// Sets the numbers of failures of the journal of usage.
+    pub(crate) fn journal_faults(&self, faults: impl Iterator<Item = (&'static str, u64)>) {
+        for (kind, count) in faults {
+            let counter = self.journal_faults.get_or_create(&[("kind", kind)]);
+            counter.inner().store(count, Ordering::Relaxed);
+        }
+    }
+
     /// Counts a refresh of an upstream's key by its command.
     pub(crate) fn key_refreshed(&self, upstream: &str, succeeded: bool) {
         self.key_refreshes
@@ -334,6 +344,7 @@ const RESPONSES_EVICTED: &str = "Kept answers that were removed early to make ro
 const LEASE_EXCHANGES: &str = "Exchanges with the store that lends quotas, by outcome";
 const USAGE_REFUSED: &str =
     "Entries of usage that the store will never take, and that were set aside";
+const JOURNAL_FAULTS: &str = "Failures of the journal of usage by kind, such as damaged entries";
 const LIMIT_REFUSALS: &str = "Requests that a limit has refused, by limit and dimension";
 const QUEUE_DURATION: &str = "Time that requests have waited in queues of quotas";
 const UPSTREAM_FAILURES: &str = "Failed upstream requests by upstream and error code";

@@ -144,6 +144,7 @@ impl ServerState {
         }
         if let Some(accounting) = &self.accounting {
             self.metrics.usage_refused(accounting.refusals());
+            self.metrics.journal_faults(accounting.journal_faults());
         }
         self.metrics.waiting(self.limiter.waiting());
         self.metrics

@@ -80,6 +80,8 @@ impl Log {
     pub(super) fn write(&self, records: &[u8]) -> io::Result<Arc<File>> {
         let mut segments = self.segments();
         let written = segments.write(records);
+        let is_unwritable = &self.stats.is_unwritable;
+        is_unwritable.store(written.is_err(), Ordering::Relaxed);
         if let Err(error) = written {
             self.stats.fail(&self.stats.write_failures, &error);
             return Err(error);
@@ -90,6 +92,15 @@ impl Log {
         drop(segments);
         self.written.notify_one();
         Ok(file)
+    }
+
+    /// Finds out whether a journal that could not be written can be written again.
+    pub(super) fn probe(&self) {
+        if self.stats.is_unwritable.load(Ordering::Relaxed) {
+            let written = self.segments().probe();
+            let is_unwritable = &self.stats.is_unwritable;
+            is_unwritable.store(written.is_err(), Ordering::Relaxed);
+        }
     }
 
     /// Refuses all further writes.

@@ -23,6 +23,8 @@ pub struct JournalStats {
     pub shipped: u64,
     /// Failed writes to the files.
     pub write_failures: u64,
+    /// True if the last write to the files has failed, so that no entry can be stored.
+    pub is_unwritable: bool,
     /// Failed attempts to bring the files to the disk.
     pub sync_failures: u64,
     /// Failed operations of the store. They are repeated until they succeed.
@@ -58,6 +60,7 @@ pub(super) struct Counters {
     pub(super) too_long: AtomicU64,
     pub(super) shipped: AtomicU64,
     pub(super) write_failures: AtomicU64,
+    pub(super) is_unwritable: AtomicBool,
     pub(super) sync_failures: AtomicU64,
     pub(super) store_failures: AtomicU64,
     pub(super) store_is_away: AtomicBool,
@@ -100,6 +103,7 @@ impl Counters {
             written,
             shipped: get(&self.shipped),
             write_failures: get(&self.write_failures),
+            is_unwritable: self.is_unwritable.load(Ordering::Relaxed),
             sync_failures: get(&self.sync_failures),
             store_failures: get(&self.store_failures),
             store_is_away: self.store_is_away.load(Ordering::Relaxed),
