@@ -236,13 +236,17 @@ impl<'a> Splice<'a> {
     }
 
     fn edit(&mut self, range: Range<usize>, value: Vec<u8>) {
+        // Members that are added at a position come before those that are removed from there on.
+        let place = |range: &Range<usize>| (range.start, range.end);
+        let is_before = |(other, _): &(Range<usize>, _)| place(other) < place(&range);
+        let at = match self.edits.last() {
+            Some(last) if !is_before(last) => self.edits.partition_point(is_before),
+            _ => self.edits.len(),
+        };
+        // The edits are in order and do not overlap, so that only neighbours can overlap this one.
+        let neighbours = &self.edits[at.saturating_sub(1)..self.edits.len().min(at + 1)];
         let overlaps = |other: &Range<usize>| other.start < range.end && range.start < other.end;
-        if !self.edits.iter().any(|(other, _)| overlaps(other)) {
-            // What is added at a position comes before what is removed from there on.
-            let place = |range: &Range<usize>| (range.start, range.end);
-            let at = self
-                .edits
-                .partition_point(|(other, _)| place(other) < place(&range));
+        if !neighbours.iter().any(|(other, _)| overlaps(other)) {
             self.edits.insert(at, (range, value));
         }
     }

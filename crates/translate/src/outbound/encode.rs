@@ -84,7 +84,7 @@ pub fn request(
     request: &TextRequest,
     settings: &Settings,
 ) -> Result<EncodedRequest, EngineError> {
-    check(request)?;
+    check(protocol, request)?;
     let (request, names) = names::fitted(protocol, request);
     let mut dropped = DroppedFields::default();
     let body = match protocol {
@@ -116,8 +116,9 @@ fn json<T: Serialize>(request: &T) -> Result<Vec<u8>, EngineError> {
         .map_err(|error| EngineError::Internal(format!("failed to serialize the request: {error}")))
 }
 
-/// Checks the rules that all three protocols share.
-fn check(request: &TextRequest) -> Result<(), EngineError> {
+/// Checks the number of tools, and the rules that all three protocols share.
+fn check(protocol: Protocol, request: &TextRequest) -> Result<(), EngineError> {
+    check_count(protocol, request.tools.len())?;
     if request.max_output_tokens == Some(0) {
         return Err(unsupported(
             "A cap of 0 tokens is not supported by this model.",
@@ -167,21 +168,21 @@ fn alternatives(request: &TextRequest) -> Option<i64> {
     request.logprobs.filter(|most| *most > 0).map(count)
 }
 
-/// Converts the tools, unless there are more than OpenAI accepts
-/// (<https://platform.openai.com/docs/api-reference/chat/create>).
+/// Checks that there are no more tools than OpenAI accepts
+/// (<https://platform.openai.com/docs/api-reference/chat/create>). Anthropic states no number.
+fn check_count(protocol: Protocol, tools: usize) -> Result<(), EngineError> {
+    if protocol == Protocol::Messages || tools <= MAX_TOOLS {
+        return Ok(());
+    }
+    let sentence = format!("This model takes at most {MAX_TOOLS} tools, but got {tools}.");
+    Err(refusal("tools", sentence))
+}
+
+/// Converts the tools, if there are any.
 fn tools<T>(
     tools: &[Tool],
     convert: impl Fn(&Tool) -> Result<T, EngineError>,
 ) -> Result<Option<Vec<T>>, EngineError> {
-    if tools.len() > MAX_TOOLS {
-        return Err(refusal(
-            "tools",
-            format!(
-                "This model takes at most {MAX_TOOLS} tools, but got {}.",
-                tools.len()
-            ),
-        ));
-    }
     let converted = tools.iter().map(convert).collect::<Result<Vec<_>, _>>()?;
     Ok(Some(converted).filter(|tools| !tools.is_empty()))
 }

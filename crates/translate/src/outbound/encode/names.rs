@@ -1,6 +1,7 @@
 //! Names of tools that an upstream would refuse.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use engine::{AssistantPart, TextEvent, TextRequest, ToolChoice, Turn};
 use sha2::{Digest as _, Sha256};
@@ -10,22 +11,22 @@ use crate::outbound::Protocol;
 /// The names of tools that were replaced for an upstream, to restore them in its answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplacedNames {
-    /// The new names with their originals.
-    names: Vec<(String, String)>,
+    /// The originals by the new names.
+    originals: HashMap<String, String>,
 }
 
 impl ReplacedNames {
     /// Returns true if no name was replaced.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+        self.originals.is_empty()
     }
 
     /// Returns the event with the original name of its call.
     #[must_use]
     pub fn restore(&self, mut event: TextEvent) -> TextEvent {
         if let TextEvent::Call { name, .. } = &mut event
-            && let Some((_, original)) = self.names.iter().find(|(new, _)| new == name)
+            && let Some(original) = self.originals.get(name)
         {
             original.clone_into(name);
         }
@@ -39,9 +40,7 @@ impl ReplacedNames {
         }
         let new = replacement(name, limit);
         let original = std::mem::replace(name, new.clone());
-        if !self.names.iter().any(|(known, _)| *known == new) {
-            self.names.push((new, original));
-        }
+        self.originals.entry(new).or_insert(original);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Properties of JSON Schemas that decide how a tool can be offered.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 use wire::Json;
 
@@ -16,9 +18,9 @@ fn is_closed(schema: &Value) -> bool {
         Value::Object(members) => {
             let properties = members.get("properties").and_then(Value::as_object);
             let required = members.get("required").and_then(Value::as_array);
-            let is_required = |name: &String| {
-                required.is_some_and(|names| names.iter().any(|known| known == name))
-            };
+            let required = required.into_iter().flatten().filter_map(Value::as_str);
+            let required: HashSet<_> = required.collect();
+            let is_required = |name: &String| required.contains(name.as_str());
             let is_object =
                 properties.is_some() || members.get("type").is_some_and(|kind| kind == "object");
             let is_exact = members.get("additionalProperties") == Some(&Value::Bool(false))

@@ -4,7 +4,7 @@
 //! other event can be emitted. Events that arrive in the meantime are held back until the call has
 //! ended.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use engine::{EngineError, TextEvent};
 use serde::de::IgnoredAny;
@@ -24,10 +24,10 @@ pub(super) struct CallSequencer {
     answer: String,
     open: Option<Call>,
     held: VecDeque<Held>,
-    /// The calls that are held back. A `Vec`, because there are few of them.
-    waiting: Vec<Call>,
+    /// The calls that are held back.
+    waiting: BTreeMap<Key, Call>,
     /// The calls that were emitted completely. Later data for them is ignored.
-    ended: Vec<Key>,
+    ended: HashSet<Key>,
 }
 
 #[derive(Debug)]
@@ -72,10 +72,17 @@ impl CallSequencer {
             self.open = Some(call);
             return self.flush(out);
         }
+        let is_last = self
+            .waiting
+            .last_key_value()
+            .is_none_or(|(last, _)| *last < key);
         let later = |held: &Held| matches!(held, Held::Call(other) if *other > key);
-        let position = self.held.iter().position(later).unwrap_or(self.held.len());
-        self.held.insert(position, Held::Call(key));
-        self.waiting.push(call);
+        let position = (!is_last)
+            .then(|| self.held.iter().position(later))
+            .flatten();
+        self.held
+            .insert(position.unwrap_or(self.held.len()), Held::Call(key));
+        self.waiting.insert(key, call);
     }
 
     /// Appends to the arguments of a call. Ignored if the call has ended.
@@ -136,14 +143,13 @@ impl CallSequencer {
     fn advance(&mut self, out: &mut Vec<TextEvent>) {
         if let Some(mut call) = self.open.take() {
             call.finish(&self.answer, out);
-            self.ended.push(call.key);
+            self.ended.insert(call.key);
         }
         while let Some(held) = self.held.pop_front() {
             match held {
                 Held::Event(event) => out.push(event),
                 Held::Call(key) => {
-                    let position = self.waiting.iter().position(|call| call.key == key);
-                    self.open = position.map(|position| self.waiting.swap_remove(position));
+                    self.open = self.waiting.remove(&key);
                     return self.flush(out);
                 }
             }
@@ -158,10 +164,10 @@ impl CallSequencer {
     }
 
     fn find(&mut self, key: Key) -> Option<&mut Call> {
-        self.open
-            .iter_mut()
-            .chain(&mut self.waiting)
-            .find(|call| call.key == key)
+        match &mut self.open {
+            Some(open) if open.key == key => Some(open),
+            _ => self.waiting.get_mut(&key),
+        }
     }
 }
 
