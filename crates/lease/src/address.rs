@@ -100,7 +100,6 @@ impl FromStr for Address {
             Kind::Single | Kind::Cluster => (&*login, ""),
         };
         let servers = hosts.split(',').map(|host| match host {
-            "" => Err(AddressError::Server),
             _ if host.ends_with(']') || !host.contains(':') => {
                 one(&format!("{of_each}{host}{port}"))
             }
@@ -197,7 +196,15 @@ mod tests {
         assert_eq!(shown("memcached://a"), "Scheme");
         assert_eq!(shown("redis+ring://a"), "Scheme");
         assert_eq!(shown("redis://a:x"), "Server");
-        assert_eq!(shown("redis+cluster://a,,b"), "Server");
+        for host in ["", ",", "a,,b", "user:hunter2@a,", ":7000,b"] {
+            assert_eq!(
+                shown(&format!("redis+cluster://{host}")),
+                "Server",
+                "{host}"
+            );
+            let sentinels = format!("redis+sentinel://{host}/main");
+            assert_eq!(shown(&sentinels), "Server", "{host}");
+        }
         assert_eq!(shown("redis+cluster://a/3"), "Server");
         assert_eq!(shown("redis+sentinel://a"), "Name");
     }
