@@ -18,6 +18,7 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
         [first, rest @ ..] if first == "limits" => limits(rest)?,
         [first, rest @ ..] if first == "gateway" => gateway(rest)?,
         [first, rest @ ..] if first == "instructions" => return instructions(rest),
+        [first, rest @ ..] if first == "linear" => return linear(rest),
         _ => {
             lean_bench("sse_decode", args)?;
             limits(args)?;
@@ -41,7 +42,7 @@ pub(crate) fn soak(args: &[OsString]) -> Outcome {
 /// reported (`--planted`), or compares with another commit (`--against COMMIT`).
 pub(crate) fn instructions(args: &[OsString]) -> Outcome {
     needs::valgrind()?;
-    let program = build()?.join("instructions");
+    let program = build("--bin bare_proxy --bin instructions")?.join("instructions");
     let count = |figures: &Path, gateway: Option<&Path>, args: &[OsString]| {
         let mut command = Command::new(&program);
         command.arg(figures).args(args);
@@ -54,11 +55,11 @@ pub(crate) fn instructions(args: &[OsString]) -> Outcome {
     match args {
         [only] if only == "--planted" => {
             count(&committed, None, &[])?;
-            let gateway = worktree::gateway("HEAD".as_ref(), true)?;
+            let gateway = worktree::gateway("HEAD".as_ref(), Some(worktree::COPY))?;
             count(&committed, Some(&gateway), args)
         }
         [first, commit] if first == "--against" => {
-            let gateway = worktree::gateway(commit, false)?;
+            let gateway = worktree::gateway(commit, None)?;
             let theirs = gateway.with_extension("toml");
             count(&theirs, Some(&gateway), &["--write".into(), commit.clone()])?;
             count(&theirs, None, &["--most".into(), "3".into()])
@@ -67,11 +68,23 @@ pub(crate) fn instructions(args: &[OsString]) -> Outcome {
     }
 }
 
+/// Counts the instructions for n and for 4 n parts of requests and answers; or shows that a quadratic
+/// loop is found (`--planted`).
+pub(crate) fn linear(args: &[OsString]) -> Outcome {
+    needs::valgrind()?;
+    let mut command = Command::new(build("--bin linear")?.join("linear"));
+    if args.iter().any(|arg| arg == "--planted") {
+        let gateway = worktree::gateway("HEAD".as_ref(), Some(worktree::QUADRATIC_LOOP))?;
+        command.arg("--gateway").arg(gateway);
+    }
+    process::echoed(command.args(args))
+}
+
 /// Measures the ledger of limits, and gateways whose limits a Valkey lends.
 fn limits(args: &[OsString]) -> Outcome {
     lean_bench("limits", args)?;
     needs::compiler()?;
-    let mut lending = Command::new(dist::programs()?.join("lending"));
+    let mut lending = Command::new(dist::programs("--bin lending")?.join("lending"));
     lending.arg("--gateway").arg(dist::with_stores()?);
     lending.arg("--valkey").arg(fetch_valkey::server()?);
     process::echoed(lending.args(workspace::with_page(args, speed::PAGE)))
@@ -110,13 +123,13 @@ fn bench(package: &str, name: &str) -> Command {
 fn program(name: &str, args: &[OsString]) -> Outcome {
     let mut command = Command::new("sh");
     command.args(["-c", r#"ulimit -S -n "$(ulimit -H -n)"; exec "$0" "$@""#]);
-    command.arg(build()?.join(name));
+    command.arg(build("--bins")?.join(name));
     process::echoed(command.args(workspace::with_page(args, speed::PAGE)))
 }
 
-/// Builds the gateway without engines, and the programs, in release.
-fn build() -> Outcome<PathBuf> {
+/// Builds the gateway without engines, and these programs, in release.
+fn build(programs: &str) -> Outcome<PathBuf> {
     needs::compiler()?;
     dist::build(true)?;
-    dist::programs()
+    dist::programs(programs)
 }

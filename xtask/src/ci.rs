@@ -1,8 +1,11 @@
 //! `cargo xtask ci`: every check that has to pass before a change lands, in the order that finds a
 //! mistake soonest. Each step fails only for a fault in the product, its tests or its pages.
 
-use crate::outcome::Outcome;
-use crate::steps::Step;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use crate::outcome::{At as _, Outcome};
+use crate::steps::{Selection, Step};
 use crate::{bench, campaign, deny, faults, layers, listed, process, schemathesis, servers, suite};
 use crate::{test, tidy, workflows, workspace};
 
@@ -28,6 +31,21 @@ pub(crate) const STEPS: &[Step] = &[
         bench::instructions(&[])
     }),
 ];
+
+/// Runs the selected steps. With all of them, the release build that the last one needs runs beside
+/// the others at the lowest priority: the tests with real servers leave the processors idle.
+pub(crate) fn run(selection: &Selection) -> Outcome {
+    if !selection.is_all() {
+        return selection.run("ci", STEPS);
+    }
+    let mut build = Command::new("nice");
+    build.arg("-n19").arg(std::env::current_exe().at("xtask")?);
+    build.args(["dist", "--lean"]).process_group(0);
+    let log = workspace::target()?.join("release-build.log");
+    let mut build = process::start(process::logged(&mut build, &log)?)?;
+    let outcome = selection.run("ci", STEPS);
+    process::end_group(&mut build).and(outcome)
+}
 
 fn format() -> Outcome {
     process::echoed(&mut workspace::cargo("fmt --all --check"))

@@ -53,11 +53,11 @@ pub(crate) fn with_stores() -> Outcome<PathBuf> {
     Ok(built.join("sluicegate"))
 }
 
-/// Builds the programs of the benches, and returns their folder. In a build of their own, so that
-/// they enable no feature of the gateway.
-pub(crate) fn programs() -> Outcome<PathBuf> {
-    let line = "build --all-features --package sluicegate-benches";
-    release(&lean()?, line)
+/// Builds programs of the benches, and returns their folder. In a build of their own, so that they
+/// enable no feature of the gateway.
+pub(crate) fn programs(which: &str) -> Outcome<PathBuf> {
+    let line = format!("build --all-features --package sluicegate-benches {which}");
+    release(&lean()?, &line)
 }
 
 /// Builds in release into a target folder, and returns the folder of the programs.

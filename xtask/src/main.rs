@@ -83,10 +83,11 @@ enum Task {
     FetchModel,
     /// Run benches: of the decoder, the limits, the text model and the gateway
     ///
-    /// All of them, or one: `decode`, `limits`, `gateway [CELL…]` or `instructions`. With `--quick`
-    /// they are rough, and with `--write` they write docs/benchmarks.md. `instructions` takes
-    /// `--write REASON`, `--against COMMIT`, or `--planted`: a gateway with one more copy of the
-    /// body has to fail.
+    /// All of them, or one: `decode`, `limits`, `gateway [CELL…]`, `instructions` or `linear`. With
+    /// `--quick` they are rough, and with `--write` they write docs/benchmarks.md. `instructions`
+    /// takes `--write REASON`, `--against COMMIT`, or `--planted`: a gateway with one more copy of
+    /// the body has to fail. `linear` takes `--only WORD`, or `--planted`: a gateway with a quadratic
+    /// loop has to fail.
     Bench(Rest),
     /// Run long soak tests against the release build
     ///
@@ -134,7 +135,7 @@ fn main() -> ExitCode {
         Task::Serve(Rest { args }) => serve::run(args),
         Task::Test(args) => test::run(args),
         Task::T(args) => inner::run(args),
-        Task::Ci(selection) => selection.run("ci", ci::STEPS),
+        Task::Ci(selection) => ci::run(selection),
         Task::Nightly(selection) => selection.run("nightly", nightly::STEPS),
         Task::Clients(args) => clients::run(args),
         Task::Interop(Rest { args }) => interop::run(args),

@@ -36,7 +36,9 @@ pub(crate) const STEPS: &[Step] = &[
         bench::soak(&[])
     }),
     ("instructions", "counts since yesterday", since_yesterday),
-    ("cold", "a build from an empty target folder", cold_build),
+    ("linear", "instructions for n and 4 n parts", || {
+        bench::linear(&[])
+    }),
 ];
 
 /// Compares the instruction counts with the last commit that is older than a day.
@@ -66,13 +68,4 @@ fn cuts() -> Outcome {
         "test --locked --package sluicegate-server --no-default-features --test upstreams \
          -- --ignored a_reset_behind_each_byte",
     ))
-}
-
-/// Builds everything in a separate target folder that is empty before, and removes it.
-fn cold_build() -> Outcome {
-    let folder = workspace::target()?.join("cold");
-    workspace::remove(&folder)?;
-    let mut build = workspace::cargo(suite::BUILD);
-    process::run(build.arg("--target-dir").arg(&folder))?;
-    workspace::remove(&folder)
 }

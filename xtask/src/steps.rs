@@ -53,6 +53,11 @@ impl Selection {
         }
     }
 
+    /// Returns true if all steps are run.
+    pub(crate) fn is_all(&self) -> bool {
+        self.only.is_empty() && self.from.is_none() && !self.list
+    }
+
     fn choose(&self, steps: &[Step]) -> Outcome<Vec<Step>> {
         let place = |name: &String| {
             let names: Vec<_> = steps.iter().map(|step| step.0).collect();

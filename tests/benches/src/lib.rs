@@ -1,6 +1,7 @@
 //! Shared by the benches and the soak tests: the load, the upstream, the measured processes, and
 //! the page of results.
 
+pub mod callgrind;
 pub mod client;
 mod conversation;
 pub mod cores;

@@ -59,13 +59,11 @@ impl Question {
         };
         let (path, model, rest) = question.parts();
         let prefix = if names == Names::Gateway { "our-" } else { "" };
-        let body = format!(r#"{{"model":"{prefix}{model}",{rest}}}"#);
-        let length = body.len();
-        let head = format!(
-            "POST /v1{path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {KEY}\r\nuser-agent: sluicegate-benches\r\n\
-             accept: */*\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
-        );
-        Bytes::from(head + &body)
+        authorized(
+            path,
+            host,
+            &format!(r#"{{"model":"{prefix}{model}",{rest}}}"#),
+        )
     }
 
     /// Returns true if its response is a stream of events.
@@ -155,14 +153,29 @@ impl Question {
     }
 }
 
-/// A gateway with the upstream at `address`, with all the features that a production deployment
-/// enables, and these limits.
-pub fn configuration(address: SocketAddr, limits: &str) -> String {
-    let mut config = format!(
+/// A request with a JSON body and the key of [`keyed`].
+pub fn authorized(path: &str, host: SocketAddr, body: &str) -> Bytes {
+    let length = body.len();
+    let head = format!(
+        "POST /v1{path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {KEY}\r\nuser-agent: sluicegate-benches\r\n\
+         accept: */*\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    );
+    Bytes::from(head + body)
+}
+
+/// The start of a configuration: listeners, these limits, and a key that may do everything.
+pub fn keyed(limits: &str) -> String {
+    format!(
         "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\n\
          [limits]\n{limits}\
          [[keys]]\nname = \"bench\"\nhash = \"sha256:{KEY_HASH}\"\nscopes = [\"text\", \"messages\", \"images\"]\n"
-    );
+    )
+}
+
+/// A gateway with the upstream at `address`, with all the features that a production deployment
+/// enables, and these limits.
+pub fn configuration(address: SocketAddr, limits: &str) -> String {
+    let mut config = keyed(limits);
     for protocol in ["chat", "responses", "messages", "images"] {
         config += &format!(
             "[[upstreams]]\nname = \"{protocol}\"\nprotocol = \"{protocol}\"\nbase_url = \"http://{address}/v1\"\n"

@@ -6,18 +6,35 @@ use std::path::PathBuf;
 use crate::outcome::{At as _, Outcome};
 use crate::{dist, process, workspace};
 
-/// Builds the gateway of a commit, with one more copy of the body of a request if `is_planted`.
-/// Returns its path.
-pub(super) fn gateway(commit: &OsStr, is_planted: bool) -> Outcome<PathBuf> {
+/// A change of the source that a bench has to find: the file, the text to find, and its replacement.
+pub(super) type Plant = [&'static str; 3];
+
+/// One more copy of the body of a request.
+pub(super) const COPY: Plant = [
+    "crates/server/src/body/upload.rs",
+    "bytes: pieces.join(),",
+    "bytes: Bytes::copy_from_slice(&pieces.join()),",
+];
+
+/// A comparison of each edit of a document with all edits before it.
+pub(super) const QUADRATIC_LOOP: Plant = [
+    "crates/wire/src/splice.rs",
+    "&self.edits[at.saturating_sub(1)..self.edits.len().min(at + 1)];",
+    "&self.edits[..];",
+];
+
+/// Builds the gateway of a commit, with a planted change if there is one. Returns its path.
+pub(super) fn gateway(commit: &OsStr, plant: Option<Plant>) -> Outcome<PathBuf> {
     let folder = workspace::target()?.join("worktree");
     let (tree, target) = (folder.join("tree"), folder.join("target"));
     workspace::remove(&tree)?;
     // With `--force`, since git still knows the worktree that was removed.
     let mut add = workspace::git("worktree add --quiet --force --detach");
     process::run(add.arg(&tree).arg(commit))?;
-    if is_planted {
-        let source = std::fs::read_to_string(tree.join(FILE)).at(FILE)?;
-        std::fs::write(tree.join(FILE), planted(&source)?).at(FILE)?;
+    if let Some(plant) = plant {
+        let file = tree.join(plant[0]);
+        let source = std::fs::read_to_string(&file).at(plant[0])?;
+        std::fs::write(&file, planted(plant, &source)?).at(plant[0])?;
     }
     let mut build = workspace::cargo(dist::LEAN);
     build.args(["--release", "--locked", "--target-dir"]);
@@ -25,28 +42,27 @@ pub(super) fn gateway(commit: &OsStr, is_planted: bool) -> Outcome<PathBuf> {
     Ok(target.join("release/sluicegate"))
 }
 
-/// The source with the copy.
-fn planted(source: &str) -> Outcome<String> {
-    match source.matches(FIND).count() {
-        1 => Ok(source.replace(FIND, PLANT)),
+/// The source with the change.
+fn planted([file, find, replacement]: Plant, source: &str) -> Outcome<String> {
+    match source.matches(find).count() {
+        1 => Ok(source.replace(find, replacement)),
         count => Err(format!(
-            "{FIND:?} occurs {count} times in {FILE}, and must occur once"
+            "{find:?} occurs {count} times in {file}, and must occur once"
         )),
     }
 }
-
-const FILE: &str = "crates/server/src/body/upload.rs";
-const FIND: &str = "bytes: pieces.join(),";
-const PLANT: &str = "bytes: Bytes::copy_from_slice(&pieces.join()),";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_place_of_the_copy_is_there() {
-        let source = workspace::read(FILE).unwrap();
-        assert!(planted(&source).unwrap().contains(PLANT));
-        assert!(planted("").unwrap_err().contains("occurs 0 times"));
+    fn the_places_of_the_changes_are_there() {
+        for plant in [COPY, QUADRATIC_LOOP] {
+            let source = workspace::read(plant[0]).unwrap();
+            assert!(planted(plant, &source).unwrap().contains(plant[2]));
+            let missing = planted(plant, "").unwrap_err();
+            assert!(missing.contains("occurs 0 times"), "{missing}");
+        }
     }
 }

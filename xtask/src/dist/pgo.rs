@@ -15,7 +15,7 @@ pub(super) fn build(is_lean: bool) -> Outcome<PathBuf> {
     let host = lines.find_map(|line| line.strip_prefix("host: "));
     let host = host.ok_or_else(|| format!("rustc reports no host: {version}"))?;
     let profdata = profdata(host)?;
-    let programs = super::programs()?;
+    let programs = super::programs("--bins")?;
     let folder = workspace::target()?.join("pgo");
     let (raw, merged) = (folder.join("raw"), folder.join("merged.profdata"));
     workspace::remove(&raw)?;

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::callgrind::Count;
 use benches::Outcome;
+use benches::callgrind::Count;
 
 /// The cost of each of [`UNITS`].
 pub(crate) type Costs = [Count; 4];

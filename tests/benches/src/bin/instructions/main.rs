@@ -5,7 +5,6 @@
 //! committed ones: each event of a stream is sent once the one before it was received, because a
 //! busy machine would leave several to one read.
 
-mod callgrind;
 mod figures;
 
 use std::path::PathBuf;
@@ -13,6 +12,7 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 
 use benches::Outcome;
+use benches::callgrind::Counted;
 use benches::client::Connection;
 use benches::load::to_message;
 use benches::question::{self, Question};
@@ -22,7 +22,6 @@ use clap::Parser;
 use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
 
-use crate::callgrind::Counted;
 use crate::figures::{Costs, Figures, Measured};
 
 /// Counts the instructions of a relayed request and event.

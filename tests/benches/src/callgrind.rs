@@ -5,48 +5,49 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use benches::Outcome;
-use benches::subject::{self, Subject};
+use crate::Outcome;
+use crate::subject::{self, Subject};
 
 /// A running program whose instructions can be counted.
-pub(crate) struct Counted {
-    pub(crate) subject: Subject,
+pub struct Counted {
+    /// The process.
+    pub subject: Subject,
     folder: Folder,
 }
 
 /// The cost of a unit of work, such as a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Count {
+pub struct Count {
     /// Instructions in user space.
-    pub(crate) instructions: u64,
+    pub instructions: u64,
     /// Different lines of 64 bytes of code that at least every second unit executes. Code that runs now
     /// and then, such as a timer that a slow machine lets expire, is not among them.
-    pub(crate) code_lines: u64,
+    pub code_lines: u64,
 }
 
 impl Counted {
     /// Starts a bare proxy by its command.
-    pub(crate) fn bare(command: &Command) -> Outcome<Self> {
+    pub fn bare(command: &Command) -> Outcome<Self> {
         let folder = Folder::new()?;
         let subject = subject::bare_by(&mut wrapped(command, &folder))?;
         Ok(Self { subject, folder })
     }
 
     /// Starts a gateway with this configuration.
-    pub(crate) fn gateway(program: &Path, config: &str) -> Outcome<Self> {
+    pub fn gateway(program: &Path, config: &str) -> Outcome<Self> {
         let folder = Folder::new()?;
         let subject = subject::gateway_by(wrapped(&Command::new(program), &folder), config)?;
         Ok(Self { subject, folder })
     }
 
     /// Starts counting.
-    pub(crate) fn begin(&self) -> Outcome {
+    pub fn begin(&self) -> Outcome {
         self.control(&["instrumentation", "on"])?;
         self.control(&["zero"])
     }
 
     /// Stops counting, and returns the cost of each of so many units.
-    pub(crate) fn take(&self, units: usize) -> Outcome<Count> {
+    pub fn take(&self, units: usize) -> Outcome<Count> {
         self.control(&["dump"])?;
         self.control(&["instrumentation", "off"])?;
         let dump = self.folder.newest()?;
