@@ -89,6 +89,36 @@ fn the_quotas_of_a_key_are_listed() {
     );
 }
 
+/// A quota for some of the names behind a pattern does not apply to other spellings of them.
+#[test]
+fn quotas_and_prices_of_some_names_are_reported() {
+    let config = |id: &str, target: &str| {
+        check(&format!(
+            "[[upstreams]]\nname = \"u\"\nprotocol = \"chat\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
+             [[models]]\nid = \"{id}\"\nfamily = \"text\"\nprotocols = [\"chat\"]\n\
+             targets = [{{ upstream = \"u\"{target} }}]\n\
+             [[quotas]]\nkey = \"*\"\nmodels = [\"gpt-5*\"]\nconcurrency = 4\n\
+             [[prices]]\nmodel = \"gpt-5.1\"\ninput = \"2\"\noutput = \"8\"\n\
+             [[prices]]\nmodel = \"*\"\ninput = \"1\"\noutput = \"1\"\n"
+        ))
+        .unwrap()
+    };
+    let notes = |report: &str| {
+        let lines = report.lines().filter(|line| line.contains("spellings"));
+        let starts = lines.map(|line| line.split(" behind ").next().unwrap().to_owned());
+        starts.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        notes(&config("*", "")),
+        [
+            "note: the quota of key * with gpt-5* applies to the names 'gpt-5*'",
+            "note: the price of 'gpt-5.1' applies to the names 'gpt-5.1'",
+        ]
+    );
+    assert!(notes(&config("gpt-5.1", "")).is_empty());
+    assert!(notes(&config("*", ", model = \"up\"")).is_empty());
+}
+
 /// A model may allow what only servers of the client's protocol understand.
 #[test]
 fn allow_list_requires_upstreams_of_the_same_protocol() {

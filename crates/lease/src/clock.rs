@@ -146,6 +146,11 @@ mod tests {
         assert_eq!(over(&clock, 12_000), 40);
         assert_eq!(over(&clock, 13_999), 40);
         assert_eq!(over(&clock, 14_000), 50);
+        // Repeated answers do not displace the events that are kept.
+        for step in 1..=30 {
+            clock.learn(7, 0, 50, LEASE, at(3_000 + 625 * step));
+        }
+        assert_eq!(over(&clock, 14_000), 50);
         // The events that are kept reach back far enough, however many there are.
         for event in 0..5_000 {
             clock.learn(7, 0, 100 + event, LEASE, at(20_000 + 10 * event));

@@ -1,5 +1,6 @@
 //! `sluicegate check`: reports how a configuration would be applied.
 
+mod coverage;
 pub(crate) mod stores;
 
 use std::fmt::Write as _;
@@ -69,6 +70,9 @@ fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result
     let needed = |images| policy.needs_embedded(images);
     for advice in engines::missing(needed(false), needed(true)) {
         writeln!(out, "note: {advice}")?;
+    }
+    for gap in coverage::gaps(config, policy) {
+        writeln!(out, "note: {gap}")?;
     }
     for name in policy.routes.unused(&policy.catalog) {
         writeln!(out, "note: no model has the upstream '{name}' as a target")?;
