@@ -2,7 +2,8 @@
 //! tests.
 //!
 //! `folded` folds a stream into its reply, without types of the gateway. `matrix` tests every pair
-//! of protocols, `pictures` long replies and edits that change their format, `asked` the fields of
+//! of protocols, `admission` requests that refer to kept answers, `pictures` long replies and edits
+//! that change their format, `asked` the fields of
 //! requests, `members` those that choose another model, `errors` the tables of errors, `patterns`
 //! keys for some models, `any_name` models for all names, `affinity` conversations that stay at
 //! their target, `asking` the output of `check --ask`, `usage` and `timing` metrics and log,
@@ -17,6 +18,7 @@
 mod folded;
 mod redact;
 
+mod admission;
 mod affinity;
 mod allowed;
 mod any_name;

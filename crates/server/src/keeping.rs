@@ -1,6 +1,5 @@
-//! Keeps the answer to a request, and resolves what the request refers to.
+//! Keeps the answer to a request.
 
-mod expand;
 mod stream;
 
 use std::sync::Arc;
@@ -10,21 +9,17 @@ use http::Response;
 use responses::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use wire::{ApiError, Splice};
+use wire::Splice;
 
-pub(crate) use self::expand::no_response;
-use self::expand::{expand, items, refers};
 use self::stream::KeptStream;
 use crate::body::budget::Share;
 use crate::body::upload::Upload;
-use crate::config::bytes;
 use crate::kept::{Answer, Kept};
 use crate::policy::Policy;
 use crate::record::Targets;
-use crate::refusal::Refusal;
 use crate::reply::ReplyBody;
-use crate::resolved::{Attach, Resolved};
 use crate::state::Caller;
+use crate::stored_input::items;
 
 /// The state for keeping the answer to a request, and for reporting in the answer that it is kept.
 pub(crate) struct Keeping {
@@ -34,7 +29,9 @@ pub(crate) struct Keeping {
     key: String,
     /// The response that the request continues.
     previous: Option<String>,
-    /// The request, and its share of the memory. `None` if the answer is not to be kept.
+    /// True if the answer is to be kept.
+    is_stored: bool,
+    /// The request, and its share of the memory, if the answer is to be kept.
     request: Option<(Bytes, Share)>,
     /// The target that answers, once known.
     targets: Arc<Targets>,
@@ -46,52 +43,32 @@ struct OutputView<'a> {
     output: Option<Vec<&'a RawValue>>,
 }
 
-/// Replaces the references in a request, in its body too, and prepares to keep its answer.
-pub(crate) fn resolve(
-    mut request: Request,
-    upload: &mut Upload,
-    kept: &Arc<Kept>,
-    caller: &Caller<'_>,
-) -> Result<Resolved<Request>, Refusal> {
-    let key = &caller.key.name;
-    let is_stored = request.store != Some(false);
-    let previous = request.previous_response_id.clone();
-    let mut before = 0;
-    if refers(&request) {
-        let body;
-        (body, before) = expand(kept, key, &upload.bytes, &request)?;
-        if body.len() > bytes(caller.state.limits.json_body) {
-            return Err(Refusal::too_large());
-        }
-        let more = body.len().saturating_sub(upload.bytes.len());
-        upload.share.grow(more)?;
-        upload.bytes = body.into();
-        request = Request::read(&upload.bytes).map_err(ApiError::from)?;
-    }
-    let keeping = (is_stored || previous.is_some()).then(|| Keeping {
-        kept: Arc::clone(kept),
-        policy: Arc::clone(caller.policy),
-        key: key.clone(),
-        previous,
-        request: is_stored.then(|| (upload.bytes.clone(), upload.share.clone())),
-        targets: Arc::clone(&caller.record.targets),
-    });
-    Ok(Resolved {
-        before,
-        is_kept: is_stored,
-        attach: keeping.map(|keeping| -> Attach { Box::new(|response| keeping.attach(response)) }),
-        ..Resolved::unchanged(request)
-    })
-}
-
 impl Keeping {
-    /// Returns true if the answer is to be kept.
-    fn is_stored(&self) -> bool {
-        self.request.is_some()
+    /// Prepares to keep the answer to a request, or to state that it continues a kept one. Returns
+    /// `None` if there is nothing to do.
+    pub(crate) fn new(request: &Request, kept: &Arc<Kept>, caller: &Caller<'_>) -> Option<Self> {
+        let is_stored = request.store != Some(false);
+        let previous = request.previous_response_id.clone();
+        (is_stored || previous.is_some()).then(|| Self {
+            kept: Arc::clone(kept),
+            policy: Arc::clone(caller.policy),
+            key: caller.key.name.clone(),
+            previous,
+            is_stored,
+            request: None,
+            targets: Arc::clone(&caller.record.targets),
+        })
+    }
+
+    /// Sets the request, with all that it refers to, whose answer is to be kept.
+    pub(crate) fn set_request(&mut self, upload: &Upload) {
+        if self.is_stored {
+            self.request = Some((upload.bytes.clone(), upload.share.clone()));
+        }
     }
 
     /// Returns the response to the request, which is kept once it is complete.
-    fn attach(self, response: Response<ReplyBody>) -> Response<ReplyBody> {
+    pub(crate) fn attach(self, response: Response<ReplyBody>) -> Response<ReplyBody> {
         response.map(|body| match body {
             ReplyBody::Buffered(body) => ReplyBody::Buffered(self.reply(&body.into_bytes()).into()),
             ReplyBody::Stream(stream) => {

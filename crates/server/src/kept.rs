@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-pub(crate) use self::answer::Answer;
+pub(crate) use self::answer::{Answer, InputItem};
 use crate::config::{Responses, bytes};
 
 /// The answers that are kept.

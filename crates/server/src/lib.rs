@@ -60,6 +60,7 @@ mod routing;
 mod serve;
 mod start;
 mod state;
+mod stored_input;
 mod targets;
 #[cfg(test)]
 mod test_gateway;

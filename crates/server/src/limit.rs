@@ -19,6 +19,7 @@ use tokio::time::Instant;
 
 use crate::clock;
 
+pub(crate) use self::estimate::prompt_tokens;
 use self::lender::Lender;
 use self::permit::Estimate;
 pub(crate) use self::permit::{Charge, Known, Permit, Pictures, Reserved};

@@ -1,14 +1,18 @@
-//! A request with resolved references.
+//! The references of a request, and the further handling of its response.
 
 use http::Response;
 
+use crate::body::upload::Upload;
+use crate::keeping::Keeping;
 use crate::reply::ReplyBody;
+use crate::stored_input::StoredInput;
+use crate::tracking::Tracking;
 
-/// A request whose references have been resolved.
-pub(crate) struct Resolved<R> {
-    pub(crate) request: R,
-    /// The number of items that were put before those of the client.
-    pub(crate) before: usize,
+/// The references of a request, found but not read yet, and the further handling of its response.
+#[derive(Default)]
+pub(crate) struct Resolved {
+    /// The parts of the input that the gateway keeps, if the request refers to some.
+    pub(crate) stored: Option<StoredInput>,
     /// True if the gateway keeps the answer.
     pub(crate) is_kept: bool,
     /// The further handling of the response to the request.
@@ -17,18 +21,27 @@ pub(crate) struct Resolved<R> {
     pub(crate) upstream: Option<String>,
 }
 
-/// Takes a response, and returns the one that the client gets.
-pub(crate) type Attach = Box<dyn FnOnce(Response<ReplyBody>) -> Response<ReplyBody> + Send>;
+/// The further handling of a response.
+pub(crate) enum Attach {
+    /// The gateway keeps the answer, or states that it continues a kept one.
+    Keep(Keeping),
+    /// The gateway notes which upstream keeps the answer.
+    Track(Tracking),
+}
 
-impl<R> Resolved<R> {
-    /// A request that refers to nothing, and whose answer is not kept.
-    pub(crate) fn unchanged(request: R) -> Self {
-        Self {
-            request,
-            before: 0,
-            is_kept: false,
-            attach: None,
-            upstream: None,
+impl Attach {
+    /// Sets the request whose response this is, with all that it refers to.
+    pub(crate) fn set_request(&mut self, upload: &Upload) {
+        if let Self::Keep(keeping) = self {
+            keeping.set_request(upload);
+        }
+    }
+
+    /// Takes a response, and returns the one that the client gets.
+    pub(crate) fn attach(self, response: Response<ReplyBody>) -> Response<ReplyBody> {
+        match self {
+            Self::Keep(keeping) => keeping.attach(response),
+            Self::Track(tracking) => tracking.attach(response),
         }
     }
 }

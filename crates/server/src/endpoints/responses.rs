@@ -12,11 +12,11 @@ use wire::{ApiError, Path, Splice, TextOr};
 
 use super::text::{RelayNotes, TextEndpoint};
 use crate::affinity::{Conversation, member};
-use crate::body::upload::Upload;
-use crate::keeping;
+use crate::keeping::Keeping;
 use crate::refusal::Refusal;
-use crate::resolved::Resolved;
+use crate::resolved::{Attach, Resolved};
 use crate::state::Caller;
+use crate::stored_input::{self, StoredInput};
 use crate::targets::UpstreamTarget;
 use crate::tracking::Tracking;
 
@@ -94,20 +94,33 @@ impl TextEndpoint for Responses {
         }
     }
 
-    fn resolve(
-        request: Request,
-        upload: &mut Upload,
-        caller: &Caller<'_>,
-    ) -> Result<Resolved<Request>, Refusal> {
+    fn resolve(request: &Request, caller: &Caller<'_>) -> Result<Resolved, Refusal> {
         let model = caller.policy.catalog.find(&request.model);
         // What a server keeps, the gateway does not.
         if model.is_some_and(Model::keeps_responses) {
             return tracked(request, caller);
         }
-        match &caller.state.kept {
-            Some(kept) => keeping::resolve(request, upload, kept, caller),
-            None => Ok(Resolved::unchanged(request)),
-        }
+        let Some(kept) = &caller.state.kept else {
+            return Ok(Resolved::default());
+        };
+        Ok(Resolved {
+            stored: StoredInput::find(kept, &caller.key.name, request)?,
+            is_kept: request.store != Some(false),
+            attach: Keeping::new(request, kept, caller).map(Attach::Keep),
+            upstream: None,
+        })
+    }
+
+    fn validate_referring(
+        request: Request,
+        model: Option<&Model>,
+        is_relayed: bool,
+    ) -> Result<ValidRequest, ApiError> {
+        let mut rules = model.map_or_else(lenient, Model::responses_rules);
+        rules.unknown_types = is_relayed;
+        rules.previous_response = true;
+        rules.item_references = true;
+        Ok(request.validate(&rules)?)
     }
 
     /// The reply to a request in the background may be unfinished.
@@ -137,20 +150,19 @@ impl TextEndpoint for Responses {
 
 /// Returns a request whose response an upstream may keep: to the upstream that keeps the previous
 /// one.
-fn tracked(request: Request, caller: &Caller<'_>) -> Result<Resolved<Request>, Refusal> {
+fn tracked(request: &Request, caller: &Caller<'_>) -> Result<Resolved, Refusal> {
     let previous = request.previous_response_id.as_deref();
     let upstream = match previous.and_then(|id| Some((id, caller.state.origins.get(id)?))) {
         Some((id, origin)) if origin.key != caller.key.name => {
-            return Err(keeping::no_response(id).into());
+            return Err(stored_input::no_response(id).into());
         }
         Some((_, origin)) => Some(origin.upstream),
         None => None,
     };
-    let tracking = Tracking::new(caller, &request.model);
     Ok(Resolved {
-        attach: Some(Box::new(|response| tracking.attach(response))),
+        attach: Some(Attach::Track(Tracking::new(caller, &request.model))),
         upstream,
-        ..Resolved::unchanged(request)
+        ..Resolved::default()
     })
 }
 

@@ -4,7 +4,8 @@
 
 mod relay;
 
-use bytes::Bytes;
+use std::borrow::Cow;
+
 use http::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,8 @@ use wire::lenient::Text;
 use wire::{ApiError, Code, ErrorKind, Json, Splice};
 
 pub(crate) use self::relay::Action;
-use crate::kept::Answer;
+use crate::kept::{Answer, InputItem};
+use crate::limit::Reserved;
 use crate::refusal::Refusal;
 use crate::reply::{ReplyBody, json, json_bytes};
 use crate::state::Caller;
@@ -44,9 +46,10 @@ pub(crate) struct ItemList {
     has_more: bool,
 }
 
-/// Answers a request about a response: a kept one, or one that an upstream keeps.
+/// Answers a request about a response: a kept one, or one that an upstream keeps. Either takes a
+/// permit.
 pub(crate) async fn answer(
-    caller: Caller<'_>,
+    mut caller: Caller<'_>,
     action: Action,
     id: &str,
     query: &str,
@@ -55,10 +58,12 @@ pub(crate) async fn answer(
     let Some(answer) = kept.and_then(|kept| kept.get(&caller.key.name, id)) else {
         return relay::relay(caller, action, id, query).await;
     };
+    caller.record.model = Some(answer.model().to_owned());
+    caller
+        .take_permit(answer.model(), |_| Reserved::default())
+        .await?;
     match action {
-        Action::Retrieve => Ok(json_bytes(Bytes::copy_from_slice(
-            answer.response.as_bytes(),
-        ))),
+        Action::Retrieve => Ok(json_bytes(answer.response())),
         Action::Delete => {
             // Somebody else may have deleted it by now, with the same effect.
             if let Some(kept) = kept {
@@ -83,65 +88,59 @@ pub(crate) async fn answer(
 /// order.
 fn input_items(answer: &Answer, query: &str) -> Result<Response<ReplyBody>, Refusal> {
     let page = Page::read(query)?;
-    let mut items: Vec<_> = named_items(answer).collect();
-    if !page.is_ascending {
-        items.reverse();
-    }
-    let is_after = |(id, _): &(String, String)| Some(id.as_str()) == page.after;
-    let from = items.iter().position(is_after).map_or(0, |at| at + 1);
-    let rest = items.get(from..).unwrap_or_default();
-    let shown = &rest[..rest.len().min(page.limit)];
-    let data: Result<_, _> = shown
+    let positions = page.positions(&answer.input);
+    let shown = &positions[..positions.len().min(page.limit)];
+    let item = |position: &usize| listed(&answer.input[*position], *position);
+    let data: Result<Vec<_>, _> = shown
         .iter()
-        .map(|(_, item)| serde_json::from_str(item))
+        .map(|position| serde_json::from_str(&item(position)))
         .collect();
+    let id = |position: &usize| id_of(&answer.input[*position], *position).into_owned();
     json(&ItemList {
         object: "list",
         data: data.map_err(crate::reply::unserializable)?,
-        first_id: shown.first().map(|(id, _)| id.clone()),
-        last_id: shown.last().map(|(id, _)| id.clone()),
-        has_more: rest.len() > shown.len(),
+        first_id: shown.first().map(id),
+        last_id: shown.last().map(id),
+        has_more: positions.len() > shown.len(),
     })
 }
 
-/// The items of the input with their ids, in the form of the API's reference. An item without an id
-/// gets one of its position, a message without a type gets its type, and one whose content is a
-/// string gets a list of one part.
-fn named_items(answer: &Answer) -> impl Iterator<Item = (String, String)> {
+/// Returns the id of an item: its own, or one of its position.
+fn id_of(item: &InputItem, position: usize) -> Cow<'_, str> {
+    match &item.id {
+        Some(id) => Cow::Borrowed(id),
+        None => Cow::Owned(format!("item_{position}")),
+    }
+}
+
+/// Returns an item in the form of the API's reference: with an id, a message without a type with its
+/// type, and one whose content is a string with a list of one part.
+fn listed(item: &InputItem, position: usize) -> String {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct View<'a> {
-        #[serde(borrow)]
-        id: Option<&'a RawValue>,
         #[serde(borrow)]
         role: Text<'a>,
         #[serde(borrow)]
         content: Option<&'a RawValue>,
     }
-    answer.input.iter().zip(0..).map(|(item, position)| {
-        let view: View<'_> = serde_json::from_str(item).unwrap_or_default();
-        let id = view
-            .id
-            .and_then(|id| serde_json::from_str::<String>(id.get()).ok());
-        let mut splice = Splice::new(item.as_bytes());
-        let id = id.unwrap_or_else(|| {
-            let id = format!("item_{position}");
-            splice.set("id", format!("\"{id}\"").as_bytes());
-            id
-        });
-        splice.add_missing(&[], &[("type", "\"message\"")]);
-        let text = view.content.map(RawValue::get);
-        if let Some(text) = text.filter(|text| text.starts_with('"')) {
-            let kind = if view.role.get() == Some("assistant") {
-                "output_text"
-            } else {
-                "input_text"
-            };
-            let parts = format!(r#"[{{"type":"{kind}","text":{text}}}]"#);
-            splice.replace(&["content"], parts.as_bytes());
-        }
-        (id, String::from_utf8_lossy(&splice.to_vec()).into_owned())
-    })
+    let view: View<'_> = serde_json::from_str(&item.text).unwrap_or_default();
+    let mut splice = Splice::new(item.text.as_bytes());
+    if item.id.is_none() {
+        splice.set("id", format!("\"item_{position}\"").as_bytes());
+    }
+    splice.add_missing(&[], &[("type", "\"message\"")]);
+    let text = view.content.map(RawValue::get);
+    if let Some(text) = text.filter(|text| text.starts_with('"')) {
+        let kind = if view.role.get() == Some("assistant") {
+            "output_text"
+        } else {
+            "input_text"
+        };
+        let parts = format!(r#"[{{"type":"{kind}","text":{text}}}]"#);
+        splice.replace(&["content"], parts.as_bytes());
+    }
+    String::from_utf8_lossy(&splice.to_vec()).into_owned()
 }
 
 /// The part of a list that a query asks for.
@@ -152,6 +151,18 @@ struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
+    /// Returns the positions of the items from the beginning of the page to the end of the list. No
+    /// item is written for that.
+    fn positions(&self, items: &[InputItem]) -> Vec<usize> {
+        let mut positions: Vec<_> = (0..items.len()).collect();
+        if !self.is_ascending {
+            positions.reverse();
+        }
+        let is_after = |position: &usize| self.after == Some(&*id_of(&items[*position], *position));
+        let after = self.after.and_then(|_| positions.iter().position(is_after));
+        positions.split_off(after.map_or(0, |at| at + 1))
+    }
+
     /// Reads the query. Unknown parameters are ignored.
     fn read(query: &'a str) -> Result<Self, ApiError> {
         let mut page = Self {

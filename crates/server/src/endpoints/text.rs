@@ -7,6 +7,7 @@ pub(crate) mod streaming;
 mod unary;
 
 use std::cell::LazyCell;
+use std::sync::Arc;
 
 use auth::Scope;
 use bytes::Bytes;
@@ -15,6 +16,7 @@ use engine::{EngineError, Stop, TextEvent};
 use http::{HeaderMap, Request, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
+use tokio::task::spawn_blocking;
 use translate::inbound::{Answer, ClientProtocol, Stamp};
 use translate::relay::{End, RelayProtocol};
 use wire::{ApiError, ErrorKind, Path, Splice};
@@ -26,6 +28,7 @@ use crate::affinity::Conversation;
 use crate::body::ClientBody;
 use crate::body::upload::Upload;
 use crate::clock;
+use crate::config::bytes;
 use crate::image_urls;
 use crate::limit::Reserved;
 use crate::outcome::Outcome;
@@ -34,8 +37,9 @@ use crate::policy::Policy;
 use crate::record::Record;
 use crate::refusal::Refusal;
 use crate::reply::{self, ReplyBody};
-use crate::resolved::{Attach, Resolved};
+use crate::resolved::Resolved;
 use crate::state::Caller;
+use crate::stored_input::StoredInput;
 use crate::targets::{Target, UpstreamTarget};
 
 /// A text endpoint: the reading, validating and relaying of its requests.
@@ -87,14 +91,20 @@ pub(crate) trait TextEndpoint:
     /// Returns a validated request for another validation.
     fn unchecked(request: Self::Request) -> Self::Unchecked;
 
-    /// Replaces the references of a request to what the key was answered before, and prepares to
-    /// keep its answer, or to note which upstream keeps it.
-    fn resolve(
+    /// As [`validate`](Self::validate), for a request that refers to parts of its input which the
+    /// gateway keeps.
+    fn validate_referring(
         request: Self::Unchecked,
-        _: &mut Upload,
-        _: &Caller<'_>,
-    ) -> Result<Resolved<Self::Unchecked>, Refusal> {
-        Ok(Resolved::unchanged(request))
+        model: Option<&Model>,
+        is_relayed: bool,
+    ) -> Result<Self::Request, ApiError> {
+        Self::validate(request, model, is_relayed)
+    }
+
+    /// Finds what a request refers to, and prepares to keep its answer, or to note which upstream
+    /// keeps it.
+    fn resolve(_: &Self::Unchecked, _: &Caller<'_>) -> Result<Resolved, Refusal> {
+        Ok(Resolved::default())
     }
 
     /// Returns the complete reply of an upstream to a request that is relayed, for the client.
@@ -167,10 +177,8 @@ struct Checked<D: TextEndpoint> {
     /// True if it was validated for an upstream that interprets it itself: for any other target it
     /// has to be validated again.
     is_lenient: bool,
-    /// The further handling of the response to the request.
-    attach: Option<Attach>,
-    /// The upstream that keeps what the request refers to.
-    upstream: Option<String>,
+    /// The references of the request, and the further handling of its response.
+    resolved: Resolved,
 }
 
 /// A validated request, and everything needed to send it to a target.
@@ -204,28 +212,45 @@ pub(crate) async fn answer<D: TextEndpoint>(
     let headers = outgoing::forwarded(request.headers(), D::FORWARDED);
     let mut upload = json_body(request, state.limits.json_body, state, key).await?;
     let Checked {
-        valid,
+        mut valid,
         is_skimmed,
         model: id,
         output_limit,
         streams,
         mut notes,
         is_lenient,
-        attach,
-        upstream,
+        resolved,
     } = match outlined::<D>(&upload.bytes, policy) {
         Some(outlined) => outlined,
-        None => checked::<D>(&mut upload, &caller)?,
+        None => checked::<D>(&upload.bytes, &caller)?,
     };
+    let Resolved {
+        stored,
+        mut attach,
+        upstream,
+        ..
+    } = resolved;
     let valid_request = valid.as_deref();
     let model = policy.catalog.serves(&id, D::PROTOCOL)?;
     check_access::<D>(&caller, &id, valid_request)?;
     caller.record.model = Some(id.clone());
     caller.record.stream = streams;
-    let reserve = |typical| Reserved::estimate(&upload.bytes, output_limit, typical);
+    let stored_tokens = stored.as_ref().map_or(0, StoredInput::tokens);
+    let reserve = |typical| {
+        let mut reserved = Reserved::estimate(&upload.bytes, output_limit, typical);
+        reserved.prompt = reserved.prompt.saturating_add(stored_tokens);
+        reserved
+    };
     if let Err(refusal) = caller.take_permit(&id, reserve).await {
         return over_the_limit::<D>(refusal, valid_request.filter(|_| streams), caller.record);
     }
+    if let Some(stored) = stored {
+        valid = Some(expanded::<D>(stored, &mut upload, is_lenient, &caller).await?);
+    }
+    if let Some(attach) = &mut attach {
+        attach.set_request(&upload);
+    }
+    let valid_request = valid.as_deref();
     let (mut targets, conversation) = targets::<D>(&caller, model, valid_request);
     if let Some(name) = upstream {
         only(&name, &mut targets);
@@ -251,7 +276,7 @@ pub(crate) async fn answer<D: TextEndpoint>(
         None => unary::answer(dispatch, targets, caller).await?,
     };
     Ok(match attach {
-        Some(attach) => attach(response),
+        Some(attach) => attach.attach(response),
         None => response,
     })
 }
@@ -293,33 +318,30 @@ fn outlined<D: TextEndpoint>(body: &[u8], policy: &Policy) -> Option<Checked<D>>
                 ..RelayNotes::default()
             },
             is_lenient: true,
-            attach: None,
-            upstream: None,
+            resolved: Resolved::default(),
         })
 }
 
-/// Reads a request, replaces what it refers to, and validates it.
-fn checked<D: TextEndpoint>(
-    upload: &mut Upload,
-    caller: &Caller<'_>,
-) -> Result<Checked<D>, Refusal> {
+/// Reads and validates a request. What it refers to is found, and read once it is admitted.
+fn checked<D: TextEndpoint>(body: &[u8], caller: &Caller<'_>) -> Result<Checked<D>, Refusal> {
     let policy = caller.policy;
-    let (read, is_skimmed) = read::<D>(&upload.bytes, policy)?;
-    let Resolved {
-        request,
-        before,
-        is_kept,
-        attach,
-        upstream,
-    } = D::resolve(read, upload, caller)?;
-    let (id, streams) = D::model_and_stream(&request);
+    let (read, is_skimmed) = read::<D>(body, policy)?;
+    let resolved = D::resolve(&read, caller)?;
+    let (id, streams) = D::model_and_stream(&read);
     let id = id.to_owned();
     let model = policy.catalog.find(&id);
     let is_lenient = model.is_some_and(|model| policy.routes.may_relay(model, D::PROTOCOL));
-    let valid = D::validate(request, model, is_lenient);
-    let valid = Box::new(valid.map_err(|error| relocated(error, before))?);
+    let valid = Box::new(match &resolved.stored {
+        None => D::validate(read, model, is_lenient)?,
+        Some(stored) => {
+            if body.len().saturating_add(stored.length()) > bytes(caller.state.limits.json_body) {
+                return Err(Refusal::too_large());
+            }
+            D::validate_referring(read, model, is_lenient)?
+        }
+    });
     let mut notes = D::notes(&valid);
-    notes.is_kept = is_kept;
+    notes.is_kept = resolved.is_kept;
     Ok(Checked {
         output_limit: D::output_limit(&valid),
         valid: Some(valid),
@@ -328,10 +350,41 @@ fn checked<D: TextEndpoint>(
         streams,
         notes,
         is_lenient,
-        attach,
-        upstream,
+        resolved,
     })
 }
+
+/// Puts what an admitted request refers to into its body, and returns the whole request, validated.
+async fn expanded<D: TextEndpoint>(
+    stored: StoredInput,
+    upload: &mut Upload,
+    is_lenient: bool,
+    caller: &Caller<'_>,
+) -> Result<Box<D::Request>, Refusal> {
+    upload.share.grow(stored.length())?;
+    let (body, policy) = (upload.bytes.clone(), Arc::clone(caller.policy));
+    let is_long = stored.length() > LONG_EXPANSION;
+    let expand = move || -> Result<_, ApiError> {
+        let body = Bytes::from(stored.expand(&body));
+        let request = D::read(&body)?;
+        let model = policy.catalog.find(D::model_and_stream(&request).0);
+        let valid = D::validate(request, model, is_lenient);
+        let valid = valid.map_err(|error| relocated(error, stored.before()))?;
+        Ok((body, Box::new(valid)))
+    };
+    let expanded = match is_long {
+        true => spawn_blocking(expand).await.map_err(|error| {
+            Refusal::internal(format!("the expansion of a request has ended: {error}"))
+        })?,
+        false => expand(),
+    };
+    let (body, valid) = expanded?;
+    upload.bytes = body;
+    Ok(valid)
+}
+
+/// The length of stored input from which on it is read on a thread for blocking work, in bytes.
+const LONG_EXPANSION: usize = 1 << 20;
 
 /// Returns the identity of a new answer.
 fn stamp() -> Stamp {

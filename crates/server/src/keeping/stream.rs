@@ -81,7 +81,7 @@ fn edited(keeping: &Keeping, items: &mut Vec<Box<str>>, data: &str) -> Option<St
     let is_kept = match &*event.kind {
         "response.completed" | "response.incomplete" => keeping.keep(response, items),
         "response.failed" => false,
-        _ => keeping.is_stored(),
+        _ => keeping.is_stored,
     };
     let mut splice = Splice::new(data.as_bytes());
     keeping.mark(&mut splice, &["response"], is_kept);

@@ -2,22 +2,48 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::Splice;
 use wire::lenient::Text;
+
+use crate::limit::prompt_tokens;
 
 /// A response, and the items that it answers.
 #[derive(Debug)]
 pub(crate) struct Answer {
     /// The id of the response.
     pub(crate) id: String,
+    /// The model, as the client has named it.
+    model: Box<str>,
     /// The response, as the client has received it.
     pub(crate) response: Box<str>,
-    /// The items of the input, as JSON.
-    pub(crate) input: Vec<Box<str>>,
+    /// The items of the input.
+    pub(crate) input: Vec<InputItem>,
     output: Vec<Item>,
+    conversation: Extent,
+}
+
+/// An item of the input.
+#[derive(Debug)]
+pub(crate) struct InputItem {
+    /// Its id, if the client has sent one.
+    pub(crate) id: Option<Box<str>>,
+    /// The item as JSON.
+    pub(crate) text: Box<str>,
+}
+
+/// The size of a conversation: of its input and its output, as the input of a further request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extent {
+    pub(crate) items: usize,
+    /// The length of the items and of the commas between them.
+    pub(crate) bytes: usize,
+    /// An estimate.
+    pub(crate) tokens: u64,
 }
 
 /// An item of the output.
@@ -36,6 +62,8 @@ struct Item {
 struct ResponseView<'a> {
     #[serde(borrow)]
     id: Text<'a>,
+    #[serde(borrow, default)]
+    model: Text<'a>,
     #[serde(borrow, default)]
     output: Vec<&'a RawValue>,
 }
@@ -60,26 +88,67 @@ impl Answer {
         let response = response.into_boxed_str();
         let view: ResponseView<'_> = serde_json::from_str(&response).ok()?;
         let id = view.id.get().filter(|id| !id.is_empty())?.to_owned();
+        let model = view.model.or_empty().into();
         let start = response.as_ptr().addr();
         let item = |raw: &RawValue| {
             let from = raw.get().as_ptr().addr() - start;
             Item::new(raw.get(), from, is_relayed)
         };
-        let output = view.output.into_iter().map(item).collect();
+        let output: Vec<_> = view.output.into_iter().map(item).collect();
+        let mut conversation = Extent::default();
+        let places = output.iter().filter(|item| !item.is_opaque);
+        let lengths = places.map(|item| item.place.len() + MISSING.len());
+        let texts = input.iter().map(|item| item.len());
+        for length in texts.chain(lengths) {
+            conversation.items += 1;
+            conversation.bytes += length + 1;
+        }
+        let tokens = input.iter().map(|item| prompt_tokens(item.as_bytes()));
+        conversation.tokens = tokens.sum::<u64>() + prompt_tokens(response.as_bytes());
         Some(Self {
             id,
+            model,
             response,
-            input,
+            input: input.into_iter().map(InputItem::new).collect(),
             output,
+            conversation,
         })
+    }
+
+    /// Returns the name of the model that has answered.
+    pub(crate) fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// Returns the response without copying it: its bytes live as long as the answer.
+    pub(crate) fn response(self: Arc<Self>) -> Bytes {
+        struct Response(Arc<Answer>);
+
+        impl AsRef<[u8]> for Response {
+            fn as_ref(&self) -> &[u8] {
+                self.0.response.as_bytes()
+            }
+        }
+        Bytes::from_owner(Response(self))
+    }
+
+    /// Returns the size of [`Answer::conversation`]; its length is at most this.
+    pub(crate) fn extent(&self) -> Extent {
+        self.conversation
+    }
+
+    /// Returns the length of [`Answer::output`] at most, with a comma.
+    pub(crate) fn output_length(&self, position: usize) -> usize {
+        let item = self.output.get(position);
+        item.map_or(0, |item| item.place.len() + MISSING.len() + 1)
     }
 
     /// The memory that it takes, in bytes: its texts, and an estimate of what refers to them.
     pub(crate) fn size(&self) -> usize {
-        let input = self.input.iter().map(|item| item.len() + ITEM);
+        let input = self.input.iter().map(InputItem::size);
         let ids = self.item_ids().map(|(id, _)| 2 * id.len() + INDEX);
         let output = self.output.len() * ITEM;
-        let own = ANSWER + 3 * self.id.len() + self.response.len();
+        let own = ANSWER + 3 * self.id.len() + self.model.len() + self.response.len();
         own + output + input.sum::<usize>() + ids.sum::<usize>()
     }
 
@@ -91,7 +160,7 @@ impl Answer {
 
     /// The items of the input and of the output, as the input of a further request.
     pub(crate) fn conversation(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        let input = self.input.iter().map(|item| Cow::Borrowed(&**item));
+        let input = self.input.iter().map(|item| Cow::Borrowed(&*item.text));
         let output = (0..self.output.len()).filter_map(|position| self.output(position));
         input.chain(output)
     }
@@ -105,8 +174,20 @@ impl Answer {
         }
         // Required in requests, but some servers leave it out.
         let mut splice = Splice::new(text.as_bytes());
-        splice.add_missing(&[], &[("summary", "[]")]);
+        splice.add_missing(&[], &[(SUMMARY, "[]")]);
         String::from_utf8(splice.to_vec()).ok().map(Cow::Owned)
+    }
+}
+
+impl InputItem {
+    fn new(text: Box<str>) -> Self {
+        let view: ItemView<'_> = serde_json::from_str(&text).unwrap_or_default();
+        let id = view.id.get().map(Into::into);
+        Self { id, text }
+    }
+
+    fn size(&self) -> usize {
+        self.text.len() + self.id.as_ref().map_or(0, |id| id.len()) + ITEM
     }
 }
 
@@ -127,6 +208,10 @@ impl Item {
     }
 }
 
+/// A member of reasoning that is required in requests, and that some servers leave out.
+const SUMMARY: &str = "summary";
+/// The member as it is added.
+const MISSING: &str = r#""summary":[],"#;
 /// The memory of an answer besides its texts, in bytes.
 const ANSWER: usize = 512;
 /// The memory of an item besides its text.
