@@ -187,6 +187,30 @@ fn the_responses_of_a_key_are_unknown_to_others() {
     assert_eq!(first.requests().len(), 1);
 }
 
+/// A response of which it is not known which key has made it may be that of another key, because all
+/// keys share the account of the upstream.
+#[test]
+fn unknown_responses_are_relayed_only_if_the_model_allows_it() {
+    let (first, second) = (server("first"), server("second"));
+    let change = json!({"previous_response_id": "resp_of_an_earlier_run"});
+    let closed = gateway(&first, &second);
+    let response = post(&closed, TEXT, "both", &change);
+    assert_eq!(
+        (response.status, &response.json()["error"]["code"]),
+        (400, &json!("previous_response_not_found"))
+    );
+    assert_eq!(first.requests().len() + second.requests().len(), 0);
+    let url = first.base_url();
+    let open = GATEWAY.configured(&format!(
+        "[[upstreams]]\nname = \"first\"\nprotocol = \"responses\"\nbase_url = \"{url}\"\n\
+         [[models]]\nid = \"open\"\nfamily = \"text\"\nprotocols = [\"responses\"]\n\
+         targets = [{{ upstream = \"first\" }}]\nallow = [\"unknown_responses\"]\n"
+    ));
+    assert_eq!(post(&open, TEXT, "open", &change).status, 200);
+    let asked = first.requests().pop().unwrap().json();
+    assert_eq!(asked["previous_response_id"], "resp_of_an_earlier_run");
+}
+
 #[test]
 fn a_response_that_its_upstream_does_not_know_is_not_found() {
     let (first, second) = (server("first"), server("second"));

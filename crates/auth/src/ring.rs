@@ -15,6 +15,9 @@ pub struct Entry {
     /// The name of the key in logs and metrics: 1 to 64 visible ASCII characters, unique in its
     /// ring.
     pub name: String,
+    /// The id of the key, under which everything is kept that belongs to it. Unlike a name, it is never
+    /// used again for another key. A key of a configuration file has its name.
+    pub id: String,
     /// The hash of the key, unique in its ring.
     pub hash: KeyHash,
     /// The hashes of earlier keys that are still accepted, all unique in the ring.
@@ -85,11 +88,13 @@ pub enum RingProblem {
 }
 
 impl Entry {
-    /// Creates an entry that grants `scopes` on every model and does not expire.
+    /// Creates an entry that grants `scopes` on every model and does not expire. Its name is its id.
     #[must_use]
     pub fn new(name: impl Into<String>, hash: KeyHash, scopes: Scopes) -> Self {
+        let name = name.into();
         Self {
-            name: name.into(),
+            id: name.clone(),
+            name,
             hash,
             former: Vec::new(),
             scopes,

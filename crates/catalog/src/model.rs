@@ -97,7 +97,8 @@ impl Model {
     pub fn responses_rules(&self) -> responses::Rules {
         let mut rules = responses::Rules::default();
         rules.string_input = self.string_input;
-        rules.previous_response = self.allows(Allowed::PreviousResponseId);
+        rules.previous_response =
+            self.allows(Allowed::PreviousResponseId) || self.allows(Allowed::UnknownResponses);
         rules.item_references = self.allows(Allowed::ItemReference);
         rules.conversation = self.allows(Allowed::Conversation);
         rules.prompt = self.allows(Allowed::Prompt);

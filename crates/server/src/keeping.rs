@@ -25,7 +25,7 @@ use crate::stored_input::items;
 pub(crate) struct Keeping {
     kept: Arc<Kept>,
     policy: Arc<Policy>,
-    /// The name of the key.
+    /// The id of the key.
     key: String,
     /// The response that the request continues.
     previous: Option<String>,
@@ -52,7 +52,7 @@ impl Keeping {
         (is_stored || previous.is_some()).then(|| Self {
             kept: Arc::clone(kept),
             policy: Arc::clone(caller.policy),
-            key: caller.key.name.clone(),
+            key: caller.key.id.clone(),
             previous,
             is_stored,
             request: None,

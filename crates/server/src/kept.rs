@@ -1,8 +1,8 @@
 //! Answers of Responses that are kept in memory, so that later requests of the same key can refer
 //! to them: by `previous_response_id`, by `item_reference`, and by their path.
 //!
-//! The memory is bounded: an answer that does not fit takes the place of the oldest ones. Nothing
-//! is written to disk, and nothing survives the process.
+//! The memory is bounded: an answer that does not fit takes the place of the oldest ones of the key
+//! that uses most. Nothing is written to disk, and nothing survives the process.
 
 mod answer;
 
@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 pub(crate) use self::answer::{Answer, InputItem};
 use crate::config::{Responses, bytes};
+use crate::shared_bound::SharedBound;
 
 /// The answers that are kept.
 pub(crate) struct Kept {
@@ -35,12 +36,12 @@ pub(crate) struct Figures {
 
 #[derive(Default)]
 struct Answers {
-    /// The answers of each key. A key without answers is not in it.
+    /// The answers of each key, by its id. A key without answers is not in it.
     of_keys: HashMap<String, OfKey>,
     /// The key and the id of each answer, oldest first.
     order: BTreeMap<u64, (String, String)>,
     next: u64,
-    bytes: usize,
+    bytes: SharedBound,
     evicted: u64,
 }
 
@@ -67,8 +68,9 @@ impl Kept {
         })
     }
 
-    /// Keeps an answer for a key, and removes the oldest ones if it does not fit otherwise. Returns
-    /// false if it is larger than the whole store.
+    /// Keeps an answer for a key, and removes the oldest ones of the key that uses most if it does not
+    /// fit otherwise. Returns false if it is larger than the whole store, or if its key would use most
+    /// by this answer alone.
     pub(crate) fn insert(&self, key: &str, answer: Answer) -> bool {
         let size = answer.size() + key.len();
         if size > self.capacity {
@@ -78,11 +80,10 @@ impl Kept {
         }
         let mut answers = self.lock();
         answers.remove(key, &answer.id);
-        while answers.bytes + size > self.capacity && answers.remove_oldest() {
-            answers.evicted += 1;
-        }
-        answers.add(key, Arc::new(answer), size);
-        true
+        let answer = Arc::new(answer);
+        answers.add(key, Arc::clone(&answer), size);
+        while answers.bytes.total() > self.capacity && answers.evict() {}
+        answers.has(key, &answer.id)
     }
 
     /// Returns an answer of this key.
@@ -106,7 +107,7 @@ impl Kept {
         let answers = self.lock();
         Figures {
             answers: answers.order.len(),
-            bytes: answers.bytes,
+            bytes: answers.bytes.total(),
             evicted: answers.evicted,
         }
     }
@@ -129,7 +130,7 @@ impl Answers {
     fn add(&mut self, key: &str, answer: Arc<Answer>, size: usize) {
         let (number, id) = (self.next, answer.id.clone());
         self.next += 1;
-        self.bytes += size;
+        self.bytes.add(key, number, &id, size);
         self.order.insert(number, (key.to_owned(), id.clone()));
         let of_key = self.of_keys.entry(key.to_owned()).or_default();
         for (item, position) in answer.item_ids() {
@@ -149,6 +150,21 @@ impl Answers {
     fn oldest(&self) -> Option<&Entry> {
         let (_, (key, id)) = self.order.first_key_value()?;
         self.of_keys.get(key)?.answers.get(id)
+    }
+
+    fn has(&self, key: &str, id: &str) -> bool {
+        let of_key = self.of_keys.get(key);
+        of_key.is_some_and(|of_key| of_key.answers.contains_key(id))
+    }
+
+    /// Removes the oldest answer of the key that uses most. Returns false if there is none.
+    fn evict(&mut self) -> bool {
+        let place = self.bytes.oldest_of_largest();
+        let Some((key, id)) = place.map(|(key, id)| (key.to_owned(), id.to_owned())) else {
+            return false;
+        };
+        self.evicted += 1;
+        self.remove(&key, &id)
     }
 
     /// Removes the oldest answer. Returns false if there is none.
@@ -178,7 +194,7 @@ impl Answers {
             self.of_keys.remove(key);
         }
         self.order.remove(&number);
-        self.bytes -= answer.size() + key.len();
+        self.bytes.remove(key, number);
         true
     }
 }

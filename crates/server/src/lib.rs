@@ -58,6 +58,7 @@ mod resolved;
 mod revocation;
 mod routing;
 mod serve;
+mod shared_bound;
 mod start;
 mod state;
 mod stored_input;

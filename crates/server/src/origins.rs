@@ -1,18 +1,20 @@
 //! The upstreams that keep responses, for models that allow it. Later requests about the response go
 //! there, and only those of the key that made it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The upstreams of the latest responses, by the id of the response.
+use crate::shared_bound::SharedBound;
+
+/// The upstreams of the latest responses of each key, by the ids of the key and of the response.
+///
+/// There is room for a number of them. Beyond it, the key that has most loses its oldest one.
 #[derive(Default)]
 pub(crate) struct Origins(Mutex<Known>);
 
 /// Where a response comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// The name of the key that made the request.
-    pub(crate) key: String,
     /// The name of the upstream.
     pub(crate) upstream: String,
     /// The client's name of the model.
@@ -21,39 +23,62 @@ pub(crate) struct Origin {
 
 #[derive(Default)]
 struct Known {
-    by_id: HashMap<String, Origin>,
-    /// The ids, oldest first, and some that were removed since.
-    order: VecDeque<String>,
+    /// The origins with their numbers, by key and response.
+    of_keys: HashMap<String, HashMap<String, (Origin, u64)>>,
+    count: SharedBound,
+    next: u64,
 }
 
 impl Origins {
-    /// Notes where a response comes from, and forgets the oldest one if there are too many.
-    pub(crate) fn insert(&self, id: &str, origin: Origin) {
+    /// Notes where a response to a key comes from, and forgets one if there are too many.
+    pub(crate) fn insert(&self, key: &str, id: &str, origin: Origin) {
         if id.is_empty() || id.len() > MAX_ID {
             return;
         }
         let mut known = self.lock();
-        if known.by_id.insert(id.to_owned(), origin).is_some() {
-            return;
-        }
-        known.order.push_back(id.to_owned());
-        if known.order.len() > MAX {
-            let oldest = known.order.pop_front();
-            oldest.and_then(|id| known.by_id.remove(&id));
+        known.remove(key, id);
+        let number = known.next;
+        known.next += 1;
+        let of_key = known.of_keys.entry(key.to_owned()).or_default();
+        of_key.insert(id.to_owned(), (origin, number));
+        known.count.add(key, number, id, 1);
+        if known.count.total() > MAX {
+            let oldest = known.count.oldest_of_largest();
+            let oldest = oldest.map(|(key, id)| (key.to_owned(), id.to_owned()));
+            if let Some((key, id)) = oldest {
+                known.remove(&key, &id);
+            }
         }
     }
 
-    pub(crate) fn get(&self, id: &str) -> Option<Origin> {
-        self.lock().by_id.get(id).cloned()
+    /// Returns the origin of a response to this key.
+    pub(crate) fn get(&self, key: &str, id: &str) -> Option<Origin> {
+        let known = self.lock();
+        let (origin, _) = known.of_keys.get(key)?.get(id)?;
+        Some(origin.clone())
     }
 
-    pub(crate) fn remove(&self, id: &str) {
-        self.lock().by_id.remove(id);
+    pub(crate) fn remove(&self, key: &str, id: &str) {
+        self.lock().remove(key, id);
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
         // No step of a change panics halfway.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn remove(&mut self, key: &str, id: &str) {
+        let Some(of_key) = self.of_keys.get_mut(key) else {
+            return;
+        };
+        if let Some((_, number)) = of_key.remove(id) {
+            self.count.remove(key, number);
+        }
+        if of_key.is_empty() {
+            self.of_keys.remove(key);
+        }
     }
 }
 
@@ -68,34 +93,41 @@ mod tests {
 
     fn origin(upstream: &str) -> Origin {
         Origin {
-            key: "k".to_owned(),
             upstream: upstream.to_owned(),
             model: "m".to_owned(),
         }
     }
 
     #[test]
-    fn the_oldest_responses_are_forgotten() {
+    fn a_key_with_many_responses_forgets_its_own() {
         let origins = Origins::default();
-        for number in 0..16_386 {
-            origins.insert(&format!("resp_{number}"), origin("u"));
+        for number in 0..3 {
+            origins.insert("few", &format!("resp_{number}"), origin("u"));
         }
-        assert_eq!(origins.get("resp_0"), None);
-        assert_eq!(origins.get("resp_1"), None);
-        assert_eq!(origins.get("resp_2"), Some(origin("u")));
-        let known = origins.lock();
-        assert_eq!((known.by_id.len(), known.order.len()), (16_384, 16_384));
+        for number in 0..16_384 {
+            origins.insert("many", &format!("resp_{number}"), origin("v"));
+        }
+        let find = |key, number| origins.get(key, &format!("resp_{number}"));
+        assert_eq!(find("few", 0), Some(origin("u")));
+        assert_eq!(
+            [0, 1, 2].map(|number| find("many", number)),
+            [None, None, None]
+        );
+        assert_eq!(find("many", 3), Some(origin("v")));
+        assert_eq!(origins.lock().count.total(), 16_384);
     }
 
     #[test]
     fn the_latest_response_of_an_id_counts() {
         let origins = Origins::default();
-        origins.insert("resp_1", origin("u"));
-        origins.insert("resp_1", origin("v"));
-        assert_eq!(origins.get("resp_1"), Some(origin("v")));
-        origins.remove("resp_1");
-        assert_eq!(origins.get("resp_1"), None);
-        origins.insert(&"x".repeat(257), origin("u"));
-        assert_eq!(origins.get(&"x".repeat(257)), None);
+        origins.insert("k", "resp_1", origin("u"));
+        origins.insert("k", "resp_1", origin("v"));
+        origins.insert("other", "resp_1", origin("w"));
+        assert_eq!(origins.get("k", "resp_1"), Some(origin("v")));
+        origins.remove("k", "resp_1");
+        assert_eq!(origins.get("k", "resp_1"), None);
+        assert_eq!(origins.get("other", "resp_1"), Some(origin("w")));
+        origins.insert("k", &"x".repeat(257), origin("u"));
+        assert_eq!(origins.get("k", &"x".repeat(257)), None);
     }
 }

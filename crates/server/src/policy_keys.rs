@@ -160,6 +160,7 @@ impl PolicyKeys {
 fn entry(key: &StoredKey) -> Option<Entry> {
     let (current, former) = key.hashes.split_first()?;
     let mut entry = Entry::new(key.name.clone(), current.hash, key.scopes);
+    entry.id.clone_from(&key.id);
     entry.models = key.models.clone();
     entry.expires = key.expires;
     entry.former = former

@@ -19,7 +19,7 @@ use crate::state::{Caller, ServerState};
 /// The state for noting where the response to a request comes from.
 pub(crate) struct Tracking {
     state: Arc<ServerState>,
-    /// The name of the key.
+    /// The id of the key.
     key: String,
     model: String,
     /// The target that answers, once known.
@@ -42,7 +42,7 @@ impl Tracking {
     pub(crate) fn new(caller: &Caller<'_>, model: &str) -> Self {
         Self {
             state: Arc::clone(caller.state),
-            key: caller.key.name.clone(),
+            key: caller.key.id.clone(),
             model: model.to_owned(),
             targets: Arc::clone(&caller.record.targets),
         }
@@ -69,11 +69,10 @@ impl Tracking {
     fn note(&self, id: &str) {
         if let Some(served_by) = self.targets.served_by.get() {
             let origin = Origin {
-                key: self.key.clone(),
                 upstream: served_by.target.clone(),
                 model: self.model.clone(),
             };
-            self.state.origins.insert(id, origin);
+            self.state.origins.insert(&self.key, id, origin);
         }
     }
 }

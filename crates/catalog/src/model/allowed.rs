@@ -19,6 +19,9 @@ wire::text_enum! {
         WebSearch = "web_search",
         /// Responses: `previous_response_id`.
         PreviousResponseId = "previous_response_id",
+        /// Responses: `previous_response_id` of a response of which it is not known which key has made
+        /// it, such as one from before a restart.
+        UnknownResponses = "unknown_responses",
         /// Responses: items of type `item_reference`.
         ItemReference = "item_reference",
         /// Responses: `store` as the request has it; the default of most servers is true.
@@ -43,6 +46,7 @@ impl Allowed {
         match self {
             Self::N | Self::Audio | Self::WebSearch => &[Protocol::Chat],
             Self::PreviousResponseId
+            | Self::UnknownResponses
             | Self::ItemReference
             | Self::Store
             | Self::Conversation
@@ -58,6 +62,7 @@ impl Allowed {
         matches!(
             self,
             Self::PreviousResponseId
+                | Self::UnknownResponses
                 | Self::ItemReference
                 | Self::Store
                 | Self::Conversation

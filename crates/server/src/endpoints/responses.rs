@@ -1,7 +1,7 @@
 //! `POST /v1/responses`:
 //! [responses](https://platform.openai.com/docs/api-reference/responses/create).
 
-use catalog::{Model, Protocol};
+use catalog::{Allowed, Model, Protocol};
 use engine::EngineError;
 use responses::{Item, Part, Request, Role, Rules, ValidRequest};
 use serde_json::Value;
@@ -104,7 +104,7 @@ impl TextEndpoint for Responses {
             return Ok(Resolved::default());
         };
         Ok(Resolved {
-            stored: StoredInput::find(kept, &caller.key.name, request)?,
+            stored: StoredInput::find(kept, &caller.key.id, request)?,
             is_kept: request.store != Some(false),
             attach: Keeping::new(request, kept, caller).map(Attach::Keep),
             upstream: None,
@@ -148,15 +148,18 @@ impl TextEndpoint for Responses {
     }
 }
 
-/// Returns a request whose response an upstream may keep: to the upstream that keeps the previous
-/// one.
+/// Finds the upstream that keeps the previous response of a request whose own response an upstream
+/// may keep. All keys share the account of the upstream, so a response that this key is not known to
+/// have made is refused, unless the model allows it.
 fn tracked(request: &Request, caller: &Caller<'_>) -> Result<Resolved, Refusal> {
-    let previous = request.previous_response_id.as_deref();
-    let upstream = match previous.and_then(|id| Some((id, caller.state.origins.get(id)?))) {
-        Some((id, origin)) if origin.key != caller.key.name => {
-            return Err(stored_input::no_response(id).into());
-        }
-        Some((_, origin)) => Some(origin.upstream),
+    let origin = |id| caller.state.origins.get(&caller.key.id, id);
+    let model = caller.policy.catalog.find(&request.model);
+    let is_open = model.is_some_and(|model| model.allows(Allowed::UnknownResponses));
+    let upstream = match request.previous_response_id.as_deref() {
+        Some(id) => match origin(id) {
+            None if !is_open => return Err(stored_input::no_response(id).into()),
+            origin => origin.map(|origin| origin.upstream),
+        },
         None => None,
     };
     Ok(Resolved {

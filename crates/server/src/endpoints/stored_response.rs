@@ -55,7 +55,7 @@ pub(crate) async fn answer(
     query: &str,
 ) -> Result<Response<ReplyBody>, Refusal> {
     let kept = caller.state.kept.as_ref();
-    let Some(answer) = kept.and_then(|kept| kept.get(&caller.key.name, id)) else {
+    let Some(answer) = kept.and_then(|kept| kept.get(&caller.key.id, id)) else {
         return relay::relay(caller, action, id, query).await;
     };
     caller.record.model = Some(answer.model().to_owned());
@@ -67,7 +67,7 @@ pub(crate) async fn answer(
         Action::Delete => {
             // Somebody else may have deleted it by now, with the same effect.
             if let Some(kept) = kept {
-                kept.remove(&caller.key.name, id);
+                kept.remove(&caller.key.id, id);
             }
             json(&Deleted {
                 id: id.to_owned(),

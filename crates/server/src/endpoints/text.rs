@@ -418,7 +418,7 @@ fn targets<D: TextEndpoint>(
     request: Option<&D::Request>,
 ) -> (Vec<Target>, Option<u64>) {
     let conversation = LazyCell::new(|| {
-        let mut conversation = Conversation::of(&caller.key.name);
+        let mut conversation = Conversation::of(&caller.key.id);
         D::identify(request?, &mut conversation);
         conversation.hash()
     });

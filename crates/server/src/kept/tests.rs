@@ -57,6 +57,23 @@ fn the_oldest_answers_make_room_for_new_ones() {
     );
 }
 
+/// A key that keeps much displaces its own answers.
+#[test]
+fn the_key_that_uses_most_makes_room() {
+    // The ids of the first key are longer.
+    let kept = store(4 * size() + 64);
+    assert!(kept.insert("a", answer("old")));
+    for id in ["1", "2", "3", "4", "5"] {
+        assert!(kept.insert("b", answer(id)));
+    }
+    assert!(kept.get("a", "resp_old").is_some());
+    let of_b = ["1", "2", "3", "4", "5"].map(|id| kept.get("b", &format!("resp_{id}")).is_some());
+    assert_eq!(of_b, [false, false, true, true, true]);
+    assert!(kept.insert("a", answer("new")));
+    assert!(kept.get("a", "resp_old").is_some());
+    assert!(kept.get("b", "resp_3").is_none());
+}
+
 #[test]
 fn an_answer_larger_than_the_store_is_not_kept() {
     let kept = store(size() - 1);

@@ -60,6 +60,35 @@ async fn a_key_works_at_once_and_until_it_is_revoked() {
     );
 }
 
+/// A name that is free again inherits nothing of its former key.
+#[tokio::test]
+async fn a_new_key_finds_no_answers_of_an_old_one() {
+    let harness = Harness::new("responses = { keep = \"60s\" }\n");
+    let create = || harness.create(json!({"name": "mobile", "scopes": ["text"]}));
+    let old = create().await;
+    let ask = async |key: &Value, body: Value| {
+        let body = testkit::changed(json!({"model": "text", "input": "Hi."}), &body);
+        let key = key["key"].as_str().unwrap();
+        harness.gateway.post(key, "/v1/responses", &body).await
+    };
+    let kept = ask(&old, json!({})).await.json();
+    assert_eq!(kept["store"], true);
+    let follow = json!({"previous_response_id": kept["id"]});
+    assert_eq!(ask(&old, follow.clone()).await.status, 200);
+    let revoked = harness.call(Method::DELETE, &path(&old), Value::Null).await;
+    assert_eq!(revoked.status, 200);
+    let new = create().await;
+    assert_ne!(new["id"], old["id"]);
+    let refused = ask(&new, follow).await;
+    let code = refused.json()["error"]["code"].clone();
+    assert_eq!(
+        (refused.status, code),
+        (400, json!("previous_response_not_found"))
+    );
+    let item = json!({"input": [{"type": "item_reference", "id": kept["output"][0]["id"]}]});
+    assert_eq!(ask(&new, item).await.status, 404);
+}
+
 #[tokio::test]
 async fn both_keys_of_a_rotation_work_until_the_overlap_ends() {
     let harness = Harness::new("");

@@ -56,8 +56,7 @@ pub(super) async fn relay(
 ) -> Result<Response<ReplyBody>, Refusal> {
     let Caller { state, policy, .. } = caller;
     let query = known_parameters(query)?;
-    let origin = state.origins.get(id);
-    let origin = origin.filter(|origin| origin.key == caller.key.name);
+    let origin = state.origins.get(&caller.key.id, id);
     let origin = origin.ok_or_else(|| unknown(id))?;
     if !caller.key.may_use(&origin.model) {
         return Err(Refusal::model(&origin.model));
@@ -84,7 +83,7 @@ pub(super) async fn relay(
         .set(ServedBy { target, meta });
     let body = asked?.ok_or_else(|| unknown(id))?;
     if action == Action::Delete {
-        state.origins.remove(id);
+        state.origins.remove(&caller.key.id, id);
     }
     let mut splice = Splice::new(&body);
     let model = serde_json::Value::from(origin.model.as_str()).to_string();
