@@ -84,6 +84,21 @@ impl<T> FairQueue<T> {
         Some(entry)
     }
 
+    /// Removes and returns the newest entry of the key that has most, to make room for one of `key`.
+    /// Returns `None` if `key` would then have as many as that one, so that it has its share already.
+    pub fn displace(&mut self, key: &str) -> Option<T> {
+        let own = self.lines.get(key).map_or(0, VecDeque::len);
+        let lines = self.lines.iter();
+        let (longest, line) = lines.max_by_key(|(_, line)| line.len())?;
+        if line.len() < own + 2 {
+            return None;
+        }
+        let longest = Arc::clone(longest);
+        self.len -= 1;
+        // At least one entry stays in the line.
+        self.lines.get_mut(&longest)?.pop_back()
+    }
+
     /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -135,6 +150,22 @@ mod tests {
         assert_eq!(queue.len(), 2);
         let rest: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
         assert_eq!(rest, [2, 4]);
+    }
+
+    #[test]
+    fn the_longest_line_makes_room_for_a_shorter_one() {
+        let mut queue = FairQueue::new();
+        for (key, entry) in [("a", 1), ("a", 2), ("a", 3), ("b", 4)] {
+            queue.push(key, entry);
+        }
+        assert_eq!(queue.displace("a"), None);
+        assert_eq!(queue.displace("b"), Some(3));
+        assert_eq!(queue.displace("b"), None);
+        assert_eq!(queue.displace("c"), Some(2));
+        assert_eq!(queue.displace("c"), None);
+        assert_eq!(queue.len(), 2);
+        let rest: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
+        assert_eq!(rest, [1, 4]);
     }
 
     proptest! {

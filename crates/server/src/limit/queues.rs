@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quota::{FairQueue, LimitId};
 use tokio::sync::futures::Notified;
+use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{Notify, oneshot};
 
 /// The queues of all quotas.
@@ -59,6 +60,8 @@ pub(super) struct Place<'a> {
     changed: Arc<Notify>,
     /// `None` once the request has the turn.
     turn: Option<oneshot::Receiver<()>>,
+    /// True if the place was taken away for a request of another key.
+    is_displaced: bool,
 }
 
 impl Queues {
@@ -72,7 +75,8 @@ impl Queues {
         self.lock().contains_key(id)
     }
 
-    /// Lets a request of a key wait in a queue, unless `depth` others do.
+    /// Lets a request of a key wait in a queue. If `depth` others do, it takes the place of the newest
+    /// request of the key that has most of them; if this key has as many, it is refused.
     pub(super) fn join<'a>(&'a self, id: QueueId, key: &'a str, depth: usize) -> Option<Place<'a>> {
         let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
         let (changed, turn) = match self.lock().entry(id.clone()) {
@@ -81,7 +85,7 @@ impl Queues {
                 let Queue { waiting, changed } = occupied.get_mut();
                 // The one that has the turn waits as well.
                 if waiting.len() + 1 >= depth {
-                    return None;
+                    waiting.displace(key)?;
                 }
                 let (turn, receiver) = oneshot::channel();
                 waiting.push(key, Waiter { ticket, turn });
@@ -96,6 +100,7 @@ impl Queues {
             ticket,
             changed,
             turn,
+            is_displaced: false,
         })
     }
 
@@ -148,13 +153,14 @@ impl Place<'_> {
         self.changed.notified()
     }
 
-    /// Waits for the turn.
-    pub(super) async fn turn(&mut self) {
+    /// Waits for the turn. Returns false if the place was taken away instead.
+    pub(super) async fn turn(&mut self) -> bool {
         if let Some(turn) = &mut self.turn {
             // The sender is in the queue as long as this place is.
-            let _ = turn.await;
+            self.is_displaced = turn.await.is_err();
             self.turn = None;
         }
+        !self.is_displaced
     }
 
     /// Leaves the queue. Returns false if this request has the turn, even if it does not know yet.
@@ -169,7 +175,11 @@ impl Place<'_> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         self.queues.waiting.fetch_sub(1, Ordering::Relaxed);
-        if self.turn.is_none() || !self.leave() {
+        // A request that does not know yet that its place was taken away finds the sender gone.
+        if let Some(turn) = &mut self.turn {
+            self.is_displaced = matches!(turn.try_recv(), Err(TryRecvError::Closed));
+        }
+        if !self.is_displaced && (self.turn.is_none() || !self.leave()) {
             self.queues.pass_on(&self.id);
         }
     }
@@ -191,7 +201,7 @@ mod tests {
     }
 
     fn has_turn(place: &mut Place<'_>) -> bool {
-        place.turn().now_or_never().is_some()
+        place.turn().now_or_never() == Some(true)
     }
 
     #[test]
@@ -230,9 +240,33 @@ mod tests {
         let queues = Queues::default();
         let first = queues.join(id(), "a", 2).unwrap();
         let second = queues.join(id(), "a", 2).unwrap();
-        assert!(queues.join(id(), "b", 2).is_none());
+        assert!(queues.join(id(), "a", 2).is_none());
         drop(second);
         assert!(queues.join(id(), "b", 2).is_some());
         drop(first);
+    }
+
+    /// A key that fills a queue keeps no place from another key.
+    #[test]
+    fn each_key_has_a_share_of_the_depth() {
+        let queues = Queues::default();
+        let join = |key| queues.join(id(), key, 5);
+        let mut places: Vec<_> = (0..5).map(|_| join("a").unwrap()).collect();
+        assert!(join("a").is_none());
+        let (mut first, mut second) = (join("b").unwrap(), join("b").unwrap());
+        assert!(join("b").is_none(), "two of four places behind the turn");
+        let states = places.iter_mut().map(|place| place.turn().now_or_never());
+        let expected = [Some(true), None, None, Some(false), Some(false)];
+        assert_eq!(states.collect::<Vec<_>>(), expected);
+        assert_eq!(queues.waiting(), 7);
+        places.truncate(3);
+        let mut places = places.into_iter();
+        drop(places.next());
+        let mut next = places.next().unwrap();
+        assert!(has_turn(&mut next) && !has_turn(&mut first));
+        drop(next);
+        assert!(has_turn(&mut first) && !has_turn(&mut second));
+        drop((first, second, places));
+        assert!(!queues.has(&id()) && queues.waiting() == 0);
     }
 }

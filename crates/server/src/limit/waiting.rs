@@ -98,7 +98,9 @@ impl Limiter {
             let Some(mut place) = self.queues.join(id, applicant.key, settings.depth) else {
                 return self.ask(applicant, reserve).await;
             };
-            place.turn().await;
+            if !place.turn().await {
+                return self.ask(applicant, reserve).await;
+            }
             let refused = match self.ask_in_turn(applicant, reserve, &place).await {
                 Err(refused) => refused,
                 admitted => return admitted,
