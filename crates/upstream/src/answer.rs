@@ -1,5 +1,4 @@
-//! Decides by its first bytes whether a response is JSON or an event stream: servers do not always
-//! send the right content type.
+//! Reads a response as JSON or as an event stream, as its first bytes show.
 
 use std::time::Duration;
 
@@ -9,13 +8,14 @@ use tokio::time::timeout;
 use translate::outbound::failure;
 
 use crate::incoming::{Incoming, IncomingBody};
+use crate::opening::{Content, Opening};
 
 /// A successful response.
 #[derive(Debug)]
 pub enum Answer {
     /// One complete JSON document, whatever its content type.
     Json(Bytes),
-    /// An event stream: its first bytes, and the rest of the body.
+    /// An event stream, whatever its content type: its first bytes, and the rest of the body.
     Events(Bytes, IncomingBody),
 }
 
@@ -29,36 +29,21 @@ impl Answer {
     pub async fn read(incoming: Incoming, limit: usize) -> Result<Self, EngineError> {
         let is_event_stream = incoming.is_event_stream;
         let mut body = successful_body(incoming).await?;
-        let mut buffered = Vec::new();
-        while let Some(chunk) = body.chunk().await? {
-            let first = buffered
-                .iter()
-                .chain(&chunk)
-                .find(|byte| !byte.is_ascii_whitespace())
-                .copied();
-            match first {
-                // An event stream may start with blank lines.
-                None if buffered.len() < MAX_LEADING_WHITESPACE => {
-                    buffered.extend_from_slice(&chunk);
-                }
-                Some(b'{') => {
-                    let first = join(buffered, chunk);
-                    let rest = body.collect(limit.saturating_sub(first.len())).await?;
-                    return Ok(Self::Json(if rest.is_empty() {
-                        first
-                    } else {
-                        [first, rest].concat().into()
-                    }));
-                }
-                Some(_) if is_event_stream => {
-                    return Ok(Self::Events(join(buffered, chunk), body.with_events()));
-                }
-                _ => break,
+        let Opening { content, bytes } = Opening::read(&mut body, is_event_stream).await?;
+        match content {
+            Content::Json => {
+                let rest = body.collect(limit.saturating_sub(bytes.len())).await?;
+                Ok(Self::Json(if rest.is_empty() {
+                    bytes
+                } else {
+                    [bytes, rest].concat().into()
+                }))
             }
+            Content::Events => Ok(Self::Events(bytes, body.with_events())),
+            Content::Other => Err(EngineError::Upstream(
+                "response is neither JSON nor an event stream".to_owned(),
+            )),
         }
-        Err(EngineError::Upstream(
-            "response is neither JSON nor an event stream".to_owned(),
-        ))
     }
 
     /// Limits a stream to `limit` bytes, for callers that buffer it: beyond that it fails with
@@ -95,16 +80,6 @@ pub(crate) async fn successful_body(incoming: Incoming) -> Result<IncomingBody, 
     Err(failure(status.as_u16(), &body, retry_after))
 }
 
-fn join(buffered: Vec<u8>, chunk: Bytes) -> Bytes {
-    if buffered.is_empty() {
-        chunk
-    } else {
-        Bytes::from([&buffered[..], &chunk].concat())
-    }
-}
-
-/// The maximum whitespace before the first significant byte, in bytes.
-const MAX_LEADING_WHITESPACE: usize = 1024;
 /// The maximum size of the body of an error response, in bytes.
 pub(crate) const MAX_ERROR_BODY: usize = 64 << 10;
 /// The timeout for reading the body of an error response.

@@ -12,6 +12,7 @@ use translate::relay::{self, End, ImageScanner, Images};
 
 use crate::answer::{MAX_ERROR_BODY, successful_body};
 use crate::incoming::{Incoming, IncomingBody};
+use crate::opening::{Content, Opening};
 
 /// A complete reply with images.
 #[derive(Debug)]
@@ -46,10 +47,17 @@ impl ImageReply {
     /// The error that the status stands for, or the one in a reply with status 200.
     pub async fn read(incoming: Incoming) -> Result<Self, EngineError> {
         let mut body = successful_body(incoming).await?;
-        let length = body.length();
-        let mut buffered = Vec::new();
-        let mut read = 0;
+        let Opening { content, bytes } = Opening::read(&mut body, false).await?;
+        if content != Content::Json {
+            return Err(EngineError::Upstream(
+                "image reply is not a JSON object".to_owned(),
+            ));
+        }
+        let mut read = bytes.len() as u64;
+        let length = body.length().map(|rest| rest + read);
         let mut scanner = ImageScanner::default();
+        scanner.read(&bytes);
+        let mut buffered = vec![bytes];
         // Images that are URLs are buffered as well, for callers that need their bytes.
         let is_success = |scanner: &ImageScanner| {
             scanner.has_images() && !scanner.has_error() && !scanner.has_url()
@@ -74,16 +82,6 @@ impl ImageReply {
             ));
         }
         scanner.check(false)?;
-        if buffered
-            .iter()
-            .flatten()
-            .find(|byte| !byte.is_ascii_whitespace())
-            != Some(&b'{')
-        {
-            return Err(EngineError::Upstream(
-                "image reply is not a JSON object".to_owned(),
-            ));
-        }
         buffered.reverse();
         let reply = StreamingReply {
             buffered,

@@ -20,6 +20,7 @@ mod http1;
 mod idle_timeout;
 mod image_reply;
 mod incoming;
+mod opening;
 mod options;
 mod options_error;
 mod origin;

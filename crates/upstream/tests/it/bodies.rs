@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use engine::EngineError;
+use engine::{EngineError, TextEvent};
 use futures_util::StreamExt;
 use sluicegate_upstream::relay::Relay;
 use sluicegate_upstream::{Answer, IncomingBody, read_stream};
@@ -99,14 +99,100 @@ async fn the_body_of_an_error_is_waited_for_a_moment() {
     assert_eq!(started.elapsed(), Duration::from_secs(2));
 }
 
+/// Servers send white space while a model works, for minutes.
 #[tokio::test]
-async fn blanks_before_an_answer_have_a_limit() {
-    for (blanks, is_accepted) in [(1000, true), (100_000, false)] {
-        let (_world, upstream) = single_host(move |_, peer: Peer| {
-            peer.always(ok(&format!("{}{{}}", " ".repeat(blanks))))
-        });
-        let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), 1 << 20).await;
-        assert_eq!(answer.is_ok(), is_accepted, "{blanks}: {answer:?}");
+async fn white_space_before_an_answer_does_not_count() {
+    for (blanks, reply) in [
+        (" ".repeat(1000), "{}"),
+        ("         \n".repeat(20_000), "{}"),
+        ("\r\n".repeat(100_000), "\u{feff} {}"),
+    ] {
+        let body = format!("{blanks}{reply}");
+        for response in [ok(&body), format!("HTTP/1.1 200 OK\r\n\r\n{body}")] {
+            let (_world, upstream) =
+                single_host(move |_, peer: Peer| peer.send_all(response.clone()));
+            // The limit is that of the document.
+            let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), 2).await;
+            let Ok(Answer::Json(document)) = answer else {
+                panic!("{answer:?}");
+            };
+            assert_eq!(document, "{}");
+        }
+    }
+    let (_world, upstream) = single_host(|_, peer: Peer| peer.send_all(ok("  \n")));
+    let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), 9).await;
+    assert!(
+        matches!(answer, Err(EngineError::Upstream(_))),
+        "{answer:?}"
+    );
+}
+
+/// The bytes of a response decide that it is a stream, and not its content type.
+#[tokio::test]
+async fn a_stream_is_known_by_its_first_bytes() {
+    const EVENT: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"more\"}}]}\n\n";
+    for kind in [
+        "",
+        "Content-Type: text/plain\r\n",
+        "Content-Type: application/octet-stream\r\n",
+        "Content-Type: application/json\r\n",
+        "Content-Type: text/event-stream\r\n",
+    ] {
+        for opening in [
+            "",
+            ": ping\n\n",
+            "event: chunk\n",
+            "id: 1\n",
+            "retry: 5\n\n",
+            "\u{feff}",
+            " \n\n",
+            "\n\u{feff}: ping\n\n",
+        ] {
+            for size in [1, 1000] {
+                let body = format!("{opening}{EVENT}");
+                let chunks = body.as_bytes().chunks(size).map(|chunk| {
+                    let head = format!("{:x}\r\n", chunk.len());
+                    [head.as_bytes(), chunk, b"\r\n"].concat()
+                });
+                let head = format!("HTTP/1.1 200 OK\r\n{kind}Transfer-Encoding: chunked\r\n\r\n");
+                let pieces: Vec<_> = [head.into_bytes()].into_iter().chain(chunks).collect();
+                let (_world, upstream) = single_host(move |_, mut peer: Peer| {
+                    let pieces = pieces.clone();
+                    async move {
+                        peer.request().await;
+                        for piece in pieces {
+                            peer.send(piece).await;
+                        }
+                        peer.closed().await;
+                    }
+                });
+                let incoming = send_once(&upstream, &post("{}")).await.unwrap();
+                let answer = Answer::read(incoming, 100).await.unwrap();
+                let mut events = read_stream(answer, Protocol::Chat).await.unwrap();
+                let first = events.next().await.unwrap().unwrap();
+                let text = TextEvent::Text("more".to_owned());
+                assert_eq!(first, text, "{kind:?} {opening:?}");
+            }
+        }
+    }
+}
+
+/// What begins neither like an event stream nor like an object is refused, unless it is declared as
+/// an event stream.
+#[tokio::test]
+async fn other_bytes_are_no_answer() {
+    for body in [
+        "<html></html>",
+        "data",
+        "[{}]",
+        "Hello.",
+        "database: down",
+        "",
+    ] {
+        let response = format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n{body}");
+        let (_world, upstream) = single_host(move |_, peer: Peer| peer.send_all(response.clone()));
+        let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), 100).await;
+        assert!(matches!(answer, Err(EngineError::Upstream(_))), "{body}");
     }
 }
 

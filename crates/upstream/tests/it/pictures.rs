@@ -74,6 +74,21 @@ async fn pictures_of_any_length_pass() {
     }
 }
 
+/// Servers send white space while a model works. It is not forwarded, and no part of the length.
+#[tokio::test]
+async fn white_space_before_pictures_does_not_count() {
+    for picture in [96, 100 << 10] {
+        let body = reply("", picture, "");
+        for blanks in [10, 2 << 10, 200 << 10] {
+            for framed in framed(&format!("{}{body}", "\n".repeat(blanks))) {
+                let (returned, failed) = read(framed).await;
+                assert!(failed.is_none(), "{blanks}: {failed:?}");
+                assert!(returned == body.as_bytes(), "{blanks}");
+            }
+        }
+    }
+}
+
 /// An image that is none is a failure, and the reply never looks complete.
 #[tokio::test]
 async fn a_picture_of_any_length_has_its_head_and_its_tail() {

@@ -264,6 +264,12 @@ impl Peer {
         }
     }
 
+    /// Sends a response to one request, and closes the connection.
+    pub(crate) async fn send_all(mut self, bytes: impl AsRef<[u8]>) {
+        self.request().await;
+        self.send(bytes).await;
+    }
+
     /// Waits until the client closes the connection.
     pub(crate) async fn closed(&mut self) {
         while self.io.read_u8().await.is_ok() {}
