@@ -164,7 +164,8 @@ impl Host {
         }
         let credential = self.credential.replacement();
         self.headers.write(&mut head, credential.as_ref(), outgoing);
-        if length > 0 {
+        // RFC 9110 §8.6: also for a body that a POST could have and does not.
+        if length > 0 || outgoing.method == Method::POST {
             for part in ["content-length: ", &length.to_string(), "\r\n"] {
                 head.extend_from_slice(part.as_bytes());
             }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use sluicegate_upstream::{Credential, Options, OptionsError, Outgoing, Upstream};
 
 use crate::world::{Received, World, ok, options, post, send_once, url};
@@ -376,6 +376,26 @@ fn invalid_options_are_reported_by_name() {
             Credential::bearer(key).err(),
             Some(OptionsError::Credential),
             "{key:?}"
+        );
+    }
+}
+
+/// Some front ends refuse a POST without a length (RFC 9110 §8.6). Other methods have none.
+#[tokio::test]
+async fn a_post_without_a_body_has_its_length() {
+    for (method, length) in [
+        (Method::POST, "content-length: 0\r\n"),
+        (Method::GET, ""),
+        (Method::DELETE, ""),
+    ] {
+        let mut request = post("");
+        request.method = method.clone();
+        let received = sent(options(), &request).await;
+        assert!(
+            received
+                .head
+                .ends_with(&format!("content-type: application/json\r\n{length}\r\n")),
+            "{method}: {received:?}"
         );
     }
 }
