@@ -155,10 +155,12 @@ fn the_proxy_of_the_environment_is_used() {
     };
     assert_eq!(status(&[]), 200);
     assert_eq!(status(&[("HTTP_PROXY", &proxy)]), 502);
-    assert_eq!(
-        status(&[("http_proxy", &proxy), ("NO_PROXY", "10.0.0.1, 127.0.0.1")]),
-        200
-    );
+    let without_scheme = proxy.trim_start_matches("http://");
+    assert_eq!(status(&[("HTTP_PROXY", without_scheme)]), 502);
+    for list in ["10.0.0.1, 127.0.0.1", "localhost 127.0.0.0/8"] {
+        let variables = [("http_proxy", proxy.as_str()), ("NO_PROXY", list)];
+        assert_eq!(status(&variables), 200, "{list}");
+    }
 }
 
 /// A relayed request is edited for the deviations of the server, and what is left out is named.

@@ -61,7 +61,7 @@ impl Connector {
         deadline: Instant,
     ) -> Result<Box<dyn Connection>, Failure> {
         let proxy = self.proxy.as_ref();
-        let proxy = proxy.filter(|proxy| proxy.applies_to(&origin.host));
+        let proxy = proxy.filter(|proxy| proxy.applies_to(origin));
         let (host, port) = proxy.map_or((&origin.host, origin.port), |proxy| {
             (&proxy.host, proxy.port)
         });

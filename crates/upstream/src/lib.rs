@@ -27,6 +27,7 @@ mod origin;
 mod outgoing;
 mod pool;
 mod proxy;
+mod proxy_exception;
 mod request_headers;
 mod response_head;
 mod response_meta;

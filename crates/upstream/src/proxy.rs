@@ -11,6 +11,7 @@ use url::{Host, Url};
 
 use crate::options_error::OptionsError;
 use crate::origin::Origin;
+use crate::proxy_exception::ProxyException;
 
 /// An HTTP proxy. Its `Debug` shows no password.
 #[derive(Clone, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub struct Proxy {
     /// The header with the user and password, and its line end; or nothing.
     authorization: String,
     /// The hosts that are connected to without the proxy; see [`Proxy::except`].
-    exceptions: Vec<String>,
+    exceptions: Vec<ProxyException>,
 }
 
 impl Proxy {
@@ -63,27 +64,19 @@ impl Proxy {
         })
     }
 
-    /// Excludes the hosts of a list as in the variable `NO_PROXY`: names and IP addresses, separated
-    /// by commas. A name stands for its subdomains too, and `*` for all hosts.
+    /// Excludes the hosts of a list as in the variable `NO_PROXY`, in the forms of curl and Go: names,
+    /// which stand for their subdomains too, `.domain`, `*.domain`, IP addresses, networks such as
+    /// `10.0.0.0/8`, each of these with a port, and `*` for all hosts.
     #[must_use]
     pub fn except(mut self, list: &str) -> Self {
-        let names = list
-            .split(',')
-            .map(|name| name.trim().trim_start_matches('.'));
-        let names = names.filter(|name| !name.is_empty());
-        self.exceptions.extend(names.map(str::to_ascii_lowercase));
+        self.exceptions.extend(ProxyException::list(list));
         self
     }
 
     /// Returns true if this host is connected to over the proxy.
-    pub(crate) fn applies_to(&self, host: &str) -> bool {
-        let is_excepted = |name: &String| {
-            name == "*"
-                || host
-                    .strip_suffix(name.as_str())
-                    .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        };
-        !self.exceptions.iter().any(is_excepted)
+    pub(crate) fn applies_to(&self, origin: &Origin) -> bool {
+        let mut exceptions = self.exceptions.iter();
+        !exceptions.any(|exception| exception.has(&origin.host, origin.port))
     }
 
     /// Asks for a tunnel to `origin` over a connection to the proxy.

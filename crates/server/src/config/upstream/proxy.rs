@@ -26,6 +26,11 @@ pub(super) fn parse(found: &str, base_url: &str) -> Result<Option<Proxy>, String
     let Some(value) = variable(name) else {
         return Ok(None);
     };
+    // As for curl and Go, the scheme may be left out.
+    let value = match value.contains("://") {
+        true => value,
+        false => format!("http://{value}"),
+    };
     let proxy = Proxy::new(&url(name, &value)?).map_err(|error| format!("{name}: {error}"))?;
     let exceptions = variable("NO_PROXY").unwrap_or_default();
     Ok(Some(proxy.except(&exceptions)))
