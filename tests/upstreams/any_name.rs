@@ -260,3 +260,51 @@ fn an_upstream_does_not_go_with_a_file() {
 
 /// A key that may use the models that begin with `o3`.
 const NARROW: &str = "sg_test_narrow_key_00000000000000000000";
+
+/// A name with slashes and colons is one model in the list, by its path, for a key and a quota.
+#[test]
+fn a_name_may_have_slashes_and_colons() {
+    const NAME: &str = "qwen/qwen3:8b";
+    let simulator = Simulator::honest().unwrap();
+    let targets = r#"[{ upstream = "chat" }]"#;
+    let hash = auth::KeyHash::of(&auth::Key::parse(NARROW).unwrap());
+    let gateway = Config::new("")
+        .key(&format!(
+            "name = \"narrow\"\nhash = \"{hash}\"\nscopes = [\"text\"]\nmodels = [\"qwen/*\"]"
+        ))
+        .quota("models = [\"qwen/qwen3:8b\"]\nrequests_per_minute = 1")
+        .upstream("chat", Protocol::Chat, &simulator.base_url(), "")
+        .model(NAME, Protocol::Chat, targets)
+        .model("meta/llama", Protocol::Chat, targets)
+        .start(GATEWAY);
+    let get = |path: &str| Request::get(path).bearer(NARROW).send(gateway.address());
+    let list = get("/v1/models").json();
+    assert_eq!(list["data"].as_array().unwrap().len(), 1);
+    assert_eq!(list["data"][0]["id"], NAME);
+    for path in ["/v1/models/qwen/qwen3:8b", "/v1/models/qwen%2Fqwen3%3A8b"] {
+        let found = get(path);
+        assert_eq!(
+            (found.status, &found.json()["id"]),
+            (200, &json!(NAME)),
+            "{path}"
+        );
+    }
+    for path in [
+        "/v1/models/qwen",
+        "/v1/models/meta/llama",
+        "/v1/models/qwen/qwen3:8b/",
+    ] {
+        assert_eq!(get(path).status, 404, "{path}");
+    }
+    let page = get("/v1/models?after_id=qwen%2Fqwen3%3A8b");
+    assert_eq!((page.status, &page.json()["data"]), (200, &json!([])));
+    let body = ask(Protocol::Chat, NAME, "Hello.", false);
+    let request = Request::post("/v1/chat/completions", &body).bearer(NARROW);
+    let answer = request.send(gateway.address());
+    assert_eq!(
+        (answer.status, &answer.json()["model"]),
+        (200, &json!(NAME))
+    );
+    assert_eq!(asked(&simulator).as_deref(), Some(NAME));
+    assert_eq!(request.send(gateway.address()).status, 429);
+}

@@ -147,12 +147,9 @@ fn check(model: &Model, position: usize, problems: &mut Vec<String>) {
         created,
         ..
     } = model;
-    // A slash would not fit into the path that retrieves the model, which patterns do not have.
-    let is_refused =
-        |c: char| c.is_whitespace() || c.is_control() || (c == '/' && model.prefix().is_none());
-    if id.is_empty() || id.contains(is_refused) {
+    if id.is_empty() || id.contains(|c: char| c.is_whitespace() || c.is_control()) {
         problems.push(format!(
-            "model {}: its id {id:?} must be 1 or more characters without spaces, control characters and slashes",
+            "model {}: its id {id:?} must be 1 or more characters without spaces and control characters",
             position + 1
         ));
     }

@@ -1,7 +1,9 @@
-//! Maps a method and path to an endpoint. Paths are matched exactly; nothing is normalized.
+//! Maps a method and path to an endpoint. Paths are matched exactly; nothing is normalized, and only
+//! the id of a model is decoded.
 
 use auth::Scope;
 use http::Method;
+use percent_encoding::percent_decode_str;
 
 use crate::refusal::{Refusal, Style};
 
@@ -64,10 +66,12 @@ impl Endpoint {
 
     /// Returns the endpoint of a path with an id.
     fn with_id(method: &Method, path: &str) -> Option<Self> {
-        let id = |id: &str| (!id.is_empty() && !id.contains('/')).then(|| id.to_owned());
+        // The names of models have slashes, and nothing follows them.
         if let Some(model) = path.strip_prefix("/v1/models/") {
-            return id(model).map(Self::Model);
+            let model = percent_decode_str(model).decode_utf8_lossy();
+            return (!model.is_empty()).then(|| Self::Model(model.into_owned()));
         }
+        let id = |id: &str| (!id.is_empty() && !id.contains('/')).then(|| id.to_owned());
         let rest = path.strip_prefix("/v1/responses/")?;
         match rest.split_once('/') {
             Some((response, "input_items")) => id(response).map(Self::InputItems),
@@ -173,7 +177,7 @@ mod tests {
             "/V1/responses",
             "/v1/%72esponses",
             "/v1/models/",
-            "/v1/models/a/b",
+            "/v1/models%2Fa",
             "/v1/x/../models",
             "/v1/responses;a",
             "responses",
@@ -191,6 +195,23 @@ mod tests {
         ] {
             let refusal = Endpoint::of(&Method::GET, path, || true).unwrap_err();
             assert_eq!(refusal.error.code, "not_found", "{path}");
+        }
+    }
+
+    #[test]
+    fn the_id_of_a_model_is_the_rest_of_its_path() {
+        for (path, id) in [
+            ("/v1/models/m", "m"),
+            ("/v1/models/qwen/qwen3:8b", "qwen/qwen3:8b"),
+            ("/v1/models/qwen%2Fqwen3%3A8b", "qwen/qwen3:8b"),
+            ("/v1/models/a%2fb%25c", "a/b%c"),
+            ("/v1/models/a+b%zz%", "a+b%zz%"),
+            ("/v1/models/m%C3%B6del", "m\u{f6}del"),
+            ("/v1/models/a//b/", "a//b/"),
+            ("/v1/models/%ff", "\u{fffd}"),
+        ] {
+            let found = Endpoint::of(&Method::GET, path, || true).ok();
+            assert_eq!(found, Some(Endpoint::Model(id.to_owned())), "{path}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! The models of the catalog, and the endpoints that serve them.
 
 use serde_json::{Value, json};
-use sluicegate_catalog::{Catalog, DEFAULT_IMAGE_MODEL, Family, Model, Protocol};
+use sluicegate_catalog::{Catalog, DEFAULT_IMAGE_MODEL, Family, Model, Page, Protocol};
 
 #[test]
 fn builtin_models_match_the_spec() {
@@ -211,7 +211,7 @@ fn everything_wrong_with_a_catalog_is_reported_at_once() {
         twin,
         old,
         Model::new("", Family::Text, Protocol::ALL),
-        Model::new("a/b", Family::Text, [Protocol::Chat]),
+        Model::new("a/\nb", Family::Text, [Protocol::Chat]),
         Model::new("a*b", Family::Text, [Protocol::Chat]),
         Model::new("**", Family::Text, [Protocol::Chat]),
         Model::new("a b*", Family::Text, [Protocol::Chat]),
@@ -222,18 +222,44 @@ fn everything_wrong_with_a_catalog_is_reported_at_once() {
             "model 'a': a model of the text family cannot be served on /v1/images/edits",
             "model 'a': it needs at least one protocol",
             "model 'a': duplicate id",
-            "model 3: its id \"a b\" must be 1 or more characters without spaces, control characters and slashes",
+            "model 3: its id \"a b\" must be 1 or more characters without spaces and control characters",
             "model 'a b': a model of the images family cannot be served on /v1/responses",
             "model 'a b': created is 9223372036854775807, which is not a valid Unix time in seconds",
-            "model 4: its id \"\" must be 1 or more characters without spaces, control characters and slashes",
+            "model 4: its id \"\" must be 1 or more characters without spaces and control characters",
             "model '': a model of the text family cannot be served on /v1/images/generations",
             "model '': a model of the text family cannot be served on /v1/images/edits",
-            "model 5: its id \"a/b\" must be 1 or more characters without spaces, control characters and slashes",
+            "model 5: its id \"a/\\nb\" must be 1 or more characters without spaces and control characters",
             "model 'a*b': '*' is only allowed at the end of an id, where it stands for any characters",
             "model '**': '*' is only allowed at the end of an id, where it stands for any characters",
-            "model 8: its id \"a b*\" must be 1 or more characters without spaces, control characters and slashes",
+            "model 8: its id \"a b*\" must be 1 or more characters without spaces and control characters",
         ]
     );
+}
+
+/// Names of models are opaque: <https://github.com/ollama/ollama/blob/main/docs/api.md#model-names>.
+#[test]
+fn an_id_may_have_slashes_and_colons() {
+    let ids = [
+        "qwen/qwen3:8b",
+        "hf.co/a/b-GGUF:Q4_K_M",
+        "/a//b/",
+        "a%2Fb",
+        "m\u{f6}del",
+    ];
+    let model = |id: &&str| Model::new(*id, Family::Text, [Protocol::Chat]);
+    let catalog = Catalog::new(ids.iter().map(model).collect()).unwrap();
+    for id in ids {
+        assert_eq!(catalog.find(id).map(|model| &*model.id), Some(id));
+        assert_eq!(catalog.retrieve(id, |_| true).unwrap().id, id);
+        let page = Page {
+            limit: Some(1),
+            before_id: Some(id.to_owned()),
+            ..Page::default()
+        };
+        assert!(catalog.list(&page, |_| true).is_ok(), "{id}");
+    }
+    assert!(catalog.find("qwen/qwen3").is_none());
+    assert!(catalog.retrieve("a/b", |_| true).is_err());
 }
 
 #[test]

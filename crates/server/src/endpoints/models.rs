@@ -4,6 +4,7 @@
 
 use catalog::{Model, Page};
 use http::Response;
+use url::form_urlencoded;
 use wire::{ApiError, Code, ErrorKind};
 
 use crate::refusal::Refusal;
@@ -39,11 +40,11 @@ fn may_see(caller: &Caller<'_>, model: &Model) -> bool {
 /// Parses the page from the query. Unknown parameters are ignored.
 fn page(query: &str) -> Result<Page, ApiError> {
     let mut page = Page::default();
-    for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
-        match name {
-            "limit" => page.limit = Some(value.parse().map_err(|_| not_a_number(value))?),
-            "after_id" => page.after_id = Some(value.to_owned()),
-            "before_id" => page.before_id = Some(value.to_owned()),
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        match &*name {
+            "limit" => page.limit = Some(value.parse().map_err(|_| not_a_number(&value))?),
+            "after_id" => page.after_id = Some(value.into_owned()),
+            "before_id" => page.before_id = Some(value.into_owned()),
             _ => {}
         }
     }
