@@ -28,7 +28,8 @@ use wire::DataUrl;
 pub enum Source {
     /// The bytes of a file, from a data URL or a form part.
     Inline {
-        /// The media type that the data URL declares; in a form, the detected one.
+        /// The media type that the data URL declares, by its registered name if it is that of an
+        /// image; in a form, the detected one.
         media_type: String,
         /// The file.
         bytes: Bytes,
@@ -64,8 +65,9 @@ impl From<&str> for Source {
     fn from(text: &str) -> Self {
         let inline = |url: DataUrl<'_>| {
             let bytes = url.decode().ok()?.into();
+            let media_type = url.image_type().unwrap_or(url.media_type);
             Some(Self::Inline {
-                media_type: url.media_type.to_owned(),
+                media_type: media_type.to_owned(),
                 bytes,
             })
         };

@@ -181,7 +181,7 @@ fn check_mask(mask: &Mask, found: &mut Violations) {
     };
     // Both the declared and the actual type must be PNG.
     let is_png = matches!(source, Source::Inline { media_type, bytes }
-        if media_type.eq_ignore_ascii_case(PNG) && Format::sniff(bytes) == Some(Format::Png));
+        if media_type == PNG && Format::sniff(bytes) == Some(Format::Png));
     if !is_png {
         found.invalid(
             &path,
@@ -203,13 +203,12 @@ fn is_stored(image: &Reference, path: &Path<'_>, instead: &str, found: &mut Viol
 fn check_source(path: &Path<'_>, source: &Source, found: &mut Violations) {
     let media_type = match source {
         Source::Inline { media_type, .. } => Some(media_type.as_str()),
-        Source::Url(url) => DataUrl::parse(url).ok().map(|url| url.media_type),
+        Source::Url(url) => {
+            let url = DataUrl::parse(url).ok();
+            url.map(|url| url.image_type().unwrap_or(url.media_type))
+        }
     };
-    if media_type.is_some_and(|media_type| {
-        !REFERENCE_TYPES
-            .iter()
-            .any(|known| known.eq_ignore_ascii_case(media_type))
-    }) {
+    if media_type.is_some_and(|media_type| !REFERENCE_TYPES.contains(&media_type)) {
         let accepted = REFERENCE_TYPES.join(", ");
         found.invalid(
             path,

@@ -279,7 +279,8 @@ fn check_data(source: &DataSource, media_types: &[&str], path: &Path<'_>, found:
     let DataSource {
         media_type, data, ..
     } = source;
-    if !media_types.contains(&media_type.as_str()) {
+    let registered = wire::image_type(media_type).unwrap_or(media_type);
+    if !media_types.contains(&registered) {
         found.unknown_word(&path.key("media_type"), media_type, media_types);
     }
     if data.is_empty() || (DataUrl { media_type, data }).check().is_err() {

@@ -15,7 +15,7 @@ use crate::{Path, Violations};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataUrl<'a> {
-    /// The media type as written, such as `image/png`.
+    /// The media type as written, with its parameters, such as `image/png`.
     pub media_type: &'a str,
     /// The content as base64: standard alphabet, padded.
     pub data: &'a str,
@@ -44,7 +44,10 @@ impl<'a> DataUrl<'a> {
     pub fn parse(text: &'a str) -> Result<Self, DataUrlError> {
         let rest = strip_scheme(text).ok_or(DataUrlError::Scheme)?;
         let (head, data) = rest.split_once(',').ok_or(DataUrlError::Coding)?;
-        let media_type = head.strip_suffix(";base64").ok_or(DataUrlError::Coding)?;
+        let (media_type, coding) = head.rsplit_once(';').ok_or(DataUrlError::Coding)?;
+        if !coding.eq_ignore_ascii_case("base64") {
+            return Err(DataUrlError::Coding);
+        }
         if data.is_empty() {
             return Err(DataUrlError::Empty);
         }
@@ -55,6 +58,12 @@ impl<'a> DataUrl<'a> {
     #[must_use]
     pub fn is_meant(text: &str) -> bool {
         strip_scheme(text).is_some()
+    }
+
+    /// Returns the registered media type of an image that servers accept; see [`image_type`].
+    #[must_use]
+    pub fn image_type(&self) -> Option<&'static str> {
+        image_type(self.media_type)
     }
 
     /// Checks that the content is valid base64, without buffering the decoded bytes.
@@ -104,11 +113,7 @@ pub fn check_image_url(path: &Path<'_>, url: &str, found: &mut Violations) {
     }
     match DataUrl::parse(url).and_then(|data| data.check().map(|()| data)) {
         Err(why) => found.invalid(path, format!("Invalid Data URL in '{path}': {why}.")),
-        Ok(data)
-            if !IMAGE_TYPES
-                .iter()
-                .any(|known| known.eq_ignore_ascii_case(data.media_type)) =>
-        {
+        Ok(data) if data.image_type().is_none() => {
             found.invalid(
                 path,
                 format!(
@@ -121,8 +126,32 @@ pub fn check_image_url(path: &Path<'_>, url: &str, found: &mut Violations) {
     }
 }
 
+/// Returns the registered name of a media type of images that the text protocols accept, in any case
+/// and with any parameters. `None` for every other type.
+///
+/// ```
+/// use sluicegate_wire::image_type;
+///
+/// assert_eq!(image_type("image/jpg"), Some("image/jpeg"));
+/// assert_eq!(image_type("Image/PNG; charset=binary"), Some("image/png"));
+/// assert_eq!(image_type("image/tiff"), None);
+/// ```
+#[must_use]
+pub fn image_type(written: &str) -> Option<&'static str> {
+    let essence = written.split(';').next().unwrap_or_default().trim();
+    let mut known = IMAGE_TYPES.into_iter().map(|name| (name, name));
+    let is_meant = |(name, _): &(&str, _)| name.eq_ignore_ascii_case(essence);
+    let found = known
+        .find(is_meant)
+        .or_else(|| UNREGISTERED.into_iter().find(is_meant));
+    found.map(|(_, registered)| registered)
+}
+
 /// Image media types accepted by the text protocols.
 const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
+/// Names that are not registered, but that many programs send and vendors accept, with the names
+/// that are (<https://www.iana.org/assignments/media-types/media-types.xhtml#image>).
+const UNREGISTERED: [(&str, &str); 1] = [("image/jpg", "image/jpeg")];
 
 fn strip_scheme(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_at_checked(5)?;
@@ -144,8 +173,37 @@ mod tests {
         assert_eq!(wrong("dat"), DataUrlError::Scheme);
         assert_eq!(wrong("data:image/png,abc"), DataUrlError::Coding);
         assert_eq!(wrong("data:image/png;base64"), DataUrlError::Coding);
+        assert_eq!(
+            wrong("data:image/png;base64;a=b,aGk="),
+            DataUrlError::Coding
+        );
+        assert_eq!(wrong("data:base64,aGk="), DataUrlError::Coding);
         assert_eq!(wrong("data:image/png;base64,"), DataUrlError::Empty);
         assert_eq!(wrong("d\u{e4}ta:x;base64,aGk="), DataUrlError::Scheme);
+    }
+
+    #[test]
+    fn an_image_is_known_by_the_names_that_programs_send() {
+        let registered = |text| DataUrl::parse(text).unwrap().image_type();
+        for (text, expected) in [
+            ("data:image/jpg;base64,aGk=", Some("image/jpeg")),
+            ("data:image/JPG;base64,aGk=", Some("image/jpeg")),
+            ("data:IMAGE/PNG;BASE64,aGk=", Some("image/png")),
+            (
+                "data:image/webp;name=a.webp;base64,aGk=",
+                Some("image/webp"),
+            ),
+            (
+                "data:image/gif;charset=utf-8;a=b;base64,aGk=",
+                Some("image/gif"),
+            ),
+            ("data:image/jpgx;base64,aGk=", None),
+            ("data:image/tiff;base64,aGk=", None),
+            ("data:text/plain;base64,aGk=", None),
+            ("data:;base64,aGk=", None),
+        ] {
+            assert_eq!(registered(text), expected, "{text}");
+        }
     }
 
     /// Base64 with another alphabet, wrong padding or a wrong length is rejected by `check` and

@@ -24,7 +24,7 @@ mod valid;
 mod violation;
 
 pub use cursor::{Cursor, Member};
-pub use data_url::{DataUrl, DataUrlError, check_image_url};
+pub use data_url::{DataUrl, DataUrlError, check_image_url, image_type};
 pub use echo::truncate_for_error;
 pub use error::{ApiError, ErrorBody, ErrorDetail, ErrorKind, StreamCode};
 pub use id::{id, id_with_separator};

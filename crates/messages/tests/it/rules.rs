@@ -266,6 +266,9 @@ fn pictures_and_documents_are_held_to_their_sources() {
         "invalid_value",
         &place("media_type"),
     );
+    for media_type in ["image/jpeg", "image/jpg", "IMAGE/PNG"] {
+        accepted(block("image", data(media_type, "aGk=")));
+    }
     refused(
         block("document", data("image/png", "aGk=")),
         "invalid_value",

@@ -269,7 +269,9 @@ fn has_titled_text(request: &Request) -> bool {
 fn image_source(source: &Source, path: &str) -> Result<ImageSource, ApiError> {
     match source {
         Source::Base64(source) => Ok(ImageSource::Inline {
-            media_type: source.media_type.clone(),
+            media_type: wire::image_type(&source.media_type)
+                .unwrap_or(&source.media_type)
+                .to_owned(),
             data: source.data.clone(),
         }),
         Source::Url(source) => Ok(ImageSource::Url(source.url.clone())),

@@ -43,7 +43,7 @@ pub(super) fn parts<P>(
 pub(super) fn image(url: &str, detail: Option<String>) -> UserPart {
     let source = match DataUrl::parse(url) {
         Ok(url) => ImageSource::Inline {
-            media_type: url.media_type.to_owned(),
+            media_type: url.image_type().unwrap_or(url.media_type).to_owned(),
             data: url.data.to_owned(),
         },
         Err(_) => ImageSource::Url(url.to_owned()),

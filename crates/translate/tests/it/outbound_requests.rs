@@ -346,6 +346,26 @@ fn sampling_is_bent_or_left_out() {
     );
 }
 
+/// Programs call JPEGs `image/jpg`; Messages servers accept the registered name only:
+/// <https://docs.anthropic.com/en/docs/build-with-claude/vision>.
+#[test]
+fn pictures_have_the_registered_name_of_their_type() {
+    for (written, sent) in [
+        ("image/jpg", "image/jpeg"),
+        ("IMAGE/PNG", "image/png"),
+        ("image/webp;name=a.webp", "image/webp"),
+    ] {
+        let url = format!("data:{written};base64,aGk=");
+        let body = chat(
+            json!([{ "role": "user", "content": [{ "type": "image_url", "image_url": { "url": url } }] }]),
+        );
+        let source = &encode_for(Chat, Messages, &body).0["messages"][0]["content"][0]["source"];
+        assert_eq!(source["media_type"], sent);
+        let part = &encode_for(Chat, Responses, &body).0["input"][0]["content"][0];
+        assert_eq!(part["image_url"], format!("data:{sent};base64,aGk="));
+    }
+}
+
 #[test]
 fn documents_are_pdf_or_text_for_messages() {
     let file = |url: &str| {
