@@ -189,6 +189,49 @@ fn an_edit_in_json_goes_on_as_a_form() {
     assert_eq!(response.json()["data"].as_array().map(Vec::len), Some(2));
 }
 
+/// Qualities and other settings that this version does not know, such as those of DALL·E 3
+/// (<https://platform.openai.com/docs/api-reference/images/create>), reach the server.
+#[test]
+fn settings_of_other_models_reach_the_server() {
+    let (simulator, gateway) = editing("");
+    for settings in [
+        json!({"quality": "standard"}),
+        json!({"quality": "hd", "style": "vivid", "moderation": "low"}),
+        json!({"background": "blurred", "output_format": "avif", "output_compression": 101}),
+    ] {
+        let mut body = json!({"model": "mine", "prompt": "A boat."});
+        body.as_object_mut()
+            .unwrap()
+            .extend(settings.as_object().unwrap().clone());
+        let response = gateway.post(CLIENT_KEY, "/v1/images/generations", &body);
+        assert_eq!(response.status, 200, "{settings}: {}", response.text());
+        body["model"] = json!("theirs");
+        assert_eq!(simulator.requests().pop().unwrap().json(), body);
+
+        let form = Form::default()
+            .text("prompt", "A boat.")
+            .text("model", "mine");
+        let texts = settings.as_object().unwrap().iter();
+        let form = texts.fold(form, |form, (name, value)| {
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            form.text(name, &text)
+        });
+        let form = form.file("image", &Sample::new().pictures[0]);
+        let response = form.request().bearer(CLIENT_KEY).send(gateway.address());
+        assert_eq!(response.status, 200, "{settings}: {}", response.text());
+        let sent = parts(&simulator.requests().pop().unwrap());
+        for (name, value) in settings.as_object().unwrap() {
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            let owed = (name.clone(), false, text.into_bytes());
+            assert!(sent.contains(&owed), "{name}: {sent:?}");
+        }
+    }
+}
+
 /// Requests a picture whose reply is long. The upstream continues once the head is there.
 fn ask(test: &FaultTest) -> Response {
     test.sent.fetch_add(1, Ordering::Relaxed);

@@ -14,6 +14,9 @@ pub struct Rules {
     pub max_count: u32,
     /// Maximum number of reference images; 16 by default.
     pub max_references: usize,
+    /// True if the settings of [`Generation::check_settings`] may have any value, because a server
+    /// judges them that may know other ones; false by default.
+    pub unknown_settings: bool,
 }
 
 impl Default for Rules {
@@ -21,6 +24,7 @@ impl Default for Rules {
         Self {
             max_count: MAX_COUNT,
             max_references: MAX_REFERENCES,
+            unknown_settings: false,
         }
     }
 }
@@ -48,6 +52,18 @@ impl Generation {
         found.check_spelling(&Path::ROOT, &self);
         check_generation(&self, rules, &mut found);
         found.or(ValidGeneration(self))
+    }
+
+    /// Checks the settings of the result: the size, the quality, the background, the file format and
+    /// its compression, and the number of previews. An engine that knows the values of the current
+    /// protocol only needs this check.
+    ///
+    /// # Errors
+    /// Returns every value that the protocol does not have.
+    pub fn check_settings(&self) -> Result<(), Violations> {
+        let mut found = Violations::default();
+        check_settings(self, &mut found);
+        found.or(())
     }
 }
 
@@ -78,6 +94,35 @@ fn check_generation(request: &Generation, rules: &Rules, found: &mut Violations)
         found.check_model(model);
     }
     found.check_integer(&root.key("n"), request.n, 1, rules.max_count.into());
+    if !rules.unknown_settings {
+        check_settings(request, found);
+    }
+    if request
+        .response_format
+        .as_ref()
+        .is_some_and(|word| !word.is_known())
+    {
+        let sentence = "Unsupported 'response_format': pictures travel as 'b64_json'.";
+        found.unsupported(
+            &root.key("response_format"),
+            Code::UnsupportedValue,
+            sentence,
+        );
+    }
+}
+
+fn check_prompt(prompt: &str, path: &Path<'_>, found: &mut Violations) {
+    if prompt.is_empty() {
+        found.invalid(
+            path,
+            "Invalid 'prompt': expected a text, but got an empty string.",
+        );
+    }
+    found.check_text(path, prompt, MAX_PROMPT);
+}
+
+fn check_settings(request: &Generation, found: &mut Violations) {
+    let root = Path::ROOT;
     found.check_integer(
         &root.key("output_compression"),
         request.output_compression,
@@ -93,16 +138,6 @@ fn check_generation(request: &Generation, rules: &Rules, found: &mut Violations)
         found.invalid(&root.key("size"), sentence);
     }
     check_words(request, found);
-}
-
-fn check_prompt(prompt: &str, path: &Path<'_>, found: &mut Violations) {
-    if prompt.is_empty() {
-        found.invalid(
-            path,
-            "Invalid 'prompt': expected a text, but got an empty string.",
-        );
-    }
-    found.check_text(path, prompt, MAX_PROMPT);
 }
 
 fn check_words(request: &Generation, found: &mut Violations) {
@@ -133,18 +168,6 @@ fn check_words(request: &Generation, found: &mut Violations) {
     {
         let sentence = "Invalid 'background': JPEG has no transparency; choose the output_format 'png' or 'webp'.";
         found.invalid(&root.key("background"), sentence);
-    }
-    if request
-        .response_format
-        .as_ref()
-        .is_some_and(|word| !word.is_known())
-    {
-        let sentence = "Unsupported 'response_format': pictures travel as 'b64_json'.";
-        found.unsupported(
-            &root.key("response_format"),
-            Code::UnsupportedValue,
-            sentence,
-        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! Each rule, with the code and the path of its violation.
 
 use serde_json::{Value, json};
-use sluicegate_images::{Edit, Generation, Rules};
+use sluicegate_images::{Edit, Generation, Rules, Source};
 use wire::{ApiError, Violations};
 
 const PNG: &str = "data:image/png;base64,iVBORw0KGgoAAAAN";
@@ -15,12 +15,16 @@ fn first_violation(found: Violations) -> (String, String, String) {
     )
 }
 
-fn generation(change: Value) -> Result<(), (String, String, String)> {
+fn read(change: Value) -> Result<Generation, Violations> {
     let mut body = json!({"prompt": "A boat"});
     body.as_object_mut()
         .unwrap()
         .extend(change.as_object().unwrap().clone());
-    let read = Generation::read(body.to_string().as_bytes()).map_err(first_violation)?;
+    Generation::read(body.to_string().as_bytes())
+}
+
+fn generation(change: Value) -> Result<(), (String, String, String)> {
+    let read = read(change).map_err(first_violation)?;
     read.validate(&Rules::default())
         .map(drop)
         .map_err(first_violation)
@@ -281,6 +285,54 @@ fn the_alias_is_read_when_there_is_no_list() {
         alias.sources().cloned().collect::<Vec<_>>()
     );
     assert_eq!(alias.sources().count(), 1);
+}
+
+/// DALL·E 3 has qualities of its own: <https://platform.openai.com/docs/api-reference/images/create>.
+#[test]
+fn a_server_may_know_other_settings() {
+    let mut rules = Rules::default();
+    rules.unknown_settings = true;
+    let read = |change: &Value| read(change.clone()).unwrap();
+    for change in [
+        json!({"quality": "standard"}),
+        json!({"quality": "hd", "style": "vivid"}),
+        json!({"background": "blurred"}),
+        json!({"output_format": "avif", "output_compression": 101}),
+        json!({"output_format": "jpeg", "background": "transparent"}),
+        json!({"size": "16:9"}),
+        json!({"size": "2K", "partial_images": 4}),
+    ] {
+        assert!(read(&change).check_settings().is_err(), "{change}");
+        assert!(read(&change).validate(&rules).is_ok(), "{change}");
+    }
+    for change in [
+        json!({"n": 11}),
+        json!({"prompt": ""}),
+        json!({"model": ""}),
+        json!({"response_format": "url"}),
+    ] {
+        assert!(read(&change).validate(&rules).is_err(), "{change}");
+    }
+}
+
+/// Programs send `image/jpg`, upper-case types and parameters.
+#[test]
+fn a_picture_may_have_another_name_of_its_type() {
+    for url in [
+        "data:image/jpg;base64,/9j/",
+        "data:IMAGE/JPEG;base64,/9j/",
+        "data:image/jpeg;name=a.jpg;base64,/9j/",
+    ] {
+        for body in [
+            json!({"prompt": "x", "images": [{"image_url": url}]}),
+            json!({"prompt": "x", "image": url}),
+        ] {
+            assert_eq!(edit(body.clone()), Ok(()), "{body}");
+            let read = Edit::read(body.to_string().as_bytes()).unwrap();
+            let sources: Vec<_> = read.sources().map(Source::media_type).collect();
+            assert_eq!(sources, [Some("image/jpeg")]);
+        }
+    }
 }
 
 #[test]

@@ -51,6 +51,8 @@ impl ImageDispatch {
         let Some(engine) = &state.image_engine else {
             return Err(TargetFailure::fall_back(Refusal::no_engine()));
         };
+        let settings = self.parsed.generation.check_settings();
+        settings.map_err(|found| TargetFailure::fall_back(ApiError::from(found)))?;
         // The engine keeps the images for long, so the document is freed at once if no other target
         // may need it.
         if turn.last {

@@ -221,11 +221,11 @@ fn uses_upstream(model: &str, caller: &Caller<'_>) -> bool {
 }
 
 fn rules(model: &str, caller: &Caller<'_>) -> Rules {
-    caller
-        .policy
-        .catalog
-        .find(model)
-        .map_or_else(Rules::default, Model::images_rules)
+    let found = caller.policy.catalog.find(model);
+    let mut rules = found.map_or_else(Rules::default, Model::images_rules);
+    // An upstream has models with other settings; the engine checks its own.
+    rules.unknown_settings = uses_upstream(model, caller);
+    rules
 }
 
 /// The media type of a form (RFC 7578).
