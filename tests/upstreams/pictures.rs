@@ -232,6 +232,80 @@ fn settings_of_other_models_reach_the_server() {
     }
 }
 
+/// No part of a form disappears: unknown texts reach the server, as a form and as JSON, and other
+/// files are refused.
+#[test]
+fn no_part_of_a_form_disappears() {
+    let sample = Sample::new();
+    let form = || {
+        let texts = [
+            ("prompt", "A boat."),
+            ("model", "mine"),
+            ("negative_prompt", "blue"),
+            ("guidance_scale", "3.5"),
+            ("lora", "one"),
+            ("lora", "two"),
+            ("tags[]", "a"),
+        ];
+        let form = texts
+            .into_iter()
+            .fold(Form::default(), |form, (name, value)| {
+                form.text(name, value)
+            });
+        form.file("images[0]", &sample.pictures[0])
+    };
+    let masked = || {
+        form()
+            .file("mask[]", &sample.mask)
+            .request()
+            .bearer(CLIENT_KEY)
+    };
+    let (simulator, gateway) = editing("");
+    let response = masked().send(gateway.address());
+    assert_eq!(response.status, 200, "{}", response.text());
+    let mut sent = parts(&simulator.requests().remove(0));
+    sent.sort();
+    let text = |name: &str, value: &str| (name.to_owned(), false, value.as_bytes().to_vec());
+    let mut owed = vec![
+        text("prompt", "A boat."),
+        text("model", "theirs"),
+        text("negative_prompt", "blue"),
+        text("guidance_scale", "3.5"),
+        text("lora", "one"),
+        text("lora", "two"),
+        text("tags[]", "a"),
+        ("image".to_owned(), true, sample.pictures[0].clone()),
+        ("mask".to_owned(), true, sample.mask.clone()),
+    ];
+    owed.sort();
+    assert_eq!(sent, owed);
+    for (form, param) in [
+        (
+            form().file("style_image", &sample.pictures[1]),
+            "style_image",
+        ),
+        (form().text("Model", "dearest"), "Model"),
+    ] {
+        let refused = form.request().bearer(CLIENT_KEY).send(gateway.address());
+        assert_eq!(
+            (refused.status, &refused.json()["error"]["param"]),
+            (400, &json!(param))
+        );
+    }
+    assert_eq!(simulator.requests().len(), 1);
+
+    let (simulator, gateway) = editing("edits = \"json\"");
+    assert_eq!(masked().send(gateway.address()).status, 200);
+    assert_eq!(
+        simulator.requests().remove(0).json(),
+        json!({
+            "model": "theirs", "prompt": "A boat.", "negative_prompt": "blue", "guidance_scale": "3.5",
+            "lora": ["one", "two"], "tags": ["a"],
+            "images": [{"image_url": url(&sample.pictures[0])}], "mask": {"image_url": url(&sample.mask)},
+        })
+    );
+}
+
 /// Requests a picture whose reply is long. The upstream continues once the head is there.
 fn ask(test: &FaultTest) -> Response {
     test.sent.fetch_add(1, Ordering::Relaxed);

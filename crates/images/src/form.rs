@@ -1,4 +1,5 @@
-//! The multipart form of an edit, which is converted to the same request as the JSON form.
+//! The multipart form of an edit, which is converted to the same request as the JSON form. Each part
+//! is used, sent on to the server, or refused by its name.
 
 use std::fmt;
 
@@ -19,20 +20,20 @@ pub enum PartKind {
     Text,
     /// A file, to be passed to [`Form::picture`].
     Picture,
-    /// An unrecognized part, to be skipped.
-    Ignored,
+    /// A file that is neither an image nor a mask, to be skipped and passed to [`Form::refuse`].
+    Unknown,
 }
 
 /// Returns the kind of the part `name`. A part with a filename is never a setting, whatever its
 /// name.
 #[must_use]
 pub fn part(name: &str, has_filename: bool) -> PartKind {
-    if name == MASK || is_image(name) {
+    if is_mask(name) || is_image(name) {
         PartKind::Picture
-    } else if kind_of(name).is_some() && !has_filename {
-        PartKind::Text
+    } else if has_filename {
+        PartKind::Unknown
     } else {
-        PartKind::Ignored
+        PartKind::Text
     }
 }
 
@@ -60,11 +61,15 @@ pub struct Form {
 }
 
 impl Form {
-    /// Adds a setting. An empty value counts as absent; an unrecognized name is ignored.
+    /// Adds a setting. An empty value counts as absent. A setting of an unknown name is kept for the
+    /// server, as in the JSON form, and may be repeated.
     pub fn text(&mut self, name: &str, value: &str) {
-        let Some(kind) = kind_of(name).filter(|_| !value.is_empty()) else {
-            return;
+        let Some(kind) = kind_of(name) else {
+            return self.unknown_text(name, value);
         };
+        if value.is_empty() {
+            return;
+        }
         if self
             .settings
             .insert(name.to_owned(), kind.read(value))
@@ -76,9 +81,32 @@ impl Form {
         }
     }
 
+    fn unknown_text(&mut self, name: &str, value: &str) {
+        if let Some(known) = known_name(name) {
+            let sentence = format!("Invalid '{name}': the name of this part is '{known}'.");
+            return self.found.invalid(&Path::ROOT.key(name), sentence);
+        }
+        match self.settings.get_mut(name) {
+            Some(Value::Array(values)) => values.push(value.into()),
+            Some(first) => *first = Value::Array(vec![first.take(), value.into()]),
+            None => drop(self.settings.insert(name.to_owned(), value.into())),
+        }
+    }
+
+    /// Refuses a file of an unknown name.
+    pub fn refuse(&mut self, name: &str) {
+        let sentence = match kind_of(name) {
+            Some(_) => format!("Invalid '{name}': expected a text, but got a file."),
+            None => format!("Unsupported '{name}': files are accepted as 'image' and 'mask'."),
+        };
+        let path = Path::ROOT.key(name);
+        self.found
+            .unsupported(&path, Code::UnsupportedParameter, sentence);
+    }
+
     /// Adds a file: the mask, or the next reference image.
     pub fn picture(&mut self, name: &str, bytes: Bytes) {
-        if name == MASK {
+        if is_mask(name) {
             self.masks.push(bytes);
         } else if is_image(name) {
             self.images.push(bytes);
@@ -158,23 +186,43 @@ pub fn write(
     pieces
 }
 
-/// Writes the settings as parts, nested ones as JSON text.
+/// Writes the settings as parts: lists of texts as repeated parts, and other nested ones as JSON
+/// text.
 fn texts(settings: &Generation, boundary: &str) -> String {
     let Ok(Value::Object(settings)) = serde_json::to_value(settings) else {
         return String::new();
     };
-    let part = |(name, value): (&String, &Value)| {
+    let part = |name: &str, value: &Value| {
         let text = value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);
         let name = name.replace(['"', '\r', '\n'], "_");
         format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
     };
-    settings
-        .iter()
-        .filter(|(_, value)| !value.is_null())
-        .map(part)
-        .collect()
+    let parts = |(name, value): (&String, &Value)| match value {
+        Value::Null => String::new(),
+        Value::Array(values) if values.iter().all(Value::is_string) => {
+            values.iter().map(|value| part(name, value)).collect()
+        }
+        value => part(name, value),
+    };
+    settings.iter().map(parts).collect()
+}
+
+/// Names the repeated settings of a form as in JSON: `tags[]` becomes the list `tags`.
+pub fn name_lists(settings: &mut Generation) {
+    let lists = settings.extra.keys().filter(|name| name.ends_with("[]"));
+    for written in lists.cloned().collect::<Vec<_>>() {
+        let name = written.trim_end_matches("[]");
+        if name.is_empty() || settings.extra.contains_key(name) {
+            continue;
+        }
+        let list = match settings.extra.remove(&written).unwrap_or_default() {
+            Value::Array(values) => values,
+            value => vec![value],
+        };
+        settings.extra.insert(name.to_owned(), list.into());
+    }
 }
 
 fn file_head(name: &str, picture: &[u8], boundary: &str) -> String {
@@ -210,24 +258,36 @@ impl Kind {
     }
 }
 
-/// Returns the type of the setting `name`, or `None` if it is unrecognized.
+/// Returns the type of the setting `name`, or `None` if it is unknown.
 fn kind_of(name: &str) -> Option<Kind> {
-    match name {
-        "prompt" | "model" | "size" | "quality" | "background" | "output_format"
-        | "response_format" => Some(Kind::Word),
-        // Passed through, as in the JSON form.
-        "user" | "input_fidelity" | "moderation" | "safety_identifier" | "style" | "complexity" => {
-            Some(Kind::Word)
-        }
-        "n" | "output_compression" | "partial_images" | "seed" => Some(Kind::Integer),
-        "stream" => Some(Kind::Boolean),
-        _ => None,
-    }
+    let found = SETTINGS.iter().find(|(known, _)| *known == name);
+    found.map(|(_, kind)| *kind)
 }
 
-/// Returns true for `image`, `image[]`, `image[0]` and so on.
+/// Returns the known name that another one could be taken for: by the case of its letters, or by an
+/// index. Servers and the gateway must not disagree on what such a part means.
+fn known_name(name: &str) -> Option<&'static str> {
+    let base = name.split('[').next().unwrap_or_default();
+    // Both conversions, because some letters have only one of them.
+    let folded = base.to_uppercase().to_lowercase();
+    let settings = SETTINGS.iter().map(|(known, _)| *known);
+    settings
+        .chain([IMAGE, IMAGES, MASK])
+        .find(|known| *known == folded)
+}
+
+/// Returns true for `image`, `image[]`, `image[0]` and so on, and the same of `images`.
 fn is_image(name: &str) -> bool {
-    let Some(rest) = name.strip_prefix(IMAGE) else {
+    is_indexed(name, IMAGE) || is_indexed(name, IMAGES)
+}
+
+fn is_mask(name: &str) -> bool {
+    is_indexed(name, MASK)
+}
+
+/// Returns true for a name as it is, and with an index, as clients write the elements of lists.
+fn is_indexed(found: &str, name: &str) -> bool {
+    let Some(rest) = found.strip_prefix(name) else {
         return false;
     };
     let index = rest
@@ -295,5 +355,28 @@ fn refusal(name: &str, accepted: &str, found: Option<Format>) -> String {
     }
 }
 
+/// The settings whose types and places are known. Those from `user` on are passed through, as in the
+/// JSON form.
+const SETTINGS: [(&str, Kind); 18] = [
+    ("prompt", Kind::Word),
+    ("model", Kind::Word),
+    ("size", Kind::Word),
+    ("quality", Kind::Word),
+    ("background", Kind::Word),
+    ("output_format", Kind::Word),
+    ("response_format", Kind::Word),
+    ("n", Kind::Integer),
+    ("output_compression", Kind::Integer),
+    ("partial_images", Kind::Integer),
+    ("seed", Kind::Integer),
+    ("stream", Kind::Boolean),
+    ("user", Kind::Word),
+    ("input_fidelity", Kind::Word),
+    ("moderation", Kind::Word),
+    ("safety_identifier", Kind::Word),
+    ("style", Kind::Word),
+    ("complexity", Kind::Word),
+];
 const IMAGE: &str = "image";
+const IMAGES: &str = "images";
 const MASK: &str = "mask";

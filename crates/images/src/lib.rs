@@ -12,7 +12,7 @@ mod validate;
 
 pub use encode::{Encoder, Settled};
 pub use event::{Completed, Event, Preview};
-pub use form::{Form, PartKind, part, write as write_form};
+pub use form::{Form, PartKind, name_lists, part, write as write_form};
 pub use request::{
     Background, Edit, Generation, Mask, OutputFormat, Quality, Reference, ResponseFormat,
 };

@@ -27,7 +27,7 @@ fn read(body: &'static [u8]) -> Edit {
         match kind {
             PartKind::Text => form.text(&name, std::str::from_utf8(&bytes).unwrap()),
             PartKind::Picture => form.picture(&name, bytes),
-            PartKind::Ignored => panic!("{name}"),
+            PartKind::Unknown => panic!("{name}"),
         }
     }
     form.finish().unwrap()
@@ -114,7 +114,7 @@ fn names_in_a_written_form_stay_in_their_heads() {
     assert_eq!(heads.len(), 2, "{form}");
 }
 
-/// Parts are recognized by their names; unrecognized ones are ignored.
+/// Parts are known by their names. Other texts are kept for the server, and other files are refused.
 #[test]
 fn m06_parts_are_known_by_their_names() {
     for name in [
@@ -128,11 +128,21 @@ fn m06_parts_are_known_by_their_names() {
     ] {
         assert_eq!(
             (part(name, false), part(name, true)),
-            (PartKind::Text, PartKind::Ignored),
+            (PartKind::Text, PartKind::Unknown),
             "{name}"
         );
     }
-    for name in ["image", "image[]", "image[0]", "image[12]", "mask"] {
+    for name in [
+        "image",
+        "image[]",
+        "image[0]",
+        "image[12]",
+        "images",
+        "images[]",
+        "mask",
+        "mask[]",
+        "mask[0]",
+    ] {
         assert_eq!(
             (part(name, false), part(name, true)),
             (PartKind::Picture, PartKind::Picture),
@@ -141,21 +151,98 @@ fn m06_parts_are_known_by_their_names() {
     }
     for name in [
         "",
-        "images",
         "image[",
         "image]",
         "image[x]",
         "image[-1]",
         "image[0",
-        "mask[]",
         "svg[model]",
-        "Prompt",
+        "negative_prompt",
     ] {
         assert_eq!(
             (part(name, false), part(name, true)),
-            (PartKind::Ignored, PartKind::Ignored),
+            (PartKind::Text, PartKind::Unknown),
             "{name}"
         );
+    }
+}
+
+/// Servers have settings that this version does not know, such as those of diffusion models.
+#[test]
+fn m06_unknown_texts_are_kept_for_the_server() {
+    let texts = [
+        ("prompt", "x"),
+        ("negative_prompt", "blue"),
+        ("guidance_scale", "3.5"),
+        ("tags[]", "a"),
+        ("lora", "one"),
+        ("lora", "two"),
+        ("svg[model]", ""),
+    ];
+    let edit = form(&texts, &[("image", PNG)]).unwrap();
+    let extra = json!({
+        "negative_prompt": "blue", "guidance_scale": "3.5", "tags[]": "a", "lora": ["one", "two"],
+        "svg[model]": "",
+    });
+    assert_eq!(Value::Object(edit.generation.extra.clone()), extra);
+
+    let written = sluicegate_images::write_form(&edit.generation, &[], None, "sg").concat();
+    let written = String::from_utf8(written).unwrap();
+    for (name, value) in texts {
+        let part = format!("name=\"{name}\"\r\n\r\n{value}\r\n--sg");
+        assert_eq!(written.matches(&part).count(), 1, "{name}: {written}");
+    }
+
+    let mut in_json = edit.generation;
+    sluicegate_images::name_lists(&mut in_json);
+    assert_eq!(in_json.extra["tags"], json!(["a"]));
+    assert!(!in_json.extra.contains_key("tags[]"));
+    assert_eq!(in_json.extra["svg[model]"], "");
+}
+
+/// A name that some server could take for another one is refused, as it decides the model, the number
+/// of images or their input.
+#[test]
+fn m06_names_that_look_like_known_ones_are_refused() {
+    for name in [
+        "Prompt",
+        "MODEL",
+        "model[]",
+        "n[0]",
+        "\u{17f}tream",
+        "Mas\u{212a}",
+        "image[x]",
+        "mask[a][b]",
+        "Images[]",
+    ] {
+        assert_refused(
+            &[("prompt", "x"), (name, "y")],
+            &[("image", PNG)],
+            "invalid_value",
+            name,
+        );
+    }
+}
+
+#[test]
+fn m06_files_of_unknown_names_are_refused_by_name() {
+    for (name, sentence) in [
+        (
+            "style_image",
+            "Unsupported 'style_image': files are accepted as 'image' and 'mask'.",
+        ),
+        (
+            "prompt",
+            "Invalid 'prompt': expected a text, but got a file.",
+        ),
+    ] {
+        let mut form = Form::default();
+        form.text("prompt", "x");
+        form.picture("image", Bytes::from_static(PNG));
+        form.refuse(name);
+        let found = form.finish().unwrap_err();
+        assert_eq!(found.to_string(), sentence);
+        assert_eq!(found.first().unwrap().param, name);
     }
 }
 
@@ -177,11 +264,6 @@ fn settings_are_read_from_text() {
             "an empty text is none"
         );
     }
-    assert_eq!(
-        edit("svg[model]", "x"),
-        edit("n", ""),
-        "what is not known is ignored"
-    );
 }
 
 #[test]

@@ -111,7 +111,10 @@ async fn add_part(mut field: Field<'_>, form: &mut Form, pace: &Pace) -> Result<
             );
         }
         PartKind::Picture => form.picture(&name, read_part(field, usize::MAX, pace).await?),
-        PartKind::Ignored => while next_chunk(&mut field, pace).await?.is_some() {},
+        PartKind::Unknown => {
+            form.refuse(&name);
+            while next_chunk(&mut field, pace).await?.is_some() {}
+        }
     }
     Ok(())
 }

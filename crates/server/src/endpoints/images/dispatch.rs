@@ -17,7 +17,7 @@ use crate::attempt::{TargetFailure, Turn};
 use crate::config::upstream::EditForm;
 use crate::refusal::Refusal;
 use crate::state::{Caller, ServerState};
-use crate::targets::{Target, UpstreamTarget};
+use crate::targets::{Backend, Target, UpstreamTarget};
 use crate::{clock, image_urls, outgoing};
 
 /// An image request and the state of its attempts.
@@ -86,6 +86,25 @@ impl ImageDispatch {
             events,
             Pictures::new(self.parsed.operation, &traits, count, clock::random_bits()),
         ))
+    }
+
+    /// The settings of the request that a target leaves out: an upstream gets all of them, and the
+    /// engine those of its own. Names that do not fit into a header are not listed.
+    pub(super) fn dropped_at(&self, target: &Target) -> Vec<String> {
+        match target.backend {
+            Backend::Upstream(_) => Vec::new(),
+            Backend::Embedded => {
+                let is_listed = |name: &&String| {
+                    name.len() <= MAX_NAME && name.bytes().all(|byte| byte.is_ascii_graphic())
+                };
+                let settings = self.parsed.generation.extra.keys();
+                settings
+                    .filter(is_listed)
+                    .take(MAX_NAMES)
+                    .cloned()
+                    .collect()
+            }
+        }
     }
 
     /// Returns the request to an upstream.
@@ -176,6 +195,7 @@ impl ImageDispatch {
     ) -> Result<(HeaderValue, Payload), Refusal> {
         let mut generation = self.parsed.generation.clone();
         generation.model = model.map(str::to_owned);
+        images::name_lists(&mut generation);
         let mut edit = Edit::default();
         edit.generation = generation;
         edit.images = Some(
@@ -240,4 +260,7 @@ fn renamed(json: &Bytes, model: Option<&str>) -> Vec<Bytes> {
     outgoing::edited_chunks(&splice, json)
 }
 
+/// The length of a name, and the number of names, in the list of settings that were left out.
+const MAX_NAME: usize = 64;
+const MAX_NAMES: usize = 16;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");

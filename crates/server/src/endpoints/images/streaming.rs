@@ -41,7 +41,7 @@ impl Dispatch for StreamingDispatch {
             Backend::Upstream(server) => self.relay(server, target, turn).await?,
         };
         Ok(Started {
-            dropped: Vec::new(),
+            dropped: self.0.dropped_at(target),
             answer,
         })
     }

@@ -21,7 +21,7 @@ use crate::body::Aborted;
 use crate::outcome::Outcome;
 use crate::record::Record;
 use crate::refusal::Refusal;
-use crate::reply::{ReplyBody, json_bytes, json_reply, unserializable};
+use crate::reply::{ReplyBody, json_bytes, json_reply, name_dropped, unserializable};
 use crate::state::Caller;
 use crate::targets::{Backend, Target};
 
@@ -52,7 +52,7 @@ impl Dispatch for UnaryDispatch {
             }
         };
         Ok(Started {
-            dropped: Vec::new(),
+            dropped: self.0.dropped_at(target),
             answer,
         })
     }
@@ -87,23 +87,23 @@ pub(super) async fn answer(
 ) -> Result<Response<ReplyBody>, Refusal> {
     let fold = Fold::new(parsed.operation, Some(parsed.count()));
     let dispatch = UnaryDispatch(ImageDispatch::new(parsed, &caller));
-    let Started { answer, .. } =
+    let Started { dropped, answer } =
         attempt::first_successful_target(dispatch, targets, &caller).await?;
-    match answer {
+    let mut response = match answer {
         UnaryAnswer::Translated(events, pictures) => {
             let reply = fold_reply(events, ImageEncoder::new(pictures), fold, caller.record);
             timeout_at(caller.deadline, reply)
                 .await
-                .map_err(|_| Refusal::timeout())?
+                .map_err(|_| Refusal::timeout())??
         }
         UnaryAnswer::Relayed(ImageReply::Whole(body, end)) => {
             caller.record.finish(end);
-            Ok(json_bytes(body))
+            json_bytes(body)
         }
-        UnaryAnswer::Relayed(ImageReply::StreamingReply(reply)) => {
-            Ok(forward(reply, caller.record))
-        }
-    }
+        UnaryAnswer::Relayed(ImageReply::StreamingReply(reply)) => forward(reply, caller.record),
+    };
+    name_dropped(response.headers_mut(), &dropped);
+    Ok(response)
 }
 
 /// Forwards a long reply of an upstream without buffering it.
