@@ -1,9 +1,12 @@
 //! L: slow clients.
 
+use std::time::Duration;
+
 use serde_json::json;
 use simulator::Protocol;
 use testkit::requests::ask;
-use testkit::{CLIENT_KEY, Connection, Gateway, await_that};
+use testkit::upstreams::now;
+use testkit::{CLIENT_KEY, Connection, Gateway, Request, await_that};
 
 use crate::GATEWAY;
 
@@ -59,6 +62,33 @@ fn l02_a_head_without_end() {
         slow.into_iter().for_each(|slow| slow.join().unwrap());
     });
     await_that("all are counted", || ended(&gateway, "slow_head") == 100.0);
+}
+
+/// A connection that is kept may be idle for longer than a head may take, because a load balancer
+/// in front keeps it for a minute.
+#[test]
+fn a_kept_connection_may_be_idle_longer_than_a_head() {
+    let (gateway, _simulator) =
+        GATEWAY.with_upstream("head_timeout = \"200ms\"\nidle_timeout = \"1500ms\"\n");
+    let mut kept = Connection::open(gateway.address());
+    for _ in 0..2 {
+        kept.send(Request::get("/v1/models").bearer(CLIENT_KEY).bytes());
+        assert_eq!(kept.response().status, 200);
+    }
+    let answered = now();
+    assert!(kept.is_ended());
+    assert!(answered.elapsed() > Duration::from_secs(1));
+    await_that("it is counted", || ended(&gateway, "idle") == 1.0);
+
+    // The head of a later request has its own time as well.
+    let mut slow = Connection::open(gateway.address());
+    slow.send(Request::get("/v1/models").bearer(CLIENT_KEY).bytes());
+    assert_eq!(slow.response().status, 200);
+    slow.send("GET /v1/models HTTP/1.1\r\nx-slow: ");
+    let begun = now();
+    assert!(slow.is_ended());
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    await_that("it is counted", || ended(&gateway, "slow_head") == 1.0);
 }
 
 /// A body that stalls, or arrives below the minimum rate, is refused with 408 and the connection is

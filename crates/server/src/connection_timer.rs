@@ -7,9 +7,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::time;
 
-use hyper::rt::{Sleep, Timer};
 use net::LazyTimer;
 use pin_project_lite::pin_project;
 use tokio::time::Instant;
@@ -28,12 +26,6 @@ pin_project! {
         timer: &'t ConnectionTimer,
         deadline: Instant,
     }
-}
-
-/// A wait of hyper for a deadline.
-struct Wait {
-    timer: ConnectionTimer,
-    deadline: Instant,
 }
 
 impl ConnectionTimer {
@@ -61,23 +53,6 @@ impl fmt::Debug for ConnectionTimer {
     }
 }
 
-impl Timer for ConnectionTimer {
-    fn sleep(&self, duration: time::Duration) -> Pin<Box<dyn Sleep>> {
-        self.sleep_until((Instant::now() + duration).into())
-    }
-
-    fn sleep_until(&self, deadline: time::Instant) -> Pin<Box<dyn Sleep>> {
-        Box::pin(Wait {
-            timer: self.clone(),
-            deadline: deadline.into(),
-        })
-    }
-
-    fn now(&self) -> time::Instant {
-        Instant::now().into()
-    }
-}
-
 impl<F: Future> Future for Timeout<'_, F> {
     type Output = Option<F::Output>;
 
@@ -89,16 +64,6 @@ impl<F: Future> Future for Timeout<'_, F> {
         }
     }
 }
-
-impl Future for Wait {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        self.timer.poll(cx, self.deadline)
-    }
-}
-
-impl Sleep for Wait {}
 
 #[cfg(test)]
 mod tests {
@@ -135,12 +100,6 @@ mod tests {
             poll_fn(|cx| timer.poll(cx, started + seconds(after))).await;
             started.elapsed().as_secs()
         };
-        assert_eq!(
-            tokio::join!(at(30), at(10), at(20), async {
-                timer.sleep(seconds(15)).await;
-                started.elapsed().as_secs()
-            }),
-            (30, 10, 20, 15)
-        );
+        assert_eq!(tokio::join!(at(30), at(10), at(20)), (30, 10, 20));
     }
 }

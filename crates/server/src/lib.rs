@@ -27,6 +27,7 @@ mod engines;
 mod fd_limit;
 mod gateway;
 mod head;
+mod head_timer;
 mod image_urls;
 mod keeping;
 mod kept;

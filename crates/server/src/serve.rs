@@ -27,6 +27,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use crate::coalescing_waker::CoalescingWaker;
 use crate::connection_state::{ConnectionState, TrackedBody};
 use crate::gateway;
+use crate::head_timer::HeadTimer;
 use crate::lifecycle::Phase;
 use crate::state::ServerState;
 use crate::timeout_io::TimeoutIo;
@@ -150,7 +151,8 @@ pub(crate) fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static
     reset: fn(&S),
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send + 'static {
     let limits = &state.limits;
-    let head = limits.head_timeout;
+    let idle = limits.idle_timeout;
+    let timer = HeadTimer::new(Arc::clone(connection), limits.head_timeout);
     let buffer = limits.head_bytes();
     let socket = TimeoutIo::new(
         socket,
@@ -161,7 +163,6 @@ pub(crate) fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static
     );
     let state = Arc::clone(state);
     let connection = Arc::clone(connection);
-    let timer = connection.timer.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let state = Arc::clone(&state);
         let connection = Arc::clone(&connection);
@@ -174,7 +175,7 @@ pub(crate) fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static
     });
     http1::Builder::new()
         .timer(timer)
-        .header_read_timeout(head)
+        .header_read_timeout(idle)
         .max_buf_size(buffer)
         .max_header_size(buffer)
         .serve_connection(TokioIo::new(socket), service)
@@ -192,6 +193,7 @@ async fn accept_admin(listener: TcpListener, state: Arc<ServerState>) {
         let Some(socket) = accept::next(&listener).await else {
             continue;
         };
+        let idle = state.limits.idle_timeout;
         let state = Arc::clone(&state);
         let service = service_fn(move |request| {
             let state = Arc::clone(&state);
@@ -199,6 +201,7 @@ async fn accept_admin(listener: TcpListener, state: Arc<ServerState>) {
         });
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
+            .header_read_timeout(idle)
             .serve_connection(TokioIo::new(socket), service);
         tokio::spawn(async move { served.await.ok() });
     }

@@ -37,9 +37,13 @@ pub(crate) struct Limits {
     /// The timeout for the first byte on a new connection. Default 10 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) first_byte: Duration,
-    /// The timeout for the head of a request, and the idle timeout between requests. Default 30 s.
+    /// The timeout for the head of a request, from its first byte. Default 30 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) head_timeout: Duration,
+    /// The time for which a connection may be idle between requests. Default 75 s, because usual
+    /// load balancers keep theirs for 60 s: a connection that they use again has to be open.
+    #[serde(deserialize_with = "duration")]
+    pub(crate) idle_timeout: Duration,
     /// The idle timeout between two chunks of a body. Default 15 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) body_idle: Duration,
@@ -90,6 +94,7 @@ impl Default for Limits {
             body_memory_per_key: None,
             first_byte: Duration::from_secs(10),
             head_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(75),
             body_idle: Duration::from_secs(15),
             body_grace: Duration::from_secs(10),
             body_rate: ByteSize::kib(1),
@@ -129,6 +134,7 @@ impl Limits {
             ("limits.edit_body", self.edit_body.as_u64() == 0),
             ("limits.picture", self.picture.as_u64() == 0),
             ("limits.first_byte", self.first_byte.is_zero()),
+            ("limits.idle_timeout", self.idle_timeout.is_zero()),
             ("limits.body_rate", self.body_rate.as_u64() == 0),
             ("limits.request_timeout", self.request_timeout.is_zero()),
             ("limits.stream_timeout", self.stream_timeout.is_zero()),
