@@ -4,6 +4,7 @@
 
 mod access;
 mod format;
+mod json;
 mod panic;
 mod queue;
 

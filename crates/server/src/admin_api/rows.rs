@@ -181,7 +181,7 @@ fn csv(mut rows: impl Iterator<Item = Row>, with_header: bool) -> Result<Bytes, 
     if with_header {
         out.write_record(COLUMNS)?;
     }
-    rows.try_for_each(|row| out.serialize(row))?;
+    rows.try_for_each(|row| out.serialize(row.for_spreadsheets()))?;
     let written = out.into_inner().map_err(csv::IntoInnerError::into_error)?;
     Ok(written.into())
 }
@@ -192,6 +192,28 @@ impl Format {
             Self::JsonLines => "application/jsonl",
             Self::Csv => "text/csv; charset=utf-8",
         }
+    }
+}
+
+impl Row {
+    /// Puts an apostrophe in front of each text that a spreadsheet would execute
+    /// (<https://owasp.org/www-community/attacks/CSV_Injection>).
+    fn for_spreadsheets(mut self) -> Self {
+        let texts = [
+            &mut self.request_id,
+            &mut self.replica,
+            &mut self.run,
+            &mut self.key,
+            &mut self.route,
+            &mut self.model,
+            &mut self.outcome,
+        ];
+        for text in texts.into_iter().chain(self.target.as_mut()) {
+            if text.starts_with(FORMULA_STARTS) {
+                text.insert(0, '\'');
+            }
+        }
+        self
     }
 }
 
@@ -222,6 +244,12 @@ impl From<UsageRow> for Row {
         }
     }
 }
+
+/// The characters with which formulas begin, also in their wide forms, and those that spreadsheets
+/// skip before them.
+const FORMULA_STARTS: [char; 11] = [
+    '=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
+];
 
 /// The names of the columns, in the order of the fields of [`Row`].
 const COLUMNS: [&str; 21] = [

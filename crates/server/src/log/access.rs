@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tracing::Level;
 
-use super::QUEUE;
+use super::{QUEUE, json};
 use crate::clock;
 
 /// The fields of the line of a request.
@@ -153,7 +153,7 @@ impl Scratch {
         let Some(text) = text else { return };
         // Without a branch for each byte.
         let is_plain = text.bytes().fold(true, |is_plain, byte| {
-            is_plain & (byte >= b' ') & (byte != b'"') & (byte != b'\\')
+            is_plain & (byte >= b' ') & (byte < 0x7f) & (byte != b'"') & (byte != b'\\')
         });
         if !is_plain {
             return self.value(name, Some(text));
@@ -167,8 +167,7 @@ impl Scratch {
     fn value(&mut self, name: &str, value: Option<impl Serialize>) {
         if let Some(value) = value {
             self.name(name);
-            // All of these values can be serialized.
-            let _ = serde_json::to_writer(&mut self.line, &value);
+            json::write(value, &mut self.line);
         }
     }
 
@@ -249,7 +248,7 @@ mod tests {
             upstream_request_id: Some("x\\1"),
             status: 504,
             code: Some("timeout"),
-            cause: Some("no\u{1}answer"),
+            cause: Some("no\u{1}\u{2028}answer"),
             stream: true,
             outcome: "timeout",
             input_tokens: Some(u64::MAX),
@@ -266,7 +265,7 @@ mod tests {
             concat!(
                 r#"{"timestamp":"2027-01-31T08:09:10.123456Z","level":"INFO","log":"access","request_id":"req_1","#,
                 r#""client_request_id":"mine","route":"messages","key":"a \"key\"\n","model":"mödel","target":"home","#,
-                r#""upstream_request_id":"x\\1","status":504,"code":"timeout","cause":"no\u0001answer","stream":true,"#,
+                r#""upstream_request_id":"x\\1","status":504,"code":"timeout","cause":"no\u0001\u2028answer","stream":true,"#,
                 r#""outcome":"timeout","input_tokens":18446744073709551615,"output_tokens":0,"#,
                 r#""left_out":"audio,image","queued_ms":0.5,"first_event_ms":12.0,"took_ms":1e+21}"#,
                 "\n"

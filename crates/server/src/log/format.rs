@@ -8,6 +8,8 @@ use serde::Serialize;
 use tracing::Event;
 use tracing::field::{Field, Visit};
 
+use super::json;
+
 /// Formats an event as a JSON object with a line feed: timestamp, level, log name, and the fields
 /// of the event.
 pub(super) fn of(event: &Event<'_>, at: Timestamp) -> Vec<u8> {
@@ -44,8 +46,7 @@ impl Line {
     }
 
     fn value(&mut self, value: impl Serialize) {
-        // All of these values can be serialized.
-        let _ = serde_json::to_writer(&mut self.bytes, &value);
+        json::write(value, &mut self.bytes);
     }
 }
 

