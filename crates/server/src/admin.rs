@@ -22,6 +22,11 @@ pub(crate) async fn answer(
 fn probe<B>(state: &ServerState, request: &Request<B>) -> Response<Body> {
     let is_read = [Method::GET, Method::HEAD].contains(request.method());
     let (status, content_type, body) = match request.uri().path() {
+        _ if !state.admin_access.admits_probe(request.headers()) => (
+            StatusCode::MISDIRECTED_REQUEST,
+            TEXT,
+            "the Host is neither an address, nor localhost, nor in state.admin_hosts\n".to_owned(),
+        ),
         "/livez" | "/readyz" | "/metrics" if !is_read => {
             (StatusCode::METHOD_NOT_ALLOWED, TEXT, "use GET\n".to_owned())
         }

@@ -1,6 +1,6 @@
-//! Access to the admin API: the hosts by which it is called, and its key.
+//! Access to the admin address: the hosts by which it is called, and the key of the admin API.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::str::FromStr as _;
 
 use auth::{Credentials, KeyHash};
@@ -8,14 +8,12 @@ use http::header::{AUTHORIZATION, HOST};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue};
 
-/// The rules of access to the admin API. By default, nobody has it.
+/// The rules of access to the admin address. By default, nobody has access to the admin API.
 #[derive(Debug, Default)]
 pub(crate) struct AdminAccess {
     /// The hash of the key; `None` if there is no admin API.
     pub(crate) key: Option<KeyHash>,
-    /// The address of the listener.
-    pub(crate) address: Option<SocketAddr>,
-    /// Further names of this host.
+    /// The names of this host, besides `localhost`.
     pub(crate) hosts: Vec<String>,
 }
 
@@ -53,7 +51,15 @@ impl AdminAccess {
         }
     }
 
-    /// Returns true if there is one host, and it is one of this gateway.
+    /// Returns true if a probe is meant for this gateway, or does not say for whom: simple probes of
+    /// HTTP/1.0 have no host, which a browser always sends.
+    pub(crate) fn admits_probe(&self, headers: &HeaderMap) -> bool {
+        !headers.contains_key(HOST) || self.is_own_host(headers)
+    }
+
+    /// Returns true if there is one host, and it is an address or a name of this gateway. A page of
+    /// the web can have its own name resolved to any address, but it cannot choose an address as its
+    /// name, so probes and scrapes by any address of this host are admitted.
     fn is_own_host(&self, headers: &HeaderMap) -> bool {
         let mut values = headers.get_all(HOST).into_iter();
         let (Some(value), None) = (values.next(), values.next()) else {
@@ -66,9 +72,8 @@ impl AdminAccess {
         let host = without_brackets(authority.host());
         let own = |name: &str| without_brackets(name).eq_ignore_ascii_case(host);
         match host.parse::<IpAddr>() {
-            Ok(ip) if ip.is_loopback() => true,
-            Ok(ip) if self.address.is_some_and(|address| address.ip() == ip) => true,
-            _ => own("localhost") || self.hosts.iter().any(|name| own(name)),
+            Ok(ip) => !ip.is_unspecified(),
+            Err(_) => own("localhost") || self.hosts.iter().any(|name| own(name)),
         }
     }
 }
@@ -93,10 +98,7 @@ mod tests {
     fn only_names_and_addresses_of_this_host_are_accepted() {
         let access = AdminAccess {
             key: None,
-            address: "10.0.0.5:9090".parse().ok(),
-            hosts: ["gate.example", "fd00::1", "[fd00::2]"]
-                .map(str::to_owned)
-                .into(),
+            hosts: vec!["gate.example".to_owned()],
         };
         for host in [
             "localhost",
@@ -107,7 +109,7 @@ mod tests {
             "10.0.0.5:9090",
             "gate.example:80",
             "[fd00::1]:9090",
-            "[fd00::2]:9090",
+            "192.168.1.7:9090",
         ] {
             assert!(access.is_own_host(&headers(&[host])), "{host}");
         }
@@ -115,13 +117,16 @@ mod tests {
             "evil.example",
             "localhost.evil.example",
             "127.0.0.1.evil.example",
-            "10.0.0.6:9090",
+            "10.0.0.5.evil.example:9090",
             "0.0.0.0",
+            "[::]:9090",
             "",
         ] {
             assert!(!access.is_own_host(&headers(&[host])), "{host}");
         }
-        assert!(!access.is_own_host(&headers(&[])));
-        assert!(!access.is_own_host(&headers(&["localhost", "localhost"])));
+        for (hosts, is_probe) in [(&[][..], true), (&["localhost", "localhost"], false)] {
+            assert!(!access.is_own_host(&headers(hosts)));
+            assert_eq!(access.admits_probe(&headers(hosts)), is_probe);
+        }
     }
 }

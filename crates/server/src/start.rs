@@ -68,7 +68,7 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     let with_examples = config.models.is_none() && missing.is_empty();
     let keep_rows = config.state.keep_rows;
     let lender = open_lender(&config.state).await?;
-    let admin_access = admin_access(&config, admin.as_ref())?;
+    let admin_access = admin_access(&config)?;
     let mut state = assemble_with(config, policy, engines, &addresses, lender);
     state.accounting = accounting;
     state.admin_access = admin_access;
@@ -130,16 +130,15 @@ async fn open_lender(state: &State) -> Result<Option<Arc<Lender>>, ConfigError> 
     Ok(Some(Arc::new(Lender::new(Arc::new(store), state.lease))))
 }
 
-/// Returns the rules of access to the admin API on a listener. Its key is in the configuration or
-/// in the environment.
-fn admin_access(config: &Config, admin: Option<&TcpListener>) -> Result<AdminAccess, ConfigError> {
+/// Returns the rules of access to the admin address. The key of the admin API is in the configuration
+/// or in the environment.
+fn admin_access(config: &Config) -> Result<AdminAccess, ConfigError> {
     let key = match config.state.admin_key().map_err(ConfigError::one)? {
         Some(key) => Some(key),
         None => keys::admin_key_of_environment()?.as_ref().map(KeyHash::of),
     };
     Ok(AdminAccess {
         key,
-        address: admin.and_then(|listener| listener.local_addr().ok()),
         hosts: config.state.admin_hosts.clone(),
     })
 }

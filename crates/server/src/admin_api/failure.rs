@@ -114,7 +114,8 @@ impl Failure {
     }
 
     fn host() -> Self {
-        let message = "The header Host is neither a loopback name or address, nor the admin address, nor in state.admin_hosts.";
+        let message =
+            "The header Host is neither an address, nor localhost, nor in state.admin_hosts.";
         Self::new(StatusCode::MISDIRECTED_REQUEST, "wrong_host", message).at("Host")
     }
 

@@ -51,8 +51,7 @@ pub(crate) struct State {
     /// The hash of the key of the admin API. Absent: the environment variable
     /// `SLUICEGATE_ADMIN_KEY`, without which there is no admin API.
     pub(crate) admin_key: Option<String>,
-    /// The names by which the admin API is called, besides loopback names and addresses and the
-    /// admin address.
+    /// The names by which the admin address is called, besides `localhost` and IP addresses.
     pub(crate) admin_hosts: Vec<String>,
 }
 
@@ -183,7 +182,6 @@ impl State {
             ("journal", self.journal.is_some()),
             ("keep_rows", self.keep_rows.is_some()),
             ("admin_key", self.admin_key.is_some()),
-            ("admin_hosts", !self.admin_hosts.is_empty()),
         ];
         for (name, _) in needs_store
             .iter()
@@ -337,12 +335,8 @@ mod tests {
                 "state.admin_key: ",
             ),
             (
-                "accounting = \"sqlite:a\"\nadmin_hosts = [\"gateway.example\", \"[fd00::1]\", \"a:90\"]",
+                "admin_hosts = [\"gateway.example\", \"[fd00::1]\", \"a:90\"]",
                 "state.admin_hosts: has 'a:90', but must have names or addresses without a port",
-            ),
-            (
-                "admin_hosts = [\"gateway.example\"]",
-                "state.admin_hosts: needs state.accounting",
             ),
         ] {
             let found = problems(text);

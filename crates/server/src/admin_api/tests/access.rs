@@ -26,8 +26,34 @@ async fn only_the_admin_key_is_accepted() {
     }
     let without = Request::get("/admin/v1/keys").header(HOST, "localhost");
     assert_eq!(send(&harness, without).await.status, 401);
-    let probe = Request::get("/livez").header(HOST, "gateway.example");
-    assert_eq!(send(&harness, probe).await.status, 200);
+}
+
+/// A page of the web must not read metrics by a name that it has resolved to this address. Probes
+/// and scrapes by an address, or without a host, go on.
+#[tokio::test]
+async fn every_path_of_the_admin_address_has_the_same_hosts() {
+    let harness = Harness::new("");
+    for path in ["/livez", "/readyz", "/metrics", "/", "/admin/v1/keys"] {
+        for host in [
+            "evil.example:9090",
+            "localhost.evil.example",
+            "0.0.0.0:9090",
+        ] {
+            let foreign = Request::get(path).header(HOST, host);
+            assert_eq!(send(&harness, foreign).await.status, 421, "{path} {host}");
+        }
+    }
+    for path in ["/livez", "/readyz", "/metrics"] {
+        for host in ["localhost", "10.1.2.3:9090", "[fd00::1]:9090"] {
+            let own = Request::get(path).header(HOST, host);
+            assert_eq!(send(&harness, own).await.status, 200, "{path} {host}");
+        }
+        assert_eq!(
+            send(&harness, Request::get(path)).await.status,
+            200,
+            "{path}"
+        );
+    }
 }
 
 #[tokio::test]
