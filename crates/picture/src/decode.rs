@@ -6,10 +6,11 @@ use std::panic::{UnwindSafe, catch_unwind};
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
 use crate::head::MAX_SCANS;
+use crate::orientation::Orientation;
 use crate::weight::START_OF_SCAN;
 use crate::{Format, Head, MAX_SIDE, Unreadable};
 
-/// Decodes an image; of an animation, the first frame.
+/// Decodes an image, and turns it upright; of an animation, the first frame.
 ///
 /// This is blocking work. It uses as much memory as the pixels take at the bit depth of the file.
 ///
@@ -35,6 +36,11 @@ fn catch_panic<T>(
 }
 
 fn decode_pixels(bytes: &[u8], head: Head) -> Result<DynamicImage, Unreadable> {
+    let orientation = Orientation::of(bytes, head.format);
+    let stored = match orientation.swaps_sides() {
+        true => (head.height, head.width),
+        false => (head.width, head.height),
+    };
     let mut reader = ImageReader::with_format(Cursor::new(bytes), decoder(head.format));
     let mut limits = Limits::default();
     limits.max_image_width = Some(MAX_SIDE);
@@ -45,15 +51,19 @@ fn decode_pixels(bytes: &[u8], head: Head) -> Result<DynamicImage, Unreadable> {
     let mut decoder = reader.into_decoder().map_err(|_| Unreadable::Damaged)?;
     // The decoder must find the size that was checked, not that of another image within the same
     // bytes.
-    if decoder.dimensions() != (head.width, head.height) {
+    if decoder.dimensions() != stored {
         return Err(Unreadable::Damaged);
     }
     // A frame of an animation must not be larger than the image.
     limits.max_alloc = Some(decoder.total_bytes());
     let limited = decoder.set_limits(limits);
-    limited
+    let mut picture = limited
         .and_then(|()| DynamicImage::from_decoder(decoder))
-        .map_err(|_| Unreadable::Damaged)
+        .map_err(|_| Unreadable::Damaged)?;
+    if let Some(orientation) = image::metadata::Orientation::from_exif(orientation.0) {
+        picture.apply_orientation(orientation);
+    }
+    Ok(picture)
 }
 
 fn decoder(format: Format) -> ImageFormat {
@@ -124,6 +134,71 @@ mod tests {
                 "{format:?}"
             );
             assert_eq!(decoder(head.format), format);
+        }
+    }
+
+    /// Inserts Exif metadata with an orientation into a JPEG, a PNG or a WebP.
+    fn with_orientation(file: &[u8], format: ImageFormat, value: u8) -> Vec<u8> {
+        let entry = [0x12, 1, 3, 0, 1, 0, 0, 0, value, 0, 0, 0];
+        let exif = [&b"II*\0\x08\0\0\0\x01\0"[..], &entry, &[0; 4]].concat();
+        match format {
+            ImageFormat::Jpeg => {
+                let segment = [&b"\xff\xe1\0\x22Exif\0\0"[..], &exif].concat();
+                [&file[..2], &segment, &file[2..]].concat()
+            }
+            ImageFormat::Png => [&file[..33], &chunk(b"eXIf", &exif), &file[33..]].concat(),
+            _ => [file, b"EXIF\x1a\0\0\0", &exif].concat(),
+        }
+    }
+
+    /// Each orientation as Exif defines it: a row of red, green, blue above one of black is seen from
+    /// its corner.
+    #[test]
+    fn a_photograph_is_upright_in_each_orientation() {
+        const ROWS: [&str; 2] = ["rgb", "kkk"];
+        for (value, upright) in [
+            (1, &["rgb", "kkk"][..]),
+            (2, &["bgr", "kkk"]),
+            (3, &["kkk", "bgr"]),
+            (4, &["kkk", "rgb"]),
+            (5, &["rk", "gk", "bk"]),
+            (6, &["kr", "kg", "kb"]),
+            (7, &["kb", "kg", "kr"]),
+            (8, &["bk", "gk", "rk"]),
+        ] {
+            let colour = |letter: u8| match letter {
+                b'r' => Rgba([255, 0, 0, 255]),
+                b'g' => Rgba([0, 255, 0, 255]),
+                b'b' => Rgba([0, 0, 255, 255]),
+                _ => Rgba([0, 0, 0, 255]),
+            };
+            // Blocks, so that the compression of a JPEG mixes no colours.
+            let stored = RgbaImage::from_fn(3 * 16, 2 * 16, |x, y| {
+                colour(ROWS[y as usize / 16].as_bytes()[x as usize / 16])
+            });
+            for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP] {
+                let mut file = Cursor::new(Vec::new());
+                let picture = DynamicImage::from(stored.clone());
+                match format {
+                    ImageFormat::Jpeg => picture.into_rgb8().write_to(&mut file, format),
+                    _ => picture.write_to(&mut file, format),
+                }
+                .unwrap();
+                let file = with_orientation(&file.into_inner(), format, value);
+                let (head, seen) = (Head::read(&file).unwrap(), decode(&file).unwrap());
+                let sides = (upright[0].len() as u32 * 16, upright.len() as u32 * 16);
+                assert_eq!((head.width, head.height), sides, "{format:?} {value}");
+                assert_eq!((seen.width(), seen.height()), sides, "{format:?} {value}");
+                let seen = seen.into_rgba8();
+                for (y, row) in upright.iter().enumerate() {
+                    for (x, letter) in row.bytes().enumerate() {
+                        let found = seen.get_pixel(x as u32 * 16 + 8, y as u32 * 16 + 8).0;
+                        let near = colour(letter).0.iter().zip(found);
+                        let is_near = near.into_iter().all(|(a, b)| a.abs_diff(b) < 40);
+                        assert!(is_near, "{format:?} {value}: {x} {y} is {found:?}");
+                    }
+                }
+            }
         }
     }
 

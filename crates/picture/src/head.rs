@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::orientation::Orientation;
+
 /// An image file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -16,7 +18,8 @@ pub enum Format {
     Gif,
 }
 
-/// The format and size of an image, read from its header.
+/// The format and size of an image, read from its header. The size is that of the upright picture, if
+/// the file has an orientation in its metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Head {
     /// The file format.
@@ -110,9 +113,12 @@ impl Head {
             height: size.height,
         };
         let side = |side: usize| u32::try_from(side).ok().filter(|side| *side <= MAX_SIDE);
-        let (Some(width), Some(height)) = (side(size.width), side(size.height)) else {
+        let (Some(mut width), Some(mut height)) = (side(size.width), side(size.height)) else {
             return Err(too_large);
         };
+        if Orientation::of(bytes, format).swaps_sides() {
+            (width, height) = (height, width);
+        }
         let head = Self {
             format,
             width,

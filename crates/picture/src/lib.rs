@@ -3,6 +3,7 @@
 #[cfg(feature = "decode")]
 mod decode;
 mod head;
+mod orientation;
 #[cfg(feature = "decode")]
 mod weight;
 

@@ -3,6 +3,7 @@
 use memchr::memmem;
 
 use crate::Format;
+use crate::orientation::Orientation;
 
 /// Returns how many pixels a file may have, so that decoding it takes at most `allowance` bytes of
 /// memory, or [`MOST_BY_BYTE`] bytes per byte of the file if that is more. This keeps small
@@ -23,12 +24,17 @@ pub fn most_pixels(bytes: &[u8], format: Format, allowance: u64) -> u64 {
 /// Returns the maximum number of bytes that a decoder uses per pixel. Where an exact value would
 /// require parsing the file, this is an upper bound.
 fn weight(bytes: &[u8], format: Format) -> u64 {
-    match format {
-        Format::Png => png(bytes),
-        Format::Jpeg => jpeg(bytes),
-        Format::Webp => webp(bytes),
+    let (decoding, pixel) = match format {
+        Format::Png => (png(bytes), png(bytes)),
+        Format::Jpeg => (jpeg(bytes), COLOURS),
+        Format::Webp => (webp(bytes), RGBA),
         // The canvas, and a frame that does not fill it.
-        Format::Gif => 2 * RGBA,
+        Format::Gif => (2 * RGBA, RGBA),
+    };
+    match Orientation::of(bytes, format).swaps_sides() {
+        // The pixels, and the upright ones.
+        true => decoding.max(2 * pixel),
+        false => decoding,
     }
 }
 

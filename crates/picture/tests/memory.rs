@@ -100,6 +100,14 @@ fn valid_files() -> Vec<(&'static str, Vec<u8>)> {
             encoded(DynamicImage::new_rgba8(side, side), ImageFormat::WebP),
         ),
         ("a JPEG", jpeg(ColorType::Rgb, 3, false)),
+        (
+            "a JPEG on its side",
+            on_its_side(&jpeg(ColorType::Rgb, 3, false)),
+        ),
+        (
+            "a progressive JPEG on its side",
+            on_its_side(&jpeg(ColorType::Rgb, 3, true)),
+        ),
         ("a progressive JPEG", jpeg(ColorType::Rgb, 3, true)),
         ("a progressive grey JPEG", jpeg(ColorType::Luma, 1, true)),
         (
@@ -107,6 +115,13 @@ fn valid_files() -> Vec<(&'static str, Vec<u8>)> {
             jpeg(ColorType::Cmyk, 4, true),
         ),
     ]
+}
+
+/// Inserts Exif metadata with the orientation 6 into a JPEG.
+fn on_its_side(file: &[u8]) -> Vec<u8> {
+    let exif =
+        b"\xff\xe1\0\x22Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
+    [&file[..2], exif, &file[2..]].concat()
 }
 
 fn palette(side: u32) -> Vec<u8> {
