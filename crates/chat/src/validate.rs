@@ -21,8 +21,8 @@ pub struct Rules {
     pub web_search: bool,
     /// True if documents may be files that the server keeps.
     pub file_ids: bool,
-    /// True if unknown types of parts and tools and unknown roles are accepted, because somebody
-    /// else interprets them.
+    /// True if unknown types of parts and tools, unknown roles and unknown words of settings are
+    /// accepted, because somebody else interprets them.
     pub unknown_types: bool,
 }
 
@@ -54,8 +54,8 @@ impl Request {
         found.check_model(&self.model);
         check_messages(&self.messages, *rules, &root.key("messages"), &mut found);
         check_output(&self, rules, &mut found);
-        check_sampling(&self, &mut found);
-        check_format(&self, &mut found);
+        check_sampling(&self, *rules, &mut found);
+        check_format(&self, *rules, &mut found);
         check_tools(&self, *rules, &mut found);
         check_unserved(&self, rules, &mut found);
         found.or(ValidRequest(self))
@@ -192,7 +192,7 @@ fn check_output(request: &Request, rules: &Rules, found: &mut Violations) {
     }
 }
 
-fn check_sampling(request: &Request, found: &mut Violations) {
+fn check_sampling(request: &Request, rules: Rules, found: &mut Violations) {
     let root = Path::ROOT;
     found.check_number(&root.key("temperature"), request.temperature, 0.0, 2.0);
     found.check_number(&root.key("top_p"), request.top_p, 0.0, 1.0);
@@ -214,10 +214,11 @@ fn check_sampling(request: &Request, found: &mut Violations) {
         found.invalid(&path, "'top_logprobs' needs 'logprobs' to be true.");
     }
     let effort = request.reasoning_effort.as_ref().map(Effort::as_str);
+    let effort = effort.filter(|effort| !rules.accepts(effort));
     found.check_word(&root.key("reasoning_effort"), effort, Effort::KNOWN);
 }
 
-fn check_format(request: &Request, found: &mut Violations) {
+fn check_format(request: &Request, rules: Rules, found: &mut Violations) {
     let path = Path::ROOT.key("response_format");
     match &request.response_format {
         Some(ResponseFormat::JsonSchema(format)) => {
@@ -225,7 +226,7 @@ fn check_format(request: &Request, found: &mut Violations) {
             found.check_name(&path.key("name"), &format.json_schema.name, 64);
             found.check_schema(&path.key("schema"), format.json_schema.schema.as_ref());
         }
-        Some(format @ ResponseFormat::Other(_)) => {
+        Some(format @ ResponseFormat::Other(_)) if !rules.accepts(format.kind()) => {
             found.unknown_word(&path.key("type"), format.kind(), ResponseFormat::KNOWN);
         }
         _ => {}

@@ -15,8 +15,8 @@ pub struct Rules {
     pub cache_warming: bool,
     /// True if images and documents may be files that the server keeps.
     pub file_ids: bool,
-    /// True if unknown types of blocks and sources and unknown roles are accepted, because somebody
-    /// else interprets them.
+    /// True if unknown types of blocks and sources, unknown roles and unknown words of settings are
+    /// accepted, because somebody else interprets them.
     pub unknown_types: bool,
 }
 
@@ -104,10 +104,10 @@ fn check_prompt(request: &Request, rules: Rules, found: &mut Violations) {
         check_tool_choice(choice, tools, rules, &root.key("tool_choice"), found);
     }
     if let Some(thinking) = &request.thinking {
-        check_thinking(thinking, &root.key("thinking"), found);
+        check_thinking(thinking, rules, &root.key("thinking"), found);
     }
     if let Some(config) = &request.output_config {
-        check_output_config(config, &root.key("output_config"), found);
+        check_output_config(config, rules, &root.key("output_config"), found);
     }
 }
 
@@ -344,7 +344,7 @@ fn check_tool_choice(
     }
 }
 
-fn check_thinking(thinking: &Thinking, path: &Path<'_>, found: &mut Violations) {
+fn check_thinking(thinking: &Thinking, rules: Rules, path: &Path<'_>, found: &mut Violations) {
     match thinking {
         Thinking::Enabled(enabled) => {
             found.check_integer(
@@ -354,28 +354,32 @@ fn check_thinking(thinking: &Thinking, path: &Path<'_>, found: &mut Violations) 
                 i64::MAX,
             );
         }
-        Thinking::Other(_) => {
+        Thinking::Other(_) if !rules.accepts(thinking.kind()) => {
             found.unknown_word(&path.key("type"), thinking.kind(), Thinking::KNOWN);
         }
         _ => {}
     }
     let display = thinking.display().map(ThinkingDisplay::as_str);
+    let display = display.filter(|display| !rules.accepts(display));
     found.check_word(&path.key("display"), display, ThinkingDisplay::KNOWN);
 }
 
-fn check_output_config(config: &OutputConfig, path: &Path<'_>, found: &mut Violations) {
-    found.check_word(
-        &path.key("effort"),
-        config.effort.as_ref().map(Effort::as_str),
-        Effort::KNOWN,
-    );
+fn check_output_config(
+    config: &OutputConfig,
+    rules: Rules,
+    path: &Path<'_>,
+    found: &mut Violations,
+) {
+    let effort = config.effort.as_ref().map(Effort::as_str);
+    let effort = effort.filter(|effort| !rules.accepts(effort));
+    found.check_word(&path.key("effort"), effort, Effort::KNOWN);
     let path = path.key("format");
     match &config.format {
         Some(OutputFormat::JsonSchema(format)) if !format.schema.is_object() => {
             let path = path.key("schema");
             found.invalid(&path, format!("{path}: expected a JSON Schema object"));
         }
-        Some(format @ OutputFormat::Other(_)) => {
+        Some(format @ OutputFormat::Other(_)) if !rules.accepts(format.kind()) => {
             found.unknown_word(&path.key("type"), format.kind(), OutputFormat::KNOWN);
         }
         _ => {}

@@ -29,9 +29,16 @@ pub struct Rules {
     pub background: bool,
     /// True if images and documents may be files that the server keeps.
     pub file_ids: bool,
-    /// True if unknown types of items, parts and tools and unknown roles are accepted, because
-    /// somebody else interprets them.
+    /// True if unknown types of items, parts and tools, unknown roles and unknown words of settings
+    /// are accepted, because somebody else interprets them.
     pub unknown_types: bool,
+}
+
+impl Rules {
+    /// Returns a word of a setting if it has to be a known one.
+    fn judged<'a>(&self, word: Option<&'a str>) -> Option<&'a str> {
+        word.filter(|word| !self.unknown_types || word.is_empty())
+    }
 }
 
 wire::valid! {
@@ -52,9 +59,14 @@ impl Request {
         found.check_model(&self.model);
         check_input(&self, rules, &root.key("input"), &mut found);
         check_numbers(&self, &mut found);
-        check_text(self.text.as_ref(), &root.key("text"), &mut found);
-        check_reasoning(self.reasoning.as_ref(), &root.key("reasoning"), &mut found);
-        let truncation = self.truncation.as_ref().map(Truncation::as_str);
+        check_text(self.text.as_ref(), rules, &root.key("text"), &mut found);
+        check_reasoning(
+            self.reasoning.as_ref(),
+            rules,
+            &root.key("reasoning"),
+            &mut found,
+        );
+        let truncation = rules.judged(self.truncation.as_ref().map(Truncation::as_str));
         found.check_word(&root.key("truncation"), truncation, Truncation::KNOWN);
         check_metadata(self.metadata.as_ref(), &root.key("metadata"), &mut found);
         check_tools(&self, rules, &mut found);
@@ -94,9 +106,14 @@ fn check_numbers(request: &Request, found: &mut Violations) {
     );
 }
 
-fn check_text(options: Option<&TextOptions>, path: &Path<'_>, found: &mut Violations) {
+fn check_text(
+    options: Option<&TextOptions>,
+    rules: &Rules,
+    path: &Path<'_>,
+    found: &mut Violations,
+) {
     let Some(options) = options else { return };
-    let verbosity = options.verbosity.as_ref().map(Verbosity::as_str);
+    let verbosity = rules.judged(options.verbosity.as_ref().map(Verbosity::as_str));
     found.check_word(&path.key("verbosity"), verbosity, Verbosity::KNOWN);
     let path = path.key("format");
     match &options.format {
@@ -104,29 +121,28 @@ fn check_text(options: Option<&TextOptions>, path: &Path<'_>, found: &mut Violat
             found.check_name(&path.key("name"), &format.name, MAX_NAME);
             found.check_schema(&path.key("schema"), Some(&format.schema));
         }
-        Some(format @ Format::Other(_)) => {
+        Some(format @ Format::Other(_)) if rules.judged(Some(format.kind())).is_some() => {
             found.unknown_word(&path.key("type"), format.kind(), Format::KNOWN);
         }
         _ => {}
     }
 }
 
-fn check_reasoning(options: Option<&ReasoningOptions>, path: &Path<'_>, found: &mut Violations) {
+fn check_reasoning(
+    options: Option<&ReasoningOptions>,
+    rules: &Rules,
+    path: &Path<'_>,
+    found: &mut Violations,
+) {
     let Some(options) = options else { return };
-    found.check_word(
-        &path.key("effort"),
-        options.effort.as_ref().map(Effort::as_str),
-        Effort::KNOWN,
-    );
+    let effort = rules.judged(options.effort.as_ref().map(Effort::as_str));
+    found.check_word(&path.key("effort"), effort, Effort::KNOWN);
     for (name, summary) in [
         ("summary", &options.summary),
         ("generate_summary", &options.generate_summary),
     ] {
-        found.check_word(
-            &path.key(name),
-            summary.as_ref().map(Summary::as_str),
-            Summary::KNOWN,
-        );
+        let summary = rules.judged(summary.as_ref().map(Summary::as_str));
+        found.check_word(&path.key(name), summary, Summary::KNOWN);
     }
 }
 

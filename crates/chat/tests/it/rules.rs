@@ -201,6 +201,8 @@ fn somebody_else_may_interpret_unknown_types() {
         (content(json!({"type": "smell"})), unknown),
         (json!({"tools": [{"type": "crystal_ball"}]}), unknown),
         (json!({"tool_choice": {"type": "crystal_ball"}}), unknown),
+        (json!({"reasoning_effort": "extreme"}), unknown),
+        (json!({"response_format": {"type": "regex"}}), unknown),
         (
             content(json!({"type": "file", "file": {"file_id": "file_1"}})),
             files,

@@ -158,6 +158,21 @@ fn somebody_else_may_interpret_unknown_types() {
         assert!(!read(content.clone(), role, |_| {}), "{content}");
         assert!(read(content.clone(), role, set), "{content}");
     }
+    for change in [
+        json!({"thinking": {"type": "daydream"}}),
+        json!({"thinking": {"type": "adaptive", "display": "sketch"}}),
+        json!({"output_config": {"effort": "extreme"}}),
+        json!({"output_config": {"format": {"type": "regex"}}}),
+    ] {
+        let read = |rules: &Rules| {
+            let read = Request::read(request(change.clone()).to_string().as_bytes());
+            read.unwrap().validate(rules).is_ok()
+        };
+        let mut rules = Rules::default();
+        assert!(!read(&rules), "{change}");
+        rules.unknown_types = true;
+        assert!(read(&rules), "{change}");
+    }
     let file = json!([{"type": "image", "source": {"type": "file", "file_id": "file_1"}}]);
     assert!(!read(file, "user", unknown));
 }

@@ -181,7 +181,7 @@ impl Input<'_> {
         }
         found.check_word(
             &path.key("detail"),
-            part.detail.as_deref(),
+            self.rules.judged(part.detail.as_deref()),
             &["auto", "low", "high", "original"],
         );
     }

@@ -356,6 +356,11 @@ fn somebody_else_may_interpret_unknown_types() {
         json!({"input": [{"type": "reasoning", "summary": [{"type": "sketch"}]}]}),
         json!({"tools": [{"type": "crystal_ball"}]}),
         json!({"tool_choice": {"type": "crystal_ball"}}),
+        json!({"reasoning": {"effort": "extreme"}}),
+        json!({"reasoning": {"summary": "verbose"}}),
+        json!({"text": {"verbosity": "extreme"}}),
+        json!({"text": {"format": {"type": "regex"}}}),
+        json!({"truncation": "middle"}),
     ] {
         assert!(!read(change.clone(), false), "{change}");
         assert!(read(change.clone(), true), "{change}");
