@@ -17,7 +17,8 @@ use testkit::{CLIENT_KEY, Config, Connection, Form, Gateway, Request, Response};
 
 use crate::GATEWAY;
 
-/// A long reply is relayed byte for byte and with its length.
+/// A long reply is relayed byte for byte. It has no length, because a part of it may need a repair
+/// when the head is sent already.
 #[test]
 fn a_long_reply_passes_as_it_came() {
     let test = FaultTest::playing(GATEWAY, honest::answer, "", PATIENT);
@@ -32,10 +33,7 @@ fn a_long_reply_passes_as_it_came() {
         (response.status, response.header("content-type")),
         (200, Some("application/json"))
     );
-    assert_eq!(
-        response.header("content-length"),
-        Some(honest.len().to_string().as_str())
-    );
+    assert_eq!(response.header("content-length"), None);
     assert!(response.is_complete() && response.body == honest);
     assert_eq!(outcome(&test, &response), "completed");
     test.end();

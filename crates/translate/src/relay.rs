@@ -16,6 +16,7 @@ mod frequent_reply;
 mod image_scanner;
 mod images;
 mod messages;
+mod response_pictures;
 mod responses;
 
 use std::ops::ControlFlow;

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use engine::{EngineError, Usage};
-use http_body::{Body, Frame, SizeHint};
+use http_body::{Body, Frame};
 use translate::relay::{self, End, ImageScanner, Images};
 
 use crate::answer::{MAX_ERROR_BODY, successful_body};
@@ -25,13 +25,13 @@ pub enum ImageReply {
 
 /// A long reply that is being read. It fails when it is truncated, even if the framing of the body
 /// does not show it, when it has an `error` after its images, when one of them is no picture, and
-/// when it ends without images.
+/// when it ends without images. Its length is not known before its end, because the base64 of an
+/// image may have to be repaired.
 #[derive(Debug)]
 pub struct StreamingReply {
     /// The chunks that were read to classify the reply, in reverse order. The scanner has read them.
     buffered: Vec<Bytes>,
     body: IncomingBody,
-    remaining: Option<u64>,
     /// True if an image among the first bytes has only its URL.
     pub has_url: bool,
     scanner: Box<ImageScanner>,
@@ -56,8 +56,7 @@ impl ImageReply {
         let mut read = bytes.len() as u64;
         let length = body.length().map(|rest| rest + read);
         let mut scanner = ImageScanner::default();
-        scanner.read(&bytes);
-        let mut buffered = vec![bytes];
+        let mut buffered = vec![scanner.read(bytes)];
         // Images that are URLs are buffered as well, for callers that need their bytes.
         let is_success = |scanner: &ImageScanner| {
             scanner.has_images() && !scanner.has_error() && !scanner.has_url()
@@ -73,8 +72,7 @@ impl ImageReply {
                 return Ok(Self::Whole(reply, end));
             };
             read += chunk.len() as u64;
-            scanner.read(&chunk);
-            buffered.push(chunk);
+            buffered.push(scanner.read(chunk));
         }
         if scanner.has_error() {
             return Err(EngineError::Upstream(
@@ -86,7 +84,6 @@ impl ImageReply {
         let reply = StreamingReply {
             buffered,
             body,
-            remaining: length,
             has_url: scanner.has_url(),
             scanner: Box::new(scanner),
             usage: Arc::default(),
@@ -103,37 +100,21 @@ impl Body for StreamingReply {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, EngineError>>> {
-        let chunk = if let Some(chunk) = self.buffered.pop() {
-            chunk
-        } else if let Some(chunk) = ready!(self.body.poll_chunk(cx))? {
-            self.scanner.read(&chunk);
-            chunk
-        } else {
-            return Poll::Ready(self.scanner.check(true).err().map(Err));
-        };
-        self.remaining = self
-            .remaining
-            .map(|remaining| remaining.saturating_sub(chunk.len() as u64));
+        let mut chunk = self.buffered.pop().unwrap_or_default();
+        // A chunk may consist of what is removed.
+        while chunk.is_empty() {
+            let Some(received) = ready!(self.body.poll_chunk(cx))? else {
+                return Poll::Ready(self.scanner.check(true).err().map(Err));
+            };
+            chunk = self.scanner.read(received);
+        }
         if self.buffered.is_empty()
             && let Some(usage) = self.scanner.usage()
         {
             self.usage.get_or_init(|| usage);
         }
-        // A faulty reply must not reach its last byte, or the client would take it for complete.
-        Poll::Ready(Some(
-            self.scanner
-                .check(self.is_end_stream())
-                .map(|()| Frame::data(chunk)),
-        ))
-    }
-
-    /// Returns true once all of a reply of known length was returned.
-    fn is_end_stream(&self) -> bool {
-        self.remaining == Some(0)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.remaining.map(SizeHint::with_exact).unwrap_or_default()
+        // After a failure the reply has no end, so that the client does not take it for complete.
+        Poll::Ready(Some(self.scanner.check(false).map(|()| Frame::data(chunk))))
     }
 }
 

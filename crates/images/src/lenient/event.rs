@@ -6,13 +6,15 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::lenient::{Count, Members, ReadError, Text, Tokens};
 
-use super::PictureCheck;
+use super::file::repaired;
 
 /// The content of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Picture<'a> {
     /// The file as base64.
     Base64(Cow<'a, str>),
+    /// The file as base64, which the document has in another form.
+    Repaired(String),
     /// The address of the file, which is not checked.
     Url(Cow<'a, str>),
 }
@@ -23,6 +25,7 @@ impl Picture<'_> {
     pub fn into_owned(self) -> Picture<'static> {
         match self {
             Self::Base64(text) => Picture::Base64(text.into_owned().into()),
+            Self::Repaired(text) => Picture::Repaired(text),
             Self::Url(text) => Picture::Url(text.into_owned().into()),
         }
     }
@@ -155,10 +158,10 @@ fn reported(
 fn picture<'a>(base64: Text<'a>, url: Text<'a>) -> Result<Picture<'a>, ReadError> {
     let is_filled = |text: &Cow<'_, str>| !text.is_empty();
     if let Some(base64) = base64.0.filter(is_filled) {
-        let mut check = PictureCheck::default();
-        check.push(base64.as_bytes());
-        check.finish()?;
-        return Ok(Picture::Base64(base64));
+        return Ok(match repaired(&base64)? {
+            Some(repaired) => Picture::Repaired(repaired),
+            None => Picture::Base64(base64),
+        });
     }
     url.0
         .filter(is_filled)

@@ -1,18 +1,24 @@
-//! The check of a picture in base64.
+//! The check of a picture in base64, and its repair.
+
+use std::ops::Range;
 
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
 use picture::Format;
 use pulp::Arch;
+use wire::Rewrite;
 use wire::lenient::ReadError;
 
-/// Checks that base64 is that of a picture, without decoding more than its head and its tail.
+/// Checks that base64 is that of a picture, without decoding more than its head and its tail, and
+/// finds what has to be edited so that it is of the standard alphabet, without white space and with
+/// its padding.
 ///
-/// It has to be of the standard alphabet, with its padding; line breaks are skipped. The file has
-/// to begin as a binary format or as SVG. If it begins as PNG, JPEG, WebP, GIF or SVG, it has to
-/// end as this format does. Other binary formats are accepted without a check of their end: servers
-/// may send formats that this version does not know, such as AVIF.
+/// Servers also write it as a data URL, in lines, in the alphabet for URLs, and without its padding:
+/// what the text means is clear. The file has to begin as a binary format or as SVG. If it begins as
+/// PNG, JPEG, WebP, GIF or SVG, it has to end as this format does. Other binary formats are accepted
+/// without a check of their end: servers may send formats that this version does not know, such as
+/// AVIF.
 ///
 /// ```
 /// use sluicegate_images::lenient::PictureCheck;
@@ -29,6 +35,7 @@ use wire::lenient::ReadError;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct PictureCheck {
+    start: Start,
     /// The first letters.
     head: Vec<u8>,
     /// The last letters, of which there may be fewer.
@@ -40,20 +47,78 @@ pub struct PictureCheck {
     has_strangers: bool,
 }
 
+/// The place in what may stand before the letters.
+#[derive(Clone, Debug)]
+enum Start {
+    /// Within the scheme of a data URL, or at the start: the letters that would be of the scheme.
+    Scheme(Vec<u8>),
+    /// Within the media type of a data URL.
+    MediaType(Vec<u8>),
+    /// After the comma of a data URL.
+    Content,
+    /// In a text that is no data URL.
+    Plain,
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        Self::Scheme(Vec::new())
+    }
+}
+
+/// Returns the standard form of the base64 of a picture, or `None` if it has it already.
+///
+/// # Errors
+/// As for [`PictureCheck::finish`].
+pub fn repaired(text: &str) -> Result<Option<String>, ReadError> {
+    let mut check = PictureCheck::default();
+    let mut rewrite = Rewrite::new(text.as_bytes());
+    check.push_edited(text.as_bytes(), |range, with| rewrite.replace(range, with));
+    check.finish()?;
+    let missing = check.missing_padding();
+    if !missing.is_empty() {
+        rewrite.replace(text.len()..text.len(), missing.as_bytes());
+    }
+    if rewrite.is_unchanged() {
+        return Ok(None);
+    }
+    let standard = String::from_utf8(rewrite.finish().into_owned());
+    standard
+        .map(Some)
+        .map_err(|_| malformed("is not valid base64"))
+}
+
 impl PictureCheck {
     /// Adds the next piece of the text.
     pub fn push(&mut self, piece: &[u8]) {
-        let padding = piece.iter().rev().take_while(|byte| **byte == b'=').count();
-        let letters = &piece[..piece.len() - padding];
-        if are_letters(letters) {
-            self.line(letters, padding);
-        } else {
-            for line in piece.split(|byte| matches!(byte, b'\r' | b'\n')) {
-                let padding = line.iter().rev().take_while(|byte| **byte == b'=').count();
-                let letters = &line[..line.len() - padding];
-                self.has_strangers |= !are_letters(letters);
-                self.line(letters, padding);
+        self.push_edited(piece, |_, _| {});
+    }
+
+    /// Adds the next piece of the text. Calls `edit` for each range of it that has to be replaced,
+    /// with the replacement, in their order.
+    pub fn push_edited(&mut self, piece: &[u8], mut edit: impl FnMut(Range<usize>, &[u8])) {
+        let mut at = self.push_start(piece, &mut edit);
+        while let Some(&byte) = piece.get(at) {
+            let letters = leading_letters(&piece[at..]);
+            if letters > 0 {
+                self.add(&piece[at..at + letters]);
+                at += letters;
+                continue;
             }
+            let range = at..at + 1;
+            match byte {
+                b'-' => self.replace(range, b"+", &mut edit),
+                b'_' => self.replace(range, b"/", &mut edit),
+                b'=' => {
+                    self.padding += 1;
+                    if self.padding > self.owed_padding() {
+                        edit(range, b"");
+                    }
+                }
+                byte if byte.is_ascii_whitespace() => edit(range, b""),
+                _ => self.has_strangers = true,
+            }
+            at += 1;
         }
     }
 
@@ -61,16 +126,41 @@ impl PictureCheck {
     /// returns their number. A scanner need not look for the end of the text within them.
     #[must_use]
     pub fn push_letters(&mut self, piece: &[u8]) -> usize {
+        if let Start::Scheme(held) = &self.start
+            && held.is_empty()
+            && piece.len() >= SCHEME.len()
+            && !piece[..SCHEME.len()].eq_ignore_ascii_case(SCHEME)
+        {
+            self.start = Start::Plain;
+        }
+        if !matches!(self.start, Start::Plain | Start::Content) {
+            return 0;
+        }
         let (blocks, _) = piece.as_chunks();
         let length = Arch::new().dispatch(|| whole_blocks(blocks)) * BLOCK;
-        self.line(&piece[..length], 0);
+        self.add(&piece[..length]);
         length
     }
 
     /// Returns true if there was no text.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.letters == 0 && self.padding == 0 && !self.has_strangers
+        let has_begun = match &self.start {
+            Start::Scheme(held) => !held.is_empty(),
+            Start::MediaType(_) | Start::Content => true,
+            Start::Plain => false,
+        };
+        !has_begun && self.letters == 0 && self.padding == 0 && !self.has_strangers
+    }
+
+    /// Returns the padding that the complete text lacks.
+    #[must_use]
+    pub fn missing_padding(&self) -> &'static str {
+        match self.owed_padding().saturating_sub(self.padding) {
+            0 => "",
+            1 => "=",
+            _ => "==",
+        }
     }
 
     /// Judges the complete text.
@@ -78,8 +168,7 @@ impl PictureCheck {
     /// # Errors
     /// If it is not the base64 of a picture.
     pub fn finish(&self) -> Result<(), ReadError> {
-        let length = self.letters + self.padding;
-        if self.has_strangers || self.padding > 2 || !length.is_multiple_of(4) {
+        if self.has_strangers || self.letters % 4 == 1 {
             return Err(malformed("is not valid base64"));
         }
         let head = decode(&self.head);
@@ -99,14 +188,65 @@ impl PictureCheck {
         }
     }
 
-    /// Adds letters and the padding after them.
-    fn line(&mut self, letters: &[u8], padding: usize) {
+    /// Reads the scheme and media type of a data URL, which are removed. Returns the position of what
+    /// follows.
+    fn push_start(&mut self, piece: &[u8], edit: &mut impl FnMut(Range<usize>, &[u8])) -> usize {
+        for (at, &byte) in piece.iter().enumerate() {
+            match &mut self.start {
+                Start::Plain | Start::Content => return at,
+                Start::Scheme(held) if held.is_empty() && byte.is_ascii_whitespace() => {
+                    edit(at..at + 1, b"");
+                }
+                Start::Scheme(held) if byte.eq_ignore_ascii_case(&SCHEME[held.len()]) => {
+                    held.push(byte);
+                    if held.len() == SCHEME.len() {
+                        self.start = Start::MediaType(Vec::new());
+                    }
+                    edit(at..at + 1, b"");
+                }
+                Start::Scheme(held) => {
+                    let held = std::mem::take(held);
+                    self.start = Start::Plain;
+                    if !held.is_empty() {
+                        self.replace(at..at, &held, edit);
+                    }
+                    return at;
+                }
+                Start::MediaType(found) if byte == b',' => {
+                    let coding = found.rsplit(|byte| *byte == b';').next();
+                    let is_base64 = coding.is_some_and(|it| it.eq_ignore_ascii_case(b"base64"));
+                    self.has_strangers |= !is_base64;
+                    self.start = Start::Content;
+                    edit(at..at + 1, b"");
+                }
+                Start::MediaType(found) => {
+                    self.has_strangers |= found.len() == MAX_MEDIA_TYPE;
+                    found.push(byte);
+                    found.truncate(MAX_MEDIA_TYPE);
+                    edit(at..at + 1, b"");
+                }
+            }
+        }
+        piece.len()
+    }
+
+    /// Adds letters in place of a range.
+    fn replace(
+        &mut self,
+        range: Range<usize>,
+        letters: &[u8],
+        edit: &mut impl FnMut(Range<usize>, &[u8]),
+    ) {
+        self.add(letters);
+        edit(range, letters);
+    }
+
+    /// Adds letters.
+    fn add(&mut self, letters: &[u8]) {
         if letters.is_empty() {
-            self.padding += padding as u64;
             return;
         }
         self.has_strangers |= self.padding > 0;
-        self.padding += padding as u64;
         self.letters += letters.len() as u64;
         let missing = (HEAD_LETTERS - self.head.len()).min(letters.len());
         self.head.extend_from_slice(&letters[..missing]);
@@ -115,12 +255,27 @@ impl PictureCheck {
         self.tail.drain(..self.tail.len() - kept);
         self.tail.extend_from_slice(last);
     }
+
+    /// The number of padding characters after these letters.
+    fn owed_padding(&self) -> u64 {
+        match self.letters % 4 {
+            2 => 2,
+            3 => 1,
+            _ => 0,
+        }
+    }
 }
 
-/// Returns true if all bytes are of the alphabet.
-fn are_letters(text: &[u8]) -> bool {
-    let (blocks, rest) = text.as_chunks();
-    Arch::new().dispatch(|| whole_blocks(blocks) == blocks.len()) && distances(rest) == 0
+/// Returns the number of letters that a text begins with.
+fn leading_letters(text: &[u8]) -> usize {
+    let (blocks, _) = text.as_chunks();
+    let whole = match blocks.is_empty() {
+        true => 0,
+        false => Arch::new().dispatch(|| whole_blocks(blocks)) * BLOCK,
+    };
+    let rest = &text[whole..];
+    let letters = rest.iter().position(|byte| distance(*byte) != 0);
+    whole + letters.unwrap_or(rest.len())
 }
 
 /// Returns the number of blocks before the first one with a byte that is not of the alphabet.
@@ -188,6 +343,9 @@ const LETTERS: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     NO_PAD.with_decode_allow_trailing_bits(true),
 );
+/// The scheme of data URLs, and the longest media type of one that is accepted.
+const SCHEME: &[u8; 5] = b"data:";
+const MAX_MEDIA_TYPE: usize = 256;
 /// The number of letters that are checked at once.
 const BLOCK: usize = 256;
 /// The number of bytes that identify the format of a file.

@@ -6,7 +6,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sluicegate_images::lenient::{
-    Answer, Collector, Picture, PictureCheck, ReadError, Reader, Tokens, Update, collect, tokens,
+    Answer, Collector, Picture, PictureCheck, ReadError, Reader, Tokens, Update, collect, repaired,
+    tokens,
 };
 use sluicegate_images::{
     Background, Encoder, Operation, OutputFormat, Quality, Settled, TokensDetails, Usage,
@@ -259,26 +260,29 @@ fn a_file_begins_and_ends_as_its_format_does() {
 }
 
 #[test]
-fn base64_is_of_the_standard_alphabet_and_padded() {
-    let check = |text: &str| {
-        let mut check = PictureCheck::default();
-        check.push(text.as_bytes());
-        check.finish()
-    };
-    let lines = format!("{}\r\n{}\n{}\n", &PNG[..30], &PNG[30..61], &PNG[61..]);
-    assert_eq!(check(&lines), Ok(()));
-    for wrong in [
+fn base64_is_returned_in_its_standard_form() {
+    assert_eq!(repaired(PNG), Ok(None));
+    for other in [
+        format!("{}\r\n{}\n{}\n", &PNG[..30], &PNG[30..61], &PNG[61..]),
         PNG.trim_end_matches('=').to_owned(),
         format!("{PNG}===="),
-        format!("{PNG}{PNG}"),
         format!("data:image/png;base64,{PNG}"),
+        format!("DATA:image/png;name=a;BASE64,{PNG}"),
         PNG.replace('/', "_").replace('+', "-"),
-        PNG.replacen('A', " ", 1),
+        PNG.replacen('A', "\tA ", 1),
+    ] {
+        assert_eq!(repaired(&other), Ok(Some(PNG.to_owned())), "{other}");
+    }
+    for wrong in [
+        format!("{PNG}{PNG}"),
+        format!("data:image/png,{PNG}"),
+        format!("dat{PNG}"),
+        PNG.replacen('A', "", 1),
         PNG.replacen('A', "=", 1),
         PNG.replacen('A', "\0", 1),
         PNG.replacen('A', "\u{e9}", 1),
     ] {
-        assert!(wrong != PNG && check(&wrong).is_err(), "{wrong}");
+        assert!(wrong != PNG && repaired(&wrong).is_err(), "{wrong}");
     }
 }
 
@@ -355,6 +359,8 @@ proptest! {
         let (mut whole, mut blocks) = (PictureCheck::default(), PictureCheck::default());
         whole.push(text.as_bytes());
         let length = blocks.push_letters(text.as_bytes());
+        // The end of a short text may be within the scheme of a data URL.
+        prop_assume!(!text.starts_with(['d', 'D']));
         let letters = if other.is_empty() { text.len() } else { at };
         prop_assert_eq!(length, letters / 256 * 256);
         blocks.push(&text.as_bytes()[length..]);

@@ -1,16 +1,20 @@
-//! Scans the top-level members and the images of a reply chunk by chunk, and detects the end of its
-//! JSON.
+//! Scans the top-level members and the images of a reply chunk by chunk, repairs the base64 of the
+//! images, and detects the end of its JSON.
 
 mod picture;
 
+use std::borrow::Cow;
+
+use bytes::Bytes;
 use engine::{EngineError, Usage};
 use memchr::memchr2;
+use wire::Rewrite;
 
 use self::picture::Picture;
 use super::images;
 
-/// A scanner for the JSON of an image reply with status 200 that does not buffer it. It checks the
-/// images like the lenient reader, but does not validate the JSON.
+/// A scanner for the JSON of an image reply with status 200 that does not buffer it. It checks and
+/// repairs the images like the lenient reader, but does not validate the JSON.
 #[derive(Clone, Debug, Default)]
 pub struct ImageScanner {
     depth: u64,
@@ -58,27 +62,41 @@ enum Position {
 }
 
 impl ImageScanner {
-    /// Scans the next chunk.
-    pub fn read(&mut self, mut bytes: &[u8]) {
+    /// Scans the next chunk, and returns it for the client. It is copied only if it has base64 that is
+    /// not in standard form.
+    #[must_use]
+    pub fn read(&mut self, chunk: Bytes) -> Bytes {
+        match self.edit(&chunk) {
+            Cow::Borrowed(_) => chunk,
+            Cow::Owned(edited) => edited.into(),
+        }
+    }
+
+    /// Scans the next chunk, and returns it for the client.
+    pub fn edit<'a>(&mut self, chunk: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut edits = Rewrite::new(chunk);
+        let mut bytes = chunk;
         while let Some((&first, rest)) = bytes.split_first() {
             let before = bytes;
+            let at = chunk.len() - bytes.len();
             bytes = match self.lexical {
                 Lexical::Structure => {
                     self.structure(first);
                     rest
                 }
-                Lexical::String => self.string(bytes),
+                Lexical::String => self.string(bytes, at, &mut edits),
                 Lexical::Escape => {
-                    self.escape(first);
+                    self.escape(first, at, &mut edits);
                     rest
                 }
                 Lexical::Digits { left, code } => {
-                    self.digit(first, left, code);
+                    self.digit(first, left, code, at, &mut edits);
                     rest
                 }
             };
             self.push_usage(&before[..before.len() - bytes.len()]);
         }
+        edits.finish()
     }
 
     /// Returns true if the array of images has at least the start of one.
@@ -230,75 +248,111 @@ impl ImageScanner {
         }
     }
 
-    /// Scans within a string and returns the rest of the bytes. Images are long strings: their
-    /// letters are looked at once, and other contents are skipped with memchr.
-    fn string<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+    /// Scans within a string, which goes on at this position of the chunk, and returns the rest of the
+    /// bytes. Images are long strings: their letters are looked at once, and other contents are
+    /// skipped with memchr.
+    fn string<'a>(&mut self, bytes: &'a [u8], at: usize, edits: &mut Rewrite<'_>) -> &'a [u8] {
         let picture = self.picture.as_mut();
         let picture = picture.filter(|_| self.position != Position::Name);
-        let bytes = &bytes[picture.map_or(0, |picture| picture.push_letters(bytes))..];
-        let Some(at) = memchr2(b'"', b'\\', bytes) else {
-            self.push_text(bytes);
+        let letters = picture.map_or(0, |picture| picture.push_letters(bytes));
+        let (bytes, at) = (&bytes[letters..], at + letters);
+        let Some(length) = memchr2(b'"', b'\\', bytes) else {
+            self.push_text(bytes, at, edits);
             return &[];
         };
-        self.push_text(&bytes[..at]);
-        self.quote_or_backslash(bytes[at]);
-        &bytes[at + 1..]
+        self.push_text(&bytes[..length], at, edits);
+        self.quote_or_backslash(bytes[length], at + length, edits);
+        &bytes[length + 1..]
     }
 
     /// Adds a piece of a string without escapes to the name or to the content of an image.
-    fn push_text(&mut self, part: &[u8]) {
+    fn push_text(&mut self, part: &[u8], at: usize, edits: &mut Rewrite<'_>) {
         if self.position == Position::Name {
             let room = MAX_NAME.saturating_sub(self.name.len());
             self.name.extend_from_slice(&part[..part.len().min(room)]);
         } else if let Some(picture) = &mut self.picture {
-            picture.push(part);
+            picture.push(part, |range, with| {
+                edits.replace(at + range.start..at + range.end, with);
+            });
         }
     }
 
-    /// Handles the byte after a backslash.
-    fn escape(&mut self, byte: u8) {
+    /// Handles the byte after a backslash, which is at this position of the chunk. The backslash of
+    /// base64 was removed, because it may have been in the chunk before.
+    fn escape(&mut self, byte: u8, at: usize, edits: &mut Rewrite<'_>) {
         self.lexical = Lexical::String;
-        let is_in_base64 = self.picture.as_ref().is_some_and(Picture::is_in_base64);
         match byte {
-            _ if self.position == Position::Name || !is_in_base64 => self.push_text(&[b'\\', byte]),
-            b'u' => self.lexical = Lexical::Digits { left: 4, code: 0 },
-            b'/' => self.push_text(b"/"),
-            b'n' | b'r' => self.push_text(b"\n"),
+            _ if !self.is_in_base64() => self.push_text(&[b'\\', byte], at, edits),
+            b'u' => {
+                self.lexical = Lexical::Digits { left: 4, code: 0 };
+                edits.replace(at..at + 1, b"");
+            }
+            b'/' => self.push_escaped(b'/', b"\\/", at, edits),
+            b'n' | b'r' | b't' => self.push_escaped(b'\n', b"", at, edits),
             // No other character is one of base64.
-            _ => self.push_text(b"\\"),
+            _ => self.push_escaped(b'\\', b"!", at, edits),
+        }
+    }
+
+    /// Adds an escaped character of base64, whose last byte is at this position of the chunk. It is
+    /// written as `written` unless it has to be edited.
+    fn push_escaped(&mut self, letter: u8, written: &[u8], at: usize, edits: &mut Rewrite<'_>) {
+        let letter = [letter];
+        let mut edited = Rewrite::new(&letter);
+        if let Some(picture) = &mut self.picture {
+            picture.push(&letter, |range, with| edited.replace(range, with));
+        }
+        match edited.is_unchanged() {
+            true => edits.replace(at..at + 1, written),
+            false => edits.replace(at..at + 1, &edited.finish()),
         }
     }
 
     /// Handles a digit of an escaped character, of which all of base64 are below 128.
-    fn digit(&mut self, byte: u8, left: u8, code: u8) {
+    fn digit(&mut self, byte: u8, left: u8, code: u8, at: usize, edits: &mut Rewrite<'_>) {
         let digit = char::from(byte).to_digit(16).map(|digit| digit as u8);
         let code = match digit {
             Some(digit) if code < 16 => code * 16 + digit,
             _ => u8::MAX,
         };
         self.lexical = if left > 1 {
+            edits.replace(at..at + 1, b"");
             Lexical::Digits {
                 left: left - 1,
                 code,
             }
         } else {
-            self.push_text(&[code]);
+            // What is no character of base64 fails the reply, and must not end the string before.
+            let is_safe = code.is_ascii_graphic() && !matches!(code, b'"' | b'\\');
+            let written = if is_safe { code } else { b'!' };
+            self.push_escaped(code, &[written], at, edits);
             Lexical::String
         };
     }
 
-    /// Handles the quote that ends a string, or a backslash in it.
-    fn quote_or_backslash(&mut self, byte: u8) {
+    fn is_in_base64(&self) -> bool {
+        let picture = self.picture.as_ref();
+        self.position != Position::Name && picture.is_some_and(Picture::is_in_base64)
+    }
+
+    /// Handles the quote that ends a string, or a backslash in it, at this position of the chunk.
+    fn quote_or_backslash(&mut self, byte: u8, at: usize, edits: &mut Rewrite<'_>) {
         if byte == b'\\' {
             self.lexical = Lexical::Escape;
+            if self.is_in_base64() {
+                edits.replace(at..at + 1, b"");
+            }
             return;
         }
         self.lexical = Lexical::Structure;
         if self.position == Position::Name {
             self.position = Position::BeforeValue;
         } else if let Some(picture) = &mut self.picture {
-            picture.end();
+            let missing = picture.end();
             self.has_broken_image |= picture.is_broken();
+            if !missing.is_empty() {
+                edits.replace(at..at, missing.as_bytes());
+            }
         }
     }
 }

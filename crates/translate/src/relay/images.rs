@@ -5,7 +5,7 @@ use images::lenient::{self, Picture, Reader, Update};
 use images::{Event, Operation};
 use wire::{ApiError, Splice};
 
-use super::{Action, End, RelayProtocol, utf8};
+use super::{Action, End, ImageScanner, RelayProtocol, utf8};
 use crate::error::truncated;
 use crate::outbound;
 use crate::outbound::engine_error;
@@ -27,10 +27,20 @@ impl Images {
 }
 
 impl RelayProtocol for Images {
-    fn event(&mut self, data: &str, _: &[u8], _: &mut Splice<'_>) -> Result<Action, EngineError> {
+    fn event(
+        &mut self,
+        data: &str,
+        _: &[u8],
+        edits: &mut Splice<'_>,
+    ) -> Result<Action, EngineError> {
         match self.reader.event(data).map_err(engine_error)? {
             Update::Done => return Ok(Action::Drop),
-            Update::Preview(picture) | Update::Image(picture) => check_bytes(&picture)?,
+            Update::Preview(picture) | Update::Image(picture) => {
+                check_bytes(&picture)?;
+                if let Picture::Repaired(base64) = picture {
+                    edits.replace(&["b64_json"], format!("\"{base64}\"").as_bytes());
+                }
+            }
             _ => {}
         }
         Ok(if self.reader.is_ended() {
@@ -56,7 +66,8 @@ impl RelayProtocol for Images {
     }
 }
 
-/// Converts a complete reply to a stream, for clients that requested a stream.
+/// Converts a complete reply to a stream, for clients that requested a stream. Images are in standard
+/// base64.
 ///
 /// # Errors
 /// When it is not a reply, reports a failure, has an image as a URL, or does not have exactly
@@ -66,7 +77,8 @@ pub fn reply_as_stream(
     operation: Operation,
     count: u32,
 ) -> Result<(Vec<u8>, End), EngineError> {
-    let (text, mut reader) = (utf8(body)?, Reader::new(operation, Some(count)));
+    let body = ImageScanner::default().edit(body);
+    let (text, mut reader) = (utf8(&body)?, Reader::new(operation, Some(count)));
     let pictures = reader.reply(text).map_err(engine_error)?;
     pictures.iter().try_for_each(check_bytes)?;
     let mut out = Vec::new();
@@ -77,7 +89,7 @@ pub fn reply_as_stream(
 /// Fails for an image without its bytes, which clients expect in a stream.
 fn check_bytes(picture: &Picture<'_>) -> Result<(), EngineError> {
     match picture {
-        Picture::Base64(_) => Ok(()),
+        Picture::Base64(_) | Picture::Repaired(_) => Ok(()),
         Picture::Url(_) => Err(EngineError::Upstream(
             "an image of a stream is a `url` instead of `b64_json`".to_owned(),
         )),

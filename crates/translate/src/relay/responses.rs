@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use wire::lenient::{TextPlace, Values, Varying};
 use wire::{ApiError, Splice};
 
-use super::{Action, End, RelayProtocol, utf8};
+use super::{Action, End, RelayProtocol, response_pictures, utf8};
 use crate::error::truncated;
 use crate::outbound::{engine_error, usage};
 
@@ -55,6 +55,7 @@ impl RelayProtocol for Responses {
             Kind::Content if data.contains(ITEM_DONE) => self.items.extend(self.done_item(data)),
             _ => {}
         }
+        response_pictures::repair(data, edits);
         self.mend(kind, edits);
         self.keep_ids(edits);
         self.next = self.reader.next_number();
@@ -113,6 +114,7 @@ impl RelayProtocol for Responses {
             .reply(utf8(body)?, &mut Vec::new())
             .map_err(engine_error)?;
         splice.replace(&["model"], &super::json_string(model));
+        response_pictures::repair(utf8(body)?, splice);
         Ok(end(&reader))
     }
 }
@@ -168,6 +170,7 @@ impl Responses {
         for changed in changed.filter(|changed| changed.owner == IdOwner::Item) {
             item["id"] = changed.first.as_str().into();
         }
+        response_pictures::repair_item(&mut item);
         Some(item)
     }
 

@@ -13,7 +13,9 @@ use bytes::Bytes;
 use engine::EngineError;
 use images::Operation;
 use sluicegate_translate::api_error;
-use sluicegate_translate::relay::{Chat, Guard, Images, Messages, RelayProtocol, Responses};
+use sluicegate_translate::relay::{
+    Chat, Guard, Images, Messages, RelayProtocol, Responses, reply_as_stream,
+};
 
 use self::laws::{each_stream, events, model, relayed};
 use crate::streams::{data, fixture};
@@ -318,4 +320,36 @@ fn invalid_utf8_is_a_failure() {
         .for_each(|at| stream[at + "\"model\":\"".len()] = 0xff);
     let (_, ended) = relayed(Chat::default(), "m", &[&stream]);
     assert!(matches!(ended, Err(EngineError::Upstream(_))), "{ended:?}");
+}
+
+/// Images of a stream are repaired as those of a plain reply are.
+#[test]
+fn images_of_a_stream_are_in_standard_base64() {
+    let picture = strategies::PNG;
+    let event = |kind: &str, base64: &str| {
+        format!(
+            "event: {kind}\ndata: {{\"type\":\"{kind}\",\"b64_json\":\"{base64}\",\"n\":1.0}}\n\n"
+        )
+    };
+    let stream = |base64: &str| {
+        let preview = event("image_generation.partial_image", base64);
+        preview + &event("image_generation.completed", base64)
+    };
+    for written in [
+        format!("data:image/png;base64,{picture}"),
+        picture.trim_end_matches('=').to_owned(),
+        picture.replace('/', "_").replace('+', "-"),
+        format!("{}\\n{}", &picture[..40], &picture[40..]),
+    ] {
+        let images = Images::new(Operation::Generation, 1);
+        let (out, ended) = relayed(images, "m", &[stream(&written).as_bytes()]);
+        ended.unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), stream(picture));
+
+        let reply = format!("{{\"data\":[{{\"b64_json\":\"{written}\"}}]}}");
+        let as_stream = reply_as_stream(reply.as_bytes(), Operation::Generation, 1);
+        let (out, _) = as_stream.unwrap();
+        let sent = format!("\"b64_json\":\"{picture}\"");
+        assert!(String::from_utf8(out).unwrap().contains(&sent), "{written}");
+    }
 }

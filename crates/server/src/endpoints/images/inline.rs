@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use engine::EngineError;
-use images::lenient::{Picture, PictureCheck, collect};
+use images::lenient::{Picture, collect, repaired};
 use memchr::memmem;
 use wire::{DataUrl, Splice};
 
@@ -51,19 +51,15 @@ async fn base64(
     state: &ServerState,
     share: &Share,
 ) -> Result<String, EngineError> {
-    let base64 = if let Ok(url) = DataUrl::parse(url) {
-        url.data.to_owned()
+    let base64 = if DataUrl::is_meant(url) {
+        url.to_owned()
     } else {
         let fetched = image_urls::fetch_image(url, None, key, state, share).await;
         let picture = fetched.map_err(|refusal| not_fetched(refusal.cause.as_deref()))?;
         STANDARD.encode(&picture.bytes)
     };
-    let mut check = PictureCheck::default();
-    check.push(base64.as_bytes());
-    check
-        .finish()
-        .map_err(|error| not_fetched(Some(&error.to_string())))?;
-    Ok(base64)
+    let repaired = repaired(&base64).map_err(|error| not_fetched(Some(&error.to_string())))?;
+    Ok(repaired.unwrap_or(base64))
 }
 
 fn not_fetched(cause: Option<&str>) -> EngineError {

@@ -1,5 +1,7 @@
 //! The images of a reply, whose contents are checked while they pass.
 
+use std::ops::Range;
+
 use images::lenient::PictureCheck;
 
 /// An image of a reply that is being scanned.
@@ -29,10 +31,10 @@ impl Picture {
         };
     }
 
-    /// Adds a piece of the string.
-    pub(super) fn push(&mut self, piece: &[u8]) {
+    /// Adds a piece of the string. Calls `edit` for each range of base64 that has to be replaced.
+    pub(super) fn push(&mut self, piece: &[u8], edit: impl FnMut(Range<usize>, &[u8])) {
         match &mut self.content {
-            Some(Content::Base64(check)) => check.push(piece),
+            Some(Content::Base64(check)) => check.push_edited(piece, edit),
             Some(Content::Url(is_filled)) => *is_filled |= !piece.is_empty(),
             None => {}
         }
@@ -47,16 +49,18 @@ impl Picture {
         }
     }
 
-    /// Ends the string.
-    pub(super) fn end(&mut self) {
+    /// Ends the string. Returns the padding that its base64 lacks.
+    pub(super) fn end(&mut self) -> &'static str {
         match self.content.take() {
             Some(Content::Base64(check)) if !check.is_empty() => {
                 self.has_base64 = true;
                 self.is_broken |= check.finish().is_err();
+                return check.missing_padding();
             }
             Some(Content::Url(is_filled)) => self.has_url |= is_filled,
             _ => {}
         }
+        ""
     }
 
     /// Returns true if an escape within the current string has to be decoded.

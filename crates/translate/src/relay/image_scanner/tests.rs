@@ -1,7 +1,7 @@
 //! Tests of the scanner, with replies that are cut anywhere.
 
 use ::images::Operation;
-use ::images::lenient::Reader;
+use ::images::lenient::{Picture, Reader};
 use proptest::prelude::*;
 use serde_json::json;
 use strategies::{PNG, png};
@@ -9,12 +9,87 @@ use strategies::{PNG, png};
 use super::*;
 
 fn read(object: &str, size: usize) -> ImageScanner {
+    edited(object, size).0
+}
+
+/// Scans an object in pieces of this size. Returns what the client gets, too.
+fn edited(object: &str, size: usize) -> (ImageScanner, String) {
     let mut scanner = ImageScanner::default();
-    object
+    let chunks = object.as_bytes().chunks(size);
+    let edited: Vec<_> = chunks
+        .flat_map(|chunk| scanner.edit(chunk).into_owned())
+        .collect();
+    (scanner, String::from_utf8(edited).unwrap())
+}
+
+/// Servers write base64 as a data URL, in lines, in the alphabet for URLs and without its padding.
+#[test]
+fn base64_is_repaired_however_it_is_cut() {
+    let picture = png(1200);
+    assert!(picture.contains('/') && picture.contains('+') && picture.ends_with('='));
+    let unpadded = picture.trim_end_matches('=');
+    let lines: Vec<_> = picture
         .as_bytes()
-        .chunks(size)
-        .for_each(|chunk| scanner.read(chunk));
-    scanner
+        .chunks(76)
+        .map(String::from_utf8_lossy)
+        .collect();
+    for written in [
+        format!("data:image/png;base64,{picture}"),
+        format!("data:image\\/png;base64,{picture}"),
+        format!("Data:image/png;charset=utf-8;BASE64,{unpadded}"),
+        lines.join("\\r\\n"),
+        lines.join("\\u000a"),
+        format!(" \\n{picture}\\n"),
+        picture.replace('+', "-").replace('/', "_"),
+        picture.replace('+', "\\u002d").replace('/', "\\u005F"),
+        unpadded.to_owned(),
+        unpadded.replace('+', "-").replace('/', "_"),
+        format!("{picture}="),
+        format!("data:;base64,{}", lines.join("\\n")),
+    ] {
+        let object = |base64: &str| {
+            format!(
+                r#"{{"a":"b\n","data":[{{"b64_json":"{base64}","n":1}},{{"b64_json":"{PNG}"}}]}}"#
+            )
+        };
+        let written = object(&written);
+        for size in [1, 2, 3, 7, 100, 300, written.len()] {
+            let (scanner, edited) = edited(&written, size);
+            assert!(scanner.check(true).is_ok(), "{written} by {size}");
+            assert_eq!(edited, object(&picture), "{written} by {size}");
+        }
+        let whole = Reader::new(Operation::Generation, None)
+            .reply(&written)
+            .unwrap();
+        assert_eq!(whole[0], Picture::Repaired(picture.clone()));
+    }
+}
+
+/// What could have several meanings is no picture.
+#[test]
+fn base64_that_is_ambiguous_is_not_repaired() {
+    let unpadded = PNG.trim_end_matches('=');
+    for written in [
+        format!("data:image/png,{PNG}"),
+        format!("data:image/png;base64{PNG}"),
+        format!("image/png;base64,{PNG}"),
+        format!("{PNG}{PNG}"),
+        format!("{PNG}\\n=\\nAAAA"),
+        format!("{}A", &unpadded[..unpadded.len() / 4 * 4]),
+        PNG.replacen('A', "=", 1),
+        PNG.replacen('A', "*", 1),
+        "data:image/png;base64,".to_owned(),
+    ] {
+        let object = format!(r#"{{"data":[{{"b64_json":"{written}"}}]}}"#);
+        for size in [1, object.len()] {
+            assert!(
+                read(&object, size).check(true).is_err(),
+                "{written} by {size}"
+            );
+        }
+        let whole = Reader::new(Operation::Generation, None).reply(&object);
+        assert!(whole.is_err(), "{written}");
+    }
 }
 
 #[test]
@@ -168,9 +243,9 @@ proptest! {
         let object = serde_json::json!({ key: [text] }).to_string();
         let (first, second) = object.as_bytes().split_at(at.index(object.len()));
         let mut scanner = ImageScanner::default();
-        scanner.read(first);
+        prop_assert_eq!(scanner.edit(first), first);
         prop_assert!(!scanner.closed);
-        scanner.read(second);
+        prop_assert_eq!(scanner.edit(second), second);
         prop_assert!(scanner.closed);
     }
 

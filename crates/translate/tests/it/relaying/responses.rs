@@ -1,8 +1,8 @@
 //! Relayed streams of Responses.
 
 use engine::EngineError;
-use serde_json::Value;
-use sluicegate_translate::relay::{End, Responses};
+use serde_json::{Value, json};
+use sluicegate_translate::relay::{self, End, Responses};
 
 use super::laws::relayed;
 use crate::streams::{data, fixture};
@@ -181,4 +181,41 @@ fn an_empty_output_at_the_end_gets_the_items_of_the_stream() {
         assert_eq!(data.collect::<Vec<_>>(), [start, &done, &mended]);
         assert!(!ended.unwrap().incomplete);
     }
+}
+
+/// Pictures of hosted image generation are repaired wherever a client reads them.
+#[test]
+fn pictures_are_in_standard_base64() {
+    let picture = strategies::PNG;
+    let written = format!("data:image/png;base64,{}", picture.trim_end_matches('='));
+    let item = |base64: &str| json!({"id": "ig_1", "type": "image_generation_call", "status": "completed", "result": base64});
+    let response = |output: Value| json!({"id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "model": "m", "output": output});
+    let events = |base64: &str| {
+        [
+            json!({"type": "response.created", "sequence_number": 0, "response": response(json!([]))}),
+            json!({"type": "response.output_item.added", "sequence_number": 1, "output_index": 0,
+                "item": {"id": "ig_1", "type": "image_generation_call", "status": "in_progress", "result": null}}),
+            json!({"type": "response.image_generation_call.partial_image", "sequence_number": 2, "output_index": 0,
+                "item_id": "ig_1", "partial_image_index": 0, "partial_image_b64": base64}),
+            json!({"type": "response.output_item.done", "sequence_number": 3, "output_index": 0, "item": item(base64)}),
+            json!({"type": "response.completed", "sequence_number": 4, "response": response(json!([item(base64)]))}),
+        ]
+    };
+    let sent = events(&written).map(|event| event.to_string());
+    let got = relayed_data(&sent.each_ref().map(String::as_str));
+    let got: Vec<Value> = got
+        .iter()
+        .map(|event| serde_json::from_str(event).unwrap())
+        .collect();
+    assert_eq!(got, events(picture));
+
+    let reply = |base64: &str| response(json!([item(base64)]));
+    let (body, _) = relay::reply::<Responses>(reply(&written).to_string().as_bytes(), "m").unwrap();
+    assert_eq!(
+        serde_json::from_slice::<Value>(&body).unwrap(),
+        reply(picture)
+    );
+    let other = reply("no picture");
+    let (body, _) = relay::reply::<Responses>(other.to_string().as_bytes(), "m").unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&body).unwrap(), other);
 }
