@@ -35,7 +35,7 @@ fn of_jpeg(file: &[u8]) -> Option<&[u8]> {
         let [0xff, marker, after @ ..] = rest else {
             return None;
         };
-        rest = match marker {
+        rest = match *marker {
             // A marker may have any number of fill bytes in front.
             0xff => &rest[1..],
             START_OF_SCAN | END_OF_IMAGE => return None,
