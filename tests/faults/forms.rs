@@ -43,8 +43,8 @@ fn m01_invalid_boundary_is_rejected() {
     }
 }
 
-/// Repeated settings and masks are refused with 400 that names the field, pictures are accepted
-/// under any of their names, and parts with unknown names are ignored.
+/// Repeated settings and masks and files with unknown names are refused with 400 that names the
+/// field, pictures are accepted under any of their names, and texts with unknown names are sent on.
 #[test]
 fn m06_parts_that_come_twice_or_are_unknown() {
     let test = EditTest::new("");
@@ -75,11 +75,18 @@ fn m06_parts_that_come_twice_or_are_unknown() {
     );
     let response = test.post(edit().part("filename=\"a.png\"", b"nameless"));
     assert_eq!(response.status, 400, "{}", response.text());
+    let response = test.post(edit().file("other", "x.bin", b"\0\xff"));
+    assert_eq!(
+        (response.status, &response.json()["error"]["param"]),
+        (400, &json!("other")),
+        "{}",
+        response.text()
+    );
     test.nobody_was_asked();
     let mixed = edit()
         .file("image[]", "b.png", &png())
         .file("image", "c.png", &png());
-    let response = test.post(mixed.text("unknown", "x").file("other", "x.bin", b"\0\xff"));
+    let response = test.post(mixed.text("unknown", "x"));
     assert_eq!(response.status, 200, "{}", response.text());
     let forwarded = test.forwarded_body();
     assert_eq!(
@@ -88,7 +95,7 @@ fn m06_parts_that_come_twice_or_are_unknown() {
         "{forwarded}"
     );
     assert!(
-        !forwarded.contains("unknown") && !forwarded.contains("other"),
+        forwarded.contains("name=\"unknown\"\r\n\r\nx\r\n"),
         "{forwarded}"
     );
 }

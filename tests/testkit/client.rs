@@ -480,7 +480,7 @@ impl Request {
     /// The bytes of the request.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = format!(
-            "{} {} HTTP/1.1\r\nhost: gateway\r\n",
+            "{} {} HTTP/1.1\r\nhost: localhost\r\n",
             self.method, self.path
         )
         .into_bytes();

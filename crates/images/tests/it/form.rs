@@ -167,7 +167,7 @@ fn m06_parts_are_known_by_their_names() {
     }
 }
 
-/// Servers have settings that this version does not know, such as those of diffusion models.
+/// Texts of unknown names are kept for the server, as they are.
 #[test]
 fn m06_unknown_texts_are_kept_for_the_server() {
     let texts = [
@@ -200,8 +200,7 @@ fn m06_unknown_texts_are_kept_for_the_server() {
     assert_eq!(in_json.extra["svg[model]"], "");
 }
 
-/// A name that some server could take for another one is refused, as it decides the model, the number
-/// of images or their input.
+/// A name that some server could take for that of a known part is refused.
 #[test]
 fn m06_names_that_look_like_known_ones_are_refused() {
     for name in [
