@@ -137,7 +137,7 @@ fn a_stored_prompt() {
 fn a_response_and_an_item_that_the_upstream_keeps() {
     let result = json!({"type": "function_call_output", "call_id": "call_1", "output": "12"});
     let change = json!({"previous_response_id": "resp_1", "input": [result]});
-    let sent = referring("previous_response_id", &change, 400);
+    let sent = referring("unknown_responses", &change, 400);
     insta::assert_snapshot!(sent, @r#"{"model":"their-model","stream":false,"input":[{"type":"function_call_output","call_id":"call_1","output":"12"}],"previous_response_id":"resp_1"}"#);
     let reference = json!({"type": "item_reference", "id": "fc_1"});
     let sent = referring(
