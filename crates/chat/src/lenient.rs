@@ -20,4 +20,4 @@ pub use wire::lenient::{Call, ReadError, Tokens, Update};
 pub use self::collector::{Answer, Collector, collect};
 pub use self::finish::Finish;
 pub use self::frequent::FrequentReply;
-pub use self::reader::Reader;
+pub use self::reader::{Reader, reported_tokens};

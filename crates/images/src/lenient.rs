@@ -18,6 +18,6 @@ pub use wire::lenient::{ReadError, Tokens};
 
 pub use self::collector::{Answer, Collector, collect};
 pub use self::convert::write_as_stream;
-pub use self::event::{Picture, tokens};
+pub use self::event::{Picture, reported_tokens, tokens};
 pub use self::file::{PictureCheck, repaired};
 pub use self::reader::{Reader, Update};

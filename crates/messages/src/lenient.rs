@@ -16,5 +16,5 @@ mod stop;
 pub use wire::lenient::{Call, ReadError, Tokens, Update};
 
 pub use self::collector::{Answer, Collector, collect};
-pub use self::reader::{Kind, Reader};
+pub use self::reader::{Kind, Reader, reported_tokens};
 pub use self::stop::Stop;

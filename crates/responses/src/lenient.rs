@@ -19,4 +19,4 @@ pub use wire::lenient::{Call, ReadError, Tokens, Update};
 
 pub use self::collector::{Answer, Collector, collect};
 pub use self::defects::{ChangedId, IdOwner, Missing};
-pub use self::reader::{Finish, Kind, Reader};
+pub use self::reader::{Finish, Kind, Reader, reported_tokens};

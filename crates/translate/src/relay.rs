@@ -78,6 +78,13 @@ pub trait RelayProtocol: Send {
     /// When the stream is not complete.
     fn end(&mut self, out: &mut Vec<u8>) -> Result<End, EngineError>;
 
+    /// Returns the token usage that the events so far have reported.
+    fn usage(&self) -> Option<Usage>;
+
+    /// Returns the token usage that a complete reply reports, also one that
+    /// [`RelayProtocol::reply`] rejects.
+    fn usage_of_reply(body: &[u8]) -> Option<Usage>;
+
     /// Writes the failure event that ends a stream whose events so far were all forwarded.
     fn fail(&mut self, model: &str, error: &ApiError, out: &mut Vec<u8>);
 
@@ -196,6 +203,13 @@ impl<S: RelayProtocol> Guard<S> {
                 Ok(Some(end))
             }
         }
+    }
+
+    /// Returns the token usage that the upstream has reported so far, for a stream that does not
+    /// reach its end.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        self.relayed.protocol.usage()
     }
 
     /// Returns the number of events that were read.

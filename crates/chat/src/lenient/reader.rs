@@ -368,6 +368,13 @@ impl ChoiceState {
     }
 }
 
+/// Reads the token counts of a plain reply, also of one that [`Reader::reply`] rejects: it has used them
+/// all the same.
+#[must_use]
+pub fn reported_tokens(body: &str) -> Option<Tokens> {
+    json::<Chunk<'_>>(body).ok()?.usage.0?.tokens()
+}
+
 /// The length of the output text of these updates.
 fn text_length(updates: &[Update<'_>]) -> usize {
     let length = |update: &Update<'_>| match update {

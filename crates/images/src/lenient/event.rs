@@ -40,6 +40,13 @@ pub fn tokens(usage: &[u8]) -> Option<Tokens> {
         .tokens()
 }
 
+/// Reads the token counts of a plain reply, also of one that [`super::Reader::reply`] rejects: it has used them
+/// all the same.
+#[must_use]
+pub fn reported_tokens(body: &str) -> Option<Tokens> {
+    parse::<Reply<'_>>(body).ok()?.usage.0?.tokens()
+}
+
 /// An event.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

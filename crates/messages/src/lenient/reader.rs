@@ -379,6 +379,13 @@ impl Reader {
     }
 }
 
+/// Reads the token counts of a plain reply, also of one that [`Reader::reply`] rejects: it has used them
+/// all the same.
+#[must_use]
+pub fn reported_tokens(body: &str) -> Option<Tokens> {
+    parse::<Message<'_>>(body).ok()?.usage.0?.tokens()
+}
+
 /// The index of a block. Servers that send one block at a time may leave it out.
 fn index(index: Option<u64>) -> Result<usize, ReadError> {
     bounded(index.unwrap_or_default())

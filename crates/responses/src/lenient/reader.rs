@@ -374,3 +374,10 @@ impl Reader {
         Ok(())
     }
 }
+
+/// Reads the token counts of a plain reply, also of one that [`Reader::reply`] rejects: it has used them
+/// all the same.
+#[must_use]
+pub fn reported_tokens(body: &str) -> Option<Tokens> {
+    parse::<Response<'_>>(body).ok()?.usage.0?.tokens()
+}

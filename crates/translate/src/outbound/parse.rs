@@ -7,7 +7,7 @@ mod json;
 mod readers;
 mod stream_parser;
 
-use engine::{EngineError, TextEvent};
+use engine::{EngineError, TextEvent, Usage};
 
 use self::json::ErrorMarkers;
 pub(crate) use self::json::{engine_error, usage};
@@ -88,6 +88,12 @@ impl Reader {
         self.state == State::Finished
     }
 
+    /// Returns the token usage that the upstream has reported so far, also after a failure.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        self.parser.usage()
+    }
+
     fn advance(
         &mut self,
         out: &mut Vec<TextEvent>,
@@ -117,6 +123,14 @@ impl Parser {
         }
     }
 
+    fn usage(&self) -> Option<Usage> {
+        match self {
+            Self::Responses(parser) => parser.usage(),
+            Self::Chat(parser) => parser.usage(),
+            Self::Messages(parser) => parser.usage(),
+        }
+    }
+
     fn end(&mut self, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
         match self {
             Self::Responses(parser) => parser.end(out),
@@ -139,6 +153,18 @@ pub fn reply(protocol: Protocol, body: &[u8]) -> Result<Vec<TextEvent>, EngineEr
         Protocol::Chat => stream_parser::reply::<chat::lenient::Reader>(body),
         Protocol::Messages => stream_parser::reply::<messages::lenient::Reader>(body),
     }
+}
+
+/// Returns the token usage that a complete reply reports, also one that [`reply`] rejects.
+#[must_use]
+pub fn usage_of_reply(protocol: Protocol, body: &[u8]) -> Option<Usage> {
+    let body = self::json::text(body).ok()?;
+    let tokens = match protocol {
+        Protocol::Responses => responses::lenient::reported_tokens(body),
+        Protocol::Chat => chat::lenient::reported_tokens(body),
+        Protocol::Messages => messages::lenient::reported_tokens(body),
+    };
+    tokens.map(usage)
 }
 
 /// Strips the white space that JSON allows around a value, which excludes the form feed.

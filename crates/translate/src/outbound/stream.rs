@@ -1,7 +1,7 @@
 //! Decodes the bytes of an upstream's event stream.
 
 use bytes::Bytes;
-use engine::{EngineError, TextEvent};
+use engine::{EngineError, TextEvent, Usage};
 use sse::{Decoder, Limits};
 
 use super::{Protocol, Reader};
@@ -64,6 +64,13 @@ impl StreamReader {
     #[must_use]
     pub fn signs_of_life(&self) -> u64 {
         self.events + self.decoder.comments()
+    }
+
+    /// Returns the token usage that the upstream has reported so far, for a stream that does not
+    /// reach its end.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        self.reader.usage()
     }
 
     /// Returns the bytes of the incomplete event that are buffered.

@@ -1,8 +1,8 @@
 //! Relays Chat Completions.
 
 use chat::Event;
-use chat::lenient::{Reader, Update};
-use engine::EngineError;
+use chat::lenient::{Reader, Update, reported_tokens};
+use engine::{EngineError, Usage};
 use memchr::memmem;
 use serde_json::{Value, json};
 use wire::lenient::{TextPlace, Values, Varying};
@@ -111,6 +111,14 @@ impl RelayProtocol for Chat {
         }
         Event::Done.write(out);
         Ok(end(&self.reader))
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.reader.tokens().map(usage)
+    }
+
+    fn usage_of_reply(body: &[u8]) -> Option<Usage> {
+        reported_tokens(utf8(body).ok()?).map(usage)
     }
 
     fn fail(&mut self, _: &str, error: &ApiError, out: &mut Vec<u8>) {

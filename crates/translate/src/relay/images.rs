@@ -54,6 +54,14 @@ impl RelayProtocol for Images {
         Err(truncated())
     }
 
+    fn usage(&self) -> Option<Usage> {
+        self.reader.tokens().map(outbound::usage)
+    }
+
+    fn usage_of_reply(body: &[u8]) -> Option<Usage> {
+        lenient::reported_tokens(utf8(body).ok()?).map(outbound::usage)
+    }
+
     fn fail(&mut self, _: &str, error: &ApiError, out: &mut Vec<u8>) {
         Event::Error(error.body()).write(out);
     }

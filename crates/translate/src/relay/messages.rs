@@ -1,7 +1,7 @@
 //! Relays Messages.
 
-use engine::EngineError;
-use messages::lenient::{Kind, Reader, Stop};
+use engine::{EngineError, Usage};
+use messages::lenient::{Kind, Reader, Stop, reported_tokens};
 use messages::{ErrorBody, Event, Plain, StreamFailure};
 use wire::lenient::{TextPlace, Values, Varying};
 use wire::{ApiError, Splice};
@@ -57,6 +57,14 @@ impl RelayProtocol for Messages {
 
     fn end(&mut self, _: &mut Vec<u8>) -> Result<End, EngineError> {
         Err(truncated())
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.reader.tokens().map(usage)
+    }
+
+    fn usage_of_reply(body: &[u8]) -> Option<Usage> {
+        reported_tokens(utf8(body).ok()?).map(usage)
     }
 
     fn fail(&mut self, _: &str, error: &ApiError, out: &mut Vec<u8>) {

@@ -1,7 +1,7 @@
 //! Relays Responses.
 
-use engine::EngineError;
-use responses::lenient::{Finish, IdOwner, Kind, Reader};
+use engine::{EngineError, Usage};
+use responses::lenient::{Finish, IdOwner, Kind, Reader, reported_tokens};
 use responses::{ResponseError, Status};
 use serde_json::{Map, Value, json};
 use wire::lenient::{TextPlace, Values, Varying};
@@ -84,6 +84,14 @@ impl RelayProtocol for Responses {
 
     fn end(&mut self, _: &mut Vec<u8>) -> Result<End, EngineError> {
         Err(truncated())
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.reader.tokens().map(usage)
+    }
+
+    fn usage_of_reply(body: &[u8]) -> Option<Usage> {
+        reported_tokens(utf8(body).ok()?).map(usage)
     }
 
     fn fail(&mut self, model: &str, error: &ApiError, out: &mut Vec<u8>) {

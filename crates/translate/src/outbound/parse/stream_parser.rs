@@ -1,6 +1,6 @@
 //! Parses the answers of upstreams into neutral events.
 
-use engine::{EngineError, Stop, TextEvent};
+use engine::{EngineError, Stop, TextEvent, Usage};
 use wire::lenient::{AnswerReader, OtherContent, Update};
 
 use super::call_sequencer::CallSequencer;
@@ -74,9 +74,14 @@ impl<R: NeutralReader> StreamParser<R> {
         if let Some(stop) = self.stop.clone() {
             let others = self.reader.other_content().iter();
             out.extend(others.map(|kind| TextEvent::LeftOut(kind.as_str())));
-            let usage = self.reader.tokens().map(usage);
+            let usage = self.usage();
             out.push(TextEvent::Finished { stop, usage });
         }
+    }
+
+    /// Returns the token usage that was reported so far.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        self.reader.tokens().map(usage)
     }
 
     fn emit(
