@@ -123,7 +123,7 @@ fn counts_at_the_end_of_a_stream_are_totals() {
     }
 }
 
-/// Some servers send the usage so far with each chunk: the last one counts.
+/// Some servers send the usage so far with each chunk: the last one counts, which is the largest.
 #[test]
 fn of_counts_with_each_chunk_the_last_is_counted() {
     let each = |_, document: &mut Value| {

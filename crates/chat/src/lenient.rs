@@ -14,6 +14,7 @@ mod collector;
 mod finish;
 mod frequent;
 mod reader;
+mod usage;
 
 pub use wire::lenient::{Call, ReadError, Tokens, Update};
 

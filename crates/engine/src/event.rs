@@ -69,8 +69,10 @@ pub struct Usage {
     pub input: u64,
     /// Prompt tokens read from a cache.
     pub cache_read: u64,
-    /// Prompt tokens written to a cache.
+    /// Prompt tokens written to a cache, for whatever time.
     pub cache_write: u64,
+    /// Those of them that are kept for an hour.
+    pub cache_write_1h: u64,
     /// Output tokens in total, including reasoning.
     pub output: u64,
     /// Output tokens used for reasoning.

@@ -12,6 +12,7 @@ mod collector;
 mod event;
 mod reader;
 mod stop;
+mod usage;
 
 pub use wire::lenient::{Call, ReadError, Tokens, Update};
 

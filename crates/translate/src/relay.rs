@@ -357,6 +357,18 @@ fn encode(name: &str, splice: &Splice<'_>, out: &mut Vec<u8>) {
     sse::encode(name, &String::from_utf8_lossy(&splice.to_vec()), out);
 }
 
+/// Writes counts into the usage at `path`, under these names.
+fn write_counts(path: &[&str], names: [&str; 3], counts: [u64; 3], edits: &mut Splice<'_>) {
+    let counts = counts.map(|count| count.to_string());
+    let mut missing = Vec::new();
+    for (name, count) in names.into_iter().zip(&counts) {
+        if !edits.replace(&[path, &[name]].concat(), count.as_bytes()) {
+            missing.push((name, count.as_str()));
+        }
+    }
+    edits.add_missing(path, &missing);
+}
+
 /// The text of a complete reply.
 fn utf8(body: &[u8]) -> Result<&str, EngineError> {
     std::str::from_utf8(body)

@@ -11,6 +11,7 @@ mod members;
 mod other;
 mod reader;
 mod update;
+mod usage;
 
 pub use self::answer::{Answer, Call, Tokens, rest};
 pub use self::collector::{Collector, collect};
@@ -20,3 +21,6 @@ pub use self::members::{Arguments, Count, List, Members, Text, parse, reports_er
 pub use self::other::OtherContent;
 pub use self::reader::AnswerReader;
 pub use self::update::{Update, push};
+pub use self::usage::{
+    CountKind, Counts, Meaning, OPENAI, OpenAi, Reported, Spelling, Table, WRITES,
+};

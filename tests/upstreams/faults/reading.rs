@@ -159,7 +159,7 @@ fn s07_a_delta_after_the_finish_is_not_a_success() {
     });
 }
 
-/// Missing usage is accepted, and so is repeated usage, of which the last one counts.
+/// Missing usage is accepted, and so is repeated usage, of which the largest counts are taken.
 #[test]
 fn s08_usage_is_relayed_as_it_is() {
     streams("usage-missing", Outcome::is_whole);

@@ -5,9 +5,11 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::lenient::{
-    Arguments, Count, List, Members, OtherContent, ReadError, Text, Tokens, Update, push,
-    reports_error,
+    Arguments, Count, Counts, List, Members, OpenAi, OtherContent, ReadError, Reported, Text,
+    Update, push, reports_error,
 };
+
+use super::usage::{Groq, LlamaCpp};
 
 /// A chunk, or a plain reply.
 #[derive(Debug, Default, Deserialize)]
@@ -17,7 +19,9 @@ pub(super) struct Chunk<'a> {
     pub(super) id: Text<'a>,
     #[serde(borrow)]
     pub(super) choices: Option<Vec<Choice<'a>>>,
-    pub(super) usage: Members<Usage>,
+    pub(super) usage: Reported<OpenAi>,
+    x_groq: Reported<Groq>,
+    timings: Reported<LlamaCpp>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
     #[serde(borrow, rename = "type")]
@@ -52,6 +56,14 @@ impl Chunk<'_> {
         goes_on.then_some(choice.index.0.unwrap_or_default())
     }
 
+    /// Adds the token counts that it has, apart from those of its choices.
+    pub(super) fn note_counts(&self, counts: &mut Counts) {
+        let reported = [self.usage.0, self.x_groq.0, self.timings.0];
+        for reported in reported.iter().flatten() {
+            counts.merge(reported);
+        }
+    }
+
     /// Returns true if it is a plain reply, by its own account.
     pub(super) fn is_whole(&self) -> bool {
         self.object.get() == Some("chat.completion")
@@ -72,7 +84,7 @@ pub(super) struct Choice<'a> {
     pub(super) finish_reason: Text<'a>,
     #[serde(borrow)]
     logprobs: Members<Logprobs<'a>>,
-    pub(super) usage: Members<Usage>,
+    pub(super) usage: Reported<OpenAi>,
 }
 
 /// Log probabilities of the tokens of a choice.
@@ -283,48 +295,4 @@ pub(super) struct Function<'a> {
     pub(super) name: Text<'a>,
     #[serde(borrow)]
     pub(super) arguments: Arguments<'a>,
-}
-
-/// Token counts.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Usage {
-    prompt_tokens: Count,
-    completion_tokens: Count,
-    prompt_tokens_details: Members<PromptDetails>,
-    completion_tokens_details: Members<CompletionDetails>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct PromptDetails {
-    cached_tokens: Count,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct CompletionDetails {
-    reasoning_tokens: Count,
-}
-
-impl Usage {
-    /// The counts, unless none is known.
-    pub(super) fn tokens(self) -> Option<Tokens> {
-        self.prompt_tokens.0.or(self.completion_tokens.0)?;
-        let (prompt, completion) = (
-            self.prompt_tokens_details.0,
-            self.completion_tokens_details.0,
-        );
-        Some(Tokens {
-            input: self.prompt_tokens.0.unwrap_or_default(),
-            cache_read: prompt
-                .and_then(|details| details.cached_tokens.0)
-                .unwrap_or_default(),
-            cache_write: 0,
-            output: self.completion_tokens.0.unwrap_or_default(),
-            reasoning: completion
-                .and_then(|details| details.reasoning_tokens.0)
-                .unwrap_or_default(),
-        })
-    }
 }

@@ -5,9 +5,10 @@
 
 use std::ops::Range;
 
-use wire::lenient::Tokens;
+use wire::lenient::{Counts, Meaning, OPENAI, Table, Tokens};
 use wire::{Cursor, Member};
 
+use super::usage::{Groq, LlamaCpp};
 use crate::seen::Seen;
 
 /// The facts about a finished reply with one choice and no calls.
@@ -30,6 +31,7 @@ impl FrequentReply {
     pub fn read(body: &[u8]) -> Option<Self> {
         let mut cursor = Cursor::new(body)?;
         let (mut reply, mut seen) = (Self::default(), Seen::default());
+        let (mut usage, mut counts) = (Counts::default(), Counts::default());
         let mut has_choice = false;
         cursor.members(|cursor, member| match member.name {
             b"id" => seen.once(0).and(cursor.string()).map(drop),
@@ -50,73 +52,45 @@ impl FrequentReply {
                 reply.is_truncated = choice(cursor)?;
                 cursor.expect(b']')
             }
-            b"usage" => seen.once(4).and_then(|()| reply.usage(cursor)),
+            b"usage" => seen.once(4).and_then(|()| reply.usage(cursor, &mut usage)),
             b"error" | b"type" => None,
+            b"x_groq" => seen
+                .once(5)
+                .and_then(|()| counts.read(cursor, Some(Meaning::Object(Groq::SPELLINGS)))),
+            b"timings" => seen
+                .once(6)
+                .and_then(|()| counts.read(cursor, Some(Meaning::Object(LlamaCpp::SPELLINGS)))),
             _ => cursor.skip(MAX_DEPTH),
         })?;
         cursor.end()?;
-        has_choice.then_some(reply)
+        counts.merge(&usage);
+        reply.tokens = counts.settled();
+        // A usage that has to be written anew is not frequent.
+        let is_unsettled = |tokens: &Tokens| usage.unsettled(tokens).is_some();
+        let is_frequent = has_choice && !reply.tokens.as_ref().is_some_and(is_unsettled);
+        is_frequent.then_some(reply)
     }
 
     /// Reads the usage, and notes where its breakdown is.
-    fn usage(&mut self, cursor: &mut Cursor<'_>) -> Option<()> {
+    fn usage(&mut self, cursor: &mut Cursor<'_>, counts: &mut Counts) -> Option<()> {
         if cursor.peek()? == b'n' {
             return cursor.word("null");
         }
-        let (mut tokens, mut seen) = (Tokens::default(), Seen::default());
-        let (mut is_known, mut has_kept, mut removed) = (false, false, 0);
+        let (mut has_kept, mut removed) = (false, 0);
         cursor.members(|cursor, member| {
-            let inner = match member.name {
-                b"prompt_tokens" => {
-                    is_known = true;
-                    tokens.input = seen.once(0).and(cursor.count())?;
-                    None
-                }
-                b"completion_tokens" => {
-                    is_known = true;
-                    tokens.output = seen.once(1).and(cursor.count())?;
-                    None
-                }
-                b"prompt_tokens_details" => {
-                    seen.once(2)?;
-                    Some((&b"cached_tokens"[..], &mut tokens.cache_read))
-                }
-                b"completion_tokens_details" => {
-                    seen.once(3)?;
-                    Some((&b"reasoning_tokens"[..], &mut tokens.reasoning))
-                }
-                _ => {
-                    cursor.skip(MAX_DEPTH)?;
-                    None
-                }
-            };
-            let Some((name, count)) = inner else {
+            counts.read(cursor, Meaning::of(member.name, OPENAI))?;
+            if !matches!(
+                member.name,
+                b"prompt_tokens_details" | b"completion_tokens_details"
+            ) {
                 has_kept = true;
                 return Some(());
-            };
-            details(cursor, name, count)?;
-            self.usage_details[removed] = removal(cursor, &member, has_kept);
+            }
+            *self.usage_details.get_mut(removed)? = removal(cursor, &member, has_kept);
             removed += 1;
             Some(())
-        })?;
-        self.tokens = is_known.then_some(tokens);
-        Some(())
+        })
     }
-}
-
-/// Reads one breakdown of the usage, with the count of this name.
-fn details(cursor: &mut Cursor<'_>, name: &[u8], count: &mut u64) -> Option<()> {
-    if cursor.peek()? == b'n' {
-        return cursor.word("null");
-    }
-    let mut seen = Seen::default();
-    cursor.members(|cursor, member| {
-        if member.name != name {
-            return cursor.skip(MAX_DEPTH);
-        }
-        *count = seen.once(0).and(cursor.count())?;
-        Some(())
-    })
 }
 
 /// Returns the range that [`wire::Splice::remove`] removes for a member whose value ends at the

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 
-use wire::lenient::{Members, OtherContent, ReadError, TextPlace, Tokens, Update, bounded, push};
+use wire::lenient::{
+    Counts, Members, OtherContent, ReadError, TextPlace, Tokens, Update, bounded, push,
+};
 
 use super::Finish;
 use super::calls::Calls;
-use super::chunk::{Choice, Chunk, Delta, Piece, Usage, json};
+use super::chunk::{Choice, Chunk, Delta, Piece, json};
 
 /// Reads a stream, event by event. A plain reply is read as a stream of one event.
 ///
@@ -26,7 +28,10 @@ use super::chunk::{Choice, Chunk, Delta, Piece, Usage, json};
 pub struct Reader {
     /// Choices beside the first, which are checked alike but emit no updates.
     choices: Vec<ChoiceState>,
-    tokens: Option<Tokens>,
+    /// The token counts that are not of a single choice.
+    counts: Counts,
+    /// The counts that the usage of the last event should have.
+    unsettled_usage: Option<[u64; 3]>,
     id: String,
     is_done: bool,
     has_content: bool,
@@ -61,7 +66,8 @@ impl Reader {
             self.is_done = true;
             return self.finish().map(drop);
         }
-        self.read(chunk(data)?, false, out)
+        let chunk = self.chunk(data)?;
+        self.read(chunk, false, out)
     }
 
     /// Reads a plain reply, which has to be finished.
@@ -73,7 +79,8 @@ impl Reader {
         body: &'a str,
         out: &mut Vec<Update<'a>>,
     ) -> Result<Finish, ReadError> {
-        self.read(chunk(body)?, true, out)?;
+        let chunk = self.chunk(body)?;
+        self.read(chunk, true, out)?;
         self.finish()
     }
 
@@ -97,10 +104,29 @@ impl Reader {
         self.is_done
     }
 
-    /// Returns the latest token counts.
+    /// Returns the settled token counts so far, also after an error. Some servers have them in each
+    /// choice: then the choices share the prompt, and their answers add up.
     #[must_use]
     pub fn tokens(&self) -> Option<Tokens> {
-        self.tokens
+        if let [only] = &*self.choices {
+            let mut counts = self.counts;
+            counts.merge(&only.counts);
+            return counts.settled();
+        }
+        let each = self
+            .choices
+            .iter()
+            .filter_map(|choice| choice.counts.settled());
+        self.counts
+            .settled()
+            .or_else(|| each.reduce(Tokens::with_choice))
+    }
+
+    /// Returns the settled counts of the prompt, the answer and their sum, if the usage of the last
+    /// event or of the reply has others. Whoever passes it on writes these, so that they add up.
+    #[must_use]
+    pub fn unsettled_usage(&self) -> Option<[u64; 3]> {
+        self.unsettled_usage
     }
 
     /// Returns the id of the answer; empty until it is known.
@@ -195,6 +221,22 @@ impl Reader {
         self.choices.iter().any(is_cut)
     }
 
+    /// Parses a chunk and notes its token counts, also those of one that reports an error.
+    fn chunk<'a>(&mut self, data: &'a str) -> Result<Chunk<'a>, ReadError> {
+        // Some servers send empty lines before a reply, to keep the connection alive.
+        let data = data.trim_ascii_start();
+        if !data.starts_with('{') {
+            return Err(ReadError::Malformed("not a JSON object".to_owned()));
+        }
+        let chunk: Chunk<'_> = json(data)?;
+        chunk.note_counts(&mut self.counts);
+        if chunk.is_error() {
+            Err(ReadError::Reported(data.to_owned()))
+        } else {
+            Ok(chunk)
+        }
+    }
+
     fn read<'a>(
         &mut self,
         chunk: Chunk<'a>,
@@ -232,7 +274,8 @@ impl Reader {
         }
         self.has_content |= out.len() > before;
         self.text += text_length(&out[before..]);
-        self.tokens = chunk.usage.0.and_then(Usage::tokens).or(self.tokens);
+        let unsettled = |usage: Counts| usage.unsettled(&self.tokens()?);
+        self.unsettled_usage = chunk.usage.0.and_then(unsettled);
         let item = continued.and_then(|index| bounded(index).ok());
         self.text_place = item.map(|item| TextPlace {
             item,
@@ -262,7 +305,7 @@ impl Reader {
 
     fn choice<'a>(
         &mut self,
-        mut choice: Choice<'a>,
+        choice: Choice<'a>,
         is_reply: bool,
         out: &mut Vec<Update<'a>>,
     ) -> Result<(), ReadError> {
@@ -270,13 +313,10 @@ impl Reader {
         if self.choices.len() <= index {
             self.choices.resize_with(index + 1, ChoiceState::default);
         }
-        self.tokens = choice
-            .usage
-            .0
-            .take()
-            .and_then(Usage::tokens)
-            .or(self.tokens);
         let state = &mut self.choices[index];
+        if let Some(counts) = &choice.usage.0 {
+            state.counts.merge(counts);
+        }
         let before = out.len();
         if is_reply && choice.is_bare() {
             return Err(ReadError::Malformed(
@@ -306,6 +346,8 @@ impl Reader {
 /// A choice as far as it is known.
 #[derive(Clone, Debug, Default)]
 struct ChoiceState {
+    /// The token counts that the choice itself has.
+    counts: Counts,
     calls: Calls,
     finish: Option<Finish>,
 }
@@ -368,11 +410,22 @@ impl ChoiceState {
     }
 }
 
-/// Reads the token counts of a plain reply, also of one that [`Reader::reply`] rejects: it has used them
-/// all the same.
+/// Reads the token counts of a plain reply, also of one that [`Reader::reply`] rejects: it has used
+/// them all the same.
 #[must_use]
 pub fn reported_tokens(body: &str) -> Option<Tokens> {
-    json::<Chunk<'_>>(body).ok()?.usage.0?.tokens()
+    let mut reader = Reader::new();
+    // A reply that is no chunk has no counts.
+    if let Ok(chunk) = reader.chunk(body) {
+        for choice in chunk.choices.iter().flatten() {
+            let counts = choice.usage.0.unwrap_or_default();
+            reader.choices.push(ChoiceState {
+                counts,
+                ..ChoiceState::default()
+            });
+        }
+    }
+    reader.tokens()
 }
 
 /// The length of the output text of these updates.
@@ -382,20 +435,6 @@ fn text_length(updates: &[Update<'_>]) -> usize {
         _ => 0,
     };
     updates.iter().map(length).sum()
-}
-
-fn chunk(data: &str) -> Result<Chunk<'_>, ReadError> {
-    // Some servers send empty lines before a reply, to keep the connection alive.
-    let data = data.trim_ascii_start();
-    if !data.starts_with('{') {
-        return Err(ReadError::Malformed("not a JSON object".to_owned()));
-    }
-    let chunk: Chunk<'_> = json(data)?;
-    if chunk.is_error() {
-        Err(ReadError::Reported(data.to_owned()))
-    } else {
-        Ok(chunk)
-    }
 }
 
 /// The data of the last event.

@@ -11,6 +11,7 @@ mod laws;
 mod lenient;
 mod rules;
 mod skimming;
+mod usage;
 
 use sluicegate_chat::{Completion, Event, Fold, StreamError};
 

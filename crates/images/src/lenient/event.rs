@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use wire::lenient::{Count, Members, ReadError, Text, Tokens};
+use wire::lenient::{Count, Members, OpenAi, ReadError, Reported, Text, Tokens};
 
 use super::file::repaired;
 
@@ -34,17 +34,15 @@ impl Picture<'_> {
 /// Reads the token counts in the JSON of a `usage` member, if it has any.
 #[must_use]
 pub fn tokens(usage: &[u8]) -> Option<Tokens> {
-    serde_json::from_slice::<Members<Usage>>(usage)
-        .ok()?
-        .0?
-        .tokens()
+    let usage: Reported<OpenAi> = serde_json::from_slice(usage).ok()?;
+    usage.tokens()
 }
 
-/// Reads the token counts of a plain reply, also of one that [`super::Reader::reply`] rejects: it has used them
-/// all the same.
+/// Reads the token counts of a plain reply, also of one that [`super::Reader::reply`] rejects: it has used
+/// them all the same.
 #[must_use]
 pub fn reported_tokens(body: &str) -> Option<Tokens> {
-    parse::<Reply<'_>>(body).ok()?.usage.0?.tokens()
+    parse::<Reply<'_>>(body).ok()?.usage.tokens()
 }
 
 /// An event.
@@ -62,7 +60,7 @@ pub(super) struct Event<'a> {
     #[serde(borrow)]
     url: Text<'a>,
     pub(super) partial_image_index: Count,
-    pub(super) usage: Members<Usage>,
+    pub(super) usage: Reported<OpenAi>,
 }
 
 /// A plain reply.
@@ -77,7 +75,7 @@ pub(super) struct Reply<'a> {
     error: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) data: Option<Vec<Members<Image<'a>>>>,
-    pub(super) usage: Members<Usage>,
+    pub(super) usage: Reported<OpenAi>,
 }
 
 /// An image of a plain reply.
@@ -88,14 +86,6 @@ pub(super) struct Image<'a> {
     b64_json: Text<'a>,
     #[serde(borrow)]
     url: Text<'a>,
-}
-
-/// Token counts.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Usage {
-    input_tokens: Count,
-    output_tokens: Count,
 }
 
 impl<'a> Event<'a> {
@@ -123,18 +113,6 @@ impl<'a> Reply<'a> {
 impl<'a> Image<'a> {
     pub(super) fn into_picture(self) -> Result<Picture<'a>, ReadError> {
         picture(self.b64_json, self.url)
-    }
-}
-
-impl Usage {
-    /// The counts, unless none is known.
-    pub(super) fn tokens(self) -> Option<Tokens> {
-        self.input_tokens.0.or(self.output_tokens.0)?;
-        Some(Tokens {
-            input: self.input_tokens.0.unwrap_or_default(),
-            output: self.output_tokens.0.unwrap_or_default(),
-            ..Tokens::default()
-        })
     }
 }
 

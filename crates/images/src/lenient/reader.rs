@@ -3,7 +3,7 @@
 use wire::lenient::{ReadError, Tokens};
 
 use super::Picture;
-use super::event::{Event, Reply, Usage};
+use super::event::{Event, Reply};
 use crate::stream::Operation;
 
 /// Reads a stream, event by event.
@@ -91,7 +91,7 @@ impl Reader {
             self.preview(event.partial_image_index.0)?;
             return event.into_picture().map(Update::Preview);
         }
-        self.add(event.usage.0.and_then(Usage::tokens));
+        self.add(event.usage.tokens());
         (self.has_preview, self.preview) = (false, None);
         self.images = self.images.saturating_add(1);
         event.into_picture().map(Update::Image)
@@ -114,7 +114,7 @@ impl Reader {
             return Err(ReadError::Malformed(why));
         }
         self.images = u32::try_from(found).unwrap_or(u32::MAX);
-        self.tokens = reply.usage.0.and_then(Usage::tokens);
+        self.tokens = reply.usage.tokens();
         Ok(pictures)
     }
 
@@ -162,9 +162,8 @@ impl Reader {
 
     fn add(&mut self, share: Option<Tokens>) {
         if let Some(share) = share {
-            let sum = self.tokens.get_or_insert_default();
-            sum.input = sum.input.saturating_add(share.input);
-            sum.output = sum.output.saturating_add(share.output);
+            let sum = self.tokens.unwrap_or_default();
+            self.tokens = Some(sum.with_share(share));
         }
     }
 }

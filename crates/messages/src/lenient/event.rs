@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use wire::lenient::{Count, Members, ReadError, Text, Tokens, reports_error, required};
+use wire::lenient::{Count, Members, ReadError, Reported, Text, reports_error, required};
+
+use super::usage::Claude;
 
 /// An event, or a plain reply.
 #[derive(Debug, Default, Deserialize)]
@@ -19,7 +21,7 @@ pub(super) struct Event<'a> {
     pub(super) content_block: Option<Block<'a>>,
     #[serde(borrow)]
     pub(super) delta: Option<Delta<'a>>,
-    pub(super) usage: Members<Usage>,
+    pub(super) usage: Reported<Claude>,
 }
 
 impl Event<'_> {
@@ -47,7 +49,7 @@ pub(super) struct Message<'a> {
     pub(super) stop_reason: Text<'a>,
     #[serde(borrow)]
     pub(super) stop_sequence: Text<'a>,
-    pub(super) usage: Members<Usage>,
+    pub(super) usage: Reported<Claude>,
     /// False in replies by which some servers report a failure with status 200.
     success: Option<bool>,
 }
@@ -113,75 +115,5 @@ impl Delta<'_> {
             _ => return Ok(()),
         };
         required(member.get(), name).map(drop)
-    }
-}
-
-/// Token counts. Those of an event are cumulative.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Usage {
-    input_tokens: Count,
-    cache_creation_input_tokens: Count,
-    cache_read_input_tokens: Count,
-    output_tokens: Count,
-    output_tokens_details: Members<OutputDetails>,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default)]
-struct OutputDetails {
-    thinking_tokens: Count,
-}
-
-impl Usage {
-    /// Replaces counts with later ones.
-    pub(super) fn update(&mut self, later: Option<Self>) {
-        let Some(later) = later else { return };
-        let counts = [
-            (&mut self.input_tokens, later.input_tokens),
-            (
-                &mut self.cache_creation_input_tokens,
-                later.cache_creation_input_tokens,
-            ),
-            (
-                &mut self.cache_read_input_tokens,
-                later.cache_read_input_tokens,
-            ),
-            (&mut self.output_tokens, later.output_tokens),
-        ];
-        for (known, later) in counts {
-            known.0 = later.0.or(known.0);
-        }
-        self.output_tokens_details.0 = later
-            .output_tokens_details
-            .0
-            .or(self.output_tokens_details.0);
-    }
-
-    /// The counts, unless none is known.
-    pub(super) fn tokens(&self) -> Option<Tokens> {
-        self.input_tokens.0.or(self.output_tokens.0)?;
-        let cache_read = self.cache_read_input_tokens.0.unwrap_or_default();
-        let cache_write = self.cache_creation_input_tokens.0.unwrap_or_default();
-        // In this protocol `input_tokens` excludes the cached tokens.
-        let input = self
-            .input_tokens
-            .0
-            .unwrap_or_default()
-            .saturating_add(cache_read)
-            .saturating_add(cache_write);
-        let output = self.output_tokens.0.unwrap_or_default();
-        let reasoning = self
-            .output_tokens_details
-            .0
-            .and_then(|details| details.thinking_tokens.0)
-            .unwrap_or_default();
-        Some(Tokens {
-            input,
-            cache_read,
-            cache_write,
-            output,
-            reasoning,
-        })
     }
 }

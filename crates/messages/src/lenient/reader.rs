@@ -5,11 +5,13 @@ mod continued;
 use std::borrow::Cow;
 
 use wire::lenient::{
-    Call, OtherContent, ReadError, TextPlace, Tokens, Update, bounded, parse, push, required,
+    Call, Counts, OtherContent, ReadError, TextPlace, Tokens, Update, bounded, parse, push,
+    required,
 };
 
 use super::Stop;
-use super::event::{Block, Delta, Event, Message, Usage};
+use super::event::{Block, Delta, Event, Message};
+use super::usage::unsettled;
 
 /// Reads a stream, event by event.
 ///
@@ -41,7 +43,9 @@ pub struct Reader {
     /// The open blocks, by their index.
     open: Vec<(usize, BlockState)>,
     calls: Vec<Call>,
-    usage: Usage,
+    counts: Counts,
+    /// The counts that the usage of the last event or of the reply should have.
+    unsettled_usage: Option<[(&'static str, u64); 4]>,
     stop: Option<Stop>,
     text_place: Option<TextPlace>,
 }
@@ -93,6 +97,7 @@ impl Reader {
             return Ok(Kind::Repetition);
         }
         let event: Event<'_> = parse(data)?;
+        self.note_counts(&event);
         if event.is_error() {
             return Err(ReadError::Reported(data.to_owned()));
         }
@@ -109,6 +114,7 @@ impl Reader {
     pub fn reply<'a>(&mut self, body: &'a str, out: &mut Vec<Update<'a>>) -> Result<(), ReadError> {
         let event: Event<'_> = parse(body)?;
         let message: Message<'a> = parse(body)?;
+        self.note_counts(&event);
         if event.is_error() || message.is_failure() {
             return Err(ReadError::Reported(body.to_owned()));
         }
@@ -121,7 +127,6 @@ impl Reader {
             self.open_block(index, block, out)?;
             self.close_block(index, out)?;
         }
-        self.usage.update(message.usage.0);
         if let Some(reason) = message
             .stop_reason
             .get()
@@ -156,10 +161,32 @@ impl Reader {
         &self.other_content
     }
 
-    /// Returns the token counts so far.
+    /// Returns the settled token counts so far, also after an error.
     #[must_use]
     pub fn tokens(&self) -> Option<Tokens> {
-        self.usage.tokens()
+        self.counts.settled()
+    }
+
+    /// Returns the names of the counts in the usage of the last event, or of the reply, and their
+    /// settled values, if it may have others: some servers write zeros at the end of a stream.
+    /// Whoever passes it on writes the settled ones.
+    #[must_use]
+    pub fn unsettled_usage(&self) -> Option<[(&'static str, u64); 4]> {
+        self.unsettled_usage
+    }
+
+    /// Notes the token counts of an event or of a reply, also if it reports an error.
+    fn note_counts(&mut self, event: &Event<'_>) {
+        self.unsettled_usage = None;
+        let message = event.message.0.as_ref();
+        if let Some(counts) = message.and_then(|message| message.usage.0) {
+            self.counts.merge(&counts);
+        }
+        if let Some(counts) = event.usage.0 {
+            self.counts.merge(&counts);
+            let settled = self.counts.settled();
+            self.unsettled_usage = settled.and_then(|tokens| unsettled(&counts, &tokens));
+        }
     }
 
     fn read<'a>(&mut self, event: Event<'a>, out: &mut Vec<Update<'a>>) -> Result<Kind, ReadError> {
@@ -167,14 +194,7 @@ impl Reader {
             return Ok(Kind::Other);
         }
         match required(event.kind.get(), "type")? {
-            "message_start" => {
-                let usage = event
-                    .message
-                    .0
-                    .and_then(|message| message.usage.0)
-                    .or(event.usage.0);
-                return self.start(usage);
-            }
+            "message_start" => return self.start(),
             "content_block_start" => {
                 let block = required(event.content_block, "content_block")?;
                 self.check_open()?;
@@ -194,7 +214,6 @@ impl Reader {
                     required(event.delta.as_ref(), "delta")?;
                 }
                 self.check_started()?;
-                self.usage.update(event.usage.0);
                 let delta = event.delta.unwrap_or_default();
                 if let Some(reason) = delta.stop_reason.get().filter(|reason| !reason.is_empty()) {
                     self.end(reason, delta.stop_sequence.get())?;
@@ -211,12 +230,11 @@ impl Reader {
         Ok(Kind::Other)
     }
 
-    fn start(&mut self, usage: Option<Usage>) -> Result<Kind, ReadError> {
+    fn start(&mut self) -> Result<Kind, ReadError> {
         // Some servers repeat the event. One after content begins another answer.
         if self.has_started && (self.has_content || !self.open.is_empty() || self.stop.is_some()) {
             return Err(ReadError::Contradiction("a second message_start"));
         }
-        self.usage.update(usage);
         let is_repeated = std::mem::replace(&mut self.has_started, true);
         Ok(if is_repeated {
             Kind::Repetition
@@ -379,11 +397,11 @@ impl Reader {
     }
 }
 
-/// Reads the token counts of a plain reply, also of one that [`Reader::reply`] rejects: it has used them
-/// all the same.
+/// Reads the token counts of a plain reply, also of one that [`Reader::reply`] rejects: it has used
+/// them all the same.
 #[must_use]
 pub fn reported_tokens(body: &str) -> Option<Tokens> {
-    parse::<Message<'_>>(body).ok()?.usage.0?.tokens()
+    parse::<Event<'_>>(body).ok()?.usage.tokens()
 }
 
 /// The index of a block. Servers that send one block at a time may leave it out.

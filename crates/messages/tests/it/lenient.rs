@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sluicegate_messages::lenient::{
-    Answer, Call, Collector, Kind, ReadError, Reader, Stop, Tokens, collect,
+    Answer, Call, Collector, Kind, ReadError, Reader, Stop, Tokens, collect, reported_tokens,
 };
 use sluicegate_messages::{Encoder, Head, StopReason, Usage};
 
@@ -154,6 +154,121 @@ fn usage_is_merged_from_every_event() {
     let beside = json!({"type": "message_start", "message": {}, "usage": {"input_tokens": 1}});
     let tokens = read(&[beside, reason("end_turn"), stop()]).unwrap().tokens;
     assert_eq!(tokens.map(|tokens| tokens.input), Some(1));
+}
+
+/// The counts of a stream that begins and ends with these usages, and those that its last usage
+/// should have.
+fn counted(start: &Value, end: &Value) -> (Option<Tokens>, Option<[(&'static str, u64); 4]>) {
+    let mut reader = Reader::new();
+    let start = json!({"type": "message_start", "message": {"usage": start}});
+    let end = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": end});
+    for event in [start, end] {
+        reader.event(&event.to_string(), &mut Vec::new()).unwrap();
+    }
+    (reader.tokens(), reader.unsettled_usage())
+}
+
+/// Later zeros: <https://github.com/envoyproxy/ai-gateway/issues/1631>.
+#[test]
+fn zeros_at_the_end_do_not_replace_counts() {
+    let start = json!({"input_tokens": 1500, "cache_read_input_tokens": 8000, "cache_creation_input_tokens": 0, "output_tokens": 1});
+    let zeros = json!({"input_tokens": 0, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0, "output_tokens": 20});
+    let (tokens, unsettled) = counted(&start, &zeros);
+    let expected = Tokens {
+        input: 9500,
+        cache_read: 8000,
+        output: 20,
+        ..Tokens::default()
+    };
+    assert_eq!(tokens, Some(expected));
+    let settled = [
+        ("input_tokens", 1500),
+        ("cache_creation_input_tokens", 0),
+        ("cache_read_input_tokens", 8000),
+        ("output_tokens", 20),
+    ];
+    assert_eq!(unsettled, Some(settled));
+    let mut same = start.clone();
+    same["output_tokens"] = json!(20);
+    assert_eq!(counted(&start, &same), (Some(expected), None));
+    // An answer that was longer before.
+    let mut longer = start;
+    longer["output_tokens"] = json!(30);
+    assert_eq!(counted(&longer, &zeros).0.unwrap().output, 30);
+}
+
+/// <https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching#1-hour-cache-duration>.
+#[test]
+fn writes_for_an_hour_are_counted_apart() {
+    let written = |usage: Value| {
+        let reply =
+            json!({"type": "message", "content": [], "stop_reason": "end_turn", "usage": usage});
+        let tokens = collect(&reply.to_string()).unwrap().tokens.unwrap();
+        (tokens.input, tokens.cache_write, tokens.cache_write_1h)
+    };
+    let both = json!({"ephemeral_5m_input_tokens": 456, "ephemeral_1h_input_tokens": 100});
+    assert_eq!(
+        written(
+            json!({"input_tokens": 2048, "cache_read_input_tokens": 1800, "cache_creation_input_tokens": 556,
+            "output_tokens": 503, "cache_creation": both})
+        ),
+        (4404, 556, 100)
+    );
+    // A server that reports the durations only.
+    assert_eq!(
+        written(json!({"input_tokens": 4, "cache_creation": both})),
+        (560, 556, 100)
+    );
+    let start =
+        json!({"input_tokens": 4, "cache_creation_input_tokens": 556, "cache_creation": both});
+    let end = json!({"input_tokens": 4, "cache_creation_input_tokens": 556, "output_tokens": 9});
+    assert_eq!(counted(&start, &end).0.unwrap().cache_write_1h, 100);
+}
+
+/// The counts of compaction: <https://docs.anthropic.com/en/docs/build-with-claude/compaction>.
+#[test]
+fn the_passes_of_a_model_add_up() {
+    let start = json!({"input_tokens": 180_000, "output_tokens": 1});
+    let end = json!({"input_tokens": 23_000, "output_tokens": 1000, "iterations": [
+        {"type": "compaction", "input_tokens": 180_000, "output_tokens": 3500},
+        {"type": "message", "input_tokens": 23_000, "output_tokens": 1000},
+    ]});
+    let (tokens, unsettled) = counted(&start, &end);
+    let tokens = tokens.unwrap();
+    assert_eq!((tokens.input, tokens.output), (203_000, 4500));
+    // Clients know these counts as those of the last pass.
+    assert_eq!(unsettled, None);
+}
+
+#[test]
+fn counts_of_rejected_messages_are_known() {
+    let usage = json!({"input_tokens": 6000, "output_tokens": 900});
+    let reply =
+        json!({"type": "message", "content": [], "stop_reason": "unheard_of", "usage": usage});
+    assert!(collect(&reply.to_string()).is_err());
+    let tokens = reported_tokens(&reply.to_string()).unwrap();
+    assert_eq!((tokens.input, tokens.output), (6000, 900));
+    let mut reader = Reader::new();
+    let error = json!({"type": "error", "error": {"type": "api_error"}, "usage": usage});
+    assert!(reader.event(&error.to_string(), &mut Vec::new()).is_err());
+    assert_eq!(reader.tokens(), Some(tokens));
+}
+
+/// Servers that translate Chat Completions may keep its names.
+#[test]
+fn names_of_chat_completions_are_read_as_well() {
+    let end = json!({"prompt_tokens": 90, "completion_tokens": 7, "total_tokens": 99, "cached_tokens": 20, "reasoning_tokens": 3});
+    let tokens = counted(&json!({"input_tokens": 0, "output_tokens": 0}), &end)
+        .0
+        .unwrap();
+    let expected = Tokens {
+        input: 90,
+        cache_read: 20,
+        output: 9,
+        reasoning: 3,
+        ..Tokens::default()
+    };
+    assert_eq!(tokens, expected);
 }
 
 #[test]

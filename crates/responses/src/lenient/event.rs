@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use wire::lenient::{Arguments, Count, List, Members, Text, Tokens, reports_error};
+use wire::lenient::{
+    Arguments, Count, Counts, List, Members, OpenAi, Reported, Text, reports_error,
+};
 
 /// An event.
 #[derive(Debug, Default, Deserialize)]
@@ -17,6 +19,7 @@ pub(super) struct Event<'a> {
     pub(super) sequence_number: Count,
     #[serde(borrow)]
     pub(super) response: Option<Response<'a>>,
+    usage: Reported<OpenAi>,
     pub(super) output_index: Count,
     #[serde(borrow)]
     pub(super) item_id: Text<'a>,
@@ -42,6 +45,14 @@ impl<'a> Event<'a> {
         reports_error(self.error)
             || matches!(self.kind.get(), Some("error" | "response.failed"))
             || self.object.get() == Some("error")
+    }
+
+    /// Returns the token counts of its response, or its own.
+    pub(super) fn usage(&self) -> Option<Counts> {
+        let response = self.response.as_ref();
+        response
+            .and_then(|response| response.usage.0)
+            .or(self.usage.0)
     }
 
     /// Returns true if it is of the server's own: without a type, and without any known member.
@@ -86,7 +97,7 @@ pub(super) struct Response<'a> {
     pub(super) output: Option<Vec<Item<'a>>>,
     #[serde(borrow)]
     pub(super) incomplete_details: Members<IncompleteDetails<'a>>,
-    pub(super) usage: Members<Usage>,
+    pub(super) usage: Reported<OpenAi>,
 }
 
 impl Response<'_> {
@@ -141,43 +152,4 @@ pub(super) struct Content<'a> {
     pub(super) annotations: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) logprobs: Option<&'a RawValue>,
-}
-
-/// Token counts.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Usage {
-    input_tokens: Count,
-    input_tokens_details: Members<InputDetails>,
-    output_tokens: Count,
-    output_tokens_details: Members<OutputDetails>,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default)]
-struct InputDetails {
-    cached_tokens: Count,
-    cache_write_tokens: Count,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default)]
-struct OutputDetails {
-    reasoning_tokens: Count,
-}
-
-impl Usage {
-    /// The counts, unless none is known.
-    pub(super) fn tokens(&self) -> Option<Tokens> {
-        self.input_tokens.0.or(self.output_tokens.0)?;
-        let input = self.input_tokens_details.0.unwrap_or_default();
-        let output = self.output_tokens_details.0.unwrap_or_default();
-        Some(Tokens {
-            input: self.input_tokens.0.unwrap_or_default(),
-            cache_read: input.cached_tokens.0.unwrap_or_default(),
-            cache_write: input.cache_write_tokens.0.unwrap_or_default(),
-            output: self.output_tokens.0.unwrap_or_default(),
-            reasoning: output.reasoning_tokens.0.unwrap_or_default(),
-        })
-    }
 }

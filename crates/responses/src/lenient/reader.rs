@@ -1,6 +1,6 @@
 //! The reader of a stream.
 
-use wire::lenient::{OtherContent, ReadError, TextPlace, Tokens, Update, parse, required};
+use wire::lenient::{Counts, OtherContent, ReadError, TextPlace, Tokens, Update, parse, required};
 
 use super::defects::{ChangedId, IdOwner, Missing};
 use super::event::{Event, Response};
@@ -30,7 +30,9 @@ pub struct Reader {
     items: Items,
     /// The number of the next event, if events are numbered.
     next: Option<u64>,
-    tokens: Option<Tokens>,
+    counts: Counts,
+    /// The counts that the usage of the last event should have.
+    unsettled_usage: Option<[u64; 3]>,
     finish: Option<Finish>,
     missing: Missing,
     /// The first id of the response.
@@ -92,6 +94,7 @@ impl Reader {
             return Ok(Kind::Done);
         }
         let event: Event<'_> = parse(data)?;
+        self.note_counts(event.usage());
         if event.is_error() {
             return Err(ReadError::Reported(data.to_owned()));
         }
@@ -136,6 +139,7 @@ impl Reader {
     /// As for [`Reader::event`], and if it is not finished.
     pub fn reply<'a>(&mut self, body: &'a str, out: &mut Vec<Update<'a>>) -> Result<(), ReadError> {
         let response: Response<'a> = parse(body)?;
+        self.note_counts(response.usage.0);
         if parse::<Event<'_>>(body)?.is_error() || response.is_failure() {
             return Err(ReadError::Reported(body.to_owned()));
         }
@@ -164,10 +168,25 @@ impl Reader {
         self.items.others()
     }
 
-    /// Returns the token counts, which the last event has.
+    /// Returns the settled token counts so far, also after an error.
     #[must_use]
     pub fn tokens(&self) -> Option<Tokens> {
-        self.tokens
+        self.counts.settled()
+    }
+
+    /// Returns the settled counts of the prompt, the answer and their sum, if the usage of the last
+    /// event or of the reply has others. Whoever passes it on writes these, so that they add up.
+    #[must_use]
+    pub fn unsettled_usage(&self) -> Option<[u64; 3]> {
+        self.unsettled_usage
+    }
+
+    /// Notes the token counts of an event or of a reply, also if it reports an error.
+    fn note_counts(&mut self, usage: Option<Counts>) {
+        self.unsettled_usage = usage.and_then(|counts| {
+            self.counts.merge(&counts);
+            counts.unsettled(&self.counts.settled()?)
+        });
     }
 
     /// Returns what the last event lacks.
@@ -369,15 +388,14 @@ impl Reader {
             }
             self.items.check()?;
         }
-        self.tokens = response.usage.0.and_then(|usage| usage.tokens());
         self.finish = Some(finish);
         Ok(())
     }
 }
 
-/// Reads the token counts of a plain reply, also of one that [`Reader::reply`] rejects: it has used them
-/// all the same.
+/// Reads the token counts of a plain reply, also of one that [`Reader::reply`] rejects: it has used
+/// them all the same.
 #[must_use]
 pub fn reported_tokens(body: &str) -> Option<Tokens> {
-    parse::<Response<'_>>(body).ok()?.usage.0?.tokens()
+    parse::<Response<'_>>(body).ok()?.usage.tokens()
 }

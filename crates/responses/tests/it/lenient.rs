@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sluicegate_responses::lenient::{
-    Answer, Call, Collector, Finish, Kind, ReadError, Reader, collect,
+    Answer, Call, Collector, Finish, Kind, ReadError, Reader, collect, reported_tokens,
 };
 
 /// Reads a stream of these events.
@@ -286,6 +286,71 @@ fn the_status_has_to_mean_the_end() {
         assert!(matches!(read, Err(ReadError::Reported(_))), "{response}");
     }
     assert_eq!(read(&[delta("a")]), Err(ReadError::Truncated));
+}
+
+/// The counts of a response with this usage, in a reply and at the end of a stream: input, reads,
+/// writes, output and reasoning.
+fn counted(usage: &Value) -> [u64; 5] {
+    let response = json!({"status": "completed", "output": [], "usage": usage});
+    let reply = collect(&response.to_string()).unwrap().tokens;
+    let event = json!({"type": "response.completed", "response": response});
+    assert_eq!(read(&[event]).unwrap().tokens, reply);
+    assert_eq!(reported_tokens(&response.to_string()), reply);
+    let tokens = reply.unwrap();
+    [
+        tokens.input,
+        tokens.cache_read,
+        tokens.cache_write,
+        tokens.output,
+        tokens.reasoning,
+    ]
+}
+
+#[test]
+fn counts_are_read_in_every_spelling_and_add_up() {
+    // <https://platform.openai.com/docs/guides/prompt-caching>
+    assert_eq!(
+        counted(
+            &json!({"input_tokens": 2600, "output_tokens": 300, "total_tokens": 2900,
+            "input_tokens_details": {"cached_tokens": 2000, "cache_write_tokens": 400},
+            "output_tokens_details": {"reasoning_tokens": 120}})
+        ),
+        [2600, 2000, 400, 300, 120]
+    );
+    // <https://docs.x.ai/docs/guides/reasoning>: reasoning beside the answer.
+    assert_eq!(
+        counted(
+            &json!({"input_tokens": 100, "output_tokens": 10, "total_tokens": 410,
+            "output_tokens_details": {"reasoning_tokens": 300}})
+        ),
+        [100, 0, 0, 310, 300]
+    );
+    // Servers that keep the names of Chat Completions.
+    assert_eq!(
+        counted(
+            &json!({"prompt_tokens": 100, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 60}})
+        ),
+        [100, 60, 0, 10, 0]
+    );
+}
+
+#[test]
+fn counts_before_the_end_are_kept() {
+    let mut reader = Reader::new();
+    let events = [
+        json!({"type": "response.created", "response": {"usage": null}}),
+        json!({"type": "response.in_progress", "response": {"usage": {"input_tokens": 70, "output_tokens": 3}}}),
+        json!({"type": "response.in_progress", "response": {"usage": {"input_tokens": 0, "output_tokens": 5}}}),
+    ];
+    for event in &events {
+        reader.event(&event.to_string(), &mut Vec::new()).unwrap();
+    }
+    assert_eq!(reader.unsettled_usage(), Some([70, 5, 75]));
+    // The response that fails has a usage as well.
+    let failed = json!({"type": "response.failed", "response": {"status": "failed", "usage": {"input_tokens": 70, "output_tokens": 9}}});
+    assert!(reader.event(&failed.to_string(), &mut Vec::new()).is_err());
+    let tokens = reader.tokens().unwrap();
+    assert_eq!((tokens.input, tokens.output), (70, 9));
 }
 
 #[test]

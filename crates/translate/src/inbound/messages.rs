@@ -135,6 +135,13 @@ fn protocol_usage(usage: engine::Usage) -> Usage {
     let mut counts = Usage::new(uncached, usage.output);
     counts.cache_read_input_tokens = usage.cache_read;
     counts.cache_creation_input_tokens = usage.cache_write;
+    if usage.cache_write_1h > 0 {
+        let details = json!({
+            "ephemeral_5m_input_tokens": usage.cache_write.saturating_sub(usage.cache_write_1h),
+            "ephemeral_1h_input_tokens": usage.cache_write_1h,
+        });
+        counts.extra.insert("cache_creation".to_owned(), details);
+    }
     if usage.reasoning > 0 {
         let details = json!({ "thinking_tokens": usage.reasoning });
         counts

@@ -158,7 +158,7 @@ pub fn reply(protocol: Protocol, body: &[u8]) -> Result<Vec<TextEvent>, EngineEr
 /// Returns the token usage that a complete reply reports, also one that [`reply`] rejects.
 #[must_use]
 pub fn usage_of_reply(protocol: Protocol, body: &[u8]) -> Option<Usage> {
-    let body = self::json::text(body).ok()?;
+    let body = json::text(body).ok()?;
     let tokens = match protocol {
         Protocol::Responses => responses::lenient::reported_tokens(body),
         Protocol::Chat => chat::lenient::reported_tokens(body),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use wire::lenient::{TextPlace, Values, Varying};
 use wire::{ApiError, Splice};
 
-use super::{Action, End, RelayProtocol, frequent_reply, json_string, utf8};
+use super::{Action, End, RelayProtocol, frequent_reply, json_string, utf8, write_counts};
 use crate::error::truncated;
 use crate::outbound::{engine_error, usage};
 
@@ -81,6 +81,9 @@ impl RelayProtocol for Chat {
         }
         if self.hides_usage && memmem::find(data.as_bytes(), USAGE_HINT).is_some() {
             edits.remove(&[], &["usage"]);
+        } else if let Some(counts) = self.reader.unsettled_usage() {
+            write_counts(&["usage"], COUNTS, counts, edits);
+            edits.remove(DETAILS.0, DETAILS.1);
         } else if memmem::find(data.as_bytes(), DETAILS_HINT).is_some() {
             // Few chunks have a usage, and looking for it takes longer than reading the chunk.
             edits.remove(DETAILS.0, DETAILS.1);
@@ -137,6 +140,9 @@ impl RelayProtocol for Chat {
             mend_calls(&updates, "message", splice);
         }
         splice.replace(&["model"], &json_string(model));
+        if let Some(counts) = reader.unsettled_usage() {
+            write_counts(&["usage"], COUNTS, counts, splice);
+        }
         splice.remove(DETAILS.0, DETAILS.1);
         Ok(end(&reader))
     }
@@ -227,6 +233,8 @@ fn end(reader: &Reader) -> End {
 
 /// The name of the member that every chunk has.
 const CHOICES_HINT: &[u8] = b"\"choices\"";
+/// The counts of the usage: of the prompt, of the answer, and their sum.
+const COUNTS: [&str; 3] = ["prompt_tokens", "completion_tokens", "total_tokens"];
 /// The breakdown of the usage, which is not sent to clients of this protocol.
 const DETAILS: (&[&str], &[&str]) = (
     &["usage"],

@@ -28,22 +28,21 @@ impl RelayProtocol for Messages {
         model: &[u8],
         edits: &mut Splice<'_>,
     ) -> Result<Action, EngineError> {
-        Ok(
-            match self
-                .reader
-                .event(data, &mut Vec::new())
-                .map_err(engine_error)?
-            {
-                Kind::Start => {
-                    edits.replace(&["message", "model"], model);
-                    edits.add_missing(&["message"], &START);
-                    Action::Forward
-                }
-                Kind::Repetition => Action::Drop,
-                Kind::End => Action::End(end(&self.reader)),
-                _ => Action::Forward,
-            },
-        )
+        let kind = self
+            .reader
+            .event(data, &mut Vec::new())
+            .map_err(engine_error)?;
+        write_counts(&self.reader, edits);
+        Ok(match kind {
+            Kind::Start => {
+                edits.replace(&["message", "model"], model);
+                edits.add_missing(&["message"], &START);
+                Action::Forward
+            }
+            Kind::Repetition => Action::Drop,
+            Kind::End => Action::End(end(&self.reader)),
+            _ => Action::Forward,
+        })
     }
 
     fn text_place(&self, _: &str) -> Option<TextPlace> {
@@ -86,7 +85,15 @@ impl RelayProtocol for Messages {
             .reply(utf8(body)?, &mut Vec::new())
             .map_err(engine_error)?;
         splice.replace(&["model"], &super::json_string(model));
+        write_counts(&reader, splice);
         Ok(end(&reader))
+    }
+}
+
+/// Writes the settled counts where the usage of the last event, or of the reply, has others.
+fn write_counts(reader: &Reader, edits: &mut Splice<'_>) {
+    for (name, count) in reader.unsettled_usage().into_iter().flatten() {
+        edits.replace(&["usage", name], count.to_string().as_bytes());
     }
 }
 

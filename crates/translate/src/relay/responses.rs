@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use wire::lenient::{TextPlace, Values, Varying};
 use wire::{ApiError, Splice};
 
-use super::{Action, End, RelayProtocol, response_pictures, utf8};
+use super::{Action, End, RelayProtocol, response_pictures, utf8, write_counts};
 use crate::error::truncated;
 use crate::outbound::{engine_error, usage};
 
@@ -56,6 +56,9 @@ impl RelayProtocol for Responses {
             _ => {}
         }
         response_pictures::repair(data, edits);
+        if let Some(counts) = self.reader.unsettled_usage() {
+            write_counts(&["response", "usage"], COUNTS, counts, edits);
+        }
         self.mend(kind, edits);
         self.keep_ids(edits);
         self.next = self.reader.next_number();
@@ -123,6 +126,9 @@ impl RelayProtocol for Responses {
             .map_err(engine_error)?;
         splice.replace(&["model"], &super::json_string(model));
         response_pictures::repair(utf8(body)?, splice);
+        if let Some(counts) = reader.unsettled_usage() {
+            write_counts(&["usage"], COUNTS, counts, splice);
+        }
         Ok(end(&reader))
     }
 }
@@ -230,5 +236,7 @@ fn gap() -> EngineError {
     EngineError::Upstream("malformed event: a numbered event before the response".to_owned())
 }
 
+/// The counts of the usage: of the prompt, of the answer, and their sum.
+const COUNTS: [&str; 3] = ["input_tokens", "output_tokens", "total_tokens"];
 const FAILED: &str = "response.failed";
 const ITEM_DONE: &str = "response.output_item.done";

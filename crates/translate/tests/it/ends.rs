@@ -80,6 +80,7 @@ fn usage_is_counted_as_each_protocol_defines() {
         input: 100,
         cache_read: 40,
         cache_write: 10,
+        cache_write_1h: 0,
         output: 30,
         reasoning: 12,
     };

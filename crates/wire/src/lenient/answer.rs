@@ -32,12 +32,43 @@ pub struct Tokens {
     pub input: u64,
     /// Prompt tokens that were read from a cache.
     pub cache_read: u64,
-    /// Prompt tokens that were written to a cache.
+    /// Prompt tokens that were written to a cache, for whatever time.
     pub cache_write: u64,
+    /// Those of them that are kept for an hour.
+    pub cache_write_1h: u64,
     /// Output tokens in total, including those of reasoning.
     pub output: u64,
     /// Output tokens of reasoning.
     pub reasoning: u64,
+}
+
+impl Tokens {
+    /// Adds the counts of another part of the answer, which has a share of the prompt.
+    #[must_use]
+    pub fn with_share(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            cache_write_1h: self.cache_write_1h.saturating_add(other.cache_write_1h),
+            output: self.output.saturating_add(other.output),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
+        }
+    }
+
+    /// Adds the answer of another choice, which has the same prompt.
+    #[must_use]
+    pub fn with_choice(self, other: Self) -> Self {
+        Self {
+            output: self.output.saturating_add(other.output),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
+            ..if other.input > self.input {
+                other
+            } else {
+                self
+            }
+        }
+    }
 }
 
 /// A call of a function.

@@ -8,7 +8,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::value::RawValue;
 
 use super::ReadError;
@@ -157,7 +159,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
 }
 
 /// A visitor of one type of value, which returns `None` for values of other types.
-trait Wanted<'de>: Sized {
+pub(super) trait Wanted<'de>: Sized {
     type Value;
 
     fn text(self, _: Cow<'de, str>) -> Option<Self::Value> {
@@ -241,7 +243,15 @@ impl<'de, T: Deserialize<'de>> Wanted<'de> for ListVisitor<T> {
 }
 
 /// A visitor that accepts every value.
-struct Any<W>(W);
+pub(super) struct Any<W>(pub(super) W);
+
+impl<'de, W: Wanted<'de>> DeserializeSeed<'de> for Any<W> {
+    type Value = Option<W::Value>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_any(self)
+    }
+}
 
 impl<'de, W: Wanted<'de>> Visitor<'de> for Any<W> {
     type Value = Option<W::Value>;

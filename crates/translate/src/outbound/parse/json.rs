@@ -42,6 +42,7 @@ pub(crate) fn usage(tokens: Tokens) -> Usage {
         input,
         cache_read,
         cache_write,
+        cache_write_1h,
         output,
         reasoning,
     } = tokens;
@@ -49,6 +50,7 @@ pub(crate) fn usage(tokens: Tokens) -> Usage {
         input,
         cache_read,
         cache_write,
+        cache_write_1h,
         output,
         reasoning,
     }

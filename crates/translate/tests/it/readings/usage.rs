@@ -14,6 +14,7 @@ fn the_table_of_usage() {
         input: 100,
         cache_read: 40,
         cache_write: 10,
+        cache_write_1h: 0,
         output: 30,
         reasoning: 12,
     };
