@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use simulator::{Protocol, Simulator};
 use testkit::requests::{PROTOCOLS, TEXT_PROTOCOLS, ask, protocol_name};
-use testkit::usage::{count, edited};
+use testkit::usage::{PLACES, count, edited};
 use testkit::{Config, Gateway, Request, Response, TEXT};
 
 use crate::GATEWAY;
@@ -20,6 +20,10 @@ struct Till {
 impl Till {
     fn new(tables: &str, state: &str) -> Self {
         let simulator = Simulator::start(|asked| edited(asked, count)).unwrap();
+        Self::before(simulator, tables, state)
+    }
+
+    fn before(simulator: Simulator, tables: &str, state: &str) -> Self {
         let store = Store::new();
         let settings = [&store.settings(), state, "\n", tables].concat();
         let config = Config::before(&simulator, "", "").section(&settings);
@@ -87,6 +91,51 @@ fn every_kind_of_token_has_its_price() {
         let body = ask(Protocol::Responses, protocol_name(upstream), "Hello.", true);
         let cost = till.cost_of(Protocol::Responses, &body);
         assert_eq!(cost, Some(costs_by_kind(upstream)));
+    }
+}
+
+/// Anthropic's prices of writes for five minutes and for an hour are 1.25 and 2 times the input:
+/// <https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching#pricing>.
+#[test]
+fn writes_for_an_hour_have_their_own_price() {
+    let usage = json!({"input_tokens": 0, "cache_creation_input_tokens": 1_000_000, "output_tokens": 0,
+        "cache_creation": {"ephemeral_5m_input_tokens": 400_000, "ephemeral_1h_input_tokens": 600_000}});
+    for (price, cost) in [
+        // 400,000 × 2,500 + 600,000 × 4,000
+        ("", 3_400_000_000),
+        // 400,000 × 2,500 + 600,000 × 3,000
+        ("cache_write_1h = \"3\"", 2_800_000_000),
+    ] {
+        let usage = usage.clone();
+        let behave = move |asked: &_| {
+            edited(asked, |_, document| {
+                for place in PLACES {
+                    if let Some(found) = document.pointer_mut(place) {
+                        *found = usage.clone();
+                    }
+                }
+                true
+            })
+        };
+        let till = Till::before(
+            Simulator::start(behave).unwrap(),
+            &format!("{BY_KIND}\n{price}"),
+            "",
+        );
+        for client in TEXT_PROTOCOLS {
+            for stream in [false, true] {
+                let body = ask(client, "messages", "Hello.", stream);
+                assert_eq!(
+                    till.cost_of(client, &body),
+                    Some(cost),
+                    "{client:?} stream: {stream}"
+                );
+            }
+        }
+        assert_eq!(
+            till.store.number("SELECT sum(cache_write_1h) FROM usage"),
+            6 * 600_000
+        );
     }
 }
 

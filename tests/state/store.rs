@@ -35,6 +35,8 @@ pub(crate) struct Tokens {
     pub(crate) input: i64,
     pub(crate) cache_read: i64,
     pub(crate) cache_write: i64,
+    /// Those of them that are kept for an hour.
+    pub(crate) cache_write_1h: i64,
     /// Those of reasoning too.
     pub(crate) output: i64,
     pub(crate) reasoning: i64,
@@ -137,6 +139,7 @@ impl Row {
                 input: columns.get("input")?,
                 cache_read: columns.get("cache_read")?,
                 cache_write: columns.get("cache_write")?,
+                cache_write_1h: columns.get("cache_write_1h")?,
                 output: columns.get("output")?,
                 reasoning: columns.get("reasoning")?,
             },

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use simulator::{Cut, Play, Protocol, Request as Asked, Simulator, honest};
+use testkit::reading::Reading;
 use testkit::requests::{PROTOCOLS, RED, TEXT_PROTOCOLS, ask, protocol_name, request};
 use testkit::usage::{count, edited};
 use testkit::{CLIENT_KEY, Config, Connection, Gateway, Request};
@@ -33,6 +34,7 @@ pub(crate) fn reported(upstream: Protocol) -> Tokens {
             input: 501,
             cache_read: 600,
             cache_write: 0,
+            cache_write_1h: 0,
             output: 211,
             reasoning: 100,
         },
@@ -41,6 +43,7 @@ pub(crate) fn reported(upstream: Protocol) -> Tokens {
             input: 279,
             cache_read: 1024,
             cache_write: 0,
+            cache_write_1h: 0,
             output: 317,
             reasoning: 64,
         },
@@ -49,6 +52,7 @@ pub(crate) fn reported(upstream: Protocol) -> Tokens {
             input: 1000,
             cache_read: 207,
             cache_write: 30,
+            cache_write_1h: 0,
             output: 419,
             reasoning: 0,
         },
@@ -100,6 +104,115 @@ fn every_request_has_a_row_with_the_reported_tokens() {
                 assert_eq!(store.rows().len(), sent);
             }
         }
+    }
+}
+
+/// A gateway whose upstreams have this usage at the end of their replies and streams.
+fn reporting(usage: Value) -> (Gateway, Simulator, Store) {
+    gateway(move |asked| {
+        edited(asked, |_, document| {
+            let is_last = document["type"] != "message_start" && document["usage"].is_object();
+            if is_last {
+                document["usage"] = usage.clone();
+            }
+            count_start(document);
+            true
+        })
+    })
+}
+
+/// Puts the counts of a prompt at the start of a stream of Messages.
+fn count_start(document: &mut Value) {
+    if let Some(usage) = document.pointer_mut("/message/usage") {
+        *usage = json!({"input_tokens": 1500, "cache_read_input_tokens": 8000, "output_tokens": 1});
+    }
+}
+
+/// Servers spell their counts in their own ways: the row has the same for each client.
+#[test]
+fn rows_have_settled_counts_of_each_spelling() {
+    let sums = |prompt: u64, completion: u64, total: u64, more: Value| {
+        let mut usage = json!({"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total});
+        usage
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        usage
+    };
+    let tokens = |input, cache_read, cache_write, output, reasoning| Tokens {
+        input,
+        cache_read,
+        cache_write,
+        cache_write_1h: 0,
+        output,
+        reasoning,
+    };
+    for (usage, expected) in [
+        // <https://github.com/vercel/ai/issues/12425>
+        (
+            sums(
+                100,
+                10,
+                410,
+                json!({"completion_tokens_details": {"reasoning_tokens": 300}}),
+            ),
+            tokens(100, 0, 0, 310, 300),
+        ),
+        // <https://api-docs.deepseek.com/guides/kv_cache>
+        (
+            sums(
+                1000,
+                10,
+                1010,
+                json!({"prompt_cache_hit_tokens": 960, "prompt_cache_miss_tokens": 40}),
+            ),
+            tokens(40, 960, 0, 10, 0),
+        ),
+        // <https://openrouter.ai/docs/use-cases/usage-accounting>
+        (
+            sums(
+                1000,
+                10,
+                1010,
+                json!({"prompt_tokens_details": {"cached_tokens": 100, "cache_write_tokens": 800}}),
+            ),
+            tokens(100, 100, 800, 10, 0),
+        ),
+        // <https://platform.moonshot.ai/docs/api/chat>
+        (
+            sums(1700, 12, 1712, json!({"cached_tokens": 1664})),
+            tokens(36, 1664, 0, 12, 0),
+        ),
+    ] {
+        let (gateway, _simulator, store) = reporting(usage);
+        for client in TEXT_PROTOCOLS {
+            for stream in [false, true] {
+                let response = gateway.ask(client, &ask(client, "chat", "Hello.", stream));
+                let row = store.row(&gateway, &response);
+                assert_eq!(row.tokens, expected, "{client:?} stream: {stream}");
+                let seen = Reading::of_response(client, &response).usage.unwrap();
+                let input = expected.input + expected.cache_read + expected.cache_write;
+                let sums = [input, expected.output].map(i64::unsigned_abs);
+                assert_eq!(seen.totals(), sums, "{client:?} stream: {stream}");
+            }
+        }
+    }
+}
+
+/// <https://github.com/envoyproxy/ai-gateway/issues/1631>
+#[test]
+fn zeros_at_the_end_of_a_stream_leave_its_counts() {
+    let zeros = json!({"input_tokens": 0, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0, "output_tokens": 20});
+    let (gateway, _simulator, store) = reporting(zeros);
+    for client in TEXT_PROTOCOLS {
+        let response = gateway.ask(client, &ask(client, "messages", "Hello.", true));
+        let tokens = store.row(&gateway, &response).tokens;
+        assert_eq!(
+            (tokens.input, tokens.cache_read, tokens.output),
+            (1500, 8000, 20)
+        );
+        let seen = Reading::of_response(client, &response).usage.unwrap();
+        assert_eq!(seen.totals(), [9500, 20], "{client:?}");
     }
 }
 

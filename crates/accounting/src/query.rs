@@ -66,8 +66,10 @@ pub struct Totals {
     pub input: u64,
     /// Tokens read from a cache.
     pub cache_read: u64,
-    /// Tokens written to a cache.
+    /// Tokens written to a cache, for whatever time.
     pub cache_write: u64,
+    /// Those of them that are kept for an hour.
+    pub cache_write_1h: u64,
     /// Tokens of the output, reasoning included.
     pub output: u64,
     /// Tokens of reasoning.

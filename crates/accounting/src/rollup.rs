@@ -6,7 +6,7 @@ use crate::query::{Granularity, UsageQuery};
 pub(crate) const DELETED: i64 = 1;
 
 /// The columns of the sums.
-pub(crate) const SUMS: [&str; 13] = [
+pub(crate) const SUMS: [&str; 14] = [
     "requests",
     "open",
     "abandoned",
@@ -14,6 +14,7 @@ pub(crate) const SUMS: [&str; 13] = [
     "input",
     "cache_read",
     "cache_write",
+    "cache_write_1h",
     "output",
     "reasoning",
     "pictures",

@@ -61,8 +61,11 @@ pub struct Closed {
     pub input: u64,
     /// Tokens of the input that were read from a cache.
     pub cache_read: u64,
-    /// Tokens of the input that were written to a cache.
+    /// Tokens of the input that were written to a cache, for whatever time.
     pub cache_write: u64,
+    /// Those of them that are kept for an hour. Journals of older gateways have none.
+    #[serde(default)]
+    pub cache_write_1h: u64,
     /// Tokens of the output, reasoning included.
     pub output: u64,
     /// Tokens of the output that were reasoning.
@@ -128,8 +131,10 @@ pub struct UsageRow {
     pub input: u64,
     /// Tokens of the input that were read from a cache.
     pub cache_read: u64,
-    /// Tokens of the input that were written to a cache.
+    /// Tokens of the input that were written to a cache, for whatever time.
     pub cache_write: u64,
+    /// Those of them that are kept for an hour.
+    pub cache_write_1h: u64,
     /// Tokens of the output, reasoning included.
     pub output: u64,
     /// Tokens of the output that were reasoning.

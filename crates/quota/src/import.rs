@@ -131,6 +131,7 @@ fn price(fields: &Fields<'_>) -> Result<Price, SkipReason> {
     );
     price.cached_input = base.cached_input;
     price.cache_write = base.cache_write;
+    price.cache_write_1h = base.cache_write_1h;
     price.reasoning = base.reasoning;
     price.tiers = tiers.into_values().collect();
     Ok(price)
@@ -142,14 +143,17 @@ enum Kind {
     Input,
     CachedInput,
     CacheWrite,
+    CacheWrite1h,
     Output,
     Reasoning,
 }
 
 impl Kind {
-    const ALL: [Self; 5] = [
+    /// All kinds. One whose field begins with that of another one comes before it.
+    const ALL: [Self; 6] = [
         Self::Input,
         Self::CachedInput,
+        Self::CacheWrite1h,
         Self::CacheWrite,
         Self::Output,
         Self::Reasoning,
@@ -161,6 +165,7 @@ impl Kind {
             Self::Input => "input_cost_per_token",
             Self::CachedInput => "cache_read_input_token_cost",
             Self::CacheWrite => "cache_creation_input_token_cost",
+            Self::CacheWrite1h => "cache_creation_input_token_cost_above_1hr",
             Self::Output => "output_cost_per_token",
             Self::Reasoning => "output_cost_per_reasoning_token",
         }
@@ -172,6 +177,7 @@ impl Kind {
             Self::Input => &mut tier.input,
             Self::CachedInput => &mut tier.cached_input,
             Self::CacheWrite => &mut tier.cache_write,
+            Self::CacheWrite1h => &mut tier.cache_write_1h,
             Self::Output => &mut tier.output,
             Self::Reasoning => &mut tier.reasoning,
         }

@@ -31,6 +31,11 @@ pub struct Price {
     /// A token of the prompt that was written to a cache. `None` means as `input`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<PicoPrice>,
+    /// A token of the prompt that was written to a cache to be kept for an hour. `None` means twice
+    /// `input`, which is
+    /// [Anthropic's ratio](https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching#pricing).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write_1h: Option<PicoPrice>,
     /// A generated token.
     pub output: PicoPrice,
     /// A generated token of reasoning. `None` means as `output`.
@@ -63,6 +68,9 @@ pub struct Tier {
     /// Replaces [`Price::cache_write`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<PicoPrice>,
+    /// Replaces [`Price::cache_write_1h`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_1h: Option<PicoPrice>,
     /// Replaces [`Price::output`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<PicoPrice>,
@@ -92,6 +100,7 @@ struct Rates {
     input: PicoPrice,
     cached_input: PicoPrice,
     cache_write: PicoPrice,
+    cache_write_1h: PicoPrice,
     output: PicoPrice,
     reasoning: PicoPrice,
 }
@@ -108,6 +117,7 @@ impl Price {
             input,
             cached_input: None,
             cache_write: None,
+            cache_write_1h: None,
             output,
             reasoning: None,
             tiers: Vec::new(),
@@ -120,11 +130,12 @@ impl Price {
     #[must_use]
     pub fn cost(&self, usage: &Usage, pictures: &[Picture<'_>]) -> Money {
         let rates = self.rates(usage.prompt());
-        let cached = usage.cache_read.saturating_add(usage.cache_write);
+        let shorter_writes = usage.cache_write.saturating_sub(usage.cache_write_1h);
         let tokens = [
-            (usage.input.saturating_sub(cached), rates.input),
+            (usage.input.saturating_sub(usage.cached()), rates.input),
             (usage.cache_read, rates.cached_input),
-            (usage.cache_write, rates.cache_write),
+            (shorter_writes, rates.cache_write),
+            (usage.cache_write_1h, rates.cache_write_1h),
             (usage.output.saturating_sub(usage.reasoning), rates.output),
             (usage.reasoning, rates.reasoning),
         ];
@@ -136,14 +147,20 @@ impl Price {
     /// Returns an upper limit of the cost of the tokens of a request, to be reserved before its
     /// usage is known: a prompt of at most `input` tokens, all of the dearest kind, and at most
     /// `max_output` generated ones. The cost of pictures is known beforehand, by
-    /// [`cost`](Self::cost).
+    /// [`cost`](Self::cost). Writes to a cache for an hour are a kind only if the price has one for
+    /// writes, because the estimates of all other models would be twice as high.
     #[must_use]
     pub fn estimate(&self, input: u64, max_output: u64) -> Money {
         // A longer prompt can be cheaper if a tier grants a discount.
         let shorter = self.tiers.iter().map(|tier| tier.above.min(input));
         let pico = shorter.chain([input]).map(|prompt| {
             let rates = self.rates(prompt);
-            let dearest = rates.input.max(rates.cached_input).max(rates.cache_write);
+            let has_writes = self.cache_write.or(self.cache_write_1h).is_some();
+            let write = match has_writes {
+                true => rates.cache_write.max(rates.cache_write_1h),
+                false => rates.cache_write,
+            };
+            let dearest = rates.input.max(rates.cached_input).max(write);
             let generated = rates.output.max(rates.reasoning).times(max_output);
             dearest.times(prompt).saturating_add(generated)
         });
@@ -158,11 +175,13 @@ impl Price {
         let output = other(|tier| tier.output).unwrap_or(self.output);
         let cached_input = other(|tier| tier.cached_input).or(self.cached_input);
         let cache_write = other(|tier| tier.cache_write).or(self.cache_write);
+        let cache_write_1h = other(|tier| tier.cache_write_1h).or(self.cache_write_1h);
         let reasoning = other(|tier| tier.reasoning).or(self.reasoning);
         Rates {
             input,
             cached_input: cached_input.unwrap_or(input),
             cache_write: cache_write.unwrap_or(input),
+            cache_write_1h: cache_write_1h.unwrap_or(input.doubled()),
             output,
             reasoning: reasoning.unwrap_or(output),
         }

@@ -10,8 +10,10 @@ pub struct Usage {
     pub input: u64,
     /// The tokens of the prompt that were read from a cache.
     pub cache_read: u64,
-    /// The tokens of the prompt that were written to a cache.
+    /// The tokens of the prompt that were written to a cache, for whatever time.
     pub cache_write: u64,
+    /// Those of them that are kept for an hour.
+    pub cache_write_1h: u64,
     /// The generated tokens, including those of reasoning.
     pub output: u64,
     /// The generated tokens of reasoning.
@@ -31,7 +33,12 @@ impl Usage {
     /// Returns the tokens of the prompt, which select the tier of a price.
     #[must_use]
     pub fn prompt(&self) -> u64 {
-        self.input
-            .max(self.cache_read.saturating_add(self.cache_write))
+        self.input.max(self.cached())
+    }
+
+    /// Returns the tokens of the prompt that were read from a cache or written to one.
+    pub(crate) fn cached(&self) -> u64 {
+        let written = self.cache_write.max(self.cache_write_1h);
+        self.cache_read.saturating_add(written)
     }
 }

@@ -282,6 +282,7 @@ impl JournalEntry {
             input: usage.input.saturating_sub(cached),
             cache_read: usage.cache_read,
             cache_write: usage.cache_write,
+            cache_write_1h: usage.cache_write_1h,
             output: usage.output,
             reasoning: usage.reasoning,
             pictures,

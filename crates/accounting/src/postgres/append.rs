@@ -149,18 +149,20 @@ async fn close(
     let rows = tx
         .query(
             "INSERT INTO usage AS old (request_id, at_ms, closed_ms, outcome, status, target, input,
-               cache_read, cache_write, output, reasoning, pictures, cost_nanos, state)
+               cache_read, cache_write, cache_write_1h, output, reasoning, pictures, cost_nanos,
+               state)
              SELECT id, at_ms, at_ms, outcome, status, target, input, cache_read, cache_write,
-               output, reasoning, pictures, cost, 'closed'
+               cache_write_1h, output, reasoning, pictures, cost, 'closed'
              FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[],
                $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[],
-               $11::bigint[], $12::bigint[])
-               AS new (id, at_ms, outcome, status, target, input, cache_read, cache_write, output,
-                 reasoning, pictures, cost)
+               $11::bigint[], $12::bigint[], $13::bigint[])
+               AS new (id, at_ms, outcome, status, target, input, cache_read, cache_write,
+                 cache_write_1h, output, reasoning, pictures, cost)
              ON CONFLICT (request_id) DO UPDATE SET state = 'closed',
                closed_ms = excluded.closed_ms, outcome = excluded.outcome,
                status = excluded.status, target = excluded.target, input = excluded.input,
                cache_read = excluded.cache_read, cache_write = excluded.cache_write,
+               cache_write_1h = excluded.cache_write_1h,
                output = excluded.output, reasoning = excluded.reasoning,
                pictures = excluded.pictures, cost_nanos = excluded.cost_nanos
              WHERE old.state = 'open'
@@ -174,6 +176,7 @@ async fn close(
                 &numbers(|entry| count(entry.input)),
                 &numbers(|entry| count(entry.cache_read)),
                 &numbers(|entry| count(entry.cache_write)),
+                &numbers(|entry| count(entry.cache_write_1h)),
                 &numbers(|entry| count(entry.output)),
                 &numbers(|entry| count(entry.reasoning)),
                 &numbers(|entry| count(entry.pictures)),

@@ -17,8 +17,9 @@ const DAY: i64 = Granularity::Day.millis();
 const OVER_ROWS: &str = "count(*), count(*) FILTER (WHERE state = 'open'), \
     count(*) FILTER (WHERE state = 'abandoned'), \
     count(*) FILTER (WHERE state = 'closed' AND cost_nanos IS NULL), \
-    sum(input)::bigint, sum(cache_read)::bigint, sum(cache_write)::bigint, sum(output)::bigint, \
-    sum(reasoning)::bigint, sum(pictures)::bigint, coalesce(sum(cost_nanos), 0)::bigint, \
+    sum(input)::bigint, sum(cache_read)::bigint, sum(cache_write)::bigint, \
+    sum(cache_write_1h)::bigint, sum(output)::bigint, sum(reasoning)::bigint, \
+    sum(pictures)::bigint, coalesce(sum(cost_nanos), 0)::bigint, \
     coalesce(sum(reserved_nanos) FILTER (WHERE state = 'open'), 0)::bigint, \
     coalesce(sum(reserved_nanos) FILTER (WHERE state = 'abandoned'), 0)::bigint";
 

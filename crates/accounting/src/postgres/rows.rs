@@ -12,7 +12,7 @@ use crate::usage::{State, UsageRow};
 /// The columns that [`read`] expects.
 const COLUMNS: &str = "request_id, state, at_ms, closed_ms, replica, run, key, route, model, \
     reserved_tokens, reserved_nanos, outcome, status, target, input, cache_read, cache_write, \
-    output, reasoning, pictures, cost_nanos";
+    cache_write_1h, output, reasoning, pictures, cost_nanos";
 
 pub(super) async fn find(
     tx: &Transaction<'_>,
@@ -90,12 +90,13 @@ fn read_sum(row: &Row) -> UsageSum {
             input: count(7),
             cache_read: count(8),
             cache_write: count(9),
-            output: count(10),
-            reasoning: count(11),
-            pictures: count(12),
-            cost_nanos: row.get(13),
-            open_nanos: row.get(14),
-            abandoned_nanos: row.get(15),
+            cache_write_1h: count(10),
+            output: count(11),
+            reasoning: count(12),
+            pictures: count(13),
+            cost_nanos: row.get(14),
+            open_nanos: row.get(15),
+            abandoned_nanos: row.get(16),
         },
     }
 }
@@ -124,10 +125,11 @@ fn read(row: &Row) -> UsageRow {
         input: count(14),
         cache_read: count(15),
         cache_write: count(16),
-        output: count(17),
-        reasoning: count(18),
-        pictures: count(19),
-        cost_nanos: row.get(20),
+        cache_write_1h: count(17),
+        output: count(18),
+        reasoning: count(19),
+        pictures: count(20),
+        cost_nanos: row.get(21),
     }
 }
 

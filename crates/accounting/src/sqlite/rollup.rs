@@ -10,7 +10,7 @@ use crate::rollup::{DELETED, SUMS, floor};
 /// The sums over rows of `usage`, in the order of [`SUMS`].
 const OVER_ROWS: &str = "count(*), sum(state = 'open'), sum(state = 'abandoned'), \
     sum(state = 'closed' AND cost_nanos IS NULL), sum(input), sum(cache_read), sum(cache_write), \
-    sum(output), sum(reasoning), sum(pictures), sum(ifnull(cost_nanos, 0)), \
+    sum(cache_write_1h), sum(output), sum(reasoning), sum(pictures), sum(ifnull(cost_nanos, 0)), \
     sum(iif(state = 'open', reserved_nanos, 0)), sum(iif(state = 'abandoned', reserved_nanos, 0))";
 
 const MINUTE: i64 = Granularity::Minute.millis();

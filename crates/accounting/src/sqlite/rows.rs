@@ -9,7 +9,7 @@ use crate::usage::{State, UsageRow};
 /// The columns that [`read`] expects.
 const COLUMNS: &str = "request_id, state, at_ms, closed_ms, replica, run, key, route, model, \
     reserved_tokens, reserved_nanos, outcome, status, target, input, cache_read, cache_write, \
-    output, reasoning, pictures, cost_nanos";
+    cache_write_1h, output, reasoning, pictures, cost_nanos";
 
 pub(super) fn find(connection: &Connection, request_id: &str) -> Result<Option<UsageRow>, Failure> {
     Ok(connection
@@ -73,9 +73,10 @@ fn read(row: &Row<'_>) -> rusqlite::Result<UsageRow> {
         input: count(14)?,
         cache_read: count(15)?,
         cache_write: count(16)?,
-        output: count(17)?,
-        reasoning: count(18)?,
-        pictures: count(19)?,
-        cost_nanos: row.get(20)?,
+        cache_write_1h: count(17)?,
+        output: count(18)?,
+        reasoning: count(19)?,
+        pictures: count(20)?,
+        cost_nanos: row.get(21)?,
     })
 }

@@ -135,13 +135,15 @@ fn close(connection: &Connection, closed: &Closed) -> Result<(), Failure> {
     let changed = connection
         .prepare_cached(
             "INSERT INTO usage (request_id, state, at_ms, closed_ms, outcome, status, target, input,
-               cache_read, cache_write, output, reasoning, pictures, cost_nanos)
+               cache_read, cache_write, cache_write_1h, output, reasoning, pictures, cost_nanos)
              VALUES (:request_id, 'closed', :at_ms, :at_ms, :outcome, :status, :target, :input,
-               :cache_read, :cache_write, :output, :reasoning, :pictures, :cost_nanos)
+               :cache_read, :cache_write, :cache_write_1h, :output, :reasoning, :pictures,
+               :cost_nanos)
              ON CONFLICT (request_id) DO UPDATE SET state = 'closed',
                closed_ms = excluded.closed_ms, outcome = excluded.outcome,
                status = excluded.status, target = excluded.target, input = excluded.input,
                cache_read = excluded.cache_read, cache_write = excluded.cache_write,
+               cache_write_1h = excluded.cache_write_1h,
                output = excluded.output, reasoning = excluded.reasoning,
                pictures = excluded.pictures, cost_nanos = excluded.cost_nanos
              WHERE state = 'open'
@@ -157,6 +159,7 @@ fn close(connection: &Connection, closed: &Closed) -> Result<(), Failure> {
                 ":input": count(closed.input),
                 ":cache_read": count(closed.cache_read),
                 ":cache_write": count(closed.cache_write),
+                ":cache_write_1h": count(closed.cache_write_1h),
                 ":output": count(closed.output),
                 ":reasoning": count(closed.reasoning),
                 ":pictures": count(closed.pictures),

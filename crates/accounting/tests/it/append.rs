@@ -38,6 +38,7 @@ fn whole_row() -> UsageRow {
         input: 100,
         cache_read: 40,
         cache_write: 20,
+        cache_write_1h: 5,
         output: 30,
         reasoning: 10,
         pictures: 1,

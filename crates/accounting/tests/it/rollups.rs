@@ -60,6 +60,7 @@ fn totals(requests: u64) -> Totals {
         input: 100 * requests,
         cache_read: 40 * requests,
         cache_write: 20 * requests,
+        cache_write_1h: 5 * requests,
         output: 30 * requests,
         reasoning: 10 * requests,
         pictures: requests,
@@ -277,6 +278,7 @@ async fn sums_of_rows(store: &dyn AccountingStore, grain: i64) -> BTreeMap<(i64,
         sum.input += row.input;
         sum.cache_read += row.cache_read;
         sum.cache_write += row.cache_write;
+        sum.cache_write_1h += row.cache_write_1h;
         sum.output += row.output;
         sum.reasoning += row.reasoning;
         sum.pictures += row.pictures;

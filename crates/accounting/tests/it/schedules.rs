@@ -230,6 +230,7 @@ async fn check_sums(store: &Sqlite, counts: Counts) {
         input: 100 * closed,
         cache_read: 40 * closed,
         cache_write: 20 * closed,
+        cache_write_1h: 5 * closed,
         output: 30 * closed,
         reasoning: 10 * closed,
         pictures: closed,

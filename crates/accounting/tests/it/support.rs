@@ -114,6 +114,7 @@ pub(crate) fn closed(request_id: &str, at_ms: i64) -> Closed {
         input: 100,
         cache_read: 40,
         cache_write: 20,
+        cache_write_1h: 5,
         output: 30,
         reasoning: 10,
         pictures: 1,

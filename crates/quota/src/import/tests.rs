@@ -55,6 +55,7 @@ model = "model-pro"
 input = "1.25"
 cached_input = "0.125"
 cache_write = "1.625"
+cache_write_1h = "2.50"
 output = "10.00"
 reasoning = "12.00"
 
@@ -94,7 +95,6 @@ fn skipped_models_and_ignored_fields_are_reported() {
     assert_eq!(
         ignored,
         [
-            ("cache_creation_input_token_cost_above_1hr", 1),
             ("input_cost_per_audio_token", 2),
             ("output_cost_per_token_priority", 1),
         ]
@@ -113,13 +113,19 @@ fn limits_of_tiers_are_read_from_the_names_of_fields() {
         limit("input_cost_per_token_above_512_tokens"),
         Some((input, 512))
     );
+    let written = "cache_creation_input_token_cost_above_1hr";
+    assert_eq!(limit(written), Some((written, 0)));
+    assert_eq!(
+        limit("cache_creation_input_token_cost_above_1hr_above_200k_tokens"),
+        Some((written, 200_000))
+    );
     for name in [
         "input_cost_per_token_above_200k_tokens_priority",
         "input_cost_per_token_above_k_tokens",
         "input_cost_per_token_above_99999999999999999999_tokens",
         "input_cost_per_token_above_99999999999999999k_tokens",
         "input_cost_per_token_flex",
-        "cache_creation_input_token_cost_above_1hr_above_200k_tokens",
+        "cache_creation_input_token_cost_above_5hr",
         "output_cost_per_image",
     ] {
         assert_eq!(limit(name), None, "{name}");

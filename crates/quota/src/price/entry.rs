@@ -72,6 +72,7 @@ pub(super) struct Fields {
     input: PicoPrice,
     cached_input: Option<PicoPrice>,
     cache_write: Option<PicoPrice>,
+    cache_write_1h: Option<PicoPrice>,
     output: PicoPrice,
     reasoning: Option<PicoPrice>,
     #[serde(default)]
@@ -101,6 +102,7 @@ impl Fields {
             input: self.input,
             cached_input: self.cached_input,
             cache_write: self.cache_write,
+            cache_write_1h: self.cache_write_1h,
             output: self.output,
             reasoning: self.reasoning,
             tiers: self.tiers,

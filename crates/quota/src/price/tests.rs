@@ -29,8 +29,17 @@ fn usage(input: u64, cache_read: u64, cache_write: u64, output: u64, reasoning: 
         input,
         cache_read,
         cache_write,
+        cache_write_1h: 0,
         output,
         reasoning,
+    }
+}
+
+/// A prompt of which so many tokens were written to a cache, and so many of them for an hour.
+fn written(cache_write: u64, cache_write_1h: u64) -> Usage {
+    Usage {
+        cache_write_1h,
+        ..usage(cache_write, 0, cache_write, 0, 0)
     }
 }
 
@@ -71,6 +80,41 @@ fn each_kind_of_token_has_its_own_price() {
         "#,
     );
     assert_eq!(cost(&price, usage(1000, 400, 100, 200, 150)), "0.00313125");
+}
+
+/// A million tokens for an hour, and a million for five minutes: the prices of
+/// <https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching#pricing> for an input of 5.
+#[test]
+fn writes_for_an_hour_have_their_own_price() {
+    let price = price(
+        r#"
+        input = "5.00"
+        cache_write = "6.25"
+        cache_write_1h = "10.00"
+        output = "25.00"
+        tiers = [{ above = 2000000, cache_write_1h = "20.00" }]
+        "#,
+    );
+    assert_eq!(cost(&price, written(1_000_000, 1_000_000)), "10.00");
+    assert_eq!(cost(&price, written(2_000_000, 1_000_000)), "16.25");
+    // A part above its total counts in full, and the tier applies to it.
+    assert_eq!(cost(&price, written(0, 3_000_000)), "60.00");
+}
+
+#[test]
+fn writes_for_an_hour_cost_twice_the_input_by_default() {
+    let price = price(
+        r#"
+        input = "5.00"
+        cache_write = "6.25"
+        output = "25.00"
+        tiers = [{ above = 1000000, input = "7.00" }]
+        "#,
+    );
+    assert_eq!(cost(&price, written(1_000_000, 1_000_000)), "10.00");
+    assert_eq!(cost(&price, written(2_000_000, 2_000_000)), "28.00");
+    // 1000 × 10 + 100 × 25 millionths.
+    assert_eq!(price.estimate(1000, 100).to_string(), "0.0125");
 }
 
 /// 1000 × 3 + 100 × 6 millionths.
@@ -196,8 +240,8 @@ fn an_estimate_takes_the_dearest_kind_of_token() {
     let anthropic = price(
         "input = \"3.00\"\ncache_write = \"3.75\"\noutput = \"15.00\"\nreasoning = \"20.00\"",
     );
-    // 1000 × 3.75 + 100 × 20 millionths.
-    assert_eq!(anthropic.estimate(1000, 100).to_string(), "0.00575");
+    // All of it could be written for an hour: 1000 × 6 + 100 × 20 millionths.
+    assert_eq!(anthropic.estimate(1000, 100).to_string(), "0.008");
     // With a discount for long prompts, 100 tokens are dearer than 101: 100 × 2 millionths.
     let discount =
         price("input = \"2.00\"\noutput = \"0\"\ntiers = [{ above = 100, input = \"1.00\" }]");

@@ -31,6 +31,11 @@ impl PicoPrice {
         self.0
     }
 
+    /// Returns twice the price.
+    pub(super) const fn doubled(self) -> Self {
+        Self(self.0.saturating_mul(2))
+    }
+
     /// Returns the price of `count` tokens in pico-units.
     pub(super) fn times(self, count: u64) -> u128 {
         u128::from(self.0) * u128::from(count)

@@ -33,6 +33,8 @@ struct PriceView {
     cached_input: Option<String>,
     /// Tokens of the prompt that were written to a cache. Absent: as `input`.
     cache_write: Option<String>,
+    /// Tokens of the prompt that were written to a cache for an hour. Absent: twice `input`.
+    cache_write_1h: Option<String>,
     /// Generated tokens.
     output: String,
     /// Generated tokens of reasoning. Absent: as `output`.
@@ -58,6 +60,8 @@ struct TierView {
     cached_input: Option<String>,
     /// Replaces the `cache_write` of the price.
     cache_write: Option<String>,
+    /// Replaces the `cache_write_1h` of the price.
+    cache_write_1h: Option<String>,
     /// Replaces the `output` of the price.
     output: Option<String>,
     /// Replaces the `reasoning` of the price.

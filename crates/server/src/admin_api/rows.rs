@@ -55,8 +55,10 @@ pub(crate) struct Row {
     input: u64,
     /// Tokens read from a cache.
     cache_read: u64,
-    /// Tokens written to a cache.
+    /// Tokens written to a cache, for whatever time.
     cache_write: u64,
+    /// Those of them that are kept for an hour.
+    cache_write_1h: u64,
     /// Tokens of the output, reasoning included.
     output: u64,
     /// Tokens of reasoning.
@@ -237,6 +239,7 @@ impl From<UsageRow> for Row {
             input: row.input,
             cache_read: row.cache_read,
             cache_write: row.cache_write,
+            cache_write_1h: row.cache_write_1h,
             output: row.output,
             reasoning: row.reasoning,
             pictures: row.pictures,
@@ -252,7 +255,7 @@ const FORMULA_STARTS: [char; 11] = [
 ];
 
 /// The names of the columns, in the order of the fields of [`Row`].
-const COLUMNS: [&str; 21] = [
+const COLUMNS: [&str; 22] = [
     "request_id",
     "state",
     "at",
@@ -270,6 +273,7 @@ const COLUMNS: [&str; 21] = [
     "input",
     "cache_read",
     "cache_write",
+    "cache_write_1h",
     "output",
     "reasoning",
     "pictures",

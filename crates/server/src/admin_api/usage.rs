@@ -43,8 +43,10 @@ pub(crate) struct Sum {
     input: u64,
     /// Tokens read from a cache.
     cache_read: u64,
-    /// Tokens written to a cache.
+    /// Tokens written to a cache, for whatever time.
     cache_write: u64,
+    /// Those of them that are kept for an hour.
+    cache_write_1h: u64,
     /// Tokens of the output, reasoning included.
     output: u64,
     /// Tokens of reasoning.
@@ -118,6 +120,7 @@ impl From<UsageSum> for Sum {
             input: totals.input,
             cache_read: totals.cache_read,
             cache_write: totals.cache_write,
+            cache_write_1h: totals.cache_write_1h,
             output: totals.output,
             reasoning: totals.reasoning,
             pictures: totals.pictures,

@@ -196,6 +196,7 @@ impl Reserved {
                 input: usage.input,
                 cache_read: usage.cache_read,
                 cache_write: usage.cache_write,
+                cache_write_1h: usage.cache_write_1h,
                 output: usage.output,
                 reasoning: usage.reasoning,
             },

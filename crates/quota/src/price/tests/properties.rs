@@ -4,10 +4,15 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn used([input, read, write, write_1h, output, reasoning]: [u64; 6]) -> Usage {
+    Usage {
+        cache_write_1h: write_1h,
+        ..usage(input, read, write, output, reasoning)
+    }
+}
+
 fn any_usage() -> impl Strategy<Value = Usage> {
-    any::<(u64, u64, u64, u64, u64)>().prop_map(|(input, read, write, output, reasoning)| {
-        usage(input, read, write, output, reasoning)
-    })
+    any::<[u64; 6]>().prop_map(used)
 }
 
 fn pico() -> impl Strategy<Value = PicoPrice> {
@@ -16,11 +21,12 @@ fn pico() -> impl Strategy<Value = PicoPrice> {
 
 /// Any price, with a tier that may be cheaper.
 fn any_price() -> impl Strategy<Value = Price> {
-    let rates = || (pico(), pico(), pico(), pico(), pico());
+    let rates = || (pico(), pico(), pico(), pico(), pico(), pico());
     (rates(), any::<u64>(), rates()).prop_map(|(base, above, other)| Price {
         input: base.0,
         cached_input: Some(base.1),
         cache_write: Some(base.2),
+        cache_write_1h: Some(base.5),
         output: base.3,
         reasoning: Some(base.4),
         tiers: vec![Tier {
@@ -28,6 +34,7 @@ fn any_price() -> impl Strategy<Value = Price> {
             input: Some(other.0),
             cached_input: Some(other.1),
             cache_write: Some(other.2),
+            cache_write_1h: Some(other.5),
             output: Some(other.3),
             reasoning: Some(other.4),
         }],
@@ -43,6 +50,7 @@ fn rising_price() -> impl Strategy<Value = Price> {
             tier.input = tier.input.map(at_least(price.input));
             tier.cached_input = tier.cached_input.max(price.cached_input);
             tier.cache_write = tier.cache_write.max(price.cache_write);
+            tier.cache_write_1h = tier.cache_write_1h.max(price.cache_write_1h);
             tier.output = tier.output.map(at_least(price.output));
             tier.reasoning = tier.reasoning.max(price.reasoning);
         }
@@ -80,13 +88,12 @@ proptest! {
     #[test]
     fn an_estimate_covers_every_shorter_request(
         price in any_price(),
-        counts in any::<[u32; 5]>(),
+        counts in any::<[u32; 6]>(),
         more in any::<(u32, u32)>(),
     ) {
-        let [input, read, write, output, reasoning] = counts.map(u64::from);
-        let usage = usage(input, read, write, output, reasoning);
+        let usage = used(counts.map(u64::from));
         let input = usage.prompt() + u64::from(more.0);
-        let max_output = output.max(reasoning) + u64::from(more.1);
+        let max_output = usage.output.max(usage.reasoning) + u64::from(more.1);
         prop_assert!(price.estimate(input, max_output) >= price.cost(&usage, &[]));
     }
 
