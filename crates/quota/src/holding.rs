@@ -376,6 +376,12 @@ impl Holding {
         self.in_use
     }
 
+    /// Returns what was spent or taken since the last ask.
+    #[must_use]
+    pub fn unreported(&self) -> u64 {
+        self.used.saturating_sub(self.base)
+    }
+
     /// Returns the amount that is lent to this replica and not spent, including permits in use.
     #[must_use]
     pub fn held(&self) -> u64 {

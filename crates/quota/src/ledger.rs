@@ -15,7 +15,7 @@ use crate::lent::{LaneId, LentPart, LentTaken};
 use crate::limit::{Caps, Terms};
 use crate::money::Money;
 use crate::request::{Claim, Demand, LimitId, Now, Refused, Remaining, Used};
-use crate::slot::Slot;
+use crate::slot::{BudgetWindow, Slot};
 
 /// The requests in progress, the rates and the spending of all limits.
 ///
@@ -47,6 +47,8 @@ pub struct Admission {
     holds: SmallVec<[Hold; 3]>,
     /// The money that is reserved in every slot with a budget.
     money: Money,
+    /// False once its place was given back.
+    has_place: bool,
     /// The rest of the rates, if there are any.
     remaining: Remaining,
     /// True if the ledger had to be polled after the admission.
@@ -60,6 +62,7 @@ pub struct Admission {
 struct Hold {
     slot: usize,
     tokens: u64,
+    window: BudgetWindow,
     /// The amounts taken from the holdings of a limit that is lent.
     taken: Option<Box<LentTaken>>,
 }
@@ -162,6 +165,7 @@ impl Ledger {
                 holds.push(Hold {
                     slot,
                     tokens: 0,
+                    window: BudgetWindow::default(),
                     taken: None,
                 });
             }
@@ -180,9 +184,9 @@ impl Ledger {
             refused.remaining = self.remaining(&holds);
             return Err(refused);
         }
-        for hold in &holds {
+        for hold in &mut holds {
             let slot = &mut self.slots[hold.slot];
-            slot.take(hold.tokens, demand.money);
+            hold.window = slot.take(hold.tokens, demand.money);
             if slot.is_due() {
                 self.due.push(hold.slot);
             }
@@ -193,16 +197,37 @@ impl Ledger {
         Ok(Admission {
             holds,
             money: demand.money,
+            has_place: true,
             remaining,
             is_due: self.is_due(),
             is_degraded,
         })
     }
 
-    /// Ends a request: gives back its place and what it reserved, and counts what it used. Returns true
-    /// if the ledger has to be polled now, as [`is_due`](Self::is_due) does.
-    pub fn end(&mut self, admission: Admission, used: Used, now: Now) -> bool {
+    /// Gives back the place of a request that goes on without one, such as a response in the
+    /// background, and keeps what it reserved until its [end](Self::end). Returns true if the ledger has
+    /// to be polled now.
+    pub fn release_place(&mut self, admission: &mut Admission) -> bool {
+        if std::mem::take(&mut admission.has_place) {
+            for hold in &mut admission.holds {
+                let Some(slot) = self.slots.get_mut(hold.slot) else {
+                    continue;
+                };
+                slot.release_place(hold.taken.as_deref_mut());
+                if slot.is_due() {
+                    self.due.push(hold.slot);
+                }
+            }
+        }
+        self.is_due()
+    }
+
+    /// Ends a request: gives back its place and what it reserved, and counts what it used, its money in
+    /// the window in which it was admitted. Returns true if the ledger has to be polled now, as
+    /// [`is_due`](Self::is_due) does.
+    pub fn end(&mut self, mut admission: Admission, used: Used, now: Now) -> bool {
         self.latest = now;
+        self.release_place(&mut admission);
         for hold in admission.holds {
             let Some(slot) = self.slots.get_mut(hold.slot) else {
                 continue;
@@ -210,7 +235,7 @@ impl Ledger {
             let terms = self.limits[slot.limit.0].terms.as_ref();
             slot.refresh(terms.map(|terms| &terms.caps), now);
             let taken = hold.taken.map(|taken| *taken);
-            slot.settle(hold.tokens, admission.money, used, taken);
+            slot.settle((hold.tokens, admission.money), hold.window, used, taken);
             if slot.is_due() {
                 self.due.push(hold.slot);
             }

@@ -166,6 +166,7 @@ impl Lent {
         for (id, amount) in needs {
             let Some(id) = id else { continue };
             let Some(lane) = self.find(id) else { continue };
+            let amount = lane.reservation(amount);
             let Some(part) = lane.holding.take(amount, at(now)) else {
                 let short = Short {
                     dimension: id.dimension(),
@@ -187,6 +188,16 @@ impl Lent {
             if let Some(lane) = self.find(id) {
                 lane.holding.give_back(part);
             }
+        }
+    }
+
+    /// Gives back the permit among what was taken, and leaves the rest.
+    pub(crate) fn release_place(&mut self, taken: &mut LentTaken) {
+        let place = taken.iter().position(|(id, _)| *id == LaneId::Permits);
+        let Some(place) = place else { return };
+        let (id, permit) = taken.remove(place);
+        if let Some(lane) = self.find(id) {
+            lane.holding.settle(permit, 0);
         }
     }
 
@@ -346,6 +357,20 @@ impl Lane {
     /// Returns true if the store lends: it has answered, and knows what it has lent.
     fn lends(&self) -> bool {
         !self.holding.is_degraded() && !self.holding.is_quarantined()
+    }
+
+    /// Returns what a request reserves that may use `amount`. Of a budget it is no more than what is
+    /// left, while this replica has reserved nothing else: otherwise the last part of a budget could
+    /// never be spent. So each replica can overdraw a budget by one request.
+    fn reservation(&self, amount: u64) -> u64 {
+        let Loan::Budget { amount: budget, .. } = self.holding.loan() else {
+            return amount;
+        };
+        if self.holding.in_use() > 0 {
+            return amount;
+        }
+        let spent = self.level.saturating_add(self.holding.unreported());
+        amount.min(budget.saturating_sub(spent).max(1))
     }
 
     /// Returns the microseconds in which an amount flows off; `None` if nothing does.

@@ -124,6 +124,13 @@ impl Permit {
         admission.is_some_and(Admission::is_degraded)
     }
 
+    /// Gives back the place of the request and keeps what it reserved, as [`Ledger::release_place`]
+    /// does. Returns true if the limiter has to be polled now.
+    pub fn release_place(&mut self) -> bool {
+        let admission = self.admission.as_mut();
+        admission.is_some_and(|admission| lock(&self.ledger).release_place(admission))
+    }
+
     /// Ends the request, and counts what it used. Returns true if the limiter has to be polled now.
     pub fn end(mut self, used: Used, now: Now) -> bool {
         let admission = self.admission.take();

@@ -17,6 +17,8 @@ pub(crate) struct Slot {
     pub(crate) limit: LimitId,
     pub(crate) scope: Arc<str>,
     in_use: u64,
+    /// The admissions that have not ended, with those of requests that go on without a place.
+    admissions: u64,
     /// The holdings, if the limit is lent. Then only `in_use` is counted here.
     pub(crate) lent: Option<Box<Lent>>,
     requests: Bucket,
@@ -25,13 +27,17 @@ pub(crate) struct Slot {
     typical_answer: TypicalAnswer,
 }
 
+/// The window of a budget in which a request was admitted, by its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BudgetWindow(i64);
+
 /// The money of the current window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spending {
     /// The end of the window, in milliseconds since the Unix epoch; 0 if there is no budget.
     ends_ms: i64,
     spent: Money,
-    /// For requests in progress. It moves on to the next window with them.
+    /// For requests in progress that were admitted in this window.
     reserved: Money,
 }
 
@@ -52,6 +58,7 @@ impl Slot {
             limit,
             scope,
             in_use: 0,
+            admissions: 0,
             lent,
             requests: full(caps.requests_per_minute),
             tokens: full(caps.tokens_per_minute),
@@ -117,34 +124,48 @@ impl Slot {
         None
     }
 
-    /// Counts a request, and reserves what it may use.
-    pub(crate) fn take(&mut self, tokens: u64, money: Money) {
+    /// Counts a request, and reserves what it may use. Returns the window of the budget in which it
+    /// is counted.
+    pub(crate) fn take(&mut self, tokens: u64, money: Money) -> BudgetWindow {
         self.in_use += 1;
-        if self.lent.is_some() {
-            return;
+        self.admissions += 1;
+        if self.lent.is_none() {
+            self.requests.take(1);
+            self.tokens.take(tokens);
+            self.spending.reserved = self.spending.reserved.saturating_add(money);
         }
-        self.requests.take(1);
-        self.tokens.take(tokens);
-        self.spending.reserved = self.spending.reserved.saturating_add(money);
+        BudgetWindow(self.spending.ends_ms)
     }
 
-    /// Ends a request: what it reserved is replaced by what it used.
+    /// Gives back the place of a request that goes on without one, and keeps what it reserved.
+    pub(crate) fn release_place(&mut self, taken: Option<&mut LentTaken>) {
+        self.in_use = self.in_use.saturating_sub(1);
+        if let (Some(lent), Some(taken)) = (&mut self.lent, taken) {
+            lent.release_place(taken);
+        }
+    }
+
+    /// Ends a request that has given back its place: what it reserved is replaced by what it used.
+    /// Money counts in the window in which the request was admitted, so it no longer counts here if
+    /// that has ended.
     pub(crate) fn settle(
         &mut self,
-        tokens: u64,
-        money: Money,
+        (tokens, money): (u64, Money),
+        window: BudgetWindow,
         used: Used,
         taken: Option<LentTaken>,
     ) {
-        self.in_use = self.in_use.saturating_sub(1);
+        self.admissions = self.admissions.saturating_sub(1);
         self.typical_answer.observe(used.answer_tokens);
         if let (Some(lent), Some(taken)) = (&mut self.lent, taken) {
             return lent.settle(taken, used);
         }
         self.tokens.give_back(tokens);
         self.tokens.take(used.tokens);
-        self.spending.reserved = self.spending.reserved.saturating_sub(money);
-        self.add_spent(used.money);
+        if window == BudgetWindow(self.spending.ends_ms) {
+            self.spending.reserved = self.spending.reserved.saturating_sub(money);
+            self.add_spent(used.money);
+        }
     }
 
     /// Adds to the money that was spent in the current window.
@@ -168,10 +189,10 @@ impl Slot {
     /// Returns true if the slot differs in nothing from a new one.
     pub(crate) fn is_idle(&mut self, caps: Option<&Caps>) -> bool {
         if let Some(lent) = &mut self.lent {
-            return self.in_use == 0 && lent.is_dormant();
+            return self.admissions == 0 && lent.is_dormant();
         }
         let is_full = |bucket: &Bucket, cap: Option<u64>| cap.is_none_or(|cap| bucket.holds(cap));
-        self.in_use == 0
+        self.admissions == 0
             && caps.is_none_or(|caps| {
                 is_full(&self.requests, caps.requests_per_minute)
                     && is_full(&self.tokens, caps.tokens_per_minute)
@@ -221,14 +242,18 @@ impl Spending {
         if unix_ms >= self.ends_ms {
             let now = Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::MAX);
             self.ends_ms = budget.period(now).end.as_millisecond();
-            self.spent = Money::ZERO;
+            (self.spent, self.reserved) = (Money::ZERO, Money::ZERO);
         }
     }
 
-    /// Returns true if the budget is not used up, and `money` more is within it.
+    /// Returns true if the budget is not used up, and `money` more is within it. A request that may
+    /// cost more than what is left is admitted while nothing is reserved, and then no other one is
+    /// until its end: otherwise the last part of a budget could never be spent. So a budget is
+    /// overdrawn by one request at most.
     fn has_room(&self, budget: &Budget, money: Money) -> bool {
         let taken = self.spent.saturating_add(self.reserved);
-        taken < budget.amount && taken.saturating_add(money) <= budget.amount
+        let is_alone = self.reserved == Money::ZERO;
+        taken < budget.amount && (is_alone || taken.saturating_add(money) <= budget.amount)
     }
 }
 

@@ -205,6 +205,92 @@ fn a_budget_is_reserved_spent_and_renewed_with_its_window() {
     );
 }
 
+/// The cost of a request belongs to the window in which it was admitted, as its row of usage does.
+#[test]
+fn money_counts_in_the_window_of_the_admission() {
+    let (mut ledger, ids) = ledger(&[("budget", budget("1.00", Window::Hour))]);
+    let claims = [claim(ids[0], "a")];
+    let spent = Used {
+        money: "0.90".parse().unwrap(),
+        ..Used::default()
+    };
+    let before = ledger.admit(&claims, money("0.60"), at_second(3_598));
+    let before = before.unwrap();
+    // The new window has all of its money, while the request of the old one goes on.
+    let one = ledger.admit(&claims, money("1.00"), at_second(3_600));
+    let one = one.unwrap();
+    assert_eq!(
+        ledger.status(at_second(3_600))[0].reserved,
+        "1.00".parse().unwrap()
+    );
+    ledger.end(before, spent, at_second(3_601));
+    let status = ledger.status(at_second(3_601));
+    assert_eq!(status[0].spent, Some(Money::ZERO));
+    assert_eq!(status[0].reserved, "1.00".parse().unwrap());
+    ledger.end(one, spent, at_second(3_602));
+    let status = ledger.status(at_second(3_602));
+    assert_eq!(status[0].spent, Some("0.90".parse().unwrap()));
+    assert_eq!(status[0].reserved, Money::ZERO);
+}
+
+/// Otherwise clients with high limits could never use the last part of a budget.
+#[test]
+fn last_part_of_a_budget_goes_to_one_request() {
+    let (mut ledger, ids) = ledger(&[("budget", budget("1.00", Window::Hour))]);
+    let claims = [claim(ids[0], "a")];
+    let spent = |amount: &str| Used {
+        money: amount.parse().unwrap(),
+        ..Used::default()
+    };
+    let one = ledger.admit(&claims, money("5.00"), Now::default());
+    let one = one.unwrap();
+    for _ in 0..50 {
+        let refused = ledger.admit(&claims, money("0.01"), Now::default());
+        assert_eq!(refused.unwrap_err().dimension, Dimension::Budget);
+    }
+    ledger.end(one, spent("0.40"), Now::default());
+    let small = ledger.admit(&claims, money("0.10"), Now::default());
+    let large = ledger.admit(&claims, money("5.00"), Now::default());
+    assert!(large.is_err(), "another request has a reservation");
+    ledger.end(small.unwrap(), spent("0.10"), Now::default());
+    let last = ledger.admit(&claims, money("5.00"), Now::default());
+    ledger.end(last.unwrap(), spent("0.50"), Now::default());
+    assert!(ledger.admit(&claims, place, Now::default()).is_err());
+}
+
+/// A response in the background takes no place, and may still cost what was reserved for it.
+#[test]
+fn place_is_given_back_before_the_reservation() {
+    let caps = Caps {
+        concurrency: Some(1),
+        ..budget("1.00", Window::Hour)
+    };
+    let (mut ledger, ids) = ledger(&[("limit", caps)]);
+    let claims = [claim(ids[0], "a")];
+    let mut background = ledger
+        .admit(&claims, money("0.70"), Now::default())
+        .unwrap();
+    for _ in 0..2 {
+        ledger.release_place(&mut background);
+    }
+    assert_eq!(ledger.in_use(claims[0]), 0);
+    ledger.drop_idle(Now::default());
+    let refused = ledger.admit(&claims, money("0.40"), Now::default());
+    assert_eq!(refused.unwrap_err().dimension, Dimension::Budget);
+    let other = ledger.admit(&claims, money("0.30"), Now::default());
+    let other = other.unwrap();
+    let used = Used {
+        money: "0.20".parse().unwrap(),
+        ..Used::default()
+    };
+    ledger.end(background, used, Now::default());
+    assert_eq!(ledger.in_use(claims[0]), 1, "the other one goes on");
+    ledger.end(other, Used::default(), Now::default());
+    let status = ledger.status(Now::default());
+    assert_eq!(status[0].spent, Some("0.20".parse().unwrap()));
+    assert_eq!(status[0].reserved, Money::ZERO);
+}
+
 #[test]
 fn money_that_was_spent_before_counts() {
     let (mut ledger, ids) = ledger(&[("budget", budget("1.00", Window::Day))]);
@@ -378,8 +464,13 @@ proptest! {
                     judge.open.push((key, demand));
                     judge.began.push((key, now.monotonic));
                     admissions.push(admission);
-                    let reserved: i64 = judge.open.iter().map(|(_, open)| open.money.nanos()).sum();
-                    prop_assert!(spent + reserved <= 100, "{spent} spent, {reserved} reserved");
+                    let reserved = judge.open.iter().map(|(_, open)| open.money.nanos());
+                    let (reserved, costly) = reserved.fold((0, 0), |(sum, count), money| {
+                        (sum + money, count + i64::from(money > 0))
+                    });
+                    // One request alone may take what is left, however little that is.
+                    let is_within = spent + reserved <= 100 || spent < 100 && costly == 1;
+                    prop_assert!(is_within, "{spent} spent, {reserved} reserved");
                     prop_assert!(judge.open.len() <= 3);
                     prop_assert!(judge.open.iter().filter(|(open, _)| *open == key).count() <= 2);
                     let of_key = judge.began.iter().filter(|(of, _)| *of == key);

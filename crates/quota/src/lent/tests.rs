@@ -478,3 +478,45 @@ fn a_scope_is_dormant_once_the_store_knows_everything() {
     lend(&mut lent, now(18_000));
     assert!(lent.is_dormant());
 }
+
+/// Otherwise clients with high limits could never use the last part of a budget.
+#[test]
+fn last_part_of_a_lent_budget_goes_to_one_request() {
+    let caps = Caps {
+        budget: caps().budget,
+        ..Caps::default()
+    };
+    let mut lent = lent(&caps);
+    let sixty = Money::from_nanos(60_000_000_000);
+    let taken = take(&mut lent, 0, sixty, now(0));
+    assert_eq!(in_use(&lent), [50_000_000_000], "all of the budget");
+    assert!(lent.take(0, Money::from_nanos(1), now(0)).is_err());
+    let used = Used {
+        money: Money::from_nanos(20_000_000_000),
+        ..Used::default()
+    };
+    lent.settle(taken, used);
+    let taken = take(&mut lent, 0, sixty, now(0));
+    assert_eq!(in_use(&lent), [30_000_000_000], "what is left of it");
+    lent.settle(taken, used);
+    let small = take(&mut lent, 0, Money::from_nanos(1), now(0));
+    let short = lent.take(0, sixty, now(0)).unwrap_err();
+    assert_eq!(short.dimension, Dimension::Budget, "not alone");
+    lent.settle(small, Used::default());
+}
+
+/// A response in the background takes no permit, and may still cost what was reserved for it.
+#[test]
+fn permit_is_given_back_before_the_reservation() {
+    let mut lent = lent(&caps());
+    let money = Money::from_nanos(700);
+    let mut taken = take(&mut lent, 100, money, now(0));
+    let before = in_use(&lent);
+    lent.release_place(&mut taken);
+    lent.release_place(&mut taken);
+    let after = in_use(&lent);
+    assert_eq!((before[0], after[0]), (1, 0));
+    assert_eq!(before[1..], after[1..]);
+    lent.settle(taken, Used::default());
+    assert!(in_use(&lent).iter().all(|amount| *amount == 0));
+}
