@@ -42,6 +42,30 @@ pub enum TextEvent {
     },
 }
 
+impl TextEvent {
+    /// Returns the length of what the model has generated for the event, in bytes.
+    ///
+    /// ```
+    /// assert_eq!(sluicegate_engine::TextEvent::Text("Hello.".to_owned()).length(), 6);
+    /// ```
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        let text = match self {
+            Self::Reasoning(text)
+            | Self::Text(text)
+            | Self::Refusal(text)
+            | Self::Arguments(text)
+            | Self::Call { name: text, .. } => text,
+            Self::ReasoningSignature(_)
+            | Self::RedactedReasoning(_)
+            | Self::Logprobs(_)
+            | Self::LeftOut(_)
+            | Self::Finished { .. } => return 0,
+        };
+        text.len() as u64
+    }
+}
+
 /// The reason why a generation ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

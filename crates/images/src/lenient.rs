@@ -20,4 +20,4 @@ pub use self::collector::{Answer, Collector, collect};
 pub use self::convert::write_as_stream;
 pub use self::event::{Picture, reported_tokens, tokens};
 pub use self::file::{PictureCheck, repaired};
-pub use self::reader::{Reader, Update};
+pub use self::reader::{Reader, Traits, Update};

@@ -30,7 +30,7 @@ use wire::{ApiError, Splice};
 pub use self::chat::Chat;
 use self::forms::Forms;
 pub use self::image_scanner::ImageScanner;
-pub use self::images::{Images, reply_as_stream};
+pub use self::images::{Images, pictures_of_reply, reply_as_stream};
 pub use self::messages::Messages;
 pub use self::responses::{Responses, background_reply};
 use crate::error::{in_stream, malformed};
@@ -81,6 +81,16 @@ pub trait RelayProtocol: Send {
     /// Returns the token usage that the events so far have reported.
     fn usage(&self) -> Option<Usage>;
 
+    /// Returns the length of all texts, thoughts and arguments of the events so far, in bytes.
+    fn content_length(&self) -> u64 {
+        0
+    }
+
+    /// Returns the images of the events so far.
+    fn pictures(&self) -> Delivered {
+        Delivered::default()
+    }
+
     /// Returns the token usage that a complete reply reports, also one that
     /// [`RelayProtocol::reply`] rejects.
     fn usage_of_reply(body: &[u8]) -> Option<Usage>;
@@ -126,6 +136,17 @@ pub struct End {
     pub incomplete: bool,
     /// The token usage, if the upstream reported it.
     pub usage: Option<Usage>,
+}
+
+/// The images of an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delivered {
+    /// The number of complete images.
+    pub count: u64,
+    /// Width and height, such as `1024x1024`; blank if the answer does not state them.
+    pub size: String,
+    /// The quality, such as `high`; blank if the answer does not state it.
+    pub quality: String,
 }
 
 /// Validates the events of an upstream and forwards them.
@@ -210,6 +231,19 @@ impl<S: RelayProtocol> Guard<S> {
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
         self.relayed.protocol.usage()
+    }
+
+    /// Returns the length of all texts, thoughts and arguments that were read, in bytes, for a stream
+    /// that does not report its usage.
+    #[must_use]
+    pub fn content_length(&self) -> u64 {
+        self.relayed.protocol.content_length()
+    }
+
+    /// Returns the complete images that were read.
+    #[must_use]
+    pub fn pictures(&self) -> Delivered {
+        self.relayed.protocol.pictures()
     }
 
     /// Returns the number of events that were read.

@@ -37,6 +37,7 @@ pub struct Reader {
     has_content: bool,
     /// The length of the text.
     text: usize,
+    content_length: u64,
     has_odd_calls: bool,
     lists_texts: bool,
     other_content: Vec<OtherContent>,
@@ -129,6 +130,12 @@ impl Reader {
         self.unsettled_usage
     }
 
+    /// Returns the length of all texts, thoughts and arguments so far, in bytes, of all choices.
+    #[must_use]
+    pub fn content_length(&self) -> u64 {
+        self.content_length
+    }
+
     /// Returns the id of the answer; empty until it is known.
     #[must_use]
     pub fn id(&self) -> &str {
@@ -200,6 +207,8 @@ impl Reader {
         if choice.is_none_or(|choice| choice.finish.is_some()) {
             return false;
         }
+        let lengths = [content, reasoning[0], reasoning[1]].map(str::len);
+        self.content_length += lengths.iter().sum::<usize>() as u64;
         if place.item == 0 {
             let is_empty = content.is_empty() && reasoning.iter().all(|text| text.is_empty());
             self.has_content |= !is_empty;
@@ -333,6 +342,7 @@ impl Reader {
         if state.finish.is_some() && (has_calls || out.len() > before) {
             return Err(ReadError::Contradiction(AFTER_FINISH));
         }
+        self.content_length += out[before..].iter().map(Update::length).sum::<u64>();
         if index > 0 {
             out.truncate(before);
         }

@@ -61,6 +61,10 @@ pub(super) struct Event<'a> {
     url: Text<'a>,
     pub(super) partial_image_index: Count,
     pub(super) usage: Reported<OpenAi>,
+    #[serde(borrow)]
+    pub(super) size: Text<'a>,
+    #[serde(borrow)]
+    pub(super) quality: Text<'a>,
 }
 
 /// A plain reply.
@@ -76,6 +80,10 @@ pub(super) struct Reply<'a> {
     #[serde(borrow)]
     pub(super) data: Option<Vec<Members<Image<'a>>>>,
     pub(super) usage: Reported<OpenAi>,
+    #[serde(borrow)]
+    pub(super) size: Text<'a>,
+    #[serde(borrow)]
+    pub(super) quality: Text<'a>,
 }
 
 /// An image of a plain reply.

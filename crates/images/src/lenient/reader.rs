@@ -1,6 +1,6 @@
 //! The reader of a stream.
 
-use wire::lenient::{ReadError, Tokens};
+use wire::lenient::{ReadError, Text, Tokens};
 
 use super::Picture;
 use super::event::{Event, Reply};
@@ -30,6 +30,16 @@ pub struct Reader {
     /// The index of the last preview since the last image, if it has one.
     preview: Option<u64>,
     tokens: Option<Tokens>,
+    traits: Traits,
+}
+
+/// The properties of the images, as far as the answer states them; blank where it does not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traits {
+    /// Width and height, such as `1024x1024`.
+    pub size: String,
+    /// The quality, such as `high`.
+    pub quality: String,
 }
 
 /// The content of an event.
@@ -58,6 +68,7 @@ impl Reader {
             has_preview: false,
             preview: None,
             tokens: None,
+            traits: Traits::default(),
         }
     }
 
@@ -92,6 +103,7 @@ impl Reader {
             return event.into_picture().map(Update::Preview);
         }
         self.add(event.usage.tokens());
+        self.traits.note(&event.size, &event.quality);
         (self.has_preview, self.preview) = (false, None);
         self.images = self.images.saturating_add(1);
         event.into_picture().map(Update::Image)
@@ -104,6 +116,7 @@ impl Reader {
     /// expected, or one that is none.
     pub fn reply<'a>(&mut self, body: &'a str) -> Result<Vec<Picture<'a>>, ReadError> {
         let reply = Reply::read(body)?;
+        self.traits.note(&reply.size, &reply.quality);
         let images = reply.data.into_iter().flatten();
         let pictures = images.map(|image| image.0.unwrap_or_default().into_picture());
         let pictures: Vec<_> = pictures.collect::<Result<_, _>>()?;
@@ -143,6 +156,18 @@ impl Reader {
         self.tokens
     }
 
+    /// Returns the number of images so far.
+    #[must_use]
+    pub fn images(&self) -> u32 {
+        self.images
+    }
+
+    /// Returns the properties of the last image.
+    #[must_use]
+    pub fn traits(&self) -> &Traits {
+        &self.traits
+    }
+
     /// Checks the order of the previews of the last image. Images may be generated in parallel, so
     /// previews of the others come in any order.
     fn preview(&mut self, index: Option<u64>) -> Result<(), ReadError> {
@@ -165,5 +190,12 @@ impl Reader {
             let sum = self.tokens.unwrap_or_default();
             self.tokens = Some(sum.with_share(share));
         }
+    }
+}
+
+impl Traits {
+    fn note(&mut self, size: &Text<'_>, quality: &Text<'_>) {
+        size.or_empty().clone_into(&mut self.size);
+        quality.or_empty().clone_into(&mut self.quality);
     }
 }

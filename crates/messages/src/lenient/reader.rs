@@ -39,6 +39,7 @@ pub struct Reader {
     has_started: bool,
     is_ended: bool,
     has_content: bool,
+    content_length: u64,
     other_content: Vec<OtherContent>,
     /// The open blocks, by their index.
     open: Vec<(usize, BlockState)>,
@@ -104,6 +105,7 @@ impl Reader {
         let before = out.len();
         let kind = self.read(event, out)?;
         self.has_content |= out.len() > before;
+        self.content_length += out[before..].iter().map(Update::length).sum::<u64>();
         Ok(kind)
     }
 
@@ -159,6 +161,12 @@ impl Reader {
     #[must_use]
     pub fn other_content(&self) -> &[OtherContent] {
         &self.other_content
+    }
+
+    /// Returns the length of all texts, thoughts and arguments so far, in bytes.
+    #[must_use]
+    pub fn content_length(&self) -> u64 {
+        self.content_length
     }
 
     /// Returns the settled token counts so far, also after an error.

@@ -33,6 +33,7 @@ pub struct Reader {
     counts: Counts,
     /// The counts that the usage of the last event should have.
     unsettled_usage: Option<[u64; 3]>,
+    content_length: u64,
     finish: Option<Finish>,
     missing: Missing,
     /// The first id of the response.
@@ -86,6 +87,13 @@ impl Reader {
         data: &'a str,
         out: &mut Vec<Update<'a>>,
     ) -> Result<Kind, ReadError> {
+        let before = out.len();
+        let kind = self.read(data, out)?;
+        self.content_length += out[before..].iter().map(Update::length).sum::<u64>();
+        Ok(kind)
+    }
+
+    fn read<'a>(&mut self, data: &'a str, out: &mut Vec<Update<'a>>) -> Result<Kind, ReadError> {
         self.missing = Missing::default();
         self.changed_ids.clear();
         self.text_place = None;
@@ -189,6 +197,12 @@ impl Reader {
         });
     }
 
+    /// Returns the length of all texts, thoughts and arguments so far, in bytes.
+    #[must_use]
+    pub fn content_length(&self) -> u64 {
+        self.content_length
+    }
+
     /// Returns what the last event lacks.
     #[must_use]
     pub fn missing(&self) -> Missing {
@@ -215,6 +229,7 @@ impl Reader {
             return false;
         }
         self.next = number.map(|number| number.saturating_add(1));
+        self.content_length += text.len() as u64;
         true
     }
 

@@ -120,6 +120,10 @@ impl RelayProtocol for Chat {
         self.reader.tokens().map(usage)
     }
 
+    fn content_length(&self) -> u64 {
+        self.reader.content_length()
+    }
+
     fn usage_of_reply(body: &[u8]) -> Option<Usage> {
         reported_tokens(utf8(body).ok()?).map(usage)
     }

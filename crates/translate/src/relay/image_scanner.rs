@@ -11,7 +11,7 @@ use memchr::memchr2;
 use wire::Rewrite;
 
 use self::picture::Picture;
-use super::images;
+use super::{Delivered, images};
 
 /// A scanner for the JSON of an image reply with status 200 that does not buffer it. It checks and
 /// repairs the images like the lenient reader, but does not validate the JSON.
@@ -28,6 +28,12 @@ pub struct ImageScanner {
     /// The current image.
     picture: Option<Picture>,
     has_images: bool,
+    /// The number of complete images.
+    images: u64,
+    /// The texts of the top-level members `size` and `quality`, with their escapes.
+    stated: [Vec<u8>; 2],
+    /// The one of them that is being scanned.
+    stating: Option<usize>,
     /// True if an image has no content or one that is no picture.
     has_broken_image: bool,
     has_url: bool,
@@ -117,6 +123,12 @@ impl ImageScanner {
         self.has_error
     }
 
+    /// Returns true once the outermost bracket was closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
     /// Returns the token usage once the outermost bracket was closed, if the reply has a valid one
     /// of bounded size.
     #[must_use]
@@ -125,6 +137,17 @@ impl ImageScanner {
             images::usage(&self.usage)
         } else {
             None
+        }
+    }
+
+    /// Returns the complete images that were read, with the properties that the reply states.
+    #[must_use]
+    pub fn pictures(&self) -> Delivered {
+        let [size, quality] = [0, 1].map(|at| unescape(&self.stated[at]).unwrap_or_default());
+        Delivered {
+            count: self.images,
+            size,
+            quality,
         }
     }
 
@@ -179,7 +202,7 @@ impl ImageScanner {
     /// Handles a byte of a top-level member outside of strings.
     fn member(&mut self, byte: u8) {
         if byte == b',' {
-            (self.in_images, self.in_usage) = (false, false);
+            (self.in_images, self.in_usage, self.stating) = (false, false, None);
         }
         match self.value(byte).as_deref() {
             Some("data") => self.in_images = byte == b'[',
@@ -189,7 +212,11 @@ impl ImageScanner {
                 self.in_usage = byte == b'{';
                 self.usage.clear();
             }
-            _ => {}
+            Some(name) => {
+                let stated = STATED.iter().position(|stated| *stated == name);
+                self.stating = stated.filter(|_| byte == b'"');
+            }
+            None => {}
         }
     }
 
@@ -211,6 +238,7 @@ impl ImageScanner {
             let picture = self.picture.take().unwrap_or_default();
             self.has_broken_image |= !picture.has_content();
             self.has_url |= picture.is_url();
+            self.images += u64::from(picture.has_content());
             self.position = Position::Value;
             return;
         }
@@ -274,6 +302,10 @@ impl ImageScanner {
             picture.push(part, |range, with| {
                 edits.replace(at + range.start..at + range.end, with);
             });
+        } else if let Some(at) = self.stating {
+            let stated = &mut self.stated[at];
+            let room = MAX_STATED.saturating_sub(stated.len());
+            stated.extend_from_slice(&part[..part.len().min(room)]);
         }
     }
 
@@ -363,6 +395,11 @@ fn unescape(written: &[u8]) -> Option<String> {
 
 /// The maximum size of a usage object, in bytes; a few counts take far less.
 const MAX_USAGE: usize = 4 << 10;
+
+/// The members that state the properties of the images.
+const STATED: [&str; 2] = ["size", "quality"];
+/// The maximum length of what such a member states, in bytes.
+const MAX_STATED: usize = 64;
 
 /// The maximum length of a name that is kept: eight letters, all of them escaped, and one more
 /// byte, so that a longer name does not match.

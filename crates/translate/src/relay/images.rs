@@ -1,11 +1,11 @@
 //! Relays Images.
 
 use engine::{EngineError, Usage};
-use images::lenient::{self, Picture, Reader, Update};
+use images::lenient::{self, Picture, Reader, Traits, Update};
 use images::{Event, Operation};
 use wire::{ApiError, Splice};
 
-use super::{Action, End, ImageScanner, RelayProtocol, utf8};
+use super::{Action, Delivered, End, ImageScanner, RelayProtocol, utf8};
 use crate::error::truncated;
 use crate::outbound;
 use crate::outbound::engine_error;
@@ -58,6 +58,10 @@ impl RelayProtocol for Images {
         self.reader.tokens().map(outbound::usage)
     }
 
+    fn pictures(&self) -> Delivered {
+        delivered(&self.reader)
+    }
+
     fn usage_of_reply(body: &[u8]) -> Option<Usage> {
         lenient::reported_tokens(utf8(body).ok()?).map(outbound::usage)
     }
@@ -71,6 +75,26 @@ impl RelayProtocol for Images {
         let mut reader = Reader::new(Operation::Generation, None);
         reader.reply(utf8(body)?).map_err(engine_error)?;
         Ok(end(&reader))
+    }
+}
+
+/// Returns the images of a complete reply; none if it is not valid.
+#[must_use]
+pub fn pictures_of_reply(body: &[u8]) -> Delivered {
+    let mut reader = Reader::new(Operation::Generation, None);
+    let read = utf8(body).map(|text| reader.reply(text).is_ok());
+    match read {
+        Ok(true) => delivered(&reader),
+        _ => Delivered::default(),
+    }
+}
+
+fn delivered(reader: &Reader) -> Delivered {
+    let Traits { size, quality } = reader.traits().clone();
+    Delivered {
+        count: reader.images().into(),
+        size,
+        quality,
     }
 }
 

@@ -62,6 +62,10 @@ impl RelayProtocol for Messages {
         self.reader.tokens().map(usage)
     }
 
+    fn content_length(&self) -> u64 {
+        self.reader.content_length()
+    }
+
     fn usage_of_reply(body: &[u8]) -> Option<Usage> {
         reported_tokens(utf8(body).ok()?).map(usage)
     }

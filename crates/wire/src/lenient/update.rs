@@ -52,6 +52,34 @@ pub enum Update<'a> {
     CallEnd(usize),
 }
 
+impl Update<'_> {
+    /// Returns the length of what a model has generated for the update, in bytes.
+    ///
+    /// ```
+    /// use sluicegate_wire::lenient::Update;
+    ///
+    /// assert_eq!(Update::Reasoning("Well.".into()).length(), 5);
+    /// assert_eq!(Update::CallEnd(0).length(), 0);
+    /// ```
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        let text = match self {
+            Self::Reasoning(text)
+            | Self::Summary { text, .. }
+            | Self::Text(text)
+            | Self::Refusal(text)
+            | Self::Arguments { text, .. }
+            | Self::Call { name: text, .. } => text,
+            Self::Signature(_)
+            | Self::RedactedReasoning(_)
+            | Self::Encrypted { .. }
+            | Self::Logprobs(_)
+            | Self::CallEnd(_) => return 0,
+        };
+        text.len() as u64
+    }
+}
+
 /// Appends an update for a text, unless the text is absent or empty.
 ///
 /// ```

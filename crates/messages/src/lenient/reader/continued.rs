@@ -18,7 +18,9 @@ impl Reader {
         if self.check_open().is_err() || self.place(place.item) != Some(place) {
             return false;
         }
-        self.has_content |= texts.iter().any(|text| !text.is_empty());
+        let length = (texts[0].len() + texts[1].len()) as u64;
+        self.has_content |= length > 0;
+        self.content_length += length;
         true
     }
 
