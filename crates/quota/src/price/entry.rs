@@ -14,6 +14,9 @@ use crate::Money;
 pub struct PriceEntry {
     /// The name of a model, or a pattern with `*` for any characters.
     pub model: String,
+    /// The name of the upstream whose model it is. `None` means any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<String>,
     /// The time from which the price applies. `None` means always.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_from: Option<Timestamp>,
@@ -57,6 +60,7 @@ impl PriceEntry {
         }
         Ok(Self {
             model,
+            upstream: None,
             valid_from: None,
             price,
         })
@@ -68,6 +72,7 @@ impl PriceEntry {
 #[serde(deny_unknown_fields)]
 pub(super) struct Fields {
     model: Option<String>,
+    upstream: Option<String>,
     valid_from: Option<Timestamp>,
     input: PicoPrice,
     cached_input: Option<PicoPrice>,
@@ -116,9 +121,10 @@ impl TryFrom<Fields> for PriceEntry {
 
     fn try_from(mut fields: Fields) -> Result<Self, PriceError> {
         let model = fields.model.take().ok_or(PriceError::NoModel)?;
-        let valid_from = fields.valid_from;
+        let (upstream, valid_from) = (fields.upstream.take(), fields.valid_from);
         let entry = Self::new(model, fields.into_price()?)?;
         Ok(Self {
+            upstream,
             valid_from,
             ..entry
         })
@@ -129,10 +135,14 @@ impl TryFrom<Fields> for Price {
     type Error = PriceError;
 
     fn try_from(fields: Fields) -> Result<Self, PriceError> {
-        match (&fields.model, fields.valid_from) {
-            (Some(_), _) => Err(PriceError::Unexpected("model")),
-            (None, Some(_)) => Err(PriceError::Unexpected("valid_from")),
-            (None, None) => fields.into_price(),
+        let unexpected = [
+            ("model", fields.model.is_some()),
+            ("upstream", fields.upstream.is_some()),
+            ("valid_from", fields.valid_from.is_some()),
+        ];
+        match unexpected.iter().find(|(_, is_there)| *is_there) {
+            Some((name, _)) => Err(PriceError::Unexpected(name)),
+            None => fields.into_price(),
         }
     }
 }

@@ -24,21 +24,32 @@ pub enum UnknownPrice {
 /// pattern matches.
 #[derive(Clone, Debug, Default)]
 pub struct PriceTable {
+    general: List,
+    /// The prices of models at one upstream, by the name of the upstream.
+    of_upstreams: HashMap<String, List>,
+    unknown: UnknownPrice,
+}
+
+/// The prices of names and patterns.
+#[derive(Clone, Debug, Default)]
+struct List {
     names: HashMap<String, History>,
     /// In the order of the list.
     patterns: Vec<(String, History)>,
-    unknown: UnknownPrice,
 }
 
 /// The error for two entries of a price list that have the same model and time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the model {model:?} has two prices with `valid_from` {}: expected different times",
+    "the model {model:?}{} has two prices with `valid_from` {}: expected different times",
+    .upstream.as_ref().map_or_else(String::new, |name| format!(" of the upstream {name:?}")),
     .valid_from.map_or_else(|| "absent".to_owned(), |at| at.to_string())
 )]
 pub struct RepeatedPrice {
     /// The model of both entries.
     pub model: String,
+    /// The upstream of both entries.
+    pub upstream: Option<String>,
     /// Their time.
     pub valid_from: Option<Timestamp>,
 }
@@ -87,11 +98,7 @@ impl PriceTable {
         at: Timestamp,
         matches: impl Fn(&str, &str) -> bool,
     ) -> Result<&Price, NoPrice> {
-        let fits = |(pattern, _): &&(String, _)| matches(pattern, model);
-        let patterns = self.patterns.iter().filter(fits);
-        let histories = self.names.get(model).into_iter();
-        let mut histories = histories.chain(patterns.map(|(_, history)| history));
-        let listed = histories.find_map(|history| history.at(at));
+        let listed = self.general.price(model, at, matches);
         match (listed, &self.unknown) {
             (Some(price), _) | (None, UnknownPrice::Default(price)) => Ok(price),
             (None, UnknownPrice::Free) => Ok(const { &Price::FREE }),
@@ -99,17 +106,59 @@ impl PriceTable {
         }
     }
 
+    /// Returns the price that a model has at one upstream in place of that of its name, at the time
+    /// `at`: that of an entry for the upstream, or else that of the name which the model has there.
+    /// The model has its name, and that of the upstream for it if that is another. `matches` is called
+    /// as by [`price`](Self::price).
+    pub fn price_of_target(
+        &self,
+        upstream: &str,
+        (name, there): (&str, Option<&str>),
+        at: Timestamp,
+        matches: impl Fn(&str, &str) -> bool,
+    ) -> Option<&Price> {
+        let listed = self.of_upstreams.get(upstream);
+        let listed = listed.and_then(|list| list.price(there.unwrap_or(name), at, matches));
+        let other = there.filter(|there| *there != name);
+        listed.or_else(|| self.general.names.get(other?)?.at(at))
+    }
+
     fn insert(&mut self, entry: PriceEntry) -> Result<(), RepeatedPrice> {
         let PriceEntry {
             model,
+            upstream,
             valid_from,
             price,
         } = entry;
-        if self.history(&model).insert(valid_from, price) {
+        let list = match &upstream {
+            Some(name) => self.of_upstreams.entry(name.clone()).or_default(),
+            None => &mut self.general,
+        };
+        if list.history(&model).insert(valid_from, price) {
             Ok(())
         } else {
-            Err(RepeatedPrice { model, valid_from })
+            Err(RepeatedPrice {
+                model,
+                upstream,
+                valid_from,
+            })
         }
+    }
+}
+
+impl List {
+    /// Returns the price of a name: its own, or else that of the first pattern that matches.
+    fn price(
+        &self,
+        model: &str,
+        at: Timestamp,
+        matches: impl Fn(&str, &str) -> bool,
+    ) -> Option<&Price> {
+        let fits = |(pattern, _): &&(String, _)| matches(pattern, model);
+        let patterns = self.patterns.iter().filter(fits);
+        let histories = self.names.get(model).into_iter();
+        let mut histories = histories.chain(patterns.map(|(_, history)| history));
+        histories.find_map(|history| history.at(at))
     }
 
     /// Returns the prices of a name or pattern, to which one is to be added.

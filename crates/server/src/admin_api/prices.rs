@@ -25,6 +25,8 @@ pub(crate) struct PriceList<'a> {
 struct PriceView {
     /// The model, with `*` for any characters.
     model: String,
+    /// The upstream whose model it is. Absent: any.
+    upstream: Option<String>,
     /// The time from which the price applies. Absent: always.
     valid_from: Option<String>,
     /// Tokens of the prompt.

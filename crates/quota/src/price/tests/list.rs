@@ -12,12 +12,13 @@ fn table(toml: &str, unknown: UnknownPrice) -> PriceTable {
     PriceTable::new(list.prices, unknown).unwrap()
 }
 
+fn matches(pattern: &str, model: &str) -> bool {
+    let (head, tail) = pattern.split_once('*').unwrap();
+    model.starts_with(head) && model.ends_with(tail)
+}
+
 /// Returns the price of input, or the error.
 fn find(table: &PriceTable, model: &str, at: &str) -> Result<String, String> {
-    let matches = |pattern: &str, model: &str| {
-        let (head, tail) = pattern.split_once('*').unwrap();
-        model.starts_with(head) && model.ends_with(tail)
-    };
     match table.price(model, at.parse().unwrap(), matches) {
         Ok(price) => Ok(price.input.to_string()),
         Err(error) => Err(error.to_string()),
@@ -132,6 +133,50 @@ fn exact_name_wins_over_patterns_and_the_first_pattern_wins() {
     assert_eq!(find(&table, "model-4", NOW), Ok("2.00".to_owned()));
     let none = "the model \"other\" has no price".to_owned();
     assert_eq!(find(&table, "other", NOW), Err(none));
+}
+
+/// An entry for the upstream comes first, then one for exactly the name that the model has there.
+#[test]
+fn target_has_the_price_of_its_upstream_or_of_its_model() {
+    let table = table(
+        r#"
+        [[prices]]
+        model = "coder"
+        input = "1"
+        output = "0"
+        [[prices]]
+        model = "qwen3"
+        input = "2"
+        output = "0"
+        [[prices]]
+        model = "qwen*"
+        upstream = "own"
+        input = "3"
+        output = "0"
+        [[prices]]
+        model = "coder"
+        upstream = "hosted"
+        input = "4"
+        output = "0"
+        [[prices]]
+        model = "other-*"
+        input = "5"
+        output = "0"
+        "#,
+        UnknownPrice::Refuse,
+    );
+    let price = |upstream, there| {
+        let at = NOW.parse().unwrap();
+        let found = table.price_of_target(upstream, ("coder", there), at, matches);
+        found.map(|price| price.input.to_string())
+    };
+    assert_eq!(price("own", Some("qwen3")), Some("3.00".to_owned()));
+    assert_eq!(price("vendor", Some("qwen3")), Some("2.00".to_owned()));
+    assert_eq!(price("hosted", None), Some("4.00".to_owned()));
+    // Patterns without an upstream are for the names that clients send.
+    assert_eq!(price("vendor", Some("other-1")), None);
+    assert_eq!(price("vendor", None), None);
+    assert_eq!(price("vendor", Some("coder")), None);
 }
 
 #[test]
