@@ -92,19 +92,16 @@ fn check_refusal(protocol: Protocol, refused: &Response) {
     }
 }
 
-/// The requests that a budget admits follow from the costs of the answers and the reservations for the next one:
-/// the prompt, which is below 100 tokens and 250,000 billionths, and the longest usual answer, at
-/// 10,000 billionths a token.
+/// Requests that come one after another are admitted until the budget is used up, however long their
+/// answers may become.
 #[test]
 fn requests_over_budget_are_refused_in_their_protocol() {
     for (protocol, answered) in [
-        // Reserved: 1,000 tokens, later 211. Each costs 3,190,000, and after three of them
-        // 9,570,000 + 2,110,000 is above 10,500,000.
-        (Protocol::Responses, 3),
-        // Reserved: 1,000 tokens, later 317. Each costs 3,734,000, and after two of them
-        // 7,468,000 + 3,170,000 is above 10,500,000.
-        (Protocol::Chat, 2),
-        // Reserved: 512 tokens, later 419. Each costs 5,530,500: two of them are above 10,500,000.
+        // Each costs 3,190,000, of which three are 9,570,000.
+        (Protocol::Responses, 4),
+        // Each costs 3,734,000, of which two are 7,468,000.
+        (Protocol::Chat, 3),
+        // Each costs 5,530,500.
         (Protocol::Messages, 2),
     ] {
         let shop = Shop::counting();
@@ -129,7 +126,7 @@ fn requests_over_budget_are_refused_in_their_protocol() {
 fn spending_survives_a_restart() {
     let shop = Shop::counting();
     let mut gateway = shop.open("0.0105");
-    assert_eq!(spend(&gateway, Protocol::Chat), 2);
+    assert_eq!(spend(&gateway, Protocol::Chat), 3);
     gateway.signal("TERM");
     assert!(gateway.wait().success());
     let gateway = shop.open("0.0105");
@@ -139,7 +136,7 @@ fn spending_survives_a_restart() {
         Protocol::Messages,
         &send(&gateway, Protocol::Messages, false),
     );
-    assert_eq!(shop.simulator.requests().len(), 2);
+    assert_eq!(shop.simulator.requests().len(), 3);
 }
 
 /// A process that is killed may leave all that was spent in the journal: the next one sends it to the
@@ -150,7 +147,7 @@ fn spending_survives_a_kill_while_the_store_is_away() {
     let mut gateway = shop.open("0.0105");
     let other = shop.store.writer();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert_eq!(spend(&gateway, Protocol::Chat), 2);
+    assert_eq!(spend(&gateway, Protocol::Chat), 3);
     gateway.signal("KILL");
     gateway.wait();
     // Each leaves a journal of its own.
@@ -162,11 +159,10 @@ fn spending_survives_a_kill_while_the_store_is_away() {
     }
     assert_eq!(shop.store.rows(), []);
     other.execute_batch("ROLLBACK").unwrap();
-    // 7 × 3,734,000 are 26,138,000, and without the last of them there would be room for one more:
-    // 22,404,000 + 3,170,000 and the prompt.
-    let gateway = shop.open("0.0261");
+    // 8 × 3,734,000 are 29,872,000, and without the last of them there would be room for one more.
+    let gateway = shop.open("0.0298");
     check_refusal(Protocol::Chat, &send(&gateway, Protocol::Chat, false));
-    assert_eq!(shop.store.rows().len(), 7);
+    assert_eq!(shop.store.rows().len(), 8);
 }
 
 /// The reservation of a request counts until its cost is known, and after a kill for good.
@@ -178,7 +174,7 @@ fn reservations_count_as_spent() {
     });
     let mut gateway = shop.open("0.0105");
     let mut first = Connection::open(gateway.address());
-    // 1,000 tokens of the answer are reserved: 10,000,000 billionths.
+    // 32,000 tokens of the answer are reserved, which is more than all.
     let body = ask(Protocol::Chat, "chat", "Hello.", true);
     first.send(request(Protocol::Chat, &body).bytes());
     assert!(shop.simulator.wait_for_requests(1, GUARD));
@@ -203,18 +199,17 @@ fn reservations_count_as_spent() {
     let reserved = shop
         .store
         .number("SELECT reserved_nanos FROM usage WHERE state = 'abandoned'");
-    assert!(reserved > 0);
+    // The prompt has less than 100 tokens at 2,500.
+    assert!((320_000_000..320_250_000).contains(&reserved), "{reserved}");
     drop(gateway);
-    // The answer alone has 512 tokens at 10,000.
     let amount = |nanos: i64| format!("0.{nanos:09}");
-    let gateway = shop.open(&amount(spent + 5_120_000));
+    let gateway = shop.open(&amount(spent));
     check_refusal(
         Protocol::Messages,
         &send(&gateway, Protocol::Messages, false),
     );
     drop(gateway);
-    // The prompt has less than 100 at 2,500.
-    let gateway = shop.open(&amount(spent + 5_120_000 + 250_000));
+    let gateway = shop.open(&amount(spent + 1));
     assert_eq!(send(&gateway, Protocol::Messages, false).status, 200);
 }
 
@@ -223,13 +218,13 @@ fn reservations_count_as_spent() {
 fn the_amount_can_be_changed() {
     let shop = Shop::counting();
     let gateway = shop.open("0.0105");
-    assert_eq!(spend(&gateway, Protocol::Chat), 2);
-    // 7,468,000 are spent, and 3,170,000 are needed for one more; then 11,202,000 are spent.
+    assert_eq!(spend(&gateway, Protocol::Chat), 3);
+    // 11,202,000 are spent, and after one more 14,936,000.
     change(&gateway, "0.0105", "0.0141");
     assert_eq!(spend(&gateway, Protocol::Chat), 1);
     change(&gateway, "0.0141", "0.001");
     check_refusal(Protocol::Chat, &send(&gateway, Protocol::Chat, false));
-    assert_eq!(shop.simulator.requests().len(), 3);
+    assert_eq!(shop.simulator.requests().len(), 4);
 }
 
 #[track_caller]
@@ -253,10 +248,10 @@ fn every_budget_that_applies_is_charged() {
         .quota(&budget("0.05"))
         .quota(&format!("models = [\"chat\"]\n{}", budget("0.0105")))
         .start(GATEWAY);
-    assert_eq!(spend(&gateway, Protocol::Chat), 2);
-    // The other models are left: 7,468,000 are spent of 50,000,000. Each costs 5,530,500, and before
-    // the last one 4,190,000 are reserved: 7,468,000 + 7 × 5,530,500 = 46,181,500.
-    assert_eq!(spend(&gateway, Protocol::Messages), 7);
+    assert_eq!(spend(&gateway, Protocol::Chat), 3);
+    // The other models are left: 11,202,000 are spent of 50,000,000. Each costs 5,530,500, and before
+    // the last one 11,202,000 + 7 × 5,530,500 = 49,915,500 are spent.
+    assert_eq!(spend(&gateway, Protocol::Messages), 8);
 }
 
 const PRICES: &str = r#"

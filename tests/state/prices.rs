@@ -217,6 +217,33 @@ fn prices_change_at_their_time() {
     assert_eq!(till.cost(Protocol::Responses, false), Some(9_909_000));
 }
 
+/// The price of the upstream that has answered applies, whatever the client calls the model.
+#[test]
+fn price_of_an_upstream_comes_before_that_of_the_name() {
+    let prices = r#"
+[[prices]]
+model = "*"
+input = "9"
+output = "0"
+[[prices]]
+model = "*"
+upstream = "chat"
+input = "2"
+output = "0"
+[[prices]]
+model = "images"
+upstream = "embedded"
+input = "0"
+output = "0"
+"#;
+    let till = Till::new(prices, "");
+    // 1,303 × 2,000
+    assert_eq!(till.cost(Protocol::Chat, false), Some(2_606_000));
+    assert_eq!(till.cost(Protocol::Chat, true), Some(2_606_000));
+    // 1,101 × 9,000
+    assert_eq!(till.cost(Protocol::Responses, false), Some(9_909_000));
+}
+
 /// By default a model without a price is refused to keys with a budget before it is asked. Other
 /// keys may use it, and the row has no cost.
 #[test]

@@ -61,6 +61,9 @@ pub enum EngineError {
     /// The engine or upstream did not respond in time.
     #[error("timeout: {0}")]
     Timeout(String),
+    /// The upstream has the request and did not respond in time. It may still work on it.
+    #[error("timeout: {0}")]
+    Unanswered(String),
     /// The upstream failed or sent an invalid response.
     #[error("the upstream failed: {0}")]
     Upstream(String),

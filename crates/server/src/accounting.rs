@@ -90,17 +90,19 @@ impl Accounting {
         request: &Admitted<'_>,
         permit: &Permit,
     ) -> io::Result<JournalEntry> {
-        let demand = permit.demand();
+        let most = permit.most();
+        // The second of the admission decides on its window, in the rows as in the limits.
+        let latest = permit.admitted_ms().saturating_add(999);
         self.journal.opened(&Opened {
             request_id: request.id.to_owned(),
-            at_ms: clock::unix_ms(),
+            at_ms: clock::unix_ms().min(latest),
             replica: self.replica.clone(),
             run: self.journal.run().to_owned(),
             key: request.key.to_owned(),
             route: request.route.to_owned(),
             model: request.model.to_owned(),
-            reserved_tokens: demand.tokens,
-            reserved_nanos: demand.money.nanos(),
+            reserved_tokens: most.tokens,
+            reserved_nanos: most.money.nanos(),
         })?;
         Ok(JournalEntry {
             accounting: Arc::clone(self),

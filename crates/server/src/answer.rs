@@ -15,6 +15,7 @@ use engine::EngineError;
 use translate::relay::End;
 use wire::ApiError;
 
+use crate::limit::Counts;
 use crate::outcome::Outcome;
 use crate::refusal::{self, Refusal};
 
@@ -27,11 +28,8 @@ pub(crate) trait AnswerStream: Send {
         out: &mut Vec<u8>,
     ) -> Poll<Result<Progress, StreamFailure>>;
 
-    /// Returns the number of events that were read so far, if a step can write several. Otherwise
-    /// each step writes one.
-    fn events(&self) -> Option<u64> {
-        None
-    }
+    /// Returns the counts of the answer so far. It is asked for them once, at its end.
+    fn counts(&self) -> Counts;
 
     /// Writes the failure that ends the stream.
     fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>);

@@ -1,5 +1,6 @@
 //! `sluicegate check --ask`: sends one small request to each target of each model.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -230,7 +231,7 @@ async fn ask_upstream(server: &UpstreamTarget, name: &str) -> Result<(), String>
     let (body, _) = outgoing::adapted(server, protocol, &Splice::new(&whole), &whole);
     let incoming = send(server, outgoing::path(protocol), body).await?;
     let answer = Answer::read(incoming, MAX_REPLY).await.map_err(in_words)?;
-    let events = read_stream(answer, protocol).await;
+    let events = read_stream(answer, protocol, Arc::default()).await;
     let ended = fold(events.map_err(in_words)?, |event| ending(&event)).await;
     ended.map(drop).map_err(in_words)
 }

@@ -9,6 +9,7 @@ use upstream::{Effort, ResponseMeta, Upstream};
 use wire::ErrorKind;
 
 use crate::answer::started::Started;
+use crate::limit::Permit;
 use crate::outcome::Outcome;
 use crate::record::ServedBy;
 use crate::refusal::Refusal;
@@ -63,6 +64,10 @@ pub(crate) struct TargetFailure {
     pub(crate) may_fall_back: bool,
     /// True if the request was not sent, because the circuit breaker is open.
     pub(crate) was_left_alone: bool,
+    /// True if the target did not respond in time, and may still work on the request.
+    pub(crate) may_work: bool,
+    /// True if the target has begun to respond.
+    pub(crate) was_cut: bool,
 }
 
 impl TargetFailure {
@@ -81,6 +86,11 @@ impl TargetFailure {
         Self {
             may_fall_back: !is_client_error || is_too_long,
             was_left_alone: matches!(error, EngineError::Unavailable(_)),
+            may_work: matches!(error, EngineError::Unanswered(_)),
+            was_cut: matches!(
+                error,
+                EngineError::Unanswered(_) | EngineError::Truncated(_)
+            ),
             refusal: Box::new(error.into()),
         }
     }
@@ -110,6 +120,8 @@ impl TargetFailure {
             refusal: Box::new(refusal.into()),
             may_fall_back: true,
             was_left_alone: false,
+            may_work: false,
+            was_cut: false,
         }
     }
 
@@ -119,6 +131,17 @@ impl TargetFailure {
             refusal: Box::new(refusal.into()),
             may_fall_back: false,
             was_left_alone: false,
+            may_work: false,
+            was_cut: false,
+        }
+    }
+
+    /// The end of an attempt at the deadline of its request.
+    fn timeout() -> Self {
+        Self {
+            may_work: true,
+            was_cut: true,
+            ..Self::fatal(Refusal::timeout())
         }
     }
 }
@@ -137,6 +160,9 @@ pub(crate) fn first_successful_target<A: Dispatch>(
     let record = Arc::clone(&caller.record.targets);
     let timer = caller.record.connection.timer.clone();
     let deadline = caller.deadline;
+    // A model notices that nobody reads its text, and stops.
+    let permit = caller.record.permit.as_ref();
+    let may_go_on = !caller.record.stream || permit.is_some_and(Permit::makes_pictures);
     async move {
         let mut last_failure = None;
         let mut targets = VecDeque::from(targets);
@@ -149,11 +175,11 @@ pub(crate) fn first_successful_target<A: Dispatch>(
                 has_alternative: untried > 0 && !last,
             };
             untried = untried.saturating_sub(1);
-            record.set_asked(true);
+            record.set_asked(&target);
             let attempt = send(&mut dispatch, &target, turn);
             let attempted = timer.timeout_at(deadline, attempt).await;
             let meta = dispatch.take_meta();
-            match attempted.unwrap_or_else(|| Err(TargetFailure::fatal(Refusal::timeout()))) {
+            match attempted.unwrap_or_else(|| Err(TargetFailure::timeout())) {
                 Ok(started) => {
                     let target = target.label().to_owned();
                     // It cannot be set already: a request is answered by one target.
@@ -161,7 +187,7 @@ pub(crate) fn first_successful_target<A: Dispatch>(
                     return Ok(started);
                 }
                 Err(failure) => {
-                    record.set_asked(false);
+                    record.set_failed(failure.may_work && may_go_on, failure.was_cut);
                     report_failure(&state, &target, &failure.refusal, &meta);
                     if failure.was_left_alone && turn.has_alternative {
                         targets.push_back(target);

@@ -1,31 +1,34 @@
 //! The limits of requests: the concurrency limits of the process, and the quotas of the
 //! configuration. Both are counted in one ledger ([`quota::Limiter`]).
 
+mod charge;
 mod estimate;
 pub(crate) mod lender;
 mod permit;
 mod queues;
 mod quota_state;
 mod quotas;
+mod reserved;
 mod waiting;
 
 use std::sync::Arc;
 
-use quota::{
-    Caps, Claim, Demand, LentAsk, LimitId, Money, Now, Price, Refused, Reply, Status, Terms,
-};
+use quota::{Caps, Claim, Demand, LentAsk, LimitId, Money, Now, Refused, Reply, Status, Terms};
 use smallvec::SmallVec;
 use tokio::time::Instant;
 
 use crate::clock;
+use crate::prices::TargetPrices;
 
-pub(crate) use self::estimate::prompt_tokens;
+pub(crate) use self::charge::{Attempt, Charge, Counts, Known};
+pub(crate) use self::estimate::{image_prompt_tokens, prompt_tokens};
 use self::lender::Lender;
-use self::permit::Estimate;
-pub(crate) use self::permit::{Charge, Known, Permit, Pictures, Reserved};
+pub(crate) use self::permit::Permit;
 use self::queues::{Queues, QueuesToWake};
 pub(crate) use self::quota_state::QuotaState;
 pub(crate) use self::quotas::{OWN_LIMITS, Quotas};
+use self::reserved::Estimate;
+pub(crate) use self::reserved::{Answers, Pictures, Reserved};
 pub(crate) use self::waiting::Decision;
 
 /// Admits requests within all limits that apply to them, lets them wait, or refuses them.
@@ -60,10 +63,24 @@ pub(crate) struct Applicant<'a> {
     pub(crate) model: &'a str,
     /// The quotas of its policy.
     pub(crate) quotas: &'a Quotas,
-    /// The price of the model, if it has one.
-    pub(crate) price: Option<&'a Price>,
+    /// The prices of the targets that may answer.
+    pub(crate) prices: &'a TargetPrices,
+    /// The tokens that each answer of a request without a limit has at most.
+    pub(crate) answer_tokens: u64,
     /// True if its usage is journaled, with an estimate until it is known.
     pub(crate) is_journaled: bool,
+}
+
+impl Applicant<'_> {
+    /// Estimates the usage of the request, if any limit or the journal needs it. That takes time in
+    /// proportion to its body, and is done before the ledger is locked.
+    fn estimate(&self, reserve: impl FnOnce() -> Reserved) -> Option<Box<Estimate>> {
+        let is_needed = self.quotas.count_tokens || self.is_journaled;
+        is_needed.then(|| {
+            let prices = self.prices.clone();
+            Box::new(Estimate::new(reserve(), prices, self.answer_tokens))
+        })
+    }
 }
 
 impl Limiter {
@@ -114,44 +131,43 @@ impl Limiter {
             .admit(&claims, |_| Demand::default(), Now::default());
         permit
             .ok()
-            .map(|permit| Permit::new(permit, None, self, None))
+            .map(|permit| Permit::new(permit, 0, None, self, None))
     }
 
-    /// Admits a request now, or refuses it.
+    /// Admits a request now, or refuses it. Its permit takes the estimate of its usage.
     fn try_admit(
         &self,
         applicant: Applicant<'_>,
-        reserve: &impl Fn(Option<u64>) -> Reserved,
+        estimate: &mut Option<Box<Estimate>>,
     ) -> Result<Permit, Refused> {
         let process = self.process_claims(applicant.key);
-        let is_estimated = applicant.quotas.count_tokens || applicant.is_journaled;
-        if applicant.quotas.is_empty() && !is_estimated {
+        if applicant.quotas.is_empty() && estimate.is_none() {
             let permit = self
                 .ledger
                 .admit(&process, |_| Demand::default(), Now::default())?;
-            return Ok(Permit::new(permit, None, self, None));
+            return Ok(Permit::new(permit, 0, None, self, None));
         }
         let mut claims: SmallVec<[Claim<'_>; 6]> = SmallVec::from_iter(process);
         claims.extend(applicant.quotas.claims(applicant.key, applicant.model));
-        let mut estimate = None;
         let demand = |typical| {
-            if !is_estimated {
-                return Demand::default();
-            }
-            let made = Estimate {
-                reserved: reserve(typical),
-                price: applicant.price.cloned(),
-            };
-            estimate.insert(Box::new(made)).demand()
+            let expected = estimate.as_deref_mut();
+            expected.map_or_else(Demand::default, |expected| expected.demand(typical))
         };
-        let permit = self.ledger.admit(&claims, demand, self.now())?;
+        let now = self.now();
+        let permit = self.ledger.admit(&claims, demand, now)?;
         let queues = applicant.quotas.have_queues.then(|| {
             Box::new(QueuesToWake {
                 queues: Arc::clone(&self.queues),
                 ids: applicant.queues().map(|queue| queue.id).collect(),
             })
         });
-        Ok(Permit::new(permit, estimate, self, queues))
+        Ok(Permit::new(
+            permit,
+            now.unix_ms,
+            estimate.take(),
+            self,
+            queues,
+        ))
     }
 
     /// Adds money that was spent before the limiter began.

@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use engine::Usage;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -183,12 +182,12 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn tokens(&self, usage: Usage) {
+    pub(crate) fn tokens(&self, prompt: u64, answer: u64) {
         let counter = |direction| self.tokens.get_or_create_owned(&[("direction", direction)]);
         let create = || [counter("input"), counter("output")];
         let [input, output] = self.token_counters.get_or_init(create);
-        input.inc_by(usage.input);
-        output.inc_by(usage.output);
+        input.inc_by(prompt);
+        output.inc_by(answer);
     }
 
     fn usual(&self, route: &str) -> Option<&Usual> {

@@ -39,7 +39,7 @@ impl Outcome {
             | EngineError::Overloaded { .. } => Self::Shed,
             EngineError::Named(StreamCode::InvalidPrompt) => Self::Refused,
             EngineError::Named(StreamCode::ServerIsOverloaded | StreamCode::SlowDown) => Self::Shed,
-            EngineError::Timeout(_) => Self::Timeout,
+            EngineError::Timeout(_) | EngineError::Unanswered(_) => Self::Timeout,
             EngineError::Upstream(_) | EngineError::Misconfigured(_) | EngineError::Named(_) => {
                 Self::UpstreamError
             }

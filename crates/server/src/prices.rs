@@ -7,6 +7,7 @@ use quota::{NoPrice, Price, PriceEntry, PriceTable, UnknownPrice};
 
 use crate::clock;
 use crate::config::{Config, ConfigError};
+use crate::targets::Target;
 
 /// The prices of models, as clients name them.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,7 @@ impl Prices {
         if config.prices.is_empty() && config.state.accounting.is_none() {
             return Ok(Self::default());
         }
+        check_upstreams(config)?;
         let table = PriceTable::new(config.prices.clone(), config.state.unknown_price.clone())
             .map_err(|error| ConfigError::one(format!("prices: {error}")))?;
         Ok(Self {
@@ -42,18 +44,79 @@ impl Prices {
         &self.unknown
     }
 
-    /// Returns the price of a model now; `None` if there are no prices at all.
+    /// Returns the prices of the requests for a model now, as these targets answer them. They are empty
+    /// if there are no prices at all.
     ///
     /// # Errors
-    /// Returns an error if there are prices, but none for this model, and such models are to be
-    /// refused.
-    pub(crate) fn of(&self, model: &str) -> Result<Option<Price>, NoPrice> {
+    /// Returns an error if there are prices, but none for one of these targets, and such models are
+    /// to be refused.
+    pub(crate) fn of(&self, model: &str, targets: &[Target]) -> Result<TargetPrices, NoPrice> {
         let Some(table) = &self.table else {
-            return Ok(None);
+            return Ok(TargetPrices::default());
         };
-        table
-            .price(model, clock::timestamp(), matches)
-            .map(|price| Some(price.clone()))
+        let now = clock::timestamp();
+        let mut own = Vec::new();
+        for target in targets {
+            let there = target.model.as_deref();
+            let price = table.price_of_target(target.label(), (model, there), now, matches);
+            own.extend(price.map(|price| (target.place, price.clone())));
+        }
+        let of_name = table.price(model, now, matches);
+        let of_name = match of_name {
+            // No target has the price of the name.
+            Err(_) if !own.is_empty() && own.len() == targets.len() => None,
+            price => Some(price?.clone()),
+        };
+        Ok(TargetPrices { of_name, own })
+    }
+}
+
+/// The prices of a request: those of the targets that may answer it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TargetPrices {
+    /// The price of the client's name for the model, for targets without a price of their own.
+    of_name: Option<Price>,
+    /// The prices of the targets that have their own, by their places among the targets.
+    own: Vec<(usize, Price)>,
+}
+
+impl TargetPrices {
+    /// No price at all.
+    #[cfg(test)]
+    pub(crate) const fn none() -> Self {
+        Self {
+            of_name: None,
+            own: Vec::new(),
+        }
+    }
+
+    /// Returns all prices that may apply.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Price> {
+        let own = self.own.iter().map(|(_, price)| price);
+        own.chain(&self.of_name)
+    }
+
+    /// Returns the price of the target at this place.
+    pub(crate) fn get(&self, target: usize) -> Option<&Price> {
+        let own = self.own.iter().find(|(place, _)| *place == target);
+        own.map(|(_, price)| price).or(self.of_name.as_ref())
+    }
+}
+
+/// Refuses prices for upstreams that do not exist, which would never apply.
+fn check_upstreams(config: &Config) -> Result<(), ConfigError> {
+    let is_known = |name: &str| {
+        let mut upstreams = config.upstreams.iter();
+        name == Target::EMBEDDED.label() || upstreams.any(|upstream| upstream.name == name)
+    };
+    let named = |entry: &PriceEntry| Some((entry.upstream.clone()?, entry.model.clone()));
+    let mut named = config.prices.iter().filter_map(named);
+    match named.find(|(upstream, _)| !is_known(upstream)) {
+        None => Ok(()),
+        Some((upstream, model)) => Err(ConfigError::one(format!(
+            "prices: the price of '{model}' is for the upstream '{upstream}': expected the name of one \
+             of [[upstreams]], or 'embedded'"
+        ))),
     }
 }
 

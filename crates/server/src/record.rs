@@ -1,25 +1,26 @@
 //! The access record of one request. Logs and counts its outcome exactly once, on drop.
 
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::task::Poll;
 use std::time::Duration;
 
-use engine::{TextEvent, Usage};
+use engine::TextEvent;
 use http::HeaderMap;
 use tokio::time::Instant;
 use translate::relay::End;
-use upstream::ResponseMeta;
+use upstream::{Report, Reported, ResponseMeta};
 
 use crate::accounting::{Ended, JournalEntry};
 use crate::connection_state::ConnectionState;
 use crate::lifecycle::Lifecycle;
-use crate::limit::{Known, Permit, QuotaState};
+use crate::limit::{Attempt, Counts, Known, Permit, QuotaState};
 use crate::log::AccessLine;
 use crate::metrics::Metrics;
 use crate::outcome::Outcome;
 use crate::revocation::Revocation;
+use crate::targets::Target;
 
 /// The targets of a request, as its attempts and its response share it.
 #[derive(Debug, Default)]
@@ -31,14 +32,56 @@ pub(crate) struct Targets {
     losses: RwLock<Vec<String>>,
     /// The kinds of content of the answer that the client's protocol cannot express.
     left_out: RwLock<Vec<&'static str>>,
-    /// True if a target was asked and has not failed before it began to answer.
-    asked: AtomicBool,
+    /// The place of the target that is asked and has not failed, plus one; 0 if there is none.
+    asked: AtomicUsize,
+    /// What it has reported.
+    pub(crate) reported: Arc<Reported>,
+    /// The length of what it has sent and that was translated, in bytes.
+    content: AtomicU64,
+    /// The attempts that have failed, and may have cost something.
+    failed: Mutex<Vec<Attempt>>,
 }
 
 impl Targets {
-    /// Notes that a target is asked, or that it has failed before it began to answer.
-    pub(crate) fn set_asked(&self, asked: bool) {
-        self.asked.store(asked, Ordering::Relaxed);
+    /// Notes that a target is asked.
+    pub(crate) fn set_asked(&self, target: &Target) {
+        self.asked.store(target.place + 1, Ordering::Relaxed);
+    }
+
+    /// Notes that the target that was asked has failed before its answer began. `may_work` is true if it
+    /// may still work on it, and `was_cut` if it had begun to respond.
+    pub(crate) fn set_failed(&self, may_work: bool, was_cut: bool) {
+        let counts = self.take_counts(Counts::default());
+        let known = match () {
+            () if may_work => Known::Unfinished(counts),
+            () if was_cut => Known::Partial(counts),
+            () => Known::partial(counts),
+        };
+        let asked = self.asked.swap(0, Ordering::Relaxed);
+        if let Some(target) = asked.checked_sub(1)
+            && !matches!(known, Known::Unused)
+        {
+            self.failed().push(Attempt { target, known });
+        }
+    }
+
+    /// Returns the counts of an answer with those that were noted of it here, and forgets these.
+    fn take_counts(&self, counts: Counts) -> Counts {
+        let Report { usage, pictures } = self.reported.take();
+        let content = self.content.swap(0, Ordering::Relaxed);
+        Counts {
+            usage: counts.usage.or(usage),
+            content: counts.content.max(content),
+            pictures: match counts.pictures.count {
+                0 => pictures.into(),
+                _ => counts.pictures,
+            },
+            ..counts
+        }
+    }
+
+    fn failed(&self) -> MutexGuard<'_, Vec<Attempt>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets the fields that the target which is tried next cannot be given.
@@ -51,8 +94,9 @@ impl Targets {
         losses.clone()
     }
 
-    /// Adds the kind of content that an event leaves out, if it is such an event.
-    pub(crate) fn note_left_out(&self, event: &TextEvent) {
+    /// Adds the length of an event, or the kind of content that it leaves out, if it is such an event.
+    pub(crate) fn note(&self, event: &TextEvent) {
+        self.content.fetch_add(event.length(), Ordering::Relaxed);
         if let TextEvent::LeftOut(kind) = event {
             let mut kinds = self
                 .left_out
@@ -92,12 +136,13 @@ pub(crate) struct Record {
     /// The outcome. A record that is dropped without one means that the client disconnected, or a
     /// panic.
     pub(crate) outcome: Option<Outcome>,
-    pub(crate) usage: Option<Usage>,
-    /// The tokens used by a reply that is relayed without buffering, known with its last byte.
-    pub(crate) relayed_usage: Option<Arc<OnceLock<Usage>>>,
+    /// The counts of the answer, once it has ended.
+    pub(crate) counts: Counts,
+    /// The usage that the request is charged for, if it matters to any limit or journal.
+    settled: Option<quota::Usage>,
+    /// What a reply reports that is relayed without buffering, known with its last byte.
+    pub(crate) relayed: Option<Arc<Reported>>,
     pub(crate) first_event: Option<Instant>,
-    /// The events that were written to a stream.
-    pub(crate) events: u64,
     /// The permit of the request, released with the last byte.
     pub(crate) permit: Option<Permit>,
     /// The state of the quotas when one of them refused the request.
@@ -136,10 +181,10 @@ impl Record {
             targets: Arc::default(),
             stream: false,
             outcome: None,
-            usage: None,
-            relayed_usage: None,
+            counts: Counts::default(),
+            settled: None,
+            relayed: None,
             first_event: None,
-            events: 0,
             permit: None,
             refused: None,
             queued: None,
@@ -158,7 +203,7 @@ impl Record {
 
     /// Notes the end of an answer that its engine brought to its end.
     pub(crate) fn finish(&mut self, end: End) {
-        self.usage = end.usage;
+        self.counts.usage = end.usage;
         self.end(if end.incomplete {
             Outcome::Incomplete
         } else {
@@ -195,31 +240,38 @@ impl Record {
     /// Gives the permit back, and counts what the request has used.
     pub(crate) fn release_permit(&mut self) {
         if let Some(permit) = self.permit.take() {
-            let charge = permit.end(self.known_usage());
+            let mut attempts = std::mem::take(&mut *self.targets.failed());
+            let last = self.last_attempt(&permit);
+            attempts.extend(last);
+            let is_estimated = permit.is_estimated();
+            let charge = permit.end(&attempts);
+            if is_estimated {
+                self.settled = Some(charge.usage);
+            }
             if let Some(entry) = &mut self.journal {
                 entry.charge = charge;
             }
         }
     }
 
-    /// Returns the tokens that were used, if the model has reported them.
-    fn usage(&self) -> Option<Usage> {
-        self.usage
-            .or_else(|| self.relayed_usage.as_ref()?.get().copied())
-    }
-
-    fn known_usage(&self) -> Known {
-        let has_failed = matches!(
-            self.outcome,
-            Some(Outcome::UpstreamError | Outcome::UpstreamTruncated | Outcome::Internal)
-        );
-        match self.usage() {
-            Some(usage) => Known::Usage(usage),
-            None if !self.targets.asked.load(Ordering::Relaxed) => Known::Unused,
-            None if self.stream => Known::Events(self.events),
-            None if has_failed => Known::Unused,
-            None => Known::Nothing,
-        }
+    /// Returns the attempt at the target that has answered, or is still asked.
+    fn last_attempt(&mut self, permit: &Permit) -> Option<Attempt> {
+        let target = self.targets.asked.load(Ordering::Relaxed).checked_sub(1)?;
+        let counts = self.targets.take_counts(self.counts.clone());
+        let known = match self.outcome {
+            Some(Outcome::Completed | Outcome::Incomplete) => Known::Complete(counts),
+            Some(
+                Outcome::UpstreamError
+                | Outcome::UpstreamTruncated
+                | Outcome::Internal
+                | Outcome::Refused
+                | Outcome::Shed,
+            ) => Known::Partial(counts),
+            // A model notices that nobody reads its text, and stops.
+            _ if self.stream && !permit.makes_pictures() => Known::Partial(counts),
+            _ => Known::Unfinished(counts),
+        };
+        Some(Attempt { target, known })
     }
 
     /// Sets the outcome. The first one that is set wins.
@@ -235,6 +287,10 @@ impl Drop for Record {
                 (500, Some("server_error"), Some(Outcome::Internal));
         }
         let outcome = self.outcome.unwrap_or_else(|| self.connection.outcome());
+        if let Some(Report { usage, pictures }) = self.relayed.take().map(|it| it.take()) {
+            self.counts.usage = usage;
+            self.counts.pictures = pictures.into();
+        }
         self.release_permit();
         let is_client_abort = matches!(outcome, Outcome::ClientGone | Outcome::SlowReader);
         let status = if is_client_abort { 499 } else { self.status };
@@ -244,9 +300,11 @@ impl Drop for Record {
         if self.stream {
             self.metrics.stream_ended(self.route, outcome);
         }
-        let usage = self.usage();
-        if let Some(usage) = usage {
-            self.metrics.tokens(usage);
+        let usage = self.counts.usage;
+        let reported = usage.map(|usage| (usage.input, usage.output));
+        let settled = self.settled.map(|usage| (usage.prompt(), usage.output));
+        if let Some((input, output)) = settled.or(reported) {
+            self.metrics.tokens(input, output);
         }
         let left_out = self.targets.left_out.read();
         let left_out = left_out.unwrap_or_else(PoisonError::into_inner);

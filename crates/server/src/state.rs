@@ -5,7 +5,6 @@ use std::sync::Arc;
 use auth::Entry;
 use engine::{ImageEngine, TextEngine};
 use fetch::Fetcher;
-use quota::Price;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
@@ -19,6 +18,7 @@ use crate::limit::{Applicant, Decision, Limiter, Permit, Reserved};
 use crate::metrics::Metrics;
 use crate::origins::Origins;
 use crate::policy::{Policies, Policy};
+use crate::prices::TargetPrices;
 use crate::record::Record;
 use crate::refusal::Refusal;
 
@@ -59,9 +59,8 @@ pub(crate) struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// Takes a permit for a request for `model` within all limits that apply to it. `reserve` gets
-    /// the tokens that answers of this key rarely exceed, if they are known, and estimates what the
-    /// request uses.
+    /// Takes a permit for a request for `model` within all limits that apply to it. `reserve` estimates
+    /// what the request may use, if that is needed.
     ///
     /// # Errors
     /// Returns 429 for the first limit that has no room, 403 if a budget applies and the model has no
@@ -69,14 +68,15 @@ impl Caller<'_> {
     pub(crate) async fn take_permit(
         &mut self,
         model: &str,
-        reserve: impl Fn(Option<u64>) -> Reserved,
+        reserve: impl FnOnce() -> Reserved,
     ) -> Result<(), Refusal> {
-        let price = self.price(model)?;
+        let prices = self.prices(model)?;
         let applicant = Applicant {
             key: &self.key.name,
             model,
             quotas: &self.policy.quotas,
-            price: price.as_ref(),
+            prices: &prices,
+            answer_tokens: self.state.limits.answer_tokens,
             is_journaled: self.state.accounting.is_some(),
         };
         let Decision { result, waited } = self.state.limiter.admit(applicant, reserve).await;
@@ -94,14 +94,18 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Returns the price of a model, if it has one. A model without one is refused if a budget
+    /// Returns the prices of a model, if it has any. A model without one is refused if a budget
     /// applies, because nothing is free by accident.
-    fn price(&self, model: &str) -> Result<Option<Price>, Refusal> {
-        match self.policy.prices.of(model) {
-            Ok(price) => Ok(price),
+    fn prices(&self, model: &str) -> Result<TargetPrices, Refusal> {
+        let Policy {
+            catalog, routes, ..
+        } = &**self.policy;
+        let targets = catalog.find(model).map(|model| routes.possible(model));
+        match self.policy.prices.of(model, targets.unwrap_or_default()) {
+            Ok(prices) => Ok(prices),
             Err(_) => match self.policy.quotas.budgets(&self.key.name, model).next() {
                 Some(_) => Err(Refusal::no_price(model)),
-                None => Ok(None),
+                None => Ok(TargetPrices::default()),
             },
         }
     }

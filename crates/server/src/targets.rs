@@ -38,6 +38,8 @@ pub(crate) struct Target {
     pub(crate) model: Option<String>,
     /// The relative frequency with which it is tried first.
     pub(crate) weight: Option<u32>,
+    /// Its place among the targets of its model.
+    pub(crate) place: usize,
 }
 
 /// The engine or upstream that serves a target.
@@ -196,6 +198,16 @@ impl Routes {
         self.upstreams.get(name)
     }
 
+    /// The targets that may answer requests for a model, in the order of the configuration. A model
+    /// without targets is embedded.
+    pub(crate) fn possible(&self, model: &Model) -> &[Target] {
+        static EMBEDDED: Target = Target::EMBEDDED;
+        match self.configured(model) {
+            [] => std::slice::from_ref(&EMBEDDED),
+            targets => targets,
+        }
+    }
+
     /// The targets of a model in the order of the configuration.
     pub(crate) fn configured(&self, model: &Model) -> &[Target] {
         self.targets.get(&model.id).map_or(&[], Vec::as_slice)
@@ -226,6 +238,7 @@ impl Target {
         backend: Backend::Embedded,
         model: None,
         weight: None,
+        place: 0,
     };
 
     /// True if requests of this protocol are relayed to it.

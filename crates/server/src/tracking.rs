@@ -11,6 +11,7 @@ use sse::{Decoder, Limits};
 use wire::ApiError;
 
 use crate::answer::{AnswerStream, Progress, StreamFailure};
+use crate::limit::Counts;
 use crate::origins::Origin;
 use crate::record::Targets;
 use crate::reply::ReplyBody;
@@ -122,6 +123,10 @@ impl AnswerStream for TrackedStream {
             })),
             progress => progress,
         }))
+    }
+
+    fn counts(&self) -> Counts {
+        self.stream.counts()
     }
 
     fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>) {

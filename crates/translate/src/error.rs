@@ -59,7 +59,7 @@ pub fn api_error(error: &EngineError) -> ApiError {
             ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence)
                 .with_retry_after(2)
         }
-        EngineError::Timeout(_) => ApiError::new(
+        EngineError::Timeout(_) | EngineError::Unanswered(_) => ApiError::new(
             ErrorKind::UpstreamTimeout,
             "upstream_timeout",
             "The upstream did not answer in time.",

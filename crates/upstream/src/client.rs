@@ -211,7 +211,7 @@ impl Attempted {
         matches!(
             &self.outcome,
             Err(Failure {
-                error: EngineError::Timeout(_),
+                error: EngineError::Timeout(_) | EngineError::Unanswered(_),
                 ..
             })
         )

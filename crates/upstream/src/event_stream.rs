@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -13,19 +14,38 @@ use translate::outbound::{self, Protocol, StreamReader};
 
 use crate::answer::Answer;
 use crate::incoming::IncomingBody;
+use crate::reported::Reported;
 
 /// Reads a response up to its first neutral event, and returns the stream of all its events. Any
-/// event or comment of the upstream restarts the idle timeout, even if it has no neutral event.
+/// event or comment of the upstream restarts the idle timeout, even if it has no neutral event. The
+/// usage is passed to `reported` as soon as it is known.
 ///
 /// # Errors
 /// When the upstream fails before its first event.
-pub async fn read_stream(answer: Answer, protocol: Protocol) -> Result<TextStream, EngineError> {
+pub async fn read_stream(
+    answer: Answer,
+    protocol: Protocol,
+    reported: Arc<Reported>,
+) -> Result<TextStream, EngineError> {
     let mut stream = match answer {
-        Answer::Json(body) => return Ok(from_events(outbound::reply(protocol, &body)?)),
-        Answer::Events(first, body) => EventStream::new(protocol, first, body),
+        Answer::Json(body) => return read_reply(&body, protocol, &reported).map(from_events),
+        Answer::Events(first, body) => EventStream::new(protocol, first, body, reported),
     };
     poll_fn(|cx| stream.poll_ready(cx)).await?;
     Ok(Box::pin(stream))
+}
+
+/// Reads a complete reply. The usage of one that is rejected is passed to `reported`.
+///
+/// # Errors
+/// When it is not a complete reply of the protocol, or reports a failure.
+pub fn read_reply(
+    body: &[u8],
+    protocol: Protocol,
+    reported: &Reported,
+) -> Result<Vec<TextEvent>, EngineError> {
+    outbound::reply(protocol, body)
+        .inspect_err(|_| reported.set_usage(outbound::usage_of_reply(protocol, body)))
 }
 
 /// Returns a stream of buffered events.
@@ -44,16 +64,18 @@ struct EventStream {
     scratch: Vec<TextEvent>,
     /// `None` once the stream has ended or failed.
     body: Option<IncomingBody>,
+    reported: Arc<Reported>,
 }
 
 impl EventStream {
-    fn new(protocol: Protocol, first: Bytes, body: IncomingBody) -> Self {
+    fn new(protocol: Protocol, first: Bytes, body: IncomingBody, reported: Arc<Reported>) -> Self {
         let mut this = Self {
             reader: StreamReader::new(protocol),
             ready: VecDeque::new(),
             failure: None,
             scratch: Vec::new(),
             body: Some(body),
+            reported,
         };
         this.feed(first);
         this
@@ -85,6 +107,7 @@ impl EventStream {
     fn feed(&mut self, chunk: Bytes) {
         let before = self.reader.signs_of_life();
         let mut fed = self.reader.feed(chunk, &mut self.scratch);
+        self.reported.set_usage(self.reader.usage());
         if let Some(body) = &mut self.body {
             let is_alive = self.reader.signs_of_life() > before;
             fed = fed.and(body.note_read(is_alive, self.reader.buffered()));

@@ -134,7 +134,7 @@ impl Host {
         };
         connection.timer = timer;
         let Some(sent) = sent else {
-            return Err(Failure::unanswered(EngineError::Timeout(
+            return Err(Failure::unanswered(EngineError::Unanswered(
                 "response head timeout".to_owned(),
             )));
         };

@@ -2,17 +2,18 @@
 //! being buffered.
 
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use engine::{EngineError, Usage};
+use engine::EngineError;
 use http_body::{Body, Frame};
 use translate::relay::{self, End, ImageScanner, Images};
 
 use crate::answer::{MAX_ERROR_BODY, successful_body};
 use crate::incoming::{Incoming, IncomingBody};
 use crate::opening::{Content, Opening};
+use crate::reported::Reported;
 
 /// A complete reply with images.
 #[derive(Debug)]
@@ -35,8 +36,8 @@ pub struct StreamingReply {
     /// True if an image among the first bytes has only its URL.
     pub has_url: bool,
     scanner: Box<ImageScanner>,
-    /// The token usage, set once the complete reply was returned, if it has any.
-    pub usage: Arc<OnceLock<Usage>>,
+    /// What the reply reports, set once all of it was returned.
+    pub reported: Arc<Reported>,
 }
 
 impl ImageReply {
@@ -86,7 +87,7 @@ impl ImageReply {
             body,
             has_url: scanner.has_url(),
             scanner: Box::new(scanner),
-            usage: Arc::default(),
+            reported: Arc::default(),
         };
         Ok(Self::StreamingReply(reply))
     }
@@ -108,10 +109,9 @@ impl Body for StreamingReply {
             };
             chunk = self.scanner.read(received);
         }
-        if self.buffered.is_empty()
-            && let Some(usage) = self.scanner.usage()
-        {
-            self.usage.get_or_init(|| usage);
+        if self.buffered.is_empty() && self.scanner.is_closed() {
+            self.reported.set_usage(self.scanner.usage());
+            self.reported.set_pictures(self.scanner.pictures());
         }
         // After a failure the reply has no end, so that the client does not take it for complete.
         Poll::Ready(Some(self.scanner.check(false).map(|()| Frame::data(chunk))))

@@ -210,7 +210,7 @@ impl IncomingBody {
             Poll::Pending => {
                 ready!(self.idle_timeout.poll(&mut connection.timer, cx));
                 let error = "idle timeout while reading the response body";
-                self.fail(EngineError::Timeout(error.to_owned()))
+                self.fail(EngineError::Unanswered(error.to_owned()))
             }
         }
     }

@@ -8,6 +8,7 @@ use engine::EngineError;
 use translate::relay::{End, Guard, RelayProtocol};
 
 use crate::incoming::IncomingBody;
+use crate::reported::Reported;
 
 /// A stream that is being relayed.
 #[derive(Debug)]
@@ -25,7 +26,8 @@ pub struct Relay<S> {
 }
 
 impl<S: RelayProtocol> Relay<S> {
-    /// Reads a stream up to its first event.
+    /// Reads a stream up to its first event. The usage of one that fails before that is passed to
+    /// `reported`.
     ///
     /// # Errors
     /// When it fails before that.
@@ -34,6 +36,7 @@ impl<S: RelayProtocol> Relay<S> {
         body: IncomingBody,
         relay_protocol: S,
         model: &str,
+        reported: &Reported,
     ) -> Result<Self, EngineError> {
         let mut this = Self {
             guard: Guard::new(relay_protocol, model.to_owned()),
@@ -49,7 +52,10 @@ impl<S: RelayProtocol> Relay<S> {
         }
         match read {
             Ok(end) => this.end = end,
-            Err(error) if opening.is_empty() => return Err(error),
+            Err(error) if opening.is_empty() => {
+                reported.set_usage(this.guard.usage());
+                return Err(error);
+            }
             // It came with the first event, and the client gets both, as if it had come later.
             Err(error) => this.failure = Some(error),
         }

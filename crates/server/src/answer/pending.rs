@@ -8,6 +8,7 @@ use wire::ApiError;
 
 use super::started::Started;
 use super::{AnswerStream, Progress, StreamFailure};
+use crate::limit::Counts;
 use crate::refusal::Refusal;
 
 /// A pending attempt, which resolves once a target has started to answer.
@@ -59,6 +60,10 @@ impl<E: Send> AnswerStream for PendingAnswer<E> {
         let resolved_twice = || EngineError::Internal("an attempt has resolved twice".to_owned());
         let encoder = self.encoder.take().ok_or_else(resolved_twice)?;
         Poll::Ready(Ok(Progress::Started(start(encoder))))
+    }
+
+    fn counts(&self) -> Counts {
+        Counts::default()
     }
 
     fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>) {

@@ -8,6 +8,7 @@ use upstream::relay::Relay;
 use wire::ApiError;
 
 use super::{AnswerStream, Progress, StreamFailure};
+use crate::limit::Counts;
 
 impl<P: RelayProtocol + Unpin> AnswerStream for Relay<P> {
     fn poll_write(
@@ -29,8 +30,13 @@ impl<P: RelayProtocol + Unpin> AnswerStream for Relay<P> {
         }))
     }
 
-    fn events(&self) -> Option<u64> {
-        Some(self.guard.events())
+    fn counts(&self) -> Counts {
+        Counts {
+            usage: self.guard.usage(),
+            events: self.guard.events(),
+            content: self.guard.content_length(),
+            pictures: self.guard.pictures().into(),
+        }
     }
 
     fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>) {

@@ -63,6 +63,16 @@ pin_project! {
         work: usize,
         record: Record,
     }
+
+    impl PinnedDrop for Events {
+        /// The client has disconnected, unless the answer has ended.
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            if let Some(stream) = this.stream {
+                this.record.counts = stream.counts();
+            }
+        }
+    }
 }
 
 /// The times of a stream.
@@ -161,7 +171,9 @@ impl Events {
         let cause =
             "timeout, shutdown or revocation before an event was sent completely".to_owned();
         let this = self.project();
-        this.stream.take();
+        if let Some(stream) = this.stream.take() {
+            this.record.counts = stream.counts();
+        }
         this.rest.clear();
         this.ending.take();
         this.record.cause = Some(cause.clone());
@@ -266,8 +278,6 @@ impl Events {
             }
             Progress::Opened | Progress::Written | Progress::Ended(_) => {}
         }
-        let events = this.stream.as_ref().and_then(|stream| stream.events());
-        this.record.events = events.unwrap_or(this.record.events + 1);
         let now = Instant::now();
         *this.last_write = now;
         if !matches!(progress, Progress::Opened) && this.record.first_event.is_none() {
@@ -277,6 +287,7 @@ impl Events {
         if let Progress::Ended(ending) = progress {
             *this.ending = Some(ending);
             if let Some(stream) = this.stream.take() {
+                this.record.counts = stream.counts();
                 stream.finish();
             }
         }
@@ -288,6 +299,7 @@ impl Events {
         this.record.cause = failure.cause;
         this.record.end(failure.outcome);
         if let Some(mut stream) = this.stream.take() {
+            this.record.counts = stream.counts();
             stream.fail(&failure.error, this.buffer);
         }
     }

@@ -17,6 +17,9 @@ pub(crate) struct Limits {
     pub(crate) concurrency: usize,
     /// Concurrent requests per key. Default 64.
     pub(crate) concurrency_per_key: usize,
+    /// The tokens that budgets reserve for each answer to a request that does not limit it. Default
+    /// 32,000.
+    pub(crate) answer_tokens: u64,
     /// Open client connections; further ones wait in the accept queue. Default 10,000.
     pub(crate) connections: usize,
     /// The size of a request's head. Default 64 KiB, at least 8 KiB.
@@ -84,6 +87,7 @@ impl Default for Limits {
         Self {
             concurrency: 256,
             concurrency_per_key: 64,
+            answer_tokens: 32_000,
             connections: 10_000,
             head: ByteSize::kib(64),
             target: ByteSize::kib(8),
@@ -128,6 +132,7 @@ impl Limits {
         let zero = [
             ("limits.concurrency", self.concurrency == 0),
             ("limits.concurrency_per_key", self.concurrency_per_key == 0),
+            ("limits.answer_tokens", self.answer_tokens == 0),
             ("limits.connections", self.connections == 0),
             ("limits.target", self.target.as_u64() == 0),
             ("limits.json_body", self.json_body.as_u64() == 0),

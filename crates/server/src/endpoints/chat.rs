@@ -9,6 +9,7 @@ use wire::{ApiError, Path, Splice};
 
 use super::text::{RelayNotes, TextEndpoint};
 use crate::affinity::{Conversation, member};
+use crate::limit::Answers;
 use crate::targets::UpstreamTarget;
 
 impl TextEndpoint for Chat {
@@ -51,10 +52,12 @@ impl TextEndpoint for Chat {
         request.addresses(visit);
     }
 
-    fn output_limit(request: &ValidRequest) -> Option<u64> {
-        let limit = u64::try_from(request.output_cap()?).ok()?;
-        let choices = u64::try_from(request.n.unwrap_or(1)).ok()?;
-        Some(limit.saturating_mul(choices))
+    fn answers(request: &ValidRequest) -> Answers {
+        let limit = request.output_cap();
+        Answers {
+            count: request.n.and_then(|n| n.try_into().ok()).unwrap_or(1),
+            limit: limit.and_then(|limit| limit.try_into().ok()),
+        }
     }
 
     /// Gemini and OpenRouter answer with pictures if the modalities name them:

@@ -49,7 +49,7 @@ pub(crate) async fn answer(
     image_urls::check_all(state, |visit| valid.addresses(visit))?;
     caller.record.model = Some(model.clone());
     // Counting uses no tokens.
-    caller.take_permit(&model, |_| Reserved::default()).await?;
+    caller.take_permit(&model, Reserved::default).await?;
     let targets = policy.routes.select(entry, || None);
     let prompt = Prompt {
         valid,

@@ -12,7 +12,7 @@ use http::{Request, Response};
 
 use self::read::ParsedRequest;
 use crate::body::ClientBody;
-use crate::limit::{Pictures, Reserved};
+use crate::limit::{Pictures, Reserved, image_prompt_tokens};
 use crate::refusal::Refusal;
 use crate::reply::ReplyBody;
 use crate::state::Caller;
@@ -80,13 +80,8 @@ async fn answer(
     let streams = parsed.generation.streams();
     caller.record.model = Some(parsed.model.clone());
     caller.record.stream = streams;
-    let reserved = Reserved {
-        pictures: pictures(&parsed.generation),
-        ..Reserved::default()
-    };
-    caller
-        .take_permit(&parsed.model, |_| reserved.clone())
-        .await?;
+    let reserve = || reserved(&parsed);
+    caller.take_permit(&parsed.model, reserve).await?;
     let targets = policy.routes.select(model, || None);
     if streams {
         streaming::answer(parsed, targets, &caller).await
@@ -95,16 +90,27 @@ async fn answer(
     }
 }
 
-/// Returns the pictures that a request asks for, for their price.
-fn pictures(generation: &images::Generation) -> Pictures {
-    Pictures {
-        count: generation.n.and_then(|n| n.try_into().ok()).unwrap_or(1),
-        size: generation.size.clone().unwrap_or_default(),
-        quality: generation
-            .quality
-            .as_ref()
-            .map(|quality| quality.as_str().to_owned())
-            .unwrap_or_default(),
+/// Returns what a request may use: the pictures that it asks for, and their tokens.
+fn reserved(parsed: &ParsedRequest) -> Reserved {
+    let generation = &parsed.generation;
+    let previews = generation.partial_images.unwrap_or(0);
+    let references = parsed
+        .inputs
+        .as_ref()
+        .map_or(0, |inputs| inputs.references.len());
+    Reserved {
+        prompt: image_prompt_tokens(generation.prompt.len(), references),
+        pictures: Pictures {
+            count: generation.n.and_then(|n| n.try_into().ok()).unwrap_or(1),
+            size: generation.size.clone().unwrap_or_default(),
+            quality: generation
+                .quality
+                .as_ref()
+                .map(|quality| quality.as_str().to_owned())
+                .unwrap_or_default(),
+        },
+        previews: previews.try_into().unwrap_or(0),
+        ..Reserved::default()
     }
 }
 

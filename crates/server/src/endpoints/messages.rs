@@ -8,6 +8,7 @@ use wire::{ApiError, Path, Splice};
 
 use super::text::{RelayNotes, TextEndpoint};
 use crate::affinity::{Conversation, member};
+use crate::limit::Answers;
 use crate::targets::UpstreamTarget;
 
 impl TextEndpoint for Messages {
@@ -44,8 +45,9 @@ impl TextEndpoint for Messages {
         request.addresses(visit);
     }
 
-    fn output_limit(request: &ValidRequest) -> Option<u64> {
-        u64::try_from(request.max_tokens?).ok()
+    fn answers(request: &ValidRequest) -> Answers {
+        let limit = request.max_tokens;
+        Answers::one(limit.and_then(|limit| limit.try_into().ok()))
     }
 
     fn identify(request: &ValidRequest, conversation: &mut Conversation) {

@@ -13,6 +13,7 @@ use wire::{ApiError, Path, Splice, TextOr};
 use super::text::{RelayNotes, TextEndpoint};
 use crate::affinity::{Conversation, member};
 use crate::keeping::Keeping;
+use crate::limit::Answers;
 use crate::refusal::Refusal;
 use crate::resolved::{Attach, Resolved};
 use crate::state::Caller;
@@ -54,8 +55,9 @@ impl TextEndpoint for Responses {
         request.addresses(visit);
     }
 
-    fn output_limit(request: &ValidRequest) -> Option<u64> {
-        u64::try_from(request.max_output_tokens?).ok()
+    fn answers(request: &ValidRequest) -> Answers {
+        let limit = request.max_output_tokens;
+        Answers::one(limit.and_then(|limit| limit.try_into().ok()))
     }
 
     fn makes_images(request: &ValidRequest) -> bool {

@@ -60,7 +60,7 @@ pub(crate) async fn answer(
     };
     caller.record.model = Some(answer.model().to_owned());
     caller
-        .take_permit(answer.model(), |_| Reserved::default())
+        .take_permit(answer.model(), Reserved::default)
         .await?;
     match action {
         Action::Retrieve => Ok(json_bytes(answer.response())),

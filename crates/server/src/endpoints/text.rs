@@ -30,7 +30,7 @@ use crate::body::upload::Upload;
 use crate::clock;
 use crate::config::bytes;
 use crate::image_urls;
-use crate::limit::Reserved;
+use crate::limit::{Answers, Reserved};
 use crate::outcome::Outcome;
 use crate::outgoing;
 use crate::policy::Policy;
@@ -119,8 +119,8 @@ pub(crate) trait TextEndpoint:
     /// Visits every image URL of a request, with its path in the document.
     fn image_urls(request: &Self::Request, visit: &mut dyn FnMut(&Path<'_>, &str));
 
-    /// Returns the most tokens that the answers to a request may have, if it limits them.
-    fn output_limit(request: &Self::Request) -> Option<u64>;
+    /// Returns the answers that a request asks for.
+    fn answers(request: &Self::Request) -> Answers;
 
     /// Returns true if a request offers a hosted tool that makes images.
     fn makes_images(_: &Self::Request) -> bool {
@@ -170,8 +170,7 @@ struct Checked<D: TextEndpoint> {
     is_skimmed: bool,
     /// The id of the model in the client's request.
     model: String,
-    /// The most tokens of the answer, if the request limits them.
-    output_limit: Option<u64>,
+    answers: Answers,
     streams: bool,
     notes: RelayNotes,
     /// True if it was validated for an upstream that interprets it itself: for any other target it
@@ -215,7 +214,7 @@ pub(crate) async fn answer<D: TextEndpoint>(
         mut valid,
         is_skimmed,
         model: id,
-        output_limit,
+        answers,
         streams,
         mut notes,
         is_lenient,
@@ -236,8 +235,8 @@ pub(crate) async fn answer<D: TextEndpoint>(
     caller.record.model = Some(id.clone());
     caller.record.stream = streams;
     let stored_tokens = stored.as_ref().map_or(0, StoredInput::tokens);
-    let reserve = |typical| {
-        let mut reserved = Reserved::estimate(&upload.bytes, output_limit, typical);
+    let reserve = || {
+        let mut reserved = Reserved::of_text(&upload.bytes, answers);
         reserved.prompt = reserved.prompt.saturating_add(stored_tokens);
         reserved
     };
@@ -311,7 +310,7 @@ fn outlined<D: TextEndpoint>(body: &[u8], policy: &Policy) -> Option<Checked<D>>
             valid: None,
             is_skimmed: false,
             model: id.to_owned(),
-            output_limit,
+            answers: Answers::one(output_limit),
             streams: false,
             notes: RelayNotes {
                 choices: 1,
@@ -343,7 +342,7 @@ fn checked<D: TextEndpoint>(body: &[u8], caller: &Caller<'_>) -> Result<Checked<
     let mut notes = D::notes(&valid);
     notes.is_kept = resolved.is_kept;
     Ok(Checked {
-        output_limit: D::output_limit(&valid),
+        answers: D::answers(&valid),
         valid: Some(valid),
         is_skimmed,
         model: id,

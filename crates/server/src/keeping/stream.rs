@@ -12,6 +12,7 @@ use wire::{ApiError, Splice};
 
 use super::Keeping;
 use crate::answer::{AnswerStream, Progress, StreamFailure};
+use crate::limit::Counts;
 
 /// A stream of Responses whose answer is kept.
 ///
@@ -107,6 +108,10 @@ impl AnswerStream for KeptStream {
                 progress
             }
         }))
+    }
+
+    fn counts(&self) -> Counts {
+        self.stream.counts()
     }
 
     fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>) {

@@ -1,6 +1,5 @@
 //! Tests of the limiter.
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -11,6 +10,8 @@ use tokio::task::JoinHandle;
 
 use super::*;
 use crate::config::Config;
+use crate::prices::Prices;
+use crate::targets::Target;
 
 /// One key cannot take the permits of all, neither for requests nor for fetches.
 #[test]
@@ -43,28 +44,60 @@ fn o04_a_refusal_takes_nothing() {
 
 /// Registers the quotas of a configuration.
 fn with_quotas(quotas: &str) -> (Limiter, Quotas) {
-    let limiter = Limiter::new(10, 10);
+    let limiter = Limiter::new(100, 100);
     let config = Config::parse(quotas).unwrap();
     let mut quotas = Quotas::new(config.quota_rules().unwrap(), HashMap::new());
     quotas.register(&limiter);
     (limiter, quotas)
 }
 
-fn applicant<'a>(key: &'a str, model: &'a str, quotas: &'a Quotas) -> Applicant<'a> {
+pub(super) fn applicant<'a>(key: &'a str, model: &'a str, quotas: &'a Quotas) -> Applicant<'a> {
     Applicant {
         key,
         model,
         quotas,
-        price: None,
+        prices: &NO_PRICES,
+        answer_tokens: 32_000,
         is_journaled: false,
     }
 }
 
-fn tokens(_: Option<u64>) -> Reserved {
+static NO_PRICES: TargetPrices = TargetPrices::none();
+
+/// A request with a prompt of 50 tokens, whose answer has 50 at most.
+fn tokens() -> Reserved {
     Reserved {
         prompt: 50,
-        answer: 50,
-        pictures: Pictures::default(),
+        answers: Answers::one(Some(50)),
+        ..Reserved::default()
+    }
+}
+
+/// Admits a request that is not to wait.
+fn try_admit(
+    limiter: &Limiter,
+    applicant: Applicant<'_>,
+    reserve: impl FnOnce() -> Reserved,
+) -> Result<Permit, Refused> {
+    limiter.try_admit(applicant, &mut applicant.estimate(reserve))
+}
+
+/// Ends a request with one attempt.
+fn end(permit: Permit, known: Known) -> Charge {
+    permit.end(&[Attempt { target: 0, known }])
+}
+
+fn reported(usage: Usage) -> Counts {
+    Counts {
+        usage: Some(usage),
+        ..Counts::default()
+    }
+}
+
+fn events(events: u64) -> Counts {
+    Counts {
+        events,
+        ..Counts::default()
     }
 }
 
@@ -73,7 +106,7 @@ fn tokens(_: Option<u64>) -> Reserved {
 fn a_quota_is_counted_for_each_key() {
     let (limiter, quotas) =
         with_quotas("[[quotas]]\nkey = \"team-*\"\nmodels = [\"big\"]\nconcurrency = 1");
-    let admit = |key, model| limiter.try_admit(applicant(key, model, &quotas), &tokens);
+    let admit = |key, model| try_admit(&limiter, applicant(key, model, &quotas), tokens);
     let one = admit("team-a", "big").unwrap();
     let refused = admit("team-a", "big").unwrap_err();
     assert_eq!(&*refused.limit, "key team-* with big");
@@ -87,7 +120,7 @@ fn a_quota_is_counted_for_each_key() {
         admit("other", "big"),
     ];
     assert!(others.iter().all(Result::is_ok));
-    one.end(Known::Unused);
+    end(one, Known::Unused);
     assert!(admit("team-a", "big").is_ok());
 }
 
@@ -126,55 +159,177 @@ async fn tokens_are_settled_with_the_known_usage() {
         output: 20,
         ..Usage::default()
     };
+    let sent = Counts {
+        events: 3,
+        // 35 bytes are 10 tokens.
+        content: 35,
+        ..Counts::default()
+    };
+    let begun = Counts {
+        // The prompt is known, and the first token of the answer.
+        usage: Some(Usage { output: 1, ..usage }),
+        ..sent.clone()
+    };
     for (known, left) in [
-        (Known::Usage(usage), 950),
-        (Known::Events(3), 947),
-        (Known::Nothing, 900),
+        (Known::Complete(reported(usage)), 950),
+        (Known::Complete(sent.clone()), 940),
+        (Known::Partial(events(3)), 947),
+        (Known::Partial(sent), 940),
+        (Known::Partial(begun.clone()), 960),
+        (Known::Partial(Counts::default()), 950),
+        (Known::Unfinished(Counts::default()), 900),
+        (Known::Unfinished(begun), 920),
         (Known::Unused, 1_000),
     ] {
         let (limiter, quotas) = with_quotas("[[quotas]]\ntokens_per_minute = 1000");
-        let admit = || limiter.try_admit(applicant("a", "m", &quotas), &tokens);
+        let admit = || try_admit(&limiter, applicant("a", "m", &quotas), tokens);
         let remaining = |permit: &Permit| permit.quotas().remaining.tokens.unwrap().remaining;
         let first = admit().unwrap();
         assert_eq!(remaining(&first), 900);
-        first.end(known);
-        // The second request reserves another 100.
+        let what = format!("{known:?}");
+        end(first, known);
         let second = admit().unwrap();
-        assert_eq!(remaining(&second), left - 100, "{known:?}");
+        let before = remaining(&second) + second.reserved_tokens();
+        assert_eq!(before, left, "{what}");
     }
 }
 
-/// The length of an answer that ended early, or was never reported, is a guess.
+/// Rates reserve the tokens that answers rarely exceed, for each answer that a request asks for. The
+/// length of an answer that ended early, or was never reported, is a guess.
 #[tokio::test(start_paused = true)]
 async fn typical_answer_follows_reported_usage_only() {
-    let (limiter, quotas) = with_quotas("[[quotas]]\ntokens_per_minute = 1000");
-    let typical = Cell::new(None);
-    let admit = |known| {
-        let reserve = |length| {
-            typical.set(length);
-            tokens(length)
+    let (limiter, quotas) = with_quotas("[[quotas]]\ntokens_per_minute = 100000");
+    let admit = |count, limit, known| {
+        let reserve = || Reserved {
+            answers: Answers { count, limit },
+            ..Reserved::default()
         };
-        let permit = limiter.try_admit(applicant("a", "m", &quotas), &reserve);
-        permit.unwrap().end(known);
-        typical.get()
+        let permit = try_admit(&limiter, applicant("a", "m", &quotas), reserve).unwrap();
+        let reserved = permit.reserved_tokens();
+        end(permit, known);
+        reserved
     };
-    let usage = Usage {
-        output: 20,
-        ..Usage::default()
+    let complete = |output| {
+        Known::Complete(reported(Usage {
+            output,
+            ..Usage::default()
+        }))
     };
-    assert_eq!(admit(Known::Events(3)), None);
-    assert_eq!(admit(Known::Usage(usage)), None);
-    assert_eq!(admit(Known::Nothing), Some(20));
-    assert_eq!(admit(Known::Unused), Some(20));
+    assert_eq!(admit(1, None, Known::Partial(events(3))), 1_000);
+    assert_eq!(admit(4, None, Known::Unused), 4_000);
+    assert_eq!(admit(4, Some(50), Known::Unused), 200);
+    // Two answers of 20 tokens each.
+    assert_eq!(admit(2, None, complete(40)), 2_000);
+    assert_eq!(admit(1, None, Known::Unfinished(Counts::default())), 20);
+    assert_eq!(admit(3, Some(64_000), Known::Unused), 60);
+    assert_eq!(admit(1, Some(5), Known::Unused), 5);
 }
 
-#[test]
-fn reserved_answer_is_at_most_its_limit() {
-    let answer = |limit, typical| Reserved::estimate(b"", limit, typical).answer;
-    assert_eq!(answer(None, None), 1_000);
-    assert_eq!(answer(Some(5), None), 5);
-    assert_eq!(answer(Some(5), Some(40)), 5);
-    assert_eq!(answer(Some(5_000), Some(40)), 40);
+/// Agents ask for much longer answers than they get: fifty of them share a rate of which a single
+/// answer could take more than all.
+#[tokio::test(start_paused = true)]
+async fn fifty_agents_share_a_rate_by_typical_answers() {
+    let (limiter, quotas) = with_quotas("[[quotas]]\ntokens_per_minute = 60000");
+    let reserve = || Reserved {
+        prompt: 100,
+        answers: Answers::one(Some(64_000)),
+        ..Reserved::default()
+    };
+    let agents: Vec<_> = (0..50)
+        .map(|_| try_admit(&limiter, applicant("a", "m", &quotas), reserve).unwrap())
+        .collect();
+    // What one of them uses beyond its reservation is owed.
+    let usage = Usage {
+        input: 100,
+        output: 64_000,
+        ..Usage::default()
+    };
+    for agent in agents {
+        end(agent, Known::Complete(reported(usage)));
+    }
+    let refused = try_admit(&limiter, applicant("a", "m", &quotas), reserve).unwrap_err();
+    assert_eq!(refused.dimension, Dimension::Tokens);
+}
+
+pub(super) const TEN_A_MILLION: &str = r#"
+[state]
+accounting = "sqlite:a.db"
+[[prices]]
+model = "m"
+input = "0"
+output = "10"
+[[quotas]]
+budget = { amount = "1.00", currency = "USD", window = "month" }
+"#;
+
+/// The limiter, the quotas and the prices of a configuration for the model `m`.
+fn with_prices(config: &str) -> (Limiter, Quotas, TargetPrices) {
+    let (limiter, quotas) = with_quotas(config);
+    let prices = Prices::new(&Config::parse(config).unwrap()).unwrap();
+    let prices = prices.of("m", &[Target::EMBEDDED]).unwrap();
+    (limiter, quotas, prices)
+}
+
+/// A budget reserves the most that a request can cost: 1.00 for each of these.
+#[tokio::test(start_paused = true)]
+async fn concurrent_requests_do_not_overspend_a_budget() {
+    for answers in [
+        Answers::one(Some(100_000)),
+        Answers {
+            count: 64,
+            limit: Some(1_600),
+        },
+        // Without a limit, as many as the configuration says.
+        Answers {
+            count: 4,
+            limit: None,
+        },
+    ] {
+        let (limiter, quotas, prices) = with_prices(TEN_A_MILLION);
+        let applicant = Applicant {
+            prices: &prices,
+            ..applicant("a", "m", &quotas)
+        };
+        let reserve = || Reserved {
+            answers,
+            ..Reserved::default()
+        };
+        let admitted: Vec<_> = (0..50)
+            .filter_map(|_| try_admit(&limiter, applicant, reserve).ok())
+            .collect();
+        assert_eq!(admitted.len(), 1, "{answers:?}");
+        let usage = Usage {
+            output: answers.count * answers.limit.unwrap_or(32_000),
+            ..Usage::default()
+        };
+        let costs = admitted.into_iter().map(|permit| {
+            let charge = end(permit, Known::Complete(reported(usage)));
+            charge.cost.unwrap().nanos()
+        });
+        let spent: i64 = costs.sum();
+        assert!((1_000_000_000..=1_280_000_000).contains(&spent), "{spent}");
+        let refused = try_admit(&limiter, applicant, reserve).unwrap_err();
+        assert_eq!(refused.dimension, Dimension::Budget);
+    }
+}
+
+/// Requests with modest limits use a budget at the same time, up to its amount.
+#[tokio::test(start_paused = true)]
+async fn budget_admits_what_it_can_pay_for() {
+    let (limiter, quotas, prices) = with_prices(TEN_A_MILLION);
+    let applicant = Applicant {
+        prices: &prices,
+        ..applicant("a", "m", &quotas)
+    };
+    let reserve = || Reserved {
+        answers: Answers::one(Some(5_000)),
+        ..Reserved::default()
+    };
+    let admitted: Vec<_> = (0..50)
+        .filter_map(|_| try_admit(&limiter, applicant, reserve).ok())
+        .collect();
+    // Each may cost 0.05.
+    assert_eq!(admitted.len(), 20);
 }
 
 /// Registers a quota of all keys together that has a queue.
@@ -217,12 +372,12 @@ async fn requests_wait_in_turns() {
     }
     let over = limiter.admit(applicant("b", "m", quotas), tokens).await;
     assert_eq!(over.result.unwrap_err().cap, 1, "the queue is full");
-    first.result.unwrap().end(Known::Unused);
+    end(first.result.unwrap(), Known::Unused);
     let mut order = Vec::new();
     for _ in 0..5 {
         let (number, result) = admitted.recv().await.unwrap();
         order.push(number);
-        result.unwrap().end(Known::Unused);
+        end(result.unwrap(), Known::Unused);
     }
     assert_eq!(order, [1, 2, 4, 5, 3]);
     assert_eq!(limiter.waiting(), 0);
@@ -236,12 +391,12 @@ async fn waiting_requests_are_admitted_before_newcomers() {
     let first = limiter.admit(applicant("a", "m", quotas), tokens).await;
     let (sender, mut admitted) = unbounded_channel();
     queued(&all, "a", 1, &sender).await;
-    first.result.unwrap().end(Known::Unused);
+    end(first.result.unwrap(), Known::Unused);
     let newcomer = limiter.admit(applicant("b", "m", quotas), tokens);
     let waiting = async {
         let (number, result) = admitted.recv().await.unwrap();
         assert_eq!(number, 1);
-        result.unwrap().end(Known::Unused);
+        end(result.unwrap(), Known::Unused);
     };
     let (newcomer, ()) = tokio::join!(newcomer, waiting);
     assert!(newcomer.waited.is_some() && newcomer.result.is_ok());
@@ -254,7 +409,7 @@ async fn a_request_waits_for_a_rate() {
     let (limiter, quotas) = &all;
     for _ in 0..60 {
         let admitted = limiter.admit(applicant("a", "m", quotas), tokens).await;
-        admitted.result.unwrap().end(Known::Unused);
+        end(admitted.result.unwrap(), Known::Unused);
     }
     let next = limiter.admit(applicant("a", "m", quotas), tokens).await;
     let waited = next.waited.unwrap();
@@ -284,7 +439,7 @@ async fn requests_leave_the_queue() {
     queued(&all, "a", 2, &sender).await;
     leaves.abort();
     assert!(leaves.await.unwrap_err().is_cancelled());
-    first.result.unwrap().end(Known::Unused);
+    end(first.result.unwrap(), Known::Unused);
     assert_eq!(admitted.recv().await.unwrap().0, 2);
     assert_eq!(limiter.waiting(), 0);
 }

@@ -7,6 +7,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::queues::Place;
 use super::quotas::QuotaQueue;
+use super::reserved::Estimate;
 use super::{Applicant, Limiter, Permit, Reserved, lender};
 
 /// The decision on a request.
@@ -31,19 +32,19 @@ impl<'a> Applicant<'a> {
 }
 
 impl Limiter {
-    /// Admits a request, and reserves what it may use. `reserve` gets the tokens that answers of
-    /// this key rarely exceed, if they are known; it is called only if a quota or the journal needs
-    /// it. A request that finds too little of a lent quota waits shortly for its store, and one that a
+    /// Admits a request, and reserves what it may use. `reserve` is called only if a quota or the
+    /// journal needs it. A request that finds too little of a lent quota waits shortly for its store, and one that a
     /// quota with a queue has no room for waits there.
     pub(crate) async fn admit(
         &self,
         applicant: Applicant<'_>,
-        reserve: impl Fn(Option<u64>) -> Reserved,
+        reserve: impl FnOnce() -> Reserved,
     ) -> Decision {
+        let mut estimate = applicant.estimate(reserve);
         let queue = match self.queue_ahead(applicant) {
             Some(queue) => queue,
             None => {
-                let result = self.ask(applicant, &reserve).await;
+                let result = self.ask(applicant, &mut estimate).await;
                 let refused = result.as_ref().err();
                 match refused.and_then(|refused| applicant.queue_of(refused)) {
                     Some(queue) => queue,
@@ -58,7 +59,7 @@ impl Limiter {
         };
         let started = Instant::now();
         // Boxed, because few requests wait.
-        let result = Box::pin(self.wait(applicant, &reserve, queue)).await;
+        let result = Box::pin(self.wait(applicant, &mut estimate, queue)).await;
         Decision {
             result,
             waited: Some(started.elapsed()),
@@ -78,30 +79,30 @@ impl Limiter {
     async fn wait(
         &self,
         applicant: Applicant<'_>,
-        reserve: &impl Fn(Option<u64>) -> Reserved,
+        estimate: &mut Option<Box<Estimate>>,
         queue: QuotaQueue<'_>,
     ) -> Result<Permit, Refused> {
         let deadline = Instant::now() + queue.settings.wait;
-        let waited = timeout_at(deadline, self.take_turns(applicant, reserve, queue)).await;
+        let waited = timeout_at(deadline, self.take_turns(applicant, estimate, queue)).await;
         // The last attempt finds the reason.
-        waited.unwrap_or_else(|_| self.try_admit(applicant, reserve))
+        waited.unwrap_or_else(|_| self.try_admit(applicant, estimate))
     }
 
     async fn take_turns(
         &self,
         applicant: Applicant<'_>,
-        reserve: &impl Fn(Option<u64>) -> Reserved,
+        estimate: &mut Option<Box<Estimate>>,
         mut queue: QuotaQueue<'_>,
     ) -> Result<Permit, Refused> {
         loop {
             let QuotaQueue { id, settings, .. } = queue;
             let Some(mut place) = self.queues.join(id, applicant.key, settings.depth) else {
-                return self.ask(applicant, reserve).await;
+                return self.ask(applicant, estimate).await;
             };
             if !place.turn().await {
-                return self.ask(applicant, reserve).await;
+                return self.ask(applicant, estimate).await;
             }
-            let refused = match self.ask_in_turn(applicant, reserve, &place).await {
+            let refused = match self.ask_in_turn(applicant, estimate, &place).await {
                 Err(refused) => refused,
                 admitted => return admitted,
             };
@@ -120,12 +121,12 @@ impl Limiter {
     async fn ask_in_turn(
         &self,
         applicant: Applicant<'_>,
-        reserve: &impl Fn(Option<u64>) -> Reserved,
+        estimate: &mut Option<Box<Estimate>>,
         place: &Place<'_>,
     ) -> Result<Permit, Refused> {
         loop {
             let change = place.next_change();
-            let refused = match self.ask(applicant, reserve).await {
+            let refused = match self.ask(applicant, estimate).await {
                 Err(refused) => refused,
                 admitted => return admitted,
             };
@@ -145,16 +146,16 @@ impl Limiter {
     async fn ask(
         &self,
         applicant: Applicant<'_>,
-        reserve: &impl Fn(Option<u64>) -> Reserved,
+        estimate: &mut Option<Box<Estimate>>,
     ) -> Result<Permit, Refused> {
         let Some(lender) = &self.lender else {
-            return self.try_admit(applicant, reserve);
+            return self.try_admit(applicant, estimate);
         };
         let deadline = Instant::now() + lender::PATIENCE;
         let mut has_answered = false;
         loop {
             let mut ended = lender.subscribe();
-            match self.try_admit(applicant, reserve) {
+            match self.try_admit(applicant, estimate) {
                 Err(mut refused) if refused.may_wait => {
                     lender.wake();
                     if !lender::exchange_ended(&mut ended, deadline).await {

@@ -30,6 +30,7 @@ pub(super) fn targets(
                     backend,
                     model: target.model.clone(),
                     weight: target.weight,
+                    place: targets.len(),
                 }),
                 Ok(None) => {}
                 Err(problem) => {

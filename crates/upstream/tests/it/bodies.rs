@@ -9,7 +9,7 @@ use bytes::Bytes;
 use engine::{EngineError, TextEvent};
 use futures_util::StreamExt;
 use sluicegate_upstream::relay::Relay;
-use sluicegate_upstream::{Answer, IncomingBody, read_stream};
+use sluicegate_upstream::{Answer, IncomingBody, Reported, read_stream};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep};
 use translate::outbound::Protocol;
@@ -209,7 +209,9 @@ async fn a_stream_that_is_kept_is_bounded() {
         .await
         .unwrap();
     let answer = answer.at_most(100 * EVENT.len());
-    let mut events = read_stream(answer, Protocol::Chat).await.unwrap();
+    let mut events = read_stream(answer, Protocol::Chat, Arc::default())
+        .await
+        .unwrap();
     let mut count = 0;
     let failure = loop {
         match events.next().await.unwrap() {
@@ -250,7 +252,7 @@ async fn s11_an_event_that_is_no_utf8_is_a_failure() {
         let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), 1 << 20)
             .await
             .unwrap();
-        let events = read_stream(answer, Protocol::Chat).await;
+        let events = read_stream(answer, Protocol::Chat, Arc::default()).await;
         assert_eq!(events.is_ok(), is_valid);
     }
 }
@@ -347,7 +349,10 @@ async fn a_stall_between_two_pieces_is_late_and_closes_the_connection() {
         }
     });
     let (chunks, error) = read(send_once(&upstream, &post("{}")).await.unwrap().body).await;
-    assert!(matches!(error, Some(EngineError::Timeout(_))), "{error:?}");
+    assert!(
+        matches!(error, Some(EngineError::Unanswered(_))),
+        "{error:?}"
+    );
     assert_eq!(chunks.concat(), b"aaa");
     let waited = durations.recv().await.unwrap();
     assert!(
@@ -382,7 +387,7 @@ async fn read_with_pauses(pieces: &'static [&'static str]) -> [(Duration, bool);
 }
 
 async fn translate_all(answer: Result<Answer, EngineError>) -> Result<(), EngineError> {
-    let mut events = read_stream(answer?, Protocol::Chat).await?;
+    let mut events = read_stream(answer?, Protocol::Chat, Arc::default()).await?;
     while let Some(event) = events.next().await {
         event?;
     }
@@ -393,7 +398,7 @@ async fn relay_all(answer: Result<Answer, EngineError>) -> Result<(), EngineErro
     let Answer::Events(first, body) = answer? else {
         panic!("it is a stream");
     };
-    let mut relay = Relay::begin(first, body, Chat::default(), "m").await?;
+    let mut relay = Relay::begin(first, body, Chat::default(), "m", &Reported::default()).await?;
     let mut out = Vec::new();
     let mut end = relay.end;
     while end.is_none() {

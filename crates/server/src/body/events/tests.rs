@@ -14,7 +14,7 @@ use super::*;
 use crate::endpoints::text::TextEndpoint;
 use crate::endpoints::text::streaming::TranslatedText;
 use crate::lifecycle::{Lifecycle, Phase};
-use crate::limit::Limiter;
+use crate::limit::{Counts, Limiter};
 use crate::metrics::Metrics;
 
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -215,6 +215,10 @@ async fn s10_stream_without_events_fails_at_first_event_deadline() {
 struct NoEvents;
 
 impl AnswerStream for NoEvents {
+    fn counts(&self) -> Counts {
+        Counts::default()
+    }
+
     fn poll_write(
         &mut self,
         _: &mut Context<'_>,
@@ -377,6 +381,10 @@ impl LongEvent {
 }
 
 impl AnswerStream for LongEvent {
+    fn counts(&self) -> Counts {
+        Counts::default()
+    }
+
     fn poll_write(
         &mut self,
         _: &mut Context<'_>,

@@ -8,6 +8,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use images::{Edit, Mask, Operation, Reference, Source};
 use tokio::time::{Instant, timeout_at};
 use translate::inbound::{Pictures, image_request};
+use translate::relay::{self, RelayProtocol};
 use upstream::{Outgoing, Payload, ResponseMeta};
 use wire::{ApiError, Splice};
 
@@ -15,6 +16,7 @@ use super::inline::inline;
 use super::read::{EditInputs, ParsedRequest};
 use crate::attempt::{TargetFailure, Turn};
 use crate::config::upstream::EditForm;
+use crate::record::Targets;
 use crate::refusal::Refusal;
 use crate::state::{Caller, ServerState};
 use crate::targets::{Backend, Target, UpstreamTarget};
@@ -27,6 +29,7 @@ pub(super) struct ImageDispatch {
     /// The name of the key.
     key: String,
     pub(super) deadline: Instant,
+    pub(super) record: Arc<Targets>,
     /// The parts of the head of the last response for the log and for the client.
     pub(super) meta: ResponseMeta,
 }
@@ -38,6 +41,7 @@ impl ImageDispatch {
             state: Arc::clone(caller.state),
             key: caller.key.name.clone(),
             deadline: caller.deadline,
+            record: Arc::clone(&caller.record.targets),
             meta: ResponseMeta::default(),
         }
     }
@@ -132,6 +136,13 @@ impl ImageDispatch {
             body,
             accept_stream,
         })
+    }
+
+    /// Notes what a plain reply reports: its images were generated, whatever happens to them.
+    pub(super) fn note_reply(&self, reply: &[u8]) {
+        let reported = &self.record.reported;
+        reported.set_usage(relay::Images::usage_of_reply(reply));
+        reported.set_pictures(relay::pictures_of_reply(reply));
     }
 
     /// Returns a plain reply of an upstream with the bytes of its images, and fetches those that are

@@ -6,11 +6,14 @@ use translate::inbound::Pictures;
 use translate::relay::End;
 
 use crate::clock;
+use crate::limit::{self, Counts};
 
 /// The encoder of an answer, image by image, which adds up its token usage.
 pub(super) struct ImageEncoder {
     pub(super) pictures: Pictures,
     usage: Usage,
+    /// The number of complete images.
+    count: u64,
 }
 
 impl ImageEncoder {
@@ -18,6 +21,19 @@ impl ImageEncoder {
         Self {
             pictures,
             usage: Usage::default(),
+            count: 0,
+        }
+    }
+
+    /// Returns the counts of the answer so far. It has what was asked for.
+    pub(super) fn counts(&self) -> Counts {
+        Counts {
+            usage: (self.count > 0).then_some(self.usage),
+            pictures: limit::Pictures {
+                count: self.count,
+                ..limit::Pictures::default()
+            },
+            ..Counts::default()
         }
     }
 
@@ -27,6 +43,7 @@ impl ImageEncoder {
         if let ImageEvent::Finished { usage, .. } = event {
             self.usage.input += usage.input_text + usage.input_image;
             self.usage.output += usage.output_image;
+            self.count += 1;
         }
         let event = self.pictures.event(event, clock::unix_seconds());
         let ended = self.pictures.is_complete();

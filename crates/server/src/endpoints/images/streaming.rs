@@ -18,6 +18,7 @@ use crate::answer::pending::{StartedStream, started};
 use crate::answer::started::Started;
 use crate::answer::{AnswerStream, Progress, StreamFailure};
 use crate::attempt::{self, Dispatch, StartResult, TargetFailure, Turn};
+use crate::limit::{Counts, Pictures};
 use crate::outgoing;
 use crate::refusal::Refusal;
 use crate::reply::{self, ReplyBody};
@@ -66,14 +67,21 @@ impl StreamingDispatch {
         match answer {
             Answer::Events(first, body) => {
                 let protocol = Images::new(request.operation, request.count());
-                let relay = Relay::begin(first, body, protocol, &request.model).await;
+                let reported = &self.0.record.reported;
+                let relay = Relay::begin(first, body, protocol, &request.model, reported).await;
                 Ok(started(relay.map_err(TargetFailure::of)?))
             }
             Answer::Json(body) => {
+                self.0.note_reply(&body);
                 let body = self.0.with_bytes(body).await?;
                 let stream = relay::reply_as_stream(&body, request.operation, request.count());
                 let (events, end) = stream.map_err(TargetFailure::of)?;
-                Ok(started(CompleteImages { events, end }))
+                let pictures = relay::pictures_of_reply(&body).into();
+                Ok(started(CompleteImages {
+                    events,
+                    end,
+                    pictures,
+                }))
             }
         }
     }
@@ -118,6 +126,10 @@ impl AnswerStream for TranslatedImages {
         Poll::Ready(Ok(ending.map_or(Progress::Written, Progress::Ended)))
     }
 
+    fn counts(&self) -> Counts {
+        self.encoder.counts()
+    }
+
     fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>) {
         if let Some(event) = self.encoder.pictures.fail(error) {
             event.write(out);
@@ -129,6 +141,7 @@ impl AnswerStream for TranslatedImages {
 struct CompleteImages {
     events: Vec<u8>,
     end: End,
+    pictures: Pictures,
 }
 
 impl AnswerStream for CompleteImages {
@@ -139,6 +152,14 @@ impl AnswerStream for CompleteImages {
     ) -> Poll<Result<Progress, StreamFailure>> {
         out.append(&mut self.events);
         Poll::Ready(Ok(Progress::Ended(self.end)))
+    }
+
+    fn counts(&self) -> Counts {
+        Counts {
+            usage: self.end.usage,
+            pictures: self.pictures.clone(),
+            ..Counts::default()
+        }
     }
 
     fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>) {

@@ -67,6 +67,7 @@ impl UnaryDispatch {
     async fn with_bytes(&self, reply: ImageReply) -> Result<ImageReply, TargetFailure> {
         match reply {
             ImageReply::Whole(body, end) => {
+                self.0.note_reply(&body);
                 let body = self.0.with_bytes(body).await?;
                 Ok(ImageReply::Whole(body, end))
             }
@@ -108,7 +109,7 @@ pub(super) async fn answer(
 
 /// Forwards a long reply of an upstream without buffering it.
 fn forward(reply: StreamingReply, record: &mut Record) -> Response<ReplyBody> {
-    record.relayed_usage = Some(Arc::clone(&reply.usage));
+    record.relayed = Some(Arc::clone(&reply.reported));
     let body = reply.map_err(|error| Aborted {
         outcome: Outcome::of_failure(&error),
         cause: error.to_string(),
@@ -130,7 +131,9 @@ async fn fold_reply(
         let kept = encoded.is_none_or(|event| fold.push(event).is_ok());
         ending.filter(|_| kept)
     };
-    fold_recorded(events, record, take).await?;
+    let folded = fold_recorded(events, record, take).await;
+    record.counts.pictures = encoder.counts().pictures;
+    folded?;
     framed(
         fold.finish()
             .map_err(|error| Refusal::internal(error.to_string()))?,

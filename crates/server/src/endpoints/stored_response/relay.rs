@@ -63,9 +63,7 @@ pub(super) async fn relay(
     }
     let server = policy.routes.upstream(&origin.upstream);
     let server = server.ok_or_else(|| unknown(id))?;
-    caller
-        .take_permit(&origin.model, |_| Reserved::default())
-        .await?;
+    caller.take_permit(&origin.model, Reserved::default).await?;
     let outgoing = Outgoing {
         method: action.method(),
         path: format!("/responses/{id}{}{query}", action.path()).into(),
@@ -134,6 +132,7 @@ fn failure(
         backend: Backend::Upstream(Arc::clone(server)),
         model: None,
         weight: None,
+        place: 0,
     };
     attempt::report_failure(caller.state, &target, &failure.refusal, meta);
     *failure.refusal

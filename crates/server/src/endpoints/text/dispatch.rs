@@ -12,7 +12,7 @@ use translate::field_map::Outline;
 use translate::inbound::{Inbound, Reply};
 use translate::outbound::Protocol;
 use translate::outbound::encode::{self, EncodedRequest};
-use upstream::{Answer, ResponseMeta, Upstream, read_stream};
+use upstream::{Answer, Reported, ResponseMeta, Upstream, read_stream};
 use wire::{ApiError, Splice};
 
 use super::{ParsedRequest, TextEndpoint, stamp};
@@ -170,7 +170,8 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let answer = outgoing::send(server, &outgoing, deadline, turn.effort(), meta)
             .await?
             .at_most(outgoing::MAX_STREAM);
-        let mut events = read_stream(answer, protocol)
+        let reported = Arc::clone(&self.record.reported);
+        let mut events = read_stream(answer, protocol, reported)
             .await
             .map_err(TargetFailure::of)?;
         if let Some(envelope) = envelope {
@@ -191,10 +192,15 @@ impl<D: TextEndpoint> TextDispatch<D> {
         })
     }
 
-    /// Records the kinds of content that the events of an answer leave out.
+    /// Records the length of the events of an answer, and the kinds of content that they leave out.
     pub(super) fn noted(&self, events: TextStream) -> TextStream {
         let record = Arc::clone(&self.record);
-        Box::pin(events.inspect_ok(move |event| record.note_left_out(event)))
+        Box::pin(events.inspect_ok(move |event| record.note(event)))
+    }
+
+    /// What the target that is asked reports.
+    pub(super) fn reported(&self) -> &Arc<Reported> {
+        &self.record.reported
     }
 
     /// Adds the header that binds the conversation to one server of the upstream, if it has one.

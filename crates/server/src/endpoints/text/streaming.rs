@@ -5,9 +5,8 @@ use std::task::{Context, Poll, ready};
 use engine::TextStream;
 use http::Response;
 use translate::inbound::Answer;
-use translate::outbound;
-use upstream::ResponseMeta;
 use upstream::relay::Relay;
+use upstream::{ResponseMeta, read_reply};
 use wire::ApiError;
 
 use super::dispatch::{TextAnswer, TextDispatch};
@@ -18,6 +17,7 @@ use crate::answer::started::Started;
 use crate::answer::{AnswerStream, Progress, StreamFailure};
 use crate::attempt::{self, Dispatch, StartResult, TargetFailure, Turn};
 use crate::clock;
+use crate::limit::Counts;
 use crate::refusal::Refusal;
 use crate::reply::{self, ReplyBody};
 use crate::state::Caller;
@@ -33,13 +33,14 @@ impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
         let answer = match answer {
             TextAnswer::Translated(events) => translated(self.0.noted(events)),
             TextAnswer::Relayed(upstream::Answer::Json(body)) => {
-                let events =
-                    outbound::reply(D::UPSTREAM_PROTOCOL, &body).map_err(TargetFailure::of)?;
+                let events = read_reply(&body, D::UPSTREAM_PROTOCOL, self.0.reported());
+                let events = events.map_err(TargetFailure::of)?;
                 translated(self.0.noted(upstream::from_events(events)))
             }
             TextAnswer::Relayed(upstream::Answer::Events(first, body)) => {
                 let model = &self.0.parsed.model;
-                let relay = Relay::begin(first, body, D::relay(self.0.parsed.notes), model).await;
+                let protocol = D::relay(self.0.parsed.notes);
+                let relay = Relay::begin(first, body, protocol, model, self.0.reported()).await;
                 started(relay.map_err(TargetFailure::of)?)
             }
         };
@@ -71,6 +72,8 @@ pub(crate) struct TranslatedText<D: TextEndpoint> {
     encoder: Answer<D>,
     events: TextStream,
     is_open: bool,
+    /// The number of events so far. Their content is counted where they are [noted](TextDispatch::noted).
+    count: u64,
 }
 
 impl<D: TextEndpoint> TranslatedText<D> {
@@ -79,6 +82,7 @@ impl<D: TextEndpoint> TranslatedText<D> {
             encoder,
             events,
             is_open: false,
+            count: 0,
         }
     }
 }
@@ -95,9 +99,17 @@ impl<D: TextEndpoint> AnswerStream for TranslatedText<D> {
             return Poll::Ready(Ok(Progress::Opened));
         }
         let event = ready!(poll_event(&mut self.events, cx))?;
+        self.count += 1;
         let ending = ending(&event);
         self.encoder.event(event, clock::unix_seconds(), out);
         Poll::Ready(Ok(ending.map_or(Progress::Written, Progress::Ended)))
+    }
+
+    fn counts(&self) -> Counts {
+        Counts {
+            events: self.count,
+            ..Counts::default()
+        }
     }
 
     fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>) {

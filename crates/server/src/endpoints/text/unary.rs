@@ -1,11 +1,14 @@
 //! Answers a text request that is not streamed.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
-use engine::TextStream;
+use engine::{TextEvent, TextStream};
 use http::Response;
 use tokio::time::timeout_at;
 use translate::inbound::{ClientProtocol, Reply};
-use translate::relay::End;
+use translate::outbound::{self, Protocol};
+use translate::relay::{End, RelayProtocol};
 use upstream::{ResponseMeta, read_stream};
 use wire::ApiError;
 
@@ -26,8 +29,9 @@ struct UnaryDispatch<D: TextEndpoint>(TextDispatch<D>);
 enum UnaryAnswer<D: TextEndpoint> {
     /// The events of a model, and the reply that they are folded into.
     Translated(TextStream, Box<Reply<D>>),
-    /// The complete reply of an upstream that uses the client's protocol.
-    Relayed(Bytes, End),
+    /// The complete reply of an upstream that uses the client's protocol, and the length of its content
+    /// if it reports no usage.
+    Relayed(Bytes, End, u64),
 }
 
 impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
@@ -36,17 +40,30 @@ impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
     async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<Self::Answer> {
         let Started { dropped, answer } = self.0.send(target, turn).await?;
         let answer = match answer {
-            TextAnswer::Translated(events) => self.translated(events)?,
+            TextAnswer::Translated(events) => {
+                let events = self.0.noted(events);
+                self.translated(events)?
+            }
             TextAnswer::Relayed(upstream::Answer::Json(body)) => {
                 let parsed = &self.0.parsed;
                 let reply = D::relayed_reply(parsed.notes, &body, &parsed.model);
-                let (body, end) = reply.map_err(TargetFailure::of)?;
-                UnaryAnswer::Relayed(body.into(), end)
+                let (relayed, end) = reply.map_err(|error| {
+                    let usage = D::Relay::usage_of_reply(&body);
+                    self.0.reported().set_usage(usage);
+                    TargetFailure::of(error)
+                })?;
+                let content = match end.usage {
+                    Some(_) => 0,
+                    None => content_length(D::UPSTREAM_PROTOCOL, &body),
+                };
+                UnaryAnswer::Relayed(relayed.into(), end, content)
             }
             TextAnswer::Relayed(stream) => {
                 // Read to its end, because another target can be tried until then.
-                let events = read_stream(stream, D::UPSTREAM_PROTOCOL).await;
-                let events = collect(events.map_err(TargetFailure::of)?).await;
+                let reported = Arc::clone(self.0.reported());
+                let events = read_stream(stream, D::UPSTREAM_PROTOCOL, reported).await;
+                let events = self.0.noted(events.map_err(TargetFailure::of)?);
+                let events = collect(events).await;
                 self.translated(events.map_err(TargetFailure::of)?)?
             }
         };
@@ -61,7 +78,7 @@ impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
 impl<D: TextEndpoint> UnaryDispatch<D> {
     fn translated(&mut self, events: TextStream) -> Result<UnaryAnswer<D>, TargetFailure> {
         let reply = self.0.reply().map_err(TargetFailure::fall_back)?;
-        Ok(UnaryAnswer::Translated(self.0.noted(events), reply))
+        Ok(UnaryAnswer::Translated(events, reply))
     }
 }
 
@@ -79,7 +96,8 @@ pub(super) async fn answer<D: TextEndpoint>(
             let reply = timeout_at(caller.deadline, folded).await;
             json(&reply.map_err(|_| Refusal::timeout())??)?
         }
-        UnaryAnswer::Relayed(body, end) => {
+        UnaryAnswer::Relayed(body, end, content) => {
+            caller.record.counts.content = content;
             caller.record.finish(end);
             json_bytes(body)
         }
@@ -98,6 +116,12 @@ async fn collect(events: TextStream) -> Result<TextStream, engine::EngineError> 
     };
     fold(events, take).await?;
     Ok(upstream::from_events(collected))
+}
+
+/// Returns the length of the content of a reply, in bytes.
+fn content_length(protocol: Protocol, body: &[u8]) -> u64 {
+    let events = outbound::reply(protocol, body).unwrap_or_default();
+    events.iter().map(TextEvent::length).sum()
 }
 
 async fn fold_reply<D: ClientProtocol>(

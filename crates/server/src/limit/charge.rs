@@ -1,0 +1,188 @@
+//! The usage and the cost that a request is charged with when it ends.
+
+use quota::{Money, Price, Usage};
+
+use super::estimate::text_tokens;
+use super::reserved::{Estimate, Pictures, bills_tokens_of_pictures};
+
+/// The end of an attempt to have a request answered by a target.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Known {
+    /// The answer came to its end.
+    Complete(Counts),
+    /// The answer ended before that, and no model works on it any more.
+    Partial(Counts),
+    /// A model may still work on the answer. All that was reserved counts, so that nobody gains by
+    /// leaving before the usage is known.
+    Unfinished(Counts),
+    /// No model has worked on it.
+    #[default]
+    Unused,
+}
+
+/// The counts of an answer, or of the part of it that is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// The usage, if the model has reported it.
+    pub(crate) usage: Option<engine::Usage>,
+    /// The number of events.
+    pub(crate) events: u64,
+    /// The length of all texts, thoughts and arguments, in bytes.
+    pub(crate) content: u64,
+    /// The pictures, with the properties that the answer states.
+    pub(crate) pictures: Pictures,
+}
+
+/// The usage that a request is charged for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Charge {
+    pub(crate) usage: Usage,
+    pub(crate) pictures: u64,
+    /// The cost; `None` if the model has no price.
+    pub(crate) cost: Option<Money>,
+}
+
+impl Known {
+    /// The counts of an answer that ended early, or `Unused` if there are none.
+    pub(crate) fn partial(counts: Counts) -> Self {
+        if counts == Counts::default() {
+            Self::Unused
+        } else {
+            Self::Partial(counts)
+        }
+    }
+
+    /// Returns the tokens of an answer whose length is known for certain.
+    pub(super) fn reported_answer(&self) -> u64 {
+        match self {
+            Self::Complete(counts) => counts.usage.map_or(0, |usage| usage.output),
+            Self::Partial(_) | Self::Unfinished(_) | Self::Unused => 0,
+        }
+    }
+}
+
+impl Counts {
+    /// Estimates the tokens of the content. Most models send an event for each token, and some send
+    /// many tokens in one.
+    fn tokens(&self) -> u64 {
+        self.events.max(text_tokens(self.content))
+    }
+
+    fn reported_usage(&self) -> Usage {
+        let usage = self.usage.unwrap_or_default();
+        Usage {
+            input: usage.input,
+            cache_read: usage.cache_read,
+            cache_write: usage.cache_write,
+            cache_write_1h: usage.cache_write_1h,
+            output: usage.output,
+            reasoning: usage.reasoning,
+        }
+    }
+}
+
+/// The end of an attempt at a target.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Attempt {
+    /// The place of the target among those of the model.
+    pub(crate) target: usize,
+    pub(crate) known: Known,
+}
+
+impl Estimate {
+    /// Returns the charge for all attempts of a request. An estimate fills only what was not reported.
+    pub(super) fn charge(&self, attempts: &[Attempt]) -> Charge {
+        // What has a price and was not used costs nothing, which is known.
+        let is_priced = self.prices().all().next().is_some();
+        let unused = Charge {
+            cost: is_priced.then_some(Money::ZERO),
+            ..Charge::default()
+        };
+        let charges = attempts.iter().map(|attempt| self.charge_of(attempt));
+        charges.fold(unused, Charge::plus)
+    }
+
+    fn charge_of(&self, attempt: &Attempt) -> Charge {
+        let asked = &self.reserved().pictures;
+        let price = self.prices().get(attempt.target);
+        let (usage, pictures) = match asked.count {
+            0 => (self.of_text(&attempt.known), Pictures::default()),
+            _ => self.of_pictures(&attempt.known, price.is_some_and(bills_tokens_of_pictures)),
+        };
+        let cost = |price: &Price| {
+            let pictures = asked.with(&pictures).cost(price);
+            price.cost(&usage, &[]).saturating_add(pictures)
+        };
+        Charge {
+            usage,
+            pictures: pictures.count,
+            cost: price.map(cost),
+        }
+    }
+
+    fn of_text(&self, known: &Known) -> Usage {
+        let (counts, answer) = match known {
+            Known::Complete(counts) if counts.usage.is_some() => (counts, 0),
+            Known::Complete(counts) | Known::Partial(counts) => (counts, counts.tokens()),
+            Known::Unfinished(counts) => (counts, counts.tokens().max(self.most_usage().output)),
+            Known::Unused => return Usage::default(),
+        };
+        let reported = counts.reported_usage();
+        Usage {
+            // No prompt is empty.
+            input: match reported.prompt() {
+                0 => self.reserved().prompt,
+                _ => reported.input,
+            },
+            output: reported.output.max(answer),
+            ..reported
+        }
+    }
+
+    /// Returns the usage and the pictures of a request for pictures. Their tokens are estimated only if
+    /// the target bills them.
+    fn of_pictures(&self, known: &Known, bills_tokens: bool) -> (Usage, Pictures) {
+        match known {
+            Known::Complete(counts) if counts.usage.is_none() && bills_tokens => (
+                self.usage_of_pictures(counts.pictures.count),
+                counts.pictures.clone(),
+            ),
+            // Pictures that never came cost nothing.
+            Known::Complete(counts) | Known::Partial(counts) => {
+                (counts.reported_usage(), counts.pictures.clone())
+            }
+            Known::Unfinished(counts) => {
+                let (reported, most) = (counts.reported_usage(), self.most_usage());
+                let usage = Usage {
+                    input: reported.input.max(most.input),
+                    output: reported.output.max(most.output),
+                    ..reported
+                };
+                (usage, self.reserved().pictures.clone())
+            }
+            Known::Unused => (Usage::default(), Pictures::default()),
+        }
+    }
+}
+
+impl Charge {
+    fn plus(self, other: Self) -> Self {
+        let [one, two] = [self.usage, other.usage];
+        let cost = match (self.cost, other.cost) {
+            (Some(one), Some(two)) => Some(one.saturating_add(two)),
+            (one, two) => one.or(two),
+        };
+        Self {
+            usage: Usage {
+                input: one.prompt().saturating_add(two.prompt()),
+                cache_read: one.cache_read.saturating_add(two.cache_read),
+                cache_write: one.cache_write.saturating_add(two.cache_write),
+                cache_write_1h: one.cache_write_1h.saturating_add(two.cache_write_1h),
+                output: one.output.saturating_add(two.output),
+                reasoning: one.reasoning.saturating_add(two.reasoning),
+            },
+            pictures: self.pictures.saturating_add(other.pictures),
+            cost,
+        }
+    }
+}

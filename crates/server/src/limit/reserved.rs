@@ -1,0 +1,278 @@
+//! The usage that a request may have, which is reserved for it.
+
+use quota::{Demand, Money, PicoPrice, Picture, PicturePrice, Price, Usage};
+use translate::relay::Delivered;
+
+use super::estimate::prompt_tokens;
+use crate::prices::TargetPrices;
+
+/// The usage that a request may have, as far as its body says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reserved {
+    /// Tokens of the prompt, as estimated.
+    pub(crate) prompt: u64,
+    pub(crate) answers: Answers,
+    /// Pictures of the answer.
+    pub(crate) pictures: Pictures,
+    /// Previews of each picture.
+    pub(crate) previews: u64,
+}
+
+/// The answers that a request asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Answers {
+    pub(crate) count: u64,
+    /// The most tokens of each of them, if the request limits them.
+    pub(crate) limit: Option<u64>,
+}
+
+/// Pictures of one size and quality.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pictures {
+    pub(crate) count: u64,
+    /// Width and height, such as `1024x1024`; blank if they are left to the model.
+    pub(crate) size: String,
+    /// The quality, such as `high`; blank if it is left to the model.
+    pub(crate) quality: String,
+}
+
+impl From<Delivered> for Pictures {
+    fn from(delivered: Delivered) -> Self {
+        let Delivered {
+            count,
+            size,
+            quality,
+        } = delivered;
+        Self {
+            count,
+            size,
+            quality,
+        }
+    }
+}
+
+impl Answers {
+    /// One answer, with this limit of its tokens.
+    pub(crate) const fn one(limit: Option<u64>) -> Self {
+        Self { count: 1, limit }
+    }
+
+    /// Returns the tokens of all answers, each with as many as its limit, or this many without one.
+    fn at_most(self, unlimited: u64) -> u64 {
+        self.limit.unwrap_or(unlimited).saturating_mul(self.count)
+    }
+
+    /// Returns the tokens of all answers if each has this many, or its limit if that is less.
+    fn of_length(self, typical: u64) -> u64 {
+        let each = self.limit.map_or(typical, |limit| limit.min(typical));
+        each.saturating_mul(self.count)
+    }
+}
+
+impl Reserved {
+    /// Estimates what a request with this JSON body may use.
+    pub(crate) fn of_text(body: &[u8], answers: Answers) -> Self {
+        Self {
+            prompt: prompt_tokens(body),
+            answers,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the tokens of so many of its pictures, with their previews.
+    fn picture_tokens(&self, count: u64) -> u64 {
+        let previews = self.previews.saturating_mul(TOKENS_OF_PREVIEW);
+        let each = tokens_of_picture(&self.pictures.size, &self.pictures.quality);
+        each.saturating_add(previews).saturating_mul(count)
+    }
+
+    fn cost(&self, price: &Price, tokens: Tokens) -> Money {
+        price
+            .estimate(tokens.prompt, tokens.answer)
+            .saturating_add(self.pictures.most(price))
+    }
+}
+
+/// The tokens of a request at most.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tokens {
+    prompt: u64,
+    answer: u64,
+}
+
+/// The estimate of what a request may use, from which its reservations and its charge follow.
+#[derive(Debug)]
+pub(super) struct Estimate {
+    reserved: Reserved,
+    /// The prices of the targets that may answer.
+    prices: TargetPrices,
+    /// The most tokens, by the limit of the request or of the configuration.
+    most: Tokens,
+    /// What is reserved: of budgets the most that the request may cost, and of rates the tokens that
+    /// it probably uses.
+    demand: Demand,
+}
+
+impl Estimate {
+    /// Estimates a request. Without a limit of its own, each of its answers has at most
+    /// `answer_tokens`.
+    pub(super) fn new(reserved: Reserved, prices: TargetPrices, answer_tokens: u64) -> Self {
+        let makes_pictures = reserved.pictures.count > 0;
+        let most = match makes_pictures {
+            // What has a price of its own for pictures is not billed by their tokens.
+            true if !prices.all().any(bills_tokens_of_pictures) => Tokens::default(),
+            true => Tokens {
+                prompt: reserved.prompt,
+                answer: reserved.picture_tokens(reserved.pictures.count),
+            },
+            false => Tokens {
+                prompt: reserved.prompt,
+                answer: reserved.answers.at_most(answer_tokens),
+            },
+        };
+        let costs = prices.all().map(|price| reserved.cost(price, most));
+        let demand = Demand {
+            tokens: most.prompt.saturating_add(most.answer),
+            money: costs.max().unwrap_or_default(),
+        };
+        Self {
+            reserved,
+            prices,
+            most,
+            demand,
+        }
+    }
+
+    /// Returns what to reserve if answers have rarely more than `typical` tokens, as far as that is
+    /// known.
+    pub(super) fn demand(&mut self, typical: Option<u64>) -> Demand {
+        if self.reserved.pictures.count == 0 {
+            let answers = self.reserved.answers;
+            let answers = answers.of_length(typical.unwrap_or(TYPICAL_ANSWER));
+            self.demand.tokens = self.most.prompt.saturating_add(answers);
+        }
+        self.demand
+    }
+
+    pub(super) fn reserved(&self) -> &Reserved {
+        &self.reserved
+    }
+
+    pub(super) fn prices(&self) -> &TargetPrices {
+        &self.prices
+    }
+
+    /// Returns the length of each answer, if all together have this many tokens.
+    pub(super) fn length(&self, tokens: u64) -> u64 {
+        tokens.div_ceil(self.reserved.answers.count.max(1))
+    }
+
+    /// Returns what was reserved of rates.
+    pub(super) fn reserved_tokens(&self) -> u64 {
+        self.demand.tokens
+    }
+
+    /// Returns the most that the request may use.
+    pub(super) fn most(&self) -> Demand {
+        Demand {
+            tokens: self.most.prompt.saturating_add(self.most.answer),
+            money: self.demand.money,
+        }
+    }
+
+    /// Returns the most that the request may use, as tokens of the prompt and of the answer.
+    pub(super) fn most_usage(&self) -> Usage {
+        Usage {
+            input: self.most.prompt,
+            output: self.most.answer,
+            ..Usage::default()
+        }
+    }
+
+    /// Returns the usage of so many pictures.
+    pub(super) fn usage_of_pictures(&self, count: u64) -> Usage {
+        Usage {
+            input: self.most.prompt,
+            output: self.reserved.picture_tokens(count),
+            ..Usage::default()
+        }
+    }
+}
+
+impl Pictures {
+    /// Returns these pictures with the properties of others, where those are known.
+    pub(super) fn with(&self, stated: &Self) -> Self {
+        let known = |stated: &String, own: &String| match &**stated {
+            "" | AUTO => own.clone(),
+            _ => stated.clone(),
+        };
+        Self {
+            count: stated.count,
+            size: known(&stated.size, &self.size),
+            quality: known(&stated.quality, &self.quality),
+        }
+    }
+
+    pub(super) fn cost(&self, price: &Price) -> Money {
+        let picture = Picture {
+            size: &self.size,
+            quality: &self.quality,
+        };
+        self.times(price.cost(&Usage::default(), &[picture]))
+    }
+
+    /// Returns the most that these pictures can cost, if the model chooses what is left to it.
+    fn most(&self, price: &Price) -> Money {
+        let fits =
+            |entry: &str, own: &str| entry == ANY || matches!(own, "" | AUTO) || entry == own;
+        let may_apply = |entry: &&PicturePrice| {
+            fits(&entry.size, &self.size) && fits(&entry.quality, &self.quality)
+        };
+        let is_open = [&self.size, &self.quality]
+            .into_iter()
+            .any(|own| matches!(&**own, "" | AUTO));
+        let dearest = price
+            .pictures
+            .iter()
+            .filter(may_apply)
+            .map(|entry| entry.price);
+        match dearest.max().filter(|_| is_open) {
+            Some(dearest) => self.times(dearest),
+            None => self.cost(price),
+        }
+    }
+
+    fn times(&self, each: Money) -> Money {
+        let count = i64::try_from(self.count).unwrap_or(i64::MAX);
+        Money::from_nanos(each.nanos().saturating_mul(count))
+    }
+}
+
+/// Returns true if a model with this price bills pictures by their tokens.
+pub(super) fn bills_tokens_of_pictures(price: &Price) -> bool {
+    price.pictures.is_empty() && price.output > PicoPrice::ZERO
+}
+
+/// Returns the tokens of a generated picture, which are those of the largest and best one if the model
+/// chooses: <https://platform.openai.com/docs/guides/image-generation#cost-and-latency>.
+fn tokens_of_picture(size: &str, quality: &str) -> u64 {
+    let [square, portrait, landscape] = match quality {
+        "low" => [272, 408, 400],
+        "medium" => [1_056, 1_584, 1_568],
+        _ => [4_160, 6_240, 6_208],
+    };
+    match size {
+        "1024x1024" => square,
+        "1536x1024" => landscape,
+        _ => portrait,
+    }
+}
+
+/// The tokens of a preview, from the same page.
+const TOKENS_OF_PREVIEW: u64 = 100;
+/// The tokens that rates reserve for an answer of a key of which none has ended yet.
+const TYPICAL_ANSWER: u64 = 1_000;
+/// The size or quality that the model chooses.
+const AUTO: &str = "auto";
+/// Any size or quality of a price.
+const ANY: &str = "*";

@@ -1,0 +1,45 @@
+//! What an upstream has reported of an answer, for answers that do not come to their end.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use engine::Usage;
+use translate::relay::Delivered;
+
+/// What an upstream has reported of an answer so far. It outlives the answer, which may fail or be
+/// dropped at any time.
+#[derive(Debug, Default)]
+pub struct Reported(Mutex<Report>);
+
+/// The usage and the images of an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The token usage, if it was reported.
+    pub usage: Option<Usage>,
+    /// The images.
+    pub pictures: Delivered,
+}
+
+impl Reported {
+    /// Replaces the usage, if it is known.
+    pub fn set_usage(&self, usage: Option<Usage>) {
+        if usage.is_some() {
+            self.lock().usage = usage;
+        }
+    }
+
+    /// Replaces the images.
+    pub fn set_pictures(&self, pictures: Delivered) {
+        self.lock().pictures = pictures;
+    }
+
+    /// Returns what was reported, and forgets it.
+    #[must_use]
+    pub fn take(&self) -> Report {
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Report> {
+        // No step of a change panics halfway.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
