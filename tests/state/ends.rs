@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request as Asked, Simulator};
 use testkit::requests::{RED, TEXT_PROTOCOLS, ask, protocol_name, request};
-use testkit::{Config, Connection, Gateway, Response};
+use testkit::{CLIENT_KEY, Config, Connection, Gateway, Request, Response};
 
 use crate::GATEWAY;
 use crate::store::{Row, Store, Tokens};
@@ -357,4 +357,57 @@ fn tokens_of_pictures_are_charged_if_the_client_leaves() {
     // Two pictures of 272 tokens with a preview of 100 each, and a prompt of 7 bytes.
     assert_eq!((row.tokens.input, row.tokens.output), (2, 744));
     assert_eq!(row.cost, Some(2 * 5_000 + 744 * 40_000));
+}
+
+/// The usage of a response in the background is charged once, when it is first known.
+#[test]
+fn background_response_is_charged_when_it_is_retrieved() {
+    let response = |status: &str, usage: Value| {
+        json!({"id": "resp_1", "object": "response", "created_at": 1, "model": "up",
+            "status": status, "output": [], "background": true, "usage": usage})
+    };
+    let usage = json!({"input_tokens": 70_000, "output_tokens": 9_000, "total_tokens": 79_000});
+    let polls = std::sync::atomic::AtomicU32::new(0);
+    let simulator = Simulator::start(move |asked| {
+        let polls = match &*asked.method {
+            "GET" => polls.fetch_add(1, std::sync::atomic::Ordering::SeqCst),
+            _ => 0,
+        };
+        match polls {
+            0 => Play::json(200, &response("queued", Value::Null)),
+            _ => Play::json(200, &response("completed", usage.clone())),
+        }
+    })
+    .unwrap();
+    let store = Store::new();
+    let model = "[[models]]\nid = \"m\"\nfamily = \"text\"\nprotocols = [\"responses\"]\n\
+        allow = [\"background\", \"store\"]\ntargets = [{ upstream = \"u\" }]\n\
+        [[prices]]\nmodel = \"m\"\ninput = \"1\"\noutput = \"10\"\n\
+        [[quotas]]\nconcurrency = 1\nbudget = { amount = \"1.00\", currency = \"USD\", window = \"month\" }\n";
+    let gateway = Config::new("")
+        .keyless("u", Protocol::Responses, &simulator.base_url())
+        .section(&store.settings())
+        .section(model)
+        .start(GATEWAY);
+    let body = json!({"model": "m", "background": true, "store": true, "max_output_tokens": 90_000,
+        "input": [{"role": "user", "content": "Hello."}]});
+    let response = gateway.ask(Protocol::Responses, &body);
+    assert_eq!(response.status, 200, "{}", response.text());
+    // Its permit is free, and its reservation of 0.90 stays.
+    let refused = gateway.ask(Protocol::Responses, &body);
+    assert_eq!(refused.status, 429, "{}", refused.text());
+    let get = || {
+        let request = Request::get("/v1/responses/resp_1").bearer(CLIENT_KEY);
+        let response = request.send(gateway.address());
+        assert_eq!(response.status, 200, "{}", response.text());
+        store.row(&gateway, &response)
+    };
+    for _ in 0..3 {
+        assert_eq!(get().tokens, Tokens::default());
+    }
+    let row = store.row(&gateway, &response);
+    assert_eq!((row.tokens.input, row.tokens.output), (70_000, 9_000));
+    // 70,000 × 1,000 + 9,000 × 10,000
+    assert_eq!(row.cost, Some(160_000_000));
+    assert_eq!(store.number("SELECT sum(input) FROM usage"), 70_000);
 }

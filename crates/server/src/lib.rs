@@ -13,6 +13,7 @@ mod affinity;
 mod answer;
 mod ask;
 mod attempt;
+mod background;
 mod body;
 mod check;
 mod cli;

@@ -13,6 +13,7 @@ use translate::relay::End;
 use upstream::{Report, Reported, ResponseMeta};
 
 use crate::accounting::{Ended, JournalEntry};
+use crate::background::{Background, Uncharged};
 use crate::connection_state::ConnectionState;
 use crate::lifecycle::Lifecycle;
 use crate::limit::{Attempt, Counts, Known, Permit, QuotaState};
@@ -40,9 +41,17 @@ pub(crate) struct Targets {
     content: AtomicU64,
     /// The attempts that have failed, and may have cost something.
     failed: Mutex<Vec<Attempt>>,
+    /// The id of the response, if it is made in the background, and where it waits for its usage.
+    in_background: OnceLock<(Arc<Background>, String)>,
 }
 
 impl Targets {
+    /// Notes that the response is made in the background.
+    pub(crate) fn set_in_background(&self, background: Arc<Background>, id: &str) {
+        // A response has one id.
+        let _ = self.in_background.set((background, id.to_owned()));
+    }
+
     /// Notes that a target is asked.
     pub(crate) fn set_asked(&self, target: &Target) {
         self.asked.store(target.place + 1, Ordering::Relaxed);
@@ -242,6 +251,9 @@ impl Record {
         if let Some(permit) = self.permit.take() {
             let mut attempts = std::mem::take(&mut *self.targets.failed());
             let last = self.last_attempt(&permit);
+            if let Some((background, id)) = self.goes_on_in_background(&permit, last.as_ref()) {
+                return self.leave_to(&background, id, permit, attempts);
+            }
             attempts.extend(last);
             let is_estimated = permit.is_estimated();
             let charge = permit.end(&attempts);
@@ -252,6 +264,46 @@ impl Record {
                 entry.charge = charge;
             }
         }
+    }
+
+    /// Returns where a response waits for its usage, and its id, if it is made in the background and its
+    /// usage is not known yet.
+    fn goes_on_in_background(
+        &self,
+        permit: &Permit,
+        last: Option<&Attempt>,
+    ) -> Option<(Arc<Background>, String)> {
+        let is_charged = match &last?.known {
+            Known::Complete(counts) => counts.usage.is_some(),
+            Known::Partial(_) | Known::Unfinished(_) => false,
+            Known::Unused => true,
+        };
+        let place = self.targets.in_background.get();
+        place
+            .filter(|_| !is_charged && permit.is_estimated())
+            .cloned()
+    }
+
+    /// Leaves the charge of the request to the retrieval of its response.
+    fn leave_to(
+        &mut self,
+        background: &Background,
+        id: String,
+        mut permit: Permit,
+        failed: Vec<Attempt>,
+    ) {
+        permit.release_place();
+        let place = self.targets.asked.load(Ordering::Relaxed).saturating_sub(1);
+        let served_by = self.targets.served_by.get();
+        let name = served_by.map_or_else(String::new, |by| by.target.clone());
+        let request = Uncharged {
+            permit,
+            journal: self.journal.take(),
+            failed,
+            target: (place, name),
+            metrics: Arc::clone(&self.metrics),
+        };
+        background.insert(id, request);
     }
 
     /// Returns the attempt at the target that has answered, or is still asked.

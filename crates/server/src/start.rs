@@ -212,6 +212,7 @@ fn assemble_with(
         )),
         kept: Kept::new(&responses).map(Arc::new),
         origins: Origins::default(),
+        background: Arc::default(),
         limits,
         metrics: Arc::new(Metrics::new()),
         lifecycle,

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use crate::accounting::{Accounting, Admitted, JournalEntry};
 use crate::admin_access::AdminAccess;
+use crate::background::Background;
 use crate::body::budget::Budget;
 use crate::config::Limits;
 use crate::kept::Kept;
@@ -41,6 +42,8 @@ pub(crate) struct ServerState {
     pub(crate) kept: Option<Arc<Kept>>,
     /// The upstreams that keep responses, for models that allow it.
     pub(crate) origins: Origins,
+    /// The requests whose responses are made in the background.
+    pub(crate) background: Arc<Background>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) started: Instant,

@@ -31,6 +31,11 @@ pub(crate) struct Tracking {
 struct ResponseView<'a> {
     #[serde(borrow)]
     id: Cow<'a, str>,
+    /// True if the response is made in the background.
+    #[serde(default)]
+    background: Option<bool>,
+    #[serde(borrow, default)]
+    status: Cow<'a, str>,
 }
 
 #[derive(Deserialize)]
@@ -55,7 +60,8 @@ impl Tracking {
             ReplyBody::Buffered(body) => {
                 let body = body.into_bytes();
                 if let Ok(view) = serde_json::from_slice::<ResponseView<'_>>(&body) {
-                    self.note(&view.id);
+                    let is_finished = !matches!(&*view.status, "queued" | "in_progress");
+                    self.note(&view, is_finished);
                 }
                 ReplyBody::Buffered(body.into())
             }
@@ -67,7 +73,13 @@ impl Tracking {
         })
     }
 
-    fn note(&self, id: &str) {
+    /// Notes a response, and whether it goes on in the background.
+    fn note(&self, view: &ResponseView<'_>, is_finished: bool) {
+        let ResponseView { id, background, .. } = view;
+        if *background == Some(true) || !is_finished {
+            let background = Arc::clone(&self.state.background);
+            self.targets.set_in_background(background, id);
+        }
         if let Some(served_by) = self.targets.served_by.get() {
             let origin = Origin {
                 upstream: served_by.target.clone(),
@@ -97,7 +109,8 @@ impl TrackedStream {
         decoder.feed(Bytes::copy_from_slice(events));
         while let Some(Ok(event)) = decoder.poll() {
             if let Ok(view) = serde_json::from_slice::<EventView<'_>>(&event.data_bytes()) {
-                tracking.note(&view.response.id);
+                // Each stream begins with an unfinished response.
+                tracking.note(&view.response, true);
                 self.tracking = None;
                 return;
             }

@@ -119,6 +119,18 @@ impl Permit {
         charge
     }
 
+    /// Gives back the place of a request that goes on without one, and keeps what it reserved.
+    pub(crate) fn release_place(&mut self) {
+        if self.permit.release_place()
+            && let Some(lender) = &self.lender
+        {
+            lender.wake();
+        }
+        if let Some(queues) = &self.queues {
+            queues.wake();
+        }
+    }
+
     fn settle(self, used: Used) {
         let now = self.clock.now();
         if self.permit.end(used, now)

@@ -80,8 +80,13 @@ pub(super) async fn relay(
         .served_by
         .set(ServedBy { target, meta });
     let body = asked?.ok_or_else(|| unknown(id))?;
-    if action == Action::Delete {
-        state.origins.remove(&caller.key.id, id);
+    match action {
+        Action::Retrieve | Action::Cancel => state.background.retrieved(id, &body),
+        Action::Delete => {
+            state.origins.remove(&caller.key.id, id);
+            state.background.deleted(id);
+        }
+        Action::InputItems => {}
     }
     let mut splice = Splice::new(&body);
     let model = serde_json::Value::from(origin.model.as_str()).to_string();
