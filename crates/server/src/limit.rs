@@ -250,4 +250,6 @@ const ALL: &str = "limits.concurrency";
 const PER_KEY: &str = "limits.concurrency_per_key";
 
 #[cfg(test)]
+mod schedules;
+#[cfg(test)]
 mod tests;
