@@ -22,7 +22,8 @@ pub struct UsageQuery {
     /// The length of the intervals that are summed, or `None` for one sum over all.
     ///
     /// Minutes before the moment of [`retain`](crate::AccountingStore::retain) are gone. Without
-    /// granularity, usage before that moment counts in the first minute of its hour.
+    /// granularity, usage before that moment counts in the first minute of its quarter of an hour, so
+    /// that sums from any full hour of any time zone are exact.
     pub granularity: Option<Granularity>,
 }
 

@@ -2,8 +2,12 @@
 
 use crate::query::{Granularity, UsageQuery};
 
-/// The grain of the sums of deleted rows, each of one hour. Other grains are lengths in milliseconds.
+/// The grain of the sums of deleted rows, each of [`KEPT`]. Other grains are lengths in milliseconds.
 pub(crate) const DELETED: i64 = 1;
+
+/// The length of the sums of deleted rows: a quarter of an hour, in milliseconds. The hours and days of
+/// all time zones begin at its multiples.
+pub(crate) const KEPT: i64 = 900_000;
 
 /// The columns of the sums.
 pub(crate) const SUMS: [&str; 14] = [

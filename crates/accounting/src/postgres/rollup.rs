@@ -7,7 +7,7 @@ use tokio_postgres::{Row, Transaction};
 use super::failure::Failure;
 use super::schema::{self, ROLLUP_LOCK};
 use crate::query::Granularity;
-use crate::rollup::{DELETED, SUMS, floor};
+use crate::rollup::{DELETED, KEPT, SUMS, floor};
 
 const MINUTE: i64 = Granularity::Minute.millis();
 const HOUR: i64 = Granularity::Hour.millis();
@@ -154,7 +154,8 @@ pub(super) async fn fold_an_hour(
            DELETE FROM usage WHERE at_ms >= $1 AND at_ms < $2 AND state <> 'open' RETURNING *
          ), kept AS (
            INSERT INTO rollups AS old (grain, start_ms, key, model, {})
-           SELECT {DELETED}, $1, key, model, {OVER_ROWS} FROM gone GROUP BY key, model
+           SELECT {DELETED}, $1 + (at_ms - $1) / {KEPT} * {KEPT} AS start, key, model, {OVER_ROWS}
+           FROM gone GROUP BY start, key, model
            ON CONFLICT (grain, start_ms, key, model) DO UPDATE SET {}
          )
          SELECT at_ms, key, model FROM gone",

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::failure::Failure;
 use crate::query::Granularity;
-use crate::rollup::{DELETED, SUMS, floor};
+use crate::rollup::{DELETED, KEPT, SUMS, floor};
 
 /// The sums over rows of `usage`, in the order of [`SUMS`].
 const OVER_ROWS: &str = "count(*), sum(state = 'open'), sum(state = 'abandoned'), \
@@ -176,16 +176,16 @@ pub(super) fn fold_an_hour(
     Ok(Some(u64::try_from(deleted).unwrap_or(u64::MAX)))
 }
 
-/// Adds the ended rows of an hour to the sums of its deleted rows. The rows are deleted in the same
+/// Adds the ended rows of an hour to the sums of its deleted rows, by the quarter of an hour. The rows are deleted in the same
 /// transaction, so that each is added once.
 fn keep_sums(connection: &Connection, start: i64) -> Result<(), Failure> {
     let added = SUMS.map(|column| format!("{column} = {column} + excluded.{column}"));
     connection
         .prepare_cached(&format!(
             "INSERT INTO rollups (grain, start_ms, key, model, {})
-             SELECT {DELETED}, ?1, key, model, {OVER_ROWS} FROM usage
-             WHERE at_ms >= ?1 AND at_ms < ?2 AND state <> 'open'
-             GROUP BY key, model
+             SELECT {DELETED}, ?1 + (at_ms - ?1) / {KEPT} * {KEPT} AS start, key, model, {OVER_ROWS}
+             FROM usage WHERE at_ms >= ?1 AND at_ms < ?2 AND state <> 'open'
+             GROUP BY start, key, model
              ON CONFLICT (grain, start_ms, key, model) DO UPDATE SET {}",
             SUMS.join(", "),
             added.join(", "),

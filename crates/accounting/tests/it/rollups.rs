@@ -15,6 +15,7 @@ on_each_store! {
     sums_are_filtered_by_interval_key_and_model;
     an_abandoned_request_counts_with_its_reservation;
     deleted_rows_remain_in_the_sums_of_hours_and_days;
+    deleted_rows_are_summed_by_the_quarter_of_an_hour;
     sums_equal_the_rows for any prop::collection::vec(prop::collection::vec(entry(), 0..8), 1..6);
 }
 
@@ -219,6 +220,34 @@ async fn deleted_rows_remain_in_the_sums_of_hours_and_days(store: &dyn Accountin
         5
     );
     assert_eq!(store.usage(minutes).await.unwrap(), []);
+}
+
+/// Midnight in India is half past six in the evening of UTC, and in Nepal a quarter past.
+async fn deleted_rows_are_summed_by_the_quarter_of_an_hour(store: &dyn AccountingStore) {
+    const QUARTER: i64 = HOUR / 4;
+    // The first and the last moment of each quarter of an hour.
+    let moments = (0..8_i64).flat_map(|n| [DAY + n * QUARTER, DAY + (n + 1) * QUARTER - 1]);
+    for (n, at_ms) in moments.enumerate() {
+        let id = format!("r{n}");
+        let entries = [request(&id, at_ms, "a", "m"), closed(&id, at_ms).into()];
+        append(store, entries).await;
+    }
+    assert_eq!(store.retain(DAY + 2 * HOUR).await.unwrap(), 16);
+    for quarter in 0..8_u64 {
+        let query = UsageQuery {
+            from_ms: Some(DAY + QUARTER * quarter.cast_signed()),
+            ..UsageQuery::default()
+        };
+        let sums = store.usage(query).await.unwrap();
+        assert_eq!(sums[0].totals, totals(16 - 2 * quarter), "{quarter}");
+        let query = UsageQuery {
+            to_ms: Some(DAY + QUARTER * quarter.cast_signed()),
+            ..UsageQuery::default()
+        };
+        let sums = store.usage(query).await.unwrap();
+        let requests = sums.first().map_or(0, |sum| sum.totals.requests);
+        assert_eq!(requests, 2 * quarter);
+    }
 }
 
 /// An entry of one of a few requests, within three hours around midnight.
