@@ -64,16 +64,22 @@ impl Answer {
 ///
 /// # Errors
 /// The error that any other status stands for. The status alone is enough to report it, so the
-/// timeout for its body is short, and a body that fails or is too large counts as empty.
+/// timeout for its body is short, and a body that is compressed, fails or is too large counts as
+/// empty.
 pub(crate) async fn successful_body(incoming: Incoming) -> Result<IncomingBody, EngineError> {
     let Incoming {
         status,
+        is_encoded,
         retry_after,
         body,
         ..
     } = incoming;
     if status.is_success() {
         return Ok(body);
+    }
+    if is_encoded {
+        body.drain();
+        return Err(failure(status.as_u16(), &[], retry_after));
     }
     let read = timeout(ERROR_BODY_TIMEOUT, body.collect(MAX_ERROR_BODY)).await;
     let body = read.map_or_else(|_| Bytes::new(), Result::unwrap_or_default);

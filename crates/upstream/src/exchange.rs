@@ -47,6 +47,7 @@ fn incoming(
     Incoming {
         status: head.status,
         is_event_stream: head.is_event_stream,
+        is_encoded: head.is_encoded,
         retry_after: head.retry_delay.map(retry_after::clamp),
         meta: head.meta,
         body: IncomingBody::new(connection, Arc::clone(&attempt.host)),
@@ -54,13 +55,13 @@ fn incoming(
     }
 }
 
-/// Rejects responses that cannot be decoded.
+/// Rejects successful responses that cannot be decoded. Of all others the status says enough.
 fn check(head: &ResponseHead) -> Result<(), Failure> {
     let rejected = |why: String| Err(Failure::unanswered(EngineError::Upstream(why)));
     if head.status.is_informational() {
         return rejected(format!("unexpected status {}", head.status));
     }
-    if head.is_encoded {
+    if head.is_encoded && head.status.is_success() {
         return rejected("unsupported content encoding".to_owned());
     }
     Ok(())

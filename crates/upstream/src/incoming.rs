@@ -25,6 +25,8 @@ pub struct Incoming {
     /// True if the declared content type is `text/event-stream`. Servers do not always send the
     /// right one.
     pub is_event_stream: bool,
+    /// True if the body has a content coding, so that it cannot be read: that of an error.
+    pub is_encoded: bool,
     /// `Retry-After` in seconds, clamped to 1 to 3600.
     pub retry_after: Option<u32>,
     /// The part of the head that is for the log and for the client.
