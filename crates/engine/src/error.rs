@@ -1,7 +1,7 @@
 //! Errors of engines, classified by who is at fault.
 
 use thiserror::Error;
-use wire::StreamCode;
+use wire::{Reported, StreamCode};
 
 /// An error that prevents or ends a response.
 ///
@@ -35,22 +35,43 @@ pub enum EngineError {
         param: Option<String>,
         /// The upstream's message, with anything private to the operator removed.
         message: String,
+        /// The words by which the upstream has named the error.
+        reported: Option<Box<Reported>>,
     },
     /// The upstream's rate limit is exceeded.
     #[error("upstream rate limit exceeded")]
     RateLimited {
         /// Seconds to wait, as advised by the upstream.
         retry_after: Option<u32>,
+        /// The words by which the upstream has named the error.
+        reported: Option<Box<Reported>>,
     },
     /// The upstream is overloaded.
     #[error("the upstream is overloaded")]
     Overloaded {
         /// Seconds to wait, as advised by the upstream.
         retry_after: Option<u32>,
+        /// The words by which the upstream has named the error.
+        reported: Option<Box<Reported>>,
     },
-    /// The upstream failed with an error code that clients know by name.
-    #[error("the upstream failed: {0}")]
-    Named(StreamCode),
+    /// The operator's account at the upstream is disabled, in arrears, or has used up its quota.
+    /// Waiting does not help, and clients need not know more than that.
+    #[error("the upstream failed: {cause}")]
+    Account {
+        /// The code of the error if clients know it: the upstream has reported a used-up quota as
+        /// one.
+        quota: Option<StreamCode>,
+        /// The description for the log.
+        cause: String,
+    },
+    /// The upstream failed, and has named its failure.
+    #[error("the upstream failed: {cause}")]
+    Failed {
+        /// The description for the log.
+        cause: String,
+        /// The words by which the upstream has named the error.
+        reported: Option<Box<Reported>>,
+    },
     /// The engine's concurrency limit is reached; the client may retry with fewer parallel
     /// requests.
     #[error("concurrency limit of the engine reached")]

@@ -78,7 +78,7 @@ impl From<&ApiError> for ErrorDetail {
             extra: Object::new(),
         };
         let detail = Self::new(
-            error_type(error.kind).to_owned(),
+            error.kind_or(error_type(error.kind)).to_owned(),
             client_message(error).to_owned(),
         );
         Self {

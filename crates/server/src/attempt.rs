@@ -1,6 +1,7 @@
 //! Tries the targets of a request in order until one of them has started to answer.
 
 use std::collections::VecDeque;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use engine::{EngineError, Rejection};
@@ -9,9 +10,10 @@ use upstream::{Effort, ResponseMeta, Upstream};
 use wire::ErrorKind;
 
 use crate::answer::started::Started;
+use crate::connection_timer::ConnectionTimer;
 use crate::limit::Permit;
 use crate::outcome::Outcome;
-use crate::record::ServedBy;
+use crate::record::{ServedBy, Targets};
 use crate::refusal::Refusal;
 use crate::state::{Caller, ServerState};
 use crate::targets::{Backend, Target};
@@ -95,12 +97,22 @@ impl TargetFailure {
         }
     }
 
+    /// Without the words by which the upstream has named the error, for a client of another
+    /// protocol.
+    pub(crate) fn without_reported(mut self) -> Self {
+        self.refusal.error.reported = None;
+        self
+    }
+
     /// Removes the upstream's API key from all texts, because some upstreams repeat it in their
     /// errors.
     pub(crate) fn without_key(mut self, upstream: &Upstream) -> Self {
         let Refusal { error, cause, .. } = &mut *self.refusal;
+        let reported = error.reported.as_deref_mut();
+        let words = reported.map(|words| [words.code.as_mut(), words.kind.as_mut()]);
         for text in [Some(&mut error.message), error.param.as_mut()]
             .into_iter()
+            .chain(words.into_iter().flatten())
             .flatten()
         {
             upstream.redact(text);
@@ -163,6 +175,7 @@ pub(crate) fn first_successful_target<A: Dispatch>(
     // A model notices that nobody reads its text, and stops.
     let permit = caller.record.permit.as_ref();
     let may_go_on = !caller.record.stream || permit.is_some_and(Permit::makes_pictures);
+    let end = caller.record.started + state.limits.stream_timeout;
     async move {
         let mut last_failure = None;
         let mut targets = VecDeque::from(targets);
@@ -176,8 +189,10 @@ pub(crate) fn first_successful_target<A: Dispatch>(
             };
             untried = untried.saturating_sub(1);
             record.set_asked(&target);
-            let attempt = send(&mut dispatch, &target, turn);
-            let attempted = timer.timeout_at(deadline, attempt).await;
+            let attempted = {
+                let attempt = pin!(send(&mut dispatch, &target, turn));
+                in_time(&timer, deadline, end, &record, attempt).await
+            };
             let meta = dispatch.take_meta();
             match attempted.unwrap_or_else(|| Err(TargetFailure::timeout())) {
                 Ok(started) => {
@@ -193,6 +208,7 @@ pub(crate) fn first_successful_target<A: Dispatch>(
                         targets.push_back(target);
                         continue;
                     }
+                    record.set_failed_head(meta);
                     // After the deadline no target could answer in time.
                     if !failure.may_fall_back || Instant::now() >= deadline {
                         return Err(*failure.refusal);
@@ -202,6 +218,22 @@ pub(crate) fn first_successful_target<A: Dispatch>(
             }
         }
         Err(last_failure.unwrap_or_else(Refusal::no_engine))
+    }
+}
+
+/// Awaits an attempt until `deadline`, or until `end` if its target has sent events by then: one that
+/// thinks for long opens its stream first.
+async fn in_time<A>(
+    timer: &ConnectionTimer,
+    deadline: Instant,
+    end: Instant,
+    record: &Targets,
+    mut attempt: Pin<&mut (impl Future<Output = StartResult<A>> + Send)>,
+) -> Option<StartResult<A>> {
+    let attempted = timer.timeout_at(deadline, attempt.as_mut()).await;
+    match attempted {
+        None if record.has_opened() => timer.timeout_at(end, attempt).await,
+        attempted => attempted,
     }
 }
 
@@ -233,9 +265,11 @@ pub(crate) fn report_failure(
         state.metrics.upstream_failed(upstream, code);
         let cause = refusal.cause.as_deref();
         let upstream_request_id = meta.request_id.as_deref();
-        // An invalid response, or a rejected API key: an error that does not pass by itself.
+        // An invalid response, a rejected API key or an account without credit: an error that does
+        // not pass by itself.
         let kinds = [ErrorKind::Upstream, ErrorKind::Misconfigured];
-        if kinds.contains(&refusal.error.kind) {
+        let is_used_up = code == "insufficient_quota";
+        if is_used_up || kinds.contains(&refusal.error.kind) {
             tracing::error!(
                 upstream,
                 code,

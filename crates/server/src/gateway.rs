@@ -86,6 +86,7 @@ async fn respond(
         Err(refusal) => {
             note_refusal(&mut record, &refusal);
             let mut response = refusal.into_response(style, id);
+            record.pass_headers(response.headers_mut());
             quota_headers::add(record.quotas(), response.headers_mut(), style);
             record.status = response.status().as_u16();
             response

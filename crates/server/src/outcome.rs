@@ -1,7 +1,7 @@
 //! The outcomes of requests.
 
 use engine::EngineError;
-use wire::{ApiError, StreamCode};
+use wire::ApiError;
 
 /// The outcome of a request. Exactly one is logged and counted for each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,12 +37,11 @@ impl Outcome {
             EngineError::Busy
             | EngineError::RateLimited { .. }
             | EngineError::Overloaded { .. } => Self::Shed,
-            EngineError::Named(StreamCode::InvalidPrompt) => Self::Refused,
-            EngineError::Named(StreamCode::ServerIsOverloaded | StreamCode::SlowDown) => Self::Shed,
             EngineError::Timeout(_) | EngineError::Unanswered(_) => Self::Timeout,
-            EngineError::Upstream(_) | EngineError::Misconfigured(_) | EngineError::Named(_) => {
-                Self::UpstreamError
-            }
+            EngineError::Upstream(_)
+            | EngineError::Failed { .. }
+            | EngineError::Account { .. }
+            | EngineError::Misconfigured(_) => Self::UpstreamError,
             EngineError::Truncated(_) => Self::UpstreamTruncated,
             EngineError::Unavailable(_) => Self::Shed,
             _ => Self::Internal,

@@ -1,7 +1,7 @@
 //! The access record of one request. Logs and counts its outcome exactly once, on drop.
 
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::task::Poll;
 use std::time::Duration;
@@ -41,6 +41,10 @@ pub(crate) struct Targets {
     content: AtomicU64,
     /// The attempts that have failed, and may have cost something.
     failed: Mutex<Vec<Attempt>>,
+    /// True if the target that was asked last has sent events, but no content yet.
+    opened: AtomicBool,
+    /// The headers for the client of the response by which the last target has failed.
+    passed: RwLock<Option<Box<HeaderMap>>>,
     /// The id of the response, if it is made in the background, and where it waits for its usage.
     in_background: OnceLock<(Arc<Background>, String)>,
 }
@@ -55,6 +59,23 @@ impl Targets {
     /// Notes that a target is asked.
     pub(crate) fn set_asked(&self, target: &Target) {
         self.asked.store(target.place + 1, Ordering::Relaxed);
+        self.opened.store(false, Ordering::Relaxed);
+    }
+
+    /// Notes that the target that was asked last has sent events without content.
+    pub(crate) fn set_opened(&self) {
+        self.opened.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if the target that was asked last has sent events, so that the wait for its
+    /// content has the deadline of streams.
+    pub(crate) fn has_opened(&self) -> bool {
+        self.opened.load(Ordering::Relaxed)
+    }
+
+    /// Sets the head of the response by which the last target has failed.
+    pub(crate) fn set_failed_head(&self, meta: ResponseMeta) {
+        *self.passed.write().unwrap_or_else(PoisonError::into_inner) = meta.passed;
     }
 
     /// Notes that the target that was asked has failed before its answer began. `may_work` is true if it
@@ -67,6 +88,7 @@ impl Targets {
             () => Known::partial(counts),
         };
         let asked = self.asked.swap(0, Ordering::Relaxed);
+        self.opened.store(false, Ordering::Relaxed);
         if let Some(target) = asked.checked_sub(1)
             && !matches!(known, Known::Unused)
         {
@@ -201,10 +223,15 @@ impl Record {
         }
     }
 
-    /// Adds the headers of the upstream's response that are for the client, if it has answered.
+    /// Adds the headers for the client of the upstream's response: of the one that answers, or of
+    /// the last one that has failed.
     pub(crate) fn pass_headers(&self, headers: &mut HeaderMap) {
-        let served_by = self.targets.served_by.get();
-        let passed = served_by.and_then(|by| by.meta.passed.as_ref());
+        let failed = self.targets.passed.read();
+        let failed = failed.unwrap_or_else(PoisonError::into_inner);
+        let passed = match self.targets.served_by.get() {
+            Some(by) => by.meta.passed.as_ref(),
+            None => failed.as_ref(),
+        };
         for (name, value) in passed.into_iter().flat_map(|passed| passed.iter()) {
             headers.append(name, value.clone());
         }

@@ -323,6 +323,7 @@ impl Refusal {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(seconds) = self.error.retry_after {
+            let seconds = seconds.get();
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
             headers.insert(
                 HeaderName::from_static("retry-after-ms"),
@@ -338,16 +339,11 @@ impl Refusal {
                 headers.insert(UPGRADE, HeaderValue::from_static("HTTP/1.1"));
                 headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
             }
-            ErrorKind::RateLimit if self.error.code == "insufficient_quota" => {
-                headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
-            }
-            ErrorKind::TooLarge | ErrorKind::Misconfigured => {
-                headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
-            }
-            ErrorKind::Upstream | ErrorKind::Overloaded | ErrorKind::Unavailable => {
-                headers.insert(SHOULD_RETRY, HeaderValue::from_static("true"));
-            }
             _ => {}
+        }
+        if let Some(may_help) = retry_may_help(&self.error) {
+            let value = if may_help { "true" } else { "false" };
+            headers.insert(SHOULD_RETRY, HeaderValue::from_static(value));
         }
         if let Some(methods) = self.allow {
             headers.insert(ALLOW, HeaderValue::from_static(methods));
@@ -356,6 +352,17 @@ impl Refusal {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         headers
+    }
+}
+
+/// Returns whether waiting may change the cause of an error. `None` if clients conclude that from
+/// the status.
+fn retry_may_help(error: &ApiError) -> Option<bool> {
+    match (error.kind, error.code) {
+        (ErrorKind::RateLimit, "insufficient_quota") => Some(false),
+        (ErrorKind::TooLarge | ErrorKind::Misconfigured, _) => Some(false),
+        (ErrorKind::Upstream | ErrorKind::Overloaded | ErrorKind::Unavailable, _) => Some(true),
+        _ => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use engine::{EngineError, Rejection};
-use wire::{ApiError, ErrorKind, StreamCode};
+use wire::{ApiError, ErrorKind, Reported, StreamCode};
 
 /// Returns the error that the client receives. The cause of a failure that is not the caller's
 /// fault is only logged.
@@ -29,29 +29,39 @@ pub fn api_error(error: &EngineError) -> ApiError {
             why,
             param,
             message,
+            reported,
         } => {
             let (kind, code) = rejected(*why);
-            ApiError {
+            let error = ApiError {
                 param: param.clone(),
                 ..ApiError::new(kind, code, message)
-            }
+            };
+            named(error, reported.as_deref())
         }
-        EngineError::RateLimited { retry_after } => {
+        EngineError::RateLimited {
+            retry_after,
+            reported,
+        } => {
             let seconds = retry_after_secs(*retry_after, 1);
             let sentence =
                 format!("The model takes no more requests just now; try again in {seconds}s.");
-            ApiError::new(ErrorKind::RateLimit, "rate_limit_exceeded", sentence)
-                .with_retry_after(seconds)
+            let error = ApiError::new(ErrorKind::RateLimit, "rate_limit_exceeded", sentence);
+            named(error.with_retry_after(seconds), reported.as_deref())
         }
-        EngineError::Overloaded { retry_after } => {
+        EngineError::Overloaded {
+            retry_after,
+            reported,
+        } => {
             let sentence = "The model is overloaded just now.";
             let seconds = retry_after_secs(*retry_after, 2);
-            ApiError::new(ErrorKind::Overloaded, "service_unavailable", sentence)
-                .with_retry_after(seconds)
+            let error = ApiError::new(ErrorKind::Overloaded, "service_unavailable", sentence);
+            named(error.with_retry_after(seconds), reported.as_deref())
         }
-        EngineError::Named(code) => ApiError {
+        EngineError::Account {
+            quota: Some(code), ..
+        } => ApiError {
             code_in_stream: Some(*code),
-            ..named(*code)
+            ..ApiError::new(ErrorKind::RateLimit, "insufficient_quota", QUOTA_USED_UP)
         },
         EngineError::Busy => ApiError::concurrency_limit(),
         EngineError::Unavailable(_) => {
@@ -64,11 +74,10 @@ pub fn api_error(error: &EngineError) -> ApiError {
             "upstream_timeout",
             "The upstream did not answer in time.",
         ),
-        EngineError::Upstream(_) | EngineError::Truncated(_) => {
-            ApiError::new(ErrorKind::Upstream, "upstream_error", BAD_GATEWAY)
-        }
+        EngineError::Upstream(_) | EngineError::Truncated(_) => bad_gateway(),
+        EngineError::Failed { reported, .. } => named(bad_gateway(), reported.as_deref()),
         // The client cannot help it, and need not know more.
-        EngineError::Misconfigured(_) => {
+        EngineError::Misconfigured(_) | EngineError::Account { .. } => {
             ApiError::new(ErrorKind::Misconfigured, "upstream_error", BAD_GATEWAY)
         }
         _ => ApiError::server_error(),
@@ -84,18 +93,18 @@ fn rejected(why: Rejection) -> (ErrorKind, &'static str) {
     }
 }
 
-/// The error for a stream code, when it is reported before a stream has started.
-fn named(code: StreamCode) -> ApiError {
-    match code {
-        StreamCode::InvalidPrompt => {
-            ApiError::new(ErrorKind::InvalidRequest, "invalid_value", PROMPT_REFUSED)
-        }
-        StreamCode::ServerIsOverloaded | StreamCode::SlowDown => {
-            api_error(&EngineError::Overloaded { retry_after: None })
-        }
-        StreamCode::InsufficientQuota | StreamCode::UsageNotIncluded => {
-            api_error(&EngineError::Upstream(code.to_string()))
-        }
+fn bad_gateway() -> ApiError {
+    ApiError::new(ErrorKind::Upstream, "upstream_error", BAD_GATEWAY)
+}
+
+/// Adds the words by which the upstream has named an error. Its code also counts within a stream if
+/// clients know it there.
+fn named(error: ApiError, reported: Option<&Reported>) -> ApiError {
+    let code = reported.and_then(|reported| reported.code.as_deref());
+    ApiError {
+        code_in_stream: code.and_then(StreamCode::named),
+        reported: reported.cloned().map(Box::new),
+        ..error
     }
 }
 
@@ -111,9 +120,7 @@ pub fn in_stream(error: &ApiError) -> ApiError {
     if let Some(code) = error.code_in_stream {
         let sentence = match code {
             StreamCode::InvalidPrompt => PROMPT_REFUSED,
-            StreamCode::InsufficientQuota | StreamCode::UsageNotIncluded => {
-                "The quota of the model is used up."
-            }
+            StreamCode::InsufficientQuota | StreamCode::UsageNotIncluded => QUOTA_USED_UP,
             StreamCode::ServerIsOverloaded | StreamCode::SlowDown => {
                 "The model is overloaded just now."
             }
@@ -121,7 +128,10 @@ pub fn in_stream(error: &ApiError) -> ApiError {
         return ApiError::new(error.kind, code.as_str(), sentence);
     }
     match error.code {
-        "gateway_concurrency_limit" | "rate_limit_exceeded" | "insufficient_quota" => error.clone(),
+        "gateway_concurrency_limit" | "rate_limit_exceeded" | "insufficient_quota" => ApiError {
+            reported: None,
+            ..error.clone()
+        },
         code @ "context_length_exceeded" => ApiError::new(error.kind, code, PROMPT_TOO_LONG),
         _ => ApiError::server_error(),
     }
@@ -140,6 +150,7 @@ pub(crate) fn truncated() -> EngineError {
 /// The message for a prompt that is too long when the lengths are not known.
 pub(crate) const PROMPT_TOO_LONG: &str = "The prompt is longer than the context of the model.";
 const BAD_GATEWAY: &str = "The upstream returned an invalid reply.";
+const QUOTA_USED_UP: &str = "The quota of the model is used up.";
 const PROMPT_REFUSED: &str = "The upstream refused the prompt.";
 /// The longest `Retry-After` that is sent to clients, in seconds.
 const MAX_RETRY_AFTER: u32 = 3600;

@@ -8,7 +8,7 @@ mod stream;
 
 pub use self::failure::{failure, message};
 pub use self::parse::{Reader, reply, usage_of_reply};
-pub(crate) use self::parse::{engine_error, usage};
+pub(crate) use self::parse::{engine_error, unreadable, usage};
 pub(crate) use self::stream::MAX_EVENT;
 pub use self::stream::StreamReader;
 

@@ -34,7 +34,7 @@ pub use self::images::{Images, pictures_of_reply, reply_as_stream};
 pub use self::messages::Messages;
 pub use self::responses::{Responses, background_reply};
 use crate::error::{in_stream, malformed};
-use crate::outbound::MAX_EVENT;
+use crate::outbound::{MAX_EVENT, unreadable};
 
 /// A protocol that can be relayed: its grammar and its edits.
 pub trait RelayProtocol: Send {
@@ -71,6 +71,11 @@ pub trait RelayProtocol: Send {
         let _ = (place, values);
         false
     }
+
+    /// Returns true if the events so far have content, or the end of it. Until then nothing is lost
+    /// if another upstream answers instead: events that only open a stream, report its progress or
+    /// keep it alive are no content.
+    fn has_content(&self) -> bool;
 
     /// Handles the end of the body. May append a missing terminal event to `out`.
     ///
@@ -252,6 +257,12 @@ impl<S: RelayProtocol> Guard<S> {
         self.events
     }
 
+    /// Returns true if the events so far have content, or the end of it.
+    #[must_use]
+    pub fn has_content(&self) -> bool {
+        self.ended || self.relayed.protocol.has_content()
+    }
+
     /// Returns the number of events and comments that were read. Servers that think for minutes
     /// send some that have no content.
     #[must_use]
@@ -327,7 +338,8 @@ pub fn reply<S: RelayProtocol>(body: &[u8], model: &str) -> Result<(Vec<u8>, End
         return Ok(frequent);
     }
     let mut splice = Splice::new(body);
-    let end = S::reply(body, model, &mut splice)?;
+    let end = S::reply(body, model, &mut splice);
+    let end = end.map_err(|error| unreadable(body, error))?;
     Ok((splice.to_vec(), end))
 }
 

@@ -46,7 +46,10 @@ impl Lease {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, resized)
             .is_err()
         {
-            return Err(EngineError::Overloaded { retry_after: None });
+            return Err(EngineError::Overloaded {
+                retry_after: None,
+                reported: None,
+            });
         }
         self.held = needed;
         Ok(())

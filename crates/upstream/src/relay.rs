@@ -26,17 +26,19 @@ pub struct Relay<S> {
 }
 
 impl<S: RelayProtocol> Relay<S> {
-    /// Reads a stream up to its first event. The usage of one that fails before that is passed to
-    /// `reported`.
+    /// Reads a stream up to its first content, and calls `on_opening` once it has read an event. The
+    /// events before the content are kept until then, up to 1 MiB. The usage of a stream that fails
+    /// before any content is passed to `reported`.
     ///
     /// # Errors
-    /// When it fails before that.
+    /// When it fails before any content.
     pub async fn begin(
         first: Bytes,
         body: IncomingBody,
         relay_protocol: S,
         model: &str,
         reported: &Reported,
+        on_opening: impl FnOnce(),
     ) -> Result<Self, EngineError> {
         let mut this = Self {
             guard: Guard::new(relay_protocol, model.to_owned()),
@@ -46,18 +48,25 @@ impl<S: RelayProtocol> Relay<S> {
             body,
         };
         let mut opening = Vec::new();
+        let mut on_opening = Some(on_opening);
         let mut read = this.feed(first, &mut opening);
-        while opening.is_empty() && matches!(read, Ok(None)) {
+        while matches!(read, Ok(None)) && !this.guard.has_content() && opening.len() <= MAX_OPENING
+        {
+            if !opening.is_empty()
+                && let Some(note) = on_opening.take()
+            {
+                note();
+            }
             read = poll_fn(|cx| this.poll_feed(cx, &mut opening)).await;
         }
         match read {
             Ok(end) => this.end = end,
-            Err(error) if opening.is_empty() => {
+            // It came with the first content, and the client gets both, as if it had come later.
+            Err(error) if this.guard.has_content() => this.failure = Some(error),
+            Err(error) => {
                 reported.set_usage(this.guard.usage());
                 return Err(error);
             }
-            // It came with the first event, and the client gets both, as if it had come later.
-            Err(error) => this.failure = Some(error),
         }
         this.opening = Some(opening);
         Ok(this)
@@ -92,3 +101,8 @@ impl<S: RelayProtocol> Relay<S> {
         Ok(end)
     }
 }
+
+/// The most bytes of events without content that are kept, which is as much as an incomplete event
+/// may take without counting towards the budget. The events that open a stream of Responses repeat
+/// the instructions and the tools of the request.
+const MAX_OPENING: usize = 1 << 20;

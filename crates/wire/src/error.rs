@@ -1,6 +1,7 @@
 //! The error type of the gateway, and its OpenAI-style response body.
 
 use std::fmt;
+use std::num::NonZeroU32;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -117,7 +118,19 @@ pub struct ApiError {
     /// The path of the invalid field.
     pub param: Option<String>,
     /// Seconds to wait before a retry.
-    pub retry_after: Option<u32>,
+    pub retry_after: Option<NonZeroU32>,
+    /// The words by which the upstream has named the error, for a client of the upstream's
+    /// protocol. They take the place of `code` and of the `type` in the response body.
+    pub reported: Option<Box<Reported>>,
+}
+
+/// The words by which an upstream has named an error, as far as clients may see them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reported {
+    /// The error code.
+    pub code: Option<String>,
+    /// The error type.
+    pub kind: Option<String>,
 }
 
 impl ApiError {
@@ -131,6 +144,7 @@ impl ApiError {
             message: message.into(),
             param: None,
             retry_after: None,
+            reported: None,
         }
     }
 
@@ -143,11 +157,11 @@ impl ApiError {
         }
     }
 
-    /// Sets the number of seconds to wait before a retry.
+    /// Sets the number of seconds to wait before a retry, of which there is at least one.
     #[must_use]
     pub fn with_retry_after(self, seconds: u32) -> Self {
         Self {
-            retry_after: Some(seconds),
+            retry_after: NonZeroU32::new(seconds.max(1)),
             ..self
         }
     }
@@ -173,11 +187,28 @@ impl ApiError {
         ErrorBody {
             error: ErrorDetail {
                 message: self.message.clone(),
-                kind: self.kind.openai_type().to_owned(),
+                kind: self.kind_or(self.kind.openai_type()).to_owned(),
                 param: self.param.clone(),
-                code: Some(self.code.to_owned()),
+                code: Some(self.code_or(self.code).to_owned()),
             },
         }
+    }
+
+    /// Returns the error type that the upstream has reported, or else `own`.
+    #[must_use]
+    pub fn kind_or<'a>(&'a self, own: &'a str) -> &'a str {
+        let reported = self.reported.as_deref();
+        reported
+            .and_then(|reported| reported.kind.as_deref())
+            .unwrap_or(own)
+    }
+
+    /// Returns the error code that the upstream has reported, or else `own`.
+    fn code_or<'a>(&'a self, own: &'a str) -> &'a str {
+        let reported = self.reported.as_deref();
+        reported
+            .and_then(|reported| reported.code.as_deref())
+            .unwrap_or(own)
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use grammar::Judged as _;
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request, Simulator, honest, scenario};
+use testkit::requests::{PROTOCOLS, TEXT_PROTOCOLS, protocol_name};
 use testkit::upstreams::{FaultTest, HASTY, Lane, PATIENT, assert_closed};
 use testkit::{Config, Gateway, await_that};
 use wire::ErrorKind;
@@ -174,13 +175,14 @@ fn inexpressible_request_falls_back_to_the_next_target() {
 }
 
 #[test]
-fn stream_failing_before_its_first_event_falls_back() {
+fn stream_failing_before_its_first_content_falls_back() {
     for lane in [RELAY, ACROSS] {
         for fault in [
             "failed-first",
             "limited-first",
             "empty-stream",
             "reset-at-10",
+            "reset-after-1",
             "error-for-stream",
         ] {
             let (first, second) = (play(fault), Simulator::honest().unwrap());
@@ -190,6 +192,53 @@ fn stream_failing_before_its_first_event_falls_back() {
             test.end();
         }
     }
+}
+
+/// In each protocol the next target answers if a stream fails behind the events that open it, and
+/// nothing of the first one reaches the client. `Responses` opens with two events, `Messages` with
+/// the start of a message and of a block.
+#[test]
+fn u14_the_next_target_answers_before_any_content() {
+    at_once(PROTOCOLS, |protocol| {
+        let lane = Lane {
+            client: protocol,
+            upstream: protocol,
+        };
+        let opened: &[&str] = match protocol {
+            Protocol::Responses | Protocol::Messages => &["reset-after-1", "reset-after-2"],
+            Protocol::Chat => &["reset-after-1"],
+            Protocol::Images => &[],
+        };
+        for fault in ["failed-first", "limited-first"].iter().chain(opened) {
+            let (first, second) = (play(fault), Simulator::honest().unwrap());
+            let test = two_of(protocol, &first, second, "", PATIENT);
+            test.ask(lane, true).is_whole();
+            assert_eq!(test.simulator.requests().len(), 1, "{protocol:?}: {fault}");
+            test.end();
+        }
+    });
+}
+
+/// A client that has waited for the content of a target that stalls gets keep-alives, and then the
+/// answer of the next target.
+#[test]
+fn u14_keep_alives_before_content_are_continued() {
+    at_once(TEXT_PROTOCOLS, |protocol| {
+        let lane = Lane {
+            client: protocol,
+            upstream: protocol,
+        };
+        let (first, second) = (play("stall-after-1"), Simulator::honest().unwrap());
+        let test = two_of(protocol, &first, second, "keep_alive = \"50ms\"", HASTY);
+        let got = test.ask(lane, true);
+        got.is_whole();
+        assert!(
+            got.response.text().starts_with(": keep-alive\n\n"),
+            "{}",
+            got.response.text()
+        );
+        test.end();
+    });
 }
 
 #[test]
@@ -434,11 +483,22 @@ fn play(name: &str) -> Simulator {
 
 /// A model `chat` with two targets; the test's simulator is the second.
 fn two(first: &Simulator, second: Simulator, limits: &str, settings: &str) -> FaultTest {
+    two_of(Protocol::Chat, first, second, limits, settings)
+}
+
+/// A model with two targets of a protocol; the test's simulator is the second.
+fn two_of(
+    protocol: Protocol,
+    first: &Simulator,
+    second: Simulator,
+    limits: &str,
+    settings: &str,
+) -> FaultTest {
     let targets = r#"[{ upstream = "one", model = "one" }, { upstream = "two", model = "two" }]"#;
     let gateway = Config::new(limits)
-        .upstream("one", Protocol::Chat, &first.base_url(), settings)
-        .upstream("two", Protocol::Chat, &second.base_url(), settings)
-        .model("chat", Protocol::Chat, targets)
+        .upstream("one", protocol, &first.base_url(), settings)
+        .upstream("two", protocol, &second.base_url(), settings)
+        .model(protocol_name(protocol), protocol, targets)
         .start(GATEWAY);
     FaultTest::of(gateway, second)
 }

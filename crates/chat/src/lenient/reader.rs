@@ -35,6 +35,8 @@ pub struct Reader {
     id: String,
     is_done: bool,
     has_content: bool,
+    /// True if a choice beside the first has content.
+    others_have_content: bool,
     /// The length of the text.
     text: usize,
     content_length: u64,
@@ -209,12 +211,24 @@ impl Reader {
         }
         let lengths = [content, reasoning[0], reasoning[1]].map(str::len);
         self.content_length += lengths.iter().sum::<usize>() as u64;
+        let is_empty = content.is_empty() && reasoning.iter().all(|text| text.is_empty());
         if place.item == 0 {
-            let is_empty = content.is_empty() && reasoning.iter().all(|text| text.is_empty());
             self.has_content |= !is_empty;
             self.text += content.len();
+        } else {
+            self.others_have_content |= !is_empty;
         }
         true
+    }
+
+    /// Returns true if the events so far have content, or the end of it. The role of a choice, an
+    /// empty text, the results of a filter and events of the server's own are none.
+    #[must_use]
+    pub fn has_content(&self) -> bool {
+        self.has_content
+            || self.others_have_content
+            || !self.other_content.is_empty()
+            || self.choices.iter().any(|choice| choice.finish.is_some())
     }
 
     /// Returns the number of choices that have begun.
@@ -344,6 +358,7 @@ impl Reader {
         }
         self.content_length += out[before..].iter().map(Update::length).sum::<u64>();
         if index > 0 {
+            self.others_have_content |= out.len() > before;
             out.truncate(before);
         }
         match choice.finish_reason.or_empty() {

@@ -157,6 +157,13 @@ impl Reader {
         self.is_ended
     }
 
+    /// Returns true if the events so far have content, or the end of it. `message_start`, `ping` and
+    /// the start of an empty block are none.
+    #[must_use]
+    pub fn has_content(&self) -> bool {
+        self.has_content || !self.other_content.is_empty() || self.stop.is_some()
+    }
+
     /// Returns the kinds of content that the answer has and that this reader has no updates for.
     #[must_use]
     pub fn other_content(&self) -> &[OtherContent] {

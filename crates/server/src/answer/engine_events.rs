@@ -55,7 +55,10 @@ pub(crate) async fn fold_recorded<S>(
         }
         Err(error) => {
             record.end(Outcome::of_failure(&error));
-            Err(error.into())
+            let mut refusal = Refusal::from(error);
+            // They are of the upstream's protocol.
+            refusal.error.reported = None;
+            Err(refusal)
         }
     }
 }

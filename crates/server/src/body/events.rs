@@ -191,7 +191,13 @@ impl Events {
         // One look at the timer serves both times.
         let next = (*this.deadline).min(*this.keep_alive_at);
         *this.has_fired = this.record.connection.timer.poll(cx, next).is_ready();
-        (*this.has_fired && *this.deadline <= Instant::now()).then_some(Outcome::Timeout)
+        let is_late = *this.has_fired && *this.deadline <= Instant::now();
+        if is_late && this.record.targets.has_opened() && *this.deadline < *this.end {
+            // The target has sent events, so that its first content has the time of streams.
+            *this.deadline = *this.end;
+            return None;
+        }
+        is_late.then_some(Outcome::Timeout)
     }
 
     /// Returns the next frame of the encoded bytes.

@@ -130,6 +130,7 @@ impl Prompt {
             Err(failure) => failure.without_key(&server.upstream),
         };
         attempt::report_failure(caller.state, target, &failure.refusal, &meta);
+        caller.record.targets.set_failed_head(meta);
         Ok(Err(failure))
     }
 }

@@ -1,23 +1,28 @@
 //! Classifies failures of upstreams, and limits what of their messages reaches clients and logs.
 
 mod complaint;
+mod rows;
 mod sanitise;
+mod table;
 
 use engine::{EngineError, Rejection};
-use wire::StreamCode;
+use wire::{Reported, StreamCode};
 
 pub(super) use self::complaint::Complaint;
 use self::sanitise::sanitised;
+use self::table::Meaning;
 use crate::error::PROMPT_TOO_LONG;
 
 /// Classifies a response with an error status. The body is parsed in the format of any protocol; it
-/// may also be HTML or empty. `retry_after` is in seconds.
+/// may also be text, HTML or empty. `retry_after` is in seconds.
 ///
-/// A refused request is the caller's fault; a rejected API key or an unknown model is the
-/// operator's.
+/// A refused request is the caller's fault; a rejected API key, an unknown model and an account
+/// without credit are the operator's.
 #[must_use]
 pub fn failure(status: u16, body: &[u8], retry_after: Option<u32>) -> EngineError {
-    Complaint::read(body).with_status(status, retry_after)
+    let complaint = Complaint::read(body);
+    let meaning = table::meaning(&complaint, Some(status)).unwrap_or(Meaning::of_status(status));
+    complaint.with_meaning(meaning, Some(status), retry_after)
 }
 
 /// Returns the message of an error response, in the format of any protocol, without anything
@@ -28,30 +33,57 @@ pub fn message(body: &[u8]) -> Option<String> {
 }
 
 impl Complaint {
-    /// Classifies an error within a response with a success status. The status is derived from a
-    /// known code.
+    /// Classifies an error within a response with a success status. Without a known meaning, the
+    /// status that its code stands for decides.
     pub(super) fn in_success(&self) -> EngineError {
-        if let Some(code) = self.code.as_deref().and_then(StreamCode::named) {
-            return EngineError::Named(code);
-        }
-        match self.status() {
-            Some(status) => self.with_status(status, None),
-            None => EngineError::Upstream(self.for_log("error in a reply with status 200")),
-        }
+        let status = table::status(self);
+        let meaning = table::meaning(self, status).or_else(|| status.map(Meaning::of_status));
+        self.with_meaning(meaning.unwrap_or(Meaning::Failure), None, None)
     }
 
-    fn with_status(&self, status: u16, retry_after: Option<u32>) -> EngineError {
-        match status {
-            400 | 422 => self.rejected(self.rejection()),
-            413 => self.rejected(Rejection::TooLarge),
-            408 | 504 => EngineError::Timeout(self.for_log(&format!("status {status}"))),
-            429 => EngineError::RateLimited { retry_after },
-            503 | 529 => EngineError::Overloaded { retry_after },
-            401 | 403 => EngineError::Misconfigured(
-                self.for_log(&format!("authentication failed, status {status}")),
-            ),
-            404 => EngineError::Misconfigured(self.for_log("model or path not found, status 404")),
-            _ => EngineError::Upstream(self.for_log(&format!("status {status}"))),
+    /// Classifies what may be an error, within a response with a success status that is no reply.
+    /// `None` if it does not say what is known of any server.
+    pub(super) fn in_unreadable(&self) -> Option<EngineError> {
+        let meaning = table::meaning(self, table::status(self))?;
+        let is_error = self.message.is_some();
+        is_error.then(|| self.with_meaning(meaning, None, None))
+    }
+
+    /// The failure of an error that has this meaning. `status` is that of its response, unless that
+    /// was a success.
+    fn with_meaning(
+        &self,
+        meaning: Meaning,
+        status: Option<u16>,
+        retry_after: Option<u32>,
+    ) -> EngineError {
+        let cause = || self.for_log(meaning, status);
+        match meaning {
+            Meaning::Invalid => self.rejected(Rejection::Invalid),
+            Meaning::LongPrompt => self.rejected(Rejection::ContextLength),
+            Meaning::AgainstPolicy => self.rejected(Rejection::ContentPolicy),
+            Meaning::TooLarge => self.rejected(Rejection::TooLarge),
+            Meaning::Rate => EngineError::RateLimited {
+                retry_after,
+                reported: self.reported(),
+            },
+            Meaning::Overload => EngineError::Overloaded {
+                retry_after,
+                reported: self.reported(),
+            },
+            Meaning::Account => EngineError::Account {
+                quota: self.quota(status),
+                cause: cause(),
+            },
+            Meaning::Configuration => EngineError::Misconfigured(cause()),
+            Meaning::Timeout => EngineError::Timeout(cause()),
+            Meaning::Failure => match self.reported() {
+                None => EngineError::Upstream(cause()),
+                reported => EngineError::Failed {
+                    cause: cause(),
+                    reported,
+                },
+            },
         }
     }
 
@@ -65,6 +97,19 @@ impl Complaint {
                 .map(sanitised)
                 .filter(|param| !param.is_empty()),
             message: message.unwrap_or_else(|| fallback(why).to_owned()),
+            reported: self.reported(),
+        }
+    }
+
+    /// The code of a used-up quota, if the upstream has reported the state of the account as one:
+    /// with status 429, or within a success by a word that clients know.
+    fn quota(&self, status: Option<u16>) -> Option<StreamCode> {
+        let quotas = [StreamCode::InsufficientQuota, StreamCode::UsageNotIncluded];
+        let named = quotas.into_iter().find(|code| self.has_word(code.as_str()));
+        match status {
+            Some(429) => named.or(Some(StreamCode::InsufficientQuota)),
+            Some(_) => None,
+            None => named,
         }
     }
 
@@ -76,20 +121,53 @@ impl Complaint {
             .filter(|message| !message.is_empty())
     }
 
+    /// Returns its code and type as clients may see them. A word that repeats the
+    /// status is none.
+    fn reported(&self) -> Option<Box<Reported>> {
+        let shown = |word: &Option<String>| {
+            let word = word.as_deref().filter(|word| is_word(word))?;
+            (sanitised(word) == word).then(|| word.to_owned())
+        };
+        let reported = Reported {
+            code: shown(&self.code),
+            kind: shown(&self.kind),
+        };
+        (reported != Reported::default()).then(|| Box::new(reported))
+    }
+
     /// Describes the error for the log. The message is left out: it may contain the operator's
     /// keys, accounts and hosts in any form.
-    fn for_log(&self, head: &str) -> String {
+    fn for_log(&self, meaning: Meaning, status: Option<u16>) -> String {
         let codes = [&self.code, &self.kind].into_iter().flatten();
         let codes: Vec<_> = codes
             .map(|code| sanitised(code))
             .filter(|code| !code.is_empty())
             .collect();
+        let head = match (meaning, status) {
+            (Meaning::Account, _) => "account disabled or without credit, ",
+            (Meaning::Configuration, Some(404)) => "model or path not found, ",
+            (Meaning::Configuration, Some(401 | 403)) => "authentication failed, ",
+            (Meaning::Configuration, _) => "key, model or path refused, ",
+            _ => "",
+        };
+        let status = match status {
+            Some(status) => format!("status {status}"),
+            None => "error in a reply with status 200".to_owned(),
+        };
         if codes.is_empty() {
-            format!("{head}, no code given")
+            format!("{head}{status}, no code given")
         } else {
-            format!("{head}: {}", codes.join(", "))
+            format!("{head}{status}: {}", codes.join(", "))
         }
     }
+}
+
+/// Returns true if a code or type has the form of one, and says more than the status does.
+fn is_word(word: &str) -> bool {
+    let is_number = |word: &str| word.parse().is_ok_and(|n: u16| (400..600).contains(&n));
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let is_status = is_number(word) || word == "server_error";
+    !is_status && (1..=MAX_WORD).contains(&word.len()) && word.chars().all(is_part)
 }
 
 fn fallback(why: Rejection) -> &'static str {
@@ -100,3 +178,6 @@ fn fallback(why: Rejection) -> &'static str {
         Rejection::TooLarge => "The request is larger than the upstream takes.",
     }
 }
+
+/// The longest code or type that clients see, in bytes.
+const MAX_WORD: usize = 64;

@@ -10,7 +10,7 @@ mod stream_parser;
 use engine::{EngineError, TextEvent, Usage};
 
 use self::json::ErrorMarkers;
-pub(crate) use self::json::{engine_error, usage};
+pub(crate) use self::json::{engine_error, unreadable, usage};
 use self::stream_parser::StreamParser;
 use super::Protocol;
 
@@ -148,11 +148,12 @@ impl Parser {
 /// [`EngineError::Upstream`] when it is not a complete reply of the protocol.
 pub fn reply(protocol: Protocol, body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
     ErrorMarkers::read(body)?;
-    match protocol {
+    let read = match protocol {
         Protocol::Responses => stream_parser::reply::<responses::lenient::Reader>(body),
         Protocol::Chat => stream_parser::reply::<chat::lenient::Reader>(body),
         Protocol::Messages => stream_parser::reply::<messages::lenient::Reader>(body),
-    }
+    };
+    read.map_err(|error| unreadable(body, error))
 }
 
 /// Returns the token usage that a complete reply reports, also one that [`reply`] rejects.

@@ -106,6 +106,10 @@ impl RelayProtocol for Chat {
         self.reader.continue_text(place, values.text(0), reasoning)
     }
 
+    fn has_content(&self) -> bool {
+        self.reader.has_content()
+    }
+
     /// A finished stream may lack its `[DONE]`, which is appended.
     fn end(&mut self, out: &mut Vec<u8>) -> Result<End, EngineError> {
         self.reader.finish().map_err(engine_error)?;

@@ -14,6 +14,8 @@ use crate::outbound::engine_error;
 #[derive(Debug)]
 pub struct Images {
     reader: Reader,
+    /// True after an image or a preview.
+    has_picture: bool,
 }
 
 impl Images {
@@ -22,6 +24,7 @@ impl Images {
     pub fn new(operation: Operation, count: u32) -> Self {
         Self {
             reader: Reader::new(operation, Some(count)),
+            has_picture: false,
         }
     }
 }
@@ -37,6 +40,7 @@ impl RelayProtocol for Images {
             Update::Done => return Ok(Action::Drop),
             Update::Preview(picture) | Update::Image(picture) => {
                 check_bytes(&picture)?;
+                self.has_picture = true;
                 if let Picture::Repaired(base64) = picture {
                     edits.replace(&["b64_json"], format!("\"{base64}\"").as_bytes());
                 }
@@ -48,6 +52,10 @@ impl RelayProtocol for Images {
         } else {
             Action::Forward
         })
+    }
+
+    fn has_content(&self) -> bool {
+        self.has_picture
     }
 
     fn end(&mut self, _: &mut Vec<u8>) -> Result<End, EngineError> {

@@ -54,6 +54,10 @@ impl RelayProtocol for Messages {
         self.reader.continue_text(place, texts)
     }
 
+    fn has_content(&self) -> bool {
+        self.reader.has_content()
+    }
+
     fn end(&mut self, _: &mut Vec<u8>) -> Result<End, EngineError> {
         Err(truncated())
     }

@@ -22,6 +22,8 @@ pub struct Responses {
     /// The number of the event after the last one that was forwarded.
     next: u64,
     has_forwarded: bool,
+    /// True after a text, a call or another piece of the output.
+    has_updates: bool,
 }
 
 impl RelayProtocol for Responses {
@@ -37,10 +39,12 @@ impl RelayProtocol for Responses {
         model: &[u8],
         edits: &mut Splice<'_>,
     ) -> Result<Action, EngineError> {
+        let mut updates = Vec::new();
         let kind = self
             .reader
-            .event(data, &mut Vec::new())
+            .event(data, &mut updates)
             .map_err(engine_error)?;
+        self.has_updates |= !updates.is_empty();
         match kind {
             Kind::Done => return Ok(Action::Drop),
             // A failure event needs the response, so nothing is forwarded before it.
@@ -81,8 +85,14 @@ impl RelayProtocol for Responses {
         let is_read = self.reader.continue_text(place, number, text);
         if is_read {
             self.next = self.reader.next_number();
+            self.has_updates |= !text.is_empty();
         }
         is_read
+    }
+
+    fn has_content(&self) -> bool {
+        let has_ended = self.reader.finish().is_some();
+        self.has_updates || has_ended || !self.reader.other_content().is_empty()
     }
 
     fn end(&mut self, _: &mut Vec<u8>) -> Result<End, EngineError> {

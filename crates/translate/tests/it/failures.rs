@@ -17,6 +17,7 @@ fn rejected(status: u16, body: &Value) -> (Rejection, Option<String>, String) {
             why,
             param,
             message,
+            ..
         } => (why, param, message),
         other => panic!("{other:?}"),
     }
@@ -24,7 +25,9 @@ fn rejected(status: u16, body: &Value) -> (Rejection, Option<String>, String) {
 
 #[test]
 fn statuses_show_whose_fault_it_is() {
-    use EngineError::{Misconfigured, Overloaded, RateLimited, Rejected, Timeout, Upstream};
+    use EngineError::{
+        Account, Misconfigured, Overloaded, RateLimited, Rejected, Timeout, Upstream,
+    };
     let html = b"<html><h1>Bad Gateway</h1></html>";
     for body in [&html[..], b"", b"{}", b"[]", b"null", b"\xff"] {
         assert!(matches!(
@@ -51,24 +54,40 @@ fn statuses_show_whose_fault_it_is() {
         assert!(matches!(
             failure(429, body, Some(7)),
             RateLimited {
-                retry_after: Some(7)
+                retry_after: Some(7),
+                ..
             }
         ));
         assert!(matches!(
             failure(503, body, Some(3)),
             Overloaded {
-                retry_after: Some(3)
+                retry_after: Some(3),
+                ..
             }
         ));
         assert!(matches!(
             failure(529, body, None),
-            Overloaded { retry_after: None }
+            Overloaded {
+                retry_after: None,
+                ..
+            }
         ));
         assert!(matches!(failure(408, body, None), Timeout(_)));
         assert!(matches!(failure(504, body, None), Timeout(_)));
-        for status in [301, 401, 402, 403, 404, 409, 500, 502, 520] {
+        for status in [522, 524] {
+            assert!(matches!(failure(status, body, None), Timeout(_)));
+        }
+        for status in [301, 401, 402, 403, 404, 405, 409, 500, 502, 520] {
             let text = match (failure(status, body, None), status) {
-                (Misconfigured(text), 401 | 403 | 404) | (Upstream(text), _) => text,
+                (Misconfigured(text), 301 | 401 | 403 | 404 | 405)
+                | (Upstream(text), 409 | 500..)
+                | (
+                    Account {
+                        quota: None,
+                        cause: text,
+                    },
+                    402,
+                ) => text,
                 (error, _) => panic!("{status}: {error}"),
             };
             assert!(
@@ -156,6 +175,78 @@ fn rejections_are_recognized_by_code_or_by_message() {
             rejected(400, &error(code, message)),
             (why, Some("messages".to_owned()), message.to_owned())
         );
+    }
+}
+
+fn reported(error: &EngineError) -> (Option<&str>, Option<&str>) {
+    let reported = match error {
+        EngineError::Rejected { reported, .. }
+        | EngineError::RateLimited { reported, .. }
+        | EngineError::Overloaded { reported, .. }
+        | EngineError::Failed { reported, .. } => reported.as_deref(),
+        _ => None,
+    };
+    let words = reported.map(|reported| (reported.code.as_deref(), reported.kind.as_deref()));
+    words.unwrap_or_default()
+}
+
+#[test]
+fn the_words_of_the_vendor_are_kept_with_each_status() {
+    let body = json!({"error": {"message": "m", "code": "their_code", "type": "their_type"}});
+    for status in [400, 413, 422, 429, 500, 502, 503, 529] {
+        let error = classify(status, &body);
+        assert_eq!(
+            reported(&error),
+            (Some("their_code"), Some("their_type")),
+            "{status}: {error:?}"
+        );
+    }
+    // Those about the operator's key and account are not for clients.
+    for status in [401, 402, 403, 404] {
+        assert_eq!(reported(&classify(status, &body)), (None, None), "{status}");
+    }
+}
+
+#[test]
+fn numbers_of_statuses_and_sentences_are_no_codes() {
+    for code in [
+        json!(400),
+        json!("429"),
+        json!("The caller has no permission"),
+        json!("sk-abcdefgh"),
+    ] {
+        let body = json!({"error": {"message": "m", "code": code, "type": "error"}});
+        assert_eq!(reported(&classify(400, &body)), (None, None), "{body}");
+    }
+    let own = json!({"error": {"message": "m", "code": "1214"}});
+    assert_eq!(reported(&classify(400, &own)), (Some("1214"), None));
+}
+
+/// Nothing about the operator's account is for clients; that a quota is used up they know by its
+/// code, which vendors send with status 429 and within streams.
+#[test]
+fn an_account_without_credit_is_not_the_clients_fault() {
+    let quota = |error| match error {
+        EngineError::Account { quota, cause } => (quota.map(wire::StreamCode::as_str), cause),
+        error => panic!("{error:?}"),
+    };
+    let spent = json!({"error": {"message": "You exceeded your current quota, please check your plan \
+        and billing details.", "type": "insufficient_quota", "code": "insufficient_quota"}});
+    let disabled = json!({"type": "error", "error": {"type": "invalid_request_error",
+        "message": "This organization has been disabled."}});
+    for (status, body, code) in [
+        (429, &spent, Some("insufficient_quota")),
+        (403, &spent, None),
+        (400, &disabled, None),
+        (429, &disabled, Some("insufficient_quota")),
+    ] {
+        let (found, cause) = quota(classify(status, body));
+        assert_eq!(found, code, "{status} {body}");
+        assert!(
+            cause.starts_with("account disabled or without credit, status "),
+            "{cause}"
+        );
+        assert!(!cause.contains("organization"), "{cause}");
     }
 }
 

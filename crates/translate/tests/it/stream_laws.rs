@@ -347,10 +347,15 @@ fn finished(events: &[TextEvent]) -> bool {
 
 /// Returns true for failures that are attributed to the upstream.
 fn is_upstream_failure(error: &EngineError) -> bool {
-    use EngineError::{Overloaded, RateLimited, Rejected, Truncated, Upstream};
+    use EngineError::{Failed, Overloaded, RateLimited, Rejected, Truncated, Upstream};
     matches!(
         error,
-        Truncated(_) | Upstream(_) | Overloaded { .. } | RateLimited { .. } | Rejected { .. }
+        Truncated(_)
+            | Upstream(_)
+            | Failed { .. }
+            | Overloaded { .. }
+            | RateLimited { .. }
+            | Rejected { .. }
     )
 }
 

@@ -398,13 +398,49 @@ async fn relay_all(answer: Result<Answer, EngineError>) -> Result<(), EngineErro
     let Answer::Events(first, body) = answer? else {
         panic!("it is a stream");
     };
-    let mut relay = Relay::begin(first, body, Chat::default(), "m", &Reported::default()).await?;
+    let reported = Reported::default();
+    let mut relay = Relay::begin(first, body, Chat::default(), "m", &reported, || ()).await?;
     let mut out = Vec::new();
     let mut end = relay.end;
     while end.is_none() {
         end = poll_fn(|cx| relay.poll_feed(cx, &mut out)).await?;
     }
     Ok(())
+}
+
+/// Sends these pieces of a stream and closes the connection, and relays it up to its first content.
+/// Returns true if that was there, and true if an event was read before it.
+async fn begin(pieces: &'static [&'static str]) -> (bool, bool) {
+    let (_world, upstream) = single_host(move |_, mut peer| async move {
+        peer.request().await;
+        peer.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+            .await;
+        for piece in pieces {
+            sleep(Duration::from_secs(1)).await;
+            peer.send(piece).await;
+        }
+    });
+    let incoming = send_once(&upstream, &post("{}")).await.unwrap();
+    let Ok(Answer::Events(first, body)) = Answer::read(incoming, 1 << 20).await else {
+        panic!("it is a stream");
+    };
+    let mut has_opened = false;
+    let begun = Relay::begin(first, body, Chat::default(), "m", || has_opened = true).await;
+    let has_begun = begun.is_ok();
+    drop(begun);
+    (has_begun, has_opened)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_relay_begins_with_the_first_content() {
+    const ROLE: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
+    const TEXT: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi.\"}}]}\n\n";
+    const ERROR: &str = "data: {\"error\":{\"message\":\"No.\",\"code\":429}}\n\n";
+    assert_eq!(begin(&[ROLE, TEXT, ERROR]).await, (true, true));
+    assert_eq!(begin(&[TEXT, ERROR]).await, (true, false));
+    assert_eq!(begin(&[ROLE, ERROR]).await, (false, true));
+    assert_eq!(begin(&[ROLE]).await, (false, true));
+    assert_eq!(begin(&[ERROR]).await, (false, false));
 }
 
 /// Comments, events of unknown kinds and events without

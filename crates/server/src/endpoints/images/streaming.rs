@@ -1,5 +1,6 @@
 //! Answers an image request with a stream.
 
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use engine::ImageStream;
@@ -67,8 +68,11 @@ impl StreamingDispatch {
         match answer {
             Answer::Events(first, body) => {
                 let protocol = Images::new(request.operation, request.count());
-                let reported = &self.0.record.reported;
-                let relay = Relay::begin(first, body, protocol, &request.model, reported).await;
+                let record = Arc::clone(&self.0.record);
+                let reported = Arc::clone(&record.reported);
+                let on_opening = move || record.set_opened();
+                let model = &request.model;
+                let relay = Relay::begin(first, body, protocol, model, &reported, on_opening).await;
                 Ok(started(relay.map_err(TargetFailure::of)?))
             }
             Answer::Json(body) => {

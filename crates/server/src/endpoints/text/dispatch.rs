@@ -79,7 +79,14 @@ impl<D: TextEndpoint> TextDispatch<D> {
             .unwrap_or_else(|| self.parsed.model.clone());
         match server.translation(D::PROTOCOL) {
             None => self.relay(server, &model, turn).await,
-            Some(protocol) => self.translate(server, protocol, model, turn).await,
+            Some(protocol) => {
+                let translated = self.translate(server, protocol, model, turn).await;
+                let is_other = protocol != D::UPSTREAM_PROTOCOL;
+                translated.map_err(|failure| match is_other {
+                    true => failure.without_reported(),
+                    false => failure,
+                })
+            }
         }
     }
 
@@ -190,6 +197,12 @@ impl<D: TextEndpoint> TextDispatch<D> {
             dropped,
             answer: TextAnswer::Translated(events),
         })
+    }
+
+    /// Returns a function that records that the target has sent events without content.
+    pub(super) fn on_opening(&self) -> impl FnOnce() + Send + use<D> {
+        let record = Arc::clone(&self.record);
+        move || record.set_opened()
     }
 
     /// Records the length of the events of an answer, and the kinds of content that they leave out.

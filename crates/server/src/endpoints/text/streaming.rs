@@ -39,8 +39,9 @@ impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
             }
             TextAnswer::Relayed(upstream::Answer::Events(first, body)) => {
                 let model = &self.0.parsed.model;
-                let protocol = D::relay(self.0.parsed.notes);
-                let relay = Relay::begin(first, body, protocol, model, self.0.reported()).await;
+                let (protocol, on_opening) = (D::relay(self.0.parsed.notes), self.0.on_opening());
+                let reported = self.0.reported();
+                let relay = Relay::begin(first, body, protocol, model, reported, on_opening).await;
                 started(relay.map_err(TargetFailure::of)?)
             }
         };

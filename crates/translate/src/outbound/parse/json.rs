@@ -36,6 +36,18 @@ pub(crate) fn engine_error(error: ReadError) -> EngineError {
     }
 }
 
+/// The failure for a plain reply that could not be read for this reason. Some servers report an
+/// error with status 200 as a body of their own that is neither a reply nor an error of the
+/// protocol.
+pub(crate) fn unreadable(body: &[u8], error: EngineError) -> EngineError {
+    match error {
+        EngineError::Upstream(_) | EngineError::Truncated(_) => {
+            Complaint::read(body).in_unreadable().unwrap_or(error)
+        }
+        error => error,
+    }
+}
+
 /// The token counts of an answer.
 pub(crate) fn usage(tokens: Tokens) -> Usage {
     let Tokens {

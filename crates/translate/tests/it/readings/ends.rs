@@ -120,7 +120,13 @@ fn the_type_of_the_last_event_decides() {
             Protocol::Responses,
             &[json!({"type": kind, "response": response})],
         );
-        assert!(matches!(failed, EngineError::Upstream(_)), "{failed:?}");
+        assert!(
+            matches!(
+                failed,
+                EngineError::Upstream(_) | EngineError::Failed { .. }
+            ),
+            "{failed:?}"
+        );
     }
 }
 

@@ -182,6 +182,21 @@ fn a_body_with_status_200_can_be_a_failure() {
         error(json!({"choices": [{"message": {"content": "a"}}]})),
         Truncated(_)
     ));
+    // Errors in forms of their own: MiniMax, Baidu.
+    for body in [
+        json!({"choices": null, "base_resp": {"status_code": 1002, "status_msg": "rate limit exceeded(RPM)"}}),
+        json!({"choices": null, "base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}),
+        json!({"error_code": 336_103, "error_msg": "the max input characters is 4800"}),
+    ] {
+        let error = error(body.clone());
+        assert!(
+            matches!(
+                error,
+                RateLimited { .. } | EngineError::Account { .. } | Rejected { .. }
+            ),
+            "{body}: {error:?}"
+        );
+    }
     for body in [&b"<html>"[..], b"", b"[]", b"null"] {
         for protocol in [Protocol::Responses, Protocol::Chat, Protocol::Messages] {
             assert!(matches!(reply(protocol, body), Err(Upstream(_))));

@@ -3,7 +3,7 @@
 use engine::EngineError;
 use images::Operation;
 use serde_json::{Value, json};
-use sluicegate_translate::relay::{self, Chat, Images, Messages, RelayProtocol, Responses};
+use sluicegate_translate::relay::{self, Chat, Guard, Images, Messages, RelayProtocol, Responses};
 
 use super::laws::{
     completion, each_stream, ends_well_chat, ends_well_images, ends_well_messages,
@@ -366,4 +366,105 @@ fn model_output_is_not_in_the_log() {
     reply_law::<Responses>("responses-response-function-call.json");
     reply_law::<Chat>("chat-response-tool-calls.json");
     reply_law::<Messages>("messages-response-tool-use.json");
+}
+
+/// Returns true if a stream has content after these events.
+fn has_content<S: RelayProtocol>(protocol: S, events: &[&str]) -> bool {
+    let mut guard = Guard::new(protocol, "m".to_owned());
+    let events = events.iter().map(|data| format!("data: {data}\n\n"));
+    let stream: Vec<_> = events.collect();
+    guard.feed(stream.concat().into(), &mut Vec::new()).unwrap();
+    guard.has_content()
+}
+
+/// <https://platform.openai.com/docs/api-reference/responses-streaming>,
+/// <https://docs.anthropic.com/en/docs/build-with-claude/streaming>,
+/// <https://platform.openai.com/docs/api-reference/chat-streaming>,
+/// <https://platform.openai.com/docs/api-reference/images-streaming>
+#[test]
+fn events_that_open_a_stream_are_no_content() {
+    let responses = [
+        r#"{"type":"response.created","response":{"status":"in_progress","output":[]}}"#,
+        r#"{"type":"response.queued","response":{"status":"queued","output":[]}}"#,
+        r#"{"type":"response.in_progress","response":{"status":"in_progress","output":[]}}"#,
+        r#"{"type":"keepalive"}"#,
+        r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"reasoning","id":"r","summary":[]}}"#,
+        r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"r","summary":[]}}"#,
+        r#"{"type":"response.output_item.added","output_index":1,"item":{"type":"message","id":"i","content":[]}}"#,
+        r#"{"type":"response.content_part.added","output_index":1,"content_index":0,"part":{"type":"output_text","text":""}}"#,
+        r#"{"type":"response.output_text.delta","output_index":1,"content_index":0,"delta":""}"#,
+    ];
+    for count in 1..=responses.len() {
+        let begun = &responses[..count];
+        assert!(!has_content(Responses::default(), begun), "{count}");
+    }
+    let messages = [
+        r#"{"type":"message_start","message":{"content":[],"usage":{"input_tokens":1}}}"#,
+        r#"{"type":"ping"}"#,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""}}"#,
+        r#"{"type":"content_block_stop","index":0}"#,
+    ];
+    for count in 1..=messages.len() {
+        let begun = &messages[..count];
+        assert!(!has_content(Messages::default(), begun), "{count}");
+    }
+    let chat = [
+        r#"{"choices":[],"prompt_filter_results":[{"prompt_index":0}]}"#,
+        r#"{"choices":[{"index":0,"delta":{"role":"assistant"}}]}"#,
+        r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"finish_reason":null}]}"#,
+        r#"{"choices":[{"index":1,"delta":{"role":"assistant","content":""},"finish_reason":null}]}"#,
+        r#"{"hook_results":{}}"#,
+    ];
+    for count in 1..=chat.len() {
+        assert!(!has_content(Chat::default(), &chat[..count]), "{count}");
+    }
+    let images = [r#"{"type":"image_generation.started"}"#];
+    let protocol = Images::new(Operation::Generation, 1);
+    assert!(!has_content(protocol, &images));
+}
+
+#[test]
+fn texts_calls_and_other_output_are_content() {
+    let created = r#"{"type":"response.created","response":{"output":[]}}"#;
+    for event in [
+        r#"{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"Hi"}"#,
+        r#"{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"Hm"}"#,
+        r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"f","call_id":"c","name":"g","arguments":""}}"#,
+        r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"web_search_call","id":"w","status":"in_progress"}}"#,
+        r#"{"type":"response.completed","response":{"status":"completed","output":[]}}"#,
+    ] {
+        let begun = [created, event];
+        assert!(has_content(Responses::default(), &begun), "{event}");
+    }
+    let start = r#"{"type":"message_start","message":{"content":[]}}"#;
+    for event in [
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hi"}}"#,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"g","input":{}}}"#,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"t","name":"g","input":{}}}"#,
+        r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":0}}"#,
+    ] {
+        assert!(has_content(Messages::default(), &[start, event]), "{event}");
+    }
+    for event in [
+        r#"{"choices":[{"index":0,"delta":{"content":"Hi"}}]}"#,
+        r#"{"choices":[{"index":0,"delta":{"reasoning_content":"Hm"}}]}"#,
+        r#"{"choices":[{"index":1,"delta":{"content":"Hi"}}]}"#,
+        r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"g","arguments":""}}]}}]}"#,
+        r#"{"choices":[{"index":0,"delta":{"audio":{"id":"a"}}}]}"#,
+        r#"{"choices":[{"index":0,"delta":{},"finish_reason":"content_filter"}]}"#,
+    ] {
+        assert!(has_content(Chat::default(), &[event]), "{event}");
+    }
+    // An empty delta teaches the form of those that follow.
+    let delta = |text: &str| {
+        json!({"type": "response.output_text.delta", "output_index": 0, "content_index": 0,
+               "delta": text})
+        .to_string()
+    };
+    let (empty, full) = (delta(""), delta("Hi"));
+    let begun = [created, &empty, &empty];
+    assert!(!has_content(Responses::default(), &begun));
+    let begun = [created, &empty, &full];
+    assert!(has_content(Responses::default(), &begun));
 }
