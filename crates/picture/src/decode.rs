@@ -193,8 +193,8 @@ mod tests {
                 for (y, row) in upright.iter().enumerate() {
                     for (x, letter) in row.bytes().enumerate() {
                         let found = seen.get_pixel(x as u32 * 16 + 8, y as u32 * 16 + 8).0;
-                        let near = colour(letter).0.iter().zip(found);
-                        let is_near = near.into_iter().all(|(a, b)| a.abs_diff(b) < 40);
+                        let mut channels = colour(letter).0.into_iter().zip(found);
+                        let is_near = channels.all(|(a, b)| a.abs_diff(b) < 40);
                         assert!(is_near, "{format:?} {value}: {x} {y} is {found:?}");
                     }
                 }

@@ -153,7 +153,7 @@ impl Scratch {
         let Some(text) = text else { return };
         // Without a branch for each byte.
         let is_plain = text.bytes().fold(true, |is_plain, byte| {
-            is_plain & (byte >= b' ') & (byte < 0x7f) & (byte != b'"') & (byte != b'\\')
+            is_plain & (b' '..0x7f).contains(&byte) & (byte != b'"') & (byte != b'\\')
         });
         if !is_plain {
             return self.value(name, Some(text));
