@@ -38,8 +38,8 @@ pub fn tokens(usage: &[u8]) -> Option<Tokens> {
     usage.tokens()
 }
 
-/// Reads the token counts of a plain reply, also of one that [`super::Reader::reply`] rejects: it has used
-/// them all the same.
+/// Reads the token counts of a plain reply, also of one that
+/// [`Reader::reply`](super::Reader::reply) rejects: it has used them all the same.
 #[must_use]
 pub fn reported_tokens(body: &str) -> Option<Tokens> {
     parse::<Reply<'_>>(body).ok()?.usage.tokens()
