@@ -364,7 +364,6 @@ fn h09_only_exact_paths_lead_anywhere() {
         "/v1/x/../models",
         "/./v1/models",
         "/v1/models;a",
-        "/v1/models/a/b",
         "/V1/models",
         "/v1/Models",
         "/v1\\models",

@@ -222,7 +222,7 @@ fn u23_an_error_of_the_account_is_the_operators() {
         ),
     ] {
         let error = (status, &[][..], body.to_string().into_bytes());
-        let (gateway, _) = failing(Protocol::Chat, (error.0, error.1, &error.2), None);
+        let (gateway, _simulator) = failing(Protocol::Chat, (error.0, error.1, &error.2), None);
         for (client, stream) in [
             (Protocol::Chat, false),
             (Protocol::Chat, true),
@@ -236,7 +236,8 @@ fn u23_an_error_of_the_account_is_the_operators() {
         }
         await_error(&gateway, "account disabled or without credit");
         let second = Simulator::honest().unwrap();
-        let (gateway, _) = failing(Protocol::Chat, (error.0, error.1, &error.2), Some(&second));
+        let (gateway, _simulator) =
+            failing(Protocol::Chat, (error.0, error.1, &error.2), Some(&second));
         assert_eq!(answer(&gateway, Protocol::Chat, true).status, 200, "{body}");
     }
 }
@@ -253,7 +254,7 @@ fn u23_a_used_up_quota_is_not_to_be_retried() {
     ] {
         let body = json!({ "error": error }).to_string();
         let failure = (429, &[("retry-after", "3")][..], body.as_bytes());
-        let (gateway, _) = failing(Protocol::Chat, failure, None);
+        let (gateway, _simulator) = failing(Protocol::Chat, failure, None);
         for client in [Protocol::Chat, Protocol::Responses] {
             let got = answer(&gateway, client, true);
             assert_eq!(got.status, 429, "{body}");
@@ -271,7 +272,7 @@ fn u23_a_used_up_quota_is_not_to_be_retried() {
         json!({"error": {"message": "Rate limit reached.", "code": "rate_limit_exceeded"}});
     let limited = limited.to_string();
     let failure = (429, &[("retry-after", "3")][..], limited.as_bytes());
-    let (gateway, _) = failing(Protocol::Chat, failure, None);
+    let (gateway, _simulator) = failing(Protocol::Chat, failure, None);
     let got = answer(&gateway, Protocol::Chat, true);
     assert_eq!((got.status, got.header("retry-after")), (429, Some("3")));
     assert_eq!(got.header("x-should-retry"), None);
@@ -304,7 +305,7 @@ fn u23_content_against_a_policy_is_tried_nowhere_else() {
         let second = Simulator::honest().unwrap();
         let body = body.to_string();
         let failure = (status, &[][..], body.as_bytes());
-        let (gateway, _) = failing(Protocol::Chat, failure, Some(&second));
+        let (gateway, _simulator) = failing(Protocol::Chat, failure, Some(&second));
         let got = answer(&gateway, Protocol::Messages, false);
         assert_eq!(got.status, 400, "{body}");
         assert_eq!(got.json()["error"]["type"], "invalid_request_error");
@@ -348,11 +349,11 @@ fn u23_a_prompt_too_long_for_a_server_goes_to_the_next() {
         let body = body.to_string();
         let failure = (status, &[][..], body.as_bytes());
         let second = Simulator::honest().unwrap();
-        let (gateway, _) = failing(Protocol::Chat, failure, Some(&second));
+        let (gateway, _simulator) = failing(Protocol::Chat, failure, Some(&second));
         for client in [Protocol::Chat, Protocol::Messages] {
             assert_eq!(answer(&gateway, client, true).status, 200, "{body}");
         }
-        let (gateway, _) = failing(Protocol::Chat, failure, None);
+        let (gateway, _simulator) = failing(Protocol::Chat, failure, None);
         let got = answer(&gateway, Protocol::Responses, false);
         assert_eq!(got.status, 400, "{body}");
         assert_eq!(got.json()["error"]["code"], "context_length_exceeded");
@@ -372,7 +373,7 @@ fn u24_words_of_the_vendor_stay_in_its_protocol() {
                 _ => json!({ "error": error }),
             };
             let body = body.to_string();
-            let (gateway, _) = failing(protocol, (status, &[], body.as_bytes()), None);
+            let (gateway, _simulator) = failing(protocol, (status, &[], body.as_bytes()), None);
             let got = answer(&gateway, protocol, true);
             let owed = if protocol == Protocol::Messages && owed == 503 {
                 529
@@ -404,7 +405,7 @@ fn u24_words_of_the_vendor_stay_in_its_protocol() {
     let refused = json!({"error": {"message": "Rejected by the safety system.", "param": null,
         "type": "image_generation_user_error", "code": "moderation_blocked"}});
     let body = refused.to_string();
-    let (gateway, _) = failing(Protocol::Images, (400, &[], body.as_bytes()), None);
+    let (gateway, _simulator) = failing(Protocol::Images, (400, &[], body.as_bytes()), None);
     for stream in [false, true] {
         let got = answer(&gateway, Protocol::Images, stream);
         assert_eq!((got.status, got.json()), (400, refused.clone()));
@@ -424,7 +425,7 @@ fn u24_headers_are_passed_on_with_errors() {
     for (status, owed) in [(429, 429), (400, 400), (401, 502)] {
         for upstream in PROTOCOLS {
             let failure = (status, &headers[..], body.as_bytes());
-            let (gateway, _) = failing(upstream, failure, None);
+            let (gateway, _simulator) = failing(upstream, failure, None);
             let clients = lanes().into_iter().filter(|lane| lane.upstream == upstream);
             for client in clients.map(|lane| lane.client) {
                 for stream in [false, true] {
@@ -462,7 +463,7 @@ fn u24_a_compressed_error_keeps_its_status() {
     for (status, owed) in [(429, 429), (400, 400), (503, 503), (401, 502)] {
         for client in [Protocol::Chat, Protocol::Responses] {
             let failure = (status, &headers[..], &b"\x1f\x8b\x08\x00\x00"[..]);
-            let (gateway, _) = failing(Protocol::Chat, failure, None);
+            let (gateway, _simulator) = failing(Protocol::Chat, failure, None);
             for stream in [false, true] {
                 let got = answer(&gateway, client, stream);
                 assert_eq!(got.status, owed);
@@ -482,7 +483,7 @@ fn u24_the_reason_behind_a_wrapper_reaches_the_client() {
     let outer = json!({"error": {"message": "Provider returned error", "code": 400,
         "metadata": {"raw": inner.to_string(), "provider_name": "x"}}});
     let body = outer.to_string();
-    let (gateway, _) = failing(Protocol::Chat, (400, &[], body.as_bytes()), None);
+    let (gateway, _simulator) = failing(Protocol::Chat, (400, &[], body.as_bytes()), None);
     let found: Value = answer(&gateway, Protocol::Chat, false).json()["error"].clone();
     assert_eq!(found["message"], "it is cold at");
     assert_eq!(found["code"], "weather");

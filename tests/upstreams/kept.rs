@@ -262,6 +262,7 @@ fn an_answer_that_breaks_off_is_not_kept() {
     let simulator = Simulator::start(|_| {
         Play::events([
             "data: {\"type\":\"response.created\",\"response\":{\"id\":\"resp_1\",\"status\":\"in_progress\"}}\n\n",
+            "data: {\"type\":\"response.output_text.delta\",\"item_id\":\"msg_1\",\"output_index\":0,\"content_index\":0,\"delta\":\"Hm.\"}\n\n",
         ])
     })
     .unwrap();
