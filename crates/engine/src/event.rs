@@ -44,10 +44,6 @@ pub enum TextEvent {
 
 impl TextEvent {
     /// Returns the length of what the model has generated for the event, in bytes.
-    ///
-    /// ```
-    /// assert_eq!(sluicegate_engine::TextEvent::Text("Hello.".to_owned()).length(), 6);
-    /// ```
     #[must_use]
     pub fn length(&self) -> u64 {
         let text = match self {

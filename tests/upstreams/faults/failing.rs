@@ -298,7 +298,7 @@ fn u13_response_of_a_middlebox_is_502() {
 /// A stream with another media type, or without one, is known by its first bytes.
 #[test]
 fn u11_a_stream_of_another_media_type_is_a_stream() {
-    streams("stream-as-text", |got| got.is_whole());
+    streams("stream-as-text", Outcome::is_whole);
 }
 
 /// Redirects of an upstream are not followed, and are answered with 502, which is not to be retried.

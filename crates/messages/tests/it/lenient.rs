@@ -156,9 +156,12 @@ fn usage_is_merged_from_every_event() {
     assert_eq!(tokens.map(|tokens| tokens.input), Some(1));
 }
 
+/// The names of counts, and their settled values.
+type Unsettled = [(&'static str, u64); 4];
+
 /// The counts of a stream that begins and ends with these usages, and those that its last usage
 /// should have.
-fn counted(start: &Value, end: &Value) -> (Option<Tokens>, Option<[(&'static str, u64); 4]>) {
+fn counted(start: &Value, end: &Value) -> (Option<Tokens>, Option<Unsettled>) {
     let mut reader = Reader::new();
     let start = json!({"type": "message_start", "message": {"usage": start}});
     let end = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": end});

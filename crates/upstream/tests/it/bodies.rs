@@ -168,7 +168,9 @@ async fn a_stream_is_known_by_its_first_bytes() {
                 });
                 let incoming = send_once(&upstream, &post("{}")).await.unwrap();
                 let answer = Answer::read(incoming, 100).await.unwrap();
-                let mut events = read_stream(answer, Protocol::Chat).await.unwrap();
+                let mut events = read_stream(answer, Protocol::Chat, Arc::default())
+                    .await
+                    .unwrap();
                 let first = events.next().await.unwrap().unwrap();
                 let text = TextEvent::Text("more".to_owned());
                 assert_eq!(first, text, "{kind:?} {opening:?}");
@@ -425,7 +427,8 @@ async fn begin(pieces: &'static [&'static str]) -> (bool, bool) {
         panic!("it is a stream");
     };
     let mut has_opened = false;
-    let begun = Relay::begin(first, body, Chat::default(), "m", || has_opened = true).await;
+    let (chat, reported) = (Chat::default(), Reported::default());
+    let begun = Relay::begin(first, body, chat, "m", &reported, || has_opened = true).await;
     let has_begun = begun.is_ok();
     drop(begun);
     (has_begun, has_opened)

@@ -202,7 +202,7 @@ mod tests {
                 ..
             } = &published;
             let error = complaint(body);
-            let status = published.status.or_else(|| self::status(&error));
+            let status = published.status.or_else(|| status(&error));
             let found = meaning(&error, status).or(status.map(Meaning::of_status));
             let found = format!("{:?}", found.unwrap_or(Meaning::Failure));
             (found != *means).then(|| format!("{server}, {page}: {found}, not {means}: {body}"))

@@ -117,7 +117,7 @@ fn counts_of_a_message_stream_never_fall_for_its_client() {
 fn counts_are_known_before_and_without_an_end() {
     let start = json!({"type": "message_start", "message": {"usage": {"input_tokens": 200, "output_tokens": 1}}});
     assert_eq!(
-        relayed(Messages::default(), &[start.clone()]).1,
+        relayed(Messages::default(), std::slice::from_ref(&start)).1,
         Some([200, 1])
     );
     let created = json!({"type": "response.created", "response": {"id": "r", "usage": {"input_tokens": 7, "output_tokens": 0}}});
