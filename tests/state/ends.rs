@@ -195,6 +195,21 @@ fn rejected_reply_is_charged_with_its_usage() {
     }
 }
 
+/// The same for a reply that has no pictures.
+#[test]
+fn rejected_reply_without_pictures_is_charged_with_its_usage() {
+    for stream in [false, true] {
+        let usage = json!({"input_tokens": 50, "output_tokens": 1_000, "total_tokens": 1_050});
+        let reply = json!({"created": 1, "data": [], "usage": usage});
+        let house = House::new("", PICTURES, move |_| Play::json(200, &reply));
+        let body = json!({"model": "images", "prompt": "A boat.", "stream": stream});
+        let (response, row) = house.ask(Protocol::Images, &body);
+        assert_eq!(response.status, 502, "{}", response.text());
+        assert_eq!((row.tokens.input, row.tokens.output), (50, 1_000));
+        assert_eq!(row.pictures, 0);
+    }
+}
+
 /// A rejected reply and the answer of the next target were both billed, each at its price.
 #[test]
 fn request_that_failed_over_is_charged_for_both() {

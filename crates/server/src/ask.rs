@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::time::{Instant, timeout};
 use translate::outbound::{self, encode};
 use translate::relay::End;
-use upstream::{Answer, Effort, ImageReply, Incoming, Outgoing, Payload, read_stream};
+use upstream::{Answer, Effort, ImageReply, Incoming, Outgoing, Payload, Reported, read_stream};
 use wire::Splice;
 
 use crate::answer::engine_events::fold;
@@ -217,7 +217,10 @@ async fn ask_upstream(server: &UpstreamTarget, name: &str) -> Result<(), String>
     let Some((_, protocol)) = server.text_protocol() else {
         let body = Bytes::from(json!({"model": name, "prompt": PICTURE}).to_string());
         let incoming = send(server, "/images/generations", body).await?;
-        return match ImageReply::read(incoming).await.map_err(in_words)? {
+        return match ImageReply::read(incoming, &Reported::default())
+            .await
+            .map_err(in_words)?
+        {
             ImageReply::Whole(..) => Ok(()),
             ImageReply::StreamingReply(reply) => reply.collect().await.map(drop).map_err(in_words),
         };

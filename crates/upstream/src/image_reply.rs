@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use engine::EngineError;
 use http_body::{Body, Frame};
-use translate::relay::{self, End, ImageScanner, Images};
+use translate::relay::{self, End, ImageScanner, Images, RelayProtocol};
 
 use crate::answer::{MAX_ERROR_BODY, successful_body};
 use crate::incoming::{Incoming, IncomingBody};
@@ -36,17 +36,18 @@ pub struct StreamingReply {
     /// True if an image among the first bytes has only its URL.
     pub has_url: bool,
     scanner: Box<ImageScanner>,
-    /// What the reply reports, set once all of it was returned.
+    /// What the reply reports, set once all of it was returned, or it has failed.
     pub reported: Arc<Reported>,
 }
 
 impl ImageReply {
     /// Reads as much of a response as is needed to know that it is a success: a long one up to its
-    /// images, if these start within the maximum size of an error body.
+    /// images, if these start within the maximum size of an error body. What a short one reports is
+    /// passed to `reported`, also if it is rejected.
     ///
     /// # Errors
     /// The error that the status stands for, or the one in a reply with status 200.
-    pub async fn read(incoming: Incoming) -> Result<Self, EngineError> {
+    pub async fn read(incoming: Incoming, reported: &Reported) -> Result<Self, EngineError> {
         let mut body = successful_body(incoming).await?;
         let Opening { content, bytes } = Opening::read(&mut body, false).await?;
         if content != Content::Json {
@@ -69,6 +70,8 @@ impl ImageReply {
         {
             let Some(chunk) = body.chunk().await? else {
                 let reply = Bytes::from(buffered.concat());
+                reported.set_usage(Images::usage_of_reply(&reply));
+                reported.set_pictures(relay::pictures_of_reply(&reply));
                 let (_, end) = relay::reply::<Images>(&reply, "")?;
                 return Ok(Self::Whole(reply, end));
             };
@@ -93,6 +96,13 @@ impl ImageReply {
     }
 }
 
+impl StreamingReply {
+    fn report(&self) {
+        self.reported.set_usage(self.scanner.usage());
+        self.reported.set_pictures(self.scanner.pictures());
+    }
+}
+
 impl Body for StreamingReply {
     type Data = Bytes;
     type Error = EngineError;
@@ -104,17 +114,21 @@ impl Body for StreamingReply {
         let mut chunk = self.buffered.pop().unwrap_or_default();
         // A chunk may consist of what is removed.
         while chunk.is_empty() {
-            let Some(received) = ready!(self.body.poll_chunk(cx))? else {
-                return Poll::Ready(self.scanner.check(true).err().map(Err));
-            };
-            chunk = self.scanner.read(received);
+            match ready!(self.body.poll_chunk(cx)) {
+                Ok(Some(received)) => chunk = self.scanner.read(received),
+                end => {
+                    self.report();
+                    let end = end.and_then(|_| self.scanner.check(true));
+                    return Poll::Ready(end.err().map(Err));
+                }
+            }
         }
-        if self.buffered.is_empty() && self.scanner.is_closed() {
-            self.reported.set_usage(self.scanner.usage());
-            self.reported.set_pictures(self.scanner.pictures());
+        let checked = self.scanner.check(false);
+        if checked.is_err() || (self.buffered.is_empty() && self.scanner.is_closed()) {
+            self.report();
         }
         // After a failure the reply has no end, so that the client does not take it for complete.
-        Poll::Ready(Some(self.scanner.check(false).map(|()| Frame::data(chunk))))
+        Poll::Ready(Some(checked.map(|()| Frame::data(chunk))))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use engine::EngineError;
 use http_body_util::BodyExt;
-use sluicegate_upstream::ImageReply;
+use sluicegate_upstream::{ImageReply, Reported};
 use strategies::png;
 
 use crate::world::{Peer, ok, post, send_once, single_host};
@@ -19,7 +19,7 @@ async fn read(reply: String) -> (Vec<u8>, Option<EngineError>) {
     };
     let (_world, upstream) = single_host(serve);
     let incoming = send_once(&upstream, &post("{}")).await.unwrap();
-    let mut streaming = match ImageReply::read(incoming).await {
+    let mut streaming = match ImageReply::read(incoming, &Reported::default()).await {
         Ok(ImageReply::Whole(reply, _)) => return (reply.to_vec(), None),
         Ok(ImageReply::StreamingReply(streaming)) => streaming,
         Err(error) => return (Vec::new(), Some(error)),

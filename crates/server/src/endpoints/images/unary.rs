@@ -46,7 +46,7 @@ impl Dispatch for UnaryDispatch {
                 let incoming = server.send(&outgoing, self.0.deadline, turn.effort()).await;
                 let mut incoming = incoming.map_err(TargetFailure::of)?;
                 self.0.meta = std::mem::take(&mut incoming.meta);
-                let reply = ImageReply::read(incoming).await;
+                let reply = ImageReply::read(incoming, &self.0.record.reported).await;
                 let reply = reply.map_err(TargetFailure::of)?;
                 UnaryAnswer::Relayed(self.with_bytes(reply).await?)
             }
@@ -67,7 +67,6 @@ impl UnaryDispatch {
     async fn with_bytes(&self, reply: ImageReply) -> Result<ImageReply, TargetFailure> {
         match reply {
             ImageReply::Whole(body, end) => {
-                self.0.note_reply(&body);
                 let body = self.0.with_bytes(body).await?;
                 Ok(ImageReply::Whole(body, end))
             }
