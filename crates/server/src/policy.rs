@@ -13,6 +13,7 @@ use accounting::LiveKeys;
 use auth::{Entry, RingErrors};
 use catalog::{Catalog, Family};
 use tokio::signal::unix::Signal;
+use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use upstream::Network;
@@ -46,6 +47,8 @@ pub(crate) struct Policies {
     limiter: Arc<Limiter>,
     /// Wakes the connections whose streams are to be ended.
     lifecycle: Lifecycle,
+    /// Wakes the requests that wait for a permit, after each change.
+    changed: Notify,
 }
 
 impl Policy {
@@ -138,6 +141,7 @@ impl Policies {
             current: RwLock::new(Arc::new(policy)),
             limiter,
             lifecycle,
+            changed: Notify::new(),
         }
     }
 
@@ -160,6 +164,18 @@ impl Policies {
         }
         policy.quotas.register(&self.limiter);
         *current = Arc::new(policy);
+        self.changed.notify_waiters();
+    }
+
+    /// Waits until a key is none of the current policy any more.
+    pub(crate) async fn revoked(&self, key: &Entry) {
+        loop {
+            let changed = self.changed.notified();
+            if !self.current().keys.has(key) {
+                return;
+            }
+            changed.await;
+        }
     }
 
     /// Replaces the keys of the store, and ends the streams of the keys with the ids `ended`.
@@ -182,6 +198,7 @@ impl Policies {
             Ok(mut policy) => {
                 policy.quotas.register(&self.limiter);
                 *current = Arc::new(policy);
+                self.changed.notify_waiters();
             }
             Err(error) => {
                 tracing::error!(%error, "the keys of the store are invalid, keeping the previous ones");

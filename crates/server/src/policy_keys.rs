@@ -145,6 +145,11 @@ impl PolicyKeys {
         self.ring.as_ref().map(KeyRing::entries).unwrap_or_default()
     }
 
+    /// Returns true if this key, which was admitted before, is still one of these.
+    pub(crate) fn has(&self, key: &Entry) -> bool {
+        self.entries().any(|entry| entry.id == key.id)
+    }
+
     /// Returns the own limits of the keys of the store that are admitted, by their names.
     pub(crate) fn limits(&self) -> &HashMap<String, Caps> {
         &self.limits

@@ -66,7 +66,8 @@ impl Caller<'_> {
     /// what the request may use, if that is needed.
     ///
     /// # Errors
-    /// Returns 429 for the first limit that has no room, 403 if a budget applies and the model has no
+    /// Returns 429 for the first limit that has no room, 401 if the key is revoked while the request
+    /// waits, 403 if a budget applies and the model has no
     /// price, and 503 if the limits cannot be checked or the request cannot be journaled.
     pub(crate) async fn take_permit(
         &mut self,
@@ -82,10 +83,18 @@ impl Caller<'_> {
             answer_tokens: self.state.limits.answer_tokens,
             is_journaled: self.state.accounting.is_some(),
         };
-        let Decision { result, waited } = self.state.limiter.admit(applicant, reserve).await;
+        let policies = &self.state.policies;
+        let Decision { result, waited } = tokio::select! {
+            biased;
+            decision = self.state.limiter.admit(applicant, reserve) => decision,
+            () = policies.revoked(self.key) => return Err(Refusal::invalid_key()),
+        };
         if let Some(waited) = waited {
             self.record.queued = Some(waited);
             self.state.metrics.queued(waited);
+            if !policies.current().keys.has(self.key) {
+                return Err(Refusal::invalid_key());
+            }
         }
         let permit = result.map_err(|refused| {
             self.state.metrics.limited(&refused);

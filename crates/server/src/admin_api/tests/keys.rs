@@ -432,6 +432,39 @@ async fn a_revocation_ends_the_streams_of_its_key_alone() {
     assert!(other.next().now_or_never().is_none(), "it finishes");
 }
 
+/// A request that waits for a permit is refused as soon as its key is revoked.
+#[tokio::test]
+async fn a_revocation_ends_the_wait_of_a_request() {
+    let harness = Harness::with(
+        Engine::default(),
+        "[[quotas]]\nkey = \"*\"\nconcurrency = 1\nqueue = { wait = \"5m\" }\n",
+    );
+    let made = harness
+        .create(json!({"name": "mobile", "scopes": ["text"]}))
+        .await;
+    let key = made["key"].as_str().unwrap().to_owned();
+    let harness = std::sync::Arc::new(harness);
+    let ask = || {
+        let (harness, key) = (std::sync::Arc::clone(&harness), key.clone());
+        tokio::spawn(async move { harness.ask(&key).await })
+    };
+    let running = ask();
+    while harness.gateway.in_flight().0 == 0 {
+        tokio::task::yield_now().await;
+    }
+    let waiting = ask();
+    while harness.gateway.state.limiter.waiting() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let revoked = harness
+        .call(Method::DELETE, &path(&made), Value::Null)
+        .await;
+    assert_eq!(revoked.status, 200);
+    assert_eq!(waiting.await.unwrap(), 401);
+    assert_eq!(harness.gateway.state.limiter.waiting(), 0);
+    running.abort();
+}
+
 #[tokio::test]
 async fn remote_revocation_ends_streams_at_the_next_renewal() {
     let harness = endless();
