@@ -3,7 +3,7 @@
 use std::thread::scope;
 use std::time::Duration;
 
-use simulator::Protocol;
+use simulator::{Protocol, Simulator};
 use testkit::requests::{ask, request};
 use testkit::{Config, Connection, Gateway, Response};
 
@@ -26,12 +26,24 @@ pub(crate) fn start_at(
     judge: &Judge,
     quota: &str,
 ) -> Vec<Gateway> {
+    start_with(addresses, lease, "", &judge.simulator, quota)
+}
+
+/// Starts gateways as [`start_at`] does, in front of this model server, with further lines of TOML for
+/// their state.
+pub(crate) fn start_with(
+    addresses: &[String],
+    lease: Duration,
+    settings: &str,
+    server: &Simulator,
+    quota: &str,
+) -> Vec<Gateway> {
     let start = |address| {
         let state = format!(
-            "[state]\nlimits = \"{address}\"\nlease = \"{}s\"\n[[quotas]]\n{quota}",
+            "[state]\nlimits = \"{address}\"\nlease = \"{}s\"\n{settings}\n[[quotas]]\n{quota}",
             lease.as_secs()
         );
-        Config::before(&judge.simulator, "concurrency_per_key = 256", "")
+        Config::before(server, "concurrency_per_key = 256", "")
             .section(&state)
             .start(GATEWAY)
     };

@@ -38,11 +38,12 @@ impl Judge {
         self.simulator.requests().len()
     }
 
-    /// Checks that no more than one request in `interval` has come since `from`.
+    /// Checks that no more requests have come since `from` than a full bucket and what flows off by this
+    /// rate.
     #[track_caller]
-    pub(crate) fn check_rate(&self, from: Instant, interval: Duration) {
+    pub(crate) fn check_rate(&self, from: Instant, per_minute: u128) {
         let asked = self.asked() as u128;
-        let most = from.elapsed().as_nanos() / interval.as_nanos() + 1;
+        let most = per_minute + from.elapsed().as_millis() * per_minute / 60_000 + 1;
         assert!(asked <= most, "{asked} requests instead of {most}");
     }
 

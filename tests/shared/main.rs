@@ -14,8 +14,10 @@ mod store;
 mod clock;
 mod faults;
 mod limits;
+mod lost_lease;
 mod lost_store;
 mod partitions;
+mod readme;
 mod replicas;
 mod topologies;
 

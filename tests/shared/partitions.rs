@@ -41,13 +41,11 @@ fn a_black_hole_holds_up_no_request() {
     assert_eq!(fill(&all, &judge, from), CAP);
 }
 
-/// A gateway that is cut off while it uses all of the quota goes on until its lease is over. The others
-/// wait for it all the time, and get all of the quota only then.
+/// A gateway that is cut off while it uses all of the quota goes on for half of its lease. The others
+/// wait for it all the time, and get all of the quota once the lease is over.
 #[test]
 #[ignore = "needs a Valkey: cargo xtask shared"]
 fn a_gateway_that_is_cut_off_keeps_nothing_from_the_others() {
-    // A request ends within the time, 240 ms, between the end of a lease by the clock of its gateway
-    // and the time at which the store lends the same again.
     let judge = Judge::taking(Duration::from_millis(100));
     let store = Store::start();
     let path = Path::to(&store);

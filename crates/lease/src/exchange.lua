@@ -1,13 +1,13 @@
 -- The exchange of a lease store, version 1. `model.rs` states the same rules, with their reasons.
 --
 -- KEYS: the mark of the partition, then one key for each ask.
--- ARGV: replica, proof (life, at, over), lease, channel, then twelve numbers for each ask: kind (0
+-- ARGV: replica, proof (life, at, over), lease, channel, then thirteen numbers for each ask: kind (0
 --       permits, 1 bucket, 2 budget), capacity, per_minute, accounted, seq, acked, incarnation, claim,
---       used, more, need, least.
+--       used, unacked, more, need, least.
 -- Reply: {life, at, event, {seq, held, free, level, replicas, hungry, quarantined}, ...}, integers.
 -- Messages on the channel: the replica and the name of a limit, separated by a space.
 --
--- The mark is a string of a server's id and eight integers. A limit is a hash: the field `limit` has
+-- The mark is a string of a server's id and seven integers. A limit is a hash: the field `limit` has
 -- five integers, and the field of each replica six. Numbers are doubles, exact below 2^53.
 
 local MAX = 9007199254740991
@@ -41,16 +41,15 @@ if stored then
   local id, rest = string.match(stored, '^(%x+) (.*)$')
   local n = numbers(rest)
   mark = {server = id, life = n[1], born = n[2], event = n[3], at = n[4], flowed = n[5],
-    wall = n[6], over = n[7], settled_at = n[8]}
+    wall = n[6], over = n[7]}
 end
 if mark.server ~= server then
   local event = mark.event + 1
   mark = {server = server, life = now, born = event, event = event, at = mark.at,
-    flowed = mark.flowed, wall = floor(now / 1000), over = 0, settled_at = 0}
+    flowed = mark.flowed, wall = floor(now / 1000), over = 0}
 end
 
 mark.event = mark.event + 1
-local settled = mark.born <= mark.over
 if proof.life == mark.life then
   mark.at = max(mark.at, proof.at)
   mark.over = max(mark.over, proof.over)
@@ -58,11 +57,8 @@ end
 local wall = floor(now / 1000)
 mark.flowed = min(mark.at, mark.flowed + max(0, wall - mark.wall))
 mark.wall = wall
-if not settled and mark.born <= mark.over then
-  mark.settled_at = mark.flowed
-end
-redis.call('SET', KEYS[1], string.format('%s %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f', mark.server,
-  mark.life, mark.born, mark.event, mark.at, mark.flowed, mark.wall, mark.over, mark.settled_at))
+redis.call('SET', KEYS[1], string.format('%s %.0f %.0f %.0f %.0f %.0f %.0f %.0f', mark.server,
+  mark.life, mark.born, mark.event, mark.at, mark.flowed, mark.wall, mark.over))
 
 local function flow(limit, per_minute)
   local elapsed = max(0, mark.flowed - limit.at)
@@ -100,13 +96,8 @@ local function recover(limit, ask)
   if limit.life == mark.life or is_quarantined(limit) then
     return
   end
-  local since = limit.quarantine == 0 and mark.settled_at or mark.flowed
   limit.life, limit.quarantine = mark.life, 0
-  if ask.kind == 1 then
-    local full = {level = ask.capacity, rest = 0, at = since}
-    flow(full, ask.per_minute)
-    limit.level = max(limit.level, full.level)
-  elseif ask.kind == 2 then
+  if ask.kind == 2 then
     limit.level = max(limit.level, ask.accounted)
   end
 end
@@ -177,15 +168,16 @@ end
 local function enter(limit, ask)
   local share, returned = limit.shares[replica], nil
   local late = share ~= nil and ask.seq <= share.seq
-  if not late and not (share and share.incarnation == ask.incarnation) then
+  local spent = ask.unacked
+  if share and share.incarnation == ask.incarnation then
+    spent = difference(ask.used, share.used)
+  elseif not late then
     if share and ask.kind ~= 0 then
       limit.level = min(MAX, limit.level + share.held)
     end
-    share = {held = 0, used = ask.acked == 0 and 0 or ask.used, incarnation = ask.incarnation,
-      seq = 0, renewed = 0, short = 0}
+    share = {held = 0, used = 0, incarnation = ask.incarnation, seq = 0, renewed = 0, short = 0}
   end
   if not late then
-    local spent = difference(ask.used, share.used)
     limit.level = min(MAX, max(0, limit.level + spent))
     local kept = max(0, share.held - spent)
     if ask.claim > kept and not is_quarantined(limit) then
@@ -202,7 +194,7 @@ end
 -- have to know: something may be idle with them for which this one waits, or it has given back
 -- something for which they wait.
 local function answer(limit, ask, returned)
-  local quarantined = is_quarantined(limit)
+  local quarantined = is_quarantined(limit) and ask.kind ~= 1
   local share = limit.shares[replica] or {held = 0, seq = 0}
   local replicas, hungry, lent_out, noticed = 0, 0, 0, false
   for name, other in pairs(limit.shares) do
@@ -271,13 +263,13 @@ end
 
 local reply = {mark.life, mark.at, mark.event}
 for i = 2, #KEYS do
-  local first = 6 + 12 * (i - 2)
+  local first = 6 + 13 * (i - 2)
   local n = {}
-  for j = 1, 12 do
+  for j = 1, 13 do
     n[j] = tonumber(ARGV[first + j])
   end
   reply[#reply + 1] = exchange(KEYS[i], {kind = n[1], capacity = n[2], per_minute = n[3],
     accounted = n[4], seq = n[5], acked = n[6], incarnation = n[7], claim = n[8], used = n[9],
-    more = n[10], need = n[11], least = n[12]})
+    unacked = n[10], more = n[11], need = n[12], least = n[13]})
 end
 return reply

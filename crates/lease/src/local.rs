@@ -6,7 +6,7 @@ use std::time::Duration;
 use quota::Ask;
 
 use crate::clock::{Proof, boottime};
-use crate::model::{Call, Model, SETTLED_AT, SETTLED_LIFE};
+use crate::model::{Call, Model, SETTLED_LIFE};
 use crate::store::{Exchange, Holders, LeaseStore};
 
 /// A lease store within the process, for a gateway that shares its limits with no other.
@@ -34,7 +34,7 @@ impl LeaseStore for Local {
             replica: 1,
             proof: Proof {
                 life: SETTLED_LIFE,
-                at: SETTLED_AT + now.as_millis() as u64,
+                at: now.as_millis() as u64,
                 over: 0,
             },
             lease: self.lease.as_millis() as u64,
@@ -70,6 +70,7 @@ mod tests {
             incarnation: 0,
             claim: 0,
             used: 0,
+            unacked: 0,
             more,
             need: more,
             least: more,

@@ -38,7 +38,8 @@ pub struct Answer {
 ///
 /// A *life* of a store is a time in which it forgets nothing. It begins when the store finds no mark of
 /// an earlier life, or the mark of another server. All that was lent in an earlier life is over after
-/// one lease; until then the store lends nothing, and believes what the replicas claim to hold.
+/// one lease; until then the store believes what the replicas claim to hold, and lends nothing but
+/// rates, of which no more than one bucket can have been forgotten.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     mark: Option<Mark>,
@@ -63,8 +64,6 @@ struct Mark {
     wall: u64,
     /// The latest event that is one lease ago.
     over: u64,
-    /// The time at which the event `born` was found to be one lease ago.
-    settled_at: u64,
 }
 
 impl Model {
@@ -76,11 +75,10 @@ impl Model {
             life: SETTLED_LIFE,
             born: 0,
             event: 1,
-            at: SETTLED_AT,
-            flowed: SETTLED_AT,
+            at: 0,
+            flowed: 0,
             wall: 0,
             over: 0,
-            settled_at: 0,
         };
         Self {
             mark: Some(mark),
@@ -129,7 +127,6 @@ impl Mark {
     /// Counts one event, and the time that has passed before it.
     fn advance(&mut self, proof: Proof, wall: u64) {
         self.event += 1;
-        let settled = self.born <= self.over;
         if proof.life == self.life {
             self.at = self.at.max(proof.at);
             self.over = self.over.max(proof.over);
@@ -137,9 +134,6 @@ impl Mark {
         let passed = wall.saturating_sub(self.wall);
         self.flowed = self.at.min(self.flowed.saturating_add(passed));
         self.wall = wall;
-        if !settled && self.born <= self.over {
-            self.settled_at = self.flowed;
-        }
     }
 
     /// Begins a new life. Time and events go on if an earlier one is known.
@@ -154,15 +148,12 @@ impl Mark {
             flowed: before.map_or(0, |mark| mark.flowed),
             wall: life / 1000,
             over: 0,
-            settled_at: 0,
         }
     }
 }
 
 /// The life of a store within the process, which never loses its data.
 pub(crate) const SETTLED_LIFE: u64 = 1;
-/// The time at which such a store begins: long enough after its birth for every bucket to be empty.
-pub(crate) const SETTLED_AT: u64 = 1 << 40;
 
 #[cfg(test)]
 mod tests;

@@ -122,7 +122,7 @@ fn arguments(command: &mut Cmd, namespace: &str, partition: usize, replica: &str
     }
 }
 
-fn numbers(ask: &Ask) -> [u64; 12] {
+fn numbers(ask: &Ask) -> [u64; 13] {
     let (kind, accounted) = match ask.loan {
         Loan::Permits { .. } => (0, 0),
         Loan::Bucket { .. } => (1, 0),
@@ -138,6 +138,7 @@ fn numbers(ask: &Ask) -> [u64; 12] {
         ask.incarnation,
         ask.claim,
         ask.used,
+        ask.unacked,
         ask.more,
         ask.need,
         ask.least,
@@ -208,6 +209,7 @@ mod tests {
             incarnation: 1,
             claim: 2,
             used: 3,
+            unacked: 1,
             more: 4,
             need: 5,
             least: 6,
@@ -235,7 +237,7 @@ mod tests {
             words.collect::<Vec<_>>().join(" ")
         };
         let rest = "2 {sg:1:5}:mark {sg:1:5}:limit:q0/team-a gate-1#77 1 20 3 10000 \
-                    sg:1:notices 1 50 600 0 9 8 1 2 3 4 5 6";
+                    sg:1:notices 1 50 600 0 9 8 1 2 3 1 4 5 6";
         assert_eq!(
             words(&by_hash),
             format!("EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db {rest}")

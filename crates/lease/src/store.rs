@@ -11,7 +11,7 @@ pub trait LeaseStore: Send + Sync + fmt::Debug {
     /// Sends asks to the store, and returns the result of each one in their order.
     ///
     /// Also call it with no asks, once in a renewal while there are none: a store that has lost its
-    /// data notices it only when it is asked, and lends nothing for the first lease after that.
+    /// data notices it only when it is asked, and lends only rates for the first lease after that.
     fn exchange<'a>(&'a self, asks: &'a [Ask]) -> Exchange<'a>;
 
     /// Waits for the next notice of another replica about a limit, and returns its name in the store

@@ -61,6 +61,9 @@ pub struct Ask {
     /// The amount spent since the incarnation began, modulo [`USED_MODULUS`]; 0 for permits. It can
     /// exceed what was lent.
     pub used: u64,
+    /// The part of `used` that was spent after the ask `acked`. A store that no longer knows the replica
+    /// counts only this: it has counted the rest, even if it has forgotten that.
+    pub unacked: u64,
     /// The amount that the replica wants to hold in addition to `claim`.
     pub more: u64,
     /// The part of `more` for which requests are waiting.
@@ -84,7 +87,8 @@ pub struct Reply {
     pub replicas: u64,
     /// The number of other replicas at which requests are waiting for this limit.
     pub hungry: u64,
-    /// True while the store lends nothing, because it may have forgotten what it has lent.
+    /// True while the store lends nothing, because it may have forgotten what it has lent. Buckets are
+    /// lent also then.
     pub quarantined: bool,
     /// The duration of the lease, which began when the store received the ask.
     pub lease: Duration,
@@ -118,6 +122,12 @@ impl Loan {
         }
     }
 
+    /// Returns true if what is spent flows off again.
+    #[must_use]
+    pub fn is_rate(&self) -> bool {
+        matches!(self, Self::Bucket { .. })
+    }
+
     /// Returns true if what is taken is spent, and false if it comes back.
     #[must_use]
     pub fn is_spent(&self) -> bool {
@@ -134,7 +144,7 @@ impl Ask {
     /// let loan = Loan::Budget { amount: 50, window: 1793491200, accounted: 0 };
     /// let ask = Ask {
     ///     limit: "q0/team-a".into(), loan, seq: 1, acked: 0, incarnation: 0,
-    ///     claim: 0, used: 0, more: 0, need: 0, least: 0,
+    ///     claim: 0, used: 0, unacked: 0, more: 0, need: 0, least: 0,
     /// };
     /// assert_eq!(ask.key(), "q0/team-a@1793491200");
     /// ```

@@ -5,6 +5,8 @@ mod pace;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Deserialize;
+
 use self::pace::Pace;
 use crate::exchange::{Ask, Loan, MAX_AMOUNT, Reply, USED_MODULUS};
 
@@ -32,6 +34,21 @@ pub struct Lending {
     pub mode: FailMode,
     /// The duration of leases, the same for all replicas.
     pub lease: Duration,
+    /// The reaction of running requests when the lease of their permits is lost.
+    pub lost_lease: LostLease,
+}
+
+/// The reaction of running requests when the lease of their permits is lost: the store may lend the
+/// same permits to others then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LostLease {
+    /// They go on. Those that take less than half of a lease have ended by then, because permits are
+    /// given out only in the first half.
+    #[default]
+    Finish,
+    /// They have to end before.
+    End,
 }
 
 /// An amount taken from a [`Holding`]. Pass it back to [`Holding::settle`].
@@ -51,17 +68,22 @@ pub struct Taken {
 ///
 /// The lease counts from before its renewal was sent, less a margin for clocks of different rates.
 /// When it is over, the holding is empty and asks the store anew: what it held may have been lent to
-/// others since.
+/// others since. Permits are given out only while at least half of the lease is left, so that shorter
+/// requests have ended by then; a renewal follows at a third of it.
 #[derive(Debug)]
 pub struct Holding {
     limit: Arc<str>,
     loan: Loan,
     fail: Fail,
+    /// True if requests have to end before their lease.
+    ends_requests: bool,
     lease_millis: u32,
     /// Lent by the last reply, less what the last ask gave back; `used` was `base` at that time.
     granted: u64,
     base: u64,
     used: u64,
+    /// `used` as of the last ask whose reply has arrived.
+    acked_used: u64,
     in_use: u64,
     /// Most in use since the last ask; for permits.
     peak: u64,
@@ -111,10 +133,12 @@ impl Holding {
             limit,
             loan,
             fail,
+            ends_requests: false,
             lease_millis: u32::try_from(lease.as_millis()).unwrap_or(u32::MAX),
             granted: 0,
             base: 0,
             used: 0,
+            acked_used: 0,
             in_use: 0,
             peak: 0,
             pace: Pace::default(),
@@ -137,6 +161,14 @@ impl Holding {
         }
     }
 
+    /// Has the lease end earlier by the time between two looks at it, which are [`CHECKS_OF_LEASE`] in a
+    /// lease, so that requests that must not outlive it are ended before it is really over.
+    #[must_use]
+    pub fn ending_requests(mut self) -> Self {
+        self.ends_requests = true;
+        self
+    }
+
     /// Replaces the terms of the loan by others of the same kind.
     pub fn set_terms(&mut self, loan: Loan, mode: FailMode) {
         (self.loan, self.fail) = terms(loan, mode);
@@ -148,19 +180,23 @@ impl Holding {
         self.loan
     }
 
-    /// Takes `amount`, or returns `None` and notes that a request waits for it.
+    /// Takes `amount`, or returns `None` and notes that a request waits for it. Permits of a lease of
+    /// which less than half is left are not taken before it is renewed.
     ///
     /// In the second case poll the holding, and try again after the reply, or refuse the request if
     /// the holding [is degraded](Self::is_degraded).
     pub fn take(&mut self, amount: u64, now: Duration) -> Option<Taken> {
         let now = micros(now);
         self.expire(now);
-        if self.available() < amount && !self.admits_all() {
-            self.need = self.need.saturating_add(amount).min(MAX_AMOUNT);
-            self.least = match self.least {
-                0 => amount,
-                least => least.min(amount),
-            };
+        if self.admissible(now) < amount && !self.admits_all() {
+            // What is held needs no more than the renewal.
+            if self.available() < amount {
+                self.need = self.need.saturating_add(amount).min(MAX_AMOUNT);
+                self.least = match self.least {
+                    0 => amount,
+                    least => least.min(amount),
+                };
+            }
             return None;
         }
         self.in_use = self.in_use.saturating_add(amount);
@@ -233,6 +269,7 @@ impl Holding {
             incarnation: u64::from(self.incarnation),
             claim,
             used: self.used % USED_MODULUS,
+            unacked: self.used.saturating_sub(self.acked_used).min(MAX_AMOUNT),
             more,
             need: self.need,
             least: self.least,
@@ -250,13 +287,18 @@ impl Holding {
             return;
         }
         let lease = micros(reply.lease).min(self.lease());
-        let deadline = self.asked_at + (lease - lease / MARGIN);
+        let early = match self.ends_requests {
+            true => lease / u64::from(CHECKS_OF_LEASE),
+            false => 0,
+        };
+        let deadline = self.asked_at + (lease - lease / MARGIN - early);
         if now >= deadline {
             return self.fail(reply.seq, now);
         }
         self.in_flight = false;
         self.degraded = false;
         self.acked = reply.seq;
+        self.acked_used = self.base;
         self.awaited = self.dry && reply.held > self.granted;
         self.dry &= !self.awaited;
         self.granted = reply.held;
@@ -388,6 +430,12 @@ impl Holding {
         (self.granted + self.base).saturating_sub(self.used)
     }
 
+    /// Returns the time at which the lease is over, if there is one.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Duration> {
+        (self.acked > 0).then(|| Duration::from_micros(self.deadline))
+    }
+
     /// Returns true while the lease runs.
     #[must_use]
     pub fn is_leased(&self, now: Duration) -> bool {
@@ -427,6 +475,7 @@ impl Holding {
         self.base = 0;
         self.granted = 0;
         self.acked = 0;
+        self.acked_used = 0;
         self.incarnation = self.incarnation.wrapping_add(1);
         self.era = self.era.wrapping_add(1);
         self.in_flight = false;
@@ -444,6 +493,16 @@ impl Holding {
     /// Returns true if this replica has to send an ask at the next renewal.
     fn is_active(&self) -> bool {
         self.held() > 0 || self.in_use > self.own() || self.used != self.base || self.dry
+    }
+
+    /// Returns the amount that can be taken now, which is less than what is
+    /// [available](Self::available) if the rest of the lease is for the requests that run.
+    fn admissible(&self, now: u64) -> u64 {
+        let is_late = now + self.lease() / REST >= self.deadline;
+        match is_late && !self.loan.is_spent() && !matches!(self.fail, Fail::Open) {
+            true => self.own().saturating_sub(self.in_use),
+            false => self.available(),
+        }
     }
 
     /// Returns the permits that this replica has without a lease.
@@ -507,6 +566,10 @@ fn micros(time: Duration) -> u64 {
 
 /// Renewals in one lease.
 const RENEWALS: u64 = 3;
+/// The part of a lease in which no permits are given out, if it was not renewed before: at its end.
+const REST: u64 = 2;
+/// The times in a lease at which the owner of a holding looks whether it is [lost](Holding::lost).
+pub const CHECKS_OF_LEASE: u32 = 30;
 /// The part of a lease (20 ms by default) after which a replica asks again for requests that wait, if
 /// the store had nothing for them. A notice lets it ask sooner.
 const RETRIES: u64 = 500;

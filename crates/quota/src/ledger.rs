@@ -11,7 +11,7 @@ use slab::Slab;
 use smallvec::SmallVec;
 
 use crate::exchange::{Ask, Reply};
-use crate::lent::{LaneId, LentPart, LentTaken};
+use crate::lent::{LaneId, LeaseLoss, LentPart, LentTaken};
 use crate::limit::{Caps, Terms};
 use crate::money::Money;
 use crate::request::{Claim, Demand, LimitId, Now, Refused, Remaining, Used};
@@ -38,6 +38,8 @@ pub struct Ledger {
     latest: Now,
     /// The slots with holdings that may have something to ask the store.
     due: Vec<usize>,
+    /// True if leases were lost with which requests have to end, since that was asked last.
+    has_lost: bool,
 }
 
 /// The admission of a request, which has to be given back with [`Ledger::end`].
@@ -55,6 +57,8 @@ pub struct Admission {
     is_due: bool,
     /// True if the store of a lent limit lends nothing now.
     is_degraded: bool,
+    /// The leases with which the request has to end.
+    losses: SmallVec<[LeaseLoss; 2]>,
 }
 
 /// A slot in which a request is counted, and the tokens that are reserved there.
@@ -192,6 +196,10 @@ impl Ledger {
             }
         }
         let remaining = self.remaining(&holds);
+        let lent = holds
+            .iter()
+            .filter_map(|hold| self.slots[hold.slot].lent.as_ref());
+        let losses = lent.filter_map(|lent| lent.loss().cloned()).collect();
         let is_degraded = holds.iter().any(|hold| self.slots[hold.slot].is_degraded());
         self.sweep(now);
         Ok(Admission {
@@ -201,6 +209,7 @@ impl Ledger {
             remaining,
             is_due: self.is_due(),
             is_degraded,
+            losses,
         })
     }
 
@@ -316,6 +325,7 @@ impl Ledger {
                 continue;
             };
             lent.poll(now, |lane, ask| asks.push(LentAsk { ask, slot, lane }));
+            self.has_lost |= lent.take_lost();
             if lent.is_waiting() {
                 self.due.push(slot);
             }
@@ -328,6 +338,12 @@ impl Ledger {
     #[must_use]
     pub fn is_due(&self) -> bool {
         !self.due.is_empty()
+    }
+
+    /// Returns true if the last polls have found leases that were lost, and with which requests have to
+    /// end: their [losses](Admission::losses) have happened. Returns so once.
+    pub fn has_lost_leases(&mut self) -> bool {
+        std::mem::take(&mut self.has_lost)
     }
 
     /// Applies the reply of the store to an ask; `None` if it did not answer.
@@ -498,6 +514,12 @@ impl Admission {
     #[must_use]
     pub fn is_due(&self) -> bool {
         self.is_due
+    }
+
+    /// Returns the losses of the leases with which the request has to end.
+    #[must_use]
+    pub fn losses(&self) -> &[LeaseLoss] {
+        &self.losses
     }
 
     /// Returns true if the store of a limit did not answer, or may have forgotten what it has lent, so

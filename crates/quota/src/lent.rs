@@ -1,5 +1,6 @@
 //! The holdings of one scope of a limit that a store lends to several replicas.
 
+mod loss;
 #[cfg(test)]
 mod tests;
 
@@ -11,10 +12,12 @@ use smallvec::SmallVec;
 
 use crate::budget::Budget;
 use crate::exchange::{Ask, Loan, Reply};
-use crate::holding::{Holding, Lending, Taken};
+use crate::holding::{FailMode, Holding, Lending, LostLease, Taken};
 use crate::limit::{Caps, Dimension, MICRO};
 use crate::money::Money;
 use crate::request::{Level, Now, Remaining, Used};
+
+pub use self::loss::LeaseLoss;
 
 /// The holdings of one scope: one for each part of the limit that has a cap.
 #[derive(Debug)]
@@ -26,6 +29,8 @@ pub(crate) struct Lent {
     /// Those of earlier windows of a budget stay until their requests have ended and the store knows what
     /// these have spent.
     lanes: Vec<Lane>,
+    /// True if leases were lost with which requests have to end, since that was asked last.
+    has_lost: bool,
 }
 
 /// A holding, and what the store has reported of it last.
@@ -37,6 +42,8 @@ struct Lane {
     free: u64,
     /// The amount spent that has not flowed off.
     level: u64,
+    /// The loss of the present lease; `None` if requests go on after it.
+    loss: Option<LeaseLoss>,
 }
 
 /// The identity of a holding within its scope.
@@ -87,6 +94,7 @@ impl Lent {
             lending,
             caps: Caps::default(),
             lanes: Vec::new(),
+            has_lost: false,
         };
         lent.refresh(caps, now);
         lent
@@ -138,14 +146,27 @@ impl Lent {
     /// Adds an empty holding.
     fn add(&mut self, id: LaneId, loan: Loan) {
         let name = format!("{}/{}", self.name, id.name());
-        let Lending { mode, lease } = self.lending;
+        let Lending {
+            mode,
+            lease,
+            lost_lease,
+        } = self.lending;
+        let mut holding = Holding::new(name.into(), loan, mode, lease);
+        // An open limit admits more than its cap without a lease, so that it has no use for this.
+        let ends_requests = lost_lease == LostLease::End && mode != FailMode::Open;
+        let mut loss = None;
+        if id == LaneId::Permits && ends_requests {
+            holding = holding.ending_requests();
+            loss = Some(LeaseLoss::default());
+        }
         // Most limits keep the parts that they have.
         self.lanes.reserve_exact(1);
         self.lanes.push(Lane {
             id,
-            holding: Holding::new(name.into(), loan, mode, lease),
+            holding,
             free: 0,
             level: 0,
+            loss,
         });
     }
 
@@ -154,6 +175,7 @@ impl Lent {
     /// # Errors
     /// Returns the first part of the limit that has too little.
     pub(crate) fn take(&mut self, tokens: u64, money: Money, now: Now) -> Result<LentTaken, Short> {
+        self.note_losses(now);
         let mut taken = LentTaken::new();
         let current = self.current_budget();
         let needs = [
@@ -180,6 +202,29 @@ impl Lent {
             taken.push((id, part));
         }
         Ok(taken)
+    }
+
+    /// Returns the loss of the lease with which requests have to end that are admitted now, if they
+    /// have to.
+    pub(crate) fn loss(&self) -> Option<&LeaseLoss> {
+        self.lanes.iter().find_map(|lane| lane.loss.as_ref())
+    }
+
+    /// Returns true if leases were lost with which requests have to end, since the last call.
+    pub(crate) fn take_lost(&mut self) -> bool {
+        std::mem::take(&mut self.has_lost)
+    }
+
+    /// Ends the requests whose lease is over. Requests that are admitted from now on have another one.
+    fn note_losses(&mut self, now: Now) {
+        for lane in &mut self.lanes {
+            if let Some(loss) = &mut lane.loss
+                && lane.holding.lost(at(now))
+            {
+                std::mem::take(loss).happen();
+                self.has_lost = true;
+            }
+        }
     }
 
     /// Gives back what was taken, as if it had never been taken.
@@ -232,6 +277,7 @@ impl Lent {
 
     /// Adds the asks that have to be sent now.
     pub(crate) fn poll(&mut self, now: Now, mut add: impl FnMut(LaneId, Ask)) {
+        self.note_losses(now);
         let current = self.current_budget();
         self.lanes.retain(|lane| {
             let is_over = matches!(lane.id, LaneId::Budget(_)) && Some(lane.id) != current;

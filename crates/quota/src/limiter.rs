@@ -3,6 +3,7 @@
 use super::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::exchange::Reply;
 use crate::ledger::{Admission, Ledger, LentAsk, Status};
+use crate::lent::LeaseLoss;
 use crate::limit::Terms;
 use crate::money::Money;
 use crate::request::{Claim, Demand, LimitId, Now, Refused, Remaining, Used};
@@ -68,6 +69,13 @@ impl Limiter {
         lock(&self.ledger).is_due()
     }
 
+    /// Returns true if leases were lost with which requests have to end, as
+    /// [`Ledger::has_lost_leases`] does.
+    #[must_use]
+    pub fn has_lost_leases(&self) -> bool {
+        lock(&self.ledger).has_lost_leases()
+    }
+
     /// Applies the replies of the store to asks, in their order; `None` where it did not answer.
     pub fn granted(&self, asks: &[LentAsk], replies: &[Option<Reply>], now: Now) {
         let mut ledger = lock(&self.ledger);
@@ -129,6 +137,13 @@ impl Permit {
     pub fn release_place(&mut self) -> bool {
         let admission = self.admission.as_mut();
         admission.is_some_and(|admission| lock(&self.ledger).release_place(admission))
+    }
+
+    /// Returns the losses of the leases with which the request has to end.
+    #[must_use]
+    pub fn losses(&self) -> &[LeaseLoss] {
+        let admission = self.admission.as_ref();
+        admission.map(Admission::losses).unwrap_or_default()
     }
 
     /// Ends the request, and counts what it used. Returns true if the limiter has to be polled now.

@@ -54,7 +54,7 @@ pub(crate) async fn answer(
 }
 
 /// Answers one request, and records it. Every error is a response too. When the shutdown deadline
-/// passes, the request is aborted.
+/// passes, or a lease is lost with which the request has to end, it is aborted.
 async fn respond(
     state: &Arc<ServerState>,
     request: Request<impl ClientBody>,
@@ -71,9 +71,12 @@ async fn respond(
     let answered = tokio::select! {
         biased;
         answered = dispatch(state, request, &mut record) => answered,
-        () = connection.shutdown.aborting(&state.lifecycle) => {
-            record.end(Outcome::Shutdown);
-            Err(Refusal::shutting_down())
+        outcome = connection.shutdown.aborting(&state.lifecycle) => {
+            record.end(outcome);
+            Err(match outcome {
+                Outcome::LeaseLost => Refusal::lease_lost(),
+                _ => Refusal::shutting_down(),
+            })
         }
     };
     match answered {

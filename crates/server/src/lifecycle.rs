@@ -1,4 +1,5 @@
-//! The phases of a shutdown, which every task can observe.
+//! The phases of a shutdown, which every task can observe, and what else aborts the requests of a
+//! connection.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -6,7 +7,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use quota::LeaseLoss;
+use smallvec::SmallVec;
 use tokio::sync::watch;
+
+use crate::outcome::Outcome;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
@@ -42,11 +47,19 @@ struct Wakers {
     all: BTreeMap<u64, Waker>,
 }
 
-/// Lets the requests of a connection wait for [`Phase::Aborting`]. The connection is registered
-/// once, instead of each request, because registering takes a lock that all connections share. Only
-/// the task of the connection may wait: the waker that was used last is woken.
+/// Lets the requests of a connection wait for [`Phase::Aborting`], and for the loss of a lease with
+/// which they have to end. The connection is registered once, instead of each request, because
+/// registering takes a lock that all connections share. Only the task of the connection may wait: the
+/// waker that was used last is woken.
 #[derive(Debug, Default)]
-pub(crate) struct AbortWatch(Mutex<Option<Registration>>);
+pub(crate) struct AbortWatch(Mutex<Watched>);
+
+#[derive(Debug, Default)]
+struct Watched {
+    registration: Option<Registration>,
+    /// The leases of the request that is being answered.
+    losses: SmallVec<[LeaseLoss; 2]>,
+}
 
 #[derive(Debug)]
 struct Registration {
@@ -112,24 +125,38 @@ impl Lifecycle {
 }
 
 impl AbortWatch {
-    /// Waits until everything that is still open must be aborted.
-    pub(crate) async fn aborting(&self, lifecycle: &Lifecycle) {
-        poll_fn(|cx| self.poll(cx, lifecycle)).await;
+    /// Waits until the request that is being answered must be aborted, and returns its outcome.
+    pub(crate) async fn aborting(&self, lifecycle: &Lifecycle) -> Outcome {
+        poll_fn(|cx| self.poll(cx, lifecycle)).await
     }
 
     /// Polls [`AbortWatch::aborting`].
-    pub(crate) fn poll(&self, cx: &mut Context<'_>, lifecycle: &Lifecycle) -> Poll<()> {
-        let mut registration = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_registered = registration
-            .as_ref()
-            .is_some_and(|registration| registration.waker.will_wake(cx.waker()));
+    pub(crate) fn poll(&self, cx: &mut Context<'_>, lifecycle: &Lifecycle) -> Poll<Outcome> {
+        let mut watched = self.lock();
+        let registration = watched.registration.as_ref();
+        let is_registered =
+            registration.is_some_and(|registration| registration.waker.will_wake(cx.waker()));
         if !is_registered {
-            *registration = Some(lifecycle.register(cx.waker().clone()));
+            watched.registration = Some(lifecycle.register(cx.waker().clone()));
         }
-        match lifecycle.has_reached(Phase::Aborting) {
-            true => Poll::Ready(()),
+        if lifecycle.has_reached(Phase::Aborting) {
+            return Poll::Ready(Outcome::Shutdown);
+        }
+        match watched.losses.iter().any(LeaseLoss::has_happened) {
+            true => Poll::Ready(Outcome::LeaseLost),
             false => Poll::Pending,
         }
+    }
+
+    /// Sets the leases with which the request that is being answered has to end. A connection answers
+    /// one request at a time.
+    pub(crate) fn set_losses(&self, losses: &[LeaseLoss]) {
+        self.lock().losses = losses.into();
+    }
+
+    /// Ignores poisoning: no code panics while the watch is inconsistent.
+    fn lock(&self) -> MutexGuard<'_, Watched> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -144,11 +171,29 @@ mod tests {
     use super::*;
 
     #[tokio::test]
+    async fn lost_lease_aborts_the_request_that_has_it() {
+        let (lifecycle, watch) = (Lifecycle::new(), AbortWatch::default());
+        let loss = LeaseLoss::default();
+        watch.set_losses(std::slice::from_ref(&loss));
+        let mut waiting = Box::pin(watch.aborting(&lifecycle));
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(waiting.as_mut().poll(&mut cx).is_pending());
+        loss.happen();
+        assert_eq!(
+            waiting.as_mut().poll(&mut cx),
+            Poll::Ready(Outcome::LeaseLost)
+        );
+        // The next request of the connection has leases of its own.
+        watch.set_losses(&[]);
+        let mut next = Box::pin(watch.aborting(&lifecycle));
+        assert!(next.as_mut().poll(&mut cx).is_pending());
+    }
+
+    #[tokio::test]
     async fn abort_wakes_a_connection_that_moved_to_another_task() {
         let (lifecycle, watch) = (Lifecycle::new(), Arc::<AbortWatch>::default());
-        let waiting = async |watch: Arc<AbortWatch>, lifecycle: Lifecycle| {
-            watch.aborting(&lifecycle).await;
-        };
+        let waiting =
+            async |watch: Arc<AbortWatch>, lifecycle: Lifecycle| watch.aborting(&lifecycle).await;
         let mut first = Box::pin(waiting(Arc::clone(&watch), lifecycle.clone()));
         let mut elsewhere = Context::from_waker(Waker::noop());
         assert!(first.as_mut().poll(&mut elsewhere).is_pending());
@@ -158,7 +203,7 @@ mod tests {
         tokio::task::yield_now().await;
         assert!(!second.is_finished() && lifecycle.is_stopping());
         lifecycle.enter(Phase::Aborting);
-        second.await.unwrap();
+        assert_eq!(second.await.unwrap(), Outcome::Shutdown);
         assert_eq!(lifecycle.wakers().all.len(), 1);
         drop(watch);
         assert_eq!(lifecycle.wakers().all.len(), 0);

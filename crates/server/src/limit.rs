@@ -189,6 +189,12 @@ impl Limiter {
         self.ledger.is_due()
     }
 
+    /// Returns true if leases were lost with which requests have to end, as
+    /// [`quota::Limiter::has_lost_leases`] does.
+    fn has_lost_leases(&self) -> bool {
+        self.ledger.has_lost_leases()
+    }
+
     fn apply_lent(&self, asks: &[LentAsk], replies: &[Option<Reply>]) {
         self.ledger.granted(asks, replies, self.now());
     }

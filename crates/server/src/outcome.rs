@@ -26,6 +26,8 @@ pub(crate) enum Outcome {
     Shutdown,
     /// Aborted because the key was revoked.
     Revoked,
+    /// Aborted because the lease of a quota was lost.
+    LeaseLost,
 }
 
 impl Outcome {
@@ -74,6 +76,7 @@ impl Outcome {
             Self::SlowReader => "slow_reader",
             Self::Shutdown => "shutdown",
             Self::Revoked => "revoked",
+            Self::LeaseLost => "lease_lost",
         }
     }
 }

@@ -247,8 +247,8 @@ impl Record {
         });
     }
 
-    /// Waits until the response must be aborted, by a shutdown or because its key was revoked, and
-    /// returns its outcome.
+    /// Waits until the response must be aborted, by a shutdown, because the lease of a quota was lost,
+    /// or because its key was revoked, and returns its outcome.
     pub(crate) fn aborting(
         &self,
         lifecycle: &Lifecycle,
@@ -258,7 +258,7 @@ impl Record {
         let is_revoked = move || revocation.as_ref().is_some_and(Revocation::ends_streams);
         // The revocation is looked at after the connection is registered to be woken.
         poll_fn(move |cx| match connection.shutdown.poll(cx, &lifecycle) {
-            Poll::Ready(()) => Poll::Ready(Outcome::Shutdown),
+            Poll::Ready(outcome) => Poll::Ready(outcome),
             Poll::Pending if is_revoked() => Poll::Ready(Outcome::Revoked),
             Poll::Pending => Poll::Pending,
         })
@@ -276,6 +276,9 @@ impl Record {
     /// Gives the permit back, and counts what the request has used.
     pub(crate) fn release_permit(&mut self) {
         if let Some(permit) = self.permit.take() {
+            if !permit.losses().is_empty() {
+                self.connection.shutdown.set_losses(&[]);
+            }
             let mut attempts = std::mem::take(&mut *self.targets.failed());
             let last = self.last_attempt(&permit);
             if let Some((background, id)) = self.goes_on_in_background(&permit, last.as_ref()) {

@@ -228,6 +228,20 @@ impl Refusal {
             .into()
     }
 
+    /// The lease of a quota was lost, and the request has to end with it.
+    pub(crate) fn lease_lost() -> Self {
+        Self {
+            cause: Some("the lease of a quota was lost".into()),
+            ..Self::unchecked_limits().into()
+        }
+    }
+
+    /// It cannot be known whether the limits of the key have room.
+    fn unchecked_limits() -> ApiError {
+        let sentence = "The limits of this key cannot be checked just now; try again in 2s.";
+        ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence).with_retry_after(2)
+    }
+
     /// A limit has no room for the request.
     pub(crate) fn limit(refused: &Refused) -> Self {
         let Refused {
@@ -239,9 +253,7 @@ impl Refusal {
             ..
         } = refused;
         if *is_degraded {
-            let sentence = "The limits of this key cannot be checked just now; try again in 2s.";
-            let error = ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence);
-            return Self::by_limit(error.with_retry_after(2), limit);
+            return Self::by_limit(Self::unchecked_limits(), limit);
         }
         let seconds = retry_after.map_or(1, |microseconds| microseconds.div_ceil(1_000_000));
         let seconds = u32::try_from(seconds).unwrap_or(u32::MAX).max(1);

@@ -75,7 +75,8 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     let state = Arc::new(state);
     let mut tasks = start_bookkeeping(&state, keep_rows).await?;
     if let Some(lender) = state.limiter.lender() {
-        let lending = Arc::clone(lender).run(Arc::clone(&state.limiter));
+        let (limiter, lifecycle) = (Arc::clone(&state.limiter), state.lifecycle.clone());
+        let lending = Arc::clone(lender).run(limiter, lifecycle);
         tasks.push(tokio::spawn(lending));
     }
     let reload = reload.map(|(path, hangup)| {
@@ -127,7 +128,8 @@ async fn open_lender(state: &State) -> Result<Option<Arc<Lender>>, ConfigError> 
     let store = lease_store::open(address, state.holder(), &state.namespace, state.lease)
         .map_err(unusable)?;
     lease_store::check(&store).await.map_err(unusable)?;
-    Ok(Some(Arc::new(Lender::new(Arc::new(store), state.lease))))
+    let lender = Lender::new(Arc::new(store), state.lease, state.lost_lease);
+    Ok(Some(Arc::new(lender)))
 }
 
 /// Returns the rules of access to the admin address. The key of the admin API is in the configuration

@@ -102,6 +102,9 @@ impl Caller<'_> {
             Refusal::limit(&refused)
         })?;
         self.record.journal = self.journaled(model, &permit)?;
+        if !permit.losses().is_empty() {
+            self.record.connection.shutdown.set_losses(permit.losses());
+        }
         self.record.permit = Some(permit);
         Ok(())
     }

@@ -16,7 +16,7 @@ pub(super) struct Limit {
     rest: u64,
     /// The time up to which `level` has flowed off.
     at: u64,
-    /// The event that has to be one lease ago before anything is lent.
+    /// The event that has to be one lease ago before all loans are known again.
     quarantine: u64,
     replicas: BTreeMap<u64, Share>,
 }
@@ -64,36 +64,22 @@ impl Limit {
         }
     }
 
-    /// Returns true while more may be lent than is known.
+    /// Returns true while more may be lent than is known. Until then only rates are lent, and claims of
+    /// unknown replicas are believed.
     fn is_quarantined(&self, mark: &Mark) -> bool {
         mark.over < mark.born.max(self.quarantine)
     }
 
-    /// After a quarantine, assumes the highest level that the limit can have.
+    /// Ends a quarantine. A budget then has at least the level that its replicas know; a bucket keeps
+    /// its own, which has no more than one bucket too little.
     fn recover(&mut self, mark: &Mark, loan: &Loan) {
         if self.life == mark.life || self.is_quarantined(mark) {
             return;
         }
         self.life = mark.life;
-        let since = match std::mem::take(&mut self.quarantine) {
-            0 => mark.settled_at,
-            _ => mark.flowed,
-        };
-        match *loan {
-            Loan::Permits { .. } => {}
-            Loan::Bucket {
-                per_minute,
-                capacity,
-            } => {
-                let mut full = Self {
-                    level: capacity,
-                    at: since,
-                    ..Self::default()
-                };
-                full.flow(mark.flowed, per_minute);
-                self.level = self.level.max(full.level);
-            }
-            Loan::Budget { accounted, .. } => self.level = self.level.max(accounted),
+        self.quarantine = 0;
+        if let Loan::Budget { accounted, .. } = *loan {
+            self.level = self.level.max(accounted);
         }
     }
 
@@ -160,19 +146,21 @@ impl Limit {
     fn enter(&mut self, ask: &Ask, replica: u64, mark: &Mark) -> Option<u64> {
         let known = self.replicas.remove(&replica);
         let late = known.as_ref().is_some_and(|known| ask.seq <= known.seq);
-        let mut share = match known {
-            Some(known) if late || known.incarnation == ask.incarnation => known,
+        let (mut share, spent) = match known {
+            Some(known) if late || known.incarnation == ask.incarnation => {
+                let spent = difference(ask.used, known.used);
+                (known, spent)
+            }
             other => {
                 let burned = other.map_or(0, |before| before.held);
                 if ask.loan.is_spent() {
                     self.level = (self.level + burned).min(MAX_AMOUNT);
                 }
-                Share::new(ask)
+                (Share::new(ask), ask.unacked.cast_signed())
             }
         };
         let mut returned = None;
         if !late {
-            let spent = difference(ask.used, share.used);
             self.level = self.level.saturating_add_signed(spent).min(MAX_AMOUNT);
             let kept = share.held.saturating_add_signed(-spent);
             if ask.claim > kept {
@@ -197,7 +185,7 @@ impl Limit {
         mark: &Mark,
         returned: Option<u64>,
     ) -> (Reply, bool) {
-        let quarantined = self.is_quarantined(mark);
+        let quarantined = self.is_quarantined(mark) && !ask.loan.is_rate();
         let replicas = self.replicas.len() as u64;
         let waits =
             |(replica, share): &(&u64, &Share)| **replica != call.replica && share.short > 0;
@@ -249,9 +237,7 @@ impl Share {
     fn new(ask: &Ask) -> Self {
         Self {
             held: 0,
-            // What an incarnation has spent before its first reply was not counted yet. What it has
-            // spent later was counted, even if the store has forgotten it.
-            used: if ask.acked == 0 { 0 } else { ask.used },
+            used: 0,
             seq: 0,
             incarnation: ask.incarnation,
             renewed: 0,

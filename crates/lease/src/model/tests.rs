@@ -15,6 +15,7 @@ fn ask(loan: Loan, seq: u64, claim: u64, more: u64) -> Ask {
         incarnation: 0,
         claim,
         used: 0,
+        unacked: 0,
         more,
         need: more,
         least: more.min(1),
@@ -29,7 +30,7 @@ fn permits(seq: u64, claim: u64, more: u64) -> Ask {
 fn send(model: &mut Model, replica: u64, ask: Ask, (millis, over): (u64, u64)) -> Reply {
     let proof = Proof {
         life: SETTLED_LIFE,
-        at: SETTLED_AT + millis,
+        at: millis,
         over,
     };
     let call = Call {
@@ -99,6 +100,136 @@ fn new_epoch_grants_nothing_for_one_lease() {
     assert_eq!(send(4, 3, CLOCK, 1), (5, false));
 }
 
+/// A rate of 60 units in a minute.
+const RATE: Loan = Loan::Bucket {
+    per_minute: 60,
+    capacity: 60,
+};
+
+fn rate(seq: u64, claim: u64, more: u64) -> Ask {
+    ask(RATE, seq, claim, more)
+}
+
+/// Sends an ask to a store whose life the replica may not know, and returns the reply and the life.
+fn send_to(model: &mut Model, replica: u64, ask: Ask, proof: Proof) -> (Reply, Proof) {
+    let call = Call {
+        replica,
+        proof,
+        lease: 10_000,
+        asks: vec![ask],
+    };
+    let answer = model.exchange(&call, 5, CLOCK);
+    let known = Proof {
+        life: answer.life,
+        at: answer.at,
+        over: answer.event,
+    };
+    (answer.replies[0], known)
+}
+
+#[test]
+fn new_store_lends_full_buckets_at_once() {
+    let mut model = Model::default();
+    let (reply, _) = send_to(&mut model, 1, rate(1, 0, 40), Proof::default());
+    assert_eq!((reply.held, reply.free, reply.quarantined), (40, 20, false));
+    let (reply, _) = send_to(&mut model, 2, rate(1, 0, 40), Proof::default());
+    assert_eq!((reply.held, reply.free), (20, 0));
+    let mut other = permits(1, 0, 1);
+    other.limit = "q0/team-b".into();
+    let (reply, _) = send_to(&mut model, 1, other, Proof::default());
+    assert_eq!((reply.held, reply.quarantined), (0, true));
+}
+
+/// The end of the waiting time takes nothing from a bucket either.
+#[test]
+fn bucket_stays_as_it_is_when_the_life_is_settled() {
+    let mut model = Model::default();
+    let (_, known) = send_to(&mut model, 1, rate(1, 0, 40), Proof::default());
+    let (reply, _) = send_to(&mut model, 2, rate(1, 0, 0), known);
+    assert_eq!(
+        (reply.free, reply.level),
+        (20, 40),
+        "the lease of the first is over"
+    );
+    let (reply, _) = send_to(&mut model, 2, rate(2, 0, 20), known);
+    assert_eq!((reply.held, reply.level), (20, 40));
+}
+
+#[test]
+fn a_bucket_is_full_after_a_loss_but_for_claims() {
+    let mut model = Model::default();
+    let (_, before) = send_to(&mut model, 1, rate(1, 0, 25), Proof::default());
+    send_to(&mut model, 2, rate(1, 0, 30), before);
+    model = Model::default();
+    let (reply, _) = send_to(&mut model, 3, rate(1, 0, 10), Proof::default());
+    assert_eq!((reply.held, reply.free), (10, 50), "nothing is known");
+    let (reply, _) = send_to(&mut model, 1, rate(2, 25, 0), before);
+    assert_eq!((reply.held, reply.free), (25, 25));
+    let (reply, _) = send_to(&mut model, 2, rate(2, 30, 9), before);
+    assert_eq!((reply.held, reply.free, reply.quarantined), (30, 0, false));
+}
+
+#[test]
+fn a_bucket_whose_key_was_removed_is_full_but_for_claims() {
+    let mut model = store();
+    send(&mut model, 1, rate(1, 0, 25), (0, 0));
+    send(&mut model, 2, rate(1, 0, 30), (0, 0));
+    model.limits.clear();
+    let reply = send(&mut model, 1, rate(2, 25, 5), (0, 0));
+    assert_eq!((reply.held, reply.free, reply.quarantined), (30, 30, false));
+    let reply = send(&mut model, 2, rate(2, 20, 0), (0, 0));
+    assert_eq!((reply.held, reply.free, reply.quarantined), (20, 10, false));
+}
+
+/// The bucket itself is known.
+#[test]
+fn lost_mark_leaves_buckets_as_they_are() {
+    let mut model = store();
+    send(&mut model, 1, rate(1, 0, 25), (0, 0));
+    let mut spent = rate(2, 5, 0);
+    (spent.used, spent.unacked) = (80, 80);
+    assert_eq!(send(&mut model, 1, spent, (0, 0)).level, 80);
+    model.mark = None;
+    let (reply, _) = send_to(&mut model, 2, rate(1, 0, 5), Proof::default());
+    assert_eq!((reply.held, reply.level, reply.quarantined), (0, 80, false));
+}
+
+/// What a replica has spent above its reservations, and has not reported yet, is paid first.
+#[test]
+fn debt_that_a_replica_still_reports_counts_after_a_loss() {
+    let mut model = Model::default();
+    let (_, before) = send_to(&mut model, 1, rate(1, 0, 10), Proof::default());
+    model = Model::default();
+    let mut in_debt = rate(2, 0, 1);
+    (in_debt.used, in_debt.unacked) = (200, 150);
+    let (reply, known) = send_to(&mut model, 1, in_debt.clone(), before);
+    assert_eq!((reply.held, reply.level), (0, 150));
+    // It is counted once, if the reply was lost and the next ask reports the same.
+    in_debt.seq = 3;
+    let (reply, _) = send_to(&mut model, 1, in_debt, known);
+    assert_eq!((reply.held, reply.level), (0, 150));
+}
+
+#[test]
+fn new_store_lends_no_money_before_it_knows_what_was_spent() {
+    let mut model = Model::default();
+    let ask = |seq, accounted| {
+        let loan = Loan::Budget {
+            amount: 1_000,
+            window: 7,
+            accounted,
+        };
+        ask(loan, seq, 0, 100)
+    };
+    let (reply, known) = send_to(&mut model, 1, ask(1, 300), Proof::default());
+    assert_eq!((reply.held, reply.free, reply.quarantined), (0, 0, true));
+    let (reply, _) = send_to(&mut model, 1, ask(2, 300), known);
+    assert_eq!(
+        (reply.held, reply.level, reply.quarantined),
+        (100, 300, false)
+    );
+}
+
 #[test]
 fn a_bucket_flows_by_the_clock_and_not_faster_than_is_proven() {
     let loan = Loan::Bucket {
@@ -108,10 +239,10 @@ fn a_bucket_flows_by_the_clock_and_not_faster_than_is_proven() {
     let mut model = store();
     let mut spend = |seq, used, wall, proven| {
         let mut ask = ask(loan, seq, 0, 0);
-        ask.used = used;
+        (ask.used, ask.unacked) = (used, used);
         let proof = Proof {
             life: SETTLED_LIFE,
-            at: SETTLED_AT + proven,
+            at: proven,
             over: 0,
         };
         let call = Call {
@@ -147,7 +278,7 @@ fn expired_budget_share_counts_as_spent() {
     let reply = send(&mut model, 2, in_advance, (0, 0));
     assert_eq!((reply.held, reply.free, reply.level), (175, 525, 0));
     let mut later = ask(loan, 2, 100, 0);
-    later.used = 75;
+    (later.used, later.unacked) = (75, 75);
     let reply = send(&mut model, 2, later, (0, 3));
     assert_eq!((reply.held, reply.free, reply.level), (100, 525, 375));
     // All or nothing: 600 are not there.
@@ -211,6 +342,7 @@ fn budget(seq: u64, used: u64) -> Ask {
     };
     Ask {
         used,
+        unacked: used,
         ..ask(loan, seq, 0, 0)
     }
 }
@@ -259,7 +391,9 @@ fn repeated_sequence_number_changes_nothing() {
 fn spending_is_counted_across_its_modulus() {
     let mut model = store();
     let most = (1 << 52) - 10;
-    assert_eq!(send(&mut model, 1, budget(2, most), (0, 0)).level, 0);
+    let mut first = budget(2, most);
+    first.unacked = 0;
+    assert_eq!(send(&mut model, 1, first, (0, 0)).level, 0);
     assert_eq!(send(&mut model, 1, budget(3, 5), (0, 0)).level, 15);
     assert_eq!(send(&mut model, 1, budget(4, most + 5), (0, 0)).level, 5);
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use quota::{
-    Admission, Caps, Claim, Demand, Dimension, FailMode, Ledger, Lending, LimitId, Now, Refused,
-    Terms, Used,
+    Admission, Caps, Claim, Demand, Dimension, FailMode, Ledger, Lending, LimitId, LostLease, Now,
+    Refused, Terms, Used,
 };
 use sluicegate_lease::{LeaseStore as _, Local, boottime};
 
@@ -23,6 +23,7 @@ fn lent(caps: Caps) -> Terms {
         lending: Some(Lending {
             mode: FailMode::Closed,
             lease: LEASE,
+            lost_lease: LostLease::Finish,
         }),
     }
 }

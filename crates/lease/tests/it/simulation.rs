@@ -5,7 +5,7 @@
 use quota::Loan;
 
 use crate::random::Random;
-use crate::world::{Counts, LEASE, Plan, run};
+use crate::world::{Counts, LEASE, MILLI, Plan, run};
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| {
@@ -15,11 +15,13 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 fn schedules(kind: u64, plan: impl Fn(&mut Random) -> Plan) {
-    let count = number("SLUICEGATE_SIM_SCHEDULES", 20_000) / 4;
+    let count = number("SLUICEGATE_SIM_SCHEDULES", 20_000) / 5;
     let first = number("SLUICEGATE_SIM_SEED", kind << 40);
     let mut sum = Counts::default();
+    let mut waits = false;
     for seed in first..first + count {
         let plan = plan(&mut Random::new(!seed));
+        waits |= !plan.loan.is_rate();
         let mut world = run(seed, plan);
         let counts = world.counts;
         sum.steps += counts.steps;
@@ -27,6 +29,8 @@ fn schedules(kind: u64, plan: impl Fn(&mut Random) -> Plan) {
         sum.short += counts.short;
         sum.lost += counts.lost;
         sum.quarantined += counts.quarantined;
+        sum.losses += counts.losses;
+        sum.stalls += counts.stalls;
         sum.late += counts.late;
         sum.noticed += counts.noticed;
         let (got, level) = world.ask_for_all();
@@ -49,7 +53,12 @@ fn schedules(kind: u64, plan: impl Fn(&mut Random) -> Plan) {
             sum.taken > 10 * count && sum.short > count && sum.lost > count / 20,
             "{sum:?}"
         );
-        assert!(sum.quarantined > count && sum.late > 0, "{sum:?}");
+        assert!(
+            sum.losses > count / 2 && sum.stalls > count / 4 && sum.late > 0,
+            "{sum:?}"
+        );
+        // Rates are lent at once after a loss.
+        assert_eq!(sum.quarantined > count, waits, "{sum:?}");
         assert!(sum.noticed > count, "{sum:?}");
     }
 }
@@ -59,6 +68,7 @@ fn plan(random: &mut Random, loan: Loan, end_with_lease: bool) -> Plan {
         loan,
         replicas: random.within(2, 5) as usize,
         end_with_lease,
+        longest: 8_000 * MILLI,
         faults: true,
         pressure: random.within(5, 70),
         clock_is_set: random.chance(50),
@@ -66,11 +76,23 @@ fn plan(random: &mut Random, loan: Loan, end_with_lease: bool) -> Plan {
     }
 }
 
+/// Requests that end before their lease is over never exceed the cap, however long they would take.
 #[test]
 fn permits_never_exceed_their_cap() {
     schedules(1, |random| {
         let cap = random.within(1, 12);
         plan(random, Loan::Permits { cap }, true)
+    });
+}
+
+/// Requests that take less than half of a lease never exceed the cap, although none is ended.
+#[test]
+fn short_requests_never_exceed_their_cap() {
+    schedules(5, |random| {
+        let cap = random.within(1, 12);
+        let mut plan = plan(random, Loan::Permits { cap }, false);
+        plan.longest = LEASE / 2;
+        plan
     });
 }
 

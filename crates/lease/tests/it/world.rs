@@ -4,7 +4,7 @@ mod check;
 mod faults;
 mod truth;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use quota::{FailMode, Holding, Loan, Taken};
@@ -28,8 +28,10 @@ const MAX_DRIFT_PPM: u64 = 9_000;
 pub(crate) struct Plan {
     pub(crate) loan: Loan,
     pub(crate) replicas: usize,
-    /// Requests end with their lease; otherwise they go on.
+    /// Requests end before their lease is over; otherwise they go on.
     pub(crate) end_with_lease: bool,
+    /// The longest time of a request.
+    pub(crate) longest: Time,
     pub(crate) faults: bool,
     /// The chance in percent of a request wherever there can be one.
     pub(crate) pressure: u64,
@@ -48,6 +50,9 @@ pub(crate) struct World {
     replicas: Vec<Replica>,
     store: Store,
     truth: Truth,
+    /// The ends of the requests at the model server, and their numbers. They go on there if their
+    /// replica is paused or has died.
+    served: BTreeSet<(Time, u64)>,
     pub(crate) counts: Counts,
 }
 
@@ -59,6 +64,9 @@ pub(crate) struct Counts {
     pub(crate) short: u64,
     pub(crate) lost: u64,
     pub(crate) quarantined: u64,
+    /// The times that the store has lost data.
+    pub(crate) losses: u64,
+    pub(crate) stalls: u64,
     pub(crate) late: u64,
     pub(crate) noticed: u64,
 }
@@ -74,6 +82,8 @@ struct Replica {
     open: Vec<Open>,
     paused_until: Time,
     cut_until: Time,
+    /// Messages from and to it arrive then.
+    stalled_until: Time,
 }
 
 /// A request that is being served.
@@ -100,6 +110,8 @@ enum Event {
     Timeout(usize, u64, u64),
     Notice(usize, u64),
     End(usize, u64, u64),
+    /// The lease of a replica may be over.
+    Deadline(usize, u64),
     Fault,
 }
 
@@ -120,6 +132,7 @@ impl World {
                 stopped_until: 0,
             },
             truth: Truth::default(),
+            served: BTreeSet::new(),
             counts: Counts::default(),
         };
         for place in 0..plan.replicas {
@@ -138,16 +151,21 @@ impl World {
         let mode = FailMode::Closed;
         let lease = Duration::from_micros(LEASE);
         let drift = self.random.within(0, 2 * MAX_DRIFT_PPM);
+        let mut holding = Holding::new("limit".into(), self.plan.loan, mode, lease);
+        if self.plan.end_with_lease {
+            holding = holding.ending_requests();
+        }
         Replica {
             id: self.random.next() >> 11,
             process,
             offset: self.random.within(0, 1 << 42),
             drift_ppm: drift as i64 - MAX_DRIFT_PPM as i64,
-            holding: Holding::new("limit".into(), self.plan.loan, mode, lease),
+            holding,
             clock: StoreClock::default(),
             open: Vec::new(),
             paused_until: 0,
             cut_until: 0,
+            stalled_until: 0,
         }
     }
 
@@ -186,6 +204,7 @@ impl World {
                     incarnation: 0,
                     claim: 0,
                     used: 0,
+                    unacked: 0,
                     more,
                     need: more,
                     least: more,
@@ -237,7 +256,8 @@ impl World {
             | Event::Answer(place, process, _)
             | Event::Timeout(place, process, _)
             | Event::Notice(place, process)
-            | Event::End(place, process, _) => (place, process),
+            | Event::End(place, process, _)
+            | Event::Deadline(place, process) => (place, process),
         };
         let paused = self.replicas[place].paused_until;
         if self.replicas[place].process != process {
@@ -248,13 +268,17 @@ impl World {
             let after = paused - self.now + self.random.within(0, 2);
             return self.push(after, event);
         }
+        if self.plan.end_with_lease {
+            // The first thing that a process does when it goes on.
+            self.look_for_loss(place);
+        }
         match event {
             Event::Wake(..) => self.wake(place),
             Event::Answer(_, _, answer) => self.answered(place, &answer),
             Event::Timeout(_, _, seq) => self.timed_out(place, seq),
             Event::Notice(..) => self.noticed(place),
             Event::End(_, _, number) => self.end(place, number),
-            Event::Arrive(..) | Event::Fault => {}
+            Event::Deadline(..) | Event::Arrive(..) | Event::Fault => {}
         }
     }
 
@@ -298,6 +322,7 @@ impl World {
                         &self.plan.loan,
                         self.now,
                     );
+                    self.served.retain(|(_, number)| *number != open.number);
                 }
             }
         }
@@ -333,7 +358,10 @@ impl World {
             spends,
         });
         self.truth.taken(amount, &self.plan.loan, self.now);
-        let lasts = self.random.within(1, 8_000 * MILLI);
+        let lasts = self.random.within(1, self.plan.longest);
+        let running = self.served.split_off(&(self.now, 0));
+        self.served = running;
+        self.served.insert((self.now + lasts, number));
         self.push(lasts, Event::End(place, process, number));
         if self.plan.end_with_lease {
             self.look_for_loss(place);
@@ -380,21 +408,24 @@ impl World {
             false => 1,
         };
         for _ in 0..copies {
-            if let (false, Some(delay)) = (cut, self.travel()) {
+            if let (false, Some(delay)) = (cut, self.travel(place)) {
                 self.push(delay, Event::Arrive(place, process, call.clone()));
             }
         }
     }
 
-    /// Returns the time that a message travels, or `None` if it is lost.
-    fn travel(&mut self) -> Option<Time> {
-        match self.random.within(0, 100) {
+    /// Returns the time that a message from or to a replica travels, or `None` if it is lost. On a
+    /// connection that has stalled, everything arrives late.
+    fn travel(&mut self, place: usize) -> Option<Time> {
+        let stalled = self.replicas[place].stalled_until.saturating_sub(self.now);
+        let travels = match self.random.within(0, 100) {
             _ if !self.plan.faults => Some(self.random.within(100, 3 * MILLI)),
             0..2 => None,
             2..5 => Some(self.random.within(0, 2 * LEASE)),
             5..10 => Some(self.random.within(0, 200 * MILLI)),
             _ => Some(self.random.within(100, 3 * MILLI)),
-        }
+        };
+        travels.map(|travels| stalled + travels)
     }
 
     fn arrive(&mut self, place: usize, process: u64, call: Call) {
@@ -414,7 +445,7 @@ impl World {
         self.counts.quarantined += u64::from(answer.replies[0].quarantined);
         self.counts.late += u64::from(answer.replies[0].seq != call.asks[0].seq);
         let cut = self.replicas[place].cut_until > self.now;
-        if let (false, Some(delay)) = (cut, self.travel()) {
+        if let (false, Some(delay)) = (cut, self.travel(place)) {
             self.push(delay, Event::Answer(place, process, answer));
         }
     }
@@ -427,6 +458,15 @@ impl World {
             .clock
             .learn(answer.life, answer.at, answer.event, lease, now);
         replica.holding.granted(&answer.replies[0], now);
+        if let Some(deadline) = replica.holding.deadline() {
+            let left = deadline.saturating_sub(now).as_micros() as Time;
+            // By the slowest clock.
+            let left = left * 1_000_000 / (1_000_000 - MAX_DRIFT_PPM) + 1;
+            let process = replica.process;
+            if self.plan.end_with_lease {
+                self.push(left, Event::Deadline(place, process));
+            }
+        }
         if self.now < self.plan.busy && self.random.chance(self.plan.pressure) {
             self.request(place);
         }
@@ -435,7 +475,7 @@ impl World {
     fn notify_all_but(&mut self, place: usize) {
         for other in (0..self.replicas.len()).filter(|other| *other != place) {
             let cut = self.replicas[other].cut_until > self.now;
-            if let (false, Some(delay)) = (cut, self.travel()) {
+            if let (false, Some(delay)) = (cut, self.travel(other)) {
                 let process = self.replicas[other].process;
                 self.push(delay, Event::Notice(other, process));
             }

@@ -46,7 +46,7 @@ fn lend(holding: &mut Holding, millis: u64, held: u64, free: u64) -> Ask {
 
 #[test]
 fn a_state_is_small() {
-    assert!(size_of::<Holding>() <= 200, "{}", size_of::<Holding>());
+    assert!(size_of::<Holding>() <= 208, "{}", size_of::<Holding>());
 }
 
 #[test]
@@ -74,13 +74,70 @@ fn a_lease_counts_from_before_its_ask_and_ends_a_fiftieth_early() {
     let ask = holding.poll(at(0)).unwrap();
     // The reply is on its way for 90 ms.
     holding.granted(&reply(ask.seq, 5, 5), at(90));
-    assert!(holding.take(1, at(9_799)).is_some());
+    assert!(holding.take(1, at(4_799)).is_some());
     assert!(holding.is_leased(at(9_799)) && !holding.is_leased(at(9_800)));
     assert_eq!(holding.next(), Some(at(3_333) + Duration::from_micros(333)));
     assert!(!holding.lost(at(9_799)));
     assert!(holding.take(1, at(9_800)).is_none());
     assert!(holding.lost(at(9_800)) && !holding.lost(at(9_800)));
     assert_eq!((holding.held(), holding.in_use()), (0, 1));
+}
+
+/// Requests that take less than half of a lease have ended when it is over.
+#[test]
+fn permits_are_given_out_in_the_first_half_of_a_lease() {
+    let mut holding = permits(10);
+    assert!(holding.take(1, at(0)).is_none());
+    lend(&mut holding, 0, 5, 5);
+    let _running = holding.take(3, at(1)).unwrap();
+    let renewal = holding.poll(at(3_400)).unwrap();
+    let taken = holding.take(1, at(4_799)).unwrap();
+    holding.give_back(taken);
+    assert!(holding.take(1, at(4_800)).is_none());
+    assert_eq!(holding.available(), 1);
+    holding.failed(renewal.seq, at(4_801));
+    assert!(!holding.may_lend(at(4_801)));
+    let ask = lend(&mut holding, 5_200, 5, 5);
+    // The store need not lend more for the request that was refused.
+    assert_eq!((ask.claim, ask.need), (4, 0));
+    assert!(holding.take(1, at(5_201)).is_some());
+}
+
+/// A process that was stopped asks before it admits.
+#[test]
+fn renewal_is_due_for_a_request_in_the_second_half() {
+    let mut holding = permits(10);
+    assert!(holding.take(1, at(0)).is_none());
+    lend(&mut holding, 0, 5, 5);
+    assert!(holding.take(1, at(7_000)).is_none());
+    assert!(holding.may_lend(at(7_000)));
+    lend(&mut holding, 7_000, 5, 5);
+    assert!(holding.take(1, at(7_001)).is_some());
+}
+
+#[test]
+fn rates_are_given_out_until_the_lease_is_over() {
+    let mut holding = bucket();
+    assert!(holding.take(1, at(0)).is_none());
+    lend(&mut holding, 0, 5, 5);
+    assert!(holding.take(1, at(9_799)).is_some());
+    assert!(holding.take(1, at(9_800)).is_none());
+}
+
+/// Its own part is no loan.
+#[test]
+fn floor_is_given_out_in_the_second_half_too() {
+    let mode = FailMode::Floor {
+        percent: 20,
+        replicas: 5,
+    };
+    let mut holding = holding(Loan::Permits { cap: 50 }, mode);
+    let own = holding.take(2, at(0)).unwrap();
+    assert!(holding.take(1, at(0)).is_none());
+    lend(&mut holding, 0, 5, 35);
+    holding.give_back(own);
+    let _two = holding.take(2, at(4_800)).unwrap();
+    assert!(holding.take(1, at(4_800)).is_none());
 }
 
 /// The replica slept, and finds the reply when it wakes.
@@ -233,6 +290,23 @@ fn overspending_of_a_lost_lease_is_still_reported() {
     let third = holding.take(1, at(9_802)).unwrap();
     holding.settle(third, 4);
     assert_eq!(holding.held(), 46);
+}
+
+/// A store that has lost its data counts this again.
+#[test]
+fn spending_since_the_last_reply_is_reported_apart() {
+    let mut holding = bucket();
+    assert!(holding.take(60, at(0)).is_none());
+    lend(&mut holding, 0, 100, 700);
+    let _first = holding.take(60, at(1)).unwrap();
+    let ask = lend(&mut holding, 3_400, 50, 700);
+    assert_eq!((ask.used, ask.unacked), (60, 60));
+    let _second = holding.take(30, at(3_401)).unwrap();
+    for (millis, fails) in [(7_000, 7_100), (7_500, 7_600)] {
+        let ask = holding.poll(at(millis)).unwrap();
+        assert_eq!((ask.used, ask.unacked), (90, 30), "{millis}");
+        holding.failed(ask.seq, at(fails));
+    }
 }
 
 #[test]

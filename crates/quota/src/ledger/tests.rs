@@ -8,7 +8,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Budget, Caps, Dimension, FailMode, Lending, Level, Window, Zone};
+use crate::{Budget, Caps, Dimension, FailMode, Lending, Level, LostLease, Window, Zone};
 
 /// Demands nothing but a place.
 fn place(_: Option<u64>) -> Demand {
@@ -513,6 +513,7 @@ fn refusal_during_quarantine_is_marked_degraded() {
         lending: Some(Lending {
             mode: FailMode::Closed,
             lease,
+            lost_lease: LostLease::Finish,
         }),
     };
     let mut ledger = Ledger::new();

@@ -31,6 +31,7 @@ fn lent(caps: &Caps) -> Lent {
     let lending = Lending {
         mode: FailMode::Closed,
         lease: LEASE,
+        lost_lease: LostLease::Finish,
     };
     Lent::new("q0", "team-a", caps, lending, now(0))
 }

@@ -15,7 +15,7 @@ use crate::record::Record;
 
 /// Attaches the record of a request, and the permit that it holds, to the response body: the record
 /// ends when the last byte has been handed to the socket. The body is aborted at the deadline, at
-/// the end of a shutdown, and by a revocation of the key that ends its streams.
+/// the end of a shutdown, with a lost lease, and by a revocation of the key that ends its streams.
 pub(crate) fn delivered(
     body: Body,
     record: Record,
@@ -52,6 +52,7 @@ impl Delivered {
         if let Poll::Ready(outcome) = self.abort.as_mut().poll(cx) {
             let cause = match outcome {
                 Outcome::Revoked => "the key was revoked before the response was sent",
+                Outcome::LeaseLost => "the lease of a quota was lost before the response was sent",
                 _ => "shutdown before the response was sent",
             };
             return aborted(outcome, cause);

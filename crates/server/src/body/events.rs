@@ -57,7 +57,7 @@ pin_project! {
         end: Instant,
         // True if the timer of the connection has fired for one of these.
         has_fired: bool,
-        // The outcome of a shutdown or a revocation.
+        // The outcome of a shutdown, a lost lease or a revocation.
         abort: Pin<Box<dyn Future<Output = Outcome> + Send>>,
         // Work since the task last yielded: bytes, plus a fixed cost for each step.
         work: usize,
@@ -169,7 +169,8 @@ impl Events {
             return Ok(self.next_frame());
         };
         let cause =
-            "timeout, shutdown or revocation before an event was sent completely".to_owned();
+            "timeout, shutdown, lost lease or revocation before an event was sent completely"
+                .to_owned();
         let this = self.project();
         if let Some(stream) = this.stream.take() {
             this.record.counts = stream.counts();
@@ -181,8 +182,8 @@ impl Events {
         Err(Aborted { outcome, cause })
     }
 
-    /// Returns the outcome of a stream that must end now, because of a shutdown, a revocation of its
-    /// key, or its deadline.
+    /// Returns the outcome of a stream that must end now, because of a shutdown, a lost lease, a
+    /// revocation of its key, or its deadline.
     fn expired(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Option<Outcome> {
         let this = self.project();
         if let Poll::Ready(outcome) = this.abort.as_mut().poll(cx) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 #[cfg(feature = "postgres")]
 use accounting::PostgresAddress;
 use auth::KeyHash;
-use quota::UnknownPrice;
+use quota::{LostLease, UnknownPrice};
 use serde::Deserialize;
 
 use super::duration;
@@ -33,6 +33,8 @@ pub(crate) struct State {
     /// The duration of leases, the same for all gateways that share limits. Default 10 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) lease: Duration,
+    /// The end of requests whose lease is lost while they run: `finish`, the default, or `end`.
+    pub(crate) lost_lease: LostLease,
     /// The folder in which usage waits for the store. Absent: beside the file of the store, or, for
     /// a database, in the folder for the state of this service or user.
     pub(crate) journal: Option<PathBuf>,
@@ -72,6 +74,7 @@ impl Default for State {
             limits: None,
             namespace: "sg:1".to_owned(),
             lease: Duration::from_secs(10),
+            lost_lease: LostLease::default(),
             journal: None,
             replica: None,
             renewal: Duration::from_secs(3),
@@ -258,6 +261,16 @@ mod tests {
             ]
         );
         assert!(problems("limits = \"redis://user:secret@host\"").is_empty());
+    }
+
+    #[test]
+    fn lost_lease_lets_requests_finish_or_ends_them() {
+        let read = |text: &str| toml::from_str::<State>(text).map(|state| state.lost_lease);
+        assert_eq!(read(""), Ok(LostLease::Finish));
+        assert_eq!(read("lost_lease = \"finish\""), Ok(LostLease::Finish));
+        assert_eq!(read("lost_lease = \"end\""), Ok(LostLease::End));
+        let error = read("lost_lease = \"stop\"").unwrap_err().to_string();
+        assert!(error.contains("`finish` or `end`"), "{error}");
     }
 
     #[cfg(not(feature = "valkey"))]

@@ -5,17 +5,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use lease::{Holder, LeaseStore, Unreachable};
-use quota::{Ask, LentAsk};
+use quota::{Ask, FailMode, Lending, LentAsk, LostLease};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, interval, sleep, timeout_at};
 
 use super::Limiter;
+use crate::lifecycle::Lifecycle;
 
 /// The store, and the state of the exchanges with it.
 #[derive(Debug)]
 pub(crate) struct Lender {
     store: Arc<dyn LeaseStore>,
     lease: Duration,
+    lost_lease: LostLease,
     /// Set when a holding may have something to ask.
     wake: Notify,
     /// The number of exchanges that have ended.
@@ -34,10 +36,11 @@ pub(crate) struct Exchanges {
 }
 
 impl Lender {
-    pub(crate) fn new(store: Arc<dyn LeaseStore>, lease: Duration) -> Self {
+    pub(crate) fn new(store: Arc<dyn LeaseStore>, lease: Duration, lost_lease: LostLease) -> Self {
         Self {
             store,
             lease,
+            lost_lease,
             wake: Notify::new(),
             ended: watch::Sender::new(0),
             answered: AtomicU64::new(0),
@@ -46,8 +49,13 @@ impl Lender {
         }
     }
 
-    pub(super) fn lease(&self) -> Duration {
-        self.lease
+    /// Returns the way in which a quota with this reaction to an absent store is lent.
+    pub(super) fn lending(&self, mode: FailMode) -> Lending {
+        Lending {
+            mode,
+            lease: self.lease,
+            lost_lease: self.lost_lease,
+        }
     }
 
     pub(crate) fn exchanges(&self) -> Exchanges {
@@ -72,11 +80,12 @@ impl Lender {
         self.ended.subscribe()
     }
 
-    /// Renews the leases, asks for what requests wait for, and gives back what other gateways wait
-    /// for, forever.
-    pub(crate) async fn run(self: Arc<Self>, limiter: Arc<Limiter>) {
+    /// Renews the leases, asks for what requests wait for, gives back what other gateways wait for,
+    /// and aborts requests that have to end with their lease, forever. `lifecycle` wakes the
+    /// connections of these.
+    pub(crate) async fn run(self: Arc<Self>, limiter: Arc<Limiter>, lifecycle: Lifecycle) {
         tokio::join!(
-            Arc::clone(&self).renew(Arc::clone(&limiter)),
+            Arc::clone(&self).renew(Arc::clone(&limiter), lifecycle),
             self.listen(&limiter)
         );
     }
@@ -89,9 +98,10 @@ impl Lender {
         }
     }
 
-    async fn renew(self: Arc<Self>, limiter: Arc<Limiter>) {
+    async fn renew(self: Arc<Self>, limiter: Arc<Limiter>, lifecycle: Lifecycle) {
         let mut renewals = interval(self.lease / RENEWAL_CHECKS);
-        let mut idle_since = Instant::now();
+        // The first exchange tells the store when this gateway has begun, so that it need not wait longer.
+        let mut asked: Option<Instant> = None;
         loop {
             let all = tokio::select! {
                 () = self.wake.notified() => false,
@@ -99,12 +109,15 @@ impl Lender {
                 _ = renewals.tick() => true,
             };
             let asks = limiter.poll_lent(all);
+            if limiter.has_lost_leases() {
+                lifecycle.wake_all();
+            }
             // A store that has lost its data has to notice it, even if nothing is lent.
-            let is_due = all && idle_since.elapsed() >= self.lease / 4;
+            let is_due = all && asked.is_none_or(|asked| asked.elapsed() >= self.lease / 4);
             if asks.is_empty() && !is_due {
                 continue;
             }
-            idle_since = Instant::now();
+            asked = Some(Instant::now());
             // Exchanges do not wait for each other: each holding has at most one.
             let (lender, limiter) = (Arc::clone(&self), Arc::clone(&limiter));
             tokio::spawn(async move { lender.exchange(&limiter, asks).await });
@@ -148,8 +161,9 @@ pub(super) async fn exchange_ended(ended: &mut watch::Receiver<u64>, deadline: I
     timeout_at(deadline, ended.changed()).await.is_ok()
 }
 
-/// The times in a lease at which all holdings are looked at: they renew each third of it.
-const RENEWAL_CHECKS: u32 = 30;
+/// The times in a lease at which all holdings are looked at: they renew each third of it, and requests
+/// that must not outlive their lease are ended as much earlier.
+const RENEWAL_CHECKS: u32 = quota::CHECKS_OF_LEASE;
 /// The part of a lease after which the store is asked again for requests that wait. A holding asks no
 /// sooner.
 const RETRIES: u32 = 500;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quota::{Demand, Usage, Used};
+use quota::{Demand, LeaseLoss, Usage, Used};
 
 use super::charge::{Attempt, Charge, Known};
 use super::lender::Lender;
@@ -57,6 +57,11 @@ impl Permit {
             remaining: self.permit.remaining(),
             is_degraded: self.permit.is_degraded(),
         }
+    }
+
+    /// Returns the leases with which the request has to end.
+    pub(crate) fn losses(&self) -> &[LeaseLoss] {
+        self.permit.losses()
     }
 
     /// Returns the most that the request may use.

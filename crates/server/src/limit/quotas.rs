@@ -69,11 +69,7 @@ impl Quotas {
 
     /// Replaces the quotas of the limiter by these.
     pub(crate) fn register(&mut self, limiter: &Limiter) {
-        let lending = |mode| {
-            let lender = limiter.lender()?;
-            let lease = lender.lease();
-            Some(Lending { mode, lease })
-        };
+        let lending = |mode| limiter.lender().map(|lender| lender.lending(mode));
         let mut limits = Vec::new();
         for (rule, _) in &self.rules {
             push_limits(&rule.name, &rule.caps, lending(rule.mode), &mut limits);

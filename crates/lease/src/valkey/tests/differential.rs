@@ -162,6 +162,10 @@ impl Pair {
             incarnation: random.below(8) / 7,
             claim,
             used: if loan.is_spent() { used } else { 0 },
+            unacked: match loan.is_spent() {
+                true => random.amount(),
+                false => 0,
+            },
             more: need.max(random.amount()),
             need,
             least: random.below(need + 1),

@@ -155,6 +155,7 @@ pub(super) fn permits(cap: u64, seq: u64, claim: u64, need: u64) -> Ask {
         incarnation: 0,
         claim,
         used: 0,
+        unacked: 0,
         more: need,
         need,
         least: need.min(1),

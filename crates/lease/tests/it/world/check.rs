@@ -2,10 +2,29 @@
 
 use quota::{Holding, Loan};
 
-use super::World;
 use super::truth::Truth;
+use super::{LEASE, World};
 
 impl World {
+    /// Returns the requests that run and that the cap is for: those that end before their lease, except
+    /// at a process that sleeps, and otherwise those that take less than half of it, wherever they run.
+    fn running(&self) -> u64 {
+        if self.plan.end_with_lease {
+            let awake = self.replicas.iter().enumerate().filter(|(place, replica)| {
+                replica.holding.is_leased(self.local(*place)) || replica.paused_until + 2 < self.now
+            });
+            return awake.map(|(_, replica)| replica.open.len() as u64).sum();
+        }
+        match self.plan.longest <= LEASE / 2 {
+            true => self
+                .served
+                .iter()
+                .filter(|(ends, _)| *ends > self.now)
+                .count() as u64,
+            false => 0,
+        }
+    }
+
     pub(super) fn check(&self) {
         let capacity = self.plan.loan.capacity();
         let leased = || {
@@ -18,20 +37,21 @@ impl World {
         match self.plan.loan {
             Loan::Permits { cap } => {
                 assert!(held <= cap, "{held} permits are held of {cap}");
-                let in_use: u64 = leased().map(Holding::in_use).sum();
-                if self.plan.end_with_lease {
-                    assert!(in_use <= cap, "{in_use} permits are in use of {cap}");
-                }
+                let running = self.running();
+                assert!(running <= cap, "{running} requests run with {cap} permits");
             }
             Loan::Bucket { .. } => {
-                // In all, no more than the bucket at the start and what has flowed off since.
+                // In all, no more than the bucket at the start, one for each loss of data, and what has
+                // flowed off since.
+                let buckets = capacity * (1 + self.counts.losses);
                 let flowed = Truth::flows(self.now, &self.plan.loan);
                 let reserved = self.truth.reserved;
                 assert!(
-                    reserved <= capacity + flowed,
-                    "{reserved} is given of {capacity} + {flowed}"
+                    reserved <= buckets + flowed,
+                    "{reserved} is given of {buckets} + {flowed}"
                 );
-                // And in no time more than a bucket at its start and what flows off in that time.
+                // And in no time more than a bucket at its start, one for each loss, and what flows off
+                // in that time.
                 let level = self.truth.level();
                 assert!(
                     self.plan.clock_is_set || level <= capacity as i64,

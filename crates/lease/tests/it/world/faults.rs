@@ -13,8 +13,8 @@ impl World {
         self.push(next, Event::Fault);
         let place = self.random.within(0, self.replicas.len() as u64) as usize;
         let long = self.random.within(0, 3 * LEASE);
-        match self.random.within(0, 9) {
-            8 => {
+        match self.random.within(0, 10) {
+            9 => {
                 let process = self.replicas[place].process + 1;
                 self.replicas[place] = self.start(process);
                 self.push(self.now % LEASE, Event::Wake(place, process));
@@ -22,24 +22,35 @@ impl World {
             0 | 1 => self.replicas[place].paused_until = self.now + long,
             2 => self.replicas[place].cut_until = self.now + long,
             3 => {
+                self.counts.stalls += 1;
+                self.replicas[place].stalled_until = self.now + long;
+            }
+            4 => {
                 for replica in &mut self.replicas {
                     replica.cut_until = self.now + long;
                 }
             }
-            4 => self.store.stopped_until = self.now + long,
+            5 => self.store.stopped_until = self.now + long,
             // The store's clock jumps back by an hour, or on.
-            5 if !self.plan.clock_is_set => {}
-            5 => self.store.wall = self.random.within(0, 7_200_000 * MILLI),
-            6 => {
+            6 if !self.plan.clock_is_set => {}
+            6 => self.store.wall = self.random.within(0, 7_200_000 * MILLI),
+            7 => {
+                self.lose();
                 self.store.model = Model::default();
                 self.store.server += self.random.within(0, 2);
             }
             _ => {
+                self.lose();
                 self.store.server += 1;
                 if let Some(past) = self.store.past.pop() {
                     self.store.model = past;
                 }
             }
         }
+    }
+
+    fn lose(&mut self) {
+        self.counts.losses += 1;
+        self.truth.lost(&self.plan.loan, self.now);
     }
 }

@@ -19,7 +19,8 @@ pub(super) struct Truth {
     /// The figure of the accounting store: reservations of open requests, and what others have spent.
     pub(super) accounted: u64,
     /// A bucket that hears of everything that is taken at once, and of refunds as late as the store may.
-    /// Below zero it has refunds of what had flowed off already, which can be spent at any time.
+    /// Below zero it has refunds of what had flowed off already, which can be spent at any time, and the
+    /// bucket that each loss of data adds.
     filled: i64,
     filled_at: Time,
     /// The refunds that are not in it yet.
@@ -55,6 +56,12 @@ impl Truth {
         let refund = reserved.saturating_sub(spent);
         self.reserved -= refund;
         self.untold.push_back((now, refund));
+    }
+
+    /// Adds the bucket that is full after a loss of data.
+    pub(super) fn lost(&mut self, loan: &Loan, now: Time) {
+        self.taken(0, loan, now);
+        self.filled -= loan.capacity() as i64;
     }
 
     /// Returns the level of the bucket, with all refunds.

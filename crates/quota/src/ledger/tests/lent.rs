@@ -4,13 +4,18 @@ use super::*;
 
 const LEASE: Duration = Duration::from_secs(10);
 
+fn lending_in(mode: FailMode, lost_lease: LostLease) -> Lending {
+    Lending {
+        mode,
+        lease: LEASE,
+        lost_lease,
+    }
+}
+
 fn lent(caps: Caps) -> Terms {
     Terms {
         caps,
-        lending: Some(Lending {
-            mode: FailMode::Closed,
-            lease: LEASE,
-        }),
+        lending: Some(lending_in(FailMode::Closed, LostLease::Finish)),
     }
 }
 
@@ -107,7 +112,7 @@ fn store_without_grants_degrades_status_and_admissions() {
     let mode = FailMode::Open;
     let terms = Terms {
         caps: Caps::concurrency(2),
-        lending: Some(Lending { mode, lease: LEASE }),
+        lending: Some(lending_in(mode, LostLease::Finish)),
     };
     let mut ledger = Ledger::new();
     let ids = ledger.set_limits([("lent".into(), terms)]);
@@ -297,4 +302,100 @@ fn a_lent_scope_is_dropped_once_the_store_knows_everything() {
     }
     ledger.drop_idle(at_second(1_020));
     assert!(ledger.is_empty());
+}
+
+/// A ledger with a limit that ends requests with their lease, and one request.
+fn ending(mode: FailMode) -> (Ledger, LimitId, Admission) {
+    let terms = Terms {
+        caps: Caps::concurrency(20),
+        lending: Some(lending_in(mode, LostLease::End)),
+    };
+    let mut ledger = Ledger::new();
+    let id = ledger.set_limits([("lent".into(), terms)])[0];
+    let _ = ledger.admit(&[claim(id, "a")], place, now());
+    exchange(&mut ledger, false, now());
+    let admitted = ledger.admit(&[claim(id, "a")], place, now()).unwrap();
+    (ledger, id, admitted)
+}
+
+/// Sends what has to be asked to a store that does not answer.
+fn ask_in_vain(ledger: &mut Ledger, at: Now) {
+    for asked in ledger.poll(at, true) {
+        ledger.granted(&asked, None, at);
+    }
+}
+
+fn after(millis: u64) -> Now {
+    let mut now = now();
+    now.monotonic += millis * 1_000;
+    now
+}
+
+/// A look at the holdings follows within a thirtieth of the lease, 333 ms, and the lease is over after
+/// 9,800 ms.
+#[test]
+fn requests_are_ended_before_their_lease_is_over() {
+    let (mut ledger, id, admitted) = ending(FailMode::Closed);
+    let [loss] = admitted.losses() else {
+        panic!("{admitted:?}")
+    };
+    ask_in_vain(&mut ledger, after(9_466));
+    assert!(!loss.has_happened() && !ledger.has_lost_leases());
+    ask_in_vain(&mut ledger, after(9_467));
+    assert!(loss.has_happened());
+    assert!(ledger.has_lost_leases() && !ledger.has_lost_leases());
+    // The next lease is another one.
+    let _ = ledger.end(admitted, Used::default(), after(9_468));
+    assert!(
+        ledger
+            .admit(&[claim(id, "a")], place, after(10_000))
+            .is_err()
+    );
+    exchange(&mut ledger, true, after(10_000));
+    let next = ledger
+        .admit(&[claim(id, "a")], place, after(10_000))
+        .unwrap();
+    assert!(!next.losses()[0].has_happened());
+}
+
+#[test]
+fn renewed_lease_ends_no_request() {
+    let (mut ledger, _, admitted) = ending(FailMode::Closed);
+    for second in [4, 8, 12, 16] {
+        exchange(&mut ledger, true, after(second * 1_000));
+    }
+    assert!(!ledger.has_lost_leases() && !admitted.losses()[0].has_happened());
+}
+
+/// The part that belongs to this replica is for new requests then.
+#[test]
+fn request_of_a_floor_is_not_ended_with_an_earlier_lease() {
+    let mode = FailMode::Floor {
+        percent: 10,
+        replicas: 2,
+    };
+    let terms = Terms {
+        caps: Caps::concurrency(20),
+        lending: Some(lending_in(mode, LostLease::End)),
+    };
+    let mut ledger = Ledger::new();
+    let claims = [claim(ledger.set_limits([("lent".into(), terms)])[0], "a")];
+    let first = ledger.admit(&claims, place, now()).unwrap();
+    assert!(ledger.admit(&claims, place, now()).is_err());
+    exchange(&mut ledger, false, now());
+    let second = ledger.admit(&claims, place, now()).unwrap();
+    assert!(ledger.admit(&claims, place, after(9_500)).is_err());
+    for admission in [first, second] {
+        assert!(admission.losses()[0].has_happened());
+        let _ = ledger.end(admission, Used::default(), after(9_501));
+    }
+    let own = ledger.admit(&claims, place, after(9_502)).unwrap();
+    let _ = ledger.poll(after(9_900), true);
+    assert!(!own.losses()[0].has_happened());
+}
+
+#[test]
+fn open_limit_ends_no_request() {
+    let (_, _, admitted) = ending(FailMode::Open);
+    assert!(admitted.losses().is_empty());
 }

@@ -66,7 +66,14 @@ fn a_permit_has_the_rest_of_the_rates() {
 fn a_limiter_exchanges_with_the_store_as_its_ledger_does() {
     let lease = Duration::from_secs(10);
     let mode = FailMode::Open;
-    let (limiter, id) = limiter(Caps::concurrency(10), Some(Lending { mode, lease }));
+    let (limiter, id) = limiter(
+        Caps::concurrency(10),
+        Some(Lending {
+            mode,
+            lease,
+            lost_lease: LostLease::Finish,
+        }),
+    );
     let claims = [claim(id, "a")];
     assert!(!limiter.is_due());
     assert!(limiter.admit(&claims, place, Now::default()).is_err());

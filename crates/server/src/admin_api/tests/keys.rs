@@ -443,9 +443,9 @@ async fn a_revocation_ends_the_wait_of_a_request() {
         .create(json!({"name": "mobile", "scopes": ["text"]}))
         .await;
     let key = made["key"].as_str().unwrap().to_owned();
-    let harness = std::sync::Arc::new(harness);
+    let harness = Arc::new(harness);
     let ask = || {
-        let (harness, key) = (std::sync::Arc::clone(&harness), key.clone());
+        let (harness, key) = (Arc::clone(&harness), key.clone());
         tokio::spawn(async move { harness.ask(&key).await })
     };
     let running = ask();
