@@ -1,6 +1,6 @@
 //! Edits single values of a JSON document and leaves every other byte unchanged.
 
-mod scanner;
+pub(crate) mod scanner;
 #[cfg(test)]
 mod tests;
 
@@ -47,6 +47,31 @@ impl<'a> Splice<'a> {
         true
     }
 
+    /// Replaces every value of the member `name` of the object at `path` with the JSON text `value`:
+    /// parsers differ in which one of a repeated member counts. Returns true if there is any.
+    pub fn replace_each(&mut self, path: &[&str], name: &str, value: &[u8]) -> bool {
+        let document = self.document;
+        let Some(start) = enter(document, path) else {
+            return false;
+        };
+        let mut is_found = false;
+        for member in Members::new(document, start) {
+            if is_name(&document[member.name], name) {
+                is_found = true;
+                self.edit(member.value, value.to_vec());
+            }
+        }
+        is_found
+    }
+
+    /// Replaces the member `name` of the object at `path` with the JSON text `value`, or adds it as
+    /// the first member.
+    pub fn put(&mut self, path: &[&str], name: &str, value: &str) {
+        if !self.replace_each(path, name, value.as_bytes()) {
+            self.add_missing(path, &[(name, value)]);
+        }
+    }
+
     /// Replaces the member `name` of the object at `path` by another one, with this name and JSON
     /// text. Returns true if it exists.
     pub fn replace_member(&mut self, path: &[&str], name: &str, with: (&str, &[u8])) -> bool {
@@ -63,10 +88,16 @@ impl<'a> Splice<'a> {
         if self.has(&[to]) {
             return false;
         }
-        if let Some(found) = member(self.document, 0, from) {
+        self.rename_in(&[], from, to);
+        true
+    }
+
+    /// Renames the member `from` of the object at `path`, and keeps its value.
+    pub fn rename_in(&mut self, path: &[&str], from: &str, to: &str) {
+        let found = start_of(self.document, path).and_then(|at| member(self.document, at, from));
+        if let Some(found) = found {
             self.edit(found.name, serde_json::Value::from(to).to_string().into());
         }
-        true
     }
 
     /// Replaces the value of the member `name` in each object of the top-level array `list`, where
@@ -235,7 +266,7 @@ impl<'a> Splice<'a> {
         self.edit(start..start, members);
     }
 
-    fn edit(&mut self, range: Range<usize>, value: Vec<u8>) {
+    pub(crate) fn edit(&mut self, range: Range<usize>, value: Vec<u8>) {
         // Members that are added at a position come before those that are removed from there on.
         let place = |range: &Range<usize>| (range.start, range.end);
         let is_before = |(other, _): &(Range<usize>, _)| place(other) < place(&range);

@@ -3,24 +3,24 @@
 use std::ops::Range;
 
 /// The position of one object member.
-pub(super) struct Member {
+pub(crate) struct Member {
     /// The comma before it; `None` for the first.
-    pub(super) comma: Option<usize>,
-    pub(super) name: Range<usize>,
-    pub(super) value: Range<usize>,
+    pub(crate) comma: Option<usize>,
+    pub(crate) name: Range<usize>,
+    pub(crate) value: Range<usize>,
     /// Start of the next member, or the closing brace.
-    pub(super) next: usize,
+    pub(crate) next: usize,
 }
 
 /// Iterator over the members of an object. It ends at the first syntax error.
-pub(super) struct Members<'a> {
+pub(crate) struct Members<'a> {
     scanner: Scanner<'a>,
     comma: Option<usize>,
     ended: bool,
 }
 
 impl<'a> Members<'a> {
-    pub(super) fn new(document: &'a [u8], start: usize) -> Self {
+    pub(crate) fn new(document: &'a [u8], start: usize) -> Self {
         Self {
             scanner: Scanner {
                 document,
@@ -67,7 +67,7 @@ impl Iterator for Members<'_> {
 }
 
 /// Returns true if the JSON string literal `key`, which may contain escapes, equals `name`.
-pub(super) fn is_name(key: &[u8], name: &str) -> bool {
+pub(crate) fn is_name(key: &[u8], name: &str) -> bool {
     let inner = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
     inner == name.as_bytes()
         || memchr::memchr(b'\\', inner).is_some()
@@ -75,20 +75,20 @@ pub(super) fn is_name(key: &[u8], name: &str) -> bool {
 }
 
 /// A minimal tokenizer. It assumes valid JSON and returns `None` where the document is not.
-pub(super) struct Scanner<'a> {
-    pub(super) document: &'a [u8],
-    pub(super) at: usize,
+pub(crate) struct Scanner<'a> {
+    pub(crate) document: &'a [u8],
+    pub(crate) at: usize,
 }
 
 impl Scanner<'_> {
     /// Enters an object and returns the position after its opening brace.
-    pub(super) fn object(mut self) -> Option<usize> {
+    pub(crate) fn object(mut self) -> Option<usize> {
         self.expect(b'{')?;
         Some(self.at)
     }
 
     /// Returns the start of the next token.
-    pub(super) fn at_next(&self) -> usize {
+    pub(crate) fn at_next(&self) -> usize {
         let rest = &self.document[self.at..];
         self.at
             + rest
@@ -98,14 +98,14 @@ impl Scanner<'_> {
     }
 
     /// Consumes and returns the next byte that is not white space.
-    pub(super) fn next(&mut self) -> Option<u8> {
+    pub(crate) fn next(&mut self) -> Option<u8> {
         self.at = self.at_next();
         let byte = *self.document.get(self.at)?;
         self.at += 1;
         Some(byte)
     }
 
-    pub(super) fn expect(&mut self, byte: u8) -> Option<()> {
+    pub(crate) fn expect(&mut self, byte: u8) -> Option<()> {
         (self.next()? == byte).then_some(())
     }
 
@@ -133,7 +133,7 @@ impl Scanner<'_> {
     }
 
     /// Enters an array and returns the range of one of its elements.
-    pub(super) fn element(mut self, number: usize) -> Option<Range<usize>> {
+    pub(crate) fn element(mut self, number: usize) -> Option<Range<usize>> {
         self.expect(b'[')?;
         for _ in 0..number {
             self.value()?;
@@ -142,7 +142,7 @@ impl Scanner<'_> {
         self.value()
     }
 
-    pub(super) fn value(&mut self) -> Option<Range<usize>> {
+    pub(crate) fn value(&mut self) -> Option<Range<usize>> {
         let start = self.at_next();
         match self.next()? {
             b'"' => self.rest_of_string()?,

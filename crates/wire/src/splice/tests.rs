@@ -52,6 +52,29 @@ fn members_are_renamed_and_replaced_in_each_element() {
 }
 
 #[test]
+fn every_one_of_repeated_members_is_replaced() {
+    let document = r#"{"a":{"m":1},"m":2,"\u006d":3}"#;
+    let mut splice = Splice::new(document.as_bytes());
+    assert!(splice.replace_each(&[], "m", b"0"));
+    assert!(splice.replace_each(&["a"], "m", b"0"));
+    assert!(!splice.replace_each(&["a"], "n", b"0"));
+    assert!(!splice.replace_each(&["m"], "n", b"0"));
+    assert_eq!(splice.to_vec(), br#"{"a":{"m":0},"m":0,"\u006d":0}"#);
+}
+
+#[test]
+fn a_member_of_an_element_is_put_and_renamed() {
+    let document = r#"{"l":[{},{"a":null,"b":1}]}"#;
+    let mut splice = Splice::new(document.as_bytes());
+    splice.put(&["l", "0"], "a", "1");
+    splice.put(&["l", "1"], "a", "2");
+    splice.rename_in(&["l", "1"], "b", "c");
+    splice.rename_in(&["l", "1"], "d", "e");
+    splice.put(&["l", "2"], "a", "3");
+    assert_eq!(splice.to_vec(), br#"{"l":[{"a":1},{"a":2,"c":1}]}"#);
+}
+
+#[test]
 fn one_value_changes_and_no_other_byte() {
     let document = "{ \"a\":{\"model\":1},\t\"model\" :\n\"x\\\"}\" ,\"n\":1.50e0 } ";
     assert_eq!(
