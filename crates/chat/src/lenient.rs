@@ -11,6 +11,7 @@
 mod calls;
 mod chunk;
 mod collector;
+mod defects;
 mod finish;
 mod frequent;
 mod reader;
@@ -19,6 +20,7 @@ mod usage;
 pub use wire::lenient::{Call, ReadError, Tokens, Update};
 
 pub use self::collector::{Answer, Collector, collect};
+pub use self::defects::{CallDefects, Defects, ListedContent};
 pub use self::finish::Finish;
 pub use self::frequent::FrequentReply;
 pub use self::reader::{Reader, reported_tokens};

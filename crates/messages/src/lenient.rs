@@ -8,6 +8,7 @@
 //! The types and the [`Grammar`](crate::Grammar) of this crate are the protocol as its vendor
 //! writes it down. What they accept, this reader reads to the same content.
 
+mod blocks;
 mod collector;
 mod event;
 mod reader;

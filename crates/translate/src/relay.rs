@@ -24,7 +24,7 @@ use std::ops::ControlFlow;
 use bytes::Bytes;
 use engine::{EngineError, Usage};
 use sse::{Decoder, EventName, Limits};
-use wire::lenient::{TextPlace, Values, Varying};
+use wire::lenient::{Halves, TextPlace, Values, Varying};
 use wire::{ApiError, Splice};
 
 pub use self::chat::Chat;
@@ -34,7 +34,7 @@ pub use self::images::{Images, pictures_of_reply, reply_as_stream};
 pub use self::messages::Messages;
 pub use self::responses::{Responses, background_reply};
 use crate::error::{in_stream, malformed};
-use crate::outbound::{MAX_EVENT, unreadable};
+use crate::outbound::{MAX_EVENT, engine_error, unreadable};
 
 /// A protocol that can be relayed: its grammar and its edits.
 pub trait RelayProtocol: Send {
@@ -171,6 +171,7 @@ struct Relayed<S> {
     /// The model's name in the client's request, as text and as JSON.
     model: (String, Vec<u8>),
     forms: Forms,
+    halves: Halves,
 }
 
 impl<S: RelayProtocol> Guard<S> {
@@ -188,6 +189,7 @@ impl<S: RelayProtocol> Guard<S> {
                 protocol,
                 model: (model, json),
                 forms: Forms::new(),
+                halves: Halves::default(),
             },
             ended: false,
             events: 0,
@@ -281,6 +283,7 @@ impl<S: RelayProtocol> Guard<S> {
     /// # Errors
     /// When the stream is not complete.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<End, EngineError> {
+        self.relayed.halves.finish().map_err(engine_error)?;
         let end = self.relayed.protocol.end(out)?;
         self.ended = true;
         Ok(end)
@@ -313,19 +316,48 @@ impl<S: RelayProtocol> Relayed<S> {
         if data.is_empty() {
             return Ok(Action::Drop);
         }
-        if self.forms.relay(&mut self.protocol, event, &data, out) {
+        let is_whole = self.halves.is_empty();
+        if is_whole && self.forms.relay(&mut self.protocol, event, &data, out) {
             return Ok(Action::Forward);
         }
-        let mut edits = Splice::new(data.as_bytes());
-        let action = self.protocol.event(&data, &self.model.1, &mut edits)?;
-        if action != Action::Drop {
-            let renamed = corrected_name(&event.name(), &data, S::NAMED);
-            if action == Action::Forward && renamed.is_none() {
-                self.forms.learn(&self.protocol, event, &data, &edits);
+        match self.halves.join(data.as_bytes()).map_err(engine_error)? {
+            None => self.read(event, &data, false, out),
+            Some(joined) => {
+                let joined = String::from_utf8(joined).map_err(malformed)?;
+                self.read(event, &joined, true, out)
             }
-            write(event, &data, &edits, renamed, out);
+        }
+    }
+
+    /// Validates an event that no form recognizes, and appends it to `out`. `is_joined` is true if
+    /// its data is not that of the upstream.
+    fn read(
+        &mut self,
+        event: &sse::Event<'_>,
+        data: &str,
+        is_joined: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<Action, EngineError> {
+        let mut edits = Splice::new(data.as_bytes());
+        let action = self.protocol.event(data, &self.model.1, &mut edits)?;
+        self.check_end(action)?;
+        if action != Action::Drop {
+            let renamed = corrected_name(&event.name(), data, S::NAMED)
+                .or_else(|| is_joined.then(|| event.name().into()));
+            if action == Action::Forward && renamed.is_none() {
+                self.forms.learn(&self.protocol, event, data, &edits);
+            }
+            write(event, data, &edits, renamed, out);
         }
         Ok(action)
+    }
+
+    /// Checks that no text is incomplete at the end.
+    fn check_end(&self, action: Action) -> Result<(), EngineError> {
+        match action {
+            Action::End(_) => self.halves.finish().map_err(engine_error),
+            Action::Forward | Action::Drop => Ok(()),
+        }
     }
 }
 

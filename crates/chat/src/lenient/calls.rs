@@ -3,18 +3,19 @@
 use wire::lenient::{Call, ReadError, Update, bounded};
 
 use super::chunk::Piece;
+use super::defects::CallDefects;
 
 /// The calls of a choice as far as they are known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calls {
     all: Vec<KnownCall>,
-    /// True if a piece repeats the id or the name of its call.
-    pub(super) has_repetition: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 struct KnownCall {
     index: Option<u64>,
+    /// The index under which clients know it, which no other call has.
+    shown: u64,
     call: Call,
 }
 
@@ -28,15 +29,15 @@ impl Calls {
         self.all.iter().try_for_each(|known| known.call.check())
     }
 
-    /// Reads a piece of a call. `position` is its position in the chunk, and `is_only` is true if
-    /// it is the only one there.
+    /// Reads a piece of a call, and returns what clients cannot read of it. `position` is its position
+    /// in the chunk, and `is_only` is true if it is the only one there.
     pub(super) fn piece<'a>(
         &mut self,
         piece: Piece<'a>,
         position: usize,
         is_only: bool,
         out: &mut Vec<Update<'a>>,
-    ) -> Result<(), ReadError> {
+    ) -> Result<Option<CallDefects>, ReadError> {
         let (index, id) = (piece.index.0, piece.id.0.unwrap_or_default());
         let function = piece.function.0.unwrap_or_default();
         let arguments = function.arguments.text();
@@ -44,13 +45,35 @@ impl Calls {
         index.map(bounded).transpose()?;
         let known = self.find(index, &id, !name.is_empty(), position, is_only);
         let call = known.map_or_else(|| self.add(index, &id), Ok)?;
-        self.has_repetition |= known.is_some() && !(id.is_empty() && name.is_empty());
-        let state = &mut self.all[call].call;
-        if state.id.is_empty() {
+        let KnownCall {
+            shown, call: state, ..
+        } = &mut self.all[call];
+        let (is_first, has_id) = (known.is_none(), !state.id.is_empty());
+        let defects = CallDefects {
+            place: Some(position),
+            index: *shown,
+            has_other_index: index != Some(*shown),
+            is_first,
+            repeats_id: !is_first && has_id && !id.is_empty(),
+            name: None,
+            repeats_name: !state.name.is_empty() && !name.is_empty(),
+            arguments: None,
+        };
+        if defects.repeats_name && state.name != name {
+            return Err(ReadError::Contradiction("a call with two names"));
+        }
+        if !has_id {
             (*id).clone_into(&mut state.id);
         }
+        let is_odd = defects.has_other_index || defects.repeats_id || defects.repeats_name;
+        let is_json = function.arguments.is_json();
+        let defects = (is_odd || is_json).then(|| CallDefects {
+            name: (!name.is_empty() && !defects.repeats_name).then(|| (*name).to_owned()),
+            arguments: is_json.then(|| (*arguments).to_owned()),
+            ..defects
+        });
         // Some servers repeat the name in every piece.
-        if known.is_none() || state.name.is_empty() && !name.is_empty() {
+        if is_first || state.name.is_empty() && !name.is_empty() {
             (*name).clone_into(&mut state.name);
             out.push(Update::Call { call, id, name });
         }
@@ -61,7 +84,7 @@ impl Calls {
                 text: arguments,
             });
         }
-        Ok(())
+        Ok(defects)
     }
 
     /// Finds the call of a piece: by the index, else by the id, else by the position.
@@ -96,8 +119,16 @@ impl Calls {
 
     fn add(&mut self, index: Option<u64>, id: &str) -> Result<usize, ReadError> {
         let call = bounded(self.all.len() as u64)?;
+        let is_free = |number: &u64| self.all.iter().all(|known| known.shown != *number);
+        let behind = || {
+            let last = self.all.iter().map(|known| known.shown).max();
+            last.map_or(0, |last| last + 1)
+        };
+        let shown = index.or(Some(call as u64)).filter(is_free);
+        let shown = shown.unwrap_or_else(behind);
         self.all.push(KnownCall {
             index,
+            shown,
             call: Call {
                 id: id.to_owned(),
                 ..Call::default()

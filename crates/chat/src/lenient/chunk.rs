@@ -77,7 +77,7 @@ pub(super) struct Choice<'a> {
     pub(super) index: Count,
     #[serde(borrow)]
     pub(super) delta: Option<Delta<'a>>,
-    /// In a plain reply; some servers send it in chunks too, where the delta counts.
+    /// In a plain reply; some servers send it in chunks too, where a delta counts.
     #[serde(borrow)]
     pub(super) message: Option<Delta<'a>>,
     #[serde(borrow)]
@@ -102,35 +102,9 @@ impl<'a> Choice<'a> {
         (tokens.starts_with('[') && tokens != "[]").then_some(Update::Logprobs(tokens))
     }
 
-    /// Returns true if the content is a list of nothing but texts and thoughts.
-    pub(super) fn lists_texts(&self) -> bool {
-        let message = self.delta.as_ref().or(self.message.as_ref());
-        let list = message.and_then(|message| message.content.map(RawValue::get));
-        let list = list.filter(|list| list.starts_with('['));
-        let parts: Option<List<Part<'_>>> = list.and_then(|list| json(list).ok());
-        self.index.0.unwrap_or_default() == 0
-            && parts.is_some_and(|parts| parts.0.iter().all(Part::is_text))
-    }
-
     /// Returns true if it has neither a delta nor a message.
     pub(super) fn is_bare(&self) -> bool {
         self.delta.is_none() && self.message.is_none()
-    }
-
-    /// Returns true if it has calls in a form that clients do not know.
-    pub(super) fn has_odd_calls(&self) -> bool {
-        let is_first = self.index.0.unwrap_or_default() == 0;
-        let is_odd = |piece: &Piece<'_>| {
-            let function = piece.function.0.as_ref();
-            function.is_some_and(|function| function.arguments.is_json())
-        };
-        let in_message = |message: &Delta<'_>| {
-            message.tool_calls.iter().flatten().any(is_odd) || message.function_call.0.is_some()
-        };
-        let pieces = self.delta.iter().flat_map(|delta| &delta.tool_calls);
-        let lacks_index = pieces.flatten().any(|piece| piece.index.0.is_none());
-        let messages = [&self.delta, &self.message].into_iter().flatten();
-        is_first && (lacks_index || messages.into_iter().any(in_message))
     }
 }
 
@@ -197,27 +171,24 @@ impl<'a> Delta<'a> {
             .into_iter()
             .find_map(|text| text.0.take().filter(|text| !text.is_empty()));
         texts.or_else(|| {
-            let details: String = self
-                .reasoning_details
-                .0
-                .iter()
-                .map(|part| part.text.or_empty())
-                .collect();
+            let details: String = self.reasoning_details.0.iter().map(Part::detail).collect();
             (!details.is_empty()).then_some(Cow::Owned(details))
         })
     }
 
-    /// Appends the content, which is a text or a list of parts.
+    /// Appends the content, which is a text or a list of parts. Returns true for a list of nothing
+    /// but texts and thoughts without a signature.
     ///
     /// # Errors
     /// If it is anything else.
-    pub(super) fn content(&self, out: &mut Vec<Update<'a>>) -> Result<(), ReadError> {
+    pub(super) fn content(
+        &self,
+        others: &mut Vec<OtherContent>,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<bool, ReadError> {
         let content = self.content.map_or("null", RawValue::get);
         match content.as_bytes().first() {
-            Some(b'[') => {
-                let parts: List<Part<'a>> = json(content)?;
-                parts.0.into_iter().for_each(|part| part.content(out));
-            }
+            Some(b'[') => return list(content, others, out),
             Some(b'"') => push(json::<Text<'a>>(content)?.0, Update::Text, out),
             Some(b'n') => {}
             _ => {
@@ -226,8 +197,31 @@ impl<'a> Delta<'a> {
                 ));
             }
         }
-        Ok(())
+        Ok(false)
     }
+}
+
+/// Appends the parts of a list. A part may also be a bare text.
+fn list<'a>(
+    content: &'a str,
+    others: &mut Vec<OtherContent>,
+    out: &mut Vec<Update<'a>>,
+) -> Result<bool, ReadError> {
+    let mut is_text = true;
+    for part in json::<Vec<&'a RawValue>>(content)? {
+        let part = match part.get().as_bytes().first() {
+            Some(b'{') => json(part.get())?,
+            Some(b'n') => continue,
+            _ => Part {
+                text: json(part.get())?,
+                kind: Text(Some("text".into())),
+                ..Part::default()
+            },
+        };
+        is_text &= part.is_text();
+        part.content(others, out);
+    }
+    Ok(is_text)
 }
 
 /// Parses a chunk, or a part of one.
@@ -239,8 +233,12 @@ pub(super) fn json<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, ReadError
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Part<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
     #[serde(borrow)]
     text: Text<'a>,
+    #[serde(borrow)]
+    refusal: Text<'a>,
     /// A text, or a list of parts with texts.
     #[serde(borrow)]
     thinking: Option<&'a RawValue>,
@@ -253,12 +251,32 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn content(self, out: &mut Vec<Update<'a>>) {
+    fn content(self, others: &mut Vec<OtherContent>, out: &mut Vec<Update<'a>>) {
+        let other = match self.kind.or_empty() {
+            kind if kind.contains("image") => OtherContent::Images,
+            kind if kind.contains("audio") => OtherContent::Audio,
+            _ => OtherContent::HostedTools,
+        };
+        let is_known = self.has_text() || self.refusal.0.is_some();
+        other.note(!is_known, others);
         let (parts, text) = self.thoughts();
         for text in parts.into_iter().map(|part| part.text).chain([text]) {
             push(text.0, Update::Reasoning, out);
         }
         push(self.text.0, Update::Text, out);
+        push(self.refusal.0, Update::Refusal, out);
+    }
+
+    /// The text of a detail of the reasoning, or its summary:
+    /// <https://openrouter.ai/docs/use-cases/reasoning-tokens>.
+    fn detail(&self) -> Cow<'a, str> {
+        let text = self.text.0.clone().filter(|text| !text.is_empty());
+        text.or_else(|| self.thoughts().1.0).unwrap_or_default()
+    }
+
+    fn has_text(&self) -> bool {
+        let (parts, text) = self.thoughts();
+        self.text.0.is_some() || text.0.is_some() || !parts.is_empty()
     }
 
     fn thoughts(&self) -> (Vec<Part<'a>>, Text<'a>) {
@@ -269,10 +287,12 @@ impl<'a> Part<'a> {
 
     /// Returns true if it is a text, or thoughts without a signature.
     fn is_text(&self) -> bool {
-        let (parts, text) = self.thoughts();
+        let (parts, _) = self.thoughts();
         let is_sealed = |part: &Part<'_>| !part.signature.or_empty().is_empty();
-        let has_text = self.text.0.is_some() || text.0.is_some() || !parts.is_empty();
-        has_text && !is_sealed(self) && !parts.iter().any(is_sealed)
+        self.has_text()
+            && self.refusal.0.is_none()
+            && !is_sealed(self)
+            && !parts.iter().any(is_sealed)
     }
 }
 

@@ -6,9 +6,10 @@ use wire::lenient::{
     Counts, Members, OtherContent, ReadError, TextPlace, Tokens, Update, bounded, push,
 };
 
-use super::Finish;
 use super::calls::Calls;
 use super::chunk::{Choice, Chunk, Delta, Piece, json};
+use super::defects::{Defects, ListedContent};
+use super::{CallDefects, Finish};
 
 /// Reads a stream, event by event. A plain reply is read as a stream of one event.
 ///
@@ -34,19 +35,14 @@ pub struct Reader {
     unsettled_usage: Option<[u64; 3]>,
     id: String,
     is_done: bool,
-    has_content: bool,
-    /// True if a choice beside the first has content.
-    others_have_content: bool,
-    /// The length of the text.
-    text: usize,
     content_length: u64,
-    has_odd_calls: bool,
-    lists_texts: bool,
     other_content: Vec<OtherContent>,
+    has_usage: bool,
     has_usage_alone: bool,
     lacks_object: bool,
-    lacks_delta: bool,
-    lacks_index: bool,
+    lacks_choices: bool,
+    /// What clients cannot read of the last event.
+    defects: Vec<Defects>,
     text_place: Option<TextPlace>,
 }
 
@@ -150,22 +146,17 @@ impl Reader {
         &self.other_content
     }
 
-    /// Returns true if the last event has calls of the first choice in a form that clients do not
-    /// know: without an index, with arguments that are no text, with an id or a name that an
-    /// earlier piece had, or as `function_call`. Whoever passes the event on writes them anew, from
-    /// its updates.
+    /// Returns what clients cannot read of the choices of the last event, or of the plain reply.
+    /// Whoever passes it on writes that anew.
     #[must_use]
-    pub fn has_odd_calls(&self) -> bool {
-        let repeats = |first: &ChoiceState| first.calls.has_repetition;
-        self.has_odd_calls || self.choices.first().is_some_and(repeats)
+    pub fn defects(&self) -> &[Defects] {
+        &self.defects
     }
 
-    /// Returns true if the content of the first choice of the last event is a list of texts and
-    /// thoughts, where clients expect a text. A relay writes it anew, from its
-    /// updates.
+    /// Returns true if the last event has a usage.
     #[must_use]
-    pub fn lists_texts(&self) -> bool {
-        self.lists_texts
+    pub fn has_usage(&self) -> bool {
+        self.has_usage
     }
 
     /// Returns true if the last event has the usage and no choices. Only clients that request it
@@ -182,17 +173,10 @@ impl Reader {
         self.lacks_object
     }
 
-    /// Returns true if the first choice of the last event has no `delta`, which clients read
-    /// without looking for it, and no message of its own in its place.
+    /// Returns true if the last event has no list of choices, over which clients iterate.
     #[must_use]
-    pub fn lacks_delta(&self) -> bool {
-        self.lacks_delta
-    }
-
-    /// Returns true if the first choice of the last event has no `index`: it is choice 0.
-    #[must_use]
-    pub fn lacks_index(&self) -> bool {
-        self.lacks_index
+    pub fn lacks_choices(&self) -> bool {
+        self.lacks_choices
     }
 
     /// Returns the choice whose texts the last event continues, if it does nothing else.
@@ -205,19 +189,15 @@ impl Reader {
     /// Returns false, and reads nothing, if such an event may be an error by now.
     #[must_use]
     pub fn continue_text(&mut self, place: TextPlace, content: &str, reasoning: [&str; 2]) -> bool {
-        let choice = self.choices.get(place.item);
-        if choice.is_none_or(|choice| choice.finish.is_some()) {
+        let choice = self.choices.get_mut(place.item);
+        let Some(choice) = choice.filter(|choice| choice.finish.is_none()) else {
             return false;
-        }
+        };
+        let is_empty = content.is_empty() && reasoning.iter().all(|text| text.is_empty());
+        choice.has_content |= !is_empty;
+        choice.text += content.len();
         let lengths = [content, reasoning[0], reasoning[1]].map(str::len);
         self.content_length += lengths.iter().sum::<usize>() as u64;
-        let is_empty = content.is_empty() && reasoning.iter().all(|text| text.is_empty());
-        if place.item == 0 {
-            self.has_content |= !is_empty;
-            self.text += content.len();
-        } else {
-            self.others_have_content |= !is_empty;
-        }
         true
     }
 
@@ -225,10 +205,8 @@ impl Reader {
     /// empty text, the results of a filter and events of the server's own are none.
     #[must_use]
     pub fn has_content(&self) -> bool {
-        self.has_content
-            || self.others_have_content
-            || !self.other_content.is_empty()
-            || self.choices.iter().any(|choice| choice.finish.is_some())
+        let has_content = |choice: &ChoiceState| choice.has_content || choice.finish.is_some();
+        !self.other_content.is_empty() || self.choices.iter().any(has_content)
     }
 
     /// Returns the number of choices that have begun.
@@ -277,26 +255,22 @@ impl Reader {
             .choices
             .as_ref()
             .is_some_and(|choices| !choices.is_empty());
-        self.has_usage_alone = !has_choices && chunk.usage.0.is_some();
-        self.has_odd_calls = chunk.choices.iter().flatten().any(Choice::has_odd_calls);
-        self.lists_texts = chunk.choices.iter().flatten().any(Choice::lists_texts);
+        self.has_usage = chunk.usage.0.is_some();
+        self.has_usage_alone = !has_choices && self.has_usage;
         self.lacks_object = chunk.lacks_object();
-        (self.lacks_delta, self.lacks_index) = (false, false);
-        if let Some(first) = self.choices.first_mut() {
-            first.calls.has_repetition = false;
+        self.lacks_choices = chunk.choices.is_none();
+        self.defects.clear();
+        let is_whole = chunk.is_whole();
+        let continued = chunk.continued();
+        let choices = chunk.choices.unwrap_or_default();
+        let form = Form {
+            is_reply,
+            is_whole,
+            is_alone: choices.len() == 1,
+        };
+        for (place, choice) in choices.into_iter().enumerate() {
+            self.choice(place, choice, form, out)?;
         }
-        let may_repeat = !is_reply && self.has_content && chunk.is_whole();
-        let (before, continued) = (out.len(), chunk.continued());
-        for (place, mut choice) in chunk.choices.into_iter().flatten().enumerate() {
-            if may_repeat {
-                self.drop_repetition(&mut choice)?;
-            }
-            self.lacks_delta |= place == 0 && choice.is_bare();
-            self.lacks_index |= place == 0 && choice.index.0.is_none();
-            self.choice(choice, is_reply, out)?;
-        }
-        self.has_content |= out.len() > before;
-        self.text += text_length(&out[before..]);
         let unsettled = |usage: Counts| usage.unsettled(&self.tokens()?);
         self.unsettled_usage = chunk.usage.0.and_then(unsettled);
         let item = continued.and_then(|index| bounded(index).ok());
@@ -307,32 +281,14 @@ impl Reader {
         Ok(())
     }
 
-    /// Drops the message of a finished choice without a delta: some servers end a stream with the
-    /// whole reply, which repeats the deltas.
-    fn drop_repetition(&self, choice: &mut Choice<'_>) -> Result<(), ReadError> {
-        let is_finished = !choice.finish_reason.or_empty().is_empty();
-        let message = choice.message.take_if(|_| is_finished);
-        let Some(message) = message.filter(|_| choice.delta.is_none()) else {
-            return Ok(());
-        };
-        let mut repeated = Vec::new();
-        ChoiceState::default().delta(message, true, &mut repeated)?;
-        if text_length(&repeated) == self.text {
-            Ok(())
-        } else {
-            Err(ReadError::Contradiction(
-                "a whole reply that differs from its deltas",
-            ))
-        }
-    }
-
     fn choice<'a>(
         &mut self,
-        choice: Choice<'a>,
-        is_reply: bool,
+        place: usize,
+        mut choice: Choice<'a>,
+        form: Form,
         out: &mut Vec<Update<'a>>,
     ) -> Result<(), ReadError> {
-        let index = bounded(choice.index.0.unwrap_or_default())?;
+        let index = form.index(&choice, place)?;
         if self.choices.len() <= index {
             self.choices.resize_with(index + 1, ChoiceState::default);
         }
@@ -340,30 +296,72 @@ impl Reader {
         if let Some(counts) = &choice.usage.0 {
             state.counts.merge(counts);
         }
-        let before = out.len();
-        if is_reply && choice.is_bare() {
+        if form.is_reply && std::mem::replace(&mut state.has_begun, true) {
+            return Err(ReadError::Contradiction("two choices with one index"));
+        }
+        if form.is_whole && !form.is_reply && state.has_content {
+            state.drop_repetition(&mut choice)?;
+        }
+        if form.is_reply && choice.is_bare() {
             return Err(ReadError::Malformed(
                 "a choice without a message".to_owned(),
             ));
         }
+        let mut defects = Defects {
+            place,
+            lacks_index: !form.is_reply && choice.index.0.is_none(),
+            lacks_delta: choice.is_bare(),
+            has_message: !form.is_reply && choice.delta.is_none() && choice.message.is_some(),
+            ..Defects::default()
+        };
+        let before = out.len();
         let mut has_calls = false;
         out.extend(choice.logprobs().filter(|_| state.finish.is_none()));
         if let Some(delta) = choice.delta.or(choice.message) {
             delta.note_other_content(&mut self.other_content);
             has_calls = delta.tool_calls.iter().flatten().next().is_some();
-            state.delta(delta, is_reply, out)?;
+            let others = &mut self.other_content;
+            state.delta(delta, form.is_reply, others, &mut defects, out)?;
         }
         if state.finish.is_some() && (has_calls || out.len() > before) {
             return Err(ReadError::Contradiction(AFTER_FINISH));
         }
         self.content_length += out[before..].iter().map(Update::length).sum::<u64>();
+        state.has_content |= out.len() > before;
+        state.text += text_length(&out[before..]);
+        if !defects.is_none() {
+            self.defects.push(defects);
+        }
         if index > 0 {
-            self.others_have_content |= out.len() > before;
             out.truncate(before);
         }
         match choice.finish_reason.or_empty() {
             "" => Ok(()),
             reason => state.end(reason),
+        }
+    }
+}
+
+/// The form of an event that has choices.
+#[derive(Clone, Copy)]
+struct Form {
+    is_reply: bool,
+    /// True for a plain reply by its own account.
+    is_whole: bool,
+    /// True if there is one choice.
+    is_alone: bool,
+}
+
+impl Form {
+    /// The index of the choice at a position. Without one, it is the only one, or one of a complete
+    /// list.
+    fn index(self, choice: &Choice<'_>, place: usize) -> Result<usize, ReadError> {
+        match choice.index.0 {
+            Some(index) => bounded(index),
+            None if self.is_reply || self.is_alone => bounded(place as u64),
+            None => Err(ReadError::Malformed(
+                "several choices, of which one has no index".to_owned(),
+            )),
         }
     }
 }
@@ -375,17 +373,53 @@ struct ChoiceState {
     counts: Counts,
     calls: Calls,
     finish: Option<Finish>,
+    has_begun: bool,
+    has_content: bool,
+    /// The length of the text.
+    text: usize,
 }
 
 impl ChoiceState {
+    /// Drops the message of a finished choice without a delta: some servers end a stream with the
+    /// whole reply, which repeats the deltas.
+    fn drop_repetition(&self, choice: &mut Choice<'_>) -> Result<(), ReadError> {
+        let is_finished = !choice.finish_reason.or_empty().is_empty();
+        let message = choice.message.take_if(|_| is_finished);
+        let Some(message) = message.filter(|_| choice.delta.is_none()) else {
+            return Ok(());
+        };
+        let (mut repeated, mut others) = (Vec::new(), Vec::new());
+        Self::default().delta(
+            message,
+            true,
+            &mut others,
+            &mut Defects::default(),
+            &mut repeated,
+        )?;
+        if text_length(&repeated) == self.text {
+            Ok(())
+        } else {
+            Err(ReadError::Contradiction(
+                "a whole reply that differs from its deltas",
+            ))
+        }
+    }
+
     fn delta<'a>(
         &mut self,
         mut delta: Delta<'a>,
         is_reply: bool,
+        others: &mut Vec<OtherContent>,
+        defects: &mut Defects,
         out: &mut Vec<Update<'a>>,
     ) -> Result<(), ReadError> {
+        let before = out.len();
         push(delta.take_reasoning(), Update::Reasoning, out);
-        delta.content(out)?;
+        let beside = out.len() - before;
+        if delta.content(others, out)? {
+            let content = listed(beside, before, out);
+            defects.content = Some(content);
+        }
         push(delta.refusal.0, Update::Refusal, out);
         let pieces = delta.tool_calls.unwrap_or_default();
         // Some servers send a call in both forms at once.
@@ -397,14 +431,21 @@ impl ChoiceState {
                 piece.index.0 = Some(position as u64);
                 piece.id.0 = piece.id.0.or(Some(Cow::default()));
             }
-            self.calls.piece(piece, position, is_only, out)?;
+            let odd = self.calls.piece(piece, position, is_only, out)?;
+            defects.calls.extend(odd);
         }
         if let Some(function) = old_form {
+            let arguments = function.arguments.text().into_owned();
             let piece = Piece {
                 function: Members(Some(function)),
                 ..Piece::default()
             };
-            self.calls.piece(piece, 0, true, out)?;
+            let odd = self.calls.piece(piece, 0, true, out)?;
+            defects.calls.extend(odd.map(|odd| CallDefects {
+                place: None,
+                arguments: Some(arguments),
+                ..odd
+            }));
         }
         Ok(())
     }
@@ -451,6 +492,30 @@ pub fn reported_tokens(body: &str) -> Option<Tokens> {
         }
     }
     reader.tokens()
+}
+
+/// The texts of a content that is a list. Its updates follow those of `beside` reasoning from
+/// `before` on. Reasoning that repeats what is beside the content is removed.
+fn listed(beside: usize, before: usize, out: &mut Vec<Update<'_>>) -> ListedContent {
+    let joined = |updates: &[Update<'_>], is_text: bool| {
+        let text = |update: &Update<'_>| match update {
+            Update::Text(text) if is_text => text.to_string(),
+            Update::Reasoning(text) if !is_text => text.to_string(),
+            _ => String::new(),
+        };
+        updates.iter().map(text).collect::<String>()
+    };
+    let list = before + beside;
+    let text = joined(&out[list..], true);
+    let own = joined(&out[list..], false);
+    let is_repeated = own == joined(&out[before..list], false);
+    if is_repeated && beside > 0 {
+        let is_kept = |update: &Update<'_>| !matches!(update, Update::Reasoning(_));
+        let tail: Vec<_> = out.drain(list..).filter(is_kept).collect();
+        out.extend(tail);
+    }
+    let reasoning = (!own.is_empty() && !is_repeated).then(|| joined(&out[before..], false));
+    ListedContent { text, reasoning }
 }
 
 /// The length of the output text of these updates.

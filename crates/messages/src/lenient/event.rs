@@ -55,6 +55,11 @@ pub(super) struct Message<'a> {
 }
 
 impl Message<'_> {
+    /// Returns true if a block of it has any content.
+    pub(super) fn has_content(&self) -> bool {
+        self.content.iter().flatten().any(Block::has_content)
+    }
+
     pub(super) fn is_failure(&self) -> bool {
         self.success == Some(false)
     }
@@ -84,6 +89,13 @@ pub(super) struct Block<'a> {
     pub(super) citations: Option<&'a RawValue>,
 }
 
+impl Block<'_> {
+    fn has_content(&self) -> bool {
+        let texts = [&self.text, &self.thinking, &self.data, &self.name];
+        texts.iter().any(|text| !text.or_empty().is_empty())
+    }
+}
+
 /// The delta of a block, or of the message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -105,6 +117,34 @@ pub(super) struct Delta<'a> {
 }
 
 impl Delta<'_> {
+    /// The types of deltas that have what it has.
+    pub(super) fn contents(&self) -> impl Iterator<Item = &'static str> {
+        let members = [
+            (&self.text, "text_delta"),
+            (&self.thinking, "thinking_delta"),
+            (&self.signature, "signature_delta"),
+            (&self.partial_json, "input_json_delta"),
+        ];
+        let has_text = |text: &Text<'_>| !text.or_empty().is_empty();
+        members
+            .into_iter()
+            .filter(move |(text, _)| has_text(text))
+            .map(|(_, kind)| kind)
+    }
+
+    /// Returns true if it has the text of a delta of this type, and no text of another one.
+    pub(super) fn is_only(&self, kind: Option<&str>) -> bool {
+        match (kind, &self.text.0, &self.thinking.0) {
+            (Some("text_delta"), Some(_), None) => true,
+            (Some("thinking_delta"), None, Some(_)) => true,
+            _ => false,
+        }
+    }
+
+    pub(super) fn has_content(&self) -> bool {
+        self.contents().next().is_some()
+    }
+
     /// Checks that it has what its type promises.
     pub(super) fn check(&self) -> Result<(), ReadError> {
         let (member, name) = match self.kind.or_empty() {

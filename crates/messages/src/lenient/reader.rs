@@ -5,11 +5,12 @@ mod continued;
 use std::borrow::Cow;
 
 use wire::lenient::{
-    Call, Counts, OtherContent, ReadError, TextPlace, Tokens, Update, bounded, parse, push,
-    required,
+    Call, Counts, OtherContent, ReadError, TextOrder, TextPlace, Tokens, Update, bounded, parse,
+    push, required,
 };
 
 use super::Stop;
+use super::blocks::{BlockKind, Blocks, OpenBlock};
 use super::event::{Block, Delta, Event, Message};
 use super::usage::unsettled;
 
@@ -41,8 +42,12 @@ pub struct Reader {
     has_content: bool,
     content_length: u64,
     other_content: Vec<OtherContent>,
-    /// The open blocks, by their index.
-    open: Vec<(usize, BlockState)>,
+    blocks: Blocks,
+    order: TextOrder,
+    /// The index of the block of the last event, if clients need another one.
+    index: Option<usize>,
+    /// The type of the delta of the last event, if it has none.
+    delta_kind: Option<&'static str>,
     calls: Vec<Call>,
     counts: Counts,
     /// The counts that the usage of the last event or of the reply should have.
@@ -65,15 +70,6 @@ pub enum Kind {
     Other,
 }
 
-/// An open block.
-#[derive(Clone, Debug)]
-enum BlockState {
-    /// A call with its number, and the input that its start has.
-    Call(usize, String),
-    /// Any other block.
-    Other,
-}
-
 impl Reader {
     /// Creates a reader that has read nothing.
     #[must_use]
@@ -92,6 +88,7 @@ impl Reader {
         out: &mut Vec<Update<'a>>,
     ) -> Result<Kind, ReadError> {
         self.text_place = None;
+        (self.index, self.delta_kind) = (None, None);
         let data = data.trim_matches([' ', '\t', '\n', '\r']);
         // Some servers end the streams of every protocol with it.
         if data == "[DONE]" {
@@ -125,9 +122,9 @@ impl Reader {
             .filter(|_| message.kind.get() == Some("message"));
         let content =
             content.ok_or_else(|| ReadError::Malformed("the reply is not a message".to_owned()))?;
-        for (index, block) in content.into_iter().enumerate() {
-            self.open_block(index, block, out)?;
-            self.close_block(index, out)?;
+        for block in content {
+            self.open_block(None, block, out)?;
+            self.close_block(None, out)?;
         }
         if let Some(reason) = message
             .stop_reason
@@ -204,32 +201,59 @@ impl Reader {
         }
     }
 
+    /// Returns the index by which clients find the block of the last event, if the event has none or
+    /// that of an earlier block.
+    #[must_use]
+    pub fn index(&self) -> Option<usize> {
+        self.index
+    }
+
+    /// Returns the type of the delta of the last event, if it has none.
+    #[must_use]
+    pub fn delta_kind(&self) -> Option<&'static str> {
+        self.delta_kind
+    }
+
+    /// Returns true if a piece of a text belongs before one that came earlier, by the indexes of
+    /// their blocks.
+    #[must_use]
+    pub fn breaks_order(&self) -> bool {
+        self.order.is_broken()
+    }
+
     fn read<'a>(&mut self, event: Event<'a>, out: &mut Vec<Update<'a>>) -> Result<Kind, ReadError> {
         if event.is_foreign() {
             return Ok(Kind::Other);
         }
         match required(event.kind.get(), "type")? {
-            "message_start" => return self.start(),
+            "message_start" => {
+                let message = event.message.0.unwrap_or_default();
+                if message.has_content() {
+                    return Err(ReadError::Contradiction("content within message_start"));
+                }
+                return self.start();
+            }
             "content_block_start" => {
                 let block = required(event.content_block, "content_block")?;
                 self.check_open()?;
-                self.open_block(index(event.index.0)?, block, out)?;
+                self.open_block(event.index.0, block, out)?;
             }
             "content_block_delta" => {
                 let delta = required(event.delta, "delta")?;
                 delta.check()?;
                 self.check_open()?;
-                self.delta(index(event.index.0)?, delta, out)?;
-                let item = index(event.index.0)?;
-                self.text_place = self.place(item);
+                self.delta(event.index.0, delta, out)?;
             }
-            "content_block_stop" => self.close_block(index(event.index.0)?, out)?,
+            "content_block_stop" => self.close_block(event.index.0, out)?,
             "message_delta" => {
                 if event.usage.0.is_none() {
                     required(event.delta.as_ref(), "delta")?;
                 }
                 self.check_started()?;
                 let delta = event.delta.unwrap_or_default();
+                if delta.has_content() {
+                    return Err(ReadError::Contradiction("content within message_delta"));
+                }
                 if let Some(reason) = delta.stop_reason.get().filter(|reason| !reason.is_empty()) {
                     self.end(reason, delta.stop_sequence.get())?;
                 }
@@ -247,7 +271,7 @@ impl Reader {
 
     fn start(&mut self) -> Result<Kind, ReadError> {
         // Some servers repeat the event. One after content begins another answer.
-        if self.has_started && (self.has_content || !self.open.is_empty() || self.stop.is_some()) {
+        if self.has_started && (self.has_content || self.blocks.any_open() || self.stop.is_some()) {
             return Err(ReadError::Contradiction("a second message_start"));
         }
         let is_repeated = std::mem::replace(&mut self.has_started, true);
@@ -276,37 +300,37 @@ impl Reader {
 
     fn open_block<'a>(
         &mut self,
-        index: usize,
+        index: Option<u64>,
         block: Block<'a>,
         out: &mut Vec<Update<'a>>,
     ) -> Result<(), ReadError> {
-        if self.open.iter().any(|(open, _)| *open == index) {
-            return Err(ReadError::Contradiction("a block that is opened twice"));
-        }
-        let state = match block.kind.or_empty() {
+        let before = out.len();
+        let kind = match required(block.kind.get(), "type")? {
             "text" => {
                 let has_citations = block.citations.is_some_and(|list| list.get() != "[]");
                 OtherContent::Annotations.note(has_citations, &mut self.other_content);
                 push(block.text.0, Update::Text, out);
-                BlockState::Other
+                BlockKind::Text
             }
             "thinking" => {
                 push(block.thinking.0, Update::Reasoning, out);
                 push(block.signature.0, Update::Signature, out);
-                BlockState::Other
+                BlockKind::Thinking
             }
             "redacted_thinking" => {
                 push(block.data.0, Update::RedactedReasoning, out);
-                BlockState::Other
+                BlockKind::Redacted
             }
             "tool_use" => self.open_call(block, out)?,
             // Blocks of the server's hosted tools, and blocks that are newer than this reader.
             _ => {
                 OtherContent::HostedTools.note(true, &mut self.other_content);
-                BlockState::Other
+                BlockKind::Other
             }
         };
-        self.open.push((index, state));
+        let shown = self.blocks.open(index, kind)?;
+        self.note_index(index, shown);
+        self.note_order(shown, &out[before..]);
         Ok(())
     }
 
@@ -314,7 +338,7 @@ impl Reader {
         &mut self,
         block: Block<'a>,
         out: &mut Vec<Update<'a>>,
-    ) -> Result<BlockState, ReadError> {
+    ) -> Result<BlockKind, ReadError> {
         let call = bounded(self.calls.len() as u64)?;
         let input = block.input.map_or("", serde_json::value::RawValue::get);
         if !matches!(input, "" | "null") && !input.starts_with('{') {
@@ -327,43 +351,48 @@ impl Reader {
             arguments: String::new(),
         });
         out.push(Update::Call { call, id, name });
-        Ok(BlockState::Call(call, input.to_owned()))
+        Ok(BlockKind::Call(call, input.to_owned()))
     }
 
     fn delta<'a>(
         &mut self,
-        index: usize,
+        index: Option<u64>,
         delta: Delta<'a>,
         out: &mut Vec<Update<'a>>,
     ) -> Result<(), ReadError> {
-        let open = self.open.iter().find(|(open, _)| *open == index);
-        match open.ok_or(ReadError::Contradiction(
-            "a delta of a block that is not open",
-        ))? {
-            (_, BlockState::Call(call, _)) => {
-                let text = delta.partial_json.0.filter(|text| !text.is_empty());
-                if let Some(text) = text {
-                    self.calls[*call].arguments += &text;
-                    out.push(Update::Arguments { call: *call, text });
-                }
+        let block = self.blocks.find(index)?;
+        let shown = block.shown;
+        self.delta_kind = block.kind.check(&delta)?;
+        let before = out.len();
+        if let BlockKind::Call(call, _) = block.kind {
+            let text = delta.partial_json.0.filter(|text| !text.is_empty());
+            if let Some(text) = text {
+                self.calls[call].arguments += &text;
+                out.push(Update::Arguments { call, text });
             }
-            (_, BlockState::Other) => {
-                let is_citation = delta.kind.get() == Some("citations_delta");
-                OtherContent::Annotations.note(is_citation, &mut self.other_content);
-                push(delta.text.0, Update::Text, out);
-                push(delta.thinking.0, Update::Reasoning, out);
-                push(delta.signature.0, Update::Signature, out);
-            }
+        } else {
+            let kind = self.delta_kind.or(delta.kind.get());
+            let is_continued = block.kind.is_continued(kind, &delta);
+            self.text_place = is_continued.then(|| block.place());
+            let is_citation = delta.kind.get() == Some("citations_delta");
+            OtherContent::Annotations.note(is_citation, &mut self.other_content);
+            push(delta.text.0, Update::Text, out);
+            push(delta.thinking.0, Update::Reasoning, out);
+            push(delta.signature.0, Update::Signature, out);
         }
+        self.note_index(index, shown);
+        self.note_order(shown, &out[before..]);
         Ok(())
     }
 
-    fn close_block(&mut self, index: usize, out: &mut Vec<Update<'_>>) -> Result<(), ReadError> {
-        let position = self.open.iter().position(|(open, _)| *open == index);
-        let position = position.ok_or(ReadError::Contradiction(
-            "the end of a block that is not open",
-        ))?;
-        if let (_, BlockState::Call(call, input)) = self.open.remove(position) {
+    fn close_block(
+        &mut self,
+        index: Option<u64>,
+        out: &mut Vec<Update<'_>>,
+    ) -> Result<(), ReadError> {
+        let OpenBlock { shown, kind, .. } = self.blocks.close(index)?;
+        self.note_index(index, shown);
+        if let BlockKind::Call(call, input) = kind {
             let arguments = &mut self.calls[call].arguments;
             // The input at the start counts if no deltas follow.
             if arguments.is_empty()
@@ -377,6 +406,21 @@ impl Reader {
             out.push(Update::CallEnd(call));
         }
         Ok(())
+    }
+
+    /// Notes the index by which clients find a block, unless the event has it.
+    fn note_index(&mut self, index: Option<u64>, shown: usize) {
+        self.index = (index != Some(shown as u64)).then_some(shown);
+    }
+
+    fn note_order(&mut self, block: usize, updates: &[Update<'_>]) {
+        for update in updates {
+            match update {
+                Update::Text(_) => self.order.note(0, (block as u64, 0)),
+                Update::Reasoning(_) => self.order.note(1, (block as u64, 0)),
+                _ => {}
+            }
+        }
     }
 
     /// Handles a stop reason.
@@ -402,7 +446,7 @@ impl Reader {
     fn complete(&mut self) -> Result<(), ReadError> {
         let stop = self.stop.as_ref().ok_or(ReadError::Truncated)?;
         if stop.is_complete() {
-            if !self.open.is_empty() {
+            if self.blocks.any_open() {
                 return Err(ReadError::Contradiction("a block that is not closed"));
             }
             self.calls.iter().try_for_each(Call::check)?;
@@ -417,11 +461,6 @@ impl Reader {
 #[must_use]
 pub fn reported_tokens(body: &str) -> Option<Tokens> {
     parse::<Event<'_>>(body).ok()?.usage.tokens()
-}
-
-/// The index of a block. Servers that send one block at a time may leave it out.
-fn index(index: Option<u64>) -> Result<usize, ReadError> {
-    bounded(index.unwrap_or_default())
 }
 
 fn is_empty_object(json: &str) -> bool {

@@ -4,10 +4,13 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Missing {
-    /// The `output_index` that is missing.
+    /// The `output_index` by which clients find the item, if the event has none or that of an earlier
+    /// item.
     pub output_index: Option<usize>,
-    /// True if the `content_index` is missing: the event is about the first part.
-    pub content_index: bool,
+    /// The `content_index` that is missing.
+    pub content_index: Option<u64>,
+    /// The `summary_index` that is missing.
+    pub summary_index: Option<u64>,
     /// True if the response has no `output`, or if it is empty in the response at the end.
     pub output: bool,
 }

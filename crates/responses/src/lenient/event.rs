@@ -6,6 +6,8 @@ use wire::lenient::{
     Arguments, Count, Counts, List, Members, OpenAi, Reported, Text, reports_error,
 };
 
+use super::kind::PartKind;
+
 /// An event.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -64,17 +66,18 @@ impl<'a> Event<'a> {
         is_empty && is_unplaced && self.response.is_none() && self.item.is_none()
     }
 
-    /// The index of the part that it is about.
-    pub(super) fn part(&self) -> u64 {
-        self.content_index
-            .0
-            .or(self.summary_index.0)
-            .unwrap_or_default()
+    /// The index of the part of this kind that it is about.
+    pub(super) fn part(&self, kind: PartKind) -> Option<u64> {
+        let (own, other) = match kind {
+            PartKind::Summary => (self.summary_index, self.content_index),
+            _ => (self.content_index, self.summary_index),
+        };
+        own.0.or(other.0)
     }
 
-    /// Returns true if it does not say which part of a message it is about.
-    pub(super) fn lacks_part(&self) -> bool {
-        self.content_index.0.is_none() && self.summary_index.0.is_none()
+    /// Returns true if it does not say which part of this kind it is about.
+    pub(super) fn lacks_part(&self, kind: PartKind) -> bool {
+        self.part(kind).is_none()
     }
 
     /// The complete text of a part.
@@ -152,4 +155,10 @@ pub(super) struct Content<'a> {
     pub(super) annotations: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) logprobs: Option<&'a RawValue>,
+}
+
+impl Content<'_> {
+    pub(super) fn is_audio(&self) -> bool {
+        self.kind.get() == Some("output_audio")
+    }
 }

@@ -4,7 +4,7 @@ mod continued;
 
 use std::borrow::Cow;
 
-use wire::lenient::{Call, OtherContent, ReadError, Update, bounded, rest};
+use wire::lenient::{Call, OtherContent, ReadError, TextOrder, Update, bounded, rest};
 
 use super::defects::{ChangedId, IdOwner};
 use super::event::Item;
@@ -17,14 +17,17 @@ pub(super) struct Items {
     calls: usize,
     /// The kinds of content without updates.
     others: Vec<OtherContent>,
-    /// The number of items that were added and of ids that were found later, which may change the
-    /// item of an event.
+    order: TextOrder,
+    /// The number of items and parts that were added and of ids that were found later, which may
+    /// change the part of an event.
     revision: usize,
 }
 
 #[derive(Clone, Debug)]
 struct ItemState {
     index: Option<u64>,
+    /// The index by which clients find it, which no other item has.
+    shown: usize,
     id: Option<String>,
     /// `None` until it is known.
     kind: Option<ItemKind>,
@@ -40,7 +43,8 @@ struct ItemState {
 #[derive(Clone, Debug)]
 struct Part {
     kind: PartKind,
-    index: u64,
+    /// `None` until an event says it.
+    index: Option<u64>,
     text: String,
 }
 
@@ -56,21 +60,40 @@ impl Items {
         index: Option<u64>,
         id: Option<&str>,
     ) -> Result<Place, ReadError> {
-        self.known(index, id)
-            .map_or_else(|| self.add(index, id), Ok)
+        let Some(place) = self.known(index, id) else {
+            return self.add(index, id);
+        };
+        self.note_index(place, index);
+        Ok(place)
     }
 
     /// Finds the item of an event as [`Self::find`] does, if it has begun.
     pub(super) fn known(&self, index: Option<u64>, id: Option<&str>) -> Option<Place> {
         let last = |is_it: &dyn Fn(&ItemState) -> bool| self.all.iter().rposition(is_it);
         let has_id = |item: &ItemState| id.is_some() && item.id.as_deref() == id;
+        let is_shown = |item: &ItemState| Some(item.shown as u64) == index;
         let position = match (index, id) {
             (Some(_), _) => last(&|item| item.index == index && has_id(item))
-                .or_else(|| last(&|item| item.index == index)),
+                .or_else(|| last(&|item| item.index == index))
+                .or_else(|| last(&|item| item.index.is_none() && has_id(item)))
+                .or_else(|| last(&|item| item.index.is_none() && is_shown(item))),
             (None, Some(_)) => last(&has_id),
             (None, None) => self.all.len().checked_sub(1),
         };
         position.map(Place)
+    }
+
+    /// The index by which clients find an item.
+    pub(super) fn shown(&self, place: Place) -> usize {
+        self.all[place.0].shown
+    }
+
+    fn note_index(&mut self, place: Place, index: Option<u64>) {
+        let item = &mut self.all[place.0];
+        if item.index.is_none() && index.is_some() {
+            item.index = index;
+            self.revision += 1;
+        }
     }
 
     /// Finds the open item of an event, or begins it.
@@ -85,28 +108,44 @@ impl Items {
         is_done: bool,
     ) -> Result<Place, ReadError> {
         let (id, kind) = (item.id.get(), ItemKind::of(item.kind.or_empty()));
+        let has_id = |known: &ItemState| id.is_some() && known.id.as_deref() == id;
         let may_be = |known: &ItemState| {
             let has_place = index.is_none() || known.index.is_none() || known.index == index;
             !known.is_done && has_place && known.kind.is_none_or(|known| known == kind)
         };
-        let is_it = |known: &ItemState| may_be(known) && id.is_some() && known.id.as_deref() == id;
+        // Some servers repeat an item that is done.
+        let is_again = |known: &ItemState| {
+            is_done && known.is_done && known.index == index && known.kind == Some(kind)
+        };
         let is_unnamed = |known: &ItemState| is_done || known.id.is_none() || id.is_none();
-        let exactly = self.all.iter().rposition(is_it);
-        let position = exactly.or_else(|| {
-            let is_near = |known: &ItemState| may_be(known) && is_unnamed(known);
-            self.all.iter().rposition(is_near)
-        });
-        position.map_or_else(|| self.add(index, id), |position| Ok(Place(position)))
+        let is_near = |known: &ItemState| may_be(known) && is_unnamed(known);
+        let last = |is_it: &dyn Fn(&ItemState) -> bool| self.all.iter().rposition(is_it);
+        let position = last(&|known| may_be(known) && has_id(known))
+            .or_else(|| last(&|known| is_again(known) && has_id(known)))
+            .or_else(|| last(&is_near));
+        let Some(position) = position else {
+            return self.add(index, id);
+        };
+        self.note_index(Place(position), index);
+        Ok(Place(position))
     }
 
     fn add(&mut self, index: Option<u64>, id: Option<&str>) -> Result<Place, ReadError> {
-        index.map(bounded).transpose()?;
+        let own = index.map(bounded).transpose()?;
         let place = Place(bounded(self.all.len() as u64)?);
         let id = id.map(str::to_owned);
         self.revision += 1;
         let (parts, call) = (Vec::new(), Call::default());
+        let is_free = |index: &usize| self.all.iter().all(|item| item.shown != *index);
+        let behind = || {
+            let last = self.all.iter().map(|item| item.shown).max();
+            last.map_or(0, |last| last + 1)
+        };
+        let shown = own.or(Some(place.0)).filter(is_free);
+        let shown = shown.unwrap_or_else(behind);
         self.all.push(ItemState {
             index,
+            shown,
             id,
             kind: None,
             parts,
@@ -127,41 +166,46 @@ impl Items {
         (first != id).then_some(first)
     }
 
-    /// Appends a delta to a part.
+    /// Appends a delta to a part. Returns the index of the part.
     pub(super) fn delta<'a>(
         &mut self,
         place: Place,
-        (kind, part): (PartKind, u64),
+        (kind, part): (PartKind, Option<u64>),
         piece: Piece<'a>,
         out: &mut Vec<Update<'a>>,
-    ) -> Result<(), ReadError> {
+    ) -> Result<u64, ReadError> {
         let item = &mut self.all[place.0];
         item.set_kind(kind.item());
         out.extend(piece.logprobs());
         let text = piece.text;
-        if text.is_empty() {
-            return Ok(());
-        }
-        if item.is_done {
+        if item.is_done && !text.is_empty() {
             return Err(ReadError::Contradiction("a delta of an item that is done"));
         }
-        item.part(kind, part)?.text.push_str(&text);
-        out.push(kind.update(part, text));
-        Ok(())
+        if text.is_empty() {
+            return Ok(item.known_part(kind, part).unwrap_or_default());
+        }
+        let (shown, known) = self.part(place, kind, part)?;
+        let index = known.index.unwrap_or_default();
+        known.text.push_str(&text);
+        self.order.note(kind.number(), (shown, index));
+        out.push(kind.update(index, text));
+        Ok(index)
     }
 
-    /// Handles the complete text of a part: all of it counts if there were no deltas.
+    /// Handles the complete text of a part: all of it counts if there were no deltas. Returns the
+    /// index of the part.
     pub(super) fn complete<'a>(
         &mut self,
         place: Place,
-        (kind, part): (PartKind, u64),
+        (kind, part): (PartKind, Option<u64>),
         piece: Piece<'a>,
         out: &mut Vec<Update<'a>>,
-    ) -> Result<(), ReadError> {
+    ) -> Result<u64, ReadError> {
         let item = &mut self.all[place.0];
         item.set_kind(kind.item());
         let is_done = item.is_done;
-        let known = item.part(kind, part)?;
+        let (shown, known) = self.part(place, kind, part)?;
+        let index = known.index.unwrap_or_default();
         out.extend(piece.logprobs().filter(|_| known.text.is_empty()));
         let rest = rest(&known.text, piece.text)?;
         if is_done && !known.text.is_empty() && !rest.is_empty() {
@@ -171,7 +215,40 @@ impl Items {
         }
         if !rest.is_empty() {
             known.text.push_str(&rest);
-            out.push(kind.update(part, rest));
+            self.order.note(kind.number(), (shown, index));
+            out.push(kind.update(index, rest));
+        }
+        Ok(index)
+    }
+
+    /// Handles the complete texts of one kind that a final item has, with their positions. They are
+    /// those that came before, in their order, and further ones: some servers leave out the indexes
+    /// of their parts, or count others than those of the list.
+    fn complete_all<'a>(
+        &mut self,
+        place: Place,
+        kind: PartKind,
+        texts: Vec<(u64, Piece<'a>)>,
+        out: &mut Vec<Update<'a>>,
+    ) -> Result<(), ReadError> {
+        let item = &self.all[place.0];
+        let parts = item.parts.iter();
+        let mut known: Vec<_> = parts
+            .filter(|part| part.kind == kind && !part.text.is_empty())
+            .map(|part| part.index)
+            .collect();
+        known.sort_unstable();
+        if !texts.is_empty() && texts.len() < known.len() {
+            return Err(ReadError::Contradiction(
+                "a final item without a text that came before",
+            ));
+        }
+        let behind = known.last().map(|last| last.unwrap_or_default() + 1);
+        let mut known = known.into_iter();
+        for (position, piece) in texts {
+            let new = || behind.map_or(position, |behind| position.max(behind));
+            let part = known.next().unwrap_or_else(|| Some(new()));
+            self.complete(place, (kind, part), piece, out)?;
         }
         Ok(())
     }
@@ -268,13 +345,19 @@ impl Items {
             }
         }
         let was_done = self.all[place.0].is_done;
-        let summary = item.summary.0.into_iter().zip(0..);
-        for (part, index) in summary.chain(item.content.0.into_iter().zip(0..)) {
-            let has_annotations = part.annotations.is_some_and(|list| !is_empty(list));
-            OtherContent::Annotations.note(has_annotations, &mut self.others);
-            if let Some((kind, piece)) = content(part) {
-                self.complete(place, (kind, index), piece, out)?;
+        let mut texts: [Vec<_>; PartKind::ALL.len()] = Default::default();
+        for parts in [item.summary.0, item.content.0] {
+            for (part, position) in parts.into_iter().zip(0..) {
+                let has_annotations = part.annotations.is_some_and(|list| !is_empty(list));
+                OtherContent::Annotations.note(has_annotations, &mut self.others);
+                OtherContent::Audio.note(part.is_audio(), &mut self.others);
+                if let Some((kind, piece)) = content(part).filter(|(_, piece)| !piece.is_empty()) {
+                    texts[kind.number()].push((position, piece));
+                }
             }
+        }
+        for (kind, texts) in PartKind::ALL.into_iter().zip(texts) {
+            self.complete_all(place, kind, texts, out)?;
         }
         let content = item.encrypted_content.0.unwrap_or_default();
         if kind == ItemKind::Reasoning && !was_done && !content.is_empty() {
@@ -312,8 +395,10 @@ impl Items {
             let by_id = known
                 .clone()
                 .find(|(_, known)| item.id.0.is_some() && known.id.as_deref() == item.id.get());
-            let by_kind = || known.clone().find(|(_, known)| known.kind == Some(kind));
-            let position = by_id.or_else(by_kind).map(|(at, _)| at);
+            let mut by_kind = known.filter(|(_, known)| known.kind == Some(kind));
+            let by_index = by_kind.clone().find(|(_, known)| known.shown == index);
+            let position = by_id.or(by_index).or_else(|| by_kind.next());
+            let position = position.map(|(at, _)| at);
             let place = position.map_or_else(
                 || self.add(Some(index as u64), item.id.get()),
                 |at| Ok(Place(at)),
@@ -356,6 +441,38 @@ impl Items {
         &self.others
     }
 
+    pub(super) fn note_other(&mut self, kind: OtherContent) {
+        kind.note(true, &mut self.others);
+    }
+
+    /// Returns true if a piece of a text belongs before one that came earlier.
+    pub(super) fn breaks_order(&self) -> bool {
+        self.order.is_broken()
+    }
+
+    /// Finds a part of an item, or begins it. Returns the index by which clients find the item, too.
+    fn part(
+        &mut self,
+        place: Place,
+        kind: PartKind,
+        index: Option<u64>,
+    ) -> Result<(u64, &mut Part), ReadError> {
+        let item = &mut self.all[place.0];
+        let known = item.position(kind, index);
+        let at = known.map_or_else(|| bounded(item.parts.len() as u64), Ok)?;
+        if known.is_none() {
+            self.revision += 1;
+            item.parts.push(Part {
+                kind,
+                index,
+                text: String::new(),
+            });
+        }
+        let part = &mut item.parts[at];
+        part.index = part.index.or(index);
+        Ok((item.shown as u64, part))
+    }
+
     pub(super) fn has_calls(&self) -> bool {
         self.calls > 0
     }
@@ -370,23 +487,19 @@ impl ItemState {
         self.parts.iter().any(|part| !part.text.is_empty())
     }
 
-    fn part(&mut self, kind: PartKind, index: u64) -> Result<&mut Part, ReadError> {
-        let known = self
-            .parts
-            .iter()
-            .position(|part| part.kind == kind && part.index == index);
-        let at = match known {
-            Some(at) => at,
-            None => {
-                let at = bounded(self.parts.len() as u64)?;
-                self.parts.push(Part {
-                    kind,
-                    index,
-                    text: String::new(),
-                });
-                at
-            }
-        };
-        Ok(&mut self.parts[at])
+    /// The position of a part: by its index, else the last one of its kind.
+    fn position(&self, kind: PartKind, index: Option<u64>) -> Option<usize> {
+        let last = |is_it: &dyn Fn(&Part) -> bool| self.parts.iter().rposition(is_it);
+        match index {
+            Some(_) => last(&|part| part.kind == kind && part.index == index)
+                .or_else(|| last(&|part| part.kind == kind && part.index.is_none())),
+            None => last(&|part| part.kind == kind),
+        }
+    }
+
+    /// The index of a part that has begun.
+    fn known_part(&self, kind: PartKind, index: Option<u64>) -> Option<u64> {
+        let part = self.parts.get(self.position(kind, index)?)?;
+        index.or(part.index)
     }
 }

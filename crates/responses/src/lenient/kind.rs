@@ -17,6 +17,9 @@ pub(super) enum PartKind {
 }
 
 impl PartKind {
+    /// All kinds, by their numbers.
+    pub(super) const ALL: [Self; 4] = [Self::Text, Self::Refusal, Self::Summary, Self::Reasoning];
+
     /// The kind of content that events with this name are about, such as `output_text`.
     pub(super) fn of_event(name: &str) -> Option<Self> {
         Some(match name {
@@ -33,6 +36,16 @@ impl PartKind {
         match self {
             Self::Text | Self::Refusal => ItemKind::Message,
             Self::Summary | Self::Reasoning => ItemKind::Reasoning,
+        }
+    }
+
+    /// Its number among the kinds whose texts have an order.
+    pub(super) fn number(self) -> usize {
+        match self {
+            Self::Text => 0,
+            Self::Refusal => 1,
+            Self::Summary => 2,
+            Self::Reasoning => 3,
         }
     }
 
@@ -75,6 +88,10 @@ pub(super) struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
     /// The log probabilities, if it has any.
     pub(super) fn logprobs(&self) -> Option<Update<'a>> {
         let tokens = self.logprobs.filter(|list| !is_empty(list))?.get();

@@ -39,6 +39,7 @@ pub struct Reader {
     /// The first id of the response.
     id: Option<String>,
     changed_ids: Vec<ChangedId>,
+    done_item: Option<usize>,
     text_place: Option<TextPlace>,
 }
 
@@ -96,6 +97,7 @@ impl Reader {
     fn read<'a>(&mut self, data: &'a str, out: &mut Vec<Update<'a>>) -> Result<Kind, ReadError> {
         self.missing = Missing::default();
         self.changed_ids.clear();
+        self.done_item = None;
         self.text_place = None;
         let data = data.trim_matches([' ', '\t', '\n', '\r']);
         if data == "[DONE]" {
@@ -215,6 +217,19 @@ impl Reader {
         &self.changed_ids
     }
 
+    /// Returns the index by which clients find the item that the last event completes.
+    #[must_use]
+    pub fn done_item(&self) -> Option<usize> {
+        self.done_item
+    }
+
+    /// Returns true if a piece of a text belongs before one that came earlier, by the indexes of
+    /// their items and parts.
+    #[must_use]
+    pub fn breaks_order(&self) -> bool {
+        self.items.breaks_order()
+    }
+
     /// Returns the part whose text the last event continues.
     #[must_use]
     pub fn text_place(&self) -> Option<TextPlace> {
@@ -265,6 +280,7 @@ impl Reader {
                 let place = self.items.begin(index, &item, is_done)?;
                 self.note_place(index, place);
                 self.note_id(place, IdOwner::Item, item.id.get());
+                self.done_item = is_done.then(|| self.items.shown(place));
                 self.items.item(place, item, is_done, out)?;
             }
             "function_call_arguments.delta" => {
@@ -297,30 +313,39 @@ impl Reader {
                 self.note_place(index, place);
                 self.note_id(place, IdOwner::Event, event.item_id.get());
             }
-            self.missing.content_index = event.lacks_part();
+            self.missing.content_index = event.lacks_part(PartKind::Text).then_some(0);
         }
-        let Some(part) = PartKind::of_event(name).map(|kind| (kind, event.part())) else {
+        if name.starts_with("audio") {
+            self.items.note_other(OtherContent::Audio);
+        }
+        let Some(kind) = PartKind::of_event(name) else {
             return Ok(Kind::Unknown);
         };
-        let place = self.find(&event)?;
-        self.missing.content_index = part.0 != PartKind::Summary && event.lacks_part();
-        match step {
+        let (place, lacks_part) = (self.find(&event)?, event.lacks_part(kind));
+        let part = (kind, event.part(kind));
+        let index = match step {
             "delta" => {
                 let piece = Piece {
                     logprobs: event.logprobs,
                     text: required(event.delta.0, "delta")?,
                 };
-                self.items.delta(place, part, piece, out)?;
+                let index = self.items.delta(place, part, piece, out)?;
                 self.text_place = self.items.text_place(place, part);
+                index
             }
             "done" => {
                 let piece = Piece {
                     logprobs: event.logprobs,
                     text: required(event.complete(), "text")?,
                 };
-                self.items.complete(place, part, piece, out)?;
+                self.items.complete(place, part, piece, out)?
             }
             _ => return Ok(Kind::Unknown),
+        };
+        let missing = lacks_part.then_some(index);
+        match kind {
+            PartKind::Summary => self.missing.summary_index = missing,
+            _ => self.missing.content_index = missing,
         }
         Ok(Kind::Content)
     }
@@ -353,7 +378,8 @@ impl Reader {
     }
 
     fn note_place(&mut self, index: Option<u64>, place: Place) {
-        self.missing.output_index = index.is_none().then_some(place.0);
+        let shown = self.items.shown(place);
+        self.missing.output_index = (index != Some(shown as u64)).then_some(shown);
     }
 
     /// Handles the final response. `is_incomplete` is true if its event is

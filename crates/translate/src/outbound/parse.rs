@@ -8,6 +8,7 @@ mod readers;
 mod stream_parser;
 
 use engine::{EngineError, TextEvent, Usage};
+use wire::lenient::Halves;
 
 use self::json::ErrorMarkers;
 pub(crate) use self::json::{engine_error, unreadable, usage};
@@ -21,6 +22,7 @@ use super::Protocol;
 #[derive(Debug)]
 pub struct Reader {
     parser: Parser,
+    halves: Halves,
     state: State,
 }
 
@@ -49,6 +51,7 @@ impl Reader {
         };
         Self {
             parser,
+            halves: Halves::default(),
             state: State::Reading,
         }
     }
@@ -64,7 +67,12 @@ impl Reader {
         if data.is_empty() {
             return Ok(());
         }
-        self.advance(out, |parser, out| parser.event(data, out))
+        self.advance(out, |parser, halves, out| {
+            match halves.join(data).map_err(engine_error)? {
+                None => parser.event(data, out),
+                Some(joined) => parser.event(&joined, out),
+            }
+        })
     }
 
     /// Handles the end of the body. A Chat Completions stream with a finish reason is complete
@@ -73,7 +81,7 @@ impl Reader {
     /// # Errors
     /// [`EngineError::Truncated`] when the stream is not complete.
     pub fn end(&mut self, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        self.advance(out, Parser::end)?;
+        self.advance(out, |parser, _, out| parser.end(out))?;
         match self.state {
             State::Finished => Ok(()),
             _ => Err(EngineError::Truncated(
@@ -97,17 +105,22 @@ impl Reader {
     fn advance(
         &mut self,
         out: &mut Vec<TextEvent>,
-        parse: impl FnOnce(&mut Parser, &mut Vec<TextEvent>) -> Result<(), EngineError>,
+        parse: impl FnOnce(&mut Parser, &mut Halves, &mut Vec<TextEvent>) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         if self.state != State::Reading {
             return Ok(());
         }
         let before = out.len();
-        let result = parse(&mut self.parser, out);
+        let result = parse(&mut self.parser, &mut self.halves, out);
+        let is_end = matches!(out[before..].last(), Some(TextEvent::Finished { .. }));
+        let result = result.and_then(|()| match is_end {
+            true => self.halves.finish().map_err(engine_error),
+            false => Ok(()),
+        });
         if result.is_err() {
             self.state = State::Failed;
             out.truncate(before);
-        } else if matches!(out[before..].last(), Some(TextEvent::Finished { .. })) {
+        } else if is_end {
             self.state = State::Finished;
         }
         result

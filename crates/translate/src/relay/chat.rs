@@ -1,7 +1,7 @@
 //! Relays Chat Completions.
 
 use chat::Event;
-use chat::lenient::{Reader, Update, reported_tokens};
+use chat::lenient::{CallDefects, Defects, Reader, reported_tokens};
 use engine::{EngineError, Usage};
 use memchr::memmem;
 use serde_json::{Value, json};
@@ -40,6 +40,17 @@ impl Chat {
             ..self
         }
     }
+
+    /// Edits the usage of a chunk, or removes it for a client that has not requested it.
+    fn edit_usage(&self, data: &str, edits: &mut Splice<'_>) {
+        let has_usage = self.reader.has_usage();
+        let has_name = || memmem::find(data.as_bytes(), USAGE_HINT).is_some();
+        if self.hides_usage && (has_usage || has_name()) {
+            edits.remove(&[], &["usage"]);
+        } else if has_usage {
+            settle_usage(&self.reader, edits);
+        }
+    }
 }
 
 impl RelayProtocol for Chat {
@@ -58,9 +69,8 @@ impl RelayProtocol for Chat {
         model: &[u8],
         edits: &mut Splice<'_>,
     ) -> Result<Action, EngineError> {
-        let mut updates = Vec::new();
         self.reader
-            .event(data, &mut updates)
+            .event(data, &mut Vec::new())
             .map_err(engine_error)?;
         if self.reader.is_done() {
             return Ok(Action::End(end(&self.reader)));
@@ -68,31 +78,17 @@ impl RelayProtocol for Chat {
         if self.hides_usage && self.reader.has_usage_alone() {
             return Ok(Action::Drop);
         }
-        edits.replace(&["model"], model);
-        if updates.is_empty() && memmem::find(data.as_bytes(), CHOICES_HINT).is_none() {
+        edits.replace_each(&[], "model", model);
+        if self.reader.lacks_choices() {
             // Clients iterate over the choices of every chunk.
             edits.set("choices", b"[]");
         }
         if self.reader.lacks_object() {
             edits.set("object", b"\"chat.completion.chunk\"");
         }
-        if self.reader.lacks_delta() || self.reader.lacks_index() {
-            mend_choice(&self.reader, edits);
-        }
-        if self.hides_usage && memmem::find(data.as_bytes(), USAGE_HINT).is_some() {
-            edits.remove(&[], &["usage"]);
-        } else if let Some(counts) = self.reader.unsettled_usage() {
-            write_counts(&["usage"], COUNTS, counts, edits);
-            edits.remove(DETAILS.0, DETAILS.1);
-        } else if memmem::find(data.as_bytes(), DETAILS_HINT).is_some() {
-            // Few chunks have a usage, and looking for it takes longer than reading the chunk.
-            edits.remove(DETAILS.0, DETAILS.1);
-        }
-        if self.reader.lists_texts() {
-            mend_content(&updates, "delta", edits);
-        }
-        if self.reader.has_odd_calls() {
-            mend_calls(&updates, "delta", edits);
+        self.edit_usage(data, edits);
+        for defects in self.reader.defects() {
+            mend(defects, "delta", edits);
         }
         Ok(Action::Forward)
     }
@@ -137,21 +133,15 @@ impl RelayProtocol for Chat {
     }
 
     fn reply(body: &[u8], model: &str, splice: &mut Splice<'_>) -> Result<End, EngineError> {
-        let (mut reader, mut updates) = (Reader::new(), Vec::new());
+        let mut reader = Reader::new();
         reader
-            .reply(utf8(body)?, &mut updates)
+            .reply(utf8(body)?, &mut Vec::new())
             .map_err(engine_error)?;
-        if reader.lists_texts() {
-            mend_content(&updates, "message", splice);
+        for defects in reader.defects() {
+            mend(defects, "message", splice);
         }
-        if reader.has_odd_calls() {
-            mend_calls(&updates, "message", splice);
-        }
-        splice.replace(&["model"], &json_string(model));
-        if let Some(counts) = reader.unsettled_usage() {
-            write_counts(&["usage"], COUNTS, counts, splice);
-        }
-        splice.remove(DETAILS.0, DETAILS.1);
+        splice.replace_each(&[], "model", &json_string(model));
+        settle_usage(&reader, splice);
         Ok(end(&reader))
     }
 
@@ -160,76 +150,94 @@ impl RelayProtocol for Chat {
     }
 }
 
-/// Sets the missing members of the first choice.
-fn mend_choice(reader: &Reader, edits: &mut Splice<'_>) {
-    let mut missing = Vec::new();
-    for (lacks, name, value) in [
-        (reader.lacks_delta(), "delta", "{}"),
-        (reader.lacks_index(), "index", "0"),
-    ] {
-        // It may be null.
-        if lacks && !edits.replace(&["choices", "0", name], value.as_bytes()) {
-            missing.push((name, value));
-        }
+/// Writes counts that add up where the usage of the last event, or of the reply, has others, and
+/// removes the breakdown.
+fn settle_usage(reader: &Reader, edits: &mut Splice<'_>) {
+    if let Some(counts) = reader.unsettled_usage() {
+        write_counts(&["usage"], COUNTS, counts, edits);
     }
-    edits.add_missing(&["choices", "0"], &missing);
+    edits.remove(DETAILS.0, DETAILS.1);
 }
 
-/// Writes a list of texts and thoughts as the text that clients expect, into `delta` or `message`. The
-/// thoughts become `reasoning_content`, unless it is there already.
-fn mend_content(updates: &[Update<'_>], message: &str, edits: &mut Splice<'_>) {
-    let (mut text, mut thoughts) = (String::new(), String::new());
-    for update in updates {
-        match update {
-            Update::Text(piece) => text += piece,
-            Update::Reasoning(piece) => thoughts += piece,
-            _ => {}
+/// Writes what clients cannot read of a choice in the form that they know. Its content is in the
+/// member `message`.
+fn mend(defects: &Defects, message: &str, edits: &mut Splice<'_>) {
+    let place = defects.place.to_string();
+    let choice = ["choices", &place];
+    if defects.lacks_index {
+        edits.put(&choice, "index", "0");
+    }
+    if defects.lacks_delta {
+        edits.put(&choice, "delta", "{}");
+    }
+    let message = if defects.has_message {
+        // It may be there as null.
+        edits.remove(&choice, &["delta"]);
+        edits.rename_in(&choice, "message", "delta");
+        "message"
+    } else {
+        message
+    };
+    let path = ["choices", &place, message];
+    if let Some(content) = &defects.content {
+        edits.put(&path, "content", &text(&content.text));
+        if let Some(reasoning) = &content.reasoning {
+            edits.put(&path, "reasoning_content", &text(reasoning));
         }
     }
-    let path = ["choices", "0", message];
-    edits.replace(&[&path[..], &["content"]].concat(), &json_string(&text));
-    if !thoughts.is_empty() {
-        let thoughts = Value::from(thoughts).to_string();
-        edits.add_missing(&path, &[("reasoning_content", &thoughts)]);
+    for call in &defects.calls {
+        match call.place {
+            Some(piece) => mend_call(call, &path, piece, edits),
+            None => mend_function_call(call, &path, edits),
+        }
     }
 }
 
-/// Writes the calls of an event in the form that clients know, into its `delta` or `message`.
-fn mend_calls(updates: &[Update<'_>], message: &str, edits: &mut Splice<'_>) {
-    let mut calls: Vec<(usize, Value)> = Vec::new();
-    for update in updates {
-        let (Update::Call { call: number, .. } | Update::Arguments { call: number, .. }) = update
-        else {
-            continue;
-        };
-        let place = calls
-            .iter()
-            .position(|(known, _)| known == number)
-            .unwrap_or_else(|| {
-                let call = match message {
-                    "delta" => json!({"index": number, "function": {"arguments": ""}}),
-                    _ => json!({"function": {"arguments": ""}}),
-                };
-                calls.push((*number, call));
-                calls.len() - 1
-            });
-        let call = &mut calls[place].1;
-        match update {
-            Update::Call { id, name, .. } => {
-                call["id"] = id.as_ref().into();
-                call["type"] = "function".into();
-                call["function"]["name"] = name.as_ref().into();
-            }
-            Update::Arguments { text, .. } => call["function"]["arguments"] = text.as_ref().into(),
-            _ => {}
-        }
+/// Writes a piece of a call in the form that clients know.
+fn mend_call(call: &CallDefects, path: &[&str; 3], piece: usize, edits: &mut Splice<'_>) {
+    let [list, place, message] = path;
+    let piece = piece.to_string();
+    let path = [list, place, message, "tool_calls", &piece];
+    if call.has_other_index {
+        edits.put(&path, "index", &call.index.to_string());
     }
-    let calls: Value = calls.into_iter().map(|(_, call)| call).collect();
-    let (calls, path) = (calls.to_string(), ["choices", "0", message]);
-    let path_of_calls = [&path[..], &["tool_calls"]].concat();
+    if call.is_first {
+        edits.add_missing(&path, &[("type", FUNCTION)]);
+    }
+    if call.repeats_id {
+        edits.remove(&path, &["id"]);
+    }
+    let function = [list, place, message, "tool_calls", &piece, "function"];
+    if call.repeats_name {
+        edits.remove(&function, &["name"]);
+    }
+    if let Some(arguments) = &call.arguments {
+        edits.put(&function, "arguments", &text(arguments));
+    }
+}
+
+/// Writes a call in its old form as the only one of a list.
+fn mend_function_call(call: &CallDefects, path: &[&str; 3], edits: &mut Splice<'_>) {
+    let mut piece = json!({"function": {"arguments": call.arguments}});
+    if path[2] == "delta" {
+        piece["index"] = call.index.into();
+    }
+    if call.is_first {
+        piece["id"] = "".into();
+        piece["type"] = "function".into();
+    }
+    if let Some(name) = &call.name {
+        piece["function"]["name"] = name.as_str().into();
+    }
+    let calls = json!([piece]).to_string();
+    let path_of_calls = [path[0], path[1], path[2], "tool_calls"];
     if !edits.replace(&path_of_calls, calls.as_bytes()) {
-        edits.replace_member(&path, "function_call", ("tool_calls", calls.as_bytes()));
+        edits.replace_member(path, "function_call", ("tool_calls", calls.as_bytes()));
     }
+}
+
+fn text(text: &str) -> String {
+    Value::from(text).to_string()
 }
 
 fn end(reader: &Reader) -> End {
@@ -239,8 +247,6 @@ fn end(reader: &Reader) -> End {
     }
 }
 
-/// The name of the member that every chunk has.
-const CHOICES_HINT: &[u8] = b"\"choices\"";
 /// The counts of the usage: of the prompt, of the answer, and their sum.
 const COUNTS: [&str; 3] = ["prompt_tokens", "completion_tokens", "total_tokens"];
 /// The breakdown of the usage, which is not sent to clients of this protocol.
@@ -248,7 +254,7 @@ const DETAILS: (&[&str], &[&str]) = (
     &["usage"],
     &["prompt_tokens_details", "completion_tokens_details"],
 );
-/// The name of the usage.
+/// The name of the usage, which may be null.
 const USAGE_HINT: &[u8] = b"\"usage\"";
-/// A part of the names of its members.
-const DETAILS_HINT: &[u8] = b"_tokens_details";
+/// The type of a call, as JSON.
+const FUNCTION: &str = "\"function\"";

@@ -32,10 +32,16 @@ impl RelayProtocol for Messages {
             .reader
             .event(data, &mut Vec::new())
             .map_err(engine_error)?;
+        if let Some(index) = self.reader.index() {
+            edits.set("index", index.to_string().as_bytes());
+        }
+        if let Some(kind) = self.reader.delta_kind() {
+            edits.put(&["delta"], "type", &format!("\"{kind}\""));
+        }
         write_counts(&self.reader, edits);
         Ok(match kind {
             Kind::Start => {
-                edits.replace(&["message", "model"], model);
+                edits.replace_each(&["message"], "model", model);
                 edits.add_missing(&["message"], &START);
                 Action::Forward
             }
@@ -92,7 +98,7 @@ impl RelayProtocol for Messages {
         reader
             .reply(utf8(body)?, &mut Vec::new())
             .map_err(engine_error)?;
-        splice.replace(&["model"], &super::json_string(model));
+        splice.replace_each(&[], "model", &super::json_string(model));
         write_counts(&reader, splice);
         Ok(end(&reader))
     }

@@ -1,5 +1,7 @@
 //! Relays Responses.
 
+use std::collections::BTreeMap;
+
 use engine::{EngineError, Usage};
 use responses::lenient::{Finish, IdOwner, Kind, Reader, reported_tokens};
 use responses::{ResponseError, Status};
@@ -17,8 +19,8 @@ pub struct Responses {
     reader: Reader,
     /// The response as in the first event.
     started: Option<Map<String, Value>>,
-    /// The items that are done.
-    items: Vec<Value>,
+    /// The items that are done, by their indexes.
+    items: BTreeMap<usize, Value>,
     /// The number of the event after the last one that was forwarded.
     next: u64,
     has_forwarded: bool,
@@ -53,11 +55,10 @@ impl RelayProtocol for Responses {
             }
             Kind::Unknown if self.started.is_none() => return Ok(Action::Drop),
             Kind::Response | Kind::End => {
-                edits.replace(&["response", "model"], model);
+                edits.replace_each(&["response"], "model", model);
                 self.start(data);
             }
-            Kind::Content if data.contains(ITEM_DONE) => self.items.extend(self.done_item(data)),
-            _ => {}
+            _ => self.items.extend(self.done_item(data)),
         }
         response_pictures::repair(data, edits);
         if let Some(counts) = self.reader.unsettled_usage() {
@@ -74,10 +75,8 @@ impl RelayProtocol for Responses {
         })
     }
 
-    /// An item that a delta has may be noted as done, by its text.
-    fn text_place(&self, data: &str) -> Option<TextPlace> {
-        let place = self.reader.text_place()?;
-        (!Splice::new(data.as_bytes()).has(&["item"])).then_some(place)
+    fn text_place(&self, _: &str) -> Option<TextPlace> {
+        self.reader.text_place()
     }
 
     fn continue_text(&mut self, place: TextPlace, values: &Values<'_>) -> bool {
@@ -125,7 +124,7 @@ impl RelayProtocol for Responses {
         let changes = [
             ("model", model.into()),
             ("status", Status::Failed.as_str().into()),
-            ("output", std::mem::take(&mut self.items).into()),
+            ("output", self.take_items()),
             ("error", error),
         ];
         response.extend(changes.map(|(name, value)| (name.to_owned(), value)));
@@ -138,7 +137,7 @@ impl RelayProtocol for Responses {
         reader
             .reply(utf8(body)?, &mut Vec::new())
             .map_err(engine_error)?;
-        splice.replace(&["model"], &super::json_string(model));
+        splice.replace_each(&[], "model", &super::json_string(model));
         response_pictures::repair(utf8(body)?, splice);
         if let Some(counts) = reader.unsettled_usage() {
             write_counts(&["usage"], COUNTS, counts, splice);
@@ -165,7 +164,7 @@ pub fn background_reply(body: &[u8], model: &str) -> Result<(Vec<u8>, End), Engi
         return super::reply::<Responses>(body, model);
     }
     let mut splice = Splice::new(body);
-    splice.replace(&["model"], &super::json_string(model));
+    splice.replace_each(&[], "model", &super::json_string(model));
     Ok((splice.to_vec(), End::default()))
 }
 
@@ -174,15 +173,22 @@ impl Responses {
     /// that ends the stream. Some servers, such as llama.cpp, leave them out.
     fn mend(&mut self, kind: Kind, edits: &mut Splice<'_>) {
         let missing = self.reader.missing();
-        if missing.content_index {
-            edits.set("content_index", b"0");
-        }
-        if let Some(index) = missing.output_index {
-            edits.set("output_index", index.to_string().as_bytes());
+        let indexes = [
+            ("content_index", missing.content_index),
+            ("summary_index", missing.summary_index),
+            (
+                "output_index",
+                missing.output_index.map(|index| index as u64),
+            ),
+        ];
+        for (name, index) in indexes {
+            if let Some(index) = index {
+                edits.set(name, index.to_string().as_bytes());
+            }
         }
         if missing.output {
             let items = match kind {
-                Kind::End => Value::from(std::mem::take(&mut self.items)).to_string(),
+                Kind::End => self.take_items().to_string(),
                 _ => "[]".to_owned(),
             };
             if !edits.replace(&["response", "output"], items.as_bytes()) {
@@ -191,15 +197,21 @@ impl Responses {
         }
     }
 
-    /// The item of an event, with its first id.
-    fn done_item(&self, data: &str) -> Option<Value> {
+    /// The items that are done, as a list.
+    fn take_items(&mut self) -> Value {
+        std::mem::take(&mut self.items).into_values().collect()
+    }
+
+    /// The item that an event completes, with its first id, and its index.
+    fn done_item(&self, data: &str) -> Option<(usize, Value)> {
+        let index = self.reader.done_item()?;
         let mut item = member(data, "item")?;
         let changed = self.reader.changed_ids().iter();
         for changed in changed.filter(|changed| changed.owner == IdOwner::Item) {
             item["id"] = changed.first.as_str().into();
         }
         response_pictures::repair_item(&mut item);
-        Some(item)
+        Some((index, item))
     }
 
     /// Replaces ids that a server changes, as GitHub Copilot does in every event, by the first ones:
@@ -253,4 +265,3 @@ fn gap() -> EngineError {
 /// The counts of the usage: of the prompt, of the answer, and their sum.
 const COUNTS: [&str; 3] = ["input_tokens", "output_tokens", "total_tokens"];
 const FAILED: &str = "response.failed";
-const ITEM_DONE: &str = "response.output_item.done";

@@ -7,6 +7,7 @@ mod answers;
 mod clients;
 mod ends;
 mod failures;
+mod fidelity;
 mod field_map;
 mod images;
 mod logprobs;

@@ -2,7 +2,7 @@
 
 use wire::lenient::TextPlace;
 
-use super::{BlockState, Reader};
+use super::Reader;
 
 impl Reader {
     /// Returns the block whose text the last event continues.
@@ -15,23 +15,12 @@ impl Reader {
     /// nothing, if such an event may be an error by now.
     #[must_use]
     pub fn continue_text(&mut self, place: TextPlace, texts: [&str; 2]) -> bool {
-        if self.check_open().is_err() || self.place(place.item) != Some(place) {
+        if self.check_open().is_err() || !self.blocks.has(place) {
             return false;
         }
         let length = (texts[0].len() + texts[1].len()) as u64;
         self.has_content |= length > 0;
         self.content_length += length;
         true
-    }
-
-    /// The place of an open block that is no call.
-    pub(super) fn place(&self, item: usize) -> Option<TextPlace> {
-        let is_it = |(open, block): &&(usize, BlockState)| {
-            *open == item && matches!(block, BlockState::Other)
-        };
-        self.open.iter().find(is_it).map(|_| TextPlace {
-            item,
-            ..TextPlace::default()
-        })
     }
 }

@@ -9,10 +9,9 @@ impl Items {
     pub(in super::super) fn text_place(
         &self,
         Place(item): Place,
-        (kind, index): (PartKind, u64),
+        (kind, index): (PartKind, Option<u64>),
     ) -> Option<TextPlace> {
-        let mut parts = self.all.get(item)?.parts.iter();
-        let part = parts.position(|part| part.kind == kind && part.index == index)?;
+        let part = self.all.get(item)?.position(kind, index)?;
         let revision = self.revision;
         Some(TextPlace {
             item,

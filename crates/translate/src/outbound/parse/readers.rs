@@ -43,6 +43,10 @@ impl NeutralReader for messages::lenient::Reader {
         })
     }
 
+    fn breaks_order(&self) -> bool {
+        self.breaks_order()
+    }
+
     fn other_content(&self) -> &[OtherContent] {
         self.other_content()
     }
@@ -57,6 +61,10 @@ impl NeutralReader for responses::lenient::Reader {
             Finish::ContentFilter => Stop::Refused,
             _ => Stop::MaxTokens,
         })
+    }
+
+    fn breaks_order(&self) -> bool {
+        self.breaks_order()
     }
 
     fn other_content(&self) -> &[OtherContent] {

@@ -17,6 +17,11 @@ pub(super) trait NeutralReader: AnswerReader {
         true
     }
 
+    /// Returns true if a piece of a text belongs before one that came earlier.
+    fn breaks_order(&self) -> bool {
+        false
+    }
+
     /// The kinds of content of the answer without a neutral event.
     fn other_content(&self) -> &[OtherContent];
 
@@ -89,6 +94,12 @@ impl<R: NeutralReader> StreamParser<R> {
         updates: Vec<Update<'_>>,
         out: &mut Vec<TextEvent>,
     ) -> Result<(), EngineError> {
+        if self.reader.breaks_order() {
+            // The texts of an answer become one, to which pieces are appended as they come.
+            return Err(EngineError::Upstream(
+                "the pieces of several texts are out of their order".to_owned(),
+            ));
+        }
         self.sequencer.set_answer_id(self.reader.answer_id());
         for update in updates {
             self.update(update, out);

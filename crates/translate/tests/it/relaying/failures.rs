@@ -205,7 +205,7 @@ fn every_choice_of_chat_has_a_delta_and_an_index() {
             r#""delta":{},"index":0,"logprobs":null"#,
         ),
         (r#""delta":{},"index":0"#, r#""delta":{},"index":0"#),
-        (message, message),
+        (message, r#""delta":{"content":" there"},"index":0"#),
     ] {
         let event = |choice: &str| {
             format!(
