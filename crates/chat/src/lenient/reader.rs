@@ -83,14 +83,14 @@ impl Reader {
         self.finish()
     }
 
-    /// Returns how the answer ended. A stream may lack `[DONE]` after its finish reason.
+    /// Returns how the answer ended. A stream may lack `[DONE]` after its finish reason, and its
+    /// choices may have any indexes.
     ///
     /// # Errors
     /// If a choice has no finish reason.
     pub fn finish(&self) -> Result<Finish, ReadError> {
         let mut finishes = self
-            .choices
-            .iter()
+            .begun()
             .map(|choice| choice.finish.ok_or(ReadError::Truncated));
         let first = finishes.next().ok_or(ReadError::Truncated)??;
         finishes.try_for_each(|finish| finish.map(drop))?;
@@ -107,15 +107,13 @@ impl Reader {
     /// choice: then the choices share the prompt, and their answers add up.
     #[must_use]
     pub fn tokens(&self) -> Option<Tokens> {
-        if let [only] = &*self.choices {
+        let mut begun = self.begun();
+        if let (Some(only), None) = (begun.next(), begun.next()) {
             let mut counts = self.counts;
             counts.merge(&only.counts);
             return counts.settled();
         }
-        let each = self
-            .choices
-            .iter()
-            .filter_map(|choice| choice.counts.settled());
+        let each = self.begun().filter_map(|choice| choice.counts.settled());
         self.counts
             .settled()
             .or_else(|| each.reduce(Tokens::with_choice))
@@ -212,7 +210,13 @@ impl Reader {
     /// Returns the number of choices that have begun.
     #[must_use]
     pub fn choices(&self) -> usize {
-        self.choices.len()
+        self.begun().count()
+    }
+
+    /// Returns true if choice 0 has begun, which is the one that emits updates.
+    #[must_use]
+    pub fn has_first(&self) -> bool {
+        self.choices.first().is_some_and(|first| first.has_begun)
     }
 
     /// Returns true if a limit truncated any choice.
@@ -220,6 +224,10 @@ impl Reader {
     pub fn is_truncated(&self) -> bool {
         let is_cut = |choice: &ChoiceState| choice.finish == Some(Finish::Length);
         self.choices.iter().any(is_cut)
+    }
+
+    fn begun(&self) -> impl Iterator<Item = &ChoiceState> {
+        self.choices.iter().filter(|choice| choice.has_begun)
     }
 
     /// Parses a chunk and notes its token counts, also those of one that reports an error.
@@ -296,7 +304,7 @@ impl Reader {
         if let Some(counts) = &choice.usage.0 {
             state.counts.merge(counts);
         }
-        if form.is_reply && std::mem::replace(&mut state.has_begun, true) {
+        if std::mem::replace(&mut state.has_begun, true) && form.is_reply {
             return Err(ReadError::Contradiction("two choices with one index"));
         }
         if form.is_whole && !form.is_reply && state.has_content {
@@ -487,6 +495,7 @@ pub fn reported_tokens(body: &str) -> Option<Tokens> {
             let counts = choice.usage.0.unwrap_or_default();
             reader.choices.push(ChoiceState {
                 counts,
+                has_begun: true,
                 ..ChoiceState::default()
             });
         }

@@ -134,11 +134,10 @@ impl Delta<'_> {
 
     /// Returns true if it has the text of a delta of this type, and no text of another one.
     pub(super) fn is_only(&self, kind: Option<&str>) -> bool {
-        match (kind, &self.text.0, &self.thinking.0) {
-            (Some("text_delta"), Some(_), None) => true,
-            (Some("thinking_delta"), None, Some(_)) => true,
-            _ => false,
-        }
+        matches!(
+            (kind, &self.text.0, &self.thinking.0),
+            (Some("text_delta"), Some(_), None) | (Some("thinking_delta"), None, Some(_))
+        )
     }
 
     pub(super) fn has_content(&self) -> bool {

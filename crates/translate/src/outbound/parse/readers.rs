@@ -8,7 +8,8 @@ use super::stream_parser::NeutralReader;
 impl NeutralReader for chat::lenient::Reader {
     fn neutral_stop(&self) -> Option<Stop> {
         use chat::lenient::Finish;
-        Some(match self.finish().ok()? {
+        let finish = self.finish().ok().filter(|_| self.has_first())?;
+        Some(match finish {
             Finish::ToolCalls => Stop::ToolCalls,
             Finish::Length => Stop::MaxTokens,
             Finish::ContentFilter => Stop::Refused,

@@ -1,7 +1,7 @@
 //! Parses the answers of upstreams into neutral events.
 
 use engine::{EngineError, Stop, TextEvent, Usage};
-use wire::lenient::{AnswerReader, OtherContent, Update};
+use wire::lenient::{AnswerReader, OtherContent, ReadError, Update};
 
 use super::call_sequencer::CallSequencer;
 use super::json::{engine_error, text, usage};
@@ -53,6 +53,9 @@ pub(super) fn reply<R: NeutralReader>(body: &[u8]) -> Result<Vec<TextEvent>, Eng
         .reply(text(body)?, &mut updates)
         .map_err(engine_error)?;
     parser.emit(updates, &mut out)?;
+    if parser.stop.is_none() {
+        return Err(engine_error(ReadError::Truncated));
+    }
     parser.end(&mut out);
     Ok(out)
 }

@@ -1,5 +1,6 @@
 //! Chat Completions: <https://platform.openai.com/docs/api-reference/chat-streaming/streaming>.
 
+use engine::EngineError;
 use sluicegate_translate::outbound::Protocol;
 use sluicegate_translate::relay::{self, Chat};
 
@@ -63,6 +64,21 @@ fn missing_members_are_added_to_the_choice_that_lacks_them() {
         chunks(&[&chunk(r#"{"index":null,"delta":{"content":"a"}}"#)]),
         [chunk(r#"{"index":0,"delta":{"content":"a"}}"#)]
     );
+}
+
+/// A translated answer is that of choice 0.
+#[test]
+fn choices_from_one_are_relayed_and_not_translated() {
+    let one = chunk(r#"{"index":1,"delta":{"content":"a"},"finish_reason":"stop"}"#);
+    let two = chunk(r#"{"index":2,"delta":{"content":"b"},"finish_reason":"stop"}"#);
+    let events = [&*one, &*two, "[DONE]"];
+    assert_eq!(passed(Chat::with_choices(2), &events), events);
+    let (_, end) = crate::streams::parse_stream(Protocol::Chat, &events);
+    assert!(matches!(end, Err(EngineError::Truncated(_))), "{end:?}");
+    let reply = one.replace("delta", "message").into_bytes();
+    assert_eq!(relay::reply::<Chat>(&reply, "ours").unwrap().0, reply);
+    let end = sluicegate_translate::outbound::reply(Protocol::Chat, &reply);
+    assert!(matches!(end, Err(EngineError::Truncated(_))), "{end:?}");
 }
 
 #[test]

@@ -112,6 +112,19 @@ fn counts_of_a_message_stream_never_fall_for_its_client() {
     }
 }
 
+#[test]
+fn counts_of_an_only_choice_join_those_of_the_stream() {
+    let chunk = |choice: Value, usage: Value| json!({"object": "chat.completion.chunk", "choices": [choice], "usage": usage});
+    let counts = json!({"prompt_tokens": 5, "completion_tokens": 1});
+    let first = json!({"index": 3, "delta": {"content": "Hi."}, "usage": counts});
+    let last = json!({"index": 3, "delta": {}, "finish_reason": "stop"});
+    let events = [
+        chunk(first, Value::Null),
+        chunk(last, json!({"completion_tokens": 9})),
+    ];
+    assert_eq!(relayed(Chat::default(), &events).1, Some([5, 9]));
+}
+
 /// A client that leaves, an error, and a reply that is rejected.
 #[test]
 fn counts_are_known_before_and_without_an_end() {
