@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 use simulator::Protocol;
+use testkit::Response;
 use testkit::dialects::{Outcome, Owed};
+use testkit::events::added_up;
 use testkit::reading::{Call, Ending, Reading, Usage};
 
 /// Returns the problems of a reading, none if it is as owed. `is_own` is true for a client of the
@@ -66,6 +68,47 @@ fn content(owed: &Owed, reading: &Reading, client: Protocol) -> Vec<String> {
         wrong.push(format!("usage {:?} instead of {owed:?}", reading.usage));
     }
     wrong
+}
+
+/// Returns what a client that adds up the events of a complete stream gets, and is not owed. What the
+/// SDKs cannot place may only be in a stream that is relayed.
+pub(crate) fn added(
+    owed: &Owed,
+    response: &Response,
+    client: Protocol,
+    is_own: bool,
+) -> Vec<String> {
+    let is_owed = owed.outcome == Outcome::Complete && response.is_stream();
+    let content = added_up(client, &response.body).filter(|_| is_owed);
+    let Some(mut content) = content.filter(|content| !is_own || content.problems.is_empty()) else {
+        return Vec::new();
+    };
+    let mut wrong = std::mem::take(&mut content.problems);
+    let answer = content.answers.remove(&0).unwrap_or_default();
+    let text = answer.text + &answer.refusal;
+    for (what, owed, added) in [
+        ("text", &owed.text, &text),
+        ("reasoning", &owed.reasoning, &answer.reasoning),
+    ] {
+        if let Some(owed) = owed.as_ref().filter(|owed| *owed != added) {
+            wrong.push(format!("{what} {added:?} is added up instead of {owed:?}"));
+        }
+    }
+    let added: Vec<_> = answer.calls.into_iter().map(called).collect();
+    if calls(&added) != calls(&owed.calls) {
+        wrong.push(format!(
+            "calls {added:?} are added up instead of {:?}",
+            owed.calls
+        ));
+    }
+    wrong
+}
+
+fn called(call: accumulator::Call) -> Call {
+    Call {
+        name: call.name,
+        arguments: call.arguments,
+    }
 }
 
 /// Names and arguments as JSON, for arguments that are.

@@ -159,12 +159,10 @@ impl Visit<'_> {
         let response = gateway.ask(self.client, &self.body());
         let reading = Reading::of_response(self.client, &response);
         let owed = self.case.owed(self.client, self.mode);
-        judge::judge(
-            &owed,
-            &reading,
-            self.client,
-            self.client == self.case.protocol,
-        )
+        let is_own = self.client == self.case.protocol;
+        let mut wrong = judge::judge(&owed, &reading, self.client, is_own);
+        wrong.extend(judge::added(&owed, &response, self.client, is_own));
+        wrong
     }
 }
 

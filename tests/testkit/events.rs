@@ -1,6 +1,7 @@
 //! Splits a stream into server-sent events as defined by
 //! <https://html.spec.whatwg.org/multipage/server-sent-events.html>, and reads single events.
 
+use accumulator::{Content, add_up};
 use serde_json::Value;
 use simulator::Protocol;
 
@@ -98,6 +99,17 @@ pub fn delta_text(protocol: Protocol, stream: &[u8]) -> String {
         }
     }
     text
+}
+
+/// The content that a client of text adds up from the events of a stream.
+pub fn added_up(protocol: Protocol, stream: &[u8]) -> Option<Content> {
+    let protocol = match protocol {
+        Protocol::Responses => accumulator::Protocol::Responses,
+        Protocol::Chat => accumulator::Protocol::Chat,
+        Protocol::Messages => accumulator::Protocol::Messages,
+        Protocol::Images => return None,
+    };
+    Some(add_up(protocol, &events(stream)))
 }
 
 /// The number of events that end a stream of text, in the protocol of any client.
