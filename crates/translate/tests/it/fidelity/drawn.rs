@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use accumulator::{Answer, Call, Protocol, add_up};
+use engine::EngineError;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use sluicegate_translate::outbound;
 use sluicegate_translate::relay::{Chat, Messages, Responses};
 
-use super::relayed;
+use super::{relayed, translated};
 
 /// The ways in which a server bends a stream.
 #[derive(Clone, Copy, Debug)]
@@ -309,17 +311,39 @@ fn responses(drawn: &Drawn, bends: Bends) -> Vec<String> {
     cut(events.collect(), bends)
 }
 
-/// Asserts that a stream succeeds, and that its client adds up the drawn answers.
+/// Asserts that a stream succeeds, and that its client adds up the drawn answers. A client of another
+/// protocol gets the first one.
 fn check(
     protocol: Protocol,
-    (passed, end): (Vec<String>, Result<(), engine::EngineError>),
+    events: &[String],
+    relay: impl FnOnce(&[&str]) -> (Vec<String>, Result<(), EngineError>),
     owed: &BTreeMap<u64, Answer>,
 ) {
+    let events: Vec<_> = events.iter().map(String::as_str).collect();
+    let (passed, end) = relay(&events);
     end.unwrap();
     let content = add_up(protocol, &passed);
     assert_eq!(content.problems, [""; 0], "{passed:#?}");
     assert_eq!(&content.answers, owed, "{passed:#?}");
     assert!(!passed.concat().contains("theirs"), "{passed:#?}");
+    let name = match protocol {
+        Protocol::Chat => outbound::Protocol::Chat,
+        Protocol::Messages => outbound::Protocol::Messages,
+        Protocol::Responses => outbound::Protocol::Responses,
+    };
+    let output = translated(name, &events);
+    let call = |(id, name, arguments): (String, String, String)| Call {
+        id,
+        name,
+        arguments,
+    };
+    let answer = Answer {
+        text: output.text,
+        refusal: output.refusal,
+        reasoning: output.reasoning,
+        calls: output.calls.into_iter().map(call).collect(),
+    };
+    assert_eq!(&answer, &owed[&0], "{events:#?}");
 }
 
 proptest! {
@@ -329,8 +353,8 @@ proptest! {
     fn s17_clients_of_chat_add_up_what_was_drawn(answers in [drawn(), drawn()], bends in bends()) {
         let owed = (0..).zip(answers.iter().map(Drawn::answer)).collect();
         let events = chat(&answers, bends);
-        let events: Vec<_> = events.iter().map(String::as_str).collect();
-        check(Protocol::Chat, relayed(Chat::with_choices(2), &events), &owed);
+        let relay = |events: &[&str]| relayed(Chat::with_choices(2), events);
+        check(Protocol::Chat, &events, relay, &owed);
     }
 
     /// A client that adds up the events of Messages by the indexes of their blocks gets what the
@@ -338,9 +362,9 @@ proptest! {
     #[test]
     fn s17_clients_of_messages_add_up_what_was_drawn(drawn in drawn(), bends in bends()) {
         let events = messages(&drawn, bends);
-        let events: Vec<_> = events.iter().map(String::as_str).collect();
         let owed = BTreeMap::from([(0, drawn.answer())]);
-        check(Protocol::Messages, relayed(Messages::default(), &events), &owed);
+        let relay = |events: &[&str]| relayed(Messages::default(), events);
+        check(Protocol::Messages, &events, relay, &owed);
     }
 
     /// A client that adds up the events of Responses by their items and parts gets what the upstream
@@ -348,8 +372,8 @@ proptest! {
     #[test]
     fn s17_clients_of_responses_add_up_what_was_drawn(drawn in drawn(), bends in bends()) {
         let events = responses(&drawn, bends);
-        let events: Vec<_> = events.iter().map(String::as_str).collect();
         let owed = BTreeMap::from([(0, drawn.answer())]);
-        check(Protocol::Responses, relayed(Responses::default(), &events), &owed);
+        let relay = |events: &[&str]| relayed(Responses::default(), events);
+        check(Protocol::Responses, &events, relay, &owed);
     }
 }
