@@ -114,7 +114,7 @@ impl BlockKind {
         kind.is_some_and(|kind| types.contains(&kind)) && delta.is_only(kind)
     }
 
-    /// Checks that a delta is of the kind of its block, as clients do, who ignore others. Returns the
+    /// Checks that a delta is of the kind of its block, because clients ignore others. Returns the
     /// type of the delta, if it has none.
     pub(super) fn check(&self, delta: &Delta<'_>) -> Result<Option<&'static str>, ReadError> {
         let Some(types) = self.deltas() else {

@@ -201,8 +201,8 @@ impl Reader {
         }
     }
 
-    /// Returns the index by which clients find the block of the last event, if the event has none or
-    /// that of an earlier block.
+    /// Returns the index by which clients find the block of the last event, if the event has none
+    /// or that of an earlier block.
     #[must_use]
     pub fn index(&self) -> Option<usize> {
         self.index

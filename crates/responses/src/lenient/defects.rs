@@ -4,8 +4,8 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Missing {
-    /// The `output_index` by which clients find the item, if the event has none or that of an earlier
-    /// item.
+    /// The `output_index` by which clients find the item, if the event has none or that of an
+    /// earlier item.
     pub output_index: Option<usize>,
     /// The `content_index` that is missing.
     pub content_index: Option<u64>,

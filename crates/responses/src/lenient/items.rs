@@ -450,7 +450,7 @@ impl Items {
         self.order.is_broken()
     }
 
-    /// Finds a part of an item, or begins it. Returns the index by which clients find the item, too.
+    /// Finds a part of an item, or begins it. Also returns the index of the item for clients.
     fn part(
         &mut self,
         place: Place,

@@ -1,5 +1,5 @@
-//! A client that adds up the events gets the content that the upstream sent: each piece once, in its
-//! choice, item, part and call. Where that is impossible, the stream fails.
+//! A client that adds up the events gets the content that the upstream sent: each piece once, in
+//! its choice, item, part and call. Where that is impossible, the stream fails.
 
 mod chat;
 mod drawn;
