@@ -65,9 +65,16 @@ pub fn add_up<D: AsRef<[u8]>>(protocol: Protocol, events: &[D]) -> Content {
     };
     let mut problems = Vec::new();
     for data in events {
+        if data.as_ref() == b"[DONE]" {
+            break;
+        }
         match serde_json::from_slice::<Value>(data.as_ref()) {
-            Ok(event) => stream.add(&event, &mut problems),
-            Err(_) if data.as_ref() == b"[DONE]" => {}
+            Ok(event) => {
+                stream.add(&event, &mut problems);
+                if ENDS.contains(&text(&event, "type")) {
+                    break;
+                }
+            }
             Err(error) => problems.push(format!("an event that is no JSON: {error}")),
         }
     }
@@ -76,6 +83,9 @@ pub fn add_up<D: AsRef<[u8]>>(protocol: Protocol, events: &[D]) -> Content {
         problems,
     }
 }
+
+/// The types of the events after which nothing belongs to an answer.
+const ENDS: [&str; 3] = ["message_stop", "response.completed", "response.incomplete"];
 
 /// The events of a protocol so far.
 trait Stream {

@@ -4,7 +4,7 @@ use grammar::End as StreamEnd;
 use serde_json::Value;
 use simulator::Protocol;
 use testkit::Response;
-use testkit::events::{ends, events};
+use testkit::events::{added_up, ends, events};
 use testkit::reading::{End, Reading};
 use testkit::requests::Question;
 
@@ -216,7 +216,35 @@ fn check_success(case: &Case<'_>, response: &Response, ours: &Reading) {
             context()
         );
         check_nonce(fault, ours);
+        check_added(case, response);
     }
+}
+
+/// A client that adds up the events by their indexes gets the same as one of the upstream. Events that
+/// are lost, repeated or late may be outside of the protocol, and so may what the upstream bends.
+fn check_added(case: &Case<'_>, response: &Response) {
+    let Case { fault, sent, .. } = case;
+    // An upstream may answer with a plain reply.
+    let has_streams = response.is_stream() && !events(&sent.body).is_empty();
+    if fault.kind.bends_events() || !has_streams {
+        return;
+    }
+    let theirs = added_up(fault.upstream, &sent.body);
+    let ours = added_up(fault.client, &response.body);
+    let (Some(ours), Some(theirs)) = (ours, theirs) else {
+        return;
+    };
+    assert_eq!(ours.problems, [""; 0], "what a client cannot place");
+    let [ours, theirs] = [ours, theirs].map(|content| {
+        let answer = content.answers.get(&0).cloned().unwrap_or_default();
+        // Messages has no refusals of its own.
+        (
+            answer.text + &answer.refusal,
+            answer.reasoning,
+            answer.calls.len(),
+        )
+    });
+    assert_eq!(ours, theirs, "what a client adds up");
 }
 
 /// The part before a failure is a prefix of the upstream's reply.

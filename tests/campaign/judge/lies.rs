@@ -61,6 +61,7 @@ fn changed_stream_contents_are_lies() {
         "the usage": |it| it.change_response("\"completion_tokens\":4", "\"completion_tokens\":5");
         "the usage": |it| it.change_upstream(USAGE_OF_THEIRS, "\"usage\":null");
         "whether the limit on the output cut it": |it| it.change_response("\"stop\"", "\"length\"");
+        "what a client adds up": |it| it.change_upstream("\"index\":0", "\"index\":1");
         "dropped:": |it| it.add_header("x-sluicegate-dropped", "tools");
     }
 }
