@@ -144,6 +144,12 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// The body whose words for an error may reach the client, which speaks the same protocol.
+    fn words(&self) -> &[u8] {
+        let is_same = self.fault.client == self.fault.upstream;
+        if is_same { &self.sent.body } else { b"" }
+    }
+
     /// Returns true if the second target was tried.
     fn fell_back(&self) -> bool {
         let is_second = |exchange: &Exchange| exchange.place == Place::Second;

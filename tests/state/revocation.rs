@@ -42,7 +42,8 @@ fn stalling() -> Simulator {
             return answer;
         }
         let mut events = answer.pieces().cloned();
-        let begun = events.by_ref().take(3).fold(Play::stream(), Play::body);
+        // A stream begins for its client with the first content.
+        let begun = events.by_ref().take(5).fold(Play::stream(), Play::body);
         events.fold(begun.gate(), Play::body).step(Step::End)
     })
     .unwrap()

@@ -30,4 +30,4 @@ pub use self::gateway::{
 pub use self::privacy::{
     CLIENT_KEY, UPSTREAM_KEY, assert_private, check_request_headers, check_response_headers,
 };
-pub use self::refusal::{Refusal, check_refusal, refusals};
+pub use self::refusal::{Refusal, check_refusal, check_relayed_refusal, has_word, refusals};

@@ -10,17 +10,36 @@ use crate::client::Response;
 /// this protocol.
 #[track_caller]
 pub fn check_refusal(client: Protocol, response: &Response) {
+    check_relayed_refusal(client, response, b"");
+}
+
+/// As [`check_refusal`], if the upstream uses the client's protocol: its own words for the error may
+/// take the place of the listed ones. `upstream` is the body that it sent.
+#[track_caller]
+pub fn check_relayed_refusal(client: Protocol, response: &Response, upstream: &[u8]) {
     // The concurrency limit does not depend on an upstream.
     let mut listed = refusals(client)
         .iter()
         .filter(|refusal| refusal.code != LIMIT);
-    let is_listed = listed.any(|refusal| refusal.is(client, response));
+    let is_listed = listed.any(|refusal| refusal.matches(client, response, upstream));
     assert!(
         is_listed,
         "{client:?}: {} {} is not of the closed list",
         response.status,
         response.text()
     );
+}
+
+/// Returns true if the body of an upstream's response has this word as a value of JSON, at any depth
+/// or within a text.
+pub fn has_word(upstream: &[u8], word: &str) -> bool {
+    let text = String::from_utf8_lossy(upstream);
+    let is_value = |(at, _): (usize, &str)| {
+        let before = text[..at].trim_end_matches(['"', '\\', ' ']);
+        let after = text[at + word.len()..].trim_start_matches(['"', '\\', ' ']);
+        before.ends_with(':') && after.starts_with([',', '}'])
+    };
+    !word.is_empty() && text.match_indices(word).any(is_value)
 }
 
 /// All error responses that a client of this protocol may get once its request was accepted.
@@ -65,16 +84,24 @@ impl Refusal {
 
     /// Returns true if the response is this error, to the last member of its body.
     pub fn is(&self, client: Protocol, response: &Response) -> bool {
+        self.matches(client, response, b"")
+    }
+
+    fn matches(&self, client: Protocol, response: &Response, upstream: &[u8]) -> bool {
         let found: Value = serde_json::from_str(response.text()).unwrap_or_default();
         let sentence = found["error"]["message"].as_str().unwrap_or_default();
         response.status == self.status
             && matches(self.sentence, sentence)
-            && found == self.body(client, response, &found["error"])
+            && found == self.body(client, response, &found["error"], upstream)
     }
 
     /// The complete body. Values that vary are taken from `found`.
-    fn body(&self, client: Protocol, response: &Response, found: &Value) -> Value {
-        let mut error = json!({"type": self.word, "message": found["message"]});
+    fn body(&self, client: Protocol, response: &Response, found: &Value, upstream: &[u8]) -> Value {
+        let word = |name: &str, own| match found[name].as_str() {
+            Some(word) if has_word(upstream, word) => json!(word),
+            _ => json!(own),
+        };
+        let mut error = json!({"type": word("type", self.word), "message": found["message"]});
         if client == Protocol::Messages {
             if self.code == LIMIT {
                 error["details"] = json!({"error_code": LIMIT});
@@ -87,7 +114,7 @@ impl Refusal {
             ErrorKind::InvalidRequest | ErrorKind::TooLarge
         );
         error["param"] = found["param"].as_str().filter(|_| is_callers).into();
-        error["code"] = self.code.into();
+        error["code"] = word("code", self.code);
         json!({"error": error})
     }
 }
@@ -103,7 +130,21 @@ fn matches(pattern: &str, text: &str) -> bool {
 }
 
 /// The errors of Responses, Chat Completions and Images.
-const OPENAI: [Refusal; 10] = [
+const OPENAI: [Refusal; 12] = [
+    Refusal::new(
+        ErrorKind::InvalidRequest,
+        "context_length_exceeded",
+        400,
+        "invalid_request_error",
+        "*",
+    ),
+    Refusal::new(
+        ErrorKind::RateLimit,
+        "insufficient_quota",
+        429,
+        "rate_limit_error",
+        QUOTA_USED_UP,
+    ),
     Refusal::new(
         ErrorKind::InvalidRequest,
         "content_policy_violation",
@@ -177,7 +218,14 @@ const OPENAI: [Refusal; 10] = [
 ];
 /// The errors of Messages. The types, and 529 for overload only, are the vendor's:
 /// <https://docs.anthropic.com/en/api/errors>.
-const MESSAGES: [Refusal; 9] = [
+const MESSAGES: [Refusal; 10] = [
+    Refusal::new(
+        ErrorKind::RateLimit,
+        "insufficient_quota",
+        429,
+        "rate_limit_error",
+        QUOTA_USED_UP,
+    ),
     Refusal::new(
         ErrorKind::InvalidRequest,
         "invalid_value",
@@ -249,6 +297,7 @@ const OVER_THE_LIMIT: &str = "Too many parallel requests; reduce parallelism and
 const OVER_THE_LIMIT_OF_MESSAGES: &str =
     "Too many parallel requests; reduce parallelism and retry.";
 const RATE_LIMITED: &str = "The model takes no more requests just now; try again in *s.";
+const QUOTA_USED_UP: &str = "The quota of the model is used up.";
 const BAD_GATEWAY: &str = "The upstream returned an invalid reply.";
 const OVERLOADED: &str = "The model is overloaded just now.";
 /// Of an upstream whose circuit breaker is open.

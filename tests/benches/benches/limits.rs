@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use benches::{Outcome, page};
 use clap::Parser;
 use quota::{
-    Ask, Budget, Caps, Claim, Demand, FailMode, Lending, LimitId, Limiter, Money, Now, Reply,
-    Terms, Used,
+    Ask, Budget, Caps, Claim, Demand, FailMode, Lending, LimitId, Limiter, LostLease, Money, Now,
+    Reply, Terms, Used,
 };
 use tikv_jemallocator::Jemalloc;
 
@@ -258,6 +258,7 @@ const USED: Used = Used {
 const LENDING: Lending = Lending {
     mode: FailMode::Closed,
     lease: Duration::from_secs(10),
+    lost_lease: LostLease::Finish,
 };
 const MEMORY_HEAD: &str = "\n| 100,000 keys of a limit | bytes of a key |\n|---|---:|\n";
 const KEYS: u64 = 100_000;

@@ -11,7 +11,7 @@ use crate::fault::Foreign;
 pub(super) fn check(case: &Case<'_>, foreign: Foreign, response: &Response) -> Verdict {
     let client = foreign.client;
     if response.status != 200 {
-        testkit::check_refusal(client, response);
+        testkit::check_relayed_refusal(client, response, case.words());
         assert!(response.is_complete(), "a refusal breaks off");
         check_failure(case, &foreign.owed());
         return Verdict::Refused;

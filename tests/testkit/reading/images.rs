@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
-use base64::engine::general_purpose::{GeneralPurpose, PAD};
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
 use serde_json::Value;
 
 use super::json::{list, text};
@@ -56,9 +56,19 @@ impl super::Stream for Stream {
     }
 }
 
-/// Returns true if this is the base64 of a picture: of a known format with its end, or binary.
+/// Returns true if this is the base64 of a picture: of a known format with its end, or binary. Either
+/// alphabet of RFC 4648 will do, with whitespace and without padding: the gateway mends that.
 fn is_picture(base64: &Value) -> bool {
-    let Some(file) = base64.as_str().and_then(|text| BASE64.decode(text).ok()) else {
+    let letters = base64.as_str().unwrap_or_default().chars();
+    let letters = letters.filter(|letter| !letter.is_ascii_whitespace());
+    let standard: String = letters
+        .map(|letter| match letter {
+            '-' => '+',
+            '_' => '/',
+            letter => letter,
+        })
+        .collect();
+    let Ok(file) = BASE64.decode(standard.trim_end_matches('=')) else {
         return false;
     };
     let end = &file[file.len().saturating_sub(48)..];
@@ -75,6 +85,6 @@ fn is_picture(base64: &Value) -> bool {
     }
 }
 
-/// The alphabet with its padding, whatever bits of the last letter are not used.
+/// The alphabet without padding, whatever bits of the last letter are not used.
 const BASE64: GeneralPurpose =
-    GeneralPurpose::new(&STANDARD, PAD.with_decode_allow_trailing_bits(true));
+    GeneralPurpose::new(&STANDARD, NO_PAD.with_decode_allow_trailing_bits(true));

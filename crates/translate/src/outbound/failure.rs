@@ -77,6 +77,10 @@ impl Complaint {
             },
             Meaning::Configuration => EngineError::Misconfigured(cause()),
             Meaning::Timeout => EngineError::Timeout(cause()),
+            // A status that accuses the client is not passed on, and neither are the words for it.
+            Meaning::Failure if status.is_some_and(|status| status < 500) => {
+                EngineError::Upstream(cause())
+            }
             Meaning::Failure => match self.reported() {
                 None => EngineError::Upstream(cause()),
                 reported => EngineError::Failed {
@@ -121,9 +125,10 @@ impl Complaint {
             .filter(|message| !message.is_empty())
     }
 
-    /// Returns its code and type as clients may see them. A word that repeats the
-    /// status is none.
+    /// Returns its code and type as clients may see them. A word that repeats the status is none, and
+    /// an object without a message is no error: its type is that of a reply.
     fn reported(&self) -> Option<Box<Reported>> {
+        self.message.as_ref()?;
         let shown = |word: &Option<String>| {
             let word = word.as_deref().filter(|word| is_word(word))?;
             (sanitised(word) == word).then(|| word.to_owned())

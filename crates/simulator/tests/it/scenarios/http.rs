@@ -236,7 +236,7 @@ fn a_middlebox_answers() {
     assert_eq!(answer.status, 307);
     assert_eq!(
         answer.header("location"),
-        Some("http://gateway/redirected/v1/chat/completions")
+        Some("http://localhost/redirected/v1/chat/completions")
     );
 }
 
