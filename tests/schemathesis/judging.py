@@ -126,8 +126,8 @@ def validator(schema: str) -> Any:
 def as_carried(path: str, body: dict[str, Any]) -> dict[str, Any]:
     """The body with known kinds in place of others, which an upstream of the path's own protocol interprets.
 
-    These are the roles of messages, the kinds of their parts, the sources of images and documents, and the choice of a
-    tool.
+    These are the roles of messages, the kinds of their parts, the sources of images and documents, the choice of a
+    tool, and the words of settings.
     """
     if not is_relayed(path, body.get("model")):
         return body
@@ -139,7 +139,26 @@ def as_carried(path: str, body: dict[str, Any]) -> dict[str, Any]:
     choice = body.get("tool_choice")
     if is_unknown(choice, CHOICES.get(path, ())) or any(is_unknown(tool, TOOLS) for tool in allowed(choice)):
         del body["tool_choice"]
+    for place in WORDS.get(path, ()):
+        carry_word(body, *place)
+    for name in body.keys() & set(NUMBERS_OF_IMAGES if path in (GENERATIONS, EDITS) else ()):
+        if is_integer(body[name]):
+            del body[name]
     return body
+
+
+def carry_word(body: dict[str, Any], *place: str) -> None:
+    """Removes a setting whose word only the upstream interprets; one with a type goes as a whole."""
+    name, rest = place[0], place[1:]
+    value = body.get(name)
+    if isinstance(value, str) and value and not rest:
+        del body[name]
+    elif isinstance(value, dict) and rest == ("type",):
+        if is_unknown(value, FORMS):
+            del body[name]
+    elif isinstance(value, dict) and rest:
+        body[name] = dict(value)
+        carry_word(body[name], *rest)
 
 
 def carry_parts(holder: dict[str, Any], kinds: tuple[str, ...]) -> None:
@@ -148,6 +167,8 @@ def carry_parts(holder: dict[str, Any], kinds: tuple[str, ...]) -> None:
         if is_unknown(part, kinds):
             part.clear()
             part.update(type=kinds[0], text="a")
+        if isinstance(part.get("detail"), str) and part["detail"]:
+            del part["detail"]
         source = part.get("source")
         if is_unknown(source, SOURCES):
             part["source"] = {"type": "url", "url": "https://example.com/a.png"}
@@ -183,6 +204,10 @@ def as_described(body: dict[str, Any]) -> dict[str, Any]:
         for call in listed(turn.get("tool_calls")):
             call["type"] = call.get("type") or "function"
     return body
+
+
+def is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def listed(value: Any) -> list[dict[str, Any]]:
@@ -237,6 +262,33 @@ CHOICES = {
     COUNT: ("any", "auto", "none", "tool"),
     RESPONSES: ("allowed_tools", "function"),
 }
+GENERATIONS, EDITS = "/v1/images/generations", "/v1/images/edits"
+OF_MESSAGES = (
+    ("thinking", "type"),
+    ("thinking", "display"),
+    ("output_config", "effort"),
+    ("output_config", "format", "type"),
+)
+OF_IMAGES = (("quality",), ("background",), ("output_format",))
+# The settings whose words are not only those that the gateway knows.
+WORDS = {
+    CHAT: (("reasoning_effort",), ("response_format", "type")),
+    MESSAGES: OF_MESSAGES,
+    COUNT: OF_MESSAGES,
+    RESPONSES: (
+        ("truncation",),
+        ("reasoning", "effort"),
+        ("reasoning", "summary"),
+        ("reasoning", "generate_summary"),
+        ("text", "verbosity"),
+        ("text", "format", "type"),
+    ),
+    GENERATIONS: OF_IMAGES,
+    EDITS: OF_IMAGES,
+}
+NUMBERS_OF_IMAGES = ("output_compression", "partial_images")
+# The types of formats and of ways to think.
+FORMS = ("text", "json_object", "json_schema", "enabled", "disabled", "adaptive", "between_tools")
 SOURCES = ("base64", "content", "text", "url")
 TOOLS = ("allowed_tools", "custom", "function", "namespace")
 UNREAD = [["max_tokens"], ["temperature"], ["top_k"], ["top_p"]]

@@ -33,8 +33,13 @@ impl Schemas {
     pub(super) fn written<T: JsonSchema>(&mut self, prefix: &str) -> Value {
         let mut generator = generator(SchemaSettings::draft2020_12().for_serialize());
         let schema = generator.subschema_for::<T>().to_value();
-        let definitions = generator.take_definitions(true);
+        let mut definitions = generator.take_definitions(true);
         let read = self.read.clone();
+        for (name, definition) in &mut definitions {
+            if read.contains(&format!("{prefix}{name}")) {
+                open_words(definition);
+            }
+        }
         self.add(schema, definitions, |name| {
             let name = format!("{prefix}{name}");
             if read.contains(&name) {
@@ -76,6 +81,17 @@ impl Schemas {
 
 fn generator(settings: SchemaSettings) -> SchemaGenerator {
     SchemaGenerator::new(settings.with(|settings| settings.definitions_path = SCHEMAS.into()))
+}
+
+/// Allows other words than the known ones: an answer repeats what its request has set, and an upstream
+/// may know more words than this gateway.
+fn open_words(definition: &mut Value) {
+    if let Some(words) = definition
+        .as_object_mut()
+        .and_then(|members| members.remove("enum"))
+    {
+        definition["anyOf"] = json!([{ "enum": words }, { "type": "string" }]);
+    }
 }
 
 /// Replaces the names in all references by those in the document.
