@@ -37,7 +37,8 @@ impl Upstream {
 
     /// Starts an upstream that takes a permit for each piece of a response but the first one. A
     /// client that adds one for each event that it receives gets every event by itself, however
-    /// busy the machine is. The last events come together: a gateway may hold back the one that
+    /// busy the machine is. The first events come together, because a gateway holds back what has
+    /// no content until some has come, and so do the last events: a gateway may hold back the one that
     /// reports the end of the answer until it has seen the end of the stream.
     pub async fn in_step(permits: Arc<Semaphore>) -> io::Result<Self> {
         Self::listen(Some(permits)).await
@@ -49,7 +50,7 @@ impl Upstream {
         let (closed, left) = unbounded_channel();
         let mut answers = Answers::made();
         if permits.is_some() {
-            join_end(&mut answers.chat);
+            join_ends(&mut answers.chat);
         }
         answers.permits = permits;
         tokio::spawn(accept(listener, Arc::new(answers), closed));
@@ -86,7 +87,10 @@ async fn serve(
         }
         for (number, piece) in answers.of(&model).iter().enumerate() {
             if let Some(permits) = answers.permits.as_ref().filter(|_| number > 0) {
-                permits.acquire().await.map_err(io::Error::other)?.forget();
+                // The first piece has several events.
+                let events = if number == 1 { OPENING as u32 } else { 1 };
+                let permits = permits.acquire_many(events).await;
+                permits.map_err(io::Error::other)?.forget();
             }
             socket.write_all(piece).await?;
             // A model takes time to answer; here, as long as the other tasks need for their turn.
@@ -203,7 +207,7 @@ impl Answers {
             small: whole(&small.body_bytes()),
             small_responses: whole(&small_responses.body_bytes()),
             small_messages: whole(&small_messages.body_bytes()),
-            idle: chat.iter().take(1).cloned().collect(),
+            idle: chat.iter().take(OPENING).cloned().collect(),
             more: chat.get(1).cloned().unwrap_or_default().repeat(16).into(),
             chat,
             responses: streamed(responses.pieces()),
@@ -275,11 +279,17 @@ fn streamed<'a>(events: impl Iterator<Item = &'a Bytes>) -> Vec<Bytes> {
     pieces.into_iter().map(Bytes::from).collect()
 }
 
-/// Joins the last pieces of a stream: those of its end, and the last chunk.
-fn join_end(pieces: &mut Vec<Bytes>) {
+/// Joins the first pieces of a stream, up to its first content, and the last ones: those of its end,
+/// and the last chunk.
+fn join_ends(pieces: &mut Vec<Bytes>) {
+    let opening: Vec<_> = pieces.drain(..OPENING.min(pieces.len())).collect();
+    pieces.insert(0, opening.concat().into());
     let end = pieces.split_off(pieces.len().saturating_sub(END));
     pieces.push(end.concat().into());
 }
+
+/// The pieces at the beginning of a Chat stream: the role, and the first content.
+const OPENING: usize = 2;
 
 /// The pieces at the end of a Chat stream: the finish reason, the usage, `[DONE]`, the last chunk.
 const END: usize = 4;
