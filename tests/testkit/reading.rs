@@ -109,7 +109,11 @@ impl Reading {
     /// Parses a body, which is a JSON object or else a stream of events. It is only a success with
     /// `pictures` pictures.
     pub fn of(protocol: Protocol, body: &[u8], is_whole: bool, pictures: u32) -> Self {
-        match json::read(body) {
+        let read = json::read(body).or_else(|error| match protocol {
+            Protocol::Images => json::read(&images::without_line_breaks(body)),
+            _ => Err(error),
+        });
+        match read {
             Ok(reply @ Value::Object(_)) if is_whole => Self::of_reply(protocol, &reply),
             Ok(Value::Object(_)) => Self::default(),
             _ => Self::of_stream(protocol, body, is_whole, pictures),

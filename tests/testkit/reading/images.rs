@@ -18,6 +18,23 @@ pub(super) fn reply(reply: &Value, reading: &mut Reading) -> bool {
     pictures.peek().is_some() && pictures.all(|picture| is_picture(&picture["b64_json"]))
 }
 
+/// The JSON of a reply without the white space in its base64, which may not stand there unescaped:
+/// the gateway removes it.
+pub(super) fn without_line_breaks(reply: &[u8]) -> Vec<u8> {
+    const NAME: &[u8] = b"\"b64_json\":\"";
+    let (mut out, mut rest) = (Vec::with_capacity(reply.len()), reply);
+    while let Some(at) = rest.windows(NAME.len()).position(|window| window == NAME) {
+        let (before, base64) = rest.split_at(at + NAME.len());
+        let end = base64.iter().position(|byte| *byte == b'"');
+        let (base64, after) = base64.split_at(end.unwrap_or(base64.len()));
+        out.extend_from_slice(before);
+        out.extend(base64.iter().filter(|byte| !byte.is_ascii_whitespace()));
+        rest = after;
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
 /// A stream of events.
 pub(super) struct Stream {
     /// The number of pictures that are still missing.
