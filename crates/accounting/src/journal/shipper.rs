@@ -134,38 +134,14 @@ impl Shipper {
         add(&self.stats().missing_bytes, part.start - position);
         let records = record::decode(&part.bytes);
         add(&self.stats().corrupt, records.corrupt);
-        let next = self.position_behind(&part, &records, is_dead);
+        let behind = behind(&part, &records, is_dead);
+        add(&self.stats().missing_bytes, behind.missing_bytes);
+        add(&self.stats().corrupt, behind.corrupt);
+        add(&self.stats().torn_bytes, behind.torn_bytes);
+        let next = behind.position;
         self.append(run, part.start, records.entries, next).await;
         self.remove_shipped(run, next).await;
         Some(next)
-    }
-
-    /// Returns the position at which reading goes on, and counts what lies between it and the last
-    /// whole line.
-    fn position_behind(&self, part: &Part, records: &Records, is_dead: bool) -> u64 {
-        let whole = part.start + records.len as u64;
-        let rest = (part.bytes.len() - records.len) as u64;
-        match part.next {
-            // No record ends here: bytes behind a failed write, or damage.
-            Some(next) if part.is_end_of_segment => {
-                add(
-                    &self.stats().missing_bytes,
-                    next.saturating_sub(whole + rest),
-                );
-                add(&self.stats().corrupt, u64::from(rest > 0));
-                next
-            }
-            None if part.is_end_of_segment && is_dead => {
-                add(&self.stats().torn_bytes, rest);
-                whole + rest
-            }
-            // Cut in the middle of a record, unless it is too long for one.
-            _ if rest <= MAX_RECORD as u64 && records.len > 0 => whole,
-            _ => {
-                add(&self.stats().corrupt, u64::from(rest > 0));
-                whole + rest
-            }
-        }
     }
 
     /// Sends entries in batches, the last of which moves the shipped position to `end`.
@@ -321,4 +297,122 @@ impl Shipper {
 async fn back_off(pause: Duration) -> Duration {
     sleep(pause).await;
     pause.saturating_mul(2).min(BACKOFF.1)
+}
+
+/// The position at which reading goes on behind a part, and what lies between it and the last whole
+/// line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Behind {
+    position: u64,
+    missing_bytes: u64,
+    torn_bytes: u64,
+    /// The number of damaged records.
+    corrupt: u64,
+}
+
+fn behind(part: &Part, records: &Records, is_dead: bool) -> Behind {
+    let whole = part.start + records.len as u64;
+    let rest = (part.bytes.len() - records.len) as u64;
+    let damaged = Behind {
+        position: whole + rest,
+        corrupt: u64::from(rest > 0),
+        ..Behind::default()
+    };
+    match part.next {
+        // No record ends here: bytes behind a failed write, or damage.
+        Some(next) if part.is_end_of_segment => Behind {
+            position: next,
+            missing_bytes: next.saturating_sub(whole + rest),
+            ..damaged
+        },
+        None if part.is_end_of_segment && is_dead => Behind {
+            corrupt: 0,
+            torn_bytes: rest,
+            ..damaged
+        },
+        // Cut in the middle of a record, unless it is too long for one.
+        _ if rest <= MAX_RECORD as u64 && records.len > 0 => Behind {
+            position: whole,
+            ..Behind::default()
+        },
+        _ => damaged,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A part that begins at 1,000 and has a rest of this many bytes behind `whole` ones.
+    fn behind_of(
+        (whole, rest): (usize, usize),
+        (next, is_end_of_segment): (Option<u64>, bool),
+        is_dead: bool,
+    ) -> Behind {
+        let part = Part {
+            start: 1_000,
+            bytes: vec![b'x'; whole + rest],
+            next,
+            is_end_of_segment,
+        };
+        let records = Records {
+            len: whole,
+            ..Records::default()
+        };
+        behind(&part, &records, is_dead)
+    }
+
+    fn at(position: u64) -> Behind {
+        Behind {
+            position,
+            ..Behind::default()
+        }
+    }
+
+    #[test]
+    fn end_of_a_segment_with_a_next_one_has_no_cut_record() {
+        let next = (Some(2_000), true);
+        assert_eq!(behind_of((1_000, 0), next, false), at(2_000));
+        let damaged = Behind {
+            corrupt: 1,
+            ..at(2_000)
+        };
+        assert_eq!(behind_of((990, 10), next, false), damaged);
+        let gap = Behind {
+            missing_bytes: 100,
+            ..damaged
+        };
+        assert_eq!(behind_of((890, 10), next, true), gap);
+    }
+
+    #[test]
+    fn end_of_a_dead_journal_may_be_torn() {
+        let torn = Behind {
+            torn_bytes: 10,
+            ..at(1_110)
+        };
+        assert_eq!(behind_of((100, 10), (None, true), true), torn);
+        assert_eq!(behind_of((100, 0), (None, true), true), at(1_100));
+        // A process that lives will write the rest.
+        assert_eq!(behind_of((100, 10), (None, true), false), at(1_100));
+    }
+
+    #[test]
+    fn cut_record_is_read_again_unless_it_is_too_long() {
+        let within = (None, false);
+        assert_eq!(behind_of((100, 10), within, true), at(1_100));
+        assert_eq!(behind_of((100, MAX_RECORD), within, true), at(1_100));
+        let long = Behind {
+            corrupt: 1,
+            ..at(1_100 + MAX_RECORD as u64 + 1)
+        };
+        assert_eq!(behind_of((100, MAX_RECORD + 1), within, true), long);
+        // Reading it again would never end.
+        let alone = Behind {
+            corrupt: 1,
+            ..at(1_010)
+        };
+        assert_eq!(behind_of((0, 10), within, true), alone);
+        assert_eq!(behind_of((0, 0), within, true), at(1_000));
+    }
 }
