@@ -9,6 +9,9 @@ use super::defects::CallDefects;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calls {
     all: Vec<KnownCall>,
+    /// One more than the largest index of a call so far, given or shown: most calls are numbered in
+    /// their order, and a new one need not be compared with all others.
+    next: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -97,7 +100,10 @@ impl Calls {
         is_only: bool,
     ) -> Option<usize> {
         let is_same = |known: &KnownCall| known.call.id == id;
-        if index.is_some() {
+        if let Some(number) = index {
+            if number >= self.next {
+                return None;
+            }
             let has_index = |known: &KnownCall| known.index == index;
             let is_it = |known: &KnownCall| has_index(known) && is_same(known);
             let exactly = self.all.iter().rposition(is_it);
@@ -119,13 +125,12 @@ impl Calls {
 
     fn add(&mut self, index: Option<u64>, id: &str) -> Result<usize, ReadError> {
         let call = bounded(self.all.len() as u64)?;
-        let is_free = |number: &u64| self.all.iter().all(|known| known.shown != *number);
-        let behind = || {
-            let last = self.all.iter().map(|known| known.shown).max();
-            last.map_or(0, |last| last + 1)
+        let is_free = |number: &u64| {
+            *number >= self.next || self.all.iter().all(|known| known.shown != *number)
         };
         let shown = index.or(Some(call as u64)).filter(is_free);
-        let shown = shown.unwrap_or_else(behind);
+        let shown = shown.unwrap_or(self.next);
+        self.next = self.next.max(shown + 1);
         self.all.push(KnownCall {
             index,
             shown,
