@@ -14,6 +14,10 @@ use super::kind::{ItemKind, PartKind, Piece, content, is_empty};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Items {
     all: Vec<ItemState>,
+    /// The number of items at the beginning that are done, which no event continues.
+    done: usize,
+    /// One more than the largest index by which clients find an item.
+    next: usize,
     calls: usize,
     /// The kinds of content without updates.
     others: Vec<OtherContent>,
@@ -120,9 +124,14 @@ impl Items {
         let is_unnamed = |known: &ItemState| is_done || known.id.is_none() || id.is_none();
         let is_near = |known: &ItemState| may_be(known) && is_unnamed(known);
         let last = |is_it: &dyn Fn(&ItemState) -> bool| self.all.iter().rposition(is_it);
-        let position = last(&|known| may_be(known) && has_id(known))
-            .or_else(|| last(&|known| is_again(known) && has_id(known)))
-            .or_else(|| last(&is_near));
+        let last_open = |is_it: &dyn Fn(&ItemState) -> bool| {
+            let position = self.all[self.done..].iter().rposition(is_it);
+            position.map(|position| self.done + position)
+        };
+        let again = || last(&|known| is_again(known) && has_id(known));
+        let position = last_open(&|known| may_be(known) && has_id(known))
+            .or_else(|| again().filter(|_| is_done))
+            .or_else(|| last_open(&is_near));
         let Some(position) = position else {
             return self.add(index, id);
         };
@@ -136,13 +145,11 @@ impl Items {
         let id = id.map(str::to_owned);
         self.revision += 1;
         let (parts, call) = (Vec::new(), Call::default());
-        let is_free = |index: &usize| self.all.iter().all(|item| item.shown != *index);
-        let behind = || {
-            let last = self.all.iter().map(|item| item.shown).max();
-            last.map_or(0, |last| last + 1)
-        };
+        let is_free =
+            |index: &usize| *index >= self.next || self.all.iter().all(|item| item.shown != *index);
         let shown = own.or(Some(place.0)).filter(is_free);
-        let shown = shown.unwrap_or_else(behind);
+        let shown = shown.unwrap_or(self.next);
+        self.next = self.next.max(shown + 1);
         self.all.push(ItemState {
             index,
             shown,
@@ -373,6 +380,8 @@ impl Items {
             out.push(Update::CallEnd(number));
         }
         item.is_done = true;
+        let open = &self.all[self.done..];
+        self.done += open.iter().take_while(|item| item.is_done).count();
         Ok(())
     }
 
@@ -384,14 +393,15 @@ impl Items {
         out: &mut Vec<Update<'a>>,
     ) -> Result<(), ReadError> {
         let mut matched = vec![false; self.all.len()];
+        // All items before this one are matched, as most come in their order.
+        let mut first = 0;
         let is_empty = output.is_empty();
         for (index, mut item) in output.into_iter().enumerate() {
             let kind = ItemKind::of(item.kind.or_empty());
-            let known = self
-                .all
-                .iter()
-                .enumerate()
-                .filter(|(at, _)| matched.get(*at) == Some(&false));
+            let among = matched[first..].iter().take_while(|matched| **matched);
+            first += among.count();
+            let known = self.all.iter().enumerate().take(matched.len()).skip(first);
+            let known = known.filter(|(at, _)| matched.get(*at) == Some(&false));
             let by_id = known
                 .clone()
                 .find(|(_, known)| item.id.0.is_some() && known.id.as_deref() == item.id.get());
@@ -408,8 +418,8 @@ impl Items {
                 // Its reasoning is followed by other content already.
                 item.encrypted_content.0 = None;
             }
-            let first = self.changed_id(place, item.id.get());
-            changed.extend(first.map(|first| ChangedId::new(IdOwner::Output(index), first)));
+            let earlier = self.changed_id(place, item.id.get());
+            changed.extend(earlier.map(|id| ChangedId::new(IdOwner::Output(index), id)));
             self.item(place, item, true, out)?;
         }
         let is_lost = |(item, matched): (&ItemState, &bool)| {
