@@ -14,8 +14,15 @@ pub(crate) struct Budget {
     all: Arc<Semaphore>,
     /// The blocks that one key can take.
     per_key: usize,
-    /// The blocks left to each key that has sent a body, as many as there are in the configuration.
-    of_keys: Mutex<BTreeMap<String, Arc<Semaphore>>>,
+    of_keys: Mutex<OfKeys>,
+}
+
+/// The blocks left to each key that has sent a body lately.
+#[derive(Debug, Default)]
+struct OfKeys {
+    left: BTreeMap<String, Arc<Semaphore>>,
+    /// The number of keys from which on those without bodies are dropped.
+    full: usize,
 }
 
 /// The memory that one body holds of the budget. It is released when the last clone is dropped.
@@ -50,16 +57,28 @@ impl Budget {
     /// Returns the empty share of a body that was sent with this key.
     pub(crate) fn share(&self, key: &str) -> Share {
         let mut of_keys = self.of_keys.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_key = of_keys.get(key).cloned().unwrap_or_else(|| {
-            let of_key = Arc::new(Semaphore::new(self.per_key));
-            of_keys.insert(key.to_owned(), Arc::clone(&of_key));
-            of_key
-        });
+        let of_key = of_keys.left.get(key).cloned();
+        let of_key = of_key.unwrap_or_else(|| of_keys.add(key, self.per_key));
         Share(Arc::new(Inner {
             all: Arc::clone(&self.all),
             of_key,
             held: Mutex::default(),
         }))
+    }
+}
+
+impl OfKeys {
+    /// Adds a key that has this many blocks. Keys come and go; now and then all that hold nothing are
+    /// dropped, so that each costs little.
+    fn add(&mut self, key: &str, blocks: usize) -> Arc<Semaphore> {
+        if self.left.len() >= self.full {
+            self.left
+                .retain(|_, semaphore| Arc::strong_count(semaphore) > 1);
+            self.full = 2 * self.left.len() + KEPT_KEYS;
+        }
+        let of_key = Arc::new(Semaphore::new(blocks));
+        self.left.insert(key.to_owned(), Arc::clone(&of_key));
+        of_key
     }
 }
 
@@ -110,6 +129,8 @@ fn blocks(bytes: u64) -> usize {
 
 /// The unit of the budget, in bytes.
 const BLOCK: usize = 1024;
+/// So many keys without bodies are kept in any case.
+const KEPT_KEYS: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -127,6 +148,19 @@ mod tests {
         assert!(other.grow(1).is_err());
         share.shrink(3072);
         other.grow(3072).unwrap();
+    }
+
+    #[test]
+    fn keys_without_bodies_are_dropped() {
+        let budget = Budget::new(4096, 2048);
+        let held = budget.share("held");
+        held.grow(2048).unwrap();
+        for number in 0..1_000 {
+            drop(budget.share(&format!("key {number}")));
+        }
+        let keys = budget.of_keys.lock().unwrap().left.len();
+        assert!(keys <= 2 + KEPT_KEYS, "{keys}");
+        assert!(budget.share("held").grow(1).is_err(), "it is still held");
     }
 
     /// One key takes its part of the memory, in any number of bodies, and leaves the rest to the
