@@ -28,9 +28,11 @@ use crate::slot::{BudgetWindow, Slot};
 /// used are dropped, apart from a few.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    limits: Vec<Limit>,
-    /// The positions of the limits by their names.
-    names: HashMap<Arc<str>, usize>,
+    limits: Slab<Limit>,
+    /// The number of limits that were ever set.
+    numbered: u64,
+    /// The limits by their names.
+    names: HashMap<Arc<str>, LimitId>,
     slots: Slab<Slot>,
     /// The position from which [`Ledger::sweep`] goes on.
     swept: usize,
@@ -106,6 +108,7 @@ pub struct Status {
 
 #[derive(Debug)]
 struct Limit {
+    id: LimitId,
     name: Arc<str>,
     /// `None` if the limit was removed. It may still have requests in progress.
     terms: Option<Terms>,
@@ -121,33 +124,61 @@ impl Ledger {
     }
 
     /// Replaces all limits. One whose name was there before keeps what is in use of it; one that is
-    /// not listed is removed. Returns the identities in order. A later limit of the same name
-    /// replaces the caps of the earlier one.
+    /// not listed is removed, and takes no memory once nothing is in use of it. A budget of this process
+    /// that returns is another limit, because what was spent in between is not known here. Returns the
+    /// identities in order. A later limit of the same name replaces the caps of the earlier one.
     pub fn set_limits(
         &mut self,
         limits: impl IntoIterator<Item = (Arc<str>, Terms)>,
     ) -> Vec<LimitId> {
-        for limit in &mut self.limits {
-            limit.terms = None;
-        }
+        let before: Vec<_> = self
+            .limits
+            .iter_mut()
+            .filter_map(|(_, limit)| Some((limit.id, limit.terms.take()?)))
+            .collect();
         let set = |(name, terms)| self.set_limit(name, terms);
-        limits.into_iter().map(set).collect()
+        let ids = limits.into_iter().map(set).collect();
+        for (id, terms) in before {
+            let limit = &self.limits[id.place];
+            let is_own_budget = terms.caps.budget.is_some() && terms.lending.is_none();
+            if is_own_budget && limit.terms.is_none() {
+                self.names.remove(&limit.name);
+            }
+        }
+        self.limits.retain(|_, limit| {
+            let is_needed = limit.terms.is_some() || !limit.scopes.is_empty();
+            if !is_needed && self.names.get(&limit.name) == Some(&limit.id) {
+                self.names.remove(&limit.name);
+            }
+            is_needed
+        });
+        ids
     }
 
     fn set_limit(&mut self, name: Arc<str>, terms: Terms) -> LimitId {
-        let next = self.limits.len();
-        let id = *self.names.entry(Arc::clone(&name)).or_insert(next);
-        if id == next {
-            self.limits.push(Limit {
-                name,
-                terms: None,
-                scopes: HashMap::default(),
-            });
+        if let Some(id) = self.names.get(&name) {
+            self.limits[id.place].terms = Some(terms);
+            return *id;
         }
-        if let Some(limit) = self.limits.get_mut(id) {
-            limit.terms = Some(terms);
-        }
-        LimitId(id)
+        let entry = self.limits.vacant_entry();
+        let id = LimitId {
+            place: entry.key(),
+            number: self.numbered,
+        };
+        self.numbered += 1;
+        entry.insert(Limit {
+            id,
+            name: Arc::clone(&name),
+            terms: Some(terms),
+            scopes: HashMap::default(),
+        });
+        self.names.insert(name, id);
+        id
+    }
+
+    /// Returns a limit, unless it was removed and its place is that of another one by now.
+    fn limit(&self, id: LimitId) -> Option<&Limit> {
+        self.limits.get(id.place).filter(|limit| limit.id == id)
     }
 
     /// Admits a request if all its limits have room for it. Limits that were removed have.
@@ -241,7 +272,7 @@ impl Ledger {
             let Some(slot) = self.slots.get_mut(hold.slot) else {
                 continue;
             };
-            let terms = self.limits[slot.limit.0].terms.as_ref();
+            let terms = self.limits[slot.limit.place].terms.as_ref();
             slot.refresh(terms.map(|terms| &terms.caps), now);
             let taken = hold.taken.map(|taken| *taken);
             slot.settle((hold.tokens, admission.money), hold.window, used, taken);
@@ -275,7 +306,7 @@ impl Ledger {
     /// Returns the requests in progress of one scope.
     #[must_use]
     pub fn in_use(&self, claim: Claim<'_>) -> u64 {
-        let limit = self.limits.get(claim.limit.0);
+        let limit = self.limit(claim.limit);
         let index = limit.and_then(|limit| limit.scopes.get(claim.scope));
         index.map_or(0, |index| self.slots[*index].in_use())
     }
@@ -285,7 +316,7 @@ impl Ledger {
     pub fn status(&mut self, now: Now) -> Vec<Status> {
         let mut all = Vec::new();
         for (_, slot) in &mut self.slots {
-            let limit = &self.limits[slot.limit.0];
+            let limit = &self.limits[slot.limit.place];
             let Some(Terms { caps, .. }) = &limit.terms else {
                 continue;
             };
@@ -372,9 +403,15 @@ impl Ledger {
     fn find_lent(&self, key: &str) -> Option<usize> {
         let (slot, _part) = key.rsplit_once('/')?;
         slot.match_indices('/').find_map(|(at, _)| {
-            let limit = self.limits.get(*self.names.get(&slot[..at])?)?;
+            let limit = self.limit(*self.names.get(&slot[..at])?)?;
             limit.scopes.get(&slot[at + 1..]).copied()
         })
+    }
+
+    /// Returns the number of limits that take memory.
+    #[must_use]
+    pub fn limits(&self) -> usize {
+        self.limits.len()
     }
 
     /// Returns the number of scopes that take memory.
@@ -392,7 +429,8 @@ impl Ledger {
     /// Returns the slot of a claim, up to date, and creates it if nothing is used in it. `None` if
     /// the limit was removed.
     fn slot(&mut self, claim: Claim<'_>, now: Now) -> Option<usize> {
-        let limit = self.limits.get_mut(claim.limit.0)?;
+        let limit = self.limits.get_mut(claim.limit.place);
+        let limit = limit.filter(|limit| limit.id == claim.limit)?;
         let terms = limit.terms.as_ref()?;
         if let Some(index) = limit.scopes.get(claim.scope) {
             self.slots[*index].refresh(Some(&terms.caps), now);
@@ -408,7 +446,7 @@ impl Ledger {
     /// Checks one slot, and sets the tokens that are to be reserved in it.
     fn check(&self, hold: &mut Hold, demand: Demand) -> Option<Refused> {
         let slot = &self.slots[hold.slot];
-        let limit = &self.limits[slot.limit.0];
+        let limit = &self.limits[slot.limit.place];
         let caps = &limit.terms.as_ref()?.caps;
         hold.tokens = slot.reservation(caps, demand.tokens);
         let (dimension, retry_after) = slot.lacks(caps, hold.tokens, demand.money)?;
@@ -445,7 +483,7 @@ impl Ledger {
                 lent.give_back(*taken);
             }
         }
-        let limit = &self.limits[limit.0];
+        let limit = &self.limits[limit.place];
         let terms = limit.terms.as_ref();
         Some(Refused {
             limit: Arc::clone(&limit.name),
@@ -461,7 +499,7 @@ impl Ledger {
     fn remaining(&self, holds: &[Hold]) -> Remaining {
         let levels = holds.iter().filter_map(|hold| {
             let slot = &self.slots[hold.slot];
-            let terms = self.limits[slot.limit.0].terms.as_ref()?;
+            let terms = self.limits[slot.limit.place].terms.as_ref()?;
             let caps = &terms.caps;
             caps.has_rates().then(|| slot.remaining(caps))
         });
@@ -472,7 +510,7 @@ impl Ledger {
         let Some(slot) = self.slots.get_mut(index) else {
             return;
         };
-        let limit = &mut self.limits[slot.limit.0];
+        let limit = &mut self.limits[slot.limit.place];
         let caps = limit.terms.as_ref().map(|terms| &terms.caps);
         slot.refresh(caps, now);
         if slot.is_idle(caps) {

@@ -5,9 +5,15 @@ use std::sync::Arc;
 use crate::limit::Dimension;
 use crate::money::Money;
 
-/// The identity of a limit in its ledger. It stays the same when limits are replaced.
+/// The identity of a limit in its ledger. It stays the same when limits are replaced, and no other
+/// limit ever has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LimitId(pub(crate) usize);
+pub struct LimitId {
+    /// The position in the ledger, which other limits may have had before.
+    pub(crate) place: usize,
+    /// The number of limits that were set before.
+    pub(crate) number: u64,
+}
 
 /// A limit that applies to a request, and the scope in which it counts the request.
 #[derive(Clone, Copy, Debug)]

@@ -244,6 +244,11 @@ impl Accounting {
         }
     }
 
+    /// Forgets the budgets that are not among these.
+    fn retain_seeded(&self, budgets: &HashSet<LimitId>) {
+        self.seeded().retain(|budget| budgets.contains(budget));
+    }
+
     fn is_seeded(&self, budget: LimitId) -> bool {
         self.seeded().contains(&budget)
     }

@@ -332,6 +332,63 @@ fn limits_are_replaced_while_requests_are_in_progress() {
     );
 }
 
+#[test]
+fn budget_that_returns_is_another_one() {
+    let names = ["spent", "rate"].map(Arc::<str>::from);
+    let budget: Terms = budget("1", Window::Month).into();
+    let rate: Terms = requests(9).into();
+    let terms = [budget, rate];
+    let mut ledger = Ledger::new();
+    let set = |ledger: &mut Ledger, places: &[usize]| {
+        let limits = places
+            .iter()
+            .map(|place| (Arc::clone(&names[*place]), terms[*place].clone()));
+        ledger.set_limits(limits.collect::<Vec<_>>())
+    };
+    let first = set(&mut ledger, &[0, 1]);
+    ledger.add_spent(claim(first[0], "a"), "1".parse().unwrap(), at_second(0));
+    let in_progress = ledger.admit(&[claim(first[1], "a")], place, at_second(0));
+    assert_eq!(set(&mut ledger, &[0, 1]), first, "nothing was removed");
+    set(&mut ledger, &[]);
+    let after = set(&mut ledger, &[0, 1]);
+    assert_ne!(after[0], first[0], "what was spent has to be added again");
+    assert_eq!(after[1], first[1]);
+    let admission = ledger.admit(&[claim(after[0], "a")], money("1"), at_second(0));
+    ledger.end(admission.unwrap(), Used::default(), at_second(0));
+    ledger.end(in_progress.unwrap(), Used::default(), at_second(0));
+}
+
+/// Each key that was ever made may have had limits of its own.
+#[test]
+fn removed_limits_take_no_memory_once_nothing_is_in_use() {
+    let (mut ledger, first) = ledger(&[("of key 0", requests(1))]);
+    let admission = ledger.admit(&[claim(first[0], "a")], place, at_second(0));
+    let admission = admission.unwrap();
+    let mut last = first[0];
+    for number in 1..1_000 {
+        let name = format!("of key {number}");
+        last = ledger.set_limits([(Arc::from(name), requests(1).into())])[0];
+        assert_ne!(last, first[0]);
+        assert_eq!(ledger.limits(), 2, "the first is in use");
+    }
+    ledger.end(admission, Used::default(), at_second(1));
+    ledger.drop_idle(at_second(1_000));
+    let newer = ledger.set_limits([(Arc::from("newer"), requests(1).into())])[0];
+    assert_eq!(ledger.limits(), 1);
+    // What still claims a removed limit is not counted by the one that has its place.
+    for removed in [first[0], last] {
+        for _ in 0..3 {
+            let admission = ledger.admit(&[claim(removed, "a")], place, at_second(1_000));
+            ledger.end(admission.unwrap(), Used::default(), at_second(1_000));
+        }
+    }
+    assert!(ledger.is_empty());
+    let admission = ledger.admit(&[claim(newer, "a")], place, at_second(1_000));
+    ledger.end(admission.unwrap(), Used::default(), at_second(1_000));
+    let refused = ledger.admit(&[claim(newer, "a")], place, at_second(1_000));
+    assert!(refused.is_err());
+}
+
 /// Keys that come and go do not fill the memory: admissions drop those that are idle.
 #[test]
 fn scopes_that_are_idle_are_dropped_little_by_little() {

@@ -34,6 +34,8 @@ impl Accounting {
     /// Adds to each new budget what was spent of it in its current window.
     pub(super) async fn seed_budgets(&self, policies: &Policies) -> Result<(), StoreError> {
         let policy = policies.current();
+        let budgets = policy.quotas.all_budgets().map(|(id, _)| id);
+        self.retain_seeded(&budgets.collect());
         for (id, budget) in policy.quotas.all_budgets() {
             if self.is_seeded(id) {
                 continue;
