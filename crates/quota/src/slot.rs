@@ -31,10 +31,20 @@ pub(crate) struct Slot {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BudgetWindow(i64);
 
-/// The money of the current window.
+/// The money of the current window, and of the one before: a clock that is set forward and back
+/// returns to it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spending {
-    /// The end of the window, in milliseconds since the Unix epoch; 0 if there is no budget.
+    current: WindowSpending,
+    before: WindowSpending,
+}
+
+/// The money of one window.
+#[derive(Clone, Copy, Debug, Default)]
+struct WindowSpending {
+    /// The start and the end of the window, in milliseconds since the Unix epoch; 0 if there is no
+    /// budget.
+    starts_ms: i64,
     ends_ms: i64,
     spent: Money,
     /// For requests in progress that were admitted in this window.
@@ -132,9 +142,10 @@ impl Slot {
         if self.lent.is_none() {
             self.requests.take(1);
             self.tokens.take(tokens);
-            self.spending.reserved = self.spending.reserved.saturating_add(money);
+            let current = &mut self.spending.current;
+            current.reserved = current.reserved.saturating_add(money);
         }
-        BudgetWindow(self.spending.ends_ms)
+        BudgetWindow(self.spending.current.ends_ms)
     }
 
     /// Gives back the place of a request that goes on without one, and keeps what it reserved.
@@ -146,8 +157,7 @@ impl Slot {
     }
 
     /// Ends a request that has given back its place: what it reserved is replaced by what it used.
-    /// Money counts in the window in which the request was admitted, so it no longer counts here if
-    /// that has ended.
+    /// Money counts in the window in which the request was admitted, also if that has ended.
     pub(crate) fn settle(
         &mut self,
         (tokens, money): (u64, Money),
@@ -162,9 +172,11 @@ impl Slot {
         }
         self.tokens.give_back(tokens);
         self.tokens.take(used.tokens);
-        if window == BudgetWindow(self.spending.ends_ms) {
-            self.spending.reserved = self.spending.reserved.saturating_sub(money);
-            self.add_spent(used.money);
+        let Spending { current, before } = &mut self.spending;
+        let mut windows = [current, before].into_iter();
+        if let Some(admitted) = windows.find(|at| window == BudgetWindow(at.ends_ms)) {
+            admitted.reserved = admitted.reserved.saturating_sub(money);
+            admitted.spent = admitted.spent.saturating_add(used.money);
         }
     }
 
@@ -173,7 +185,8 @@ impl Slot {
         if let Some(lent) = &mut self.lent {
             return lent.add_spent(money);
         }
-        self.spending.spent = self.spending.spent.saturating_add(money);
+        let current = &mut self.spending.current;
+        current.spent = current.spent.saturating_add(money);
     }
 
     /// Returns true if the store of a lent limit has to be asked now.
@@ -196,7 +209,7 @@ impl Slot {
             && caps.is_none_or(|caps| {
                 is_full(&self.requests, caps.requests_per_minute)
                     && is_full(&self.tokens, caps.tokens_per_minute)
-                    && (caps.budget.is_none() || self.spending.spent == Money::ZERO)
+                    && (caps.budget.is_none() || self.spending.is_zero())
             })
     }
 
@@ -223,11 +236,11 @@ impl Slot {
 
     pub(crate) fn spent(&self) -> Money {
         let lent = self.lent.as_ref();
-        lent.map_or(self.spending.spent, |lent| lent.spent())
+        lent.map_or(self.spending.current.spent, |lent| lent.spent())
     }
 
     pub(crate) fn reserved(&self) -> Money {
-        self.spending.reserved
+        self.spending.current.reserved
     }
 
     /// Returns the tokens that answers rarely exceed, if any answer has ended.
@@ -239,11 +252,24 @@ impl Slot {
 impl Spending {
     fn refresh(&mut self, budget: Option<&Budget>, unix_ms: i64) {
         let Some(budget) = budget else { return };
-        if unix_ms >= self.ends_ms {
-            let now = Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::MAX);
-            self.ends_ms = budget.period(now).end.as_millisecond();
-            (self.spent, self.reserved) = (Money::ZERO, Money::ZERO);
+        if self.current.has(unix_ms) {
+            return;
         }
+        let before = std::mem::replace(&mut self.before, self.current);
+        self.current = before;
+        if !before.has(unix_ms) {
+            let now = Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::MAX);
+            let period = budget.period(now);
+            self.current = WindowSpending {
+                starts_ms: period.start.as_millisecond(),
+                ends_ms: period.end.as_millisecond(),
+                ..WindowSpending::default()
+            };
+        }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.current.spent == Money::ZERO && self.before.spent == Money::ZERO
     }
 
     /// Returns true if the budget is not used up, and `money` more is within it. A request that may
@@ -251,9 +277,18 @@ impl Spending {
     /// until its end: otherwise the last part of a budget could never be spent. So a budget is
     /// overdrawn by one request at most.
     fn has_room(&self, budget: &Budget, money: Money) -> bool {
-        let taken = self.spent.saturating_add(self.reserved);
-        let is_alone = self.reserved == Money::ZERO;
+        let WindowSpending {
+            spent, reserved, ..
+        } = self.current;
+        let taken = spent.saturating_add(reserved);
+        let is_alone = reserved == Money::ZERO;
         taken < budget.amount && (is_alone || taken.saturating_add(money) <= budget.amount)
+    }
+}
+
+impl WindowSpending {
+    fn has(&self, unix_ms: i64) -> bool {
+        (self.starts_ms..self.ends_ms).contains(&unix_ms)
     }
 }
 

@@ -403,14 +403,55 @@ fn scopes_that_are_idle_are_dropped_little_by_little() {
 
 /// Otherwise its budget would begin anew.
 #[test]
-fn scope_with_spending_is_kept_until_its_window_ends() {
+fn scope_with_spending_is_kept_for_one_window_more() {
     let (mut ledger, ids) = ledger(&[("budget", budget("1.00", Window::Hour))]);
     let spent = "0.10".parse().unwrap();
     ledger.add_spent(claim(ids[0], "a"), spent, Now::default());
     ledger.drop_idle(at_second(3_599));
     assert_eq!(ledger.len(), 1);
+    // The clock may have been set forward.
     ledger.drop_idle(at_second(3_600));
+    assert_eq!(ledger.len(), 1);
+    ledger.drop_idle(at_second(7_200));
     assert_eq!(ledger.len(), 0);
+}
+
+/// A clock that is 40 days ahead for a moment changes neither what is spent nor when the window ends.
+#[test]
+fn clock_that_is_set_forward_and_back_keeps_what_was_spent() {
+    const DAY: u64 = 24 * 60 * 60;
+    let (mut ledger, ids) = ledger(&[("budget", budget("1.00", Window::Month))]);
+    let claims = [claim(ids[0], "a")];
+    let spent = |amount: &str| Used {
+        money: amount.parse().unwrap(),
+        ..Used::default()
+    };
+    let one = ledger
+        .admit(&claims, money("0.60"), at_second(DAY))
+        .unwrap();
+    let two = ledger
+        .admit(&claims, money("0.40"), at_second(DAY))
+        .unwrap();
+    ledger.end(one, spent("0.60"), at_second(DAY));
+    let ahead = ledger.admit(&claims, money("1.00"), at_second(41 * DAY));
+    ledger.drop_idle(at_second(41 * DAY));
+    ledger.end(two, spent("0.30"), at_second(41 * DAY));
+    ledger.end(ahead.unwrap(), spent("0.20"), at_second(2 * DAY));
+    let status = ledger.status(at_second(2 * DAY));
+    assert_eq!(status[0].spent, Some("0.90".parse().unwrap()));
+    assert_eq!(status[0].reserved, Money::ZERO);
+    let last = ledger.admit(&claims, money("0.20"), at_second(3 * DAY));
+    assert!(last.is_ok(), "nothing else is reserved");
+    let refused = ledger.admit(&claims, money("0.20"), at_second(3 * DAY));
+    assert_eq!(refused.unwrap_err().dimension, Dimension::Budget);
+    // The next month has what was spent in it when the clock was ahead.
+    let status = ledger.status(at_second(41 * DAY));
+    assert_eq!(status[0].spent, Some("0.20".parse().unwrap()));
+    assert!(
+        ledger
+            .admit(&claims, money("0.80"), at_second(31 * DAY))
+            .is_ok()
+    );
 }
 
 #[test]
@@ -553,9 +594,12 @@ proptest! {
         for admission in admissions {
             ledger.end(admission, Used::default(), now);
         }
-        // After an hour the rates are whole, and a new month has a new budget.
-        now = Now { monotonic: now.monotonic + 3_600_000_000, unix_ms: 40 * 86_400_000 };
-        ledger.drop_idle(now);
+        // After an hour the rates are whole, and a new month has a new budget. What was spent is kept
+        // for one month more.
+        for days in [40, 70] {
+            now = Now { monotonic: now.monotonic + 3_600_000_000, unix_ms: days * 86_400_000 };
+            ledger.drop_idle(now);
+        }
         prop_assert!(ledger.is_empty(), "{ledger:?}");
     }
 }
