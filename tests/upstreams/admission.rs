@@ -141,9 +141,13 @@ fn kept_answers_need_a_permit() {
         assert_eq!(response.status, 429, "{method} {rest}: {}", response.text());
         assert!(response.header("retry-after").is_some());
     }
-    let previous = json!({"previous_response_id": "resp_long"});
-    let response = gateway.ask(Protocol::Responses, &changed(question(), &previous));
-    assert_eq!(response.status, 429, "{}", response.text());
+    for refers in [
+        json!({"previous_response_id": "resp_long"}),
+        json!({"input": references(0..1)}),
+    ] {
+        let response = gateway.ask(Protocol::Responses, &changed(question(), &refers));
+        assert_eq!(response.status, 429, "{}", response.text());
+    }
     assert_eq!(simulator.requests().len(), 1);
 }
 

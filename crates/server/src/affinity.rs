@@ -18,7 +18,7 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    /// A conversation of the API key with this name: the conversations of two keys are different
+    /// A conversation of the API key with this id: the conversations of two keys are different
     /// ones, whatever they have in common.
     pub(crate) fn of(key: &str) -> Self {
         let mut hasher = SipHasher13::new();

@@ -11,7 +11,6 @@ use serde_json::value::RawValue;
 use wire::{ApiError, Code, ErrorKind, Piece, Splice, TextOr};
 
 use crate::kept::{Answer, Kept};
-use crate::limit::prompt_tokens;
 
 #[derive(Deserialize)]
 struct BodyView<'a> {
@@ -75,10 +74,8 @@ impl StoredInput {
     pub(crate) fn tokens(&self) -> u64 {
         let previous = self.previous.iter().map(|answer| answer.extent().tokens);
         let items = self.references.iter().flatten();
-        let items = items.filter_map(|(answer, position)| answer.output(*position));
-        previous
-            .chain(items.map(|item| prompt_tokens(item.as_bytes())))
-            .sum()
+        let items = items.map(|(answer, position)| answer.output_tokens(*position));
+        previous.chain(items).sum()
     }
 
     /// Returns the number of items that come before those of the request.

@@ -52,6 +52,9 @@ struct Item {
     id: Option<Box<str>>,
     /// Its place in the response.
     place: Range<usize>,
+    /// An estimate of its tokens as an item of an input, counted once: a request that refers to it is
+    /// measured before it has a permit.
+    tokens: u64,
     is_reasoning: bool,
     /// True for reasoning whose text only the server that made it knows. Without the server's own
     /// memory it means nothing, and an item with its id is refused.
@@ -104,7 +107,7 @@ impl Answer {
             conversation.bytes += length + 1;
         }
         let tokens = input.iter().map(|item| prompt_tokens(item.as_bytes()));
-        conversation.tokens = tokens.sum::<u64>() + prompt_tokens(response.as_bytes());
+        conversation.tokens = tokens.chain(output.iter().map(|item| item.tokens)).sum();
         Some(Self {
             id,
             model,
@@ -141,6 +144,11 @@ impl Answer {
     pub(crate) fn output_length(&self, position: usize) -> usize {
         let item = self.output.get(position);
         item.map_or(0, |item| item.place.len() + MISSING.len() + 1)
+    }
+
+    /// Returns an estimate of the tokens of [`Answer::output`].
+    pub(crate) fn output_tokens(&self, position: usize) -> u64 {
+        self.output.get(position).map_or(0, |item| item.tokens)
     }
 
     /// The memory that it takes, in bytes: its texts, and an estimate of what refers to them.
@@ -199,11 +207,17 @@ impl Item {
         let has_text = view
             .content
             .is_some_and(|content| !matches!(content.get(), "null" | "[]"));
+        let is_opaque = is_reasoning && is_relayed && !is_sealed && !has_text;
+        let tokens = match is_opaque {
+            true => 0,
+            false => prompt_tokens(text.as_bytes()),
+        };
         Self {
             id: view.id.get().filter(|id| !id.is_empty()).map(Into::into),
             place: from..from + text.len(),
+            tokens,
             is_reasoning,
-            is_opaque: is_reasoning && is_relayed && !is_sealed && !has_text,
+            is_opaque,
         }
     }
 }
