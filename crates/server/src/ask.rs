@@ -245,7 +245,8 @@ async fn send(
     path: &'static str,
     body: impl Into<Payload>,
 ) -> Result<Incoming, String> {
-    let outgoing: Outgoing = outgoing::json(path, HeaderMap::new(), body, false);
+    let no_key = Arc::from("");
+    let outgoing: Outgoing = outgoing::json(&no_key, path, HeaderMap::new(), body, false);
     let deadline = Instant::now() + TIMEOUT;
     let effort = Effort {
         may_retry: false,

@@ -1,5 +1,7 @@
 //! Helpers for requests to upstreams.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
 use tokio::time::Instant;
@@ -27,8 +29,9 @@ pub(crate) async fn send(
         .map_err(TargetFailure::of)
 }
 
-/// Returns a request with a JSON body.
+/// Returns a request with a JSON body, for the key of this name.
 pub(crate) fn json(
+    key: &Arc<str>,
     path: &'static str,
     headers: HeaderMap,
     body: impl Into<Payload>,
@@ -42,6 +45,7 @@ pub(crate) fn json(
         headers,
         body: body.into(),
         accept_stream,
+        client: Arc::clone(key),
     }
 }
 

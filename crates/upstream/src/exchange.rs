@@ -23,7 +23,7 @@ pub(crate) async fn exchange(
 ) -> Result<Incoming, Failure> {
     let exchanged = attempt.host.exchange(outgoing, deadline).await;
     match exchanged.and_then(|(connection, head)| check(&head).map(|()| (connection, head))) {
-        Ok((connection, head)) => Ok(incoming(attempt, connection, head)),
+        Ok((connection, head)) => Ok(incoming(attempt, outgoing, connection, head)),
         Err(failure) => {
             // A caller's deadline that is shorter than the host's timeouts does not show that the
             // host has failed.
@@ -40,17 +40,19 @@ pub(crate) async fn exchange(
 
 fn incoming(
     mut attempt: HostAttempt,
+    outgoing: &Outgoing,
     connection: Box<Http1Connection>,
     head: ResponseHead,
 ) -> Incoming {
     attempt.settle_by_status(head.status);
+    let (host, client) = (Arc::clone(&attempt.host), Arc::clone(&outgoing.client));
     Incoming {
         status: head.status,
         is_event_stream: head.is_event_stream,
         is_encoded: head.is_encoded,
         retry_after: head.retry_delay.map(retry_after::clamp),
         meta: head.meta,
-        body: IncomingBody::new(connection, Arc::clone(&attempt.host)),
+        body: IncomingBody::new(connection, host, client),
         retry_delay: head.retry_delay,
     }
 }

@@ -56,9 +56,10 @@ pub struct IncomingBody {
 }
 
 impl IncomingBody {
-    pub(crate) fn new(connection: Box<Http1Connection>, host: Arc<Host>) -> Self {
+    /// Creates the body of a response to a request of this client.
+    pub(crate) fn new(connection: Box<Http1Connection>, host: Arc<Host>, client: Arc<str>) -> Self {
         let idle_timeout = IdleTimeout::new(host.idle_timeout);
-        let event = host.event_memory.lease();
+        let event = host.event_memory.lease(client);
         let is_end = connection.is_end();
         let mut this = Self {
             connection: Some(connection),

@@ -22,6 +22,9 @@ pub struct Outgoing {
     pub body: Payload,
     /// True to request an event stream, false for JSON.
     pub accept_stream: bool,
+    /// The client on whose behalf it is sent, by any name that no other client has. The memory for
+    /// the long events of the response is its.
+    pub client: Arc<str>,
 }
 
 /// The body of a request. Its bytes are shared, not copied, however often they are sent.

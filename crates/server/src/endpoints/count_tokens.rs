@@ -1,6 +1,8 @@
 //! `POST /v1/messages/count_tokens`: [token
 //! counting](https://docs.anthropic.com/en/api/messages-count-tokens).
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use catalog::{Model, Protocol};
 use http::{HeaderMap, Response};
@@ -115,7 +117,15 @@ impl Prompt {
         caller: &Caller<'_>,
     ) -> Result<Counted, Refusal> {
         let headers = server.config.without_fixed(self.headers.clone());
-        let outgoing = outgoing(server, &self.upload.bytes, headers, &self.model, target);
+        let key = caller.key.name.as_str().into();
+        let outgoing = outgoing(
+            &key,
+            server,
+            &self.upload.bytes,
+            headers,
+            &self.model,
+            target,
+        );
         let mut meta = ResponseMeta::default();
         let counted = counted(server, &outgoing, caller.deadline, effort, &mut meta);
         let counted = timeout_at(caller.deadline, counted).await;
@@ -158,6 +168,7 @@ async fn embedded(valid: ValidCount, key: &str, state: &ServerState, share: &Sha
 /// Returns the request to an upstream, with the upstream's name of the model, and without members
 /// that it refuses.
 fn outgoing(
+    key: &Arc<str>,
     server: &UpstreamTarget,
     body: &Bytes,
     headers: HeaderMap,
@@ -168,7 +179,7 @@ fn outgoing(
     outgoing::replace_model(&mut splice, model, target.model.as_deref().unwrap_or(model));
     let protocol = translate::outbound::Protocol::Messages;
     let (body, _) = outgoing::adapted(server, protocol, &splice, body);
-    outgoing::json("/messages/count_tokens", headers, body, false)
+    outgoing::json(key, "/messages/count_tokens", headers, body, false)
 }
 
 /// Requests the count from an upstream, and returns its reply unchanged.

@@ -301,6 +301,7 @@ pub(crate) fn post(body: impl Into<Bytes>) -> Outgoing {
         headers: HeaderMap::new(),
         body: body.into().into(),
         accept_stream: false,
+        client: "client".into(),
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) struct ImageDispatch {
     pub(super) parsed: ParsedRequest,
     state: Arc<ServerState>,
     /// The name of the key.
-    key: String,
+    key: Arc<str>,
     pub(super) deadline: Instant,
     pub(super) record: Arc<Targets>,
     /// The parts of the head of the last response for the log and for the client.
@@ -39,7 +39,7 @@ impl ImageDispatch {
         Self {
             parsed,
             state: Arc::clone(caller.state),
-            key: caller.key.name.clone(),
+            key: caller.key.name.as_str().into(),
             deadline: caller.deadline,
             record: Arc::clone(&caller.record.targets),
             meta: ResponseMeta::default(),
@@ -135,6 +135,7 @@ impl ImageDispatch {
             headers: HeaderMap::new(),
             body,
             accept_stream,
+            client: Arc::clone(&self.key),
         })
     }
 

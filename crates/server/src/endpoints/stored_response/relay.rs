@@ -64,10 +64,11 @@ pub(super) async fn relay(
     let server = policy.routes.upstream(&origin.upstream);
     let server = server.ok_or_else(|| unknown(id))?;
     caller.take_permit(&origin.model, Reserved::default).await?;
+    let key = caller.key.name.as_str().into();
     let outgoing = Outgoing {
         method: action.method(),
         path: format!("/responses/{id}{}{query}", action.path()).into(),
-        ..outgoing::json("", HeaderMap::new(), Bytes::new(), false)
+        ..outgoing::json(&key, "", HeaderMap::new(), Bytes::new(), false)
     };
     let mut meta = ResponseMeta::default();
     let asked = ask(server, &outgoing, &caller, &mut meta).await;

@@ -32,7 +32,7 @@ pub(super) struct TextDispatch<D: TextEndpoint> {
     state: Arc<ServerState>,
     policy: Arc<Policy>,
     /// The name of the key.
-    key: String,
+    key: Arc<str>,
     deadline: Instant,
     record: Arc<Targets>,
     /// The request in the neutral model, or the error of its conversion, once a target needed it.
@@ -56,7 +56,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
             parsed,
             state: Arc::clone(caller.state),
             policy: Arc::clone(caller.policy),
-            key: caller.key.name.clone(),
+            key: caller.key.name.as_str().into(),
             deadline: caller.deadline,
             record: Arc::clone(&caller.record.targets),
             inbound: None,
@@ -138,7 +138,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let headers = server.config.without_fixed(headers.clone());
         let headers = self.with_affinity(server, headers);
         let path = outgoing::path(D::UPSTREAM_PROTOCOL);
-        let outgoing = outgoing::json(path, headers, body, *streams);
+        let outgoing = outgoing::json(&self.key, path, headers, body, *streams);
         let (deadline, meta) = (self.deadline, &mut self.meta);
         let answer = outgoing::send(server, &outgoing, deadline, turn.effort(), meta).await?;
         Ok(Started {
@@ -172,7 +172,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         dropped.extend(left_out.into_iter().filter(|name| name != "stream_options"));
         self.record.lose(&dropped);
         let path = outgoing::path(protocol);
-        let outgoing = outgoing::json(path, headers, body, self.parsed.streams);
+        let outgoing = outgoing::json(&self.key, path, headers, body, self.parsed.streams);
         let (deadline, meta) = (self.deadline, &mut self.meta);
         let answer = outgoing::send(server, &outgoing, deadline, turn.effort(), meta)
             .await?
