@@ -141,9 +141,8 @@ def as_carried(path: str, body: dict[str, Any]) -> dict[str, Any]:
         del body["tool_choice"]
     for place in WORDS.get(path, ()):
         carry_word(body, *place)
-    for name in body.keys() & set(NUMBERS_OF_IMAGES if path in (GENERATIONS, EDITS) else ()):
-        if is_integer(body[name]):
-            del body[name]
+    if path in (GENERATIONS, EDITS) and is_integer(body.get("output_compression")):
+        del body["output_compression"]
     return body
 
 
@@ -286,7 +285,6 @@ WORDS = {
     GENERATIONS: OF_IMAGES,
     EDITS: OF_IMAGES,
 }
-NUMBERS_OF_IMAGES = ("output_compression", "partial_images")
 # The types of formats and of ways to think.
 FORMS = ("text", "json_object", "json_schema", "enabled", "disabled", "adaptive", "between_tools")
 SOURCES = ("base64", "content", "text", "url")

@@ -94,6 +94,7 @@ fn check_generation(request: &Generation, rules: &Rules, found: &mut Violations)
         found.check_model(model);
     }
     found.check_integer(&root.key("n"), request.n, 1, rules.max_count.into());
+    found.check_integer(&root.key("partial_images"), request.partial_images, 0, 3);
     if !rules.unknown_settings {
         check_settings(request, found);
     }
@@ -129,7 +130,6 @@ fn check_settings(request: &Generation, found: &mut Violations) {
         0,
         100,
     );
-    found.check_integer(&root.key("partial_images"), request.partial_images, 0, 3);
     if let Some(size) = request.size.as_deref().filter(|size| !is_size(size)) {
         let size = wire::truncate_for_error(size);
         let sentence = format!(

@@ -300,13 +300,14 @@ fn a_server_may_know_other_settings() {
         json!({"output_format": "avif", "output_compression": 101}),
         json!({"output_format": "jpeg", "background": "transparent"}),
         json!({"size": "16:9"}),
-        json!({"size": "2K", "partial_images": 4}),
+        json!({"size": "2K"}),
     ] {
         assert!(read(&change).check_settings().is_err(), "{change}");
         assert!(read(&change).validate(&rules).is_ok(), "{change}");
     }
     for change in [
         json!({"n": 11}),
+        json!({"partial_images": 4}),
         json!({"prompt": ""}),
         json!({"model": ""}),
         json!({"response_format": "url"}),
