@@ -70,6 +70,13 @@ fn content(owed: &Owed, reading: &Reading, client: Protocol) -> Vec<String> {
     wrong
 }
 
+/// Returns the problem of the counts in the log, which are those that the server reports.
+pub(crate) fn logged(owed: Option<Usage>, line: &Value) -> Option<String> {
+    let found = [&line["input_tokens"], &line["output_tokens"]];
+    let owed = owed?.totals().map(Value::from);
+    (found != [&owed[0], &owed[1]]).then(|| format!("{found:?} in the log instead of {owed:?}"))
+}
+
 /// Returns what a client that adds up the events of a complete stream gets, and is not owed. What the
 /// SDKs cannot place may only be in a stream that is relayed.
 pub(crate) fn added(

@@ -7,6 +7,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
+mod cut;
 mod judge;
 mod player;
 mod simulated;
@@ -22,7 +23,7 @@ use simulator::Protocol;
 use testkit::dialects::{Case, Mode};
 use testkit::reading::Reading;
 use testkit::requests::{ask, protocol_name};
-use testkit::{Config, Gateway};
+use testkit::{Config, Gateway, log};
 
 /// A case as one client requests it.
 #[derive(Clone, Copy)]
@@ -90,16 +91,8 @@ impl Visit<'_> {
             "{} {} {}",
             self.case.name,
             protocol_name(self.client),
-            self.mode_name()
+            self.mode.name()
         )
-    }
-
-    fn mode_name(&self) -> &'static str {
-        if self.mode == Mode::Stream {
-            "stream"
-        } else {
-            "plain"
-        }
     }
 
     /// The model, which has an upstream of its own: what one visit does to its upstream matters to
@@ -109,16 +102,16 @@ impl Visit<'_> {
             "{}.{}.{}",
             self.number,
             protocol_name(self.client),
-            self.mode_name()
+            self.mode.name()
         )
     }
 
-    fn body(&self) -> Value {
+    fn body(&self, prompt: &str) -> Value {
         let owed = self.case.owed(self.client, self.mode);
         let mut body = ask(
             self.client,
             &self.model(),
-            "Hello.",
+            prompt,
             self.mode == Mode::Stream,
         );
         let schema = json!({"type": "object"});
@@ -156,12 +149,16 @@ impl Visit<'_> {
     }
 
     fn judged(&self, gateway: &Gateway) -> Vec<String> {
-        let response = gateway.ask(self.client, &self.body());
+        let response = gateway.ask(self.client, &self.body("Hello."));
         let reading = Reading::of_response(self.client, &response);
         let owed = self.case.owed(self.client, self.mode);
         let is_own = self.client == self.case.protocol;
         let mut wrong = judge::judge(&owed, &reading, self.client, is_own);
         wrong.extend(judge::added(&owed, &response, self.client, is_own));
+        wrong.extend(judge::logged(
+            self.case.counted(self.mode),
+            &log::line(gateway, &response),
+        ));
         wrong
     }
 }
@@ -200,24 +197,29 @@ fn gateway(visits: &[Visit<'_>], url: &str) -> Gateway {
 
 /// Runs all visits, some at once.
 fn run<'a>(visits: &[Visit<'a>], gateway: &Gateway) -> Vec<Verdict<'a>> {
+    let mut verdicts = at_once(visits, |visit| Verdict {
+        visit: *visit,
+        wrong: visit.judged(gateway),
+    });
+    verdicts.sort_by_key(|verdict| (verdict.visit.number, verdict.name()));
+    verdicts
+}
+
+/// Does the same for all visits, some at once. The results are in no order.
+pub(crate) fn at_once<'a, T: Send>(
+    visits: &[Visit<'a>],
+    work: impl Fn(&Visit<'a>) -> T + Sync,
+) -> Vec<T> {
     let next = AtomicUsize::new(0);
-    let work = || {
-        let take = || visits.get(next.fetch_add(1, Ordering::Relaxed));
-        let judged = std::iter::from_fn(take).map(|visit| Verdict {
-            visit: *visit,
-            wrong: visit.judged(gateway),
-        });
-        judged.collect::<Vec<_>>()
-    };
-    let mut verdicts: Vec<_> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
+    let take = || visits.get(next.fetch_add(1, Ordering::Relaxed));
+    let some = || std::iter::from_fn(take).map(&work).collect::<Vec<_>>();
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(some)).collect();
         workers
             .into_iter()
             .flat_map(|worker| worker.join().unwrap())
             .collect()
-    });
-    verdicts.sort_by_key(|verdict| (verdict.visit.number, verdict.name()));
-    verdicts
+    })
 }
 
 /// The number of visits at once.

@@ -1,8 +1,9 @@
 //! An upstream that sends the bytes of a case, whatever it is asked.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::{io, thread};
 
 use serde_json::Value;
@@ -34,16 +35,52 @@ fn answer(mut socket: TcpStream, cases: &[Case]) -> io::Result<()> {
     let case = number
         .and_then(|number| cases.get(number))
         .unwrap_or_else(|| panic!("no case at {path}"));
+    let cut = cut(&body);
     let body: Value = serde_json::from_slice(&body)?;
+    if let Some(number) = cut {
+        let name = (body["model"].to_string(), number);
+        *ATTEMPTS.lock().unwrap().entry(name).or_default() += 1;
+    }
     let mode = if body["stream"] == true {
         Mode::Stream
     } else {
         Mode::Plain
     };
-    socket.write_all(&response(case, mode))?;
+    socket.write_all(&response(case, mode, cut))?;
     socket.shutdown(Shutdown::Write)?;
     // Waits for the gateway, so that nothing that was sent is lost by a reset.
     io::copy(&mut socket, &mut io::sink()).map(drop)
+}
+
+/// The number of times that the cut stream of a model was requested, by its last event.
+static ATTEMPTS: Mutex<BTreeMap<(String, usize), u64>> = Mutex::new(BTreeMap::new());
+
+/// Returns how often the stream of a model that is cut after this event was requested.
+pub(crate) fn attempts(model: &str, last_event: usize) -> u64 {
+    let name = (Value::from(model).to_string(), last_event);
+    ATTEMPTS.lock().unwrap().get(&name).copied().unwrap_or(0)
+}
+
+/// Returns the prompt that has a stream cut after this event.
+pub(crate) fn prompt_to_cut_after(event: usize) -> String {
+    format!("{CUT}{event}.")
+}
+
+/// Returns the number of the last event that is sent, if the prompt has one.
+fn cut(body: &[u8]) -> Option<usize> {
+    let body = String::from_utf8_lossy(body);
+    let (number, _) = body.split_once(CUT)?.1.split_once('.')?;
+    number.parse().ok()
+}
+
+/// Returns the positions after the blank lines of a stream.
+pub(crate) fn event_ends(stream: &[u8]) -> Vec<usize> {
+    let is_end = |at: &usize| {
+        let before = &stream[..*at];
+        let ends = [&b"\n\n"[..], b"\r\n\r\n", b"\r\r"];
+        ends.iter().any(|end| before.ends_with(end))
+    };
+    (1..=stream.len()).filter(is_end).collect()
 }
 
 /// Reads the path and the body of a request.
@@ -70,8 +107,12 @@ fn request(socket: &TcpStream) -> io::Result<(String, Vec<u8>)> {
 }
 
 /// The bytes of the response.
-fn response(case: &Case, mode: Mode) -> Vec<u8> {
+fn response(case: &Case, mode: Mode, cut: Option<usize>) -> Vec<u8> {
     let (body, is_stream) = case.body(mode);
+    let body = match cut {
+        Some(number) => &body[..event_ends(body)[number]],
+        None => body,
+    };
     let wire = &case.wire;
     let kind = if is_stream {
         "text/event-stream"
@@ -79,7 +120,9 @@ fn response(case: &Case, mode: Mode) -> Vec<u8> {
         "application/json"
     };
     let kind = wire.content_type.as_deref().unwrap_or(kind);
-    let ends = wire.ends.unwrap_or(if is_stream {
+    let ends = wire.ends.unwrap_or(if cut.is_some() {
+        Ends::Cut
+    } else if is_stream {
         Ends::Chunked
     } else {
         Ends::Length
@@ -112,3 +155,5 @@ fn response(case: &Case, mode: Mode) -> Vec<u8> {
     }
     bytes
 }
+
+const CUT: &str = "Cut after event ";

@@ -38,6 +38,16 @@ pub enum Mode {
     Plain,
 }
 
+impl Mode {
+    /// Returns its name in the cases.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stream => "stream",
+            Self::Plain => "plain",
+        }
+    }
+}
+
 /// The response around the body.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -224,11 +234,15 @@ impl Case {
 
     /// Returns the result that a client has to see in this mode.
     pub fn owed(&self, client: Protocol, mode: Mode) -> Owed {
-        let mode = if mode == Mode::Stream {
-            "stream"
-        } else {
-            "plain"
-        };
+        self.merged(&[protocol_name(client), mode.name()])
+    }
+
+    /// Returns the token counts of the account in this mode, whatever the client gets.
+    pub fn counted(&self, mode: Mode) -> Option<Usage> {
+        self.merged(&[mode.name()]).usage
+    }
+
+    fn merged(&self, wanted: &[&str]) -> Owed {
         let (mut owed, mut special) = (toml::Table::new(), Vec::new());
         for (key, value) in &self.owed {
             match value {
@@ -236,8 +250,8 @@ impl Case {
                 value => drop(owed.insert(key.clone(), value.clone())),
             }
         }
-        for wanted in [protocol_name(client), mode] {
-            let tables = special.iter().filter(|(key, _)| *key == wanted);
+        for wanted in wanted {
+            let tables = special.iter().filter(|(key, _)| key == wanted);
             owed.extend(tables.flat_map(|(_, table)| (*table).clone()));
         }
         owed.try_into()

@@ -13,12 +13,14 @@ pub fn line(gateway: &Gateway, response: &Response) -> Value {
         .expect("every response has an id");
     let find = || {
         let log = gateway.log.lock().unwrap();
-        // The last line may be incomplete.
-        let whole = log
-            .split_inclusive('\n')
-            .filter(|line| line.ends_with('\n'));
-        let mut lines = whole.filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        lines.find(|line| line["log"] == "access" && line["request_id"] == id)
+        // The last line may be incomplete, and a log of thousands of lines is not read from its start.
+        let mut places = log.rmatch_indices(id).map(|(at, _)| at);
+        places.find_map(|at| {
+            let start = log[..at].rfind('\n').map_or(0, |end| end + 1);
+            let line = &log[start..at + log[at..].find('\n')?];
+            let line: Value = serde_json::from_str(line).ok()?;
+            (line["log"] == "access" && line["request_id"] == id).then_some(line)
+        })
     };
     await_that("the request is in the log", || find().is_some());
     find().unwrap()

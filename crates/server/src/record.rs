@@ -169,6 +169,8 @@ pub(crate) struct Record {
     pub(crate) outcome: Option<Outcome>,
     /// The counts of the answer, once it has ended.
     pub(crate) counts: Counts,
+    /// The tokens of input and output that the targets have reported, of all attempts together.
+    reported: Option<(u64, u64)>,
     /// The usage that the request is charged for, if it matters to any limit or journal.
     settled: Option<quota::Usage>,
     /// What a reply reports that is relayed without buffering, known with its last byte.
@@ -213,6 +215,7 @@ impl Record {
             stream: false,
             outcome: None,
             counts: Counts::default(),
+            reported: None,
             settled: None,
             relayed: None,
             first_event: None,
@@ -285,6 +288,7 @@ impl Record {
                 return self.leave_to(&background, id, permit, attempts);
             }
             attempts.extend(last);
+            self.reported = reported(&attempts);
             let is_estimated = permit.is_estimated();
             let charge = permit.end(&attempts);
             if is_estimated {
@@ -362,6 +366,14 @@ impl Record {
     }
 }
 
+/// Returns the sums of the tokens of input and output that were reported; `None` if none were.
+fn reported(attempts: &[Attempt]) -> Option<(u64, u64)> {
+    let counts = attempts.iter().filter_map(|attempt| attempt.known.usage());
+    counts
+        .map(|usage| (usage.input, usage.output))
+        .reduce(|sum, usage| (sum.0.saturating_add(usage.0), sum.1.saturating_add(usage.1)))
+}
+
 impl Drop for Record {
     fn drop(&mut self) {
         if self.outcome.is_none() && std::thread::panicking() {
@@ -382,10 +394,8 @@ impl Drop for Record {
         if self.stream {
             self.metrics.stream_ended(self.route, outcome);
         }
-        let usage = self.counts.usage;
-        let reported = usage.map(|usage| (usage.input, usage.output));
         let settled = self.settled.map(|usage| (usage.prompt(), usage.output));
-        if let Some((input, output)) = settled.or(reported) {
+        if let Some((input, output)) = settled.or(self.reported) {
             self.metrics.tokens(input, output);
         }
         let left_out = self.targets.left_out.read();
@@ -414,8 +424,8 @@ impl Drop for Record {
             cause: cause.map(|cause| &cause[..cause.floor_char_boundary(MAX_CAUSE)]),
             stream: self.stream,
             outcome: outcome.as_str(),
-            input_tokens: usage.map(|usage| usage.input),
-            output_tokens: usage.map(|usage| usage.output),
+            input_tokens: self.reported.map(|(input, _)| input),
+            output_tokens: self.reported.map(|(_, output)| output),
             left_out: left_out.as_deref(),
             queued_ms: self.queued.map(milliseconds),
             first_event_ms: self

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use testkit::reading::Usage;
+use testkit::reading::{Reading, Usage};
 
 use super::reason::{Reason, reasons};
 use super::{Case, Verdict};
@@ -129,8 +129,37 @@ fn outcomes_of(case: &Case<'_>, has_begun: bool) -> Vec<&'static str> {
 /// The tokens of a complete reply are counted as the upstream reported them.
 fn check_tokens(case: &Case<'_>, verdict: Verdict, counted: &Counted) {
     if verdict.is_success() && case.is_comparable() && case.fault.kind.counts_tokens() {
-        assert_eq!(counted.tokens, tokens(case), "the tokens in the metrics");
+        check_sums(case, &counted.tokens, "the metrics");
     }
+}
+
+/// The tokens are those that the last attempt reported, and those before it as far as their responses
+/// were read.
+fn check_sums(case: &Case<'_>, found: &BTreeMap<String, f64>, place: &str) {
+    let (last, before) = (tokens(case), tokens_before(case));
+    for (name, before) in before {
+        let of = |counts: &BTreeMap<String, f64>| counts.get(name).copied().unwrap_or_default();
+        let (found, least) = (of(found), of(&last));
+        let is_owed = (least..=least + before).contains(&found);
+        assert!(
+            is_owed,
+            "{found} {name} tokens in {place}, where the last attempt reported {least}, and those before it {before}"
+        );
+    }
+}
+
+/// The tokens of the attempts before the last one, by direction.
+fn tokens_before(case: &Case<'_>) -> [(&'static str, f64); 2] {
+    let exchanges = &case.observed.exchanges;
+    let before = &exchanges[..exchanges.len().saturating_sub(1)];
+    let usages = before.iter().filter_map(|exchange| {
+        let (fault, sent) = (case.drawn.at(exchange.place), &exchange.response);
+        Reading::of(fault.upstream, &sent.body, sent.is_whole, fault.pictures()).usage
+    });
+    let sums = usages.fold([0, 0], |[inputs, outputs], usage| {
+        [inputs + usage.input, outputs + usage.output]
+    });
+    [("input", sums[0] as f64), ("output", sums[1] as f64)]
 }
 
 /// The tokens that the upstream reported, by direction.
@@ -146,13 +175,17 @@ pub(super) fn tokens(case: &Case<'_>) -> BTreeMap<String, f64> {
 /// tokens.
 pub(super) fn check_line(case: &Case<'_>, log: &str) {
     let line = lines(log).next().unwrap_or_default();
-    let mut owed = vec![
+    let owed = [
         format!(" model=\"{}\"", case.fault.model),
         format!(" target=\"{}\"", case.server()),
     ];
     if case.is_comparable() && case.fault.kind.counts_tokens() {
-        let tokens = tokens(case).into_iter();
-        owed.extend(tokens.map(|(name, count)| format!(" {name}_tokens={count} ")));
+        let count = |name: &str| {
+            let (_, rest) = line.split_once(&format!(" {name}_tokens="))?;
+            Some((name.to_owned(), rest.split(' ').next()?.parse().ok()?))
+        };
+        let found = ["input", "output"].into_iter().filter_map(count);
+        check_sums(case, &found.collect(), "the log");
     }
     for field in owed {
         assert!(line.contains(&field), "no '{field}' in the log: {line}");

@@ -267,12 +267,12 @@ fn a_request_is_counted_once() {
         "incomplete": |it| it.count_streams(&["incomplete"]);
         "where 1 were expected": |it| it.count_streams(&["completed", "timeout"]);
         "where 1 were expected": |it| it.count_streams(&[]);
-        "the tokens in the metrics": |it| it.observed.counted.tokens.clear();
+        "0 input tokens in the metrics": |it| it.observed.counted.tokens.clear();
         "lines in the log": |it| it.log.clear();
         "lines in the log": |it| it.log += &line("chat", "chat");
         "no ' model=": |it| it.log = line("messages", "chat");
         "no ' target=": |it| it.log = line("chat", "other-chat");
-        "no ' output_tokens=4 '": |it| it.log = it.log.replace("output_tokens=4", "output_tokens=3");
+        "3 output tokens in the log": |it| it.log = it.log.replace("output_tokens=4", "output_tokens=3");
     }
 }
 

@@ -43,6 +43,16 @@ pub(crate) struct Charge {
 }
 
 impl Known {
+    /// Returns the usage that the target has reported, if it has.
+    pub(crate) fn usage(&self) -> Option<engine::Usage> {
+        match self {
+            Self::Complete(counts) | Self::Partial(counts) | Self::Unfinished(counts) => {
+                counts.usage
+            }
+            Self::Unused => None,
+        }
+    }
+
     /// The counts of an answer that ended early, or `Unused` if there are none.
     pub(crate) fn partial(counts: Counts) -> Self {
         if counts == Counts::default() {

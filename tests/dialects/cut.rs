@@ -1,0 +1,101 @@
+//! Streams that are cut after each of their events: the log has what the server had reported by then,
+//! of all attempts together.
+
+use std::sync::Arc;
+
+use testkit::dialects::{Case, Mode};
+use testkit::reading::{Reading, Usage};
+use testkit::{Gateway, log};
+
+use crate::{Visit, at_once, gateway, player, visits};
+
+#[test]
+fn cut_streams_have_used_what_was_reported() {
+    let cases = Arc::new(Case::all());
+    let streams: Vec<_> = visits(&cases)
+        .into_iter()
+        .filter(|visit| visit.mode == Mode::Stream && visit.case.body(Mode::Stream).1)
+        .filter(|visit| visit.case.wire.status.is_none_or(|status| status == 200))
+        .collect();
+    let gateway = gateway(&streams, &player::start(Arc::clone(&cases)));
+    let wrong: Vec<String> = at_once(&streams, |visit| visit.cuts(&gateway))
+        .into_iter()
+        .flatten()
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+impl Visit<'_> {
+    /// Requests the stream with each of its cuts, and returns what differs.
+    fn cuts(&self, gateway: &Gateway) -> Vec<String> {
+        let (body, _) = self.case.body(Mode::Stream);
+        let ends = player::event_ends(body);
+        let (mut owed, mut wrong) = ([0; 2], Vec::new());
+        for (event, end) in ends.iter().enumerate() {
+            owed = self.reported(event, &body[..*end], owed);
+            let body = self.body(&player::prompt_to_cut_after(event));
+            let response = gateway.ask(self.client, &body);
+            let line = log::line(gateway, &response);
+            // Servers also report zeros before they know better.
+            let found = ["input_tokens", "output_tokens"].map(|name| line[name].as_u64());
+            let found = found.map(Option::unwrap_or_default);
+            let attempts = player::attempts(&self.model(), event);
+            let all = owed.map(|count| count * attempts);
+            if found != all {
+                let (name, status) = (self.name(), response.status);
+                wrong.push(format!(
+                    "{name}, cut after event {event}, {status}: {found:?} instead of {all:?}"
+                ));
+            }
+        }
+        wrong
+    }
+
+    /// Returns the tokens of input and output that were reported up to this event, with which the
+    /// stream ends: the largest of all. `before` are those up to the event before.
+    fn reported(&self, event: usize, stream: &[u8], before: [u64; 2]) -> [u64; 2] {
+        let is_case = |name: &str| self.case.name == name;
+        let elsewhere = ELSEWHERE.iter().find(|(name, ..)| is_case(name));
+        if let Some((_, _, counts)) = elsewhere.filter(|(_, first, _)| event >= *first) {
+            return *counts;
+        }
+        let left = LEFT_AFTER.iter().find(|(name, _)| is_case(name));
+        if left.is_some_and(|(_, last)| event > *last) {
+            return before;
+        }
+        let reading = Reading::of(self.case.protocol, stream, false, 1);
+        let [input, output] = reading.usage.map(Usage::totals).unwrap_or_default();
+        [before[0].max(input), before[1].max(output)]
+    }
+}
+
+/// The counts of servers that have them in places of their own, which only some clients read, and the
+/// event from which on they are reported.
+const ELSEWHERE: [(&str, usize, [u64; 2]); 9] = [
+    // The sum of the iterations.
+    ("anthropic/compaction", 9, [664, 33]),
+    // The sum of the models.
+    ("groq/compound", 6, [5_003, 359]),
+    // In the last event, which has no blank line after it.
+    ("llama-cpp/done-without-blank-line", 3, [8, 3]),
+    // In the choice.
+    ("moonshot/usage-in-choice", 2, [9, 2]),
+    // Beside the error.
+    ("openrouter/limit-then-error", 3, [43, 10]),
+    // Without the reasoning, which is beside the answer.
+    ("xai/text", 5, [12, 42]),
+    ("xai/tool-call", 3, [12, 42]),
+    // With a picture that is none.
+    ("openai-images/cut-picture", 1, [9, 100]),
+    ("openai-images/empty-picture", 1, [9, 100]),
+];
+
+/// The last event that is read of streams that contradict themselves.
+const LEFT_AFTER: [(&str, usize); 6] = [
+    ("anthropic/fault-lost-block-start", 2),
+    ("anthropic/fault-no-message-start", 2),
+    ("anthropic/fault-spliced-streams", 6),
+    ("openai-responses/fault-argument-deltas", 6),
+    ("openai-responses/fault-deltas-against-done", 9),
+    ("openai-responses/fault-lost-event", 7),
+];
