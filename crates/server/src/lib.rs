@@ -40,6 +40,7 @@ mod lease_store;
 mod lifecycle;
 mod limit;
 mod log;
+mod long_work;
 #[cfg(test)]
 mod memory;
 mod metrics;

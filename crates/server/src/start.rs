@@ -2,10 +2,8 @@
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::available_parallelism;
 use std::time::Duration;
 
 use accounting::StoreError;
@@ -13,7 +11,7 @@ use auth::{KeyHash, Scope};
 use fetch::Fetcher;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use upstream::Network;
@@ -32,6 +30,7 @@ use crate::lease_store;
 use crate::lifecycle::Lifecycle;
 use crate::limit::Limiter;
 use crate::limit::lender::Lender;
+use crate::long_work::LongWork;
 use crate::metrics::Metrics;
 use crate::origins::Origins;
 use crate::policy::{self, Embedded, Policies, Policy};
@@ -209,9 +208,7 @@ fn assemble_with(
         image_engine: engines.images,
         fetcher: Fetcher::new(fetch.options(addresses, limits.picture)),
         fetches: Limiter::new(fetch.at_once, fetch.at_once_per_key),
-        reading: Arc::new(Semaphore::new(
-            available_parallelism().map_or(1, NonZero::get),
-        )),
+        long_work: LongWork::new(),
         kept: Kept::new(&responses).map(Arc::new),
         origins: Origins::default(),
         background: Arc::default(),

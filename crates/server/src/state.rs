@@ -5,7 +5,6 @@ use std::sync::Arc;
 use auth::Entry;
 use engine::{ImageEngine, TextEngine};
 use fetch::Fetcher;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::accounting::{Accounting, Admitted, JournalEntry};
@@ -16,6 +15,7 @@ use crate::config::Limits;
 use crate::kept::Kept;
 use crate::lifecycle::Lifecycle;
 use crate::limit::{Applicant, Decision, Limiter, Permit, Reserved};
+use crate::long_work::LongWork;
 use crate::metrics::Metrics;
 use crate::origins::Origins;
 use crate::policy::{Policies, Policy};
@@ -36,8 +36,7 @@ pub(crate) struct ServerState {
     pub(crate) fetcher: Fetcher,
     /// Permits for fetching images, in total and per key.
     pub(crate) fetches: Limiter,
-    /// Permits for parsing large bodies, which takes many times their size in memory.
-    pub(crate) reading: Arc<Semaphore>,
+    pub(crate) long_work: LongWork,
     /// The answers that later requests may refer to. `None` if none is kept.
     pub(crate) kept: Option<Arc<Kept>>,
     /// The upstreams that keep responses, for models that allow it.

@@ -37,7 +37,9 @@ pub(crate) async fn answer(
     } = caller;
     let headers = outgoing::forwarded(request.headers(), Messages::FORWARDED);
     let upload = json_body(request, state.limits.json_body, state, key).await?;
-    let unchecked = Request::read(&upload.bytes).map_err(refusal)?;
+    let read = || Request::read(&upload.bytes);
+    let read = state.long_work.run(upload.bytes.len(), read).await;
+    let unchecked = read.map_err(refusal)?;
     let found = policy.catalog.find(&unchecked.model);
     let mut rules = found.map(Model::messages_rules).unwrap_or_default();
     rules.unknown_types =

@@ -7,7 +7,6 @@ pub(crate) mod streaming;
 mod unary;
 
 use std::cell::LazyCell;
-use std::sync::Arc;
 
 use auth::Scope;
 use bytes::Bytes;
@@ -16,7 +15,6 @@ use engine::{EngineError, Stop, TextEvent};
 use http::{HeaderMap, Request, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
-use tokio::task::spawn_blocking;
 use translate::inbound::{Answer, ClientProtocol, Stamp};
 use translate::relay::{End, RelayProtocol};
 use wire::{ApiError, ErrorKind, Path, Splice};
@@ -221,7 +219,10 @@ pub(crate) async fn answer<D: TextEndpoint>(
         resolved,
     } = match outlined::<D>(&upload.bytes, policy) {
         Some(outlined) => outlined,
-        None => checked::<D>(&upload.bytes, &caller)?,
+        None => {
+            let check = || checked::<D>(&upload.bytes, &caller);
+            state.long_work.run(upload.bytes.len(), check).await?
+        }
     };
     let Resolved {
         stored,
@@ -361,29 +362,17 @@ async fn expanded<D: TextEndpoint>(
     caller: &Caller<'_>,
 ) -> Result<Box<D::Request>, Refusal> {
     upload.share.grow(stored.length())?;
-    let (body, policy) = (upload.bytes.clone(), Arc::clone(caller.policy));
-    let is_long = stored.length() > LONG_EXPANSION;
-    let expand = move || -> Result<_, ApiError> {
-        let body = Bytes::from(stored.expand(&body));
-        let request = D::read(&body)?;
-        let model = policy.catalog.find(D::model_and_stream(&request).0);
+    let length = upload.bytes.len() + stored.length();
+    let expand = || -> Result<_, Refusal> {
+        upload.bytes = Bytes::from(stored.expand(&upload.bytes));
+        let request = D::read(&upload.bytes)?;
+        let model = caller.policy.catalog.find(D::model_and_stream(&request).0);
         let valid = D::validate(request, model, is_lenient);
         let valid = valid.map_err(|error| relocated(error, stored.before()))?;
-        Ok((body, Box::new(valid)))
+        Ok(Box::new(valid))
     };
-    let expanded = match is_long {
-        true => spawn_blocking(expand).await.map_err(|error| {
-            Refusal::internal(format!("the expansion of a request has ended: {error}"))
-        })?,
-        false => expand(),
-    };
-    let (body, valid) = expanded?;
-    upload.bytes = body;
-    Ok(valid)
+    caller.state.long_work.run(length, expand).await
 }
-
-/// The length of stored input from which on it is read on a thread for blocking work, in bytes.
-const LONG_EXPANSION: usize = 1 << 20;
 
 /// Returns the identity of a new answer.
 fn stamp() -> Stamp {

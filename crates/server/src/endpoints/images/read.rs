@@ -1,8 +1,6 @@
 //! Parses image requests. An edit is sent as JSON or as a form, and is handled the same after it
 //! was parsed.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use catalog::{DEFAULT_IMAGE_MODEL, Model, Protocol};
 use http::header::CONTENT_TYPE;
@@ -61,7 +59,9 @@ pub(super) async fn generation(
 ) -> Result<ParsedRequest, Refusal> {
     let Caller { state, key, .. } = caller;
     let upload = json_body(request, state.limits.json_body, state, key).await?;
-    let generation = Generation::read(&upload.bytes).map_err(ApiError::from)?;
+    let read = || Generation::read(&upload.bytes);
+    let read = state.long_work.run(upload.bytes.len(), read).await;
+    let generation = read.map_err(ApiError::from)?;
     let model = model(&generation);
     let valid = generation
         .validate(&rules(&model, caller))
@@ -105,8 +105,10 @@ pub(super) async fn edit(
     let mut json = None;
     let edit = if is_json(&media_type) {
         let body = incoming.collect().await?.bytes;
-        json = Some(body.clone());
-        from_json(body, share.clone(), state).await?
+        let read = || Edit::read(&body).map_err(ApiError::from);
+        let edit = state.long_work.run(body.len(), read).await?;
+        json = Some(body);
+        edit
     } else if media_type == FORM {
         let boundary = form::boundary(&content_type.unwrap_or_default())?;
         form::read(boundary, incoming, &state.limits).await?
@@ -142,23 +144,6 @@ pub(super) async fn edit(
         json,
         share,
     })
-}
-
-/// Parses an edit on a blocking thread, because decoding megabytes of base64 would stall an async
-/// worker. The work goes on after a disconnect, and holds its share of the memory until it is done.
-/// The semaphore bounds how many bodies are parsed at once, because a parsed list of empty values
-/// takes many times more memory than its text.
-async fn from_json(body: Bytes, share: Share, state: &ServerState) -> Result<Edit, Refusal> {
-    let permit = Arc::clone(&state.reading).acquire_owned().await;
-    let read = move || {
-        let _permit = permit;
-        let read = Edit::read(&body).map_err(ApiError::from);
-        drop((body, share));
-        read
-    };
-    let read = tokio::task::spawn_blocking(read).await;
-    Ok(read
-        .map_err(|error| Refusal::internal(format!("failed to run the JSON parser: {error}")))??)
 }
 
 /// Refuses an edit if any of its images is too large, sent as JSON or as a form.

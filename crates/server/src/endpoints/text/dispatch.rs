@@ -19,6 +19,7 @@ use super::{ParsedRequest, TextEndpoint, stamp};
 use crate::answer::started::Started;
 use crate::attempt::{StartResult, TargetFailure, Turn};
 use crate::image_urls;
+use crate::long_work::LongWork;
 use crate::outgoing;
 use crate::policy::Policy;
 use crate::record::Targets;
@@ -129,11 +130,14 @@ impl<D: TextEndpoint> TextDispatch<D> {
             streams,
             ..
         } = &self.parsed;
-        let mut splice = Splice::new(&upload.bytes);
-        outgoing::replace_model(&mut splice, &self.parsed.model, model);
-        D::edit(server, self.parsed.notes, &mut splice);
-        let (body, dropped) =
-            outgoing::adapted(server, D::UPSTREAM_PROTOCOL, &splice, &upload.bytes);
+        let whole = &upload.bytes;
+        let adapt = || {
+            let mut splice = Splice::new(whole);
+            outgoing::replace_model(&mut splice, &self.parsed.model, model);
+            D::edit(server, self.parsed.notes, &mut splice);
+            outgoing::adapted(server, D::UPSTREAM_PROTOCOL, &splice, whole)
+        };
+        let (body, dropped) = self.state.long_work.run(whole.len(), adapt).await;
         self.record.lose(&dropped);
         let headers = server.config.without_fixed(headers.clone());
         let headers = self.with_affinity(server, headers);
@@ -159,7 +163,9 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let uses_envelopes = D::USES_ENVELOPES
             && (D::UPSTREAM_PROTOCOL, protocol) != (Protocol::Messages, Protocol::Messages);
         let envelope = server.envelope.as_ref().filter(|_| uses_envelopes);
-        let (encoded, mut dropped) = self.encoded(server, protocol, model, envelope, turn)?;
+        let (state, length) = (Arc::clone(&self.state), self.parsed.upload.bytes.len());
+        let encode = || self.encoded(server, protocol, model, envelope, turn);
+        let (encoded, mut dropped) = state.long_work.run(length, encode).await?;
         let headers = if protocol == D::UPSTREAM_PROTOCOL {
             server.config.without_fixed(self.parsed.headers.clone())
         } else {
@@ -209,6 +215,10 @@ impl<D: TextEndpoint> TextDispatch<D> {
     pub(super) fn noted(&self, events: TextStream) -> TextStream {
         let record = Arc::clone(&self.record);
         Box::pin(events.inspect_ok(move |event| record.note(event)))
+    }
+
+    pub(super) fn long_work(&self) -> &LongWork {
+        &self.state.long_work
     }
 
     /// What the target that is asked reports.

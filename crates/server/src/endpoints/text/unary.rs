@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use engine::{TextEvent, TextStream};
+use engine::{EngineError, TextEvent, TextStream};
 use http::Response;
 use tokio::time::timeout_at;
 use translate::inbound::{ClientProtocol, Reply};
 use translate::outbound::{self, Protocol};
 use translate::relay::{End, RelayProtocol};
-use upstream::{ResponseMeta, read_stream};
+use upstream::{Reported, ResponseMeta, read_stream};
 use wire::ApiError;
 
 use super::dispatch::{TextAnswer, TextDispatch};
-use super::{TextEndpoint, ending};
+use super::{ParsedRequest, TextEndpoint, ending};
 use crate::answer::engine_events::{fold, fold_recorded};
 use crate::answer::started::Started;
 use crate::attempt::{self, Dispatch, StartResult, TargetFailure, Turn};
@@ -45,18 +45,9 @@ impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
                 self.translated(events)?
             }
             TextAnswer::Relayed(upstream::Answer::Json(body)) => {
-                let parsed = &self.0.parsed;
-                let reply = D::relayed_reply(parsed.notes, &body, &parsed.model);
-                let (relayed, end) = reply.map_err(|error| {
-                    let usage = D::Relay::usage_of_reply(&body);
-                    self.0.reported().set_usage(usage);
-                    TargetFailure::of(error)
-                })?;
-                let content = match end.usage {
-                    Some(_) => 0,
-                    None => content_length(D::UPSTREAM_PROTOCOL, &body),
-                };
-                UnaryAnswer::Relayed(relayed.into(), end, content)
+                let (parsed, reported) = (&self.0.parsed, self.0.reported());
+                let relay = || relayed(parsed, &body, reported).map_err(TargetFailure::of);
+                self.0.long_work().run(body.len(), relay).await?
             }
             TextAnswer::Relayed(stream) => {
                 // Read to its end, because another target can be tried until then.
@@ -106,8 +97,24 @@ pub(super) async fn answer<D: TextEndpoint>(
     Ok(response)
 }
 
+/// Checks the complete reply of an upstream. What a rejected one has reported is noted.
+fn relayed<D: TextEndpoint>(
+    parsed: &ParsedRequest<D>,
+    body: &[u8],
+    reported: &Reported,
+) -> Result<UnaryAnswer<D>, EngineError> {
+    let reply = D::relayed_reply(parsed.notes, body, &parsed.model);
+    let (relayed, end) =
+        reply.inspect_err(|_| reported.set_usage(D::Relay::usage_of_reply(body)))?;
+    let content = match end.usage {
+        Some(_) => 0,
+        None => content_length(D::UPSTREAM_PROTOCOL, body),
+    };
+    Ok(UnaryAnswer::Relayed(relayed.into(), end, content))
+}
+
 /// Returns the events of an answer once all of them have been read.
-async fn collect(events: TextStream) -> Result<TextStream, engine::EngineError> {
+async fn collect(events: TextStream) -> Result<TextStream, EngineError> {
     let mut collected = Vec::new();
     let take = |event| {
         let ending = ending(&event);
