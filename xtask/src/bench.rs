@@ -19,6 +19,7 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
         [first, rest @ ..] if first == "gateway" => gateway(rest)?,
         [first, rest @ ..] if first == "instructions" => return instructions(rest),
         [first, rest @ ..] if first == "linear" => return linear(rest),
+        [first, rest @ ..] if first == "tenants" => return program("tenants", rest),
         _ => {
             lean_bench("sse_decode", args)?;
             limits(args)?;

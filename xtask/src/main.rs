@@ -83,11 +83,10 @@ enum Task {
     FetchModel,
     /// Run benches: of the decoder, the limits, the text model and the gateway
     ///
-    /// All of them, or one: `decode`, `limits`, `gateway [CELL…]`, `instructions` or `linear`. With
-    /// `--quick` they are rough, and with `--write` they write docs/benchmarks.md. `instructions`
-    /// takes `--write REASON`, `--against COMMIT`, or `--planted`: a gateway with one more copy of
-    /// the body has to fail. `linear` takes `--only WORD`, or `--planted`: a gateway with a quadratic
-    /// loop has to fail.
+    /// All of them, or one: `decode`, `limits`, `gateway [CELL…]`, `instructions`, `linear` or
+    /// `tenants`. With `--quick` they are rough, and with `--write` they write docs/benchmarks.md.
+    /// `instructions` takes `--write REASON`, `--against COMMIT` or `--planted`, `linear` takes
+    /// `--only WORD` or `--planted`: a gateway that does needless work has to fail.
     Bench(Rest),
     /// Run long soak tests against the release build
     ///

@@ -155,9 +155,14 @@ impl Question {
 
 /// A request with a JSON body and the key of [`keyed`].
 pub fn authorized(path: &str, host: SocketAddr, body: &str) -> Bytes {
+    authorized_by(KEY, path, host, body)
+}
+
+/// A request with a JSON body and this key.
+pub fn authorized_by(key: &str, path: &str, host: SocketAddr, body: &str) -> Bytes {
     let length = body.len();
     let head = format!(
-        "POST /v1{path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {KEY}\r\nuser-agent: sluicegate-benches\r\n\
+        "POST /v1{path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {key}\r\nuser-agent: sluicegate-benches\r\n\
          accept: */*\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
     );
     Bytes::from(head + body)

@@ -156,8 +156,17 @@ impl Subject {
 
     /// The resident memory in bytes.
     pub fn memory(&self) -> Outcome<f64> {
+        self.memory_of("VmRSS:")
+    }
+
+    /// The largest resident memory so far, in bytes.
+    pub fn peak_memory(&self) -> Outcome<f64> {
+        self.memory_of("VmHWM:")
+    }
+
+    fn memory_of(&self, name: &str) -> Outcome<f64> {
         let status = self.read("status")?.unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kibibytes = line.and_then(|line| line.trim().split(' ').next()?.parse::<f64>().ok());
         kibibytes
             .map(|kibibytes| kibibytes * 1024.0)
