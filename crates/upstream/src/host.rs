@@ -102,9 +102,10 @@ impl Host {
     }
 
     async fn connect(&self, deadline: Instant) -> Result<Box<Http1Connection>, Failure> {
-        let deadline = deadline.min(Instant::now() + self.connect_timeout);
+        let started = Instant::now();
+        let deadline = deadline.min(started + self.connect_timeout);
         let io = self.connector.connect(&self.origin, deadline).await?;
-        Ok(Http1Connection::new(io))
+        Ok(Http1Connection::new(io, started.elapsed()))
     }
 
     async fn send(
@@ -142,7 +143,9 @@ impl Host {
             Ok(head) => Ok((connection, head)),
             Err(ConnectionEnded { error, was_written }) => {
                 let error = EngineError::Upstream(error.to_string());
-                let was_stale = !connection.has_received() && started.elapsed() < STALE;
+                // A host that had closed the connection before says so within a round trip.
+                let stale = MAX_STALE.min(connection.connect_time() + STALE_MARGIN);
+                let was_stale = !connection.has_received() && started.elapsed() < stale;
                 Err(Failure {
                     error,
                     may_retry: !was_written,
@@ -175,8 +178,10 @@ impl Host {
     }
 }
 
-/// A request fails within this time if the connection it was sent over was already closed by the
-/// host.
-const STALE: Duration = Duration::from_secs(1);
+/// A request fails within this time and the time of connecting, if the connection it was sent over was
+/// already closed by the host: connecting takes at least a round trip.
+const STALE_MARGIN: Duration = Duration::from_millis(250);
+/// The longest time in which it fails.
+const MAX_STALE: Duration = Duration::from_secs(1);
 /// The memory for the head of a request: usual heads are shorter.
 const HEAD_CAPACITY: usize = 512;

@@ -16,6 +16,7 @@ mod tests;
 
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http::StatusCode;
@@ -44,6 +45,7 @@ pub(crate) struct Http1Connection {
     piece: BytesMut,
     has_received: bool,
     may_reuse: bool,
+    connect_time: Duration,
     /// The timer of what its requests and responses wait for.
     pub(crate) timer: LazyTimer,
 }
@@ -57,7 +59,7 @@ pub(crate) struct ConnectionEnded {
 
 impl Http1Connection {
     /// Boxed, because it is passed on with every request.
-    pub(crate) fn new(io: Box<dyn Connection>) -> Box<Self> {
+    pub(crate) fn new(io: Box<dyn Connection>, connect_time: Duration) -> Box<Self> {
         Box::new(Self {
             io,
             unsent: None,
@@ -68,6 +70,7 @@ impl Http1Connection {
             piece: BytesMut::new(),
             has_received: false,
             may_reuse: true,
+            connect_time,
             timer: LazyTimer::default(),
         })
     }
@@ -99,6 +102,11 @@ impl Http1Connection {
     /// Returns true if at least one byte was received since the last request was sent.
     pub(crate) fn has_received(&self) -> bool {
         self.has_received
+    }
+
+    /// Returns the time that connecting has taken, with DNS and TLS.
+    pub(crate) fn connect_time(&self) -> Duration {
+        self.connect_time
     }
 
     /// Returns true if another request can be sent: the last response was read to its end, no byte

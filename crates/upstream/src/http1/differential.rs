@@ -8,6 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
@@ -137,7 +138,7 @@ fn poll_often<T>(pieces: usize, mut poll: impl FnMut(&mut Context<'_>) -> Poll<T
 fn read_with_ours(script: Script) -> Read {
     let pieces = script.pieces.len();
     let mut read = Read::default();
-    let mut connection = Http1Connection::new(Box::new(script));
+    let mut connection = Http1Connection::new(Box::new(script), Duration::ZERO);
     let head = b"POST / HTTP/1.1\r\n\r\n".to_vec();
     let request = Unsent::new(head, &Payload::from(Bytes::new()));
     let sent = {

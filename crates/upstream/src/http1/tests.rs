@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
@@ -88,7 +87,7 @@ async fn second(before: Option<&'static [u8]>, after: &'static [u8]) -> (Connect
         inbox: Arc::clone(&inbox),
         responses: VecDeque::from([RESPONSE, after]),
     };
-    let mut connection = Http1Connection::new(Box::new(script));
+    let mut connection = Http1Connection::new(Box::new(script), Duration::ZERO);
     assert_eq!(send(&mut connection).await.ok(), Some(200));
     assert!(connection.is_idle());
     inbox.lock().unwrap().extend(before);

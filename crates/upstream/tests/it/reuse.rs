@@ -165,8 +165,8 @@ async fn a_used_connection_that_closes_without_a_word_is_replaced() {
 #[tokio::test(start_paused = true)]
 async fn a_used_connection_that_closes_late_is_a_failure() {
     for (after, requests) in [
-        (Duration::from_millis(900), 3),
-        (Duration::from_millis(1100), 2),
+        (Duration::from_millis(200), 3),
+        (Duration::from_millis(300), 2),
     ] {
         let (_world, upstream, counted) = stale("", after);
         assert_eq!(get(&upstream).await, "a");
