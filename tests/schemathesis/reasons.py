@@ -78,6 +78,15 @@ def is_present(finding: Finding, body: Body) -> bool:
     return finding.value(body) is not None
 
 
+def is_misspelled(finding: Finding, body: Body) -> bool:
+    """Whether a member differs from a known one in case only: some servers take one for the other."""
+    expected = re.search("expected '(?:stream_options[.])?([^']+)'", finding.message)
+    names = [*body, *(body.get("stream_options") or {})]
+    return expected is not None and any(
+        name != expected[1] and name.casefold() == expected[1] for name in names
+    )
+
+
 def is_translated(finding: Finding, body: Body) -> bool:
     """Whether the model is embedded or behind another protocol, which may have no words for what is asked."""
     return not is_relayed(finding.path, body.get("model"))
@@ -196,6 +205,7 @@ NEEDED = {("content",), ("file_data",), ("image_url",)}
 REASONS = [
     Reason("does not exist or this key has no access to it|is not served here|^model: ", is_served_elsewhere),
     Reason("as it was sent is not supported by this model", is_translated),
+    Reason("Names are compared as they are written", is_misspelled),
     Reason("at most 4 stop sequences", lambda _, body: len(body["stop_sequences"]) > 4),
     Reason("cannot be counted ahead", is_translated),
     Reason("There is nothing in the conversation that this model could answer", is_translated),
