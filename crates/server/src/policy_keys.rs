@@ -21,6 +21,8 @@ pub(crate) struct PolicyKeys {
     limits: HashMap<String, Caps>,
     /// All of them; `None` if there are none, and then no request is admitted.
     ring: Option<KeyRing>,
+    /// The ids of all of them: after a change, each request that waits asks for its own.
+    ids: HashSet<String>,
 }
 
 /// The keys of the store, and the revocations of each.
@@ -100,6 +102,7 @@ impl PolicyKeys {
         let limits = limits.collect();
         let free = free.into_iter().map(|(_, entry)| entry);
         let all: Vec<_> = fixed.iter().cloned().chain(free).collect();
+        let ids = all.iter().map(|entry| entry.id.clone()).collect();
         let ring = match all.is_empty() {
             true => None,
             false => Some(KeyRing::new(all)?),
@@ -110,6 +113,7 @@ impl PolicyKeys {
             revocations,
             limits,
             ring,
+            ids,
         })
     }
 
@@ -147,7 +151,7 @@ impl PolicyKeys {
 
     /// Returns true if this key, which was admitted before, is still one of these.
     pub(crate) fn has(&self, key: &Entry) -> bool {
-        self.entries().any(|entry| entry.id == key.id)
+        self.ids.contains(&key.id)
     }
 
     /// Returns the own limits of the keys of the store that are admitted, by their names.
