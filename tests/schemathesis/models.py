@@ -24,5 +24,5 @@ def is_served(path: str, model: object) -> bool:
 
 
 def is_relayed(path: str, model: object) -> bool:
-    """Whether an upstream of the path's own protocol is asked."""
-    return model == MODELS[path][0][0]
+    """Whether an upstream of the path's own protocol is asked, as for pictures where no model is named."""
+    return model == MODELS[path][0][0] or (model is None and "images" in path)
