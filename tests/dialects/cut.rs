@@ -85,7 +85,7 @@ const ELSEWHERE: [(&str, usize, [u64; 2]); 9] = [
     // Without the reasoning, which is beside the answer.
     ("xai/text", 5, [12, 42]),
     ("xai/tool-call", 3, [12, 42]),
-    // With a picture that is none.
+    // Beside a picture that is cut or empty.
     ("openai-images/cut-picture", 1, [9, 100]),
     ("openai-images/empty-picture", 1, [9, 100]),
 ];

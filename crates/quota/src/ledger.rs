@@ -176,7 +176,7 @@ impl Ledger {
         id
     }
 
-    /// Returns a limit, unless it was removed and its place is that of another one by now.
+    /// Returns a limit, unless it was removed and another one has its place by now.
     fn limit(&self, id: LimitId) -> Option<&Limit> {
         self.limits.get(id.place).filter(|limit| limit.id == id)
     }

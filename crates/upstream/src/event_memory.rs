@@ -11,11 +11,11 @@ use engine::EngineError;
 #[derive(Clone, Debug, Default)]
 pub struct EventMemory(Arc<Mutex<Taken>>);
 
-/// What is taken of the budget, in bytes.
+/// The bytes that are taken from the budget.
 #[derive(Debug, Default)]
 struct Taken {
     all: usize,
-    /// By the client, of those that take anything.
+    /// By client; clients that hold nothing have no entry.
     of_clients: HashMap<Arc<str>, usize>,
 }
 
@@ -146,7 +146,7 @@ mod tests {
         assert!(is_full(&mut greedy[59], 7 << 20));
         greedy[0].resize(0).unwrap();
         greedy[59].resize(7 << 20).unwrap();
-        // What shrinks always finds room.
+        // An event that gets shorter always has room.
         greedy[59].resize(6 << 20).unwrap();
     }
 }

@@ -279,8 +279,8 @@ fn streamed<'a>(events: impl Iterator<Item = &'a Bytes>) -> Vec<Bytes> {
     pieces.into_iter().map(Bytes::from).collect()
 }
 
-/// Joins the first pieces of a stream, up to its first content, and the last ones: those of its end,
-/// and the last chunk.
+/// Joins the first pieces of a stream, up to its first content, and the last ones: its end and the
+/// last chunk.
 fn join_ends(pieces: &mut Vec<Bytes>) {
     let opening: Vec<_> = pieces.drain(..OPENING.min(pieces.len())).collect();
     pieces.insert(0, opening.concat().into());

@@ -375,7 +375,7 @@ fn removed_limits_take_no_memory_once_nothing_is_in_use() {
     ledger.drop_idle(at_second(1_000));
     let newer = ledger.set_limits([(Arc::from("newer"), requests(1).into())])[0];
     assert_eq!(ledger.limits(), 1);
-    // What still claims a removed limit is not counted by the one that has its place.
+    // Requests that still claim a removed limit are not counted by the limit in its place.
     for removed in [first[0], last] {
         for _ in 0..3 {
             let admission = ledger.admit(&[claim(removed, "a")], place, at_second(1_000));

@@ -125,8 +125,8 @@ impl Complaint {
             .filter(|message| !message.is_empty())
     }
 
-    /// Returns its code and type as clients may see them. A word that repeats the status is none, and
-    /// an object without a message is no error: its type is that of a reply.
+    /// Returns its code and type as clients may see them. A word that only repeats the status does not
+    /// count, and neither does the type of an object without a message, which is a reply.
     fn reported(&self) -> Option<Box<Reported>> {
         self.message.as_ref()?;
         let shown = |word: &Option<String>| {
