@@ -174,6 +174,8 @@ fn a_refusal_is_that_of_the_upstream_s_status() {
     for (sent, code, outcome, openai, messages) in [
         (400, "invalid_value", "refused", invalid, invalid),
         (422, "invalid_value", "refused", invalid, invalid),
+        (446, "content_policy_violation", "refused", invalid, invalid),
+        (451, "content_policy_violation", "refused", invalid, invalid),
         (
             413,
             "request_too_large",
@@ -202,7 +204,15 @@ fn a_refusal_is_that_of_the_upstream_s_status() {
             late,
             (504, "timeout_error", LATE),
         ),
+        (
+            524,
+            "upstream_timeout",
+            "timeout",
+            late,
+            (504, "timeout_error", LATE),
+        ),
         (429, "rate_limit_exceeded", "shed", limited, limited),
+        (498, "service_unavailable", "shed", busy, overloaded),
         (503, "service_unavailable", "shed", busy, overloaded),
         (529, "service_unavailable", "shed", busy, overloaded),
     ] {

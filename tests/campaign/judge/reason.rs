@@ -13,6 +13,8 @@ use crate::fault::Kind;
 pub(super) enum Reason {
     /// The request is invalid or truncated.
     Invalid,
+    /// The request is against the upstream's policy for content.
+    AgainstPolicy,
     /// The request timed out during its upload.
     SlowRequest,
     /// The request is too large for the upstream.
@@ -39,6 +41,7 @@ impl Reason {
     pub(super) fn refusal(self, client: Protocol) -> (u16, &'static str) {
         let (status, code, kind) = match self {
             Self::Invalid => (400, "invalid_value", "invalid_request_error"),
+            Self::AgainstPolicy => (400, "content_policy_violation", "invalid_request_error"),
             Self::SlowRequest => (408, "request_timeout", "timeout_error"),
             Self::TooLarge => (413, "request_too_large", "request_too_large"),
             Self::RateLimited => (429, "rate_limit_exceeded", "rate_limit_error"),
@@ -80,7 +83,7 @@ impl Reason {
     /// The outcome in metrics of a stream that was requested.
     pub(super) fn outcome(self, has_begun: bool) -> &'static str {
         match self {
-            Self::Invalid | Self::TooLarge => "refused",
+            Self::Invalid | Self::AgainstPolicy | Self::TooLarge => "refused",
             Self::RateLimited | Self::Overloaded => "shed",
             Self::Truncated if has_begun => "upstream_truncated",
             Self::Failed | Self::Truncated => "upstream_error",
@@ -128,14 +131,17 @@ fn of_answer(case: &Case<'_>) -> Vec<Reason> {
 }
 
 /// The meaning of an upstream's status for a client: a refused request is the client's fault, an
-/// unknown key or model is the operator's.
+/// unknown key or model is the operator's. Some vendors have statuses of their own: 446 is
+/// Portkey's refusal by a guardrail, 498 is Groq's lack of capacity, 522 and 524 are Cloudflare's
+/// timeouts.
 fn of_status(status: u16) -> Reason {
     match status {
         400 | 422 => Reason::Invalid,
+        446 | 451 => Reason::AgainstPolicy,
         413 => Reason::TooLarge,
         429 => Reason::RateLimited,
-        503 | 529 => Reason::Overloaded,
-        408 | 504 => Reason::Late,
+        498 | 503 | 529 => Reason::Overloaded,
+        408 | 504 | 522 | 524 => Reason::Late,
         _ => Reason::Failed,
     }
 }

@@ -145,6 +145,6 @@ fn check_fall_back(fault: &Fault, first: &Exchange) {
 }
 
 /// The statuses of requests that are themselves at fault.
-const REJECTED: [u16; 3] = [400, 413, 422];
+const REJECTED: [u16; 5] = [400, 413, 422, 446, 451];
 /// The statuses after which a request is retried.
 const RETRIED: [u16; 4] = [500, 502, 503, 529];
