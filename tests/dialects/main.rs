@@ -25,6 +25,8 @@ use testkit::reading::Reading;
 use testkit::requests::{ask, protocol_name};
 use testkit::{Config, Gateway, log};
 
+use self::player::Player;
+
 /// A case as one client requests it.
 #[derive(Clone, Copy)]
 pub(crate) struct Visit<'a> {
@@ -44,7 +46,7 @@ struct Verdict<'a> {
 fn every_case_comes_through_as_owed() {
     let cases = Arc::new(Case::all());
     let visits = visits(&cases);
-    let gateway = gateway(&visits, &player::start(Arc::clone(&cases)));
+    let gateway = gateway(&visits, &Player::start(Arc::clone(&cases)).url);
     let verdicts = run(&visits, &gateway);
     let failing: BTreeSet<_> = verdicts
         .iter()

@@ -10,23 +10,43 @@ use serde_json::Value;
 
 use testkit::dialects::{Case, Ends, Mode};
 
-/// Serves all cases on a new port until the end of the process: case N below the path `/N`. Returns
-/// the base URL.
-pub(crate) fn start(cases: Arc<Vec<Case>>) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        for socket in listener.incoming().flatten() {
-            let cases = Arc::clone(&cases);
-            // The gateway may close a connection at any time.
-            thread::spawn(move || drop(answer(socket, &cases)));
-        }
-    });
-    url
+/// An upstream that serves cases until the end of the process: case N below the path `/N`.
+pub(crate) struct Player {
+    /// The base URL.
+    pub(crate) url: String,
+    attempts: Attempts,
+}
+
+/// The number of times that the cut stream of a model was requested, by its last event.
+type Attempts = Arc<Mutex<BTreeMap<(String, usize), u64>>>;
+
+impl Player {
+    /// Serves these cases on a new port.
+    pub(crate) fn start(cases: Arc<Vec<Case>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let attempts = Attempts::default();
+        let counted = Arc::clone(&attempts);
+        thread::spawn(move || {
+            for socket in listener.incoming().flatten() {
+                let (cases, attempts) = (Arc::clone(&cases), Arc::clone(&counted));
+                // The gateway may close a connection at any time.
+                thread::spawn(move || drop(answer(socket, &cases, &attempts)));
+            }
+        });
+        Self { url, attempts }
+    }
+
+    /// Returns how often the stream of a model that is cut after this event was requested.
+    pub(crate) fn attempts(&self, model: &str, last_event: usize) -> u64 {
+        let name = (Value::from(model).to_string(), last_event);
+        let attempts = self.attempts.lock().unwrap();
+        attempts.get(&name).copied().unwrap_or(0)
+    }
 }
 
 /// Answers one request, and closes the connection.
-fn answer(mut socket: TcpStream, cases: &[Case]) -> io::Result<()> {
+fn answer(mut socket: TcpStream, cases: &[Case], attempts: &Attempts) -> io::Result<()> {
     let (path, body) = request(&socket)?;
     let number = path
         .split('/')
@@ -39,7 +59,7 @@ fn answer(mut socket: TcpStream, cases: &[Case]) -> io::Result<()> {
     let body: Value = serde_json::from_slice(&body)?;
     if let Some(number) = cut {
         let name = (body["model"].to_string(), number);
-        *ATTEMPTS.lock().unwrap().entry(name).or_default() += 1;
+        *attempts.lock().unwrap().entry(name).or_default() += 1;
     }
     let mode = if body["stream"] == true {
         Mode::Stream
@@ -50,15 +70,6 @@ fn answer(mut socket: TcpStream, cases: &[Case]) -> io::Result<()> {
     socket.shutdown(Shutdown::Write)?;
     // Waits for the gateway, so that nothing that was sent is lost by a reset.
     io::copy(&mut socket, &mut io::sink()).map(drop)
-}
-
-/// The number of times that the cut stream of a model was requested, by its last event.
-static ATTEMPTS: Mutex<BTreeMap<(String, usize), u64>> = Mutex::new(BTreeMap::new());
-
-/// Returns how often the stream of a model that is cut after this event was requested.
-pub(crate) fn attempts(model: &str, last_event: usize) -> u64 {
-    let name = (Value::from(model).to_string(), last_event);
-    ATTEMPTS.lock().unwrap().get(&name).copied().unwrap_or(0)
 }
 
 /// Returns the prompt that has a stream cut after this event.

@@ -153,6 +153,49 @@ impl Case {
             .collect()
     }
 
+    /// The recorded streams and replies of the vendors, as cases without a ruling of their own.
+    pub fn recorded() -> Vec<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let files = entries(&root.join("../../crates/translate/tests/it/fixtures"));
+        let cases: Vec<_> = files
+            .iter()
+            .filter_map(|path| Self::of_fixture(path))
+            .collect();
+        assert!(!cases.is_empty(), "no fixture");
+        cases
+    }
+
+    /// Returns the case of a recorded answer, unless the file is something else.
+    fn of_fixture(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?;
+        let is_stream = name.ends_with(".sse");
+        let (protocol, rest) = name.split_once('-')?;
+        if !is_stream && !rest.starts_with("response-") {
+            return None;
+        }
+        let protocol = self::protocol(protocol);
+        let body = Some(fs::read(path).unwrap());
+        let (stream, plain) = if is_stream {
+            (body, None)
+        } else {
+            (None, body)
+        };
+        Some(Self {
+            name: format!("recorded/{name}"),
+            protocol,
+            is_soft: false,
+            wire: Wire::default(),
+            clients: match protocol {
+                Protocol::Images => vec![Protocol::Images],
+                _ => TEXT_PROTOCOLS.to_vec(),
+            },
+            stream,
+            plain,
+            modes: None,
+            owed: toml::Table::from_iter([("outcome".into(), "complete".into())]),
+        })
+    }
+
     fn read(path: &Path) -> Self {
         let text = fs::read_to_string(path).unwrap();
         let file: File =

@@ -95,6 +95,10 @@ impl Reader {
             "" => return Err(ReadError::Malformed("an event without a type".to_owned())),
             _ => return Ok(Update::Other),
         };
+        if !is_preview {
+            // Also those of an image that is rejected: it has used them all the same.
+            self.add(event.usage.tokens());
+        }
         if operation != self.operation {
             return Err(ReadError::Contradiction("an event of the other operation"));
         }
@@ -102,7 +106,6 @@ impl Reader {
             self.preview(event.partial_image_index.0)?;
             return event.into_picture().map(Update::Preview);
         }
-        self.add(event.usage.tokens());
         self.traits.note(&event.size, &event.quality);
         (self.has_preview, self.preview) = (false, None);
         self.images = self.images.saturating_add(1);
