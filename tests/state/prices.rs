@@ -7,7 +7,7 @@ use testkit::usage::{PLACES, count, edited};
 use testkit::{Config, Gateway, Request, Response, TEXT};
 
 use crate::GATEWAY;
-use crate::store::Store;
+use crate::store::{Row, Store};
 
 /// A gateway with these tables, in front of an upstream of each protocol whose replies have
 /// different kinds of tokens.
@@ -46,9 +46,14 @@ impl Till {
 
     #[track_caller]
     fn cost_of(&self, client: Protocol, body: &Value) -> Option<i64> {
+        self.row(client, body).cost
+    }
+
+    #[track_caller]
+    fn row(&self, client: Protocol, body: &Value) -> Row {
         let response = self.gateway.ask(client, body);
         assert_eq!(response.status, 200, "{}", response.text());
-        self.store.row(&self.gateway, &response).cost
+        self.store.row(&self.gateway, &response)
     }
 
     /// Sends a request with the other key.
@@ -137,6 +142,150 @@ fn writes_for_an_hour_have_their_own_price() {
             6 * 600_000
         );
     }
+}
+
+/// The service tier that the answer states determines the price, whatever the request asked for:
+/// <https://platform.openai.com/docs/guides/flex-processing>,
+/// <https://docs.anthropic.com/en/api/service-tiers>.
+#[test]
+fn a_service_tier_of_the_answer_has_its_own_price() {
+    let tiers = r#"tiers = [{ service_tier = "flex", input = "1", output = "4" }]"#;
+    let till = Till::before(processed_at("flex"), &format!("{BY_KIND}\n{tiers}"), "");
+    for (upstream, cost) in [
+        // 501 × 1,000 + 600 × 500 + 111 × 4,000 + 100 × 10,000
+        (Protocol::Responses, 2_245_000),
+        // 279 × 1,000 + 1,024 × 500 + 253 × 4,000 + 64 × 10,000
+        (Protocol::Chat, 2_443_000),
+        // 1,000 × 1,000 + 207 × 500 + 30 × 2,500 + 419 × 4,000
+        (Protocol::Messages, 2_854_500),
+    ] {
+        for client in TEXT_PROTOCOLS {
+            for stream in [false, true] {
+                let body = ask(client, protocol_name(upstream), "Hello.", stream);
+                let row = till.row(client, &body);
+                let place = format!("{client:?} before {upstream:?}, stream: {stream}");
+                assert_eq!(row.cost, Some(cost), "{place}");
+                assert_eq!(row.service_tier.as_deref(), Some("flex"), "{place}");
+                assert_eq!(row.missing_prices, None, "{place}");
+            }
+        }
+    }
+}
+
+/// What has no price of its own costs as much as what it is part of, and the row says so.
+#[test]
+fn missing_prices_are_marked_in_the_row() {
+    let till = Till::before(processed_at("priority"), BY_KIND, "");
+    for client in TEXT_PROTOCOLS {
+        let row = till.row(client, &ask(client, protocol_name(client), "Hello.", true));
+        assert_eq!(row.cost, Some(costs_by_kind(client)));
+        assert_eq!(row.service_tier.as_deref(), Some("priority"));
+        assert_eq!(row.missing_prices.as_deref(), Some("service_tier"));
+    }
+    let sums = till
+        .store
+        .number("SELECT count(*) FROM usage WHERE missing_prices IS NOT NULL");
+    assert_eq!(sums, 3);
+
+    let till = Till::new(PICTURES, "");
+    let marks = |fields: Value| {
+        let mut body = json!({"model": "images", "prompt": "A boat."});
+        for (name, value) in fields.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        till.row(Protocol::Images, &body).missing_prices.unwrap()
+    };
+    // The simulator reports tokens of reference images.
+    let listed = json!({"size": "1024x1024", "quality": "high"});
+    assert_eq!(marks(listed), "image_input");
+    let other = json!({"size": "512x512", "quality": "low"});
+    assert_eq!(marks(other), "image_input pictures");
+}
+
+/// Audio and images have prices of their own at OpenAI (<https://platform.openai.com/docs/pricing>)
+/// and at Google (<https://ai.google.dev/gemini-api/docs/pricing>).
+#[test]
+fn audio_and_images_have_their_own_prices() {
+    let usage = json!({
+        "prompt_tokens": 1000, "completion_tokens": 500, "total_tokens": 1500,
+        "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 600, "image_tokens": 100},
+        "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 200, "image_tokens": 50},
+    });
+    let behave = move |asked: &_| {
+        edited(asked, |_, document| {
+            if document["usage"].is_object() {
+                document["usage"] = usage.clone();
+            }
+            true
+        })
+    };
+    let media = r#"audio_input = "40"
+image_input = "10"
+audio_output = "80"
+image_output = "30""#;
+    let till = Till::before(
+        Simulator::start(behave).unwrap(),
+        &format!("{BY_KIND}\n{media}"),
+        "",
+    );
+    for client in TEXT_PROTOCOLS {
+        for stream in [false, true] {
+            let row = till.row(client, &ask(client, "chat", "Hello.", stream));
+            // 300 × 2,000 + 600 × 40,000 + 100 × 10,000 + 250 × 8,000 + 200 × 80,000 + 50 × 30,000
+            assert_eq!(row.cost, Some(45_100_000), "{client:?} stream: {stream}");
+            assert_eq!(row.missing_prices, None);
+        }
+    }
+    let sums = |column: &str| {
+        till.store
+            .number(&format!("SELECT sum({column}) FROM usage"))
+    };
+    let columns = ["audio_input", "image_input", "audio_output", "image_output"];
+    assert_eq!(columns.map(sums), [3_600, 600, 1_200, 300]);
+}
+
+/// A tier that no answer can state would never apply.
+#[test]
+fn an_unknown_service_tier_is_refused_at_the_start() {
+    let tiers = r#"tiers = [{ service_tier = "fast", input = "1" }]"#;
+    let config = GATEWAY.file("tiers.toml", &format!("{BY_KIND}\n{tiers}"));
+    let checked = GATEWAY
+        .command()
+        .args(["check", "--config"])
+        .arg(&config.0)
+        .output();
+    let printed = String::from_utf8(checked.unwrap().stderr).unwrap();
+    assert!(
+        printed.contains(
+            "prices: the price of '*' has a tier for the service tier 'fast': expected one of 'flex', \
+             'priority', 'batch', 'scale', 'performance'"
+        ),
+        "{printed}"
+    );
+}
+
+/// An upstream of each protocol that processes requests at this service tier.
+fn processed_at(tier: &'static str) -> Simulator {
+    let behave = move |asked: &_| {
+        edited(asked, |protocol, document| {
+            count(protocol, document);
+            let place = match protocol {
+                Protocol::Chat if document.is_object() => document,
+                Protocol::Responses => match document.get("response") {
+                    Some(_) => &mut document["response"],
+                    None => document,
+                },
+                Protocol::Messages if document["message"].is_object() => {
+                    &mut document["message"]["usage"]
+                }
+                Protocol::Messages if document["type"] == "message" => &mut document["usage"],
+                _ => return true,
+            };
+            place["service_tier"] = tier.into();
+            true
+        })
+    };
+    Simulator::start(behave).unwrap()
 }
 
 /// Kinds without a price of their own cost as much as those that they are part of, and the sum is

@@ -26,6 +26,8 @@ pub(crate) struct Row {
     pub(crate) tokens: Tokens,
     pub(crate) pictures: i64,
     pub(crate) cost: Option<i64>,
+    pub(crate) service_tier: Option<String>,
+    pub(crate) missing_prices: Option<String>,
 }
 
 /// The tokens of a row.
@@ -145,6 +147,8 @@ impl Row {
             },
             pictures: columns.get("pictures")?,
             cost: columns.get("cost_nanos")?,
+            service_tier: columns.get("service_tier")?,
+            missing_prices: columns.get("missing_prices")?,
         })
     }
 }

@@ -99,6 +99,8 @@ fn every_request_has_a_row_with_the_reported_tokens() {
                     tokens: reported(upstream),
                     pictures: i64::from(upstream == Protocol::Images),
                     cost: None,
+                    service_tier: None,
+                    missing_prices: None,
                 };
                 assert_eq!(row, expected, "{client:?} stream: {stream}");
                 assert_eq!(store.rows().len(), sent);

@@ -8,6 +8,8 @@
 )]
 
 mod audit;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod columns;
 mod error;
 mod journal;
 mod key;
@@ -21,6 +23,7 @@ mod segment;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
+mod tokens;
 mod usage;
 
 pub use audit::{AuditAction, AuditEntry, AuditQuery};
@@ -33,4 +36,5 @@ pub use query::{Granularity, RowQuery, Totals, UsageQuery, UsageSum};
 #[cfg(feature = "sqlite")]
 pub use sqlite::Sqlite;
 pub use store::{AccountingStore, StoreFuture};
+pub use tokens::TokenCounts;
 pub use usage::{Batch, Closed, Entry, MAX_COUNT, MAX_NANOS, Opened, Shipped, State, UsageRow};

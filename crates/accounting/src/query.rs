@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::tokens::TokenCounts;
+
 /// A question for sums of usage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsageQuery {
@@ -63,18 +65,11 @@ pub struct Totals {
     pub abandoned: u64,
     /// Requests that have ended without a known cost.
     pub unpriced: u64,
-    /// Tokens of the input outside of caches.
-    pub input: u64,
-    /// Tokens read from a cache.
-    pub cache_read: u64,
-    /// Tokens written to a cache, for whatever time.
-    pub cache_write: u64,
-    /// Those of them that are kept for an hour.
-    pub cache_write_1h: u64,
-    /// Tokens of the output, reasoning included.
-    pub output: u64,
-    /// Tokens of reasoning.
-    pub reasoning: u64,
+    /// Requests whose cost is not exact, because a price was missing.
+    pub inexact: u64,
+    /// The token counts.
+    #[serde(flatten)]
+    pub tokens: TokenCounts,
     /// Pictures.
     pub pictures: u64,
     /// The cost of the requests that have ended, in billionths.

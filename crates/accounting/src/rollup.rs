@@ -1,6 +1,9 @@
 //! Sums of usage, as both kinds of store have them: by the minute, hour and day, and of deleted rows.
 
+use std::sync::LazyLock;
+
 use crate::query::{Granularity, UsageQuery};
+use crate::tokens::TokenCounts;
 
 /// The grain of the sums of deleted rows, each of [`KEPT`]. Other grains are lengths in milliseconds.
 pub(crate) const DELETED: i64 = 1;
@@ -10,22 +13,20 @@ pub(crate) const DELETED: i64 = 1;
 pub(crate) const KEPT: i64 = 900_000;
 
 /// The columns of the sums.
-pub(crate) const SUMS: [&str; 14] = [
-    "requests",
-    "open",
-    "abandoned",
-    "unpriced",
-    "input",
-    "cache_read",
-    "cache_write",
-    "cache_write_1h",
-    "output",
-    "reasoning",
-    "pictures",
-    "cost_nanos",
-    "open_nanos",
-    "abandoned_nanos",
-];
+pub(crate) static SUMS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let before = ["requests", "open", "abandoned", "unpriced", "inexact"];
+    let after = ["pictures", "cost_nanos", "open_nanos", "abandoned_nanos"];
+    before
+        .into_iter()
+        .chain(TokenCounts::COLUMNS)
+        .chain(after)
+        .collect()
+});
+
+/// The place of the first token count in [`SUMS`].
+pub(crate) const TOKENS: usize = 5;
+/// The place of the first sum behind the token counts.
+pub(crate) const AFTER_TOKENS: usize = TOKENS + TokenCounts::COLUMNS.len();
 
 const MINUTE: i64 = Granularity::Minute.millis();
 const HOUR: i64 = Granularity::Hour.millis();

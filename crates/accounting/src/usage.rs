@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::tokens::TokenCounts;
+
 /// The largest number of tokens or pictures that a row holds; a larger one is stored as this one, so
 /// that sums of millions of rows stay within 64 bits.
 pub const MAX_COUNT: u64 = 1 << 40;
@@ -57,24 +59,20 @@ pub struct Closed {
     /// The target that answered, if any did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Tokens of the input that were neither read from nor written to a cache.
-    pub input: u64,
-    /// Tokens of the input that were read from a cache.
-    pub cache_read: u64,
-    /// Tokens of the input that were written to a cache, for whatever time.
-    pub cache_write: u64,
-    /// Those of them that are kept for an hour. Journals of older gateways have none.
-    #[serde(default)]
-    pub cache_write_1h: u64,
-    /// Tokens of the output, reasoning included.
-    pub output: u64,
-    /// Tokens of the output that were reasoning.
-    pub reasoning: u64,
+    /// The token counts.
+    #[serde(flatten)]
+    pub tokens: TokenCounts,
     /// Pictures of the output.
     pub pictures: u64,
     /// The cost in billionths, or `None` if the model has no price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_nanos: Option<i64>,
+    /// The service tier at which the request was processed, unless it is the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_tier: Option<String>,
+    /// The prices that were missing for an exact cost, with spaces between them, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_prices: Option<String>,
 }
 
 /// Entries that a store appends in one transaction.
@@ -127,22 +125,17 @@ pub struct UsageRow {
     pub status: u16,
     /// The target that answered.
     pub target: Option<String>,
-    /// Tokens of the input that were neither read from nor written to a cache.
-    pub input: u64,
-    /// Tokens of the input that were read from a cache.
-    pub cache_read: u64,
-    /// Tokens of the input that were written to a cache, for whatever time.
-    pub cache_write: u64,
-    /// Those of them that are kept for an hour.
-    pub cache_write_1h: u64,
-    /// Tokens of the output, reasoning included.
-    pub output: u64,
-    /// Tokens of the output that were reasoning.
-    pub reasoning: u64,
+    /// The token counts.
+    #[serde(flatten)]
+    pub tokens: TokenCounts,
     /// Pictures of the output.
     pub pictures: u64,
     /// The cost in billionths; `None` until the end and if the model has no price.
     pub cost_nanos: Option<i64>,
+    /// The service tier at which the request was processed, unless it is the usual one.
+    pub service_tier: Option<String>,
+    /// The prices that were missing for an exact cost, with spaces between them.
+    pub missing_prices: Option<String>,
 }
 
 /// The state of a request in the store.

@@ -1,6 +1,6 @@
 //! Events of a text generation.
 
-use wire::Json;
+use wire::{Json, ServiceTier};
 
 /// One event of a text generation.
 ///
@@ -93,10 +93,20 @@ pub struct Usage {
     pub cache_write: u64,
     /// Those of them that are kept for an hour.
     pub cache_write_1h: u64,
+    /// Prompt tokens that are audio.
+    pub audio_input: u64,
+    /// Prompt tokens that are images.
+    pub image_input: u64,
     /// Output tokens in total, including reasoning.
     pub output: u64,
     /// Output tokens used for reasoning.
     pub reasoning: u64,
+    /// Output tokens that are audio.
+    pub audio_output: u64,
+    /// Output tokens that are images.
+    pub image_output: u64,
+    /// The service tier at which the request was processed.
+    pub service_tier: ServiceTier,
 }
 
 impl Usage {

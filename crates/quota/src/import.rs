@@ -22,8 +22,8 @@ pub struct Import {
     /// The entries without a usable price, in the same order.
     #[serde(skip)]
     pub skipped: Vec<Skipped>,
-    /// The fields of imported entries that contain another price, such as that of audio, and for
-    /// how many entries it was left out.
+    /// The fields of imported entries that contain another price, such as that of a search,
+    /// and for how many entries it was left out.
     #[serde(skip)]
     pub ignored: BTreeMap<String, usize>,
 }
@@ -109,54 +109,78 @@ impl Import {
 
 /// Reads the prices of tokens, those of tiers included.
 fn price(fields: &Fields<'_>) -> Result<Price, SkipReason> {
-    // The prices without a tier are those above no tokens.
-    let mut tiers: BTreeMap<u64, Tier> = BTreeMap::new();
+    // The prices without a tier are those above no tokens, at no service tier.
+    let mut tiers: BTreeMap<(Option<&str>, u64), Tier> = BTreeMap::new();
     for (name, value) in fields {
-        let Some((kind, above)) = parse_name(name) else {
+        let Some(name_of) = parse_name(name) else {
             continue;
         };
         let price = number::per_token(value.get());
         let price = price.map_err(|error| SkipReason::Field(name.clone(), error))?;
         if price.is_some() {
-            let tier = tiers.entry(above).or_default();
+            let (service_tier, above) = (name_of.service_tier, name_of.above);
+            let tier = tiers.entry((service_tier, above)).or_default();
             tier.above = above;
-            *kind.of(tier) = price;
+            tier.service_tier = service_tier.map(str::to_owned);
+            *name_of.kind.of(tier) = price;
         }
     }
-    let base = tiers.remove(&0).unwrap_or_default();
-    let mut price = Price::new(
-        base.input.ok_or(SkipReason::Missing(Kind::Input.field()))?,
-        base.output
-            .ok_or(SkipReason::Missing(Kind::Output.field()))?,
-    );
+    let base = tiers.remove(&(None, 0)).unwrap_or_default();
+    let input = base.input.ok_or(SkipReason::Missing(Kind::Input.field()));
+    // Models that generate nothing but images may have no other price for their output.
+    let output = base.output.or(base.image_output);
+    let output = output.ok_or(SkipReason::Missing(Kind::Output.field()));
+    let mut price = Price::new(input?, output?);
     price.cached_input = base.cached_input;
     price.cache_write = base.cache_write;
     price.cache_write_1h = base.cache_write_1h;
+    price.audio_input = base.audio_input;
+    price.image_input = base.image_input;
     price.reasoning = base.reasoning;
+    price.audio_output = base.audio_output;
+    price.image_output = base.image_output;
     price.tiers = tiers.into_values().collect();
     Ok(price)
 }
 
 /// A kind of token that has a price.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Input,
     CachedInput,
     CacheWrite,
     CacheWrite1h,
+    AudioInput,
+    ImageInput,
     Output,
     Reasoning,
+    AudioOutput,
+    ImageOutput,
+}
+
+/// The meaning of the name of a field with a price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FieldName {
+    kind: Kind,
+    /// The limit of the tier, or 0.
+    above: u64,
+    /// The service tier as answers name it.
+    service_tier: Option<&'static str>,
 }
 
 impl Kind {
     /// All kinds. One whose field begins with that of another one comes before it.
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 10] = [
         Self::Input,
         Self::CachedInput,
         Self::CacheWrite1h,
         Self::CacheWrite,
+        Self::AudioInput,
+        Self::ImageInput,
         Self::Output,
         Self::Reasoning,
+        Self::AudioOutput,
+        Self::ImageOutput,
     ];
 
     /// The name of the field with the price.
@@ -166,8 +190,12 @@ impl Kind {
             Self::CachedInput => "cache_read_input_token_cost",
             Self::CacheWrite => "cache_creation_input_token_cost",
             Self::CacheWrite1h => "cache_creation_input_token_cost_above_1hr",
+            Self::AudioInput => "input_cost_per_audio_token",
+            Self::ImageInput => "input_cost_per_image_token",
             Self::Output => "output_cost_per_token",
             Self::Reasoning => "output_cost_per_reasoning_token",
+            Self::AudioOutput => "output_cost_per_audio_token",
+            Self::ImageOutput => "output_cost_per_image_token",
         }
     }
 
@@ -178,31 +206,45 @@ impl Kind {
             Self::CachedInput => &mut tier.cached_input,
             Self::CacheWrite => &mut tier.cache_write,
             Self::CacheWrite1h => &mut tier.cache_write_1h,
+            Self::AudioInput => &mut tier.audio_input,
+            Self::ImageInput => &mut tier.image_input,
             Self::Output => &mut tier.output,
             Self::Reasoning => &mut tier.reasoning,
+            Self::AudioOutput => &mut tier.audio_output,
+            Self::ImageOutput => &mut tier.image_output,
         }
     }
 }
 
-/// Parses the name of a field, such as `input_cost_per_token_above_200k_tokens`: the kind of token,
-/// and the limit of the tier or 0. Returns `None` for all other names.
-fn parse_name(name: &str) -> Option<(Kind, u64)> {
+/// Parses the name of a field, such as `input_cost_per_token_above_200k_tokens_priority`. Returns
+/// `None` for the names of fields without a price that is read.
+fn parse_name(name: &str) -> Option<FieldName> {
     let rest = |kind: Kind| Some((kind, name.strip_prefix(kind.field())?));
     let (kind, rest) = Kind::ALL.into_iter().find_map(rest)?;
-    if rest.is_empty() {
-        return Some((kind, 0));
-    }
-    let limit = rest.strip_prefix("_above_")?.strip_suffix("_tokens")?;
+    let of_tier = |(suffix, tier): &(&str, &'static str)| Some((rest.strip_suffix(suffix)?, *tier));
+    let (limit, service_tier) = match SERVICE_TIERS.iter().find_map(of_tier) {
+        Some((limit, tier)) => (limit, Some(tier)),
+        None => (rest, None),
+    };
+    Some(FieldName {
+        kind,
+        above: if limit.is_empty() { 0 } else { above(limit)? },
+        service_tier,
+    })
+}
+
+/// Parses a limit, such as `_above_200k_tokens`.
+fn above(limit: &str) -> Option<u64> {
+    let limit = limit.strip_prefix("_above_")?.strip_suffix("_tokens")?;
     let (digits, unit) = match limit.strip_suffix('k') {
         Some(digits) => (digits, 1000),
         None => (limit, 1),
     };
-    let above = digits.parse::<u64>().ok()?.checked_mul(unit)?;
-    Some((kind, above))
+    digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// Returns true for a price that is not one of those above, such as that of audio or of a service
-/// tier, and is neither null nor zero.
+/// Returns true for a price that is not one of those above, such as that of a search or of a second
+/// of video, and is neither null nor zero.
 fn is_other_price(name: &str, value: &RawValue) -> bool {
     let is_price = name.contains("cost") || name == "tiered_pricing";
     let is_nothing = matches!(
@@ -212,5 +254,11 @@ fn is_other_price(name: &str, value: &RawValue) -> bool {
     is_price && parse_name(name).is_none() && !is_nothing
 }
 
+/// The ends of the names of prices at a service tier, and its name in answers.
+const SERVICE_TIERS: [(&str, &str); 3] = [
+    ("_flex", "flex"),
+    ("_priority", "priority"),
+    ("_batches", "batch"),
+];
 /// The entry of the list that describes the format.
 const SAMPLE: &str = "sample_spec";

@@ -36,8 +36,8 @@ pub use limit::{Caps, Dimension, Terms};
 pub use limiter::{Limiter, Permit};
 pub use money::{Currency, CurrencyError, Money};
 pub use price::{
-    NoPrice, PicoPrice, PicturePrice, Price, PriceEntry, PriceError, PriceTable, RepeatedPrice,
-    Tier, UnknownPrice,
+    MissingPrices, NoPrice, PicoPrice, PicturePrice, Price, PriceEntry, PriceError, PriceKind,
+    PriceTable, RepeatedPrice, Tier, UnknownPrice,
 };
 pub use queue::FairQueue;
 pub use request::{Claim, Demand, Level, LimitId, Now, Refused, Remaining, Used};

@@ -1,6 +1,7 @@
 //! Prices of models, and the cost of a request.
 
 mod entry;
+mod missing;
 mod table;
 mod token_price;
 
@@ -10,6 +11,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 pub use self::entry::{PriceEntry, PriceError};
+pub use self::missing::{MissingPrices, PriceKind};
 pub use self::table::{NoPrice, PriceTable, RepeatedPrice, UnknownPrice};
 pub use self::token_price::PicoPrice;
 use crate::{Money, Picture, Usage};
@@ -36,12 +38,25 @@ pub struct Price {
     /// [Anthropic's ratio](https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching#pricing).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write_1h: Option<PicoPrice>,
+    /// A token of the prompt that is audio. `None` means as `input`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audio_input: Option<PicoPrice>,
+    /// A token of the prompt that is an image. `None` means as `input`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_input: Option<PicoPrice>,
     /// A generated token.
     pub output: PicoPrice,
     /// A generated token of reasoning. `None` means as `output`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<PicoPrice>,
-    /// Other prices for long prompts, in rising order of `above`.
+    /// A generated token of audio. `None` means as `output`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audio_output: Option<PicoPrice>,
+    /// A generated token of an image. `None` means as `output`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_output: Option<PicoPrice>,
+    /// Other prices for long prompts and for service tiers, those of each service tier in rising
+    /// order of `above`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<Tier>,
     /// The prices of pictures, of which the first that matches applies. A picture that none matches
@@ -51,14 +66,19 @@ pub struct Price {
     pub pictures: Vec<PicturePrice>,
 }
 
-/// The prices of all tokens of a request whose prompt is longer than a number of tokens. What a
-/// tier leaves out stays as it is without the tier.
+/// The prices of all tokens of a request whose prompt is longer than a number of tokens, or that
+/// was processed at a service tier, or both. What a tier leaves out stays as it is without the tier.
+/// Those of the service tier come before those without one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Tier {
-    /// The tier applies if the prompt has more tokens than this.
+    /// The tier applies if the prompt has more tokens than this; 0 for any prompt.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub above: u64,
+    /// The tier applies if the answer states this service tier, such as `flex`. `None` means any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_tier: Option<String>,
     /// Replaces [`Price::input`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<PicoPrice>,
@@ -71,12 +91,24 @@ pub struct Tier {
     /// Replaces [`Price::cache_write_1h`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_1h: Option<PicoPrice>,
+    /// Replaces [`Price::audio_input`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audio_input: Option<PicoPrice>,
+    /// Replaces [`Price::image_input`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_input: Option<PicoPrice>,
     /// Replaces [`Price::output`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<PicoPrice>,
     /// Replaces [`Price::reasoning`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<PicoPrice>,
+    /// Replaces [`Price::audio_output`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audio_output: Option<PicoPrice>,
+    /// Replaces [`Price::image_output`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_output: Option<PicoPrice>,
 }
 
 /// The price of a picture of some size and quality.
@@ -101,8 +133,12 @@ struct Rates {
     cached_input: PicoPrice,
     cache_write: PicoPrice,
     cache_write_1h: PicoPrice,
+    audio_input: Option<PicoPrice>,
+    image_input: Option<PicoPrice>,
     output: PicoPrice,
     reasoning: PicoPrice,
+    audio_output: Option<PicoPrice>,
+    image_output: Option<PicoPrice>,
 }
 
 impl Price {
@@ -118,8 +154,12 @@ impl Price {
             cached_input: None,
             cache_write: None,
             cache_write_1h: None,
+            audio_input: None,
+            image_input: None,
             output,
             reasoning: None,
+            audio_output: None,
+            image_output: None,
             tiers: Vec::new(),
             pictures: Vec::new(),
         }
@@ -129,48 +169,134 @@ impl Price {
     /// saturates at [`Money::MAX`].
     #[must_use]
     pub fn cost(&self, usage: &Usage, pictures: &[Picture<'_>]) -> Money {
-        let rates = self.rates(usage.prompt());
+        let rates = self.rates(usage.prompt(), usage.service_tier);
         let shorter_writes = usage.cache_write.saturating_sub(usage.cache_write_1h);
-        let tokens = [
-            (usage.input.saturating_sub(usage.cached()), rates.input),
+        let cached = [
             (usage.cache_read, rates.cached_input),
             (shorter_writes, rates.cache_write),
             (usage.cache_write_1h, rates.cache_write_1h),
-            (usage.output.saturating_sub(usage.reasoning), rates.output),
             (usage.reasoning, rates.reasoning),
         ];
-        let tokens = tokens.into_iter().map(|(count, price)| price.times(count));
+        let prompt = by_medium(
+            usage.input.saturating_sub(usage.cached()),
+            rates.input,
+            [usage.audio_input, usage.image_input],
+            [rates.audio_input, rates.image_input],
+        );
+        let answer = by_medium(
+            usage.output.saturating_sub(usage.reasoning),
+            rates.output,
+            [usage.audio_output, usage.image_output],
+            [rates.audio_output, rates.image_output],
+        );
+        let tokens = cached.into_iter().chain(prompt).chain(answer);
+        let tokens = tokens.map(|(count, price)| price.times(count));
         let pictures = pictures.iter().map(|picture| self.picture(*picture));
         round(tokens.chain(pictures).fold(0, u128::saturating_add))
     }
 
+    /// Returns the prices that the exact [`cost`](Self::cost) of `usage` and `pictures` needs and
+    /// that this price lacks. A kind of token without a price of its own costs as much as text, and a
+    /// service tier without one as much as the usual service tier.
+    #[must_use]
+    pub fn missing(&self, usage: &Usage, pictures: &[Picture<'_>]) -> MissingPrices {
+        let rates = self.rates(usage.prompt(), usage.service_tier);
+        let is_used = |count: u64, price: Option<PicoPrice>| count > 0 && price.is_none();
+        let has_tier = |name: &str| {
+            let mut names = self
+                .tiers
+                .iter()
+                .filter_map(|tier| tier.service_tier.as_deref());
+            names.any(|known| known == name)
+        };
+        let has_picture = |picture: &Picture<'_>| {
+            self.pictures.is_empty() || self.pictures.iter().any(|price| price.matches(*picture))
+        };
+        let mut missing = MissingPrices::default();
+        for (kind, is_missing) in [
+            (
+                PriceKind::AudioInput,
+                is_used(usage.audio_input, rates.audio_input),
+            ),
+            (
+                PriceKind::ImageInput,
+                is_used(usage.image_input, rates.image_input),
+            ),
+            (
+                PriceKind::AudioOutput,
+                is_used(usage.audio_output, rates.audio_output),
+            ),
+            (
+                PriceKind::ImageOutput,
+                is_used(usage.image_output, rates.image_output),
+            ),
+            (
+                PriceKind::ServiceTier,
+                !usage.service_tier.is_none_or(has_tier),
+            ),
+            (PriceKind::Picture, !pictures.iter().all(has_picture)),
+        ] {
+            if is_missing {
+                missing.add(kind);
+            }
+        }
+        missing
+    }
+
     /// Returns an upper limit of the cost of the tokens of a request, to be reserved before its
     /// usage is known: a prompt of at most `input` tokens, all of the dearest kind, and at most
-    /// `max_output` generated ones. The cost of pictures is known beforehand, by
-    /// [`cost`](Self::cost). Writes to a cache for an hour are a kind only if the price has one for
-    /// writes, because the estimates of all other models would be twice as high.
+    /// `max_output` generated ones, at the service tier that was requested or at the usual one. The
+    /// cost of pictures is known beforehand, by [`cost`](Self::cost). Writes to a cache for an hour
+    /// are a kind only if the price has one for writes, because the estimates of all other models
+    /// would be twice as high.
     #[must_use]
-    pub fn estimate(&self, input: u64, max_output: u64) -> Money {
+    pub fn estimate(&self, input: u64, max_output: u64, service_tier: Option<&str>) -> Money {
         // A longer prompt can be cheaper if a tier grants a discount.
         let shorter = self.tiers.iter().map(|tier| tier.above.min(input));
-        let pico = shorter.chain([input]).map(|prompt| {
-            let rates = self.rates(prompt);
-            let has_writes = self.cache_write.or(self.cache_write_1h).is_some();
-            let write = match has_writes {
-                true => rates.cache_write.max(rates.cache_write_1h),
-                false => rates.cache_write,
-            };
-            let dearest = rates.input.max(rates.cached_input).max(write);
-            let generated = rates.output.max(rates.reasoning).times(max_output);
-            dearest.times(prompt).saturating_add(generated)
+        let prompts = shorter.chain([input]);
+        let pico = prompts.flat_map(|prompt| {
+            let usual = self.rates(prompt, None);
+            let requested = service_tier.map(|name| self.rates(prompt, Some(name)));
+            let rates = [usual].into_iter().chain(requested);
+            rates.map(move |rates| self.dearest(&rates, prompt, max_output))
         });
         round(pico.max().unwrap_or_default())
     }
 
-    /// Returns the prices for a prompt of this many tokens.
-    fn rates(&self, prompt: u64) -> Rates {
-        let tier = self.tiers.iter().rfind(|tier| prompt > tier.above);
-        let other = |get: fn(&Tier) -> Option<PicoPrice>| tier.and_then(get);
+    /// Returns the cost in pico-units if all tokens are of the dearest kind.
+    fn dearest(&self, rates: &Rates, prompt: u64, max_output: u64) -> u128 {
+        let has_writes = self.cache_write.or(self.cache_write_1h).is_some();
+        let read = [
+            Some(rates.input),
+            Some(rates.cached_input),
+            Some(rates.cache_write),
+            Some(rates.cache_write_1h).filter(|_| has_writes),
+            rates.audio_input,
+            rates.image_input,
+        ];
+        let written = [
+            Some(rates.output),
+            Some(rates.reasoning),
+            rates.audio_output,
+            rates.image_output,
+        ];
+        let dearest = |kinds: &[Option<PicoPrice>], count: u64| {
+            let price = kinds.iter().flatten().max();
+            price.map_or(0, |price| price.times(count))
+        };
+        dearest(&read, prompt).saturating_add(dearest(&written, max_output))
+    }
+
+    /// Returns the prices for a prompt of this many tokens at a service tier.
+    fn rates(&self, prompt: u64, service_tier: Option<&str>) -> Rates {
+        let tier = |name: Option<&str>| {
+            let mut tiers = self.tiers.iter();
+            tiers.rfind(|tier| tier.service_tier.as_deref() == name && tier.is_for(prompt))
+        };
+        let of_service_tier = service_tier.and_then(|name| tier(Some(name)));
+        let tiers = [of_service_tier, tier(None)];
+        let other =
+            |get: fn(&Tier) -> Option<PicoPrice>| tiers.iter().flatten().copied().find_map(get);
         let input = other(|tier| tier.input).unwrap_or(self.input);
         let output = other(|tier| tier.output).unwrap_or(self.output);
         let cached_input = other(|tier| tier.cached_input).or(self.cached_input);
@@ -182,8 +308,12 @@ impl Price {
             cached_input: cached_input.unwrap_or(input),
             cache_write: cache_write.unwrap_or(input),
             cache_write_1h: cache_write_1h.unwrap_or(input.doubled()),
+            audio_input: other(|tier| tier.audio_input).or(self.audio_input),
+            image_input: other(|tier| tier.image_input).or(self.image_input),
             output,
             reasoning: reasoning.unwrap_or(output),
+            audio_output: other(|tier| tier.audio_output).or(self.audio_output),
+            image_output: other(|tier| tier.image_output).or(self.image_output),
         }
     }
 
@@ -195,6 +325,12 @@ impl Price {
             .or_else(dearest)
             .map_or(0, |price| price.price.nanos());
         u128::try_from(nanos).unwrap_or(0) * PICO_PER_NANO
+    }
+}
+
+impl Tier {
+    fn is_for(&self, prompt: u64) -> bool {
+        self.above == 0 || prompt > self.above
     }
 }
 
@@ -215,6 +351,24 @@ impl PicturePrice {
     }
 }
 
+/// Splits `count` tokens, of which some are audio and some are images, by their prices. Without one
+/// of their own they have that of `text`. No more than `count` are charged: those that were read from
+/// a cache may be among the counts of audio and images as well.
+fn by_medium(
+    count: u64,
+    text: PicoPrice,
+    [audio, image]: [u64; 2],
+    [price_of_audio, price_of_image]: [Option<PicoPrice>; 2],
+) -> [(u64, PicoPrice); 3] {
+    let audio = audio.min(count);
+    let image = image.min(count - audio);
+    [
+        (count - audio - image, text),
+        (audio, price_of_audio.unwrap_or(text)),
+        (image, price_of_image.unwrap_or(text)),
+    ]
+}
+
 /// Rounds pico-units to nano-units, half to even.
 fn round(pico: u128) -> Money {
     let (nanos, rest) = (pico / PICO_PER_NANO, pico % PICO_PER_NANO);
@@ -222,6 +376,10 @@ fn round(pico: u128) -> Money {
     let is_up = rest > half || rest == half && nanos % 2 == 1;
     let nanos = i64::try_from(nanos + u128::from(is_up));
     nanos.map_or(Money::MAX, Money::from_nanos)
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn anything() -> String {

@@ -14,10 +14,20 @@ pub struct Usage {
     pub cache_write: u64,
     /// Those of them that are kept for an hour.
     pub cache_write_1h: u64,
+    /// The tokens of the prompt that are audio.
+    pub audio_input: u64,
+    /// The tokens of the prompt that are images.
+    pub image_input: u64,
     /// The generated tokens, including those of reasoning.
     pub output: u64,
     /// The generated tokens of reasoning.
     pub reasoning: u64,
+    /// The generated tokens that are audio.
+    pub audio_output: u64,
+    /// The generated tokens that are images.
+    pub image_output: u64,
+    /// The service tier at which the request was processed. `None` is the usual one.
+    pub service_tier: Option<&'static str>,
 }
 
 /// A picture that a request has generated.

@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use accounting::{AccountingStore, Closed, Journal, JournalOptions, LiveKeys, Opened, StoreError};
+use accounting::{
+    AccountingStore, Closed, Journal, JournalOptions, LiveKeys, Opened, StoreError, TokenCounts,
+};
 use quota::LimitId;
 use tokio::time::{sleep, timeout};
 
@@ -278,6 +280,7 @@ impl JournalEntry {
             usage,
             pictures,
             cost,
+            missing_prices,
         } = self.charge;
         let cached = usage.cache_read.saturating_add(usage.cache_write);
         self.accounting.journal.closed(Closed {
@@ -286,14 +289,22 @@ impl JournalEntry {
             outcome: ended.outcome.to_owned(),
             status: ended.status,
             target: ended.target.map(str::to_owned),
-            input: usage.input.saturating_sub(cached),
-            cache_read: usage.cache_read,
-            cache_write: usage.cache_write,
-            cache_write_1h: usage.cache_write_1h,
-            output: usage.output,
-            reasoning: usage.reasoning,
+            tokens: TokenCounts {
+                input: usage.input.saturating_sub(cached),
+                cache_read: usage.cache_read,
+                cache_write: usage.cache_write,
+                cache_write_1h: usage.cache_write_1h,
+                audio_input: usage.audio_input,
+                image_input: usage.image_input,
+                output: usage.output,
+                reasoning: usage.reasoning,
+                audio_output: usage.audio_output,
+                image_output: usage.image_output,
+            },
             pictures,
             cost_nanos: cost.map(quota::Money::nanos),
+            service_tier: usage.service_tier.map(str::to_owned),
+            missing_prices: (!missing_prices.is_empty()).then(|| missing_prices.to_string()),
         });
     }
 }

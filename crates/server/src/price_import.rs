@@ -68,7 +68,7 @@ mod tests {
     fn summary_lists_skipped_models_with_reasons() {
         let json = r#"{
             "sample_spec": {"input_cost_per_token": 0, "output_cost_per_token": 0},
-            "chat": {"input_cost_per_token": 4e-07, "output_cost_per_token": 1.6e-06, "input_cost_per_audio_token": 1e-05},
+            "chat": {"input_cost_per_token": 4e-07, "output_cost_per_token": 1.6e-06, "input_cost_per_character": 1e-05},
             "a": {}, "b": {}, "c": {}, "d": {},
             "odd": {"input_cost_per_token": "1", "output_cost_per_token": 0}
         }"#;
@@ -82,7 +82,7 @@ mod tests {
             "imported the prices of 1 models\n\
              skipped odd: field `input_cost_per_token`: \"1\" is not a price: expected a number\n\
              skipped 4 models, such as a, b, c: it has no field `input_cost_per_token`\n\
-             left out the field `input_cost_per_audio_token` of 1 models\n"
+             left out the field `input_cost_per_character` of 1 models\n"
         );
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use auth::Pattern;
 use quota::{NoPrice, Price, PriceEntry, PriceTable, UnknownPrice};
+use wire::ServiceTier;
 
 use crate::clock;
 use crate::config::{Config, ConfigError};
@@ -25,6 +26,7 @@ impl Prices {
             return Ok(Self::default());
         }
         check_upstreams(config)?;
+        check_service_tiers(config)?;
         let table = PriceTable::new(config.prices.clone(), config.state.unknown_price.clone())
             .map_err(|error| ConfigError::one(format!("prices: {error}")))?;
         Ok(Self {
@@ -118,6 +120,36 @@ fn check_upstreams(config: &Config) -> Result<(), ConfigError> {
              of [[upstreams]], or 'embedded'"
         ))),
     }
+}
+
+/// Refuses prices at service tiers that no answer states, which would never apply.
+fn check_service_tiers(config: &Config) -> Result<(), ConfigError> {
+    let known = ServiceTier::NAMED.map(ServiceTier::as_str);
+    let listed = config
+        .prices
+        .iter()
+        .map(|entry| (Some(&entry.model), &entry.price));
+    let default = match &config.state.unknown_price {
+        UnknownPrice::Default(price) => Some((None, price)),
+        UnknownPrice::Refuse | UnknownPrice::Free => None,
+    };
+    for (model, price) in listed.chain(default) {
+        let mut names = price
+            .tiers
+            .iter()
+            .filter_map(|tier| tier.service_tier.as_deref());
+        if let Some(name) = names.find(|name| !known.contains(name)) {
+            let place = model.map_or("state.unknown_price".to_owned(), |model| {
+                format!("prices: the price of '{model}'")
+            });
+            return Err(ConfigError::one(format!(
+                "{place} has a tier for the service tier '{name}': expected one of '{}'; the usual \
+                 service tier has the price itself",
+                known.join("', '")
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn matches(pattern: &str, model: &str) -> bool {

@@ -1,12 +1,16 @@
 //! Entries of the journal, each stored exactly once by its request id.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Transaction};
 
 use super::failure::Failure;
 use super::plain::plain;
 use super::rollup::{self, Minutes};
+use crate::columns::{OF_END, updates};
+use crate::tokens::TokenCounts;
 use crate::usage::{Batch, Closed, Entry, Opened, Shipped, count, nanos};
 
 pub(super) async fn append(tx: &Transaction<'_>, batch: &Batch) -> Result<(), Failure> {
@@ -133,57 +137,56 @@ async fn close(
     let numbers = |number: fn(&Closed) -> i64| -> Vec<i64> {
         entries.iter().map(|entry| number(entry)).collect()
     };
-    let ids: Vec<_> = entries
-        .iter()
-        .map(|entry| plain(&entry.request_id))
-        .collect();
-    let outcomes: Vec<_> = entries.iter().map(|entry| plain(&entry.outcome)).collect();
-    let targets: Vec<_> = entries
-        .iter()
-        .map(|entry| entry.target.as_deref().map(plain))
-        .collect();
+    let text = |text: fn(&Closed) -> Option<&String>| -> Vec<_> {
+        entries.iter().map(|entry| text(entry).map(plain)).collect()
+    };
+    let times = numbers(|entry| entry.at_ms);
+    let statuses = numbers(|entry| i64::from(entry.status));
+    let pictures = numbers(|entry| count(entry.pictures));
+    let ids = text(|entry| Some(&entry.request_id));
+    let outcomes = text(|entry| Some(&entry.outcome));
+    let targets = text(|entry| entry.target.as_ref());
+    let service_tiers = text(|entry| entry.service_tier.as_ref());
+    let missing_prices = text(|entry| entry.missing_prices.as_ref());
     let costs: Vec<_> = entries
         .iter()
         .map(|entry| entry.cost_nanos.map(nanos))
         .collect();
-    let rows = tx
-        .query(
-            "INSERT INTO usage AS old (request_id, at_ms, closed_ms, outcome, status, target, input,
-               cache_read, cache_write, cache_write_1h, output, reasoning, pictures, cost_nanos,
-               state)
-             SELECT id, at_ms, at_ms, outcome, status, target, input, cache_read, cache_write,
-               cache_write_1h, output, reasoning, pictures, cost, 'closed'
-             FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[],
-               $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[],
-               $11::bigint[], $12::bigint[], $13::bigint[])
-               AS new (id, at_ms, outcome, status, target, input, cache_read, cache_write,
-                 cache_write_1h, output, reasoning, pictures, cost)
-             ON CONFLICT (request_id) DO UPDATE SET state = 'closed',
-               closed_ms = excluded.closed_ms, outcome = excluded.outcome,
-               status = excluded.status, target = excluded.target, input = excluded.input,
-               cache_read = excluded.cache_read, cache_write = excluded.cache_write,
-               cache_write_1h = excluded.cache_write_1h,
-               output = excluded.output, reasoning = excluded.reasoning,
-               pictures = excluded.pictures, cost_nanos = excluded.cost_nanos
-             WHERE old.state = 'open'
-             RETURNING at_ms, key, model",
-            &[
-                &ids,
-                &numbers(|entry| entry.at_ms),
-                &outcomes,
-                &numbers(|entry| i64::from(entry.status)),
-                &targets,
-                &numbers(|entry| count(entry.input)),
-                &numbers(|entry| count(entry.cache_read)),
-                &numbers(|entry| count(entry.cache_write)),
-                &numbers(|entry| count(entry.cache_write_1h)),
-                &numbers(|entry| count(entry.output)),
-                &numbers(|entry| count(entry.reasoning)),
-                &numbers(|entry| count(entry.pictures)),
-                &costs,
-            ],
-        )
-        .await?;
+    let tokens: Vec<_> = entries
+        .iter()
+        .map(|entry| entry.tokens.values().map(count))
+        .collect();
+    let tokens: [Vec<i64>; TokenCounts::COLUMNS.len()] =
+        std::array::from_fn(|at| tokens.iter().map(|counts| counts[at]).collect());
+    let before: [&(dyn ToSql + Sync); 5] = [&ids, &times, &outcomes, &statuses, &targets];
+    let after: [&(dyn ToSql + Sync); 4] = [&pictures, &costs, &service_tiers, &missing_prices];
+    let tokens = tokens.iter().map(|counts| counts as &(dyn ToSql + Sync));
+    let values: Vec<_> = before.into_iter().chain(tokens).chain(after).collect();
+    let rows = tx.query(&*CLOSE, &values).await?;
     rows.iter().for_each(|row: &Row| due.add_row(row));
     Ok(())
 }
+
+/// Closes rows. The values are lists of the ids of the requests, of the times, and of each of
+/// [`OF_END`].
+static CLOSE: LazyLock<String> = LazyLock::new(|| {
+    let columns = OF_END.join(", ");
+    let lists: Vec<_> = OF_END
+        .iter()
+        .zip(3..)
+        .map(|(column, at)| {
+            let is_text = ["outcome", "target", "service_tier", "missing_prices"].contains(column);
+            format!("${at}::{}[]", if is_text { "text" } else { "bigint" })
+        })
+        .collect();
+    format!(
+        "INSERT INTO usage AS old (request_id, state, at_ms, closed_ms, {columns})
+         SELECT id, 'closed', at_ms, at_ms, {columns}
+         FROM unnest($1::text[], $2::bigint[], {}) AS new (id, at_ms, {columns})
+         ON CONFLICT (request_id) DO UPDATE SET state = 'closed', closed_ms = excluded.closed_ms, {}
+         WHERE old.state = 'open'
+         RETURNING at_ms, key, model",
+        lists.join(", "),
+        updates(),
+    )
+});

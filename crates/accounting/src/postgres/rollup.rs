@@ -1,6 +1,7 @@
 //! Sums by the minute, hour and day, as in the SQLite store.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use tokio_postgres::{Row, Transaction};
 
@@ -8,20 +9,24 @@ use super::failure::Failure;
 use super::schema::{self, ROLLUP_LOCK};
 use crate::query::Granularity;
 use crate::rollup::{DELETED, KEPT, SUMS, floor};
+use crate::tokens::TokenCounts;
 
 const MINUTE: i64 = Granularity::Minute.millis();
 const HOUR: i64 = Granularity::Hour.millis();
 const DAY: i64 = Granularity::Day.millis();
 
 /// The sums over rows of `usage`, in the order of [`SUMS`].
-const OVER_ROWS: &str = "count(*), count(*) FILTER (WHERE state = 'open'), \
-    count(*) FILTER (WHERE state = 'abandoned'), \
-    count(*) FILTER (WHERE state = 'closed' AND cost_nanos IS NULL), \
-    sum(input)::bigint, sum(cache_read)::bigint, sum(cache_write)::bigint, \
-    sum(cache_write_1h)::bigint, sum(output)::bigint, sum(reasoning)::bigint, \
-    sum(pictures)::bigint, coalesce(sum(cost_nanos), 0)::bigint, \
-    coalesce(sum(reserved_nanos) FILTER (WHERE state = 'open'), 0)::bigint, \
-    coalesce(sum(reserved_nanos) FILTER (WHERE state = 'abandoned'), 0)::bigint";
+static OVER_ROWS: LazyLock<String> = LazyLock::new(|| {
+    let before = "count(*), count(*) FILTER (WHERE state = 'open'), \
+        count(*) FILTER (WHERE state = 'abandoned'), \
+        count(*) FILTER (WHERE state = 'closed' AND cost_nanos IS NULL), \
+        count(missing_prices)";
+    let tokens = TokenCounts::COLUMNS.map(total).join(", ");
+    let after = "sum(pictures)::bigint, coalesce(sum(cost_nanos), 0)::bigint, \
+        coalesce(sum(reserved_nanos) FILTER (WHERE state = 'open'), 0)::bigint, \
+        coalesce(sum(reserved_nanos) FILTER (WHERE state = 'abandoned'), 0)::bigint";
+    format!("{before}, {tokens}, {after}")
+});
 
 /// The usage of keys and models in minutes, or in longer intervals.
 #[derive(Debug, Default)]
@@ -79,7 +84,7 @@ pub(super) async fn bring_up_to_date(tx: &Transaction<'_>) -> Result<(), Failure
         return Ok(());
     }
     let rows = "SELECT at_ms AS moment, * FROM usage";
-    sum(tx, &due, MINUTE, rows, OVER_ROWS).await?;
+    sum(tx, &due, MINUTE, rows, &OVER_ROWS).await?;
     for (grain, below) in [(HOUR, [MINUTE, DELETED]), (DAY, [HOUR, HOUR])] {
         due = due.widened(grain);
         let parts = format!(
@@ -126,8 +131,12 @@ async fn sum(
 
 /// Returns the expressions that add up the sums of several intervals.
 pub(super) fn over_sums() -> String {
-    SUMS.map(|column| format!("sum({column})::bigint"))
-        .join(", ")
+    let sums: Vec<_> = SUMS.iter().map(|column| total(column)).collect();
+    sums.join(", ")
+}
+
+fn total(column: &str) -> String {
+    format!("sum({column})::bigint")
 }
 
 /// Deletes the ended rows of the oldest hour that has any and lies before `before_ms`, and keeps
@@ -147,19 +156,21 @@ pub(super) async fn fold_an_hour(
         return Ok(None);
     };
     let end = start.saturating_add(HOUR);
-    let added = SUMS.map(|column| format!("{column} = old.{column} + excluded.{column}"));
+    let add = |column: &&str| format!("{column} = old.{column} + excluded.{column}");
+    let added: Vec<_> = SUMS.iter().map(add).collect();
     // One statement, so that the rows that are counted are those that are deleted.
     let sql = format!(
         "WITH gone AS (
            DELETE FROM usage WHERE at_ms >= $1 AND at_ms < $2 AND state <> 'open' RETURNING *
          ), kept AS (
            INSERT INTO rollups AS old (grain, start_ms, key, model, {})
-           SELECT {DELETED}, $1 + (at_ms - $1) / {KEPT} * {KEPT} AS start, key, model, {OVER_ROWS}
+           SELECT {DELETED}, $1 + (at_ms - $1) / {KEPT} * {KEPT} AS start, key, model, {}
            FROM gone GROUP BY start, key, model
            ON CONFLICT (grain, start_ms, key, model) DO UPDATE SET {}
          )
          SELECT at_ms, key, model FROM gone",
         SUMS.join(", "),
+        *OVER_ROWS,
         added.join(", ")
     );
     let deleted = tx.query(&sql, &[&start, &end]).await?;

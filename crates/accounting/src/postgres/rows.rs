@@ -5,20 +5,17 @@ use tokio_postgres::{Row, Transaction};
 use super::failure::Failure;
 use super::plain::plain;
 use super::rollup::over_sums;
+use crate::columns::{AFTER_TOKENS, OF_ROW, TOKENS};
 use crate::query::{RowQuery, Totals, UsageQuery, UsageSum};
-use crate::rollup::condition;
+use crate::rollup::{self, condition};
+use crate::tokens::TokenCounts;
 use crate::usage::{State, UsageRow};
-
-/// The columns that [`read`] expects.
-const COLUMNS: &str = "request_id, state, at_ms, closed_ms, replica, run, key, route, model, \
-    reserved_tokens, reserved_nanos, outcome, status, target, input, cache_read, cache_write, \
-    cache_write_1h, output, reasoning, pictures, cost_nanos";
 
 pub(super) async fn find(
     tx: &Transaction<'_>,
     request_id: &str,
 ) -> Result<Option<UsageRow>, Failure> {
-    let sql = format!("SELECT {COLUMNS} FROM usage WHERE request_id = $1");
+    let sql = format!("SELECT {} FROM usage WHERE request_id = $1", *OF_ROW);
     Ok(tx
         .query_opt(&sql, &[&plain(request_id)])
         .await?
@@ -30,11 +27,12 @@ pub(super) async fn page(tx: &Transaction<'_>, query: &RowQuery) -> Result<Vec<U
     let first = query.from_ms.unwrap_or(i64::MIN);
     let (after_ms, after_id) = query.after.clone().unwrap_or((i64::MIN, String::new()));
     let sql = format!(
-        "SELECT {COLUMNS} FROM usage
+        "SELECT {} FROM usage
          WHERE at_ms >= $1 AND ($2::bigint IS NULL OR at_ms < $2)
            AND (at_ms, request_id) > ($3, $4)
            AND ($5::text IS NULL OR key = $5) AND ($6::text IS NULL OR model = $6)
-         ORDER BY at_ms, request_id LIMIT $7"
+         ORDER BY at_ms, request_id LIMIT $7",
+        *OF_ROW
     );
     let rows = tx
         .query(
@@ -87,16 +85,12 @@ fn read_sum(row: &Row) -> UsageSum {
             open: count(4),
             abandoned: count(5),
             unpriced: count(6),
-            input: count(7),
-            cache_read: count(8),
-            cache_write: count(9),
-            cache_write_1h: count(10),
-            output: count(11),
-            reasoning: count(12),
-            pictures: count(13),
-            cost_nanos: row.get(14),
-            open_nanos: row.get(15),
-            abandoned_nanos: row.get(16),
+            inexact: count(7),
+            tokens: tokens(row, GROUPS + rollup::TOKENS),
+            pictures: count(GROUPS + rollup::AFTER_TOKENS),
+            cost_nanos: row.get(GROUPS + rollup::AFTER_TOKENS + 1),
+            open_nanos: row.get(GROUPS + rollup::AFTER_TOKENS + 2),
+            abandoned_nanos: row.get(GROUPS + rollup::AFTER_TOKENS + 3),
         },
     }
 }
@@ -122,17 +116,22 @@ fn read(row: &Row) -> UsageRow {
         outcome: row.get(11),
         status: u16::try_from(row.get::<_, i64>(12)).unwrap_or_default(),
         target: row.get(13),
-        input: count(14),
-        cache_read: count(15),
-        cache_write: count(16),
-        cache_write_1h: count(17),
-        output: count(18),
-        reasoning: count(19),
-        pictures: count(20),
-        cost_nanos: row.get(21),
+        tokens: tokens(row, TOKENS),
+        pictures: count(AFTER_TOKENS),
+        cost_nanos: row.get(AFTER_TOKENS + 1),
+        service_tier: row.get(AFTER_TOKENS + 2),
+        missing_prices: row.get(AFTER_TOKENS + 3),
     }
+}
+
+/// Reads the token counts that begin at this column.
+fn tokens(row: &Row, first: usize) -> TokenCounts {
+    std::array::from_fn(|at| unsigned(row.get(first + at))).into()
 }
 
 fn unsigned(value: i64) -> u64 {
     u64::try_from(value).unwrap_or_default()
 }
+
+/// The columns by which sums are grouped, which come before them.
+const GROUPS: usize = 3;

@@ -6,10 +6,11 @@ use super::failure::Failure;
 
 /// The steps from each version of the schema to the next, beginning with nothing. A step that has
 /// been released never changes; `compatible_since` in the table `meta` is as in the SQLite store.
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     include_str!("schema/1_keys.sql"),
     include_str!("schema/2_usage.sql"),
     include_str!("schema/3_cache_write_1h.sql"),
+    include_str!("schema/4_prices.sql"),
 ];
 
 /// The advisory locks of this program: for the tables, and for the sums.

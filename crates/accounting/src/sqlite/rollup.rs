@@ -1,17 +1,27 @@
 //! Sums by the minute, hour and day. They are always computed from what lies below them, never
 //! incremented: minutes from rows, hours from minutes, days from hours.
 
+use std::sync::LazyLock;
+
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::failure::Failure;
 use crate::query::Granularity;
 use crate::rollup::{DELETED, KEPT, SUMS, floor};
+use crate::tokens::TokenCounts;
 
 /// The sums over rows of `usage`, in the order of [`SUMS`].
-const OVER_ROWS: &str = "count(*), sum(state = 'open'), sum(state = 'abandoned'), \
-    sum(state = 'closed' AND cost_nanos IS NULL), sum(input), sum(cache_read), sum(cache_write), \
-    sum(cache_write_1h), sum(output), sum(reasoning), sum(pictures), sum(ifnull(cost_nanos, 0)), \
-    sum(iif(state = 'open', reserved_nanos, 0)), sum(iif(state = 'abandoned', reserved_nanos, 0))";
+static OVER_ROWS: LazyLock<String> = LazyLock::new(|| {
+    let before = "count(*), sum(state = 'open'), sum(state = 'abandoned'), \
+        sum(state = 'closed' AND cost_nanos IS NULL), sum(missing_prices IS NOT NULL)";
+    let tokens = TokenCounts::COLUMNS
+        .map(|column| format!("sum({column})"))
+        .join(", ");
+    let after = "sum(pictures), sum(ifnull(cost_nanos, 0)), \
+        sum(iif(state = 'open', reserved_nanos, 0)), \
+        sum(iif(state = 'abandoned', reserved_nanos, 0))";
+    format!("{before}, {tokens}, {after}")
+});
 
 const MINUTE: i64 = Granularity::Minute.millis();
 const HOUR: i64 = Granularity::Hour.millis();
@@ -95,10 +105,11 @@ fn sum_minute(connection: &Connection, minute: &Minute) -> Result<(), Failure> {
     connection
         .prepare_cached(&format!(
             "INSERT INTO rollups (grain, start_ms, key, model, {})
-             SELECT {MINUTE}, ?1, key, model, {OVER_ROWS} FROM usage
+             SELECT {MINUTE}, ?1, key, model, {} FROM usage
              WHERE key = ?2 AND model = ?3 AND at_ms >= ?1 AND at_ms < ?1 + {MINUTE}
              GROUP BY key, model",
-            SUMS.join(", ")
+            SUMS.join(", "),
+            *OVER_ROWS,
         ))?
         .execute(params![minute.start_ms, minute.key, minute.model])?;
     Ok(())
@@ -129,7 +140,8 @@ fn sum_longer(
 
 /// Returns the expressions that add up the sums of several intervals.
 pub(super) fn over_sums() -> String {
-    SUMS.map(|column| format!("sum({column})")).join(", ")
+    let sums: Vec<_> = SUMS.iter().map(|column| format!("sum({column})")).collect();
+    sums.join(", ")
 }
 
 fn clear(connection: &Connection, interval: &Minute, grain: i64) -> Result<(), Failure> {
@@ -179,15 +191,17 @@ pub(super) fn fold_an_hour(
 /// Adds the ended rows of an hour to the sums of its deleted rows, by the quarter of an hour. The rows are deleted in the same
 /// transaction, so that each is added once.
 fn keep_sums(connection: &Connection, start: i64) -> Result<(), Failure> {
-    let added = SUMS.map(|column| format!("{column} = {column} + excluded.{column}"));
+    let add = |column: &&str| format!("{column} = {column} + excluded.{column}");
+    let added: Vec<_> = SUMS.iter().map(add).collect();
     connection
         .prepare_cached(&format!(
             "INSERT INTO rollups (grain, start_ms, key, model, {})
-             SELECT {DELETED}, ?1 + (at_ms - ?1) / {KEPT} * {KEPT} AS start, key, model, {OVER_ROWS}
+             SELECT {DELETED}, ?1 + (at_ms - ?1) / {KEPT} * {KEPT} AS start, key, model, {}
              FROM usage WHERE at_ms >= ?1 AND at_ms < ?2 AND state <> 'open'
              GROUP BY start, key, model
              ON CONFLICT (grain, start_ms, key, model) DO UPDATE SET {}",
             SUMS.join(", "),
+            *OVER_ROWS,
             added.join(", "),
         ))?
         .execute([start, start.saturating_add(HOUR)])?;

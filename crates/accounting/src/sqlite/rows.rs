@@ -3,18 +3,16 @@
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
 
 use super::failure::Failure;
+use crate::columns::{AFTER_TOKENS, OF_ROW, TOKENS};
 use crate::query::RowQuery;
+use crate::tokens::TokenCounts;
 use crate::usage::{State, UsageRow};
-
-/// The columns that [`read`] expects.
-const COLUMNS: &str = "request_id, state, at_ms, closed_ms, replica, run, key, route, model, \
-    reserved_tokens, reserved_nanos, outcome, status, target, input, cache_read, cache_write, \
-    cache_write_1h, output, reasoning, pictures, cost_nanos";
 
 pub(super) fn find(connection: &Connection, request_id: &str) -> Result<Option<UsageRow>, Failure> {
     Ok(connection
         .prepare_cached(&format!(
-            "SELECT {COLUMNS} FROM usage WHERE request_id = ?1"
+            "SELECT {} FROM usage WHERE request_id = ?1",
+            *OF_ROW
         ))?
         .query_one([request_id], read)
         .optional()?)
@@ -24,11 +22,12 @@ pub(super) fn page(connection: &Connection, query: &RowQuery) -> Result<Vec<Usag
     let first = query.from_ms.unwrap_or(i64::MIN);
     let (after_ms, after_id) = query.after.clone().unwrap_or((i64::MIN, String::new()));
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM usage
+        "SELECT {} FROM usage
          WHERE at_ms >= :from AND (:to IS NULL OR at_ms < :to)
            AND (at_ms, request_id) > (:after_ms, :after_id)
            AND (:key IS NULL OR key = :key) AND (:model IS NULL OR model = :model)
-         ORDER BY at_ms, request_id LIMIT :limit"
+         ORDER BY at_ms, request_id LIMIT :limit",
+        *OF_ROW
     ))?;
     let rows = statement.query_map(
         named_params! {
@@ -70,13 +69,19 @@ fn read(row: &Row<'_>) -> rusqlite::Result<UsageRow> {
         outcome: row.get(11)?,
         status: row.get(12)?,
         target: row.get(13)?,
-        input: count(14)?,
-        cache_read: count(15)?,
-        cache_write: count(16)?,
-        cache_write_1h: count(17)?,
-        output: count(18)?,
-        reasoning: count(19)?,
-        pictures: count(20)?,
-        cost_nanos: row.get(21)?,
+        tokens: tokens(row, TOKENS)?,
+        pictures: count(AFTER_TOKENS)?,
+        cost_nanos: row.get(AFTER_TOKENS + 1)?,
+        service_tier: row.get(AFTER_TOKENS + 2)?,
+        missing_prices: row.get(AFTER_TOKENS + 3)?,
     })
+}
+
+/// Reads the token counts that begin at this column.
+pub(super) fn tokens(row: &Row<'_>, first: usize) -> rusqlite::Result<TokenCounts> {
+    let mut counts = [0; TokenCounts::COLUMNS.len()];
+    for (at, count) in (first..).zip(&mut counts) {
+        *count = row.get::<_, i64>(at)?.try_into().unwrap_or_default();
+    }
+    Ok(counts.into())
 }

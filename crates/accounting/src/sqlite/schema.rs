@@ -8,10 +8,11 @@ use super::failure::Failure;
 /// has been released never changes. A step whose result older gateways cannot work with, such as one
 /// that adds a limit that they would not keep, sets `compatible_since` in the table `meta` to its own
 /// version.
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     include_str!("schema/1_keys.sql"),
     include_str!("schema/2_usage.sql"),
     include_str!("schema/3_cache_write_1h.sql"),
+    include_str!("schema/4_prices.sql"),
 ];
 
 /// The number by which a file of this program is recognized: "SLGT" in ASCII.

@@ -4,8 +4,9 @@ use rusqlite::{Connection, Row, named_params};
 
 use super::failure::Failure;
 use super::rollup::over_sums;
+use super::rows::tokens;
 use crate::query::{Totals, UsageQuery, UsageSum};
-use crate::rollup::condition;
+use crate::rollup::{AFTER_TOKENS, TOKENS, condition};
 
 pub(super) fn usage(connection: &Connection, query: &UsageQuery) -> Result<Vec<UsageSum>, Failure> {
     let group = group(query);
@@ -46,16 +47,15 @@ fn read(row: &Row<'_>) -> rusqlite::Result<UsageSum> {
             open: count(4)?,
             abandoned: count(5)?,
             unpriced: count(6)?,
-            input: count(7)?,
-            cache_read: count(8)?,
-            cache_write: count(9)?,
-            cache_write_1h: count(10)?,
-            output: count(11)?,
-            reasoning: count(12)?,
-            pictures: count(13)?,
-            cost_nanos: row.get(14)?,
-            open_nanos: row.get(15)?,
-            abandoned_nanos: row.get(16)?,
+            inexact: count(7)?,
+            tokens: tokens(row, GROUPS + TOKENS)?,
+            pictures: count(GROUPS + AFTER_TOKENS)?,
+            cost_nanos: row.get(GROUPS + AFTER_TOKENS + 1)?,
+            open_nanos: row.get(GROUPS + AFTER_TOKENS + 2)?,
+            abandoned_nanos: row.get(GROUPS + AFTER_TOKENS + 3)?,
         },
     })
 }
+
+/// The columns by which sums are grouped, which come before them.
+const GROUPS: usize = 3;

@@ -1,9 +1,12 @@
 //! Entries of the journal, each stored exactly once by its request id.
 
-use rusqlite::{Connection, OptionalExtension as _, named_params, params};
+use std::sync::LazyLock;
+
+use rusqlite::{Connection, OptionalExtension as _, ToSql, named_params, params};
 
 use super::failure::Failure;
 use super::rollup::{self, Minute};
+use crate::columns::{OF_END, updates};
 use crate::usage::{Batch, Closed, Entry, Opened, Shipped, count, nanos};
 
 pub(super) fn append(connection: &Connection, batch: &Batch) -> Result<(), Failure> {
@@ -132,41 +135,41 @@ fn complete(connection: &Connection, opened: &Opened) -> Result<Option<Minute>, 
 /// Closes an open row, or makes a closed one if the admission has not arrived yet. A row that is
 /// closed or abandoned stays as it is.
 fn close(connection: &Connection, closed: &Closed) -> Result<(), Failure> {
+    let tokens = closed.tokens.values().map(count);
+    let mut values: Vec<&dyn ToSql> = vec![
+        &closed.request_id,
+        &closed.at_ms,
+        &closed.outcome,
+        &closed.status,
+        &closed.target,
+    ];
+    values.extend(tokens.iter().map(|count| count as &dyn ToSql));
+    let (pictures, cost) = (count(closed.pictures), closed.cost_nanos.map(nanos));
+    let after: [&dyn ToSql; 4] = [
+        &pictures,
+        &cost,
+        &closed.service_tier,
+        &closed.missing_prices,
+    ];
+    values.extend(after);
     let changed = connection
-        .prepare_cached(
-            "INSERT INTO usage (request_id, state, at_ms, closed_ms, outcome, status, target, input,
-               cache_read, cache_write, cache_write_1h, output, reasoning, pictures, cost_nanos)
-             VALUES (:request_id, 'closed', :at_ms, :at_ms, :outcome, :status, :target, :input,
-               :cache_read, :cache_write, :cache_write_1h, :output, :reasoning, :pictures,
-               :cost_nanos)
-             ON CONFLICT (request_id) DO UPDATE SET state = 'closed',
-               closed_ms = excluded.closed_ms, outcome = excluded.outcome,
-               status = excluded.status, target = excluded.target, input = excluded.input,
-               cache_read = excluded.cache_read, cache_write = excluded.cache_write,
-               cache_write_1h = excluded.cache_write_1h,
-               output = excluded.output, reasoning = excluded.reasoning,
-               pictures = excluded.pictures, cost_nanos = excluded.cost_nanos
-             WHERE state = 'open'
-             RETURNING at_ms, key, model",
-        )?
-        .query_one(
-            named_params! {
-                ":request_id": closed.request_id,
-                ":at_ms": closed.at_ms,
-                ":outcome": closed.outcome,
-                ":status": closed.status,
-                ":target": closed.target,
-                ":input": count(closed.input),
-                ":cache_read": count(closed.cache_read),
-                ":cache_write": count(closed.cache_write),
-                ":cache_write_1h": count(closed.cache_write_1h),
-                ":output": count(closed.output),
-                ":reasoning": count(closed.reasoning),
-                ":pictures": count(closed.pictures),
-                ":cost_nanos": closed.cost_nanos.map(nanos),
-            },
-            Minute::read,
-        )
+        .prepare_cached(&CLOSE)?
+        .query_one(&*values, Minute::read)
         .optional()?;
     changed.map_or(Ok(()), |minute| rollup::set_due(connection, &minute))
 }
+
+/// Closes a row. The values are the id of the request, the time, and [`OF_END`].
+static CLOSE: LazyLock<String> = LazyLock::new(|| {
+    let values: Vec<_> = (3..3 + OF_END.len()).map(|at| format!("?{at}")).collect();
+    format!(
+        "INSERT INTO usage (request_id, state, at_ms, closed_ms, {})
+         VALUES (?1, 'closed', ?2, ?2, {})
+         ON CONFLICT (request_id) DO UPDATE SET state = 'closed', closed_ms = excluded.closed_ms, {}
+         WHERE state = 'open'
+         RETURNING at_ms, key, model",
+        OF_END.join(", "),
+        values.join(", "),
+        updates(),
+    )
+});

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use sluicegate_accounting::{
-    AccountingStore, Batch, Closed, Entry, Opened, RowQuery, Shipped, State, UsageRow,
+    AccountingStore, Batch, Closed, Entry, Opened, RowQuery, Shipped, State, TokenCounts, UsageRow,
 };
 
 use crate::support::{append, closed, on_each_store, opened};
@@ -35,14 +35,22 @@ fn whole_row() -> UsageRow {
         outcome: "completed".to_owned(),
         status: 200,
         target: Some("upstream-1".to_owned()),
-        input: 100,
-        cache_read: 40,
-        cache_write: 20,
-        cache_write_1h: 5,
-        output: 30,
-        reasoning: 10,
+        tokens: TokenCounts {
+            input: 100,
+            cache_read: 40,
+            cache_write: 20,
+            cache_write_1h: 5,
+            audio_input: 7,
+            image_input: 8,
+            output: 30,
+            reasoning: 10,
+            audio_output: 6,
+            image_output: 9,
+        },
         pictures: 1,
         cost_nanos: Some(7_000),
+        service_tier: Some("priority".to_owned()),
+        missing_prices: Some("audio_input".to_owned()),
     }
 }
 
@@ -139,14 +147,17 @@ async fn the_shipped_position_belongs_to_the_entries_and_never_falls(store: &dyn
 
 async fn oversized_values_are_clamped_when_stored(store: &dyn AccountingStore) {
     let huge = Closed {
-        input: u64::MAX,
+        tokens: TokenCounts {
+            input: u64::MAX,
+            ..TokenCounts::default()
+        },
         cost_nanos: Some(i64::MAX),
         ..closed("r1", 2_000)
     };
     append(store, [opened("r1", 1_000).into(), huge.into()]).await;
     let row = row(store, "r1").await;
     assert_eq!(
-        (row.input, row.cost_nanos),
+        (row.tokens.input, row.cost_nanos),
         (1_099_511_627_776, Some(1_000_000_000_000_000))
     );
 }

@@ -83,8 +83,8 @@ async fn concurrent_starts_create_one_schema_and_share_writes() {
     match connect().await.err().unwrap() {
         StoreError::Refused { reason, .. } => assert_eq!(
             reason,
-            "the schema has version 3 and needs a gateway that knows version 7 or newer, but this \
-             one knows 3: use a newer gateway"
+            "the schema has version 4 and needs a gateway that knows version 7 or newer, but this \
+             one knows 4: use a newer gateway"
         ),
         other => panic!("{other}"),
     }

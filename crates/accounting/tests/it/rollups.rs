@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use sluicegate_accounting::{
-    AccountingStore, Closed, Entry, Granularity, Opened, RowQuery, State, Totals, UsageQuery,
-    UsageSum,
+    AccountingStore, Closed, Entry, Granularity, Opened, RowQuery, State, TokenCounts, Totals,
+    UsageQuery, UsageSum,
 };
 
 use crate::support::{append, closed, on_each_store, opened};
@@ -58,12 +58,19 @@ async fn fill(store: &dyn AccountingStore) {
 fn totals(requests: u64) -> Totals {
     Totals {
         requests,
-        input: 100 * requests,
-        cache_read: 40 * requests,
-        cache_write: 20 * requests,
-        cache_write_1h: 5 * requests,
-        output: 30 * requests,
-        reasoning: 10 * requests,
+        inexact: requests,
+        tokens: TokenCounts {
+            input: 100 * requests,
+            cache_read: 40 * requests,
+            cache_write: 20 * requests,
+            cache_write_1h: 5 * requests,
+            audio_input: 7 * requests,
+            image_input: 8 * requests,
+            output: 30 * requests,
+            reasoning: 10 * requests,
+            audio_output: 6 * requests,
+            image_output: 9 * requests,
+        },
         pictures: requests,
         cost_nanos: 7_000 * requests.cast_signed(),
         ..Totals::default()
@@ -304,12 +311,18 @@ async fn sums_of_rows(store: &dyn AccountingStore, grain: i64) -> BTreeMap<(i64,
             sum.open_nanos += row.reserved_nanos;
         }
         sum.unpriced += u64::from(row.state == State::Closed && row.cost_nanos.is_none());
-        sum.input += row.input;
-        sum.cache_read += row.cache_read;
-        sum.cache_write += row.cache_write;
-        sum.cache_write_1h += row.cache_write_1h;
-        sum.output += row.output;
-        sum.reasoning += row.reasoning;
+        sum.inexact += u64::from(row.missing_prices.is_some());
+        let (tokens, more) = (&mut sum.tokens, row.tokens);
+        tokens.input += more.input;
+        tokens.cache_read += more.cache_read;
+        tokens.cache_write += more.cache_write;
+        tokens.cache_write_1h += more.cache_write_1h;
+        tokens.audio_input += more.audio_input;
+        tokens.image_input += more.image_input;
+        tokens.output += more.output;
+        tokens.reasoning += more.reasoning;
+        tokens.audio_output += more.audio_output;
+        tokens.image_output += more.image_output;
         sum.pictures += row.pictures;
         sum.cost_nanos += row.cost_nanos.unwrap_or_default();
     }

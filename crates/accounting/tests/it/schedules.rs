@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use sluicegate_accounting::{
-    AccountingStore, Journal, JournalOptions, Opened, RowQuery, Sqlite, State, Totals, UsageQuery,
+    AccountingStore, Journal, JournalOptions, Opened, RowQuery, Sqlite, State, TokenCounts, Totals,
+    UsageQuery,
 };
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -227,12 +228,19 @@ async fn check_sums(store: &Sqlite, counts: Counts) {
     let expected = Totals {
         requests: counts.requests,
         abandoned: counts.abandoned,
-        input: 100 * closed,
-        cache_read: 40 * closed,
-        cache_write: 20 * closed,
-        cache_write_1h: 5 * closed,
-        output: 30 * closed,
-        reasoning: 10 * closed,
+        inexact: closed,
+        tokens: TokenCounts {
+            input: 100 * closed,
+            cache_read: 40 * closed,
+            cache_write: 20 * closed,
+            cache_write_1h: 5 * closed,
+            audio_input: 7 * closed,
+            image_input: 8 * closed,
+            output: 30 * closed,
+            reasoning: 10 * closed,
+            audio_output: 6 * closed,
+            image_output: 9 * closed,
+        },
         pictures: closed,
         cost_nanos: 7_000 * closed as i64,
         abandoned_nanos: 9_000 * counts.abandoned as i64,

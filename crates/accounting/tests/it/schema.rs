@@ -89,7 +89,7 @@ fn a_newer_schema_is_used_if_it_says_that_it_may_be() {
              UPDATE meta SET value = 7 WHERE name = 'compatible_since';"
         ),
         "the schema has version 9 and needs a gateway that knows version 7 or newer, but this one \
-         knows 3: use a newer gateway"
+         knows 4: use a newer gateway"
     );
 }
 

@@ -1,6 +1,6 @@
 //! Stores and short ways to make keys and entries.
 
-use accounting::{AccountingStore, Batch, By, Closed, Entry, NewKey, Opened, Sqlite};
+use accounting::{AccountingStore, Batch, By, Closed, Entry, NewKey, Opened, Sqlite, TokenCounts};
 use auth::{Key, KeyHash, Scope};
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config as ProptestConfig, TestCaseError, TestRunner};
@@ -111,14 +111,22 @@ pub(crate) fn closed(request_id: &str, at_ms: i64) -> Closed {
         outcome: "completed".to_owned(),
         status: 200,
         target: Some("upstream-1".to_owned()),
-        input: 100,
-        cache_read: 40,
-        cache_write: 20,
-        cache_write_1h: 5,
-        output: 30,
-        reasoning: 10,
+        tokens: TokenCounts {
+            input: 100,
+            cache_read: 40,
+            cache_write: 20,
+            cache_write_1h: 5,
+            audio_input: 7,
+            image_input: 8,
+            output: 30,
+            reasoning: 10,
+            audio_output: 6,
+            image_output: 9,
+        },
         pictures: 1,
         cost_nanos: Some(7_000),
+        service_tier: Some("priority".to_owned()),
+        missing_prices: Some("audio_input".to_owned()),
     }
 }
 

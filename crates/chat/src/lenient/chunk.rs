@@ -20,6 +20,8 @@ pub(super) struct Chunk<'a> {
     #[serde(borrow)]
     pub(super) choices: Option<Vec<Choice<'a>>>,
     pub(super) usage: Reported<OpenAi>,
+    #[serde(borrow)]
+    service_tier: Text<'a>,
     x_groq: Reported<Groq>,
     timings: Reported<LlamaCpp>,
     #[serde(borrow)]
@@ -61,6 +63,9 @@ impl Chunk<'_> {
         let reported = [self.usage.0, self.x_groq.0, self.timings.0];
         for reported in reported.iter().flatten() {
             counts.merge(reported);
+        }
+        if let Some(name) = self.service_tier.get() {
+            counts.note_service_tier(name.as_bytes());
         }
     }
 

@@ -54,6 +54,9 @@ impl FrequentReply {
             }
             b"usage" => seen.once(4).and_then(|()| reply.usage(cursor, &mut usage)),
             b"error" | b"type" => None,
+            b"service_tier" => seen
+                .once(7)
+                .and_then(|()| counts.read(cursor, Some(Meaning::ServiceTier))),
             b"x_groq" => seen
                 .once(5)
                 .and_then(|()| counts.read(cursor, Some(Meaning::Object(Groq::SPELLINGS)))),

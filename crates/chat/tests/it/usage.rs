@@ -2,10 +2,34 @@
 
 use serde_json::{Value, json};
 use sluicegate_chat::lenient::{FrequentReply, Reader, Tokens, collect, reported_tokens};
+use wire::ServiceTier;
 use wire::lenient::{Meaning, OPENAI, Spelling};
 
-/// A usage of each server, and its input, reads, writes, writes for an hour, output and reasoning.
-fn rows() -> Vec<(&'static str, Value, [u64; 6])> {
+/// A usage of each server, and its counts.
+fn rows() -> Vec<(&'static str, Value, Tokens)> {
+    let mut rows: Vec<_> = rows_of_text()
+        .into_iter()
+        .map(|(server, usage, counts)| (server, usage, tokens(counts)))
+        .collect();
+    rows.push((
+        "OpenAI with audio, OpenRouter with images: https://platform.openai.com/docs/guides/audio",
+        json!({"prompt_tokens": 100, "completion_tokens": 60, "total_tokens": 160,
+            "prompt_tokens_details": {"audio_tokens": 40, "image_tokens": 30, "text_tokens": 30},
+            "completion_tokens_details": {"audio_tokens": 20, "image_tokens": 10}}),
+        Tokens {
+            audio_input: 40,
+            image_input: 30,
+            audio_output: 20,
+            image_output: 10,
+            ..tokens([100, 0, 0, 0, 60, 0])
+        },
+    ));
+    rows
+}
+
+/// A usage of each server without audio and images, and its input, reads, writes, writes for an hour,
+/// output and reasoning.
+fn rows_of_text() -> Vec<(&'static str, Value, [u64; 6])> {
     vec![
         (
             "OpenAI: https://platform.openai.com/docs/guides/prompt-caching",
@@ -142,6 +166,7 @@ fn tokens(counts: [u64; 6]) -> Tokens {
         cache_write_1h,
         output,
         reasoning,
+        ..Tokens::default()
     }
 }
 
@@ -171,7 +196,7 @@ fn finish() -> Value {
 #[test]
 fn every_spelling_is_read_in_replies_and_streams() {
     for (server, usage, counts) in rows() {
-        let expected = Some(tokens(counts));
+        let expected = Some(counts);
         let body = reply(&json!({"usage": usage}));
         assert_eq!(
             collect(&body).unwrap().tokens,
@@ -222,6 +247,33 @@ fn every_row_of_the_table_has_a_test() {
         .collect();
     for name in names(OPENAI) {
         assert!(usages.contains(&format!("\"{name}\":")), "{name}");
+    }
+}
+
+/// See <https://platform.openai.com/docs/guides/flex-processing>.
+#[test]
+fn the_service_tier_is_read_in_replies_and_streams() {
+    let usage = json!({"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13});
+    for (name, tier) in [
+        (json!("flex"), ServiceTier::Flex),
+        (json!("default"), ServiceTier::Standard),
+        (json!("on_demand"), ServiceTier::Standard),
+        (json!(null), ServiceTier::Standard),
+        (json!("turbo"), ServiceTier::Other),
+    ] {
+        let expected = Some(Tokens {
+            service_tier: tier,
+            ..tokens([9, 0, 0, 0, 4, 0])
+        });
+        let body = reply(&json!({"service_tier": name, "usage": usage}));
+        assert_eq!(collect(&body).unwrap().tokens, expected, "{name}");
+        assert_eq!(reported_tokens(&body), expected, "{name}");
+        let frequent = FrequentReply::read(body.as_bytes());
+        assert_eq!(frequent.unwrap().tokens, expected, "{name}");
+        let mut last = finish();
+        last["service_tier"] = name.clone();
+        let alone = json!({"choices": [], "usage": usage});
+        assert_eq!(streamed(&[last, alone]), expected, "{name}");
     }
 }
 

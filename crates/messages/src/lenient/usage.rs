@@ -5,7 +5,7 @@
 use wire::lenient::CountKind::{
     CacheRead, CacheWrite, CacheWrite1h, CacheWrite5m, Output, Prompt, Reasoning, Total, Uncached,
 };
-use wire::lenient::{Counts, Spelling, Table, Tokens, WRITES};
+use wire::lenient::{Counts, Meaning, Spelling, Table, Tokens, WRITES};
 
 /// The usage of a message. The counts of an event are those of the answer so far.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +29,11 @@ impl Table for Claude {
         Spelling::count("reasoning_tokens", Reasoning),
         Spelling::count("claude_cache_creation_5_m_tokens", CacheWrite5m),
         Spelling::count("claude_cache_creation_1_h_tokens", CacheWrite1h),
+        // <https://docs.anthropic.com/en/api/service-tiers>
+        Spelling {
+            name: "service_tier",
+            meaning: Meaning::ServiceTier,
+        },
     ];
 }
 

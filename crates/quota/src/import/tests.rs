@@ -24,7 +24,9 @@ const LIST: &str = r#"{
         "output_cost_per_reasoning_token": 1.2e-05,
         "output_cost_per_token": 1e-05,
         "output_cost_per_token_above_200k_tokens": 1.5e-05,
+        "output_cost_per_token_above_200k_tokens_priority": 3e-05,
         "output_cost_per_token_priority": 2e-05,
+        "search_context_cost_per_query": {"search_context_size_low": 0.03},
         "supports_vision": true
     },
     "embedding": {
@@ -33,6 +35,11 @@ const LIST: &str = r#"{
         "input_cost_per_token": 0.00000002,
         "mode": "embedding",
         "output_cost_per_token": 0.0
+    },
+    "painter": {
+        "input_cost_per_image_token": 1e-05,
+        "input_cost_per_token": 5e-06,
+        "output_cost_per_image_token": 4e-05
     },
     "1024-x-1024/pictures": {"input_cost_per_pixel": 1.9e-08, "output_cost_per_pixel": 0.0},
     "half-priced": {"input_cost_per_token": 1e-06, "output_cost_per_token": null},
@@ -48,6 +55,7 @@ fn prices_are_imported_with_their_tiers() {
     let expected = r#"[[prices]]
 model = "embedding"
 input = "0.02"
+audio_input = "1.00"
 output = "0.00"
 
 [[prices]]
@@ -56,6 +64,7 @@ input = "1.25"
 cached_input = "0.125"
 cache_write = "1.625"
 cache_write_1h = "2.50"
+audio_input = "0.70"
 output = "10.00"
 reasoning = "12.00"
 
@@ -64,6 +73,22 @@ above = 200000
 input = "2.50"
 cached_input = "0.25"
 output = "15.00"
+
+[[prices.tiers]]
+service_tier = "priority"
+output = "20.00"
+
+[[prices.tiers]]
+above = 200000
+service_tier = "priority"
+output = "30.00"
+
+[[prices]]
+model = "painter"
+input = "5.00"
+image_input = "10.00"
+output = "40.00"
+image_output = "40.00"
 "#;
     assert_eq!(toml::to_string(&import).unwrap(), expected);
 }
@@ -92,18 +117,12 @@ fn skipped_models_and_ignored_fields_are_reported() {
         .iter()
         .map(|(name, count)| (&**name, *count))
         .collect();
-    assert_eq!(
-        ignored,
-        [
-            ("input_cost_per_audio_token", 2),
-            ("output_cost_per_token_priority", 1),
-        ]
-    );
+    assert_eq!(ignored, [("search_context_cost_per_query", 1)]);
 }
 
 #[test]
 fn limits_of_tiers_are_read_from_the_names_of_fields() {
-    let limit = |name| parse_name(name).map(|(kind, above)| (kind.field(), above));
+    let limit = |name| parse_name(name).map(|name| (name.kind.field(), name.above));
     let input = "input_cost_per_token";
     assert_eq!(
         limit("input_cost_per_token_above_272k_tokens"),
@@ -119,12 +138,22 @@ fn limits_of_tiers_are_read_from_the_names_of_fields() {
         limit("cache_creation_input_token_cost_above_1hr_above_200k_tokens"),
         Some((written, 200_000))
     );
+    let tier = |name| parse_name(name).map(|name| (name.service_tier, name.above));
+    assert_eq!(tier("output_cost_per_token_flex"), Some((Some("flex"), 0)));
+    assert_eq!(
+        tier("input_cost_per_token_batches"),
+        Some((Some("batch"), 0))
+    );
+    assert_eq!(
+        tier("input_cost_per_token_above_200k_tokens_priority"),
+        Some((Some("priority"), 200_000))
+    );
     for name in [
-        "input_cost_per_token_above_200k_tokens_priority",
+        "cache_read_input_token_cost_per_audio_token",
         "input_cost_per_token_above_k_tokens",
         "input_cost_per_token_above_99999999999999999999_tokens",
         "input_cost_per_token_above_99999999999999999k_tokens",
-        "input_cost_per_token_flex",
+        "input_cost_per_token_fast",
         "cache_creation_input_token_cost_above_5hr",
         "output_cost_per_image",
     ] {

@@ -40,6 +40,9 @@ pub enum PriceError {
     /// A price that is not for a model of its own has this field.
     #[error("unknown field `{0}`: expected it in an entry of `prices` only")]
     Unexpected(&'static str),
+    /// A tier applies to all requests.
+    #[error("field `tiers`: a tier has no condition: expected `above`, `service_tier` or both")]
+    Unconditional,
     /// The tiers are not in rising order: contains the limit that is too low.
     #[error("field `tiers`: `above` is {0} after a tier as high: expected rising numbers")]
     Tiers(u64),
@@ -78,8 +81,12 @@ pub(super) struct Fields {
     cached_input: Option<PicoPrice>,
     cache_write: Option<PicoPrice>,
     cache_write_1h: Option<PicoPrice>,
+    audio_input: Option<PicoPrice>,
+    image_input: Option<PicoPrice>,
     output: PicoPrice,
     reasoning: Option<PicoPrice>,
+    audio_output: Option<PicoPrice>,
+    image_output: Option<PicoPrice>,
     #[serde(default)]
     tiers: Vec<Tier>,
     #[serde(default)]
@@ -88,17 +95,28 @@ pub(super) struct Fields {
 
 impl Fields {
     fn check(&self) -> Result<(), PriceError> {
-        let mut pairs = self.tiers.windows(2);
-        let falling = pairs.find_map(|pair| match pair {
-            [low, high] if high.above <= low.above => Some(high.above),
-            _ => None,
-        });
-        let negative = self.pictures.iter().find(|price| price.price < Money::ZERO);
-        match (falling, negative) {
-            (Some(above), _) => Err(PriceError::Tiers(above)),
-            (None, Some(picture)) => Err(PriceError::Picture(picture.price)),
-            (None, None) => Ok(()),
+        let is_open = |tier: &Tier| tier.above == 0 && tier.service_tier.is_none();
+        if self.tiers.iter().any(is_open) {
+            return Err(PriceError::Unconditional);
         }
+        if let Some(above) = self.falling() {
+            return Err(PriceError::Tiers(above));
+        }
+        let negative = self.pictures.iter().find(|price| price.price < Money::ZERO);
+        negative.map_or(Ok(()), |picture| Err(PriceError::Picture(picture.price)))
+    }
+
+    /// Returns the limit of the first tier that does not rise above the last one of its service tier.
+    fn falling(&self) -> Option<u64> {
+        let is_lower = |(i, high): &(usize, &Tier)| {
+            let before = self.tiers[..*i].iter();
+            let mut before = before
+                .rev()
+                .filter(|low| low.service_tier == high.service_tier);
+            before.next().is_some_and(|low| high.above <= low.above)
+        };
+        let mut tiers = self.tiers.iter().enumerate();
+        tiers.find(is_lower).map(|(_, high)| high.above)
     }
 
     fn into_price(self) -> Result<Price, PriceError> {
@@ -108,8 +126,12 @@ impl Fields {
             cached_input: self.cached_input,
             cache_write: self.cache_write,
             cache_write_1h: self.cache_write_1h,
+            audio_input: self.audio_input,
+            image_input: self.image_input,
             output: self.output,
             reasoning: self.reasoning,
+            audio_output: self.audio_output,
+            image_output: self.image_output,
             tiers: self.tiers,
             pictures: self.pictures,
         })

@@ -29,9 +29,9 @@ fn usage(input: u64, cache_read: u64, cache_write: u64, output: u64, reasoning: 
         input,
         cache_read,
         cache_write,
-        cache_write_1h: 0,
         output,
         reasoning,
+        ..Usage::default()
     }
 }
 
@@ -114,7 +114,7 @@ fn writes_for_an_hour_cost_twice_the_input_by_default() {
     assert_eq!(cost(&price, written(1_000_000, 1_000_000)), "10.00");
     assert_eq!(cost(&price, written(2_000_000, 2_000_000)), "28.00");
     // 1000 × 10 + 100 × 25 millionths.
-    assert_eq!(price.estimate(1000, 100).to_string(), "0.0125");
+    assert_eq!(price.estimate(1000, 100, None).to_string(), "0.0125");
 }
 
 /// 1000 × 3 + 100 × 6 millionths.
@@ -221,7 +221,7 @@ fn a_huge_cost_saturates() {
     let price = Price::new(most, most);
     let all = usage(u64::MAX, u64::MAX, u64::MAX, u64::MAX, u64::MAX);
     assert_eq!(price.cost(&all, &[]), Money::MAX);
-    assert_eq!(price.estimate(u64::MAX, u64::MAX), Money::MAX);
+    assert_eq!(price.estimate(u64::MAX, u64::MAX, None), Money::MAX);
     // The largest amount, exactly: (2^63 - 1) × 1000 pico-units.
     let nano = PicoPrice::from_pico(1000);
     let price = Price::new(nano, nano);
@@ -234,16 +234,184 @@ fn a_huge_cost_saturates() {
 #[test]
 fn an_estimate_takes_the_dearest_kind_of_token() {
     // 1000 × 1.25 + 100 × 10 millionths.
-    assert_eq!(tiered().estimate(1000, 100).to_string(), "0.00225");
+    assert_eq!(tiered().estimate(1000, 100, None).to_string(), "0.00225");
     // 200001 × 2.5 + 100 × 15 millionths.
-    assert_eq!(tiered().estimate(200_001, 100).to_string(), "0.5015025");
+    assert_eq!(
+        tiered().estimate(200_001, 100, None).to_string(),
+        "0.5015025"
+    );
     let anthropic = price(
         "input = \"3.00\"\ncache_write = \"3.75\"\noutput = \"15.00\"\nreasoning = \"20.00\"",
     );
     // All of it could be written for an hour: 1000 × 6 + 100 × 20 millionths.
-    assert_eq!(anthropic.estimate(1000, 100).to_string(), "0.008");
+    assert_eq!(anthropic.estimate(1000, 100, None).to_string(), "0.008");
     // With a discount for long prompts, 100 tokens are dearer than 101: 100 × 2 millionths.
     let discount =
         price("input = \"2.00\"\noutput = \"0\"\ntiers = [{ above = 100, input = \"1.00\" }]");
-    assert_eq!(discount.estimate(101, 0).to_string(), "0.0002");
+    assert_eq!(discount.estimate(101, 0, None).to_string(), "0.0002");
+}
+
+/// Prices of audio and of images, as OpenAI has them for `gpt-4o-audio-preview` and `gpt-image-1`:
+/// <https://platform.openai.com/docs/pricing>.
+fn with_media() -> Price {
+    price(
+        r#"
+        input = "2.50"
+        cached_input = "0.25"
+        audio_input = "40"
+        image_input = "10"
+        output = "10"
+        reasoning = "12"
+        audio_output = "80"
+        image_output = "30"
+        "#,
+    )
+}
+
+#[test]
+fn audio_and_images_have_their_own_prices() {
+    let spoken = Usage {
+        audio_input: 300,
+        image_input: 200,
+        audio_output: 50,
+        image_output: 40,
+        ..usage(1000, 400, 0, 200, 100)
+    };
+    // Prompt: 400 × 0.25 + 300 × 40 + 200 × 10 + 100 × 2.50 = 14,350 millionths. Answer:
+    // 100 × 12 + 50 × 80 + 40 × 30 + 10 × 10 = 6,500 millionths.
+    assert_eq!(cost(&with_media(), spoken), "0.02085");
+    // Audio that was read from a cache is charged once.
+    let cached = Usage {
+        audio_input: 900,
+        ..usage(1000, 400, 0, 0, 0)
+    };
+    // 400 × 0.25 + 600 × 40 = 24,100 millionths.
+    assert_eq!(cost(&with_media(), cached), "0.0241");
+}
+
+#[test]
+fn media_without_a_price_cost_as_much_as_text_and_are_marked() {
+    let spoken = Usage {
+        audio_input: 300,
+        image_output: 40,
+        ..usage(1000, 0, 0, 200, 0)
+    };
+    // 1000 × 1.25 + 200 × 10 = 3,250 millionths.
+    assert_eq!(cost(&tiered(), spoken), "0.00325");
+    assert_eq!(
+        tiered().missing(&spoken, &[]).to_string(),
+        "audio_input image_output"
+    );
+    assert!(with_media().missing(&spoken, &[]).is_empty());
+    assert!(
+        tiered()
+            .missing(&usage(1000, 400, 10, 200, 150), &[])
+            .is_empty()
+    );
+}
+
+/// OpenAI's service tiers: <https://platform.openai.com/docs/pricing>.
+fn with_service_tiers() -> Price {
+    price(
+        r#"
+        input = "1.25"
+        cached_input = "0.125"
+        output = "10"
+        tiers = [
+            { above = 1000, input = "2.50", output = "15" },
+            { service_tier = "flex", input = "0.625", output = "5" },
+            { service_tier = "priority", input = "2.50", cached_input = "0.25", output = "20" },
+            { service_tier = "priority", above = 1000, input = "5.00" },
+        ]
+        "#,
+    )
+}
+
+#[test]
+fn a_service_tier_has_its_own_prices() {
+    let at = |service_tier, input| {
+        let usage = Usage {
+            service_tier,
+            ..usage(input, 100, 0, 100, 0)
+        };
+        cost(&with_service_tiers(), usage)
+    };
+    // 100 × 1.25 + 100 × 0.125 + 100 × 10
+    assert_eq!(at(None, 200), "0.0011375");
+    // 100 × 0.625 + 100 × 0.125 + 100 × 5
+    assert_eq!(at(Some("flex"), 200), "0.000575");
+    // 100 × 2.50 + 100 × 0.25 + 100 × 20
+    assert_eq!(at(Some("priority"), 200), "0.002275");
+    // 1100 × 2.50 + 100 × 0.125 + 100 × 15
+    assert_eq!(at(None, 1200), "0.0042625");
+    // The last tier has no other price than that of the prompt: 1100 × 5 + 100 × 0.125 + 100 × 15.
+    assert_eq!(at(Some("priority"), 1200), "0.0070125");
+    // One without prices costs as much as the usual one.
+    assert_eq!(at(Some("scale"), 200), "0.0011375");
+}
+
+#[test]
+fn a_service_tier_without_a_price_is_marked() {
+    let missing = |service_tier| {
+        let usage = Usage {
+            service_tier,
+            ..usage(200, 0, 0, 100, 0)
+        };
+        with_service_tiers().missing(&usage, &[]).to_string()
+    };
+    assert_eq!(missing(None), "");
+    assert_eq!(missing(Some("flex")), "");
+    assert_eq!(missing(Some("scale")), "service_tier");
+}
+
+#[test]
+fn the_requested_service_tier_is_reserved() {
+    let reserved = |service_tier| {
+        let money = with_service_tiers().estimate(200, 100, service_tier);
+        money.to_string()
+    };
+    // 200 × 1.25 + 100 × 10
+    assert_eq!(reserved(None), "0.00125");
+    // 200 × 2.50 + 100 × 20
+    assert_eq!(reserved(Some("priority")), "0.0025");
+    // It may be processed at the usual one.
+    assert_eq!(reserved(Some("flex")), "0.00125");
+}
+
+#[test]
+fn a_picture_that_the_list_lacks_is_marked() {
+    let price = price(
+        r#"
+        input = "0"
+        output = "0"
+        pictures = [{ size = "1024x1024", quality = "low", price = "0.011" }]
+        "#,
+    );
+    let of = |size| {
+        let quality = "low";
+        price
+            .missing(&Usage::default(), &[Picture { size, quality }])
+            .to_string()
+    };
+    assert_eq!(of("1024x1024"), "");
+    assert_eq!(of("1536x1024"), "pictures");
+}
+
+#[test]
+fn tiers_need_a_condition_and_rise() {
+    let error = |tiers: &str| {
+        let toml = format!("input = \"1\"\noutput = \"1\"\ntiers = [{tiers}]");
+        let error = toml::from_str::<Price>(&toml).unwrap_err();
+        error.message().to_owned()
+    };
+    assert_eq!(
+        error(r#"{ input = "2" }"#),
+        "field `tiers`: a tier has no condition: expected `above`, `service_tier` or both"
+    );
+    assert_eq!(
+        error(
+            r#"{ service_tier = "flex", above = 9 }, { above = 5 }, { service_tier = "flex", above = 9 }"#
+        ),
+        "field `tiers`: `above` is 9 after a tier as high: expected rising numbers"
+    );
 }

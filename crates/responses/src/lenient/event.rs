@@ -52,9 +52,7 @@ impl<'a> Event<'a> {
     /// Returns the token counts of its response, or its own.
     pub(super) fn usage(&self) -> Option<Counts> {
         let response = self.response.as_ref();
-        response
-            .and_then(|response| response.usage.0)
-            .or(self.usage.0)
+        response.and_then(Response::counts).or(self.usage.0)
     }
 
     /// Returns true if it is of the server's own: without a type, and without any known member.
@@ -100,13 +98,25 @@ pub(super) struct Response<'a> {
     pub(super) output: Option<Vec<Item<'a>>>,
     #[serde(borrow)]
     pub(super) incomplete_details: Members<IncompleteDetails<'a>>,
-    pub(super) usage: Reported<OpenAi>,
+    usage: Reported<OpenAi>,
+    #[serde(borrow)]
+    service_tier: Text<'a>,
 }
 
 impl Response<'_> {
     /// Returns true if it reports a failure.
     pub(super) fn is_failure(&self) -> bool {
         reports_error(self.error) || self.status.get() == Some("failed")
+    }
+
+    /// Returns its token counts with its service tier. Without counts that tier is still the one
+    /// that was requested.
+    pub(super) fn counts(&self) -> Option<Counts> {
+        let mut counts = self.usage.0?;
+        if let Some(name) = self.service_tier.get() {
+            counts.note_service_tier(name.as_bytes());
+        }
+        Some(counts)
     }
 }
 

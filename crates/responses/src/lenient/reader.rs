@@ -149,7 +149,7 @@ impl Reader {
     /// As for [`Reader::event`], and if it is not finished.
     pub fn reply<'a>(&mut self, body: &'a str, out: &mut Vec<Update<'a>>) -> Result<(), ReadError> {
         let response: Response<'a> = parse(body)?;
-        self.note_counts(response.usage.0);
+        self.note_counts(response.counts());
         if parse::<Event<'_>>(body)?.is_error() || response.is_failure() {
             return Err(ReadError::Reported(body.to_owned()));
         }
@@ -438,5 +438,5 @@ impl Reader {
 /// them all the same.
 #[must_use]
 pub fn reported_tokens(body: &str) -> Option<Tokens> {
-    parse::<Response<'_>>(body).ok()?.usage.tokens()
+    parse::<Response<'_>>(body).ok()?.counts()?.settled()
 }

@@ -37,11 +37,19 @@ struct PriceView {
     cache_write: Option<String>,
     /// Tokens of the prompt that were written to a cache for an hour. Absent: twice `input`.
     cache_write_1h: Option<String>,
+    /// Tokens of the prompt that are audio. Absent: as `input`.
+    audio_input: Option<String>,
+    /// Tokens of the prompt that are images. Absent: as `input`.
+    image_input: Option<String>,
     /// Generated tokens.
     output: String,
     /// Generated tokens of reasoning. Absent: as `output`.
     reasoning: Option<String>,
-    /// Other prices for long prompts.
+    /// Generated tokens of audio. Absent: as `output`.
+    audio_output: Option<String>,
+    /// Generated tokens of images. Absent: as `output`.
+    image_output: Option<String>,
+    /// Other prices for long prompts and for service tiers.
     #[schemars(default)]
     tiers: Vec<TierView>,
     /// Prices of pictures.
@@ -49,13 +57,16 @@ struct PriceView {
     pictures: Vec<PictureView>,
 }
 
-/// The prices of a request with a long prompt.
+/// The prices of a request with a long prompt, or at a service tier.
 #[derive(JsonSchema)]
 #[schemars(rename = "PriceTier")]
 #[expect(dead_code, reason = "describes a `quota::Tier`")]
 struct TierView {
-    /// The tier applies if the prompt has more tokens than this.
+    /// The tier applies if the prompt has more tokens than this. Absent: to any prompt.
+    #[schemars(default)]
     above: u64,
+    /// The tier applies if the answer states this service tier. Absent: any.
+    service_tier: Option<String>,
     /// Replaces the `input` of the price.
     input: Option<String>,
     /// Replaces the `cached_input` of the price.
@@ -64,10 +75,18 @@ struct TierView {
     cache_write: Option<String>,
     /// Replaces the `cache_write_1h` of the price.
     cache_write_1h: Option<String>,
+    /// Replaces the `audio_input` of the price.
+    audio_input: Option<String>,
+    /// Replaces the `image_input` of the price.
+    image_input: Option<String>,
     /// Replaces the `output` of the price.
     output: Option<String>,
     /// Replaces the `reasoning` of the price.
     reasoning: Option<String>,
+    /// Replaces the `audio_output` of the price.
+    audio_output: Option<String>,
+    /// Replaces the `image_output` of the price.
+    image_output: Option<String>,
 }
 
 /// The price of a picture.

@@ -59,14 +59,26 @@ pub(crate) struct Row {
     cache_write: u64,
     /// Those of them that are kept for an hour.
     cache_write_1h: u64,
+    /// Tokens of the input that are audio, whether cached or not.
+    audio_input: u64,
+    /// Tokens of the input that are images, whether cached or not.
+    image_input: u64,
     /// Tokens of the output, reasoning included.
     output: u64,
     /// Tokens of reasoning.
     reasoning: u64,
+    /// Tokens of the output that are audio.
+    audio_output: u64,
+    /// Tokens of the output that are images.
+    image_output: u64,
     /// Pictures.
     pictures: u64,
     /// The cost; null until the end and if the model has no price.
     cost: Option<Amount>,
+    /// The service tier at which the request was processed; null for the usual one.
+    service_tier: Option<String>,
+    /// The prices that were missing for an exact cost, with spaces between them; null if none was.
+    missing_prices: Option<String>,
 }
 
 /// The form of an export.
@@ -236,14 +248,20 @@ impl From<UsageRow> for Row {
             outcome: row.outcome,
             status: row.status,
             target: row.target,
-            input: row.input,
-            cache_read: row.cache_read,
-            cache_write: row.cache_write,
-            cache_write_1h: row.cache_write_1h,
-            output: row.output,
-            reasoning: row.reasoning,
+            input: row.tokens.input,
+            cache_read: row.tokens.cache_read,
+            cache_write: row.tokens.cache_write,
+            cache_write_1h: row.tokens.cache_write_1h,
+            audio_input: row.tokens.audio_input,
+            image_input: row.tokens.image_input,
+            output: row.tokens.output,
+            reasoning: row.tokens.reasoning,
+            audio_output: row.tokens.audio_output,
+            image_output: row.tokens.image_output,
             pictures: row.pictures,
             cost: row.cost_nanos.map(Amount::nanos),
+            service_tier: row.service_tier,
+            missing_prices: row.missing_prices,
         }
     }
 }
@@ -255,7 +273,7 @@ const FORMULA_STARTS: [char; 11] = [
 ];
 
 /// The names of the columns, in the order of the fields of [`Row`].
-const COLUMNS: [&str; 22] = [
+const COLUMNS: [&str; 28] = [
     "request_id",
     "state",
     "at",
@@ -274,10 +292,16 @@ const COLUMNS: [&str; 22] = [
     "cache_read",
     "cache_write",
     "cache_write_1h",
+    "audio_input",
+    "image_input",
     "output",
     "reasoning",
+    "audio_output",
+    "image_output",
     "pictures",
     "cost",
+    "service_tier",
+    "missing_prices",
 ];
 
 /// The query parameters of an export.

@@ -39,6 +39,8 @@ pub(crate) struct Sum {
     abandoned: u64,
     /// Requests that have ended without a known cost.
     unpriced: u64,
+    /// Requests whose cost is not exact, because a price was missing.
+    inexact: u64,
     /// Tokens of the input outside of caches.
     input: u64,
     /// Tokens read from a cache.
@@ -47,10 +49,18 @@ pub(crate) struct Sum {
     cache_write: u64,
     /// Those of them that are kept for an hour.
     cache_write_1h: u64,
+    /// Tokens of the input that are audio, whether cached or not.
+    audio_input: u64,
+    /// Tokens of the input that are images, whether cached or not.
+    image_input: u64,
     /// Tokens of the output, reasoning included.
     output: u64,
     /// Tokens of reasoning.
     reasoning: u64,
+    /// Tokens of the output that are audio.
+    audio_output: u64,
+    /// Tokens of the output that are images.
+    image_output: u64,
     /// Pictures.
     pictures: u64,
     /// The cost of the requests that have ended.
@@ -117,12 +127,17 @@ impl From<UsageSum> for Sum {
             open: totals.open,
             abandoned: totals.abandoned,
             unpriced: totals.unpriced,
-            input: totals.input,
-            cache_read: totals.cache_read,
-            cache_write: totals.cache_write,
-            cache_write_1h: totals.cache_write_1h,
-            output: totals.output,
-            reasoning: totals.reasoning,
+            inexact: totals.inexact,
+            input: totals.tokens.input,
+            cache_read: totals.tokens.cache_read,
+            cache_write: totals.tokens.cache_write,
+            cache_write_1h: totals.tokens.cache_write_1h,
+            audio_input: totals.tokens.audio_input,
+            image_input: totals.tokens.image_input,
+            output: totals.tokens.output,
+            reasoning: totals.tokens.reasoning,
+            audio_output: totals.tokens.audio_output,
+            image_output: totals.tokens.image_output,
             pictures: totals.pictures,
             cost: Amount::nanos(totals.cost_nanos),
             open_cost: Amount::nanos(totals.open_nanos),

@@ -54,10 +54,11 @@ impl TextEndpoint for Chat {
 
     fn answers(request: &ValidRequest) -> Answers {
         let limit = request.output_cap();
-        Answers {
+        let answers = Answers {
             count: request.n.and_then(|n| n.try_into().ok()).unwrap_or(1),
-            limit: limit.and_then(|limit| limit.try_into().ok()),
-        }
+            ..Answers::one(limit.and_then(|limit| limit.try_into().ok()))
+        };
+        answers.at_service_tier(member(&request.extra, "service_tier"))
     }
 
     /// Gemini and OpenRouter answer with pictures if the modalities name them:

@@ -47,7 +47,8 @@ impl TextEndpoint for Messages {
 
     fn answers(request: &ValidRequest) -> Answers {
         let limit = request.max_tokens;
-        Answers::one(limit.and_then(|limit| limit.try_into().ok()))
+        let answers = Answers::one(limit.and_then(|limit| limit.try_into().ok()));
+        answers.at_service_tier(member(&request.extra, "service_tier"))
     }
 
     fn identify(request: &ValidRequest, conversation: &mut Conversation) {

@@ -57,7 +57,8 @@ impl TextEndpoint for Responses {
 
     fn answers(request: &ValidRequest) -> Answers {
         let limit = request.max_output_tokens;
-        Answers::one(limit.and_then(|limit| limit.try_into().ok()))
+        let answers = Answers::one(limit.and_then(|limit| limit.try_into().ok()));
+        answers.at_service_tier(request.service_tier.as_deref())
     }
 
     fn makes_images(request: &ValidRequest) -> bool {

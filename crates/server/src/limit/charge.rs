@@ -1,6 +1,6 @@
 //! The usage and the cost that a request is charged with when it ends.
 
-use quota::{Money, Price, Usage};
+use quota::{MissingPrices, Money, Price, Usage};
 
 use super::estimate::text_tokens;
 use super::reserved::{Estimate, Pictures, bills_tokens_of_pictures};
@@ -40,6 +40,8 @@ pub(crate) struct Charge {
     pub(crate) pictures: u64,
     /// The cost; `None` if the model has no price.
     pub(crate) cost: Option<Money>,
+    /// The prices that were missing for an exact cost.
+    pub(crate) missing_prices: MissingPrices,
 }
 
 impl Known {
@@ -85,8 +87,13 @@ impl Counts {
             cache_read: usage.cache_read,
             cache_write: usage.cache_write,
             cache_write_1h: usage.cache_write_1h,
+            audio_input: usage.audio_input,
+            image_input: usage.image_input,
             output: usage.output,
             reasoning: usage.reasoning,
+            audio_output: usage.audio_output,
+            image_output: usage.image_output,
+            service_tier: usage.service_tier.special(),
         }
     }
 }
@@ -119,14 +126,30 @@ impl Estimate {
             0 => (self.of_text(&attempt.known), Pictures::default()),
             _ => self.of_pictures(&attempt.known, price.is_some_and(bills_tokens_of_pictures)),
         };
+        let pictures = asked.with(&pictures);
         let cost = |price: &Price| {
-            let pictures = asked.with(&pictures).cost(price);
-            price.cost(&usage, &[]).saturating_add(pictures)
+            let tokens = price.cost(&usage, &[]);
+            tokens.saturating_add(pictures.cost(price))
+        };
+        // The output of a model of pictures is images, so `output` is a price of theirs.
+        let image_output = if asked.count > 0 {
+            0
+        } else {
+            usage.image_output
+        };
+        let of_text = Usage {
+            image_output,
+            ..usage
+        };
+        let missing = |price: &Price| {
+            let tokens = price.missing(&of_text, &[]);
+            tokens.and(pictures.missing_prices(price))
         };
         Charge {
             usage,
             pictures: pictures.count,
             cost: price.map(cost),
+            missing_prices: price.map(missing).unwrap_or_default(),
         }
     }
 
@@ -150,8 +173,16 @@ impl Estimate {
     }
 
     /// Returns the usage and the pictures of a request for pictures. Their tokens are estimated only if
-    /// the target bills them.
+    /// the target bills them, and are those of images unless the target says otherwise.
     fn of_pictures(&self, known: &Known, bills_tokens: bool) -> (Usage, Pictures) {
+        let (mut usage, pictures) = self.counted_pictures(known, bills_tokens);
+        if usage.image_output == 0 {
+            usage.image_output = usage.output;
+        }
+        (usage, pictures)
+    }
+
+    fn counted_pictures(&self, known: &Known, bills_tokens: bool) -> (Usage, Pictures) {
         match known {
             Known::Complete(counts) if counts.usage.is_none() && bills_tokens => (
                 self.usage_of_pictures(counts.pictures.count),
@@ -188,11 +219,17 @@ impl Charge {
                 cache_read: one.cache_read.saturating_add(two.cache_read),
                 cache_write: one.cache_write.saturating_add(two.cache_write),
                 cache_write_1h: one.cache_write_1h.saturating_add(two.cache_write_1h),
+                audio_input: one.audio_input.saturating_add(two.audio_input),
+                image_input: one.image_input.saturating_add(two.image_input),
                 output: one.output.saturating_add(two.output),
                 reasoning: one.reasoning.saturating_add(two.reasoning),
+                audio_output: one.audio_output.saturating_add(two.audio_output),
+                image_output: one.image_output.saturating_add(two.image_output),
+                service_tier: two.service_tier.or(one.service_tier),
             },
             pictures: self.pictures.saturating_add(other.pictures),
             cost,
+            missing_prices: self.missing_prices.and(other.missing_prices),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The usage that a request may have, which is reserved for it.
 
-use quota::{Demand, Money, PicoPrice, Picture, PicturePrice, Price, Usage};
+use quota::{Demand, MissingPrices, Money, PicoPrice, Picture, PicturePrice, Price, Usage};
 use translate::relay::Delivered;
+use wire::ServiceTier;
 
 use super::estimate::prompt_tokens;
 use crate::prices::TargetPrices;
@@ -24,6 +25,8 @@ pub(crate) struct Answers {
     pub(crate) count: u64,
     /// The most tokens of each of them, if the request limits them.
     pub(crate) limit: Option<u64>,
+    /// The service tier that was requested.
+    pub(crate) service_tier: ServiceTier,
 }
 
 /// Pictures of one size and quality.
@@ -53,8 +56,21 @@ impl From<Delivered> for Pictures {
 
 impl Answers {
     /// One answer, with this limit of its tokens.
-    pub(crate) const fn one(limit: Option<u64>) -> Self {
-        Self { count: 1, limit }
+    pub(crate) fn one(limit: Option<u64>) -> Self {
+        Self {
+            count: 1,
+            limit,
+            ..Self::default()
+        }
+    }
+
+    /// Sets the service tier by the name that the request has for it.
+    pub(crate) fn at_service_tier(self, name: Option<&str>) -> Self {
+        let name = name.unwrap_or_default().as_bytes();
+        Self {
+            service_tier: ServiceTier::named(name),
+            ..self
+        }
     }
 
     /// Returns the tokens of all answers, each with as many as its limit, or this many without one.
@@ -87,8 +103,9 @@ impl Reserved {
     }
 
     fn cost(&self, price: &Price, tokens: Tokens) -> Money {
+        let service_tier = self.answers.service_tier.special();
         price
-            .estimate(tokens.prompt, tokens.answer)
+            .estimate(tokens.prompt, tokens.answer, service_tier)
             .saturating_add(self.pictures.most(price))
     }
 }
@@ -214,11 +231,21 @@ impl Pictures {
     }
 
     pub(super) fn cost(&self, price: &Price) -> Money {
-        let picture = Picture {
+        self.times(price.cost(&Usage::default(), &[self.each()]))
+    }
+
+    /// Returns the prices that one of them needs and that are missing.
+    pub(super) fn missing_prices(&self, price: &Price) -> MissingPrices {
+        let each = [self.each()];
+        let pictures = if self.count > 0 { &each[..] } else { &[] };
+        price.missing(&Usage::default(), pictures)
+    }
+
+    fn each(&self) -> Picture<'_> {
+        Picture {
             size: &self.size,
             quality: &self.quality,
-        };
-        self.times(price.cost(&Usage::default(), &[picture]))
+        }
     }
 
     /// Returns the most that these pictures can cost, if the model chooses what is left to it.
@@ -250,7 +277,8 @@ impl Pictures {
 
 /// Returns true if a model with this price bills pictures by their tokens.
 pub(super) fn bills_tokens_of_pictures(price: &Price) -> bool {
-    price.pictures.is_empty() && price.output > PicoPrice::ZERO
+    let output = price.output.max(price.image_output.unwrap_or_default());
+    price.pictures.is_empty() && output > PicoPrice::ZERO
 }
 
 /// Returns the tokens of a generated picture, which are those of the largest and best one if the model

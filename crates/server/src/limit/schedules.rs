@@ -104,7 +104,7 @@ fn begin(draws: &mut Draws, limiter: &Limiter, applicant: Applicant<'_>) -> Opti
     let answers = Answers {
         count: 1 + draws.below(3),
         // Typical answers have a thousand tokens at first.
-        limit: Some(1 + draws.below(100_000)),
+        ..Answers::one(Some(1 + draws.below(100_000)))
     };
     let reserve = || Reserved {
         answers,

@@ -201,7 +201,10 @@ async fn typical_answer_follows_reported_usage_only() {
     let (limiter, quotas) = with_quotas("[[quotas]]\ntokens_per_minute = 100000");
     let admit = |count, limit, known| {
         let reserve = || Reserved {
-            answers: Answers { count, limit },
+            answers: Answers {
+                count,
+                ..Answers::one(limit)
+            },
             ..Reserved::default()
         };
         let permit = try_admit(&limiter, applicant("a", "m", &quotas), reserve).unwrap();
@@ -277,12 +280,12 @@ async fn concurrent_requests_do_not_overspend_a_budget() {
         Answers::one(Some(100_000)),
         Answers {
             count: 64,
-            limit: Some(1_600),
+            ..Answers::one(Some(1_600))
         },
         // Without a limit, as many as the configuration says.
         Answers {
             count: 4,
-            limit: None,
+            ..Answers::one(None)
         },
     ] {
         let (limiter, quotas, prices) = with_prices(TEN_A_MILLION);

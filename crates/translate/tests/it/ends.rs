@@ -80,9 +80,9 @@ fn usage_is_counted_as_each_protocol_defines() {
         input: 100,
         cache_read: 40,
         cache_write: 10,
-        cache_write_1h: 0,
         output: 30,
         reasoning: 12,
+        ..Usage::default()
     };
     let [responses, chat, messages] = replies(&Stop::End, Some(usage));
     assert_eq!(responses["usage"], table["responses"]);

@@ -78,9 +78,9 @@ prop_compose! {
             input: cache_read + cache_write + rest,
             cache_read,
             cache_write,
-            cache_write_1h: 0,
             output: reasoning + answer,
             reasoning,
+            ..Usage::default()
         }
     }
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::de::IgnoredAny;
 
 use super::ReadError;
+use crate::ServiceTier;
 
 /// An answer. If it has several choices, the first one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,10 +37,20 @@ pub struct Tokens {
     pub cache_write: u64,
     /// Those of them that are kept for an hour.
     pub cache_write_1h: u64,
+    /// Prompt tokens that are audio.
+    pub audio_input: u64,
+    /// Prompt tokens that are images.
+    pub image_input: u64,
     /// Output tokens in total, including those of reasoning.
     pub output: u64,
     /// Output tokens of reasoning.
     pub reasoning: u64,
+    /// Output tokens that are audio.
+    pub audio_output: u64,
+    /// Output tokens that are images.
+    pub image_output: u64,
+    /// The service tier at which the request was processed.
+    pub service_tier: ServiceTier,
 }
 
 impl Tokens {
@@ -51,22 +62,42 @@ impl Tokens {
             cache_read: self.cache_read.saturating_add(other.cache_read),
             cache_write: self.cache_write.saturating_add(other.cache_write),
             cache_write_1h: self.cache_write_1h.saturating_add(other.cache_write_1h),
-            output: self.output.saturating_add(other.output),
-            reasoning: self.reasoning.saturating_add(other.reasoning),
+            audio_input: self.audio_input.saturating_add(other.audio_input),
+            image_input: self.image_input.saturating_add(other.image_input),
+            ..self.with_output(other)
         }
     }
 
     /// Adds the answer of another choice, which has the same prompt.
     #[must_use]
     pub fn with_choice(self, other: Self) -> Self {
+        let prompt = if other.input > self.input {
+            other
+        } else {
+            self
+        };
+        Self {
+            output: self.output,
+            reasoning: self.reasoning,
+            audio_output: self.audio_output,
+            image_output: self.image_output,
+            ..prompt
+        }
+        .with_output(other)
+    }
+
+    /// Adds the output of another part or choice.
+    fn with_output(self, other: Self) -> Self {
         Self {
             output: self.output.saturating_add(other.output),
             reasoning: self.reasoning.saturating_add(other.reasoning),
-            ..if other.input > self.input {
-                other
-            } else {
-                self
-            }
+            audio_output: self.audio_output.saturating_add(other.audio_output),
+            image_output: self.image_output.saturating_add(other.image_output),
+            service_tier: match other.service_tier {
+                ServiceTier::Standard => self.service_tier,
+                other => other,
+            },
+            ..self
         }
     }
 }

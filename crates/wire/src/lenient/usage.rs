@@ -14,8 +14,8 @@ use serde::de::{
 
 pub use self::spellings::{OPENAI, OpenAi, WRITES};
 use super::Tokens;
-use super::members::{Any, Count, Wanted};
-use crate::Cursor;
+use super::members::{Any, Count, Text, Wanted};
+use crate::{Cursor, ServiceTier};
 
 /// A count that servers report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,10 +32,18 @@ pub enum CountKind {
     CacheWrite5m,
     /// Those of them that are kept for an hour.
     CacheWrite1h,
+    /// The tokens of the prompt that are audio.
+    AudioInput,
+    /// The tokens of the prompt that are images.
+    ImageInput,
     /// The answer.
     Output,
     /// The tokens of reasoning.
     Reasoning,
+    /// The tokens of the answer that are audio.
+    AudioOutput,
+    /// The tokens of the answer that are images.
+    ImageOutput,
     /// The prompt and the answer.
     Total,
 }
@@ -58,6 +66,8 @@ pub enum Meaning {
     Object(&'static [Spelling]),
     /// A list of objects with further members, whose counts are added up.
     Sum(&'static [Spelling]),
+    /// The name of a service tier.
+    ServiceTier,
 }
 
 impl Spelling {
@@ -112,6 +122,8 @@ impl Meaning {
 pub struct Counts {
     largest: [u64; CountKind::Total as usize + 1],
     is_known: bool,
+    /// The last that was stated: the first events repeat that of the request.
+    service_tier: Option<ServiceTier>,
 }
 
 impl Counts {
@@ -128,12 +140,18 @@ impl Counts {
         }
     }
 
-    /// Notes all counts of `other`.
+    /// Notes the name of the service tier.
+    pub fn note_service_tier(&mut self, name: &[u8]) {
+        self.service_tier = Some(ServiceTier::named(name));
+    }
+
+    /// Notes all counts of `other`, which was reported later.
     pub fn merge(&mut self, other: &Self) {
         for (known, later) in self.largest.iter_mut().zip(other.largest) {
             *known = later.max(*known);
         }
         self.is_known |= other.is_known;
+        self.service_tier = other.service_tier.or(self.service_tier);
     }
 
     /// Adds the counts of `other`, which are of another part of the work.
@@ -164,8 +182,13 @@ impl Counts {
                 cache_read,
                 cache_write,
                 cache_write_1h: self.get(CountKind::CacheWrite1h).min(cache_write),
+                audio_input: self.get(CountKind::AudioInput).min(input),
+                image_input: self.get(CountKind::ImageInput).min(input),
                 output: self.get(CountKind::Output),
                 reasoning,
+                audio_output: self.get(CountKind::AudioOutput),
+                image_output: self.get(CountKind::ImageOutput),
+                service_tier: self.service_tier.unwrap_or_default(),
             };
             let sum = input.saturating_add(tokens.output);
             // The total shows what a server counts beside the prompt or beside the answer.
@@ -176,6 +199,8 @@ impl Counts {
             if reasoning > tokens.output {
                 tokens.output += reasoning;
             }
+            tokens.audio_output = tokens.audio_output.min(tokens.output);
+            tokens.image_output = tokens.image_output.min(tokens.output);
             tokens
         })
     }
@@ -262,6 +287,10 @@ impl Counts {
             Some(Meaning::Object(spellings)) => cursor
                 .members(|cursor, member| self.read(cursor, Meaning::of(member.name, spellings))),
             Some(Meaning::Sum(_)) => None,
+            Some(Meaning::ServiceTier) => {
+                self.note_service_tier(cursor.text()?);
+                Some(())
+            }
         }
     }
 }
@@ -296,6 +325,12 @@ impl<'de> Wanted<'de> for ObjectReader<'_> {
                 Some(Meaning::Sum(spellings)) => {
                     let list = ListReader(ObjectReader { spellings, counts });
                     members.next_value_seed(Any(list))?;
+                }
+                Some(Meaning::ServiceTier) => {
+                    let name = members.next_value::<Text<'_>>()?;
+                    let name = name.get().map(str::as_bytes);
+                    name.into_iter()
+                        .for_each(|name| counts.note_service_tier(name));
                 }
             }
         }

@@ -4,40 +4,79 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn used([input, read, write, write_1h, output, reasoning]: [u64; 6]) -> Usage {
+/// The usage with these counts, the last of which are those of audio and of images.
+fn used(counts: [u64; 10]) -> Usage {
+    let [input, read, write, write_1h, output, reasoning, media @ ..] = counts;
+    let [audio_input, image_input, audio_output, image_output] = media;
     Usage {
         cache_write_1h: write_1h,
+        audio_input,
+        image_input,
+        audio_output,
+        image_output,
         ..usage(input, read, write, output, reasoning)
     }
 }
 
 fn any_usage() -> impl Strategy<Value = Usage> {
-    any::<[u64; 6]>().prop_map(used)
+    any::<[u64; 10]>().prop_map(used)
 }
 
 fn pico() -> impl Strategy<Value = PicoPrice> {
     prop_oneof![0..100_000_000_u64, any::<u64>()].prop_map(PicoPrice::from_pico)
 }
 
-/// Any price, with a tier that may be cheaper.
+/// Any prices of a tier.
+fn any_tier() -> impl Strategy<Value = Tier> {
+    prop::array::uniform10(pico()).prop_map(|prices| {
+        let [
+            input,
+            cached,
+            write,
+            write_1h,
+            output,
+            reasoning,
+            media @ ..,
+        ] = prices.map(Some);
+        let [audio_input, image_input, audio_output, image_output] = media;
+        Tier {
+            above: 0,
+            service_tier: None,
+            input,
+            cached_input: cached,
+            cache_write: write,
+            cache_write_1h: write_1h,
+            audio_input,
+            image_input,
+            output,
+            reasoning,
+            audio_output,
+            image_output,
+        }
+    })
+}
+
+/// Any price, with tiers that may be cheaper.
 fn any_price() -> impl Strategy<Value = Price> {
-    let rates = || (pico(), pico(), pico(), pico(), pico(), pico());
-    (rates(), any::<u64>(), rates()).prop_map(|(base, above, other)| Price {
-        input: base.0,
-        cached_input: Some(base.1),
-        cache_write: Some(base.2),
-        cache_write_1h: Some(base.5),
-        output: base.3,
-        reasoning: Some(base.4),
-        tiers: vec![Tier {
-            above,
-            input: Some(other.0),
-            cached_input: Some(other.1),
-            cache_write: Some(other.2),
-            cache_write_1h: Some(other.5),
-            output: Some(other.3),
-            reasoning: Some(other.4),
-        }],
+    let tiers = (any_tier(), any_tier(), any_tier());
+    (tiers, 1..u64::MAX).prop_map(|((base, long, flex), above)| Price {
+        input: base.input.unwrap(),
+        cached_input: base.cached_input,
+        cache_write: base.cache_write,
+        cache_write_1h: base.cache_write_1h,
+        audio_input: base.audio_input,
+        image_input: base.image_input,
+        output: base.output.unwrap(),
+        reasoning: base.reasoning,
+        audio_output: base.audio_output,
+        image_output: base.image_output,
+        tiers: vec![
+            Tier { above, ..long },
+            Tier {
+                service_tier: Some("flex".into()),
+                ..flex
+            },
+        ],
         pictures: Vec::new(),
     })
 }
@@ -88,13 +127,17 @@ proptest! {
     #[test]
     fn an_estimate_covers_every_shorter_request(
         price in any_price(),
-        counts in any::<[u32; 6]>(),
+        counts in any::<[u32; 10]>(),
+        service_tier in prop::option::of(Just("flex")),
         more in any::<(u32, u32)>(),
     ) {
-        let usage = used(counts.map(u64::from));
+        let usage = Usage {
+            service_tier,
+            ..used(counts.map(u64::from))
+        };
         let input = usage.prompt() + u64::from(more.0);
         let max_output = usage.output.max(usage.reasoning) + u64::from(more.1);
-        prop_assert!(price.estimate(input, max_output) >= price.cost(&usage, &[]));
+        prop_assert!(price.estimate(input, max_output, service_tier) >= price.cost(&usage, &[]));
     }
 
     #[test]

@@ -32,8 +32,9 @@ async fn usage_is_summed_by_key_and_model() {
         reply.json(),
         json!({"usage": [{
             "key": "mobile", "model": "text",
-            "requests": 1, "open": 0, "abandoned": 0, "unpriced": 0,
-            "input": 7, "cache_read": 0, "cache_write": 0, "cache_write_1h": 0, "output": 3, "reasoning": 0, "pictures": 0,
+            "requests": 1, "open": 0, "abandoned": 0, "unpriced": 0, "inexact": 0,
+            "input": 7, "cache_read": 0, "cache_write": 0, "cache_write_1h": 0, "audio_input": 0, "image_input": 0,
+            "output": 3, "reasoning": 0, "audio_output": 0, "image_output": 0, "pictures": 0,
             "cost": "0.0000245", "open_cost": "0.00", "abandoned_cost": "0.00",
         }]})
     );

@@ -42,7 +42,9 @@ impl ImageEncoder {
     pub(super) fn encode(&mut self, event: &ImageEvent) -> (Option<Event>, Option<End>) {
         if let ImageEvent::Finished { usage, .. } = event {
             self.usage.input += usage.input_text + usage.input_image;
+            self.usage.image_input += usage.input_image;
             self.usage.output += usage.output_image;
+            self.usage.image_output += usage.output_image;
             self.count += 1;
         }
         let event = self.pictures.event(event, clock::unix_seconds());

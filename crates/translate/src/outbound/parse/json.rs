@@ -55,16 +55,26 @@ pub(crate) fn usage(tokens: Tokens) -> Usage {
         cache_read,
         cache_write,
         cache_write_1h,
+        audio_input,
+        image_input,
         output,
         reasoning,
+        audio_output,
+        image_output,
+        service_tier,
     } = tokens;
     Usage {
         input,
         cache_read,
         cache_write,
         cache_write_1h,
+        audio_input,
+        image_input,
         output,
         reasoning,
+        audio_output,
+        image_output,
+        service_tier,
     }
 }
 

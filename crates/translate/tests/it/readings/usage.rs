@@ -14,9 +14,9 @@ fn the_table_of_usage() {
         input: 100,
         cache_read: 40,
         cache_write: 10,
-        cache_write_1h: 0,
         output: 30,
         reasoning: 12,
+        ..Usage::default()
     };
     let usage = |output: ModelOutput| output.end.unwrap().1.unwrap();
     let terminal = json!({"type": "response.completed", "response": {"usage": table["responses"]}});

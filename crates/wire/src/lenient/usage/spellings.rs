@@ -2,7 +2,8 @@
 //! mix them. Some copy those of Messages as well.
 
 use super::CountKind::{
-    CacheRead, CacheWrite, CacheWrite1h, CacheWrite5m, Output, Prompt, Reasoning, Total, Uncached,
+    AudioInput, AudioOutput, CacheRead, CacheWrite, CacheWrite1h, CacheWrite5m, ImageInput,
+    ImageOutput, Output, Prompt, Reasoning, Total, Uncached,
 };
 use super::{Spelling, Table};
 
@@ -50,6 +51,8 @@ pub const OPENAI: &[Spelling] = &[
 /// The details of a prompt.
 const PROMPT: &[Spelling] = &[
     Spelling::count("cached_tokens", CacheRead),
+    Spelling::count("audio_tokens", AudioInput),
+    Spelling::count("image_tokens", ImageInput),
     Spelling::count("cache_write_tokens", CacheWrite),
     // Bifrost.
     Spelling::count("cached_read_tokens", CacheRead),
@@ -66,7 +69,11 @@ const PROMPT: &[Spelling] = &[
 ];
 
 /// The details of an answer.
-const ANSWER: &[Spelling] = &[Spelling::count("reasoning_tokens", Reasoning)];
+const ANSWER: &[Spelling] = &[
+    Spelling::count("reasoning_tokens", Reasoning),
+    Spelling::count("audio_tokens", AudioOutput),
+    Spelling::count("image_tokens", ImageOutput),
+];
 
 /// The tokens that were written to a cache, by the time for which they are kept.
 /// See <https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching>.

@@ -119,17 +119,55 @@ fn a_repeated_count_is_the_largest() {
     assert_eq!(sums(twice), (7, 2));
 }
 
+/// Audio at OpenAI (<https://platform.openai.com/docs/api-reference/chat/object>) and images at
+/// OpenRouter (<https://openrouter.ai/docs/use-cases/usage-accounting>).
+#[test]
+fn audio_and_images_are_parts_of_the_prompt_and_of_the_answer() {
+    let tokens = read(
+        r#"{"prompt_tokens":100,"completion_tokens":60,"total_tokens":160,
+        "prompt_tokens_details":{"cached_tokens":0,"audio_tokens":40,"image_tokens":30},
+        "completion_tokens_details":{"reasoning_tokens":5,"audio_tokens":20,"image_tokens":10}}"#,
+    )
+    .unwrap();
+    assert_eq!((tokens.input, tokens.output), (100, 60));
+    assert_eq!((tokens.audio_input, tokens.image_input), (40, 30));
+    assert_eq!((tokens.audio_output, tokens.image_output), (20, 10));
+    // A part is no larger than the whole.
+    let tokens = read(
+        r#"{"prompt_tokens":10,"completion_tokens":0,
+        "prompt_tokens_details":{"audio_tokens":40},"completion_tokens_details":{"image_tokens":3}}"#,
+    )
+    .unwrap();
+    assert_eq!((tokens.audio_input, tokens.image_output), (10, 0));
+}
+
+#[test]
+fn the_last_service_tier_counts() {
+    let mut counts = Counts::default();
+    counts.note(CountKind::Prompt, 1);
+    let tier = |counts: &Counts| counts.settled().unwrap().service_tier;
+    assert_eq!(tier(&counts), ServiceTier::Standard);
+    counts.note_service_tier(b"priority");
+    let mut later = Counts::default();
+    counts.merge(&later);
+    assert_eq!(tier(&counts), ServiceTier::Priority);
+    later.note_service_tier(b"default");
+    counts.merge(&later);
+    assert_eq!(tier(&counts), ServiceTier::Standard);
+}
+
 fn count() -> impl Strategy<Value = u64> {
     prop_oneof![0..20_u64, 0..100_000_u64, any::<u64>()]
 }
 
 proptest! {
     #[test]
-    fn settled_counts_add_up(reported in any::<[Option<u8>; 9]>(), large in prop::collection::vec(count(), 9)) {
+    fn settled_counts_add_up(reported in any::<[Option<u8>; 13]>(), large in prop::collection::vec(count(), 13)) {
         let kinds = [
             CountKind::Prompt, CountKind::Uncached, CountKind::CacheRead, CountKind::CacheWrite,
             CountKind::CacheWrite5m, CountKind::CacheWrite1h, CountKind::Output,
-            CountKind::Reasoning, CountKind::Total,
+            CountKind::Reasoning, CountKind::AudioInput, CountKind::ImageInput,
+            CountKind::AudioOutput, CountKind::ImageOutput, CountKind::Total,
         ];
         let mut counts = Counts::default();
         for ((kind, is_reported), count) in kinds.into_iter().zip(reported).zip(large) {
@@ -141,6 +179,8 @@ proptest! {
         prop_assert!(tokens.cache_read + tokens.cache_write <= tokens.input);
         prop_assert!(tokens.cache_write_1h <= tokens.cache_write);
         prop_assert!(tokens.reasoning <= tokens.output);
+        prop_assert!(tokens.audio_input.max(tokens.image_input) <= tokens.input);
+        prop_assert!(tokens.audio_output.max(tokens.image_output) <= tokens.output);
         prop_assert!(counts.get(CountKind::Total) <= tokens.input + tokens.output);
         prop_assert!(counts.get(CountKind::Prompt) <= tokens.input);
         prop_assert!(counts.get(CountKind::Output) <= tokens.output);

@@ -1,0 +1,13 @@
+-- Tokens of audio and of images, the service tier, and the prices that were missing for a cost.
+
+ALTER TABLE usage ADD COLUMN audio_input INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE usage ADD COLUMN image_input INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE usage ADD COLUMN audio_output INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE usage ADD COLUMN image_output INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE rollups ADD COLUMN audio_input INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE rollups ADD COLUMN image_input INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE rollups ADD COLUMN audio_output INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE rollups ADD COLUMN image_output INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE rollups ADD COLUMN inexact INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE usage ADD COLUMN service_tier TEXT;
+ALTER TABLE usage ADD COLUMN missing_prices TEXT;

@@ -1,0 +1,90 @@
+//! Prices that a model lacks for what a request has used.
+
+use std::fmt;
+
+/// A price that a request needs for an exact cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PriceKind {
+    /// That of audio in the prompt.
+    AudioInput,
+    /// That of images in the prompt.
+    ImageInput,
+    /// That of generated audio.
+    AudioOutput,
+    /// That of generated images, as tokens.
+    ImageOutput,
+    /// That of the service tier.
+    ServiceTier,
+    /// That of a picture of its size and quality.
+    Picture,
+}
+
+/// The prices that were missing for the cost of a request. What they would apply to was charged at
+/// another price of the model, so the cost is not exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MissingPrices([bool; PriceKind::ALL.len()]);
+
+impl PriceKind {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::AudioInput,
+        Self::ImageInput,
+        Self::AudioOutput,
+        Self::ImageOutput,
+        Self::ServiceTier,
+        Self::Picture,
+    ];
+
+    /// Returns its name, which is that of the member of a price.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AudioInput => "audio_input",
+            Self::ImageInput => "image_input",
+            Self::AudioOutput => "audio_output",
+            Self::ImageOutput => "image_output",
+            Self::ServiceTier => "service_tier",
+            Self::Picture => "pictures",
+        }
+    }
+}
+
+impl MissingPrices {
+    /// Adds a price.
+    pub(super) fn add(&mut self, kind: PriceKind) {
+        self.0[kind as usize] = true;
+    }
+
+    /// Returns these prices and those of `other`.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        for (own, other) in self.0.iter_mut().zip(other.0) {
+            *own |= other;
+        }
+        self
+    }
+
+    /// Returns the prices.
+    pub fn iter(&self) -> impl Iterator<Item = PriceKind> {
+        let is_missing = |kind: &PriceKind| self.0[*kind as usize];
+        PriceKind::ALL.into_iter().filter(is_missing)
+    }
+
+    /// Returns true if none is missing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+}
+
+/// The names, with a space between each two.
+impl fmt::Display for MissingPrices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, kind) in self.iter().enumerate() {
+            let space = if i > 0 { " " } else { "" };
+            write!(f, "{space}{}", kind.as_str())?;
+        }
+        Ok(())
+    }
+}
