@@ -37,6 +37,14 @@ pub enum PriceError {
         "field `model`: {0:?} is no name of a model: expected one, with '*' for any characters"
     )]
     Model(String),
+    /// The price of this model is refused.
+    #[error("the price of {model:?}: {error}")]
+    Entry {
+        /// The model.
+        model: String,
+        /// The reason.
+        error: Box<Self>,
+    },
     /// A price that is not for a model of its own has this field.
     #[error("unknown field `{0}`: expected it in an entry of `prices` only")]
     Unexpected(&'static str),
@@ -144,7 +152,12 @@ impl TryFrom<Fields> for PriceEntry {
     fn try_from(mut fields: Fields) -> Result<Self, PriceError> {
         let model = fields.model.take().ok_or(PriceError::NoModel)?;
         let (upstream, valid_from) = (fields.upstream.take(), fields.valid_from);
-        let entry = Self::new(model, fields.into_price()?)?;
+        // A parser of TOML shows the place of the whole list.
+        let price = fields.into_price().map_err(|error| PriceError::Entry {
+            model: model.clone(),
+            error: Box::new(error),
+        })?;
+        let entry = Self::new(model, price)?;
         Ok(Self {
             upstream,
             valid_from,

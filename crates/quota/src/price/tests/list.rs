@@ -93,7 +93,7 @@ fn an_invalid_entry_is_reported_with_its_field() {
         ),
         (
             &format!("{required}tiers = [{{ above = 5 }}, {{ above = 5 }}]"),
-            "field `tiers`: `above` is 5 after a tier as high: expected rising numbers",
+            "the price of \"m\": field `tiers`: `above` is 5 after a tier as high: expected rising numbers",
         ),
         (
             &format!("{required}tiers = [{{ above = 5, pictures = [] }}]"),
@@ -101,7 +101,7 @@ fn an_invalid_entry_is_reported_with_its_field() {
         ),
         (
             &format!("{required}pictures = [{{ price = \"-0.5\" }}]"),
-            "field `pictures`: `price` is -0.50: expected no negative amount",
+            "the price of \"m\": field `pictures`: `price` is -0.50: expected no negative amount",
         ),
     ] {
         let found = message(fields);
