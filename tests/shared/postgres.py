@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import pwd
+import shutil
 import signal
 import socket
 import subprocess
@@ -32,6 +33,8 @@ ADMITTED = "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n"
 TLS = ["ssl=on", "ssl_cert_file=../server.pem", "ssl_key_file=../server.key"]
 OTHER_FOLDERS = ["/usr/local/bin", "/usr/bin", "/opt/homebrew/bin"]
 SECONDS_TO_START = 60
+ROOM = 2 << 30
+LINES_SHOWN = 40
 
 
 def main() -> int:
@@ -41,12 +44,23 @@ def main() -> int:
     if not sys.argv[1:]:
         return 0
     # Not in the target folder: others may not enter root's home, and the path of a socket has at most 107 bytes.
-    with tempfile.TemporaryDirectory(prefix="sluicegate-pg-") as name:
+    with tempfile.TemporaryDirectory(prefix="sluicegate-pg-", dir=memory()) as name:
         folder = Path(name)
         port = free_port()
         create(programs, folder)
         with serving(programs, folder, port):
-            return subprocess.run(sys.argv[1:], env=os.environ | addresses(folder, port), check=False).returncode
+            status = subprocess.run(sys.argv[1:], env=os.environ | addresses(folder, port), check=False).returncode
+        if status:
+            lines = (folder / "log").read_text().splitlines()
+            print("The end of PostgreSQL's log:", *lines[-LINES_SHOWN:], sep="\n", file=sys.stderr)
+        return status
+
+
+def memory() -> Path | None:
+    """A folder in memory, if there is one with enough room: a disk that other work keeps busy makes tests wait."""
+    folder = Path("/dev/shm")
+    has_room = os.access(folder, os.W_OK) and shutil.disk_usage(folder).free >= ROOM
+    return folder if has_room else None
 
 
 def installed() -> Path | None:
@@ -86,19 +100,20 @@ def serving(programs: Path, folder: Path, port: int) -> Iterator[None]:
         subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, preexec_fn=as_nobody) as server,
     ):
         try:
-            wait_until_it_listens(server, folder, port)
+            wait_until_it_is_ready(server, folder)
             yield
         finally:
             # The immediate shutdown, which releases the shared memory.
             server.send_signal(signal.SIGQUIT)
 
 
-def wait_until_it_listens(server: subprocess.Popen[bytes], folder: Path, port: int) -> None:
+def wait_until_it_is_ready(server: subprocess.Popen[bytes], folder: Path) -> None:
+    """Waits for what `pg_ctl --wait` waits for: a server that listens may still be starting up."""
     deadline = time.monotonic() + SECONDS_TO_START
+    status = folder / "data/postmaster.pid"
     while time.monotonic() < deadline and server.poll() is None:
-        with socket.socket(socket.AF_UNIX) as connection:
-            if connection.connect_ex(str(folder / f".s.PGSQL.{port}")) == 0:
-                return
+        if status.exists() and status.read_text().rstrip().endswith("\nready"):
+            return
         time.sleep(0.05)
     sys.exit(f"PostgreSQL did not start. Its log:\n{(folder / 'log').read_text()}")
 
