@@ -107,13 +107,17 @@ impl Reader {
     /// choice: then the choices share the prompt, and their answers add up.
     #[must_use]
     pub fn tokens(&self) -> Option<Tokens> {
+        // The service tier is of the whole answer.
+        let of_choice = |choice: &ChoiceState| {
+            let mut counts = self.counts;
+            counts.merge(&choice.counts);
+            counts.settled()
+        };
         let mut begun = self.begun();
         if let (Some(only), None) = (begun.next(), begun.next()) {
-            let mut counts = self.counts;
-            counts.merge(&only.counts);
-            return counts.settled();
+            return of_choice(only);
         }
-        let each = self.begun().filter_map(|choice| choice.counts.settled());
+        let each = self.begun().filter_map(of_choice);
         self.counts
             .settled()
             .or_else(|| each.reduce(Tokens::with_choice))

@@ -277,6 +277,27 @@ fn the_service_tier_is_read_in_replies_and_streams() {
     }
 }
 
+/// Moonshot reports the usage in the choices.
+/// See <https://platform.moonshot.ai/docs/api/chat>.
+#[test]
+fn the_service_tier_counts_for_all_choices() {
+    let expected = Some(Tokens {
+        service_tier: ServiceTier::Priority,
+        ..tokens([9, 0, 0, 0, 10, 0])
+    });
+    let usage = |output: u64| json!({"prompt_tokens": 9, "completion_tokens": output, "total_tokens": 9 + output});
+    let choice = |index: u64, output: u64| {
+        json!({"index": index, "message": {"role": "assistant", "content": "Hi."},
+            "finish_reason": "stop", "usage": usage(output)})
+    };
+    let choices = [choice(0, 4), choice(1, 6)];
+    let body = reply(&json!({"service_tier": "priority", "choices": choices}));
+    assert_eq!(collect(&body).unwrap().tokens, expected);
+    assert_eq!(reported_tokens(&body), expected);
+    let finish = |index: u64, output: u64| json!({"service_tier": "priority", "choices": [{"index": index, "delta": {}, "finish_reason": "stop", "usage": usage(output)}]});
+    assert_eq!(streamed(&[finish(0, 4), finish(1, 6)]), expected);
+}
+
 /// See <https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md>.
 #[test]
 fn timings_of_llama_cpp_count_without_a_usage() {
