@@ -1,21 +1,6 @@
-//! Tests the limiter in every interleaving of threads with loom, which compiles the same file with
-//! its own locks.
+//! Tests the limiter in every interleaving of threads with loom.
 
-#[path = "limiter.rs"]
-#[allow(
-    clippy::duplicate_mod,
-    dead_code,
-    unreachable_pub,
-    reason = "on other locks it is another module, of which only a part is used"
-)]
-mod limiter;
-
-/// Loom's mocks. `Arc` is not among them: the correctness of reference counts is not tested.
-mod sync {
-    pub(super) use std::sync::{Arc, PoisonError};
-
-    pub(super) use loom::sync::{Mutex, MutexGuard};
-}
+pub(crate) mod lock;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,8 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use loom::model::Builder;
 use loom::thread;
 
-use self::limiter::{Limiter, Permit};
-use crate::{Caps, Claim, Demand, LimitId, Now};
+use crate::{Caps, Claim, Demand, LimitId, Limiter, Now, Permit};
 
 /// The end of a request that has a permit. Each one releases it, on different threads.
 #[derive(Clone, Copy, PartialEq)]
@@ -146,7 +130,7 @@ struct Requests {
 
 impl Requests {
     fn new(all: usize, of_key: usize) -> Self {
-        let limiter = Limiter::new();
+        let limiter = lock::of_loom(Limiter::new);
         let caps = [("all", all), ("key", of_key)];
         let ids = limiter.set_limits(
             caps.map(|(name, cap)| (name.into(), Caps::concurrency(cap as u64).into())),

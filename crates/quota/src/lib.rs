@@ -17,10 +17,6 @@ mod price;
 mod queue;
 mod request;
 mod slot;
-/// The synchronization primitives of the limiter. Its loom test replaces them with loom's.
-mod sync {
-    pub(crate) use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-}
 mod usage;
 mod window;
 mod zone;

@@ -1,7 +1,12 @@
 //! A ledger that many threads share.
 
-use super::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
+#[cfg(not(test))]
+use std::sync::{Mutex, MutexGuard};
+
 use crate::exchange::Reply;
+#[cfg(test)]
+use crate::interleavings::lock::{Mutex, MutexGuard};
 use crate::ledger::{Admission, Ledger, LentAsk, Status};
 use crate::lent::LeaseLoss;
 use crate::limit::Terms;
