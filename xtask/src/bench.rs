@@ -23,7 +23,7 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
         _ => {
             lean_bench("sse_decode", args)?;
             limits(args)?;
-            process::echoed(&mut bench("sluicegate-text-engine", "decode"))?;
+            process::echoed(&mut workspace::cargo(TEXT_MODEL))?;
             gateway(args)?;
         }
     }
@@ -107,16 +107,13 @@ fn writes(args: &[OsString]) -> bool {
 
 /// Runs a bench of `tests/benches`, built beside the programs.
 fn lean_bench(name: &str, args: &[OsString]) -> Outcome {
-    let mut command = bench("sluicegate-benches", name);
-    command.arg("--target-dir").arg(dist::lean()?).arg("--");
-    process::echoed(command.args(workspace::with_page(args, speed::PAGE)))
-}
-
-/// A bench of a package, without its arguments.
-fn bench(package: &str, name: &str) -> Command {
-    let mut command = workspace::cargo("bench --locked --all-features");
-    command.args(["--package", package, "--bench", name]);
+    let line = "bench --locked --all-features --package sluicegate-benches --bench";
+    let mut command = workspace::cargo(line);
+    command.args([name, "--target-dir"]).arg(dist::lean()?);
     command
+        .arg("--")
+        .args(workspace::with_page(args, speed::PAGE));
+    process::echoed(&mut command)
 }
 
 /// Runs a program with the limit of file descriptors raised as far as possible: thousands of
@@ -134,3 +131,7 @@ fn build(programs: &str) -> Outcome<PathBuf> {
     dist::build(true)?;
     dist::programs(programs)
 }
+
+/// Measures the embedded text model, and the same model run by candle.
+const TEXT_MODEL: &str =
+    "run --release --locked --package sluicegate-candle --all-features --bin speed";

@@ -1,8 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-#[cfg(test)]
-#[path = "../benches/decode/candle.rs"]
-mod candle;
 mod constrain;
 mod conversation;
 mod engine;
@@ -15,6 +12,8 @@ mod picture;
 mod pool;
 mod prepare;
 mod prompt;
+#[cfg(test)]
+mod reference;
 mod sample;
 mod session;
 mod stop;

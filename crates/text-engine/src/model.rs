@@ -119,46 +119,39 @@ impl Model {
 
 #[cfg(test)]
 mod tests {
-    use candle_core::quantized::QMatMul;
-
     use super::*;
-    use crate::candle;
+    use crate::reference::{Logits, Reference};
     use crate::weights;
 
-    /// The best token, and how far two lists of logits are apart.
-    fn compare(found: &[f32], expected: &[f32]) -> ([usize; 2], f32) {
-        let best = |of: &[f32]| (0..of.len()).max_by(|a, b| of[*a].total_cmp(&of[*b]));
-        let apart = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
+    /// Compares logits with those of candle, which are computed with full numbers: candle's own product
+    /// in Q8_0 is as far off.
+    fn compare(found: &[f32], reference: &Logits) {
         assert_eq!(found.len(), 49152);
-        let best = [found, expected].map(|of| best(of).unwrap());
-        (best, apart.fold(0.0, f32::max))
+        let best = (0..found.len()).max_by(|a, b| found[*a].total_cmp(&found[*b]));
+        assert_eq!(best, Some(reference.best));
+        let found = found.iter().step_by(reference.every);
+        let apart = found.zip(&reference.logits).map(|(a, b)| (a - b).abs());
+        let apart = apart.fold(0.0, f32::max);
+        assert!(apart < 2.0, "{apart}");
     }
 
-    /// Those of candle are computed with full numbers: candle's own product in Q8_0 is as far off.
     #[test]
     fn logits_match_candle() {
-        let path = weights::default_path();
-        let mut file = Gguf::open(&path).unwrap();
+        let mut file = Gguf::open(&weights::default_path()).unwrap();
         let model = Model::load(&mut file, 2).unwrap();
         let mut cache = model.cache();
-        let mut other = candle::Model::load(&path, |full| Ok(QMatMul::Tensor(full))).unwrap();
-        let steps: [&[u32]; 3] = [&[504, 3575, 282, 4649, 314], &[7042], &[30, 198]];
-        for tokens in steps {
-            let found = model.forward(tokens, &mut cache).unwrap();
-            let expected = other.forward(tokens).unwrap();
-            let ([found, expected], apart) = compare(&found, &expected);
-            assert!(
-                found == expected && apart < 2.0,
-                "{found} {expected} {apart}"
-            );
+        let [begun @ .., anew] = &Reference::read().logits[..] else {
+            unreachable!("the reference has logits");
+        };
+        assert_eq!(begun.len(), 3);
+        for step in begun {
+            compare(&model.forward(&step.tokens, &mut cache).unwrap(), step);
         }
         let before = model.forward(&[1, 2, 3], &mut cache).unwrap();
         model.truncate(&mut cache, 8);
         assert_eq!(model.forward(&[1, 2, 3], &mut cache).unwrap(), before);
         model.truncate(&mut cache, 0);
-        other.reset();
-        let found = model.forward(&[504], &mut cache).unwrap();
-        assert!(compare(&found, &other.forward(&[504]).unwrap()).1 < 2.0);
+        compare(&model.forward(&anew.tokens, &mut cache).unwrap(), anew);
         assert!(model.forward(&[49152], &mut cache).is_err());
         assert!(model.forward(&[], &mut cache).is_err());
     }

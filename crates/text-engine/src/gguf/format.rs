@@ -203,47 +203,30 @@ pub(crate) fn full_to_half(full: f32) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use std::borrow::Cow;
-
-    use candle_core::Device;
-    use candle_core::quantized::{GgmlDType, QStorage, QTensor};
-
     use super::*;
+    use crate::reference::Reference;
 
     #[test]
     fn all_formats_are_decoded_as_by_candle() {
-        let kinds = [
-            (0, GgmlDType::F32),
-            (1, GgmlDType::F16),
-            (2, GgmlDType::Q4_0),
-            (3, GgmlDType::Q4_1),
-            (6, GgmlDType::Q5_0),
-            (7, GgmlDType::Q5_1),
-            (8, GgmlDType::Q8_0),
-            (10, GgmlDType::Q2K),
-            (11, GgmlDType::Q3K),
-            (12, GgmlDType::Q4K),
-            (13, GgmlDType::Q5K),
-            (14, GgmlDType::Q6K),
-            (30, GgmlDType::BF16),
-        ];
-        // Without one of these bits in a byte, no scale is infinite.
-        let cases = kinds.iter().flat_map(|kind| [(kind, 0xbf), (kind, 0xdf)]);
-        for ((code, kind), mask) in cases {
-            let format = Format::from_code(*code).unwrap();
-            let (values, size) = format.block();
-            let bytes: Vec<u8> = (0..3 * size)
-                .map(|index| (index * index * 31 + index * 7) as u8 & mask)
-                .collect();
-            let storage = QStorage::from_data(Cow::Borrowed(&bytes), &Device::Cpu, *kind).unwrap();
-            let expected = QTensor::new(storage, 3 * values).unwrap();
-            let expected = expected.dequantize(&Device::Cpu).unwrap();
-            assert_eq!(
-                format.decode(&bytes),
-                expected.to_vec1::<f32>().unwrap(),
-                "{kind:?}"
+        let formats = Reference::read().formats;
+        assert_eq!(formats.len(), 26);
+        for reference in formats {
+            let format = Format::from_code(reference.code).unwrap();
+            let decoded = format.decode(&bytes(&reference.block));
+            let bits = decoded
+                .iter()
+                .flat_map(|value| value.to_bits().to_be_bytes());
+            assert!(
+                bits.eq(bytes(&reference.numbers)),
+                "{}: {decoded:?}",
+                reference.name
             );
         }
+    }
+
+    fn bytes(hex: &str) -> Vec<u8> {
+        let digits = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+        (0..hex.len()).step_by(2).map(digits).collect()
     }
 
     #[test]

@@ -3,15 +3,13 @@
 
 #![allow(clippy::disallowed_methods, reason = "a bench reads the clock")]
 
-mod candle;
-
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use candle_core::quantized::{GgmlDType, QMatMul, QTensor};
 use engine::{Sampling, TextEngine, TextEvent, TextRequest, Turn, Usage, UserPart};
 use futures_util::StreamExt;
-use sluicegate_text_engine::{EmbeddedTextEngine, Options, weights};
+use text_engine::{EmbeddedTextEngine, Options, weights};
 
 fn main() {
     if std::env::args().any(|arg| arg == CANDLE) {
@@ -90,7 +88,7 @@ fn candle(threads: usize) -> String {
 fn speeds_of_candle() -> candle_core::Result<(f64, f64)> {
     // The format that this engine computes in, which is a fast one in candle too.
     let quantized = |full| QMatMul::from_qtensor(QTensor::quantize(&full, GgmlDType::Q8_0)?);
-    let mut model = candle::Model::load(&weights::default_path(), quantized)?;
+    let mut model = sluicegate_candle::Model::load(&weights::default_path(), quantized)?;
     let prompt: Vec<u32> = (1000..1000 + PROMPT).collect();
     // The first product of a matrix rearranges it.
     model.forward(&prompt[..32])?;

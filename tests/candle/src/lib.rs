@@ -1,4 +1,7 @@
-//! The same model run by candle, as its quantized example does: with its own products and threads.
+//! The embedded text model run by candle, as its quantized example does: with its own products and
+//! threads.
+
+#![cfg(feature = "candle")]
 
 use std::fs::File;
 use std::path::Path;
@@ -11,7 +14,7 @@ use candle_nn::ops::{rms_norm, silu, softmax_last_dim};
 use candle_nn::rotary_emb::rope_i;
 
 /// The default weights, loaded by candle.
-pub(crate) struct Model {
+pub struct Model {
     embedding: Tensor,
     blocks: Vec<Block>,
     norm: Tensor,
@@ -42,7 +45,7 @@ const CONTEXT: usize = 1024;
 
 impl Model {
     /// Loads the weights and converts each matrix.
-    pub(crate) fn load(path: &Path, matrix: impl Fn(Tensor) -> Result<QMatMul>) -> Result<Self> {
+    pub fn load(path: &Path, matrix: impl Fn(Tensor) -> Result<QMatMul>) -> Result<Self> {
         let mut file = File::open(path)?;
         let content = Content::read(&mut file)?;
         let mut tensor = |name: &str| {
@@ -69,7 +72,7 @@ impl Model {
     }
 
     /// Runs tokens after those before, and returns the logits of the token after the last.
-    pub(crate) fn forward(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
+    pub fn forward(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
         let ids = Tensor::new(tokens, &Device::Cpu)?;
         let mut x = self.embedding.index_select(&ids, 0)?.unsqueeze(0)?;
         let at = |of: &Tensor| of.narrow(0, self.length, tokens.len());
@@ -85,7 +88,7 @@ impl Model {
     }
 
     /// Forgets all tokens.
-    pub(crate) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.length = 0;
         for block in &mut self.blocks {
             block.cache.reset();
