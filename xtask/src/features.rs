@@ -77,14 +77,6 @@ fn judge(additions: &Features, allowed: &str) -> Vec<String> {
 /// All features that the tests may have beyond the released binary: the package, the feature, and
 /// the dependent that enables it with the reason why the tests are still valid.
 const ALLOWED: &str = "\
-libm/arch: candle: instructions for roots and roundings, whose results are exact either way
-num-traits/libm: candle: has no effect beside `std`, whose functions are used first
-stable_deref_trait/alloc: candle: one more trait for types of the standard library
-stable_deref_trait/std: candle: one more trait for types of the standard library
-yoke/alloc: candle: one more trait for types of the standard library
-zerocopy/derive: candle: macros that the gateway does not use
-zerocopy/zerocopy-derive: comes with derive
-zerofrom/alloc: candle: one more trait for types of the standard library
 rustix/fs: tempfile: functions for files
 tokio/test-util: timeouts are tested on a paused clock; it runs as usual until a test pauses it
 tracing-subscriber/ansi: loom has no switch for it: colours of `fmt`, which writes nothing here
