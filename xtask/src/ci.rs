@@ -57,7 +57,7 @@ fn clippy() -> Outcome {
 }
 
 fn docs() -> Outcome {
-    let mut doc = workspace::cargo("doc --workspace --no-deps --locked");
+    let mut doc = workspace::cargo("doc --workspace --no-deps --all-features --locked");
     process::echoed(doc.env("RUSTDOCFLAGS", "-D warnings"))
 }
 

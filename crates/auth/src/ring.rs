@@ -3,6 +3,7 @@
 use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::sync::Arc;
 
 use subtle::{Choice, ConstantTimeEq as _};
 
@@ -14,7 +15,7 @@ use crate::{Credentials, Denied, Key, KeyHash, Pattern, Scopes};
 pub struct Entry {
     /// The name of the key in logs and metrics: 1 to 64 visible ASCII characters, unique in its
     /// ring.
-    pub name: String,
+    pub name: Arc<str>,
     /// The id of the key, under which everything is kept that belongs to it. Unlike a name, it is never
     /// used again for another key. A key of a configuration file has its name.
     pub id: String,
@@ -94,7 +95,7 @@ impl Entry {
         let name = name.into();
         Self {
             id: name.clone(),
-            name,
+            name: name.into(),
             hash,
             former: Vec::new(),
             scopes,
@@ -241,7 +242,7 @@ fn problems(entries: &[Entry]) -> Vec<RingProblem> {
     let mut names = HashSet::new();
     let mut hashes = HashMap::new();
     for entry in entries {
-        let name = || entry.name.clone();
+        let name = || entry.name.to_string();
         if !is_name(&entry.name) {
             found.push(RingProblem::Name(name()));
         }
@@ -300,8 +301,8 @@ mod tests {
         let ring = KeyRing::new((0..50).map(|seed| entry(&format!("k{seed}"), seed))).unwrap();
         for seed in 0..50 {
             assert_eq!(
-                ring.admit(&credentials(&key(seed), None), 0).unwrap().name,
-                format!("k{seed}")
+                *ring.admit(&credentials(&key(seed), None), 0).unwrap().name,
+                *format!("k{seed}")
             );
         }
         for seed in 50..=255 {
@@ -346,7 +347,7 @@ mod tests {
         let ring = KeyRing::new([rotated, entry("b", 3)]).unwrap();
         let name = |seed, now| {
             let entry = ring.admit(&credentials(&key(seed), None), now)?;
-            Ok(entry.name.as_str())
+            Ok(&*entry.name)
         };
         assert_eq!((name(1, 99), name(2, 99)), (Ok("a"), Ok("a")));
         assert_eq!(
@@ -387,10 +388,8 @@ mod tests {
         ])
         .unwrap();
         let name = |first, second| {
-            Ok(ring
-                .admit(&credentials(&key(first), Some(&key(second))), 9)?
-                .name
-                .as_str())
+            let presented = credentials(&key(first), Some(&key(second)));
+            Ok(&*ring.admit(&presented, 9)?.name)
         };
         assert_eq!(name(9, 1), Ok("a"));
         assert_eq!(name(2, 1), Ok("a"));

@@ -112,7 +112,7 @@ async fn dispatch(
     let endpoint = Endpoint::of(request.method(), request.uri().path(), has_responses)?;
     record.route = endpoint.name();
     let key = admit(&policy.keys, &endpoint, request.headers())?;
-    record.key = Some(key.name.clone());
+    record.key = Some(Arc::clone(&key.name));
     record.revocation = policy.keys.revocation(&key.name);
     if let Some(scope) = endpoint
         .scope()

@@ -89,7 +89,12 @@ pub(crate) fn adapted(
 ) -> (Payload, Vec<String>) {
     let quirks = &server.config.quirks;
     if !quirks.edits_requests() {
-        return (edited_chunks(splice, whole).into(), Vec::new());
+        let body = if splice.is_empty() {
+            whole.clone().into()
+        } else {
+            edited_chunks(splice, whole).into()
+        };
+        return (body, Vec::new());
     }
     let (body, dropped) = quirks.edit(protocol, &splice.to_vec());
     let dropped = dropped.into_iter().map(str::to_owned).collect();

@@ -75,9 +75,9 @@ impl PolicyKeys {
     /// # Errors
     /// Returns the problems of the keys of the configuration.
     pub(crate) fn new(fixed: Arc<[Entry]>, stored: Arc<StoredKeys>) -> Result<Self, RingErrors> {
-        let names: HashSet<&str> = fixed.iter().map(|entry| entry.name.as_str()).collect();
+        let names: HashSet<&str> = fixed.iter().map(|entry| &*entry.name).collect();
         let is_free = |entry: &Entry| {
-            !names.contains(entry.name.as_str())
+            !names.contains(&*entry.name)
                 && fixed.iter().all(|other| other.hash != entry.hash)
         };
         let keys = stored.live.keys.iter();
@@ -86,7 +86,7 @@ impl PolicyKeys {
         for (_, entry) in taken {
             let key = entry.name;
             tracing::error!(
-                key,
+                %key,
                 "a key of the store has the name or the hash of one of the configuration, and is ignored"
             );
         }
@@ -161,7 +161,7 @@ impl PolicyKeys {
 
     /// Returns true if the configuration has a key of this name.
     pub(crate) fn is_fixed(&self, name: &str) -> bool {
-        self.fixed.iter().any(|entry| entry.name == name)
+        self.fixed.iter().any(|entry| *entry.name == *name)
     }
 }
 

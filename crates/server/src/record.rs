@@ -152,7 +152,7 @@ pub(crate) struct Record {
     /// The endpoint, from a closed list.
     pub(crate) route: &'static str,
     /// The name of the key.
-    pub(crate) key: Option<String>,
+    pub(crate) key: Option<Arc<str>>,
     /// The revocation of the key, if it is a key of the store.
     pub(crate) revocation: Option<Revocation>,
     /// The client's name of the model, once it is known that the catalog serves it.
@@ -282,15 +282,21 @@ impl Record {
             if !permit.losses().is_empty() {
                 self.connection.shutdown.set_losses(&[]);
             }
-            let mut attempts = std::mem::take(&mut *self.targets.failed());
+            let mut failed = std::mem::take(&mut *self.targets.failed());
             let last = self.last_attempt(&permit);
             if let Some((background, id)) = self.goes_on_in_background(&permit, last.as_ref()) {
-                return self.leave_to(&background, id, permit, attempts);
+                return self.leave_to(&background, id, permit, failed);
             }
-            attempts.extend(last);
-            self.reported = reported(&attempts);
+            // Most requests have one attempt, for which no list is allocated.
+            let attempts = if failed.is_empty() {
+                last.as_slice()
+            } else {
+                failed.extend(last);
+                &failed
+            };
+            self.reported = reported(attempts);
             let is_estimated = permit.is_estimated();
-            let charge = permit.end(&attempts);
+            let charge = permit.end(attempts);
             if is_estimated {
                 self.settled = Some(charge.usage);
             }
@@ -343,7 +349,8 @@ impl Record {
     /// Returns the attempt at the target that has answered, or is still asked.
     fn last_attempt(&mut self, permit: &Permit) -> Option<Attempt> {
         let target = self.targets.asked.load(Ordering::Relaxed).checked_sub(1)?;
-        let counts = self.targets.take_counts(self.counts.clone());
+        let counts = std::mem::take(&mut self.counts);
+        let counts = self.targets.take_counts(counts);
         let known = match self.outcome {
             Some(Outcome::Completed | Outcome::Incomplete) => Known::Complete(counts),
             Some(

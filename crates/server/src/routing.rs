@@ -56,11 +56,10 @@ impl Endpoint {
                 .filter(|endpoint| !endpoint.is_of_response() || has_responses())
                 .ok_or_else(|| Refusal::not_found(method, path))?,
         };
-        let allow = endpoint.allow();
-        if allow.split(", ").any(|allowed| allowed == method.as_str()) {
+        if endpoint.methods().contains(method) {
             Ok(endpoint)
         } else {
-            Err(Refusal::method(method, path, allow))
+            Err(Refusal::method(method, path, endpoint.allow()))
         }
     }
 
@@ -93,11 +92,20 @@ impl Endpoint {
         )
     }
 
+    /// The allowed methods of the endpoint's path.
+    fn methods(&self) -> &'static [Method] {
+        match self {
+            Self::Response(_) | Self::DeleteResponse(_) => &[Method::GET, Method::DELETE],
+            Self::Models | Self::Model(_) | Self::InputItems(_) => &[Method::GET],
+            _ => &[Method::POST],
+        }
+    }
+
     /// The allowed methods of the endpoint's path, as in the header `Allow`.
     pub(crate) fn allow(&self) -> &'static str {
-        match self {
-            Self::Response(_) | Self::DeleteResponse(_) => "GET, DELETE",
-            Self::Models | Self::Model(_) | Self::InputItems(_) => "GET",
+        match self.methods() {
+            [_, _, ..] => "GET, DELETE",
+            [Method::GET] => "GET",
             _ => "POST",
         }
     }

@@ -61,7 +61,7 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
     /// Reads the next chunk; `None` at the end. Returns 413 over the limit, 408 on a timeout, 503
     /// if the budget is exhausted, and 400 if the body is truncated.
     pub(crate) async fn next_chunk(&mut self) -> Result<Option<Bytes>, Refusal> {
-        loop {
+        while !self.body.is_end_stream() {
             let frame = match self.frame_at_hand().await {
                 Some(frame) => frame,
                 None => {
@@ -80,10 +80,13 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
                 .checked_sub(chunk.len())
                 .ok_or_else(Refusal::too_large)?;
             self.share.grow(chunk.len())?;
-            let paid = Duration::from_secs_f64(chunk.len() as f64 / self.rate as f64);
-            self.due = (self.due + paid).min(Instant::now() + self.window);
+            if !self.body.is_end_stream() {
+                let paid = Duration::from_secs_f64(chunk.len() as f64 / self.rate as f64);
+                self.due = (self.due + paid).min(Instant::now() + self.window);
+            }
             return Ok(Some(chunk));
         }
+        Ok(None)
     }
 
     /// Returns the next frame or the end if the connection has it at hand, or `None`. hyper reads a

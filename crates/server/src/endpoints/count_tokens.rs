@@ -119,7 +119,7 @@ impl Prompt {
         caller: &Caller<'_>,
     ) -> Result<Counted, Refusal> {
         let headers = server.config.without_fixed(self.headers.clone());
-        let key = caller.key.name.as_str().into();
+        let key = Arc::clone(&caller.key.name);
         let outgoing = outgoing(
             &key,
             server,

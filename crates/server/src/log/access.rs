@@ -105,24 +105,24 @@ impl Scratch {
         self.write_time(at);
         self.line
             .extend_from_slice(br#"","level":"INFO","log":"access""#);
-        self.text("request_id", Some(line.request_id));
-        self.text("client_request_id", line.client_request_id);
-        self.text("route", Some(line.route));
-        self.text("key", line.key);
-        self.text("model", line.model);
-        self.text("target", line.target);
-        self.text("upstream_request_id", line.upstream_request_id);
-        self.value("status", Some(line.status));
-        self.text("code", line.code);
-        self.text("cause", line.cause);
-        self.value("stream", Some(line.stream));
-        self.text("outcome", Some(line.outcome));
-        self.value("input_tokens", line.input_tokens);
-        self.value("output_tokens", line.output_tokens);
-        self.text("left_out", line.left_out);
-        self.value("queued_ms", line.queued_ms);
-        self.value("first_event_ms", line.first_event_ms);
-        self.value("took_ms", Some(line.took_ms));
+        self.text(member!("request_id"), Some(line.request_id));
+        self.text(member!("client_request_id"), line.client_request_id);
+        self.text(member!("route"), Some(line.route));
+        self.text(member!("key"), line.key);
+        self.text(member!("model"), line.model);
+        self.text(member!("target"), line.target);
+        self.text(member!("upstream_request_id"), line.upstream_request_id);
+        self.value(member!("status"), Some(line.status));
+        self.text(member!("code"), line.code);
+        self.text(member!("cause"), line.cause);
+        self.value(member!("stream"), Some(line.stream));
+        self.text(member!("outcome"), Some(line.outcome));
+        self.value(member!("input_tokens"), line.input_tokens);
+        self.value(member!("output_tokens"), line.output_tokens);
+        self.text(member!("left_out"), line.left_out);
+        self.value(member!("queued_ms"), line.queued_ms);
+        self.value(member!("first_event_ms"), line.first_event_ms);
+        self.value(member!("took_ms"), Some(line.took_ms));
         self.line.extend_from_slice(b"}\n");
         &self.line
     }
@@ -149,34 +149,36 @@ impl Scratch {
         self.line.extend_from_slice(&fraction);
     }
 
-    fn text(&mut self, name: &str, text: Option<&str>) {
+    fn text(&mut self, member: &str, text: Option<&str>) {
         let Some(text) = text else { return };
         // Without a branch for each byte.
         let is_plain = text.bytes().fold(true, |is_plain, byte| {
             is_plain & (b' '..0x7f).contains(&byte) & (byte != b'"') & (byte != b'\\')
         });
         if !is_plain {
-            return self.value(name, Some(text));
+            return self.value(member, Some(text));
         }
-        self.name(name);
+        self.line.extend_from_slice(member.as_bytes());
         self.line.push(b'"');
         self.line.extend_from_slice(text.as_bytes());
         self.line.push(b'"');
     }
 
-    fn value(&mut self, name: &str, value: Option<impl Serialize>) {
+    fn value(&mut self, member: &str, value: Option<impl Serialize>) {
         if let Some(value) = value {
-            self.name(name);
+            self.line.extend_from_slice(member.as_bytes());
             json::write(value, &mut self.line);
         }
     }
-
-    fn name(&mut self, name: &str) {
-        self.line.extend_from_slice(b",\"");
-        self.line.extend_from_slice(name.as_bytes());
-        self.line.extend_from_slice(b"\":");
-    }
 }
+
+/// The text of a member that is not the first, up to its value.
+macro_rules! member {
+    ($name:literal) => {
+        concat!(",\"", $name, "\":")
+    };
+}
+use member;
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();

@@ -133,19 +133,17 @@ fn framing(
 
 /// Returns true if `chunked` is the last coding.
 fn is_chunked(codings: &[u8]) -> bool {
-    let last = text(codings).and_then(|codings| codings.rsplit(',').next());
-    last.is_some_and(|coding| coding.trim().eq_ignore_ascii_case("chunked"))
+    let last = options(codings).last();
+    last.is_some_and(|coding| coding.eq_ignore_ascii_case(b"chunked"))
 }
 
 /// Parses `Content-Length`, which may be repeated with the same value.
 fn content_length(headers: Headers<'_>) -> Result<u64, Invalid> {
     let mut length = None;
     for value in headers.all(CONTENT_LENGTH) {
-        for value in text(value).ok_or(Invalid::ContentLength)?.split(',') {
-            let value = value.trim();
-            let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
-            let parsed: Option<u64> = value.parse().ok().filter(|_| is_number);
-            let parsed = parsed.filter(|parsed| length.is_none_or(|length| length == *parsed));
+        for value in options(value) {
+            let parsed =
+                number(value).filter(|parsed| length.is_none_or(|length| length == *parsed));
             length = Some(parsed.ok_or(Invalid::ContentLength)?);
         }
     }
@@ -155,16 +153,28 @@ fn content_length(headers: Headers<'_>) -> Result<u64, Invalid> {
 /// Returns true if another request can be sent after this response. With two framings it is
 /// ambiguous where the next response starts.
 fn may_reuse(status: StatusCode, is_1_1: bool, headers: Headers<'_>) -> bool {
-    let says = |option: &str| {
-        let mut values = headers.all("connection").filter_map(text);
-        values.any(|values| {
-            let mut values = values.split(',');
-            values.any(|value| value.trim().eq_ignore_ascii_case(option))
-        })
+    let says = |option: &[u8]| {
+        let mut values = headers.all("connection").flat_map(options);
+        values.any(|value| value.eq_ignore_ascii_case(option))
     };
-    let is_kept = !says("close") && (is_1_1 || says("keep-alive"));
+    let is_kept = !says(b"close") && (is_1_1 || says(b"keep-alive"));
     let has_two_framings = headers.has(TRANSFER_ENCODING) && headers.has(CONTENT_LENGTH);
     is_kept && !has_two_framings && status != StatusCode::SWITCHING_PROTOCOLS
+}
+
+/// Returns the values of a header that is a list.
+fn options(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
+}
+
+/// Parses a number that consists of digits only.
+fn number(digits: &[u8]) -> Option<u64> {
+    let digit = |sum: u64, byte: &u8| {
+        let digit = byte.is_ascii_digit().then(|| byte - b'0')?;
+        sum.checked_mul(10)?.checked_add(digit.into())
+    };
+    let digits = (!digits.is_empty()).then_some(digits)?;
+    digits.iter().try_fold(0, digit)
 }
 
 /// Returns a header value as text, if it is visible ASCII.

@@ -39,7 +39,7 @@ impl ImageDispatch {
         Self {
             parsed,
             state: Arc::clone(caller.state),
-            key: caller.key.name.as_str().into(),
+            key: Arc::clone(&caller.key.name),
             deadline: caller.deadline,
             record: Arc::clone(&caller.record.targets),
             meta: ResponseMeta::default(),

@@ -64,7 +64,7 @@ pub(super) async fn relay(
     let server = policy.routes.upstream(&origin.upstream);
     let server = server.ok_or_else(|| unknown(id))?;
     caller.take_permit(&origin.model, Reserved::default).await?;
-    let key = caller.key.name.as_str().into();
+    let key = Arc::clone(&caller.key.name);
     let outgoing = Outgoing {
         method: action.method(),
         path: format!("/responses/{id}{}{query}", action.path()).into(),

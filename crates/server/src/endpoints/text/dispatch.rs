@@ -37,7 +37,7 @@ pub(super) struct TextDispatch<D: TextEndpoint> {
     deadline: Instant,
     record: Arc<Targets>,
     /// The request in the neutral model, or the error of its conversion, once a target needed it.
-    inbound: Option<Result<Inbound, ApiError>>,
+    inbound: Option<Box<Result<Inbound, ApiError>>>,
     /// The plain reply that the events of a model are folded into, once the request was read for it.
     reply: Option<Box<Reply<D>>>,
     /// The parts of the head of the last response for the log and for the client.
@@ -57,7 +57,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
             parsed,
             state: Arc::clone(caller.state),
             policy: Arc::clone(caller.policy),
-            key: caller.key.name.as_str().into(),
+            key: Arc::clone(&caller.key.name),
             deadline: caller.deadline,
             record: Arc::clone(&caller.record.targets),
             inbound: None,
@@ -74,13 +74,11 @@ impl<D: TextEndpoint> TextDispatch<D> {
             // would enlarge every request.
             return Box::pin(self.embedded(turn)).await;
         };
-        let model = target
-            .model
-            .clone()
-            .unwrap_or_else(|| self.parsed.model.clone());
+        let model = target.model.as_deref();
         match server.translation(D::PROTOCOL) {
-            None => self.relay(server, &model, turn).await,
+            None => self.relay(server, model, turn).await,
             Some(protocol) => {
+                let model = model.unwrap_or(&self.parsed.model).to_owned();
                 let translated = self.translate(server, protocol, model, turn).await;
                 let is_other = protocol != D::UPSTREAM_PROTOCOL;
                 translated.map_err(|failure| match is_other {
@@ -117,7 +115,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
     async fn relay(
         &mut self,
         server: &UpstreamTarget,
-        model: &str,
+        model: Option<&str>,
         turn: Turn,
     ) -> StartResult<TextAnswer> {
         // The parsed request takes several times the memory of its bytes, and the answer may take
@@ -133,7 +131,9 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let whole = &upload.bytes;
         let adapt = || {
             let mut splice = Splice::new(whole);
-            outgoing::replace_model(&mut splice, &self.parsed.model, model);
+            if let Some(model) = model {
+                outgoing::replace_model(&mut splice, &self.parsed.model, model);
+            }
             D::edit(server, self.parsed.notes, &mut splice);
             outgoing::adapted(server, D::UPSTREAM_PROTOCOL, &splice, whole)
         };
@@ -297,11 +297,11 @@ impl<D: TextEndpoint> TextDispatch<D> {
     /// too.
     fn inbound(&mut self, turn: Turn) -> Result<Inbound, ApiError> {
         let inbound = match self.inbound.take() {
-            Some(inbound) => inbound,
+            Some(inbound) => *inbound,
             None => D::request(self.valid()?),
         };
         if !turn.last {
-            self.inbound = Some(inbound.clone());
+            self.inbound = Some(Box::new(inbound.clone()));
         }
         inbound
     }
