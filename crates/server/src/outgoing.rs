@@ -72,10 +72,9 @@ pub(crate) const fn path(protocol: Protocol) -> &'static str {
 /// Replaces the client's name of the model with the upstream's.
 pub(crate) fn replace_model(splice: &mut Splice<'_>, from: &str, to: &str) {
     if from != to {
-        splice.replace(
-            &["model"],
-            serde_json::Value::from(to).to_string().as_bytes(),
-        );
+        // A text can always be written.
+        let to = serde_json::to_vec(to).unwrap_or_default();
+        splice.replace(&["model"], &to);
     }
 }
 
@@ -107,11 +106,7 @@ pub(crate) fn edited_chunks(splice: &Splice<'_>, whole: &Bytes) -> Vec<Bytes> {
         Piece::Kept(range) => whole.slice(range),
         Piece::New(bytes) => Bytes::copy_from_slice(bytes),
     };
-    splice
-        .pieces()
-        .map(piece)
-        .filter(|piece| !piece.is_empty())
-        .collect()
+    splice.pieces().into_iter().map(piece).collect()
 }
 
 /// The largest unary reply of a text protocol, in bytes.

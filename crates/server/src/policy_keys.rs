@@ -77,8 +77,7 @@ impl PolicyKeys {
     pub(crate) fn new(fixed: Arc<[Entry]>, stored: Arc<StoredKeys>) -> Result<Self, RingErrors> {
         let names: HashSet<&str> = fixed.iter().map(|entry| &*entry.name).collect();
         let is_free = |entry: &Entry| {
-            !names.contains(&*entry.name)
-                && fixed.iter().all(|other| other.hash != entry.hash)
+            !names.contains(&*entry.name) && fixed.iter().all(|other| other.hash != entry.hash)
         };
         let keys = stored.live.keys.iter();
         let entries = keys.filter_map(|key| Some((key, entry(key)?)));

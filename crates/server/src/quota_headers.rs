@@ -3,6 +3,8 @@
 //! <https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers>,
 //! <https://docs.anthropic.com/en/api/rate-limits#response-headers>
 
+use std::fmt::Write as _;
+
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::{SignedDuration, Timestamp};
 use quota::Level;
@@ -49,14 +51,15 @@ fn add_level(headers: &mut HeaderMap, style: Style, names: Names, level: Level) 
 /// Writes a number of microseconds as the vendor does: `1s`, `6m0s`, `20ms`.
 fn span(microseconds: u64) -> String {
     let milliseconds = microseconds.div_ceil(1_000);
-    if milliseconds < 1_000 {
-        return milliseconds.to_string() + "ms";
-    }
     let seconds = milliseconds.div_ceil(1_000);
-    match (seconds / 60, seconds % 60) {
-        (0, seconds) => seconds.to_string() + "s",
-        (minutes, seconds) => format!("{minutes}m{seconds}s"),
-    }
+    // Room for most, so that nothing is moved. Writing to memory cannot fail.
+    let mut text = String::with_capacity(16);
+    let _ = match (seconds / 60, seconds % 60) {
+        _ if milliseconds < 1_000 => write!(text, "{milliseconds}ms"),
+        (0, seconds) => write!(text, "{seconds}s"),
+        (minutes, seconds) => write!(text, "{minutes}m{seconds}s"),
+    };
+    text
 }
 
 /// Writes the time after a number of microseconds from now as RFC 3339, in whole seconds.

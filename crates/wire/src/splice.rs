@@ -229,24 +229,26 @@ impl<'a> Splice<'a> {
         out
     }
 
-    /// Returns the edited document in pieces, so that large parts need not be copied.
-    pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
-        let starts = std::iter::once(0).chain(self.edits.iter().map(|(range, _)| range.end));
-        let ends = self
-            .edits
-            .iter()
-            .map(|(range, _)| range.start)
-            .chain([self.document.len()]);
-        let new = self
-            .edits
-            .iter()
-            .map(|(_, value)| Piece::New(value))
-            .map(Some)
-            .chain([None]);
-        let kept = starts.zip(ends).map(|(start, end)| Piece::Kept(start..end));
-        kept.zip(new)
-            .flat_map(|(kept, new)| [Some(kept), new])
-            .flatten()
+    /// Returns the edited document in pieces, none of which is empty, so that large parts need not be
+    /// copied.
+    #[must_use]
+    pub fn pieces(&self) -> Vec<Piece<'_>> {
+        let mut pieces = Vec::with_capacity(2 * self.edits.len() + 1);
+        let mut from = 0;
+        let keep = |pieces: &mut Vec<_>, range: Range<usize>| {
+            if !range.is_empty() {
+                pieces.push(Piece::Kept(range));
+            }
+        };
+        for (range, value) in &self.edits {
+            keep(&mut pieces, from..range.start);
+            if !value.is_empty() {
+                pieces.push(Piece::New(value));
+            }
+            from = range.end;
+        }
+        keep(&mut pieces, from..self.document.len());
+        pieces
     }
 
     /// Adds members before the others of the object whose opening brace ends at `start`.

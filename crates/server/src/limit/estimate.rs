@@ -4,6 +4,10 @@
 /// of its text, and a fixed number for each long base64 in a member that has an image or a file.
 /// Tokenizers differ, so nothing more exact would hold for all models.
 pub(crate) fn prompt_tokens(body: &[u8]) -> u64 {
+    if body.len() < SHORTEST_FILE {
+        let quotes = memchr::memchr_iter(b'"', body).count();
+        return text_tokens((body.len() - quotes) as u64);
+    }
     let (mut text, mut files) = (0, 0);
     // The two runs before a value are the name of its member and the colon. A quote within a text
     // follows a backslash, so no text has a run that is such a name.

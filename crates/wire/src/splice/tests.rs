@@ -214,6 +214,7 @@ fn pieces_are_the_document() {
     splice.remove(&[], &["y"]);
     let pieces: Vec<&[u8]> = splice
         .pieces()
+        .into_iter()
         .map(|piece| match piece {
             Piece::Kept(range) => &document[range],
             Piece::New(bytes) => bytes,
