@@ -44,6 +44,9 @@ pub struct Reader {
     /// What clients cannot read of the last event.
     defects: Vec<Defects>,
     text_place: Option<TextPlace>,
+    /// The number of times that the service tier has changed. An event from before a change would have
+    /// to state its own again.
+    tiers: usize,
 }
 
 impl Reader {
@@ -188,9 +191,13 @@ impl Reader {
     }
 
     /// Reads an event as the one that had this place, with another content and other reasoning.
-    /// Returns false, and reads nothing, if such an event may be an error by now.
+    /// Returns false, and reads nothing, if such an event may be an error or change the service tier by
+    /// now.
     #[must_use]
     pub fn continue_text(&mut self, place: TextPlace, content: &str, reasoning: [&str; 2]) -> bool {
+        if place.revision != self.tiers {
+            return false;
+        }
         let choice = self.choices.get_mut(place.item);
         let Some(choice) = choice.filter(|choice| choice.finish.is_none()) else {
             return false;
@@ -242,7 +249,9 @@ impl Reader {
             return Err(ReadError::Malformed("not a JSON object".to_owned()));
         }
         let chunk: Chunk<'_> = json(data)?;
+        let tier = self.counts.service_tier();
         chunk.note_counts(&mut self.counts);
+        self.tiers += usize::from(self.counts.service_tier() != tier);
         if chunk.is_error() {
             Err(ReadError::Reported(data.to_owned()))
         } else {
@@ -288,6 +297,7 @@ impl Reader {
         let item = continued.and_then(|index| bounded(index).ok());
         self.text_place = item.map(|item| TextPlace {
             item,
+            revision: self.tiers,
             ..TextPlace::default()
         });
         Ok(())

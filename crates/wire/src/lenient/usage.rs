@@ -145,6 +145,12 @@ impl Counts {
         self.service_tier = Some(ServiceTier::named(name));
     }
 
+    /// Returns the service tier that was stated last.
+    #[must_use]
+    pub fn service_tier(&self) -> Option<ServiceTier> {
+        self.service_tier
+    }
+
     /// Notes all counts of `other`, which was reported later.
     pub fn merge(&mut self, other: &Self) {
         for (known, later) in self.largest.iter_mut().zip(other.largest) {

@@ -206,6 +206,7 @@ const CHAT_EVENTS: [&[&str]; 3] = [
     ],
     &[
         r#"{"id":"c1","object":"chat.completion.chunk","created":1,"model":"theirs","service_tier":"default","system_fingerprint":"fp","choices":[{"index":0,"delta":{"content":"<text>"},"logprobs":null,"finish_reason":null}],"obfuscation":"<text>"}"#,
+        r#"{"id":"c1","object":"chat.completion.chunk","created":1,"model":"theirs","service_tier":"flex","choices":[{"index":0,"delta":{"content":"<text>"},"finish_reason":null}]}"#,
         r#"{"id":"c1","object":"chat.completion.chunk","created":<n>,"model":"theirs","choices":[{"index":1,"delta":{"content":"<text>"}}],"usage":null}"#,
         r#"{"id":"c1","created":<n>,"model":"theirs","choices":[{"delta":{"content":"<text>"}}]}"#,
         r#"{"id":"c<n>","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":null,"reasoning_content":"<text>"}}]}"#,
