@@ -1,22 +1,25 @@
 //! The blocks of an answer, and the indexes by which clients find them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use wire::lenient::{ReadError, TextPlace, bounded};
 
 use super::event::Delta;
 
-/// The blocks of an answer.
+/// The blocks of an answer. Both are looked up for each block, of which there may be many.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Blocks {
-    open: Vec<OpenBlock>,
+    /// The open blocks by the index in their events.
+    open: BTreeMap<usize, OpenBlock>,
     /// The indexes by which clients know the blocks so far, each of another block.
-    shown: Vec<usize>,
+    shown: BTreeSet<usize>,
 }
 
 /// An open block.
 #[derive(Clone, Debug)]
 pub(super) struct OpenBlock {
-    /// The index in its events. Servers that send one block at a time may leave it out.
-    index: Option<u64>,
+    /// The index in its events.
+    index: usize,
     /// The index by which clients find it.
     pub(super) shown: usize,
     pub(super) kind: BlockKind,
@@ -46,17 +49,18 @@ impl Blocks {
             return Err(ReadError::Contradiction("a block that is opened twice"));
         }
         let own = index.map(bounded).transpose()?;
-        let own = own.filter(|own| !self.shown.contains(own));
-        let behind = || self.shown.iter().max().map_or(0, |last| last + 1);
-        let shown = bounded(own.unwrap_or_else(behind) as u64)?;
-        self.shown.push(shown);
-        self.open.push(OpenBlock { index, shown, kind });
+        let is_new = |own: &usize| !self.shown.contains(own);
+        let behind = || self.shown.last().map_or(0, |last| last + 1);
+        let shown = bounded(own.filter(is_new).unwrap_or_else(behind) as u64)?;
+        self.shown.insert(shown);
+        let index = own.unwrap_or_default();
+        self.open.insert(index, OpenBlock { index, shown, kind });
         Ok(shown)
     }
 
     /// Finds an open block.
     pub(super) fn find(&self, index: Option<u64>) -> Result<&OpenBlock, ReadError> {
-        let found = self.position(index).and_then(|at| self.open.get(at));
+        let found = key(index).and_then(|index| self.open.get(&index));
         found.ok_or(ReadError::Contradiction(
             "a delta of a block that is not open",
         ))
@@ -64,7 +68,7 @@ impl Blocks {
 
     /// Closes a block.
     pub(super) fn close(&mut self, index: Option<u64>) -> Result<OpenBlock, ReadError> {
-        let found = self.position(index).map(|at| self.open.remove(at));
+        let found = key(index).and_then(|index| self.open.remove(&index));
         found.ok_or(ReadError::Contradiction(
             "the end of a block that is not open",
         ))
@@ -72,16 +76,14 @@ impl Blocks {
 
     /// The place of an open block that is no call.
     pub(super) fn has(&self, place: TextPlace) -> bool {
-        let mut open = self.open.iter();
-        open.any(|open| open.place() == place && !matches!(open.kind, BlockKind::Call(..)))
+        let open = self.open.get(&place.part);
+        open.is_some_and(|open| open.place() == place && !matches!(open.kind, BlockKind::Call(..)))
     }
+}
 
-    /// Without an index, an event is about the first block.
-    fn position(&self, index: Option<u64>) -> Option<usize> {
-        let number = |index: Option<u64>| index.unwrap_or_default();
-        let is_it = |open: &OpenBlock| number(open.index) == number(index);
-        self.open.iter().position(is_it)
-    }
+/// Servers that send one block at a time may leave out its index: their events are about the first.
+fn key(index: Option<u64>) -> Option<usize> {
+    usize::try_from(index.unwrap_or_default()).ok()
 }
 
 impl OpenBlock {
@@ -89,6 +91,7 @@ impl OpenBlock {
     pub(super) fn place(&self) -> TextPlace {
         TextPlace {
             item: self.shown,
+            part: self.index,
             ..TextPlace::default()
         }
     }
