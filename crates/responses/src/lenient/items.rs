@@ -1,11 +1,13 @@
 //! The items of a response, as far as they are known.
 
 mod continued;
+mod lookup;
 
 use std::borrow::Cow;
 
 use wire::lenient::{Call, OtherContent, ReadError, TextOrder, Update, bounded, rest};
 
+use self::lookup::Lookup;
 use super::defects::{ChangedId, IdOwner};
 use super::event::Item;
 use super::kind::{ItemKind, PartKind, Piece, content, is_empty};
@@ -14,6 +16,7 @@ use super::kind::{ItemKind, PartKind, Piece, content, is_empty};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Items {
     all: Vec<ItemState>,
+    lookup: Lookup,
     /// The number of items at the beginning that are done, which no event continues.
     done: usize,
     /// One more than the largest index by which clients find an item.
@@ -73,15 +76,17 @@ impl Items {
 
     /// Finds the item of an event as [`Self::find`] does, if it has begun.
     pub(super) fn known(&self, index: Option<u64>, id: Option<&str>) -> Option<Place> {
-        let last = |is_it: &dyn Fn(&ItemState) -> bool| self.all.iter().rposition(is_it);
-        let has_id = |item: &ItemState| id.is_some() && item.id.as_deref() == id;
-        let is_shown = |item: &ItemState| Some(item.shown as u64) == index;
+        let has_id = |at: &usize| id.is_some() && self.all[*at].id.as_deref() == id;
+        let has_index = |at: &usize| self.all[*at].index == index;
+        let is_unplaced = |at: &usize| self.all[*at].index.is_none();
+        let of_id = || self.lookup.of_id(id).rev().filter(has_id);
         let position = match (index, id) {
-            (Some(_), _) => last(&|item| item.index == index && has_id(item))
-                .or_else(|| last(&|item| item.index == index))
-                .or_else(|| last(&|item| item.index.is_none() && has_id(item)))
-                .or_else(|| last(&|item| item.index.is_none() && is_shown(item))),
-            (None, Some(_)) => last(&has_id),
+            (Some(shown), _) => of_id()
+                .find(has_index)
+                .or_else(|| self.lookup.of_index(index).next_back())
+                .or_else(|| of_id().find(is_unplaced))
+                .or_else(|| self.lookup.of_shown(shown).filter(is_unplaced)),
+            (None, Some(_)) => of_id().next(),
             (None, None) => self.all.len().checked_sub(1),
         };
         position.map(Place)
@@ -96,6 +101,7 @@ impl Items {
         let item = &mut self.all[place.0];
         if item.index.is_none() && index.is_some() {
             item.index = index;
+            self.lookup.set_index(place.0, index);
             self.revision += 1;
         }
     }
@@ -112,26 +118,29 @@ impl Items {
         is_done: bool,
     ) -> Result<Place, ReadError> {
         let (id, kind) = (item.id.get(), ItemKind::of(item.kind.or_empty()));
-        let has_id = |known: &ItemState| id.is_some() && known.id.as_deref() == id;
-        let may_be = |known: &ItemState| {
+        let has_id = |at: &usize| id.is_some() && self.all[*at].id.as_deref() == id;
+        let may_be = |at: &usize| {
+            let known = &self.all[*at];
             let has_place = index.is_none() || known.index.is_none() || known.index == index;
             !known.is_done && has_place && known.kind.is_none_or(|known| known == kind)
         };
         // Some servers repeat an item that is done.
-        let is_again = |known: &ItemState| {
+        let is_again = |at: &usize| {
+            let known = &self.all[*at];
             is_done && known.is_done && known.index == index && known.kind == Some(kind)
         };
-        let is_unnamed = |known: &ItemState| is_done || known.id.is_none() || id.is_none();
-        let is_near = |known: &ItemState| may_be(known) && is_unnamed(known);
-        let last = |is_it: &dyn Fn(&ItemState) -> bool| self.all.iter().rposition(is_it);
-        let last_open = |is_it: &dyn Fn(&ItemState) -> bool| {
-            let position = self.all[self.done..].iter().rposition(is_it);
-            position.map(|position| self.done + position)
+        let is_unnamed = |at: &usize| is_done || self.all[*at].id.is_none() || id.is_none();
+        let is_near = |at: &usize| may_be(at) && is_unnamed(at);
+        let of_id = || self.lookup.of_id(id).rev().filter(has_id);
+        let of_index = |index| self.lookup.of_index(index).rev().find(is_near);
+        let near = || match index {
+            Some(_) => of_index(index).max(of_index(None)),
+            None => (self.done..self.all.len()).rev().find(is_near),
         };
-        let again = || last(&|known| is_again(known) && has_id(known));
-        let position = last_open(&|known| may_be(known) && has_id(known))
-            .or_else(|| again().filter(|_| is_done))
-            .or_else(|| last_open(&is_near));
+        let position = of_id()
+            .find(may_be)
+            .or_else(|| of_id().find(is_again))
+            .or_else(near);
         let Some(position) = position else {
             return self.add(index, id);
         };
@@ -145,11 +154,14 @@ impl Items {
         let id = id.map(str::to_owned);
         self.revision += 1;
         let (parts, call) = (Vec::new(), Call::default());
-        let is_free =
-            |index: &usize| *index >= self.next || self.all.iter().all(|item| item.shown != *index);
+        let is_free = |index: &usize| self.lookup.of_shown(*index as u64).is_none();
         let shown = own.or(Some(place.0)).filter(is_free);
         let shown = shown.unwrap_or(self.next);
         self.next = self.next.max(shown + 1);
+        self.lookup.add(place.0, index, shown);
+        if let Some(id) = &id {
+            self.lookup.set_id(place.0, id);
+        }
         self.all.push(ItemState {
             index,
             shown,
@@ -168,7 +180,10 @@ impl Items {
     pub(super) fn changed_id(&mut self, place: Place, id: Option<&str>) -> Option<&str> {
         let id = id?;
         let item = &mut self.all[place.0];
-        self.revision += usize::from(item.id.is_none());
+        if item.id.is_none() {
+            self.lookup.set_id(place.0, id);
+            self.revision += 1;
+        }
         let first = item.id.get_or_insert_with(|| id.to_owned());
         (first != id).then_some(first)
     }
@@ -400,15 +415,14 @@ impl Items {
             let kind = ItemKind::of(item.kind.or_empty());
             let among = matched[first..].iter().take_while(|matched| **matched);
             first += among.count();
-            let known = self.all.iter().enumerate().take(matched.len()).skip(first);
-            let known = known.filter(|(at, _)| matched.get(*at) == Some(&false));
-            let by_id = known
-                .clone()
-                .find(|(_, known)| item.id.0.is_some() && known.id.as_deref() == item.id.get());
-            let mut by_kind = known.filter(|(_, known)| known.kind == Some(kind));
-            let by_index = by_kind.clone().find(|(_, known)| known.shown == index);
-            let position = by_id.or(by_index).or_else(|| by_kind.next());
-            let position = position.map(|(at, _)| at);
+            let is_left = |at: &usize| matched.get(*at) == Some(&false);
+            let has_id = |at: &usize| self.all[*at].id.as_deref() == item.id.get();
+            let has_kind = |at: &usize| self.all[*at].kind == Some(kind) && is_left(at);
+            let by_id = self.lookup.of_id(item.id.get());
+            let by_id = by_id.filter(has_id).find(is_left);
+            let by_index = || self.lookup.of_shown(index as u64).filter(has_kind);
+            let by_kind = || (first..matched.len()).find(has_kind);
+            let position = by_id.or_else(by_index).or_else(by_kind);
             let place = position.map_or_else(
                 || self.add(Some(index as u64), item.id.get()),
                 |at| Ok(Place(at)),
