@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use wire::lenient::{Call, OtherContent, ReadError, TextOrder, Update, bounded, rest};
 
-use self::lookup::Lookup;
+use self::lookup::{Key, Lookup};
 use super::defects::{ChangedId, IdOwner};
 use super::event::Item;
 use super::kind::{ItemKind, PartKind, Piece, content, is_empty};
@@ -76,17 +76,18 @@ impl Items {
 
     /// Finds the item of an event as [`Self::find`] does, if it has begun.
     pub(super) fn known(&self, index: Option<u64>, id: Option<&str>) -> Option<Place> {
-        let has_id = |at: &usize| id.is_some() && self.all[*at].id.as_deref() == id;
+        let has_id = |at: &usize| self.all[*at].id.as_deref() == id;
         let has_index = |at: &usize| self.all[*at].index == index;
         let is_unplaced = |at: &usize| self.all[*at].index.is_none();
-        let of_id = || self.lookup.of_id(id).rev().filter(has_id);
+        let of = |key| self.lookup.of(key, 0).rev();
+        let both = |index| id.map(|id| Key::IndexAndId(index, id));
         let position = match (index, id) {
-            (Some(shown), _) => of_id()
-                .find(has_index)
-                .or_else(|| self.lookup.of_index(index).next_back())
-                .or_else(|| of_id().find(is_unplaced))
-                .or_else(|| self.lookup.of_shown(shown).filter(is_unplaced)),
-            (None, Some(_)) => of_id().next(),
+            (Some(shown), _) => of(both(index))
+                .find(|at| has_index(at) && has_id(at))
+                .or_else(|| of(Some(Key::Index(index))).find(has_index))
+                .or_else(|| of(both(None)).find(|at| is_unplaced(at) && has_id(at)))
+                .or_else(|| self.shown_at(shown).filter(is_unplaced)),
+            (None, Some(id)) => of(Some(Key::Id(id))).find(has_id),
             (None, None) => self.all.len().checked_sub(1),
         };
         position.map(Place)
@@ -97,13 +98,24 @@ impl Items {
         self.all[place.0].shown
     }
 
-    fn note_index(&mut self, place: Place, index: Option<u64>) {
-        let item = &mut self.all[place.0];
+    fn note_index(&mut self, Place(at): Place, index: Option<u64>) {
+        let item = &mut self.all[at];
         if item.index.is_none() && index.is_some() {
             item.index = index;
-            self.lookup.set_index(place.0, index);
+            self.lookup.remove(Key::Index(None), at);
+            self.lookup.add(Key::Index(index), at);
+            if let Some(id) = &item.id {
+                self.lookup.remove(Key::IndexAndId(None, id), at);
+                self.lookup.add(Key::IndexAndId(index, id), at);
+            }
             self.revision += 1;
         }
+    }
+
+    /// The position of the item that clients find by this index.
+    fn shown_at(&self, shown: u64) -> Option<usize> {
+        let mut found = self.lookup.of(Some(Key::Shown(shown)), 0);
+        found.find(|at| self.all[*at].shown as u64 == shown)
     }
 
     /// Finds the open item of an event, or begins it.
@@ -118,7 +130,7 @@ impl Items {
         is_done: bool,
     ) -> Result<Place, ReadError> {
         let (id, kind) = (item.id.get(), ItemKind::of(item.kind.or_empty()));
-        let has_id = |at: &usize| id.is_some() && self.all[*at].id.as_deref() == id;
+        let has_id = |at: &usize| self.all[*at].id.as_deref() == id;
         let may_be = |at: &usize| {
             let known = &self.all[*at];
             let has_place = index.is_none() || known.index.is_none() || known.index == index;
@@ -130,17 +142,27 @@ impl Items {
             is_done && known.is_done && known.index == index && known.kind == Some(kind)
         };
         let is_unnamed = |at: &usize| is_done || self.all[*at].id.is_none() || id.is_none();
+        let is_named = |at: &usize| may_be(at) && has_id(at);
         let is_near = |at: &usize| may_be(at) && is_unnamed(at);
-        let of_id = || self.lookup.of_id(id).rev().filter(has_id);
-        let of_index = |index| self.lookup.of_index(index).rev().find(is_near);
+        let both = |index| id.map(|id| Key::IndexAndId(index, id));
+        // All items before `done` are done.
+        let open = |key| self.lookup.of(key, self.done).rev();
+        let named = match index {
+            Some(_) => open(both(index))
+                .find(is_named)
+                .max(open(both(None)).find(is_named)),
+            None => open(id.map(Key::Id)).find(is_named),
+        };
+        let again = || {
+            let mut again = self.lookup.of(both(index), 0).rev();
+            again.find(|at| is_again(at) && has_id(at))
+        };
+        let of_index = |index| open(Some(Key::Index(index))).find(is_near);
         let near = || match index {
             Some(_) => of_index(index).max(of_index(None)),
             None => (self.done..self.all.len()).rev().find(is_near),
         };
-        let position = of_id()
-            .find(may_be)
-            .or_else(|| of_id().find(is_again))
-            .or_else(near);
+        let position = named.or_else(again).or_else(near);
         let Some(position) = position else {
             return self.add(index, id);
         };
@@ -154,13 +176,15 @@ impl Items {
         let id = id.map(str::to_owned);
         self.revision += 1;
         let (parts, call) = (Vec::new(), Call::default());
-        let is_free = |index: &usize| self.lookup.of_shown(*index as u64).is_none();
+        let is_free = |index: &usize| self.shown_at(*index as u64).is_none();
         let shown = own.or(Some(place.0)).filter(is_free);
         let shown = shown.unwrap_or(self.next);
         self.next = self.next.max(shown + 1);
-        self.lookup.add(place.0, index, shown);
+        self.lookup.add(Key::Index(index), place.0);
+        self.lookup.add(Key::Shown(shown as u64), place.0);
         if let Some(id) = &id {
-            self.lookup.set_id(place.0, id);
+            self.lookup.add(Key::Id(id), place.0);
+            self.lookup.add(Key::IndexAndId(index, id), place.0);
         }
         self.all.push(ItemState {
             index,
@@ -181,7 +205,8 @@ impl Items {
         let id = id?;
         let item = &mut self.all[place.0];
         if item.id.is_none() {
-            self.lookup.set_id(place.0, id);
+            self.lookup.add(Key::Id(id), place.0);
+            self.lookup.add(Key::IndexAndId(item.index, id), place.0);
             self.revision += 1;
         }
         let first = item.id.get_or_insert_with(|| id.to_owned());
@@ -418,9 +443,12 @@ impl Items {
             let is_left = |at: &usize| matched.get(*at) == Some(&false);
             let has_id = |at: &usize| self.all[*at].id.as_deref() == item.id.get();
             let has_kind = |at: &usize| self.all[*at].kind == Some(kind) && is_left(at);
-            let by_id = self.lookup.of_id(item.id.get());
-            let by_id = by_id.filter(has_id).find(is_left);
-            let by_index = || self.lookup.of_shown(index as u64).filter(has_kind);
+            let by_id = {
+                let found = self.lookup.of(item.id.get().map(Key::Id), first);
+                let mut before = found.take_while(|at| *at < matched.len());
+                before.find(|at| is_left(at) && has_id(at))
+            };
+            let by_index = || self.shown_at(index as u64).filter(has_kind);
             let by_kind = || (first..matched.len()).find(has_kind);
             let position = by_id.or_else(by_index).or_else(by_kind);
             let place = position.map_or_else(

@@ -3,66 +3,51 @@
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The positions of items by the index in their events, by their id, and by the index by which clients
-/// find them.
+/// The positions of items by what events call them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lookup {
-    by_index: BTreeSet<(Option<u64>, usize)>,
-    /// By the hash of the id: who looks for one compares it.
-    by_id: BTreeSet<(u64, usize)>,
-    by_shown: BTreeSet<(u64, usize)>,
+pub(super) struct Lookup(BTreeSet<(u64, usize)>);
+
+/// What finds an item.
+#[derive(Clone, Copy, Hash)]
+pub(super) enum Key<'i> {
+    /// The index in its events, or none.
+    Index(Option<u64>),
+    /// Its id.
+    Id(&'i str),
+    /// Both of them.
+    IndexAndId(Option<u64>, &'i str),
+    /// The index by which clients find it.
+    Shown(u64),
 }
 
 impl Lookup {
-    /// Notes an item that begins.
-    pub(super) fn add(&mut self, at: usize, index: Option<u64>, shown: usize) {
-        self.by_index.insert((index, at));
-        self.by_shown.insert((shown as u64, at));
+    /// Adds an item at this position.
+    pub(super) fn add(&mut self, key: Key<'_>, at: usize) {
+        self.0.insert((key.hash(), at));
     }
 
-    /// Notes the index of an item that had none.
-    pub(super) fn set_index(&mut self, at: usize, index: Option<u64>) {
-        self.by_index.remove(&(None, at));
-        self.by_index.insert((index, at));
+    /// Removes an item at this position.
+    pub(super) fn remove(&mut self, key: Key<'_>, at: usize) {
+        self.0.remove(&(key.hash(), at));
     }
 
-    /// Notes the id of an item that had none.
-    pub(super) fn set_id(&mut self, at: usize, id: &str) {
-        self.by_id.insert((hash(id), at));
-    }
-
-    /// Returns the positions of the items with this index, or without any, in order.
-    pub(super) fn of_index(
+    /// Returns the positions in order, from `first` on, of the items that may have this key. Whoever
+    /// looks for one compares it, because keys are known by their hashes.
+    pub(super) fn of(
         &self,
-        index: Option<u64>,
-    ) -> impl DoubleEndedIterator<Item = usize> + Clone {
-        at(self.by_index.range((index, 0)..=(index, usize::MAX)))
-    }
-
-    /// Returns the positions of the items that may have this id, in order.
-    pub(super) fn of_id(
-        &self,
-        id: Option<&str>,
-    ) -> impl DoubleEndedIterator<Item = usize> + Clone + use<'_> {
-        let id = id.map(hash);
-        let found = id.map(|id| at(self.by_id.range((id, 0)..=(id, usize::MAX))));
-        found.into_iter().flatten()
-    }
-
-    /// Returns the position of the item that clients find by this index.
-    pub(super) fn of_shown(&self, shown: u64) -> Option<usize> {
-        at(self.by_shown.range((shown, 0)..=(shown, usize::MAX))).next()
+        key: Option<Key<'_>>,
+        first: usize,
+    ) -> impl DoubleEndedIterator<Item = usize> + use<'_> {
+        let key = key.map(Key::hash);
+        let range = key.map(|key| self.0.range((key, first)..=(key, usize::MAX)));
+        range.into_iter().flatten().map(|(_, at)| *at)
     }
 }
 
-fn at<'a, K: 'a>(
-    range: impl DoubleEndedIterator<Item = &'a (K, usize)> + Clone,
-) -> impl DoubleEndedIterator<Item = usize> + Clone {
-    range.map(|(_, at)| *at)
-}
-
-fn hash(id: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    id.hash(&mut hasher);
-    hasher.finish()
+impl Key<'_> {
+    fn hash(self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        Hash::hash(&self, &mut hasher);
+        hasher.finish()
+    }
 }

@@ -199,6 +199,12 @@ fn responses_call(i: usize) -> String {
     )
 }
 
+fn responses_open(i: usize) -> String {
+    format!(
+        r#"{{"type":"response.output_item.added","output_index":{i},"item":{{"type":"message","id":"m{i}","role":"assistant","status":"in_progress","content":[]}}}}"#
+    )
+}
+
 fn responses_item(i: usize) -> String {
     format!(
         r#"{{"type":"function_call","id":"f{i}","call_id":"c{i}","name":"f","arguments":"{{}}","status":"completed"}}"#
@@ -221,7 +227,7 @@ fn escape(_: usize) -> String {
     r"\n\u00e9".to_owned()
 }
 
-const KINDS: [Kind; 16] = [
+const KINDS: [Kind; 17] = [
     plain("chat", "escapes of a text", escape, |parts| {
         chat(&format!(r#""content":"{}""#, parts.concat()))
     }),
@@ -267,4 +273,5 @@ const KINDS: [Kind; 16] = [
         responses_stream,
     ),
     streamed("responses", "calls", responses_call, responses_stream),
+    streamed("responses", "open items", responses_open, responses_stream),
 ];
