@@ -9,7 +9,7 @@ use crate::http1::error::Invalid;
 #[derive(Debug, Default)]
 pub(crate) struct Chunked {
     state: State,
-    /// The size of the chunk, and then what is left of it.
+    /// The size of the chunk, and then the number of its bytes that are left.
     size: u64,
     /// The length of all chunk extensions, which are ignored.
     extensions: usize,
@@ -150,7 +150,7 @@ impl Chunked {
 
 /// The maximum length of all chunk extensions of a body, in bytes.
 const MAX_EXTENSIONS: usize = 16 << 10;
-/// The maximum length of all trailers, in bytes: that of a head.
+/// The maximum length of all trailers, in bytes: the same as for a head.
 const MAX_TRAILER_BYTES: usize = 64 << 10;
 /// The maximum number of trailers.
 const MAX_TRAILERS: usize = 100;

@@ -27,7 +27,7 @@ use super::head::MAX_HEAD;
 use super::{Http1Connection, Unsent};
 use crate::outgoing::Payload;
 
-/// The end of what a host sends.
+/// The state of the connection after the last byte of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Closed,
@@ -241,6 +241,21 @@ fn end() -> impl Strategy<Value = End> {
     select(vec![End::Closed, End::Open, End::Reset])
 }
 
+/// A value with bytes outside of ASCII has no options, also where one of its elements is an option.
+#[test]
+fn values_outside_of_ascii_have_no_options() {
+    for (header, may_reuse) in [
+        ("connection: close", false),
+        ("connection: \u{e9}, close", true),
+    ] {
+        let response = format!("HTTP/1.1 200 OK\r\n{header}\r\ncontent-length: 0\r\n\r\n");
+        let script = Script::new(response.as_bytes(), &[], End::Open);
+        let ours = read_with_ours(script.clone());
+        assert_eq!(ours.may_reuse, may_reuse, "{header}");
+        assert_eq!(ours, read_with_hyper(script), "{header}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 8 * ProptestConfig::default().cases, ..ProptestConfig::default() })]
 
@@ -269,7 +284,7 @@ proptest! {
     }
 }
 
-/// The limits are those of hyper: the size of a head, the number of its headers, and those of chunk
+/// Both clients have the same limits for the size of a head, the number of its headers, chunk
 /// extensions and trailers.
 #[test]
 fn both_clients_have_the_same_limits() {
@@ -301,7 +316,7 @@ fn both_clients_have_the_same_limits() {
     }
 }
 
-/// A long body is read into memory that is used again, and what follows it is still noticed.
+/// A long body is read into memory that is used again, and a byte after its end is still noticed.
 #[test]
 fn a_long_body_is_the_same() {
     let body: String = (0..70_000).map(|at| format!("{at:x},")).collect();

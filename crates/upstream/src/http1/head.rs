@@ -141,7 +141,7 @@ fn is_chunked(codings: &[u8]) -> bool {
 fn content_length(headers: Headers<'_>) -> Result<u64, Invalid> {
     let mut length = None;
     for value in headers.all(CONTENT_LENGTH) {
-        for value in options(value) {
+        for value in elements(value) {
             let parsed =
                 number(value).filter(|parsed| length.is_none_or(|length| length == *parsed));
             length = Some(parsed.ok_or(Invalid::ContentLength)?);
@@ -162,8 +162,14 @@ fn may_reuse(status: StatusCode, is_1_1: bool, headers: Headers<'_>) -> bool {
     is_kept && !has_two_framings && status != StatusCode::SWITCHING_PROTOCOLS
 }
 
-/// Returns the values of a header that is a list.
-fn options(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// Returns the options in a header value. A value with bytes outside of visible ASCII has none.
+fn options(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let value = is_visible(value).then_some(value);
+    value.into_iter().flat_map(elements)
+}
+
+/// Returns the elements of a header value that is a list.
+fn elements(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
 
@@ -179,9 +185,13 @@ fn number(digits: &[u8]) -> Option<u64> {
 
 /// Returns a header value as text, if it is visible ASCII.
 pub(crate) fn text(value: &[u8]) -> Option<&str> {
-    let is_visible = |byte: &u8| matches!(byte, b'\t' | b' '..=b'~');
-    let value = value.iter().all(is_visible).then_some(value)?;
+    let value = is_visible(value).then_some(value)?;
     std::str::from_utf8(value).ok()
+}
+
+fn is_visible(value: &[u8]) -> bool {
+    let is_visible = |byte: &u8| matches!(byte, b'\t' | b' '..=b'~');
+    value.iter().all(is_visible)
 }
 
 const CONTENT_LENGTH: &str = "content-length";

@@ -14,8 +14,8 @@ pub(crate) struct Unsent {
     head: Vec<u8>,
     /// The body, unless it follows the head.
     body: Option<Payload>,
-    /// The part that is written next, and the number of its bytes that were: 0 is the head, and
-    /// others are those of the body.
+    /// The part that is written next, and the number of its bytes that were written. Part 0 is the
+    /// head; the other parts are the chunks of the body.
     part: usize,
     written: usize,
 }
@@ -36,7 +36,7 @@ impl Unsent {
         }
     }
 
-    /// Writes what is left, and flushes.
+    /// Writes the rest of the request, and flushes.
     pub(crate) fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
