@@ -29,7 +29,8 @@ enum May {
 
 /// The table, top row first.
 const LAYERS: &[LayerCrate] = &[
-    layer(6, "server", UseBelow(6)),
+    layer(7, "server", UseBelow(7)),
+    layer(6, "config", Use(CONFIGURED)),
     layer(6, "simulator", UseBelow(4)),
     layer(5, "upstream", Use(&["engine", "net", "translate"])),
     layer(5, "fetch", Use(&["net", "picture"])),
@@ -52,6 +53,18 @@ const LAYERS: &[LayerCrate] = &[
     layer(0, "sse", Use(&[])),
 ];
 
+/// The crates that have settings in the configuration file.
+const CONFIGURED: &[&str] = &[
+    "accounting",
+    "auth",
+    "catalog",
+    "fetch",
+    "lease",
+    "quota",
+    "translate",
+    "upstream",
+    "wire",
+];
 /// The crate whose tests may use another one in addition, and that crate.
 const TEST_TOOL: (&str, &str) = ("server", "simulator");
 /// Crates below this row are useful by themselves, and so have to build alone.

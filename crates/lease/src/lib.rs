@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(not(feature = "valkey"))]
+mod absent;
 #[cfg(feature = "valkey")]
 mod address;
 mod clock;
@@ -12,6 +14,8 @@ mod store;
 #[cfg(feature = "valkey")]
 mod valkey;
 
+#[cfg(not(feature = "valkey"))]
+pub use absent::{Address, Valkey};
 #[cfg(feature = "valkey")]
 pub use address::{Address, AddressError};
 pub use clock::{Proof, StoreClock, boottime};

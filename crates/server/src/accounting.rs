@@ -14,12 +14,12 @@ use std::time::Duration;
 use accounting::{
     AccountingStore, Closed, Journal, JournalOptions, LiveKeys, Opened, StoreError, TokenCounts,
 };
+use config::ConfigError;
+use config::state::State;
 use quota::LimitId;
 use tokio::time::{sleep, timeout};
 
 use crate::clock;
-use crate::config::ConfigError;
-use crate::config::state::State;
 use crate::limit::{Charge, Permit};
 use crate::policy::Policies;
 

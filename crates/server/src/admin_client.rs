@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use auth::Key;
 use bytes::Bytes;
+use config::ConfigError;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderValue, Method, Request};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -13,8 +14,6 @@ use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::time::timeout;
 use url::{Host, Url};
-
-use crate::config::ConfigError;
 
 /// A gateway on this machine, and its admin key.
 pub(crate) struct AdminClient {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use catalog::{Family, Model, Protocol};
+use config::{Config, ConfigError};
 use engine::{
     ImageEvent, ImageFormat, ImageRequest, Pixels, Quality, Size, TextRequest, Turn, UserPart,
 };
@@ -19,7 +20,6 @@ use upstream::{Answer, Effort, ImageReply, Incoming, Outgoing, Payload, Reported
 use wire::Splice;
 
 use crate::answer::engine_events::fold;
-use crate::config::{Config, ConfigError};
 use crate::endpoints::text::ending;
 use crate::engines::Engines;
 use crate::outgoing::{self, MAX_REPLY};
@@ -90,7 +90,7 @@ fn questions<'a>(
         }
     }
     if !problems.is_empty() {
-        return Err(ConfigError(problems));
+        return Err(ConfigError::new(problems));
     }
     if names.is_empty() {
         models.extend(

@@ -6,9 +6,9 @@ pub(crate) mod stores;
 use std::fmt::Write as _;
 
 use catalog::Model;
+use config::Config;
 use quota::Caps;
 
-use crate::config::Config;
 use crate::engines;
 use crate::policy::Policy;
 use crate::targets::{Backend, Routes, Target};

@@ -11,14 +11,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use config::{Config, ConfigError, DEFAULT_ADMIN, Responses, pass_through, presets, price_import};
 use url::Url;
 
 use self::keys::KeysCommand;
 use self::reports::{LimitsReport, UsageReport};
 use crate::check::stores::{self, Stores};
-use crate::config::{Config, ConfigError, DEFAULT_ADMIN, Responses, pass_through};
 use crate::policy::Policy;
-use crate::{ask, check, log, openapi, presets, price_import, start};
+use crate::{ask, check, log, openapi, start};
 
 /// One gate for every model protocol.
 #[derive(Debug, Parser)]

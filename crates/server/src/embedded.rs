@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
+use config::{Config, ConfigError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use upstream::Network;
 
-use crate::config::{Config, ConfigError};
 use crate::engines::Engines;
 use crate::lifecycle::Phase;
 use crate::policy::Policy;

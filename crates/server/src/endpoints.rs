@@ -13,12 +13,12 @@ use std::borrow::Cow;
 
 use auth::Entry;
 use bytesize::ByteSize;
+use config::bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, Request};
 
 use crate::body::ClientBody;
 use crate::body::upload::{Incoming, Upload};
-use crate::config::bytes;
 use crate::refusal::Refusal;
 use crate::state::ServerState;
 

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
+use config::{Config, ConfigError};
 use engine::{ImageEngine, TextEngine};
-
-use crate::config::{Config, ConfigError};
 
 /// The embedded engines that are loaded.
 #[derive(Default)]

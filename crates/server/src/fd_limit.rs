@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::config::Config;
+use config::Config;
 
 /// Raises the soft limit of file descriptors to the hard limit, and lowers `limits.connections` to
 /// what remains for clients: without a free descriptor no upstream and no admin request could be

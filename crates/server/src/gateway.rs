@@ -231,12 +231,12 @@ mod tests {
     use std::task::Context;
 
     use bytes::Bytes;
+    use config::Config;
     use http_body::Frame;
     use http_body_util::BodyExt as _;
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::config::Config;
     use crate::engines::Engines;
     use crate::policy::Policy;
     use crate::start::assemble;

@@ -3,11 +3,11 @@
 use std::str::FromStr;
 
 use bytesize::ByteSize;
+use config::Limits;
 use http::header::{HOST, TRANSFER_ENCODING, UPGRADE};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, Request, Uri, Version};
 
-use crate::config::Limits;
 use crate::refusal::Refusal;
 use crate::routing::RESPONSES;
 

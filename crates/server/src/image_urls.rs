@@ -7,13 +7,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use config::bytes;
 use engine::{ImageSource, TextRequest, Turn, UserPart};
 use fetch::target::{Target, log_form};
 use fetch::{FetchError, Picture};
 use wire::{ApiError, ErrorKind, Path};
 
 use crate::body::budget::Share;
-use crate::config::bytes;
 use crate::refusal::Refusal;
 use crate::state::ServerState;
 

@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use config::{Responses, bytes};
 use tokio::time::Instant;
 
 pub(crate) use self::answer::{Answer, InputItem};
-use crate::config::{Responses, bytes};
 use crate::shared_bound::SharedBound;
 
 /// The answers that are kept.

@@ -4,9 +4,9 @@ use std::env;
 
 use auth::{Entry, Key, KeyHash, KeyRing, Scope, Scopes};
 use catalog::Protocol;
+use config::{Config, ConfigError, key};
 
 use crate::clock;
-use crate::config::{Config, ConfigError, key};
 
 /// The environment variable of the key for each scope.
 const VARIABLES: [(Scope, &str); 3] = [
@@ -182,8 +182,9 @@ fn resolve_expiry(text: &str) -> Result<String, ConfigError> {
 
 #[cfg(test)]
 mod tests {
+    use config::pass_through;
+
     use super::*;
-    use crate::config::pass_through;
 
     #[test]
     fn a_key_is_generated_for_each_scope_that_is_served() {

@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-#[cfg(not(feature = "valkey"))]
-pub(crate) use self::absent::{Address, Valkey};
-#[cfg(feature = "valkey")]
-pub(crate) use lease::{Address, Valkey};
-use lease::{Report, Unsuitable};
+use lease::{Address, Report, Unsuitable, Valkey};
 
 /// Creates the client of the store at an address. `replica` is the name of this process.
 #[cfg(feature = "valkey")]
@@ -39,48 +35,5 @@ pub(crate) async fn check(store: &Valkey) -> Result<Option<Report>, String> {
             Ok(None)
         }
         Err(error) => Err(error.to_string()),
-    }
-}
-
-/// Types without values, in a build that has no client: it accepts no address.
-#[cfg(not(feature = "valkey"))]
-mod absent {
-    use std::str::FromStr;
-
-    use lease::{Exchange, Holders, LeaseStore, Report, Unsuitable};
-    use quota::Ask;
-
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    pub(crate) enum Address {}
-
-    #[derive(Debug)]
-    pub(crate) enum Valkey {}
-
-    impl FromStr for Address {
-        type Err = &'static str;
-
-        fn from_str(_: &str) -> Result<Self, Self::Err> {
-            Err("this build has no client of Valkey and Redis: build it with the feature 'valkey'")
-        }
-    }
-
-    impl Valkey {
-        #[allow(
-            clippy::unused_async,
-            reason = "the client that this stands for is asked"
-        )]
-        pub(crate) async fn check(&self) -> Result<Report, Unsuitable> {
-            match *self {}
-        }
-    }
-
-    impl LeaseStore for Valkey {
-        fn exchange<'a>(&'a self, _: &'a [Ask]) -> Exchange<'a> {
-            match *self {}
-        }
-
-        fn holders<'a>(&'a self, _: &'a [String]) -> Holders<'a> {
-            match *self {}
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! The gateway: configuration, listeners, routing, limits, bodies, metrics, log, shutdown.
+//! The gateway: listeners, routing, limits, bodies, metrics, log, shutdown.
 //!
 //! The binary `sluicegate` is [`main`]; [`EmbeddedGateway`] is a gateway without a process of its
 //! own.
@@ -19,7 +19,6 @@ mod check;
 mod cli;
 mod clock;
 mod coalescing_waker;
-mod config;
 mod connection_state;
 mod connection_timer;
 mod embedded;
@@ -32,7 +31,6 @@ mod head_timer;
 mod image_urls;
 mod keeping;
 mod kept;
-mod key_command;
 mod key_refresh;
 mod key_schedule;
 mod keys;
@@ -50,8 +48,6 @@ mod outcome;
 mod outgoing;
 mod policy;
 mod policy_keys;
-mod presets;
-mod price_import;
 mod prices;
 mod quota_headers;
 mod record;
@@ -71,6 +67,7 @@ mod test_gateway;
 mod timeout_io;
 mod tracking;
 
+pub use config::ConfigError;
+
 pub use crate::cli::main;
-pub use crate::config::ConfigError;
 pub use crate::embedded::EmbeddedGateway;

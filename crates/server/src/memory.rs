@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use auth::Scope;
 use bytes::Bytes;
+use config::Config;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{Request, StatusCode};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use peak_alloc::PeakAlloc;
 
-use crate::config::Config;
 use crate::engines::Engines;
 use crate::gateway;
 use crate::keys::GeneratedKey;

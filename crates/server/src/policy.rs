@@ -12,15 +12,15 @@ use std::time::{Duration, SystemTime};
 use accounting::LiveKeys;
 use auth::{Entry, RingErrors};
 use catalog::{Catalog, Family};
+use config::fixed::FixedSettings;
+use config::quota::QuotaRule;
+use config::{Config, ConfigError};
 use tokio::signal::unix::Signal;
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use upstream::Network;
 
-use crate::config::fixed::FixedSettings;
-use crate::config::quota::QuotaRule;
-use crate::config::{Config, ConfigError};
 use crate::keys::{self, GeneratedKey};
 use crate::lifecycle::Lifecycle;
 use crate::limit::{Limiter, Quotas};

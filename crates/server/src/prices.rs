@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use auth::Pattern;
+use config::{Config, ConfigError};
 use quota::{NoPrice, Price, PriceEntry, PriceTable, UnknownPrice};
 use wire::ServiceTier;
 
 use crate::clock;
-use crate::config::{Config, ConfigError};
 use crate::targets::Target;
 
 /// The prices of models, as clients name them.

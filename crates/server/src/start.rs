@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use accounting::StoreError;
 use auth::{KeyHash, Scope};
+use config::state::State;
+use config::{Config, ConfigError, Limits};
 use fetch::Fetcher;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -19,8 +21,6 @@ use upstream::Network;
 use crate::accounting::Accounting;
 use crate::admin_access::AdminAccess;
 use crate::body::budget::Budget;
-use crate::config::state::State;
-use crate::config::{Config, ConfigError, Limits};
 use crate::engines::{self, Engines};
 use crate::fd_limit;
 use crate::kept::Kept;

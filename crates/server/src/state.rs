@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use auth::Entry;
+use config::Limits;
 use engine::{ImageEngine, TextEngine};
 use fetch::Fetcher;
 use tokio::time::Instant;
@@ -11,7 +12,6 @@ use crate::accounting::{Accounting, Admitted, JournalEntry};
 use crate::admin_access::AdminAccess;
 use crate::background::Background;
 use crate::body::budget::Budget;
-use crate::config::Limits;
 use crate::kept::Kept;
 use crate::lifecycle::Lifecycle;
 use crate::limit::{Applicant, Decision, Limiter, Permit, Reserved};

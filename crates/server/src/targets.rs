@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use catalog::{Catalog, Family, Model};
+use config::upstream::Protocol;
+use config::{Config, ConfigError};
 use engine::EngineError;
 use http::StatusCode;
 use tokio::time::Instant;
@@ -17,8 +19,6 @@ use translate::outbound::encode::Settings;
 use upstream::targets::{self, Candidate};
 use upstream::{Credential, Effort, Incoming, Network, Options, Outgoing, Upstream};
 
-use crate::config::upstream::Protocol;
-use crate::config::{Config, ConfigError, upstream as config};
 use crate::key_schedule::KeySchedule;
 use crate::{affinity, clock};
 
@@ -52,7 +52,7 @@ pub(crate) enum Backend {
 
 /// A configured upstream and its client.
 pub(crate) struct UpstreamTarget {
-    pub(crate) config: config::Upstream,
+    pub(crate) config: config::upstream::Upstream,
     /// Its client, with its connections.
     pub(crate) upstream: Upstream,
     /// Wraps the signatures of reasoning for clients of another protocol, if the upstream signs it.
@@ -87,14 +87,14 @@ impl Routes {
                 targets,
             })
         } else {
-            Err(ConfigError(problems))
+            Err(ConfigError::new(problems))
         }
     }
 
     /// Builds the clients of the upstreams in a changed configuration.
     fn connected(
         &self,
-        upstreams: &[config::Upstream],
+        upstreams: &[config::upstream::Upstream],
         problems: &mut Vec<String>,
     ) -> BTreeMap<String, Arc<UpstreamTarget>> {
         let mut connected = BTreeMap::new();
@@ -118,13 +118,13 @@ impl Routes {
     }
 
     /// The upstream of the same name and settings.
-    fn same(&self, config: &config::Upstream) -> Option<&Arc<UpstreamTarget>> {
+    fn same(&self, config: &config::upstream::Upstream) -> Option<&Arc<UpstreamTarget>> {
         let same = self.upstreams.get(&config.name);
         same.filter(|same| same.config == *config)
     }
 
     /// The key of an upstream that a command has printed. It is refreshed in the background.
-    fn printed_key(&self, config: &config::Upstream) -> Option<Credential> {
+    fn printed_key(&self, config: &config::upstream::Upstream) -> Option<Credential> {
         let same = self.same(config).filter(|same| same.key_schedule.is_some());
         same.and_then(|same| same.options.credential.clone())
     }
@@ -265,7 +265,7 @@ impl Target {
 
 impl UpstreamTarget {
     fn new(
-        config: &config::Upstream,
+        config: &config::upstream::Upstream,
         credential: Result<Option<Credential>, String>,
         before: &Routes,
     ) -> Result<Arc<Self>, Vec<String>> {

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use config::Config;
 use engine::{
     Background, EngineError, Generation, ImageEngine, ImageEvent, ImageFormat, ImageGeneration,
     ImageRequest, ImageTraits, Pixels, Quality, TextEngine, TextEvent, TextRequest,
@@ -15,7 +16,6 @@ use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 
-use crate::config::Config;
 use crate::engines::Engines;
 use crate::gateway;
 use crate::policy::Policy;

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use accounting::{AccountingStore, StoreError};
+use config::ConfigError;
+use config::state::Store;
 use tokio::time::{Instant, sleep};
-
-use crate::config::ConfigError;
-use crate::config::state::Store;
 
 /// Opens a store, and creates what it lacks.
 ///

@@ -10,6 +10,7 @@ use std::error::Error;
 use std::fmt;
 
 use bytes::Bytes;
+use config::Limits;
 use futures_util::Stream;
 use images::{Edit, Form, PartKind};
 use multer::{Constraints, Field, Multipart, SizeLimit};
@@ -19,7 +20,6 @@ use self::pace::Pace;
 use super::ClientBody;
 use super::pieces::Pieces;
 use super::upload::Incoming;
-use crate::config::Limits;
 use crate::refusal::Refusal;
 
 /// Returns the boundary parameter of a form's `Content-Type`, or 400 if it is missing or not

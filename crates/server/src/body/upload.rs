@@ -8,13 +8,13 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
+use config::Limits;
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout_at};
 
 use super::budget::Share;
 use super::pieces::Pieces;
-use crate::config::Limits;
 use crate::refusal::Refusal;
 
 /// A completely read body, and its share of the budget.

@@ -2,8 +2,8 @@
 //! may accept further spellings of these names, to which the quota or the price does not apply.
 
 use auth::Pattern;
+use config::Config;
 
-use crate::config::Config;
 use crate::policy::Policy;
 
 /// Returns a sentence for each quota and each price that can be escaped by another spelling of a

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use accounting::{AccountingStore, StoreError};
+use config::ConfigError;
+use config::state::{State, Store};
 
 use crate::accounting::open;
-use crate::config::ConfigError;
-use crate::config::state::{State, Store};
 use crate::lease_store;
 use crate::policy_keys::StoredKeys;
 

@@ -1,12 +1,12 @@
 //! The connection of a command to a running gateway.
 
 use clap::Args;
+use config::ConfigError;
 use http::Method;
 use serde_json::Value;
 use url::Url;
 
 use crate::admin_client::AdminClient;
-use crate::config::ConfigError;
 use crate::keys::{self, ADMIN_VARIABLE};
 
 // A doc comment here would replace those of the commands.

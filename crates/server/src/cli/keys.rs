@@ -2,12 +2,12 @@
 
 use auth::Scope;
 use clap::{Args, Subcommand};
+use config::ConfigError;
 use http::Method;
 use serde_json::{Map, Value, json};
 
 use super::admin::Gateway;
 use super::table::{cell, render};
-use crate::config::ConfigError;
 use crate::keys;
 
 #[derive(Debug, Subcommand)]

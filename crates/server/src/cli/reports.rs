@@ -1,13 +1,13 @@
 //! `sluicegate usage` and `sluicegate limits`: reports of a running gateway.
 
 use clap::Args;
+use config::ConfigError;
 use http::Method;
 use serde_json::Value;
 use url::form_urlencoded::Serializer;
 
 use super::admin::Gateway;
 use super::table::{cell, render};
-use crate::config::ConfigError;
 
 // The question of a report. A doc comment here would replace that of the command.
 #[derive(Debug, Args)]

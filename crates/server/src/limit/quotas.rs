@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use config::quota::{QueueSettings, QuotaRule};
 use quota::{Budget, Caps, Claim, FailMode, Lending, LimitId, Refused, Terms};
 
 use super::Limiter;
 use super::queues::QueueId;
-use crate::config::quota::{QueueSettings, QuotaRule};
 
 /// The quotas of a policy. They apply once they are registered with a limiter.
 #[derive(Debug, Default)]

@@ -4,11 +4,11 @@
 
 use std::collections::HashMap;
 
+use config::Config;
 use engine::Usage;
 
 use super::tests::{TEN_A_MILLION, applicant};
 use super::*;
-use crate::config::Config;
 use crate::prices::Prices;
 use crate::targets::Target;
 

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use config::Config;
 use engine::Usage;
 use quota::Dimension;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::config::Config;
 use crate::prices::Prices;
 use crate::targets::Target;
 

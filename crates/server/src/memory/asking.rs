@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use config::Config;
 use http::Request;
 use http::header::{AUTHORIZATION, HOST};
 use http_body_util::Full;
@@ -13,7 +14,6 @@ use tokio::io::{AsyncReadExt as _, duplex};
 use upstream::{BoxFuture, Connection, Dial, Network, WithPeer};
 
 use super::{MEMORY, alone};
-use crate::config::Config;
 use crate::engines::Engines;
 use crate::gateway;
 use crate::policy::Policy;

@@ -6,12 +6,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use config::Config;
 use http::StatusCode;
 use image::{ImageFormat, Rgba, RgbaImage};
 use serde_json::{Value, json};
 
 use super::{Scene, alone};
-use crate::config::Config;
 use crate::engines::Engines;
 
 #[test]

@@ -2,9 +2,8 @@
 
 use std::thread;
 
+use config::upstream::Upstream;
 use upstream::Credential;
-
-use crate::config::upstream::Upstream;
 
 /// Reads the key of each upstream that is not `known`. The commands that print keys run at the same
 /// time; this blocks until the last one has ended or was killed.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use catalog::{Family, Model};
+use config::Config;
+use config::upstream::EngineName;
 
 use super::{Backend, Target, UpstreamTarget};
-use crate::config::upstream::EngineName;
-use crate::config::{Config, upstream as config};
 
 type Upstreams = BTreeMap<String, Arc<UpstreamTarget>>;
 
@@ -49,7 +49,7 @@ pub(super) fn targets(
 /// Returns the engine or upstream that a target refers to. `None` if its upstream is invalid,
 /// which is already reported.
 fn backend(
-    target: &config::Target,
+    target: &config::upstream::Target,
     model: &Model,
     upstreams: &Upstreams,
     known: &[&str],

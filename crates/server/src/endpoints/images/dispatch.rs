@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use config::upstream::EditForm;
 use engine::{EngineError, ImageEdit, ImageGeneration, ImageStream};
 use http::{HeaderMap, HeaderValue, Method};
 use images::{Edit, Mask, Operation, Reference, Source};
@@ -15,7 +16,6 @@ use wire::{ApiError, Splice};
 use super::inline::inline;
 use super::read::{EditInputs, ParsedRequest};
 use crate::attempt::{TargetFailure, Turn};
-use crate::config::upstream::EditForm;
 use crate::record::Targets;
 use crate::refusal::Refusal;
 use crate::state::{Caller, ServerState};

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use catalog::{DEFAULT_IMAGE_MODEL, Model, Protocol};
+use config::{Limits, bytes};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Request};
 use images::{Edit, Generation, Operation, Rules, Source};
@@ -12,7 +13,6 @@ use crate::body::ClientBody;
 use crate::body::budget::Share;
 use crate::body::form;
 use crate::body::upload::Incoming;
-use crate::config::{Limits, bytes};
 use crate::endpoints::{check_length, is_json, json_body, media_type};
 use crate::image_urls;
 use crate::refusal::Refusal;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use config::Config;
 use engine::{EngineError, ImageEngine, ImageGeneration, ImageRequest};
 use futures_util::future::BoxFuture;
 use http::Request;
@@ -12,7 +13,6 @@ use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Simulator};
 
-use crate::config::Config;
 use crate::engines::Engines;
 use crate::gateway;
 use crate::keys::GeneratedKey;

@@ -23,18 +23,18 @@ use url::Url;
 use self::auth::Auth;
 use self::preset::Preset;
 use self::secret::Secret;
-use super::duration;
+use crate::units::duration;
 
 wire::read_objects!(Upstream, Target);
 
 /// A model server. What it does not set itself comes from its preset, if it has one.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
-pub(crate) struct Upstream {
+pub struct Upstream {
     /// The name by which targets refer to it.
-    pub(crate) name: String,
+    pub name: String,
     /// The vendor whose settings it has.
-    pub(crate) preset: Option<String>,
+    pub preset: Option<String>,
     /// `Some` once it is complete.
     protocol: Option<Protocol>,
     /// The base URL, to which the paths of the protocol are appended: `https://host/v1`.
@@ -57,10 +57,10 @@ pub(crate) struct Upstream {
     quirk_words: Table,
     /// The same, parsed.
     #[serde(skip)]
-    pub(crate) quirks: Quirks,
+    pub quirks: Quirks,
     /// The header that binds the requests of a conversation to one of its servers.
     #[serde(skip)]
-    pub(crate) affinity_header: Option<HeaderName>,
+    pub affinity_header: Option<HeaderName>,
     /// The variable that its preset names for the key and that is not set.
     #[serde(skip)]
     unset_variable: Option<String>,
@@ -70,16 +70,17 @@ pub(crate) struct Upstream {
     ca_file: Option<PathBuf>,
     /// A former setting, which is refused.
     repair: Option<bool>,
+    /// The form in which image edits are sent to it.
     #[serde(default)]
-    pub(crate) edits: EditForm,
+    pub edits: EditForm,
     /// The output limit that is sent if the protocol requires one and the client set none. Default
     /// 4096.
     #[serde(default = "max_tokens")]
-    pub(crate) max_tokens: u64,
+    pub max_tokens: u64,
     /// True if it accepts `temperature`, `top_p` and `top_k`; some Messages servers do not. Default
     /// true.
     #[serde(default = "yes")]
-    pub(crate) sampling: bool,
+    pub sampling: bool,
     /// The timeout for connecting, including DNS and TLS. Default 5 s.
     #[serde(default = "connect", deserialize_with = "duration")]
     connect_timeout: Duration,
@@ -93,42 +94,52 @@ pub(crate) struct Upstream {
     event_idle: Duration,
 }
 
+/// The protocol of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Protocol {
+pub enum Protocol {
+    /// Responses.
     Responses,
+    /// Chat Completions.
     Chat,
+    /// Messages.
     Messages,
+    /// Images.
     Images,
 }
 
 /// The form in which image edits are sent to an upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum EditForm {
+pub enum EditForm {
     /// The form in which the client sent them.
     #[default]
     AsSent,
+    /// JSON.
     Json,
+    /// A multipart form.
     Multipart,
 }
 
+/// A target of a model: an upstream or an embedded engine.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
-pub(crate) struct Target {
-    pub(crate) upstream: Option<String>,
+pub struct Target {
+    /// The name of an upstream.
+    pub upstream: Option<String>,
     /// The upstream's name of the model. Absent: the client's.
-    pub(crate) model: Option<String>,
+    pub model: Option<String>,
     /// An embedded engine, instead of an upstream.
-    pub(crate) engine: Option<EngineName>,
+    pub engine: Option<EngineName>,
     /// The relative frequency with which it is tried first. If no target of the model has a weight,
     /// they are tried in order.
-    pub(crate) weight: Option<u32>,
+    pub weight: Option<u32>,
 }
 
+/// An embedded engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum EngineName {
+pub enum EngineName {
     /// The text engine.
     Local,
     /// The image engine.
@@ -137,7 +148,7 @@ pub(crate) enum EngineName {
 
 impl Protocol {
     /// The value in the configuration.
-    pub(crate) const fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Responses => "responses",
             Self::Chat => "chat",
@@ -149,12 +160,12 @@ impl Protocol {
 
 impl Upstream {
     /// Its protocol.
-    pub(crate) fn protocol(&self) -> Protocol {
+    pub fn protocol(&self) -> Protocol {
         self.protocol.unwrap_or(Protocol::Chat)
     }
 
     /// Adds what its preset prescribes, and parses its quirks.
-    pub(super) fn complete(&mut self) -> Result<(), String> {
+    pub fn complete(&mut self) -> Result<(), String> {
         if self.repair.is_some() {
             return Err(NO_REPAIR.to_owned());
         }
@@ -183,7 +194,7 @@ impl Upstream {
     }
 
     /// Converts it to the options of the upstream client, with this key, or returns all its problems.
-    pub(crate) fn options(
+    pub fn options(
         &self,
         credential: Result<Option<Credential>, String>,
     ) -> Result<Options, Vec<String>> {
@@ -224,7 +235,7 @@ impl Upstream {
 
     /// The secret from which the keys of signature envelopes are derived. Gateways that share the
     /// upstream's key can open each other's envelopes, also after a restart.
-    pub(crate) fn secret(&self) -> Vec<u8> {
+    pub fn secret(&self) -> Vec<u8> {
         let key = self.api_key.as_ref().and_then(Secret::shared);
         format!(
             "sluicegate envelope\n{}",
@@ -234,7 +245,7 @@ impl Upstream {
     }
 
     /// The interval at which its key is refreshed, if a command prints it.
-    pub(crate) fn refresh(&self) -> Option<Duration> {
+    pub fn refresh(&self) -> Option<Duration> {
         match &self.api_key {
             Some(Secret::Command { refresh, .. }) => Some(*refresh),
             _ => None,
@@ -242,7 +253,7 @@ impl Upstream {
     }
 
     /// Describes its URLs and the source of its key.
-    pub(crate) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         let key = match (&self.api_key, &self.unset_variable) {
             (Some(secret), _) => secret.describe(),
             (None, Some(variable)) => format!("without a key: ${variable} is not set"),
@@ -257,7 +268,7 @@ impl Upstream {
     }
 
     /// Reads its key. A command is run, which blocks.
-    pub(crate) fn credential(&self) -> Result<Option<Credential>, String> {
+    pub fn credential(&self) -> Result<Option<Credential>, String> {
         let upstream = &self.name;
         let Some(secret) = &self.api_key else {
             // Servers on this machine usually need no key.
@@ -280,7 +291,7 @@ impl Upstream {
     }
 
     /// Removes the headers that the operator has fixed from those of a client.
-    pub(crate) fn without_fixed(&self, mut headers: HeaderMap) -> HeaderMap {
+    pub fn without_fixed(&self, mut headers: HeaderMap) -> HeaderMap {
         for name in self.headers.keys() {
             headers.remove(name);
         }
@@ -288,7 +299,7 @@ impl Upstream {
     }
 
     /// Its settings as lines of TOML, with those of its preset.
-    pub(crate) fn to_toml(&self) -> String {
+    pub fn to_toml(&self) -> String {
         let api_key = self.api_key.as_ref().map(Secret::to_toml);
         lines(
             self.protocol(),

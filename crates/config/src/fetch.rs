@@ -6,10 +6,11 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use serde::Deserialize;
 
-use super::{bytes, duration};
+use crate::units::{bytes, duration};
 
 wire::read_objects!(Fetch);
 
+/// `[fetch]`: the settings for fetching images that requests refer to by URL.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(
     remote = "Self",
@@ -17,7 +18,7 @@ wire::read_objects!(Fetch);
     deny_unknown_fields,
     rename_all = "snake_case"
 )]
-pub(crate) struct Fetch {
+pub struct Fetch {
     /// The URLs that are fetched.
     mode: Mode,
     /// The hosts of `mode = "allow_list"`, matched exactly.
@@ -26,9 +27,9 @@ pub(crate) struct Fetch {
     #[serde(deserialize_with = "duration")]
     timeout: Duration,
     /// Concurrent fetches, over all keys. Default 32.
-    pub(crate) at_once: usize,
+    pub at_once: usize,
     /// Concurrent fetches for one key. Default 4.
-    pub(crate) at_once_per_key: usize,
+    pub at_once_per_key: usize,
 }
 
 /// The URLs that are fetched.
@@ -57,7 +58,7 @@ impl Default for Fetch {
 impl Fetch {
     /// Converts it to the options of the fetcher. `listeners` are the gateway's own addresses,
     /// which are never fetched from.
-    pub(crate) fn options(&self, listeners: &[SocketAddr], picture: ByteSize) -> ::fetch::Options {
+    pub fn options(&self, listeners: &[SocketAddr], picture: ByteSize) -> ::fetch::Options {
         let hosts = self.hosts.iter().map(|host| host.to_ascii_lowercase());
         ::fetch::Options {
             mode: match self.mode {
@@ -73,7 +74,7 @@ impl Fetch {
         }
     }
 
-    pub(super) fn problems(&self) -> Vec<String> {
+    pub(crate) fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.mode == Mode::AllowList && self.hosts.is_empty() {
             problems.push("fetch.hosts: mode \"allow_list\" needs at least one host".to_owned());

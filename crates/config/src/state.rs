@@ -10,10 +10,10 @@ use auth::KeyHash;
 use quota::{LostLease, UnknownPrice};
 use serde::Deserialize;
 
-use super::duration;
 #[cfg(feature = "postgres")]
-use super::journal_folder;
-use crate::lease_store::Address;
+use crate::journal_folder;
+use crate::units::duration;
+use lease::Address;
 
 wire::read_objects!(State);
 
@@ -21,45 +21,45 @@ wire::read_objects!(State);
 /// alone.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
-pub(crate) struct State {
+pub struct State {
     /// The store of keys, usage and audit entries: `sqlite:` and the path of a file, or the
     /// `postgres://` address of a database. Absent: none.
-    pub(crate) accounting: Option<String>,
+    pub accounting: Option<String>,
     /// The store that lends the quotas which several gateways share, such as
     /// `redis://10.0.0.5:6379`. Absent: the quotas are those of this process alone.
-    pub(crate) limits: Option<String>,
+    pub limits: Option<String>,
     /// The first part of the keys in that store, the same for all gateways that share limits.
-    pub(crate) namespace: String,
+    pub namespace: String,
     /// The duration of leases, the same for all gateways that share limits. Default 10 s.
     #[serde(deserialize_with = "duration")]
-    pub(crate) lease: Duration,
+    pub lease: Duration,
     /// The end of requests whose lease is lost while they run: `finish`, the default, or `end`.
-    pub(crate) lost_lease: LostLease,
+    pub lost_lease: LostLease,
     /// The folder in which usage waits for the store. Absent: beside the file of the store, or, for
     /// a database, in the folder for the state of this service or user.
-    pub(crate) journal: Option<PathBuf>,
+    pub journal: Option<PathBuf>,
     /// The name of this process in rows of usage and in the store of limits. Absent: the name of the
     /// host; in the store of limits with the number of the process.
     replica: Option<String>,
     /// The interval at which changed keys are looked for. Default 3 s.
     #[serde(deserialize_with = "duration")]
-    pub(crate) renewal: Duration,
+    pub renewal: Duration,
     /// The age from which rows of usage are deleted; their sums by hour and day remain. Absent: none
     /// is.
     #[serde(deserialize_with = "optional_duration")]
-    pub(crate) keep_rows: Option<Duration>,
+    pub keep_rows: Option<Duration>,
     /// The handling of models without a price.
-    pub(crate) unknown_price: UnknownPrice,
+    pub unknown_price: UnknownPrice,
     /// The hash of the key of the admin API. Absent: the environment variable
     /// `SLUICEGATE_ADMIN_KEY`, without which there is no admin API.
-    pub(crate) admin_key: Option<String>,
+    pub admin_key: Option<String>,
     /// The names by which the admin address is called, besides `localhost` and IP addresses.
-    pub(crate) admin_hosts: Vec<String>,
+    pub admin_hosts: Vec<String>,
 }
 
 /// The place of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Store {
+pub enum Store {
     /// A file of SQLite.
     Sqlite(PathBuf),
     /// A database of PostgreSQL.
@@ -88,13 +88,13 @@ impl Default for State {
 
 impl State {
     /// Returns the name of this process in rows of usage: the configured one, or that of the host.
-    pub(crate) fn replica(&self) -> String {
+    pub fn replica(&self) -> String {
         self.replica.clone().unwrap_or_else(host_name)
     }
 
     /// Returns the name of this process in the store of limits, where gateways of one host need
     /// different names: the configured one, or the name of the host and the number of the process.
-    pub(crate) fn holder(&self) -> String {
+    pub fn holder(&self) -> String {
         let of_process = || format!("{}-{}", host_name(), std::process::id());
         self.replica.clone().unwrap_or_else(of_process)
     }
@@ -103,7 +103,7 @@ impl State {
     ///
     /// # Errors
     /// Returns the problem of the setting. It never repeats an address, which may have a password.
-    pub(crate) fn store(&self) -> Result<Option<Store>, String> {
+    pub fn store(&self) -> Result<Option<Store>, String> {
         let Some(text) = &self.accounting else {
             return Ok(None);
         };
@@ -128,7 +128,7 @@ impl State {
     ///
     /// # Errors
     /// Returns the problem of the setting: it has no default without a folder for state.
-    pub(crate) fn journal(&self, store: &Store) -> Result<PathBuf, String> {
+    pub fn journal(&self, store: &Store) -> Result<PathBuf, String> {
         if let Some(folder) = &self.journal {
             return Ok(folder.clone());
         }
@@ -147,19 +147,23 @@ impl State {
 
     /// Returns the address of the store that lends quotas, if there is one. An error never repeats
     /// the setting, which may have a password.
-    pub(crate) fn limits(&self) -> Result<Option<Address>, String> {
+    pub fn limits(&self) -> Result<Option<Address>, String> {
         let read = self.limits.as_ref().map(|text| text.parse());
         read.transpose()
             .map_err(|error| format!("state.limits: {error}"))
     }
 
-    pub(crate) fn admin_key(&self) -> Result<Option<KeyHash>, String> {
+    /// Returns the hash of the key of the admin API, if it is on.
+    ///
+    /// # Errors
+    /// If the setting is no hash of a key.
+    pub fn admin_key(&self) -> Result<Option<KeyHash>, String> {
         let read = self.admin_key.as_ref().map(|text| text.parse());
         read.transpose()
             .map_err(|error| format!("state.admin_key: {error}"))
     }
 
-    pub(super) fn problems(&self) -> Vec<String> {
+    pub(crate) fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         problems.extend(self.store().err());
         problems.extend(self.admin_key().err());

@@ -7,8 +7,8 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use serde::{Deserialize, Deserializer};
 
-use super::super::duration;
 use crate::key_command;
+use crate::units::duration;
 
 wire::read_objects!(Source);
 
@@ -66,7 +66,7 @@ impl TryFrom<Source> for Secret {
 
 impl Secret {
     /// Reads the secret. A command is run, which blocks for up to [`key_command::TIMEOUT`].
-    pub(super) fn read(&self) -> Result<String, String> {
+    pub(crate) fn read(&self) -> Result<String, String> {
         let found = match self {
             Self::Env(name) => std::env::var(name)
                 .map_err(|_| format!("api_key: the environment has no variable '{name}'")),
@@ -80,7 +80,7 @@ impl Secret {
 
     /// Returns a text that gateways with the same key have in common. Of a command, whose output
     /// changes, it is the command itself.
-    pub(super) fn shared(&self) -> Option<String> {
+    pub(crate) fn shared(&self) -> Option<String> {
         match self {
             Self::Command { command, .. } => Some(command.join("\n")),
             _ => self.read().ok(),
@@ -130,7 +130,7 @@ fn friendly(duration: Duration) -> String {
 }
 
 /// True if every user of the machine can read the file.
-pub(super) fn is_world_readable(path: &Path) -> bool {
+pub(crate) fn is_world_readable(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o004 != 0)
 }
 

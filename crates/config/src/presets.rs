@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::config::ConfigError;
-use crate::config::upstream::preset::Preset;
-use crate::config::upstream::{Protocol, lines};
+use crate::error::ConfigError;
+use crate::upstream::preset::Preset;
+use crate::upstream::{Protocol, lines};
 
 /// Lists all presets: their names, protocols, base URLs and keys.
-pub(crate) fn list() -> String {
+pub fn list() -> String {
     let mut out = String::new();
     for (name, preset) in Preset::all() {
         let first = preset.protocols.first().copied().unwrap_or(Protocol::Chat);
@@ -23,7 +23,7 @@ pub(crate) fn list() -> String {
 }
 
 /// Writes the settings that a preset stands for, as one upstream for each of its protocols.
-pub(crate) fn show(name: &str) -> Result<String, ConfigError> {
+pub fn show(name: &str) -> Result<String, ConfigError> {
     let preset = Preset::find(name).map_err(ConfigError::one)?;
     let mut out = format!("# {}\n", preset.page);
     for protocol in preset.protocols.iter().copied() {
@@ -51,7 +51,7 @@ pub(crate) fn show(name: &str) -> Result<String, ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use crate::file::Config;
 
     /// The upstreams that a preset is shown as are those that it stands for, with the base URLs of
     /// the vendor.

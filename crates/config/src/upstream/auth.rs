@@ -46,14 +46,14 @@ impl<'de> Deserialize<'de> for Auth {
 
 impl Auth {
     /// The header that the vendor of a protocol uses.
-    pub(super) fn default_of(protocol: Protocol) -> Self {
+    pub(crate) fn default_of(protocol: Protocol) -> Self {
         match protocol {
             Protocol::Messages => Self::x_api_key(),
             _ => Self::Bearer,
         }
     }
 
-    pub(super) fn credential(&self, key: &str) -> Result<Credential, OptionsError> {
+    pub(crate) fn credential(&self, key: &str) -> Result<Credential, OptionsError> {
         match self {
             Self::Bearer => Credential::bearer(key),
             Self::Header(name) => Credential::header(name.clone(), key),
@@ -61,7 +61,7 @@ impl Auth {
     }
 
     /// The value in the configuration.
-    pub(super) fn to_toml(&self) -> String {
+    pub(crate) fn to_toml(&self) -> String {
         match self {
             Self::Bearer => "\"bearer\"".to_owned(),
             Self::Header(name) if name == "x-api-key" => "\"x-api-key\"".to_owned(),

@@ -5,17 +5,17 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use super::Config;
+use crate::file::Config;
 
 /// A version of the configuration file: its text, parsed with and without the defaults.
-pub(crate) struct FixedSettings {
+pub struct FixedSettings {
     config: Config,
     table: Table,
 }
 
 impl FixedSettings {
     /// Reads the settings of a file, if it is valid.
-    pub(crate) fn read(path: &Path) -> Option<Self> {
+    pub fn read(path: &Path) -> Option<Self> {
         Self::parse(&std::fs::read_to_string(path).ok()?)
     }
 
@@ -27,7 +27,7 @@ impl FixedSettings {
     }
 
     /// Returns the names of the settings that have changed since `before` and need a restart.
-    pub(crate) fn changed_since(&self, before: &Self) -> Vec<String> {
+    pub fn changed_since(&self, before: &Self) -> Vec<String> {
         let (old, new) = (&before.config, &self.config);
         let sections = [
             ("listen", old.listen == new.listen),

@@ -13,7 +13,7 @@ use url::form_urlencoded::byte_serialize;
 ///
 /// # Errors
 /// Returns the problem of the setting `state.journal` if the environment names no such folder.
-pub(super) fn of_database(
+pub(crate) fn of_database(
     address: &str,
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> Result<PathBuf, String> {

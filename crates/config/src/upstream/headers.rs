@@ -6,7 +6,7 @@ use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// Parses `headers`. Whether a header may be set at all is checked by `upstream::Options`.
-pub(super) fn fixed(found: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
+pub(crate) fn fixed(found: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in found {
         let parsed = self::name("headers", name)?;
@@ -26,14 +26,14 @@ pub(super) fn fixed(found: &BTreeMap<String, String>) -> Result<HeaderMap, Strin
 }
 
 /// Parses `pass_headers`.
-pub(super) fn passed(found: &[String]) -> Result<Vec<HeaderName>, String> {
+pub(crate) fn passed(found: &[String]) -> Result<Vec<HeaderName>, String> {
     found
         .iter()
         .map(|name| self::name("pass_headers", name))
         .collect()
 }
 
-pub(super) fn name(setting: &str, name: &str) -> Result<HeaderName, String> {
+pub(crate) fn name(setting: &str, name: &str) -> Result<HeaderName, String> {
     name.parse()
         .map_err(|_| format!("{setting}: '{name}' is not the name of a header"))
 }

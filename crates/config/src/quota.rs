@@ -6,14 +6,14 @@ use auth::Pattern;
 use quota::{Budget, Caps, FailMode};
 use serde::Deserialize;
 
-use super::duration;
+use crate::units::duration;
 
 wire::read_objects!(Quota, QueueSettings);
 
 /// One quota. Every quota that fits a request applies to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
-pub(crate) struct Quota {
+pub struct Quota {
     /// A pattern of names of keys, each of which is counted by itself. Absent: all keys together.
     key: Option<String>,
     /// Counts all keys that match the pattern together.
@@ -39,13 +39,13 @@ pub(crate) struct Quota {
 /// The queue of a quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
-pub(crate) struct QueueSettings {
+pub struct QueueSettings {
     /// The longest time that a request waits.
     #[serde(deserialize_with = "duration")]
-    pub(crate) wait: Duration,
+    pub wait: Duration,
     /// The requests that wait at the same time; of each key, if each is counted by itself.
     #[serde(default = "default_depth")]
-    pub(crate) depth: usize,
+    pub depth: usize,
     /// The callers that take turns.
     #[serde(default)]
     fair: Fairness,
@@ -75,24 +75,28 @@ enum OnLostStore {
 
 /// A quota whose patterns and caps are valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct QuotaRule {
+pub struct QuotaRule {
     /// Identifies the quota across reloads, and for people.
-    pub(crate) name: String,
-    pub(crate) key: Option<Pattern>,
-    pub(crate) models: Option<Vec<Pattern>>,
+    pub name: String,
+    /// The names of keys that it is for; all without a pattern.
+    pub key: Option<Pattern>,
+    /// The names of models that it is for; all without patterns.
+    pub models: Option<Vec<Pattern>>,
     /// True if each key is counted by itself.
-    pub(crate) per_key: bool,
-    pub(crate) caps: Caps,
+    pub per_key: bool,
+    /// The amounts that it limits.
+    pub caps: Caps,
     /// The reaction when the store that lends the quota is away.
-    pub(crate) mode: FailMode,
-    pub(crate) queue: Option<QueueSettings>,
+    pub mode: FailMode,
+    /// The queue in which requests wait for room, if it has one.
+    pub queue: Option<QueueSettings>,
 }
 
 /// Checks the quotas of a configuration.
 ///
 /// # Errors
 /// Returns the problems of all of them.
-pub(crate) fn rules(quotas: &[Quota]) -> Result<Vec<QuotaRule>, Vec<String>> {
+pub fn rules(quotas: &[Quota]) -> Result<Vec<QuotaRule>, Vec<String>> {
     let mut problems = Vec::new();
     let mut rules: Vec<QuotaRule> = Vec::new();
     for (index, quota) in quotas.iter().enumerate() {
@@ -120,7 +124,7 @@ pub(crate) fn rules(quotas: &[Quota]) -> Result<Vec<QuotaRule>, Vec<String>> {
 
 impl Quota {
     /// Returns true if it limits money.
-    pub(super) fn has_budget(&self) -> bool {
+    pub fn has_budget(&self) -> bool {
         self.budget.is_some()
     }
 
@@ -235,7 +239,7 @@ impl QueueSettings {
 
 impl QuotaRule {
     /// Returns true if the quota applies to the requests of a key for a model.
-    pub(crate) fn applies(&self, key: &str, model: &str) -> bool {
+    pub fn applies(&self, key: &str, model: &str) -> bool {
         let fits = |pattern: &Pattern| pattern.matches(model);
         self.fits_key(key)
             && self
@@ -245,12 +249,12 @@ impl QuotaRule {
     }
 
     /// Returns the scope in which the requests of a key are counted.
-    pub(crate) fn scope<'a>(&self, key: &'a str) -> &'a str {
+    pub fn scope<'a>(&self, key: &'a str) -> &'a str {
         if self.per_key { key } else { "" }
     }
 
     /// Returns true if the quota applies to requests of this key.
-    pub(crate) fn fits_key(&self, key: &str) -> bool {
+    pub fn fits_key(&self, key: &str) -> bool {
         self.key.as_ref().is_none_or(|pattern| pattern.matches(key))
     }
 }

@@ -11,8 +11,9 @@ wire::read_objects!(Key);
 /// One key, given by its hash and never by the key itself.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
-pub(crate) struct Key {
-    pub(super) name: String,
+pub struct Key {
+    /// The name of the key in the log and in metrics.
+    pub name: String,
     hash: String,
     scopes: Vec<String>,
     models: Option<Vec<String>>,
@@ -21,7 +22,7 @@ pub(crate) struct Key {
 
 impl Key {
     /// Converts it to an entry of the key ring, or returns all its problems.
-    pub(super) fn entry(&self) -> Result<Entry, Vec<String>> {
+    pub(crate) fn entry(&self) -> Result<Entry, Vec<String>> {
         let mut problems = Vec::new();
         let mut note = |problem: String| problems.push(problem);
         let hash = self
@@ -61,7 +62,7 @@ impl Key {
 
 /// Parses an expiry to the Unix second from which the key is refused: the end of a day in UTC, or a
 /// point in time.
-pub(crate) fn expiry(text: &str) -> Result<i64, String> {
+pub fn expiry(text: &str) -> Result<i64, String> {
     if let Ok(at) = text.parse::<Timestamp>() {
         return Ok(at.as_second());
     }

@@ -5,81 +5,81 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use serde::Deserialize;
 
-use super::{bytes, duration};
+use crate::units::{bytes, duration};
 
 wire::read_objects!(Limits);
 
 /// The limits of a gateway. Sizes read `"32MiB"`, durations `"600s"`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
-pub(crate) struct Limits {
+pub struct Limits {
     /// Concurrent requests over all keys; more fail with `gateway_concurrency_limit`. Default 256.
-    pub(crate) concurrency: usize,
+    pub concurrency: usize,
     /// Concurrent requests per key. Default 64.
-    pub(crate) concurrency_per_key: usize,
+    pub concurrency_per_key: usize,
     /// The tokens that budgets reserve for each answer to a request that does not limit it. Default
     /// 32,000.
-    pub(crate) answer_tokens: u64,
+    pub answer_tokens: u64,
     /// Open client connections; further ones wait in the accept queue. Default 10,000.
-    pub(crate) connections: usize,
+    pub connections: usize,
     /// The size of a request's head. Default 64 KiB, at least 8 KiB.
-    pub(crate) head: ByteSize,
+    pub head: ByteSize,
     /// The length of a request's path and query. Default 8 KiB.
-    pub(crate) target: ByteSize,
+    pub target: ByteSize,
     /// The size of a JSON body. Default 32 MiB.
-    pub(crate) json_body: ByteSize,
+    pub json_body: ByteSize,
     /// The size of an image edit's body, JSON or multipart. Default 64 MiB.
-    pub(crate) edit_body: ByteSize,
+    pub edit_body: ByteSize,
     /// The size of one image within a request. Default 20 MiB.
-    pub(crate) picture: ByteSize,
+    pub picture: ByteSize,
     /// The memory for all bodies that are being uploaded. Default 512 MiB.
-    pub(crate) body_memory: ByteSize,
+    pub body_memory: ByteSize,
     /// The part of it that the bodies of one key can take. Absent: half of it, or the size of one
     /// body if that is more.
-    pub(crate) body_memory_per_key: Option<ByteSize>,
+    pub body_memory_per_key: Option<ByteSize>,
     /// The timeout for the first byte on a new connection. Default 10 s.
     #[serde(deserialize_with = "duration")]
-    pub(crate) first_byte: Duration,
+    pub first_byte: Duration,
     /// The timeout for the head of a request, from its first byte. Default 30 s.
     #[serde(deserialize_with = "duration")]
-    pub(crate) head_timeout: Duration,
+    pub head_timeout: Duration,
     /// The time for which a connection may be idle between requests. Default 75 s, because usual
     /// load balancers keep theirs for 60 s: a connection that they use again has to be open.
     #[serde(deserialize_with = "duration")]
-    pub(crate) idle_timeout: Duration,
+    pub idle_timeout: Duration,
     /// The idle timeout between two chunks of a body. Default 15 s.
     #[serde(deserialize_with = "duration")]
-    pub(crate) body_idle: Duration,
+    pub body_idle: Duration,
     /// The time over which the rate of a body is measured. Default 10 s.
     #[serde(deserialize_with = "duration")]
-    pub(crate) body_grace: Duration,
+    pub body_grace: Duration,
     /// The minimum rate, in bytes per second. Default 1 KiB.
-    pub(crate) body_rate: ByteSize,
+    pub body_rate: ByteSize,
     /// The timeout for a complete body. Default 120 s.
     #[serde(deserialize_with = "duration")]
-    pub(crate) body_timeout: Duration,
+    pub body_timeout: Duration,
     /// The timeout for a plain reply, and for the first event of a stream, as long as the official
     /// clients wait. Default 600 s.
     #[serde(deserialize_with = "duration")]
-    pub(crate) request_timeout: Duration,
+    pub request_timeout: Duration,
     /// The timeout for a complete stream. Default 3,600 s.
     #[serde(deserialize_with = "duration")]
-    pub(crate) stream_timeout: Duration,
+    pub stream_timeout: Duration,
     /// The time after which an idle stream sends a keep-alive. Default 15 s.
     #[serde(deserialize_with = "duration")]
-    pub(crate) keep_alive: Duration,
+    pub keep_alive: Duration,
     /// The write timeout: a client that reads nothing for this long is disconnected. Default 30 s.
     #[serde(deserialize_with = "duration")]
-    pub(crate) write_stall: Duration,
+    pub write_stall: Duration,
     /// The send buffer of client sockets; Linux doubles it for its own bookkeeping. Absent: the
     /// system sizes it automatically, which is faster over long distances.
-    pub(crate) send_buffer: Option<ByteSize>,
+    pub send_buffer: Option<ByteSize>,
     /// The time for which the gateway keeps accepting after SIGTERM. Default 5 s.
     #[serde(deserialize_with = "duration")]
-    pub(crate) lame_duck: Duration,
+    pub lame_duck: Duration,
     /// The time for which open responses may finish after that. Default 120 s.
     #[serde(deserialize_with = "duration")]
-    pub(crate) drain: Duration,
+    pub drain: Duration,
 }
 
 impl Default for Limits {
@@ -116,19 +116,19 @@ impl Default for Limits {
 
 impl Limits {
     /// The size of a head in bytes, raised to hyper's minimum.
-    pub(crate) fn head_bytes(&self) -> usize {
+    pub fn head_bytes(&self) -> usize {
         bytes(self.head).max(MIN_HEAD)
     }
 
     /// The memory that the bodies of one key can take, in bytes.
-    pub(crate) fn body_memory_per_key(&self) -> u64 {
+    pub fn body_memory_per_key(&self) -> u64 {
         let largest = self.json_body.max(self.edit_body).as_u64();
         let default = (self.body_memory.as_u64() / 2).max(largest);
         self.body_memory_per_key
             .map_or(default, |size| size.as_u64())
     }
 
-    pub(super) fn problems(&self) -> Vec<String> {
+    pub(crate) fn problems(&self) -> Vec<String> {
         let zero = [
             ("limits.concurrency", self.concurrency == 0),
             ("limits.concurrency_per_key", self.concurrency_per_key == 0),

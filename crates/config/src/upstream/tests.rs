@@ -1,7 +1,7 @@
 //! The problems of upstreams, word for word.
 
 use super::*;
-use crate::config::Config;
+use crate::file::Config;
 
 /// The problems of an upstream with these settings.
 fn problems_of(settings: &str) -> String {

@@ -1,7 +1,8 @@
 //! The configuration for `--upstream`: one model server, to which every name of a model passes
 //! through.
 
-use super::{Config, ConfigError};
+use crate::error::ConfigError;
+use crate::file::Config;
 
 /// Returns the configuration of a gateway that serves every model of the server at `base_url`, on
 /// all endpoints that can be translated to its protocol. Its API key is in the environment variable
@@ -9,7 +10,7 @@ use super::{Config, ConfigError};
 ///
 /// # Errors
 /// When `protocol` is unknown.
-pub(crate) fn config(
+pub fn config(
     base_url: &str,
     protocol: &str,
     api_key_env: Option<&str>,
@@ -41,4 +42,4 @@ pub(crate) fn config(
 }
 
 /// The protocols of upstreams, as [`config`] accepts them.
-pub(crate) const PROTOCOLS: [&str; 4] = ["responses", "chat", "messages", "images"];
+pub const PROTOCOLS: [&str; 4] = ["responses", "chat", "messages", "images"];

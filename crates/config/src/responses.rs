@@ -10,12 +10,12 @@ wire::read_objects!(Responses);
 /// Settings of the Responses API.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
-pub(crate) struct Responses {
+pub struct Responses {
     /// The time for which answers are kept in memory. Absent: none is kept.
     #[serde(deserialize_with = "duration")]
-    pub(crate) keep: Option<Duration>,
+    pub keep: Option<Duration>,
     /// The memory for kept answers. Default 64 MiB.
-    pub(crate) keep_bytes: ByteSize,
+    pub keep_bytes: ByteSize,
 }
 
 impl Default for Responses {
@@ -29,14 +29,14 @@ impl Default for Responses {
 
 impl Responses {
     /// The settings of a gateway without a file.
-    pub(crate) fn without_file() -> Self {
+    pub fn without_file() -> Self {
         Self {
             keep: Some(Duration::from_secs(3600)),
             ..Self::default()
         }
     }
 
-    pub(super) fn problems(&self) -> Vec<String> {
+    pub(crate) fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.keep == Some(Duration::ZERO) {
             problems.push(
@@ -55,5 +55,5 @@ impl Responses {
 }
 
 fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
-    super::duration(from).map(Some)
+    crate::units::duration(from).map(Some)
 }

@@ -6,21 +6,21 @@ use std::path::Path;
 
 use quota::{Import, SkipReason};
 
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 
 /// A converted price list.
-pub(crate) struct Converted {
+pub struct Converted {
     /// The prices as `[[prices]]` of a configuration.
-    pub(crate) prices: String,
+    pub prices: String,
     /// A summary for people: what was imported, and what was not and why.
-    pub(crate) summary: String,
+    pub summary: String,
 }
 
 /// Converts the public price list of LiteLLM.
 ///
 /// # Errors
 /// Returns an error if the file cannot be read or is no such list.
-pub(crate) fn litellm(file: &Path) -> Result<Converted, ConfigError> {
+pub fn litellm(file: &Path) -> Result<Converted, ConfigError> {
     let name = file.display();
     let unusable = |error: String| ConfigError::one(format!("{name}: {error}"));
     let json = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;

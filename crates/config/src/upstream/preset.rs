@@ -77,7 +77,7 @@ impl Preset {
     }
 
     /// Adds the settings that an upstream of this preset does not have itself.
-    pub(super) fn complete(&self, upstream: &mut Upstream) -> Result<(), String> {
+    pub(crate) fn complete(&self, upstream: &mut Upstream) -> Result<(), String> {
         let name = upstream.preset.clone().unwrap_or_default();
         let default = self.protocols.first().copied();
         let protocol = upstream.protocol.or(default).unwrap_or(Protocol::Chat);

@@ -5,7 +5,7 @@ use url::Url;
 
 /// Parses `proxy`: a URL, or `env` for the variables that many programs share. `base_url` decides
 /// between `HTTPS_PROXY` and `HTTP_PROXY`.
-pub(super) fn parse(found: &str, base_url: &str) -> Result<Option<Proxy>, String> {
+pub(crate) fn parse(found: &str, base_url: &str) -> Result<Option<Proxy>, String> {
     if found != "env" {
         let url = url("proxy", found)?;
         if !url.username().is_empty() || url.password().is_some() {

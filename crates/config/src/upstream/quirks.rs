@@ -7,7 +7,7 @@ use translate::quirks::Quirks;
 use super::headers;
 
 /// Parses the quirks of an upstream.
-pub(super) fn parse(found: &Table) -> Result<Quirks, String> {
+pub(crate) fn parse(found: &Table) -> Result<Quirks, String> {
     let quirks: Quirks = Value::Table(found.clone())
         .try_into()
         .map_err(|error: toml::de::Error| format!("quirks: {}", error.message()))?;
@@ -30,7 +30,7 @@ pub(super) fn parse(found: &Table) -> Result<Quirks, String> {
 }
 
 /// The name of the header that binds the requests of a conversation to a server.
-pub(super) fn affinity_header(quirks: &Quirks) -> Result<Option<HeaderName>, String> {
+pub(crate) fn affinity_header(quirks: &Quirks) -> Result<Option<HeaderName>, String> {
     let Some(name) = &quirks.affinity_header else {
         return Ok(None);
     };

@@ -1,0 +1,57 @@
+#![doc = include_str!("../README.md")]
+
+// Durations and sizes.
+mod units;
+
+// The problems of a configuration.
+mod error;
+
+// A command that prints the key of an upstream.
+mod key_command;
+
+// `[[keys]]`.
+pub mod key;
+
+// `[limits]`.
+mod limits;
+
+// `[[quotas]]`.
+pub mod quota;
+
+// The folder of the journal beside a store in PostgreSQL.
+#[cfg(feature = "postgres")]
+mod journal_folder;
+
+// `[state]`.
+pub mod state;
+
+// `[fetch]`.
+mod fetch;
+
+// `[responses]`.
+mod responses;
+
+// `[[upstreams]]`, and the presets for vendors.
+pub mod upstream;
+
+// The whole file.
+mod file;
+
+// The settings that a running gateway cannot change.
+pub mod fixed;
+
+// The configuration of `sluicegate serve --upstream`.
+pub mod pass_through;
+
+// `sluicegate presets`.
+pub mod presets;
+
+// `sluicegate prices import`.
+pub mod price_import;
+
+pub use crate::error::ConfigError;
+pub use crate::fetch::Fetch;
+pub use crate::file::{Config, DEFAULT_ADMIN, Easel, Local, ModelEntry};
+pub use crate::limits::Limits;
+pub use crate::responses::Responses;
+pub use crate::units::bytes;

@@ -1,0 +1,48 @@
+//! Types without values, in a build that has no client of Valkey and Redis: it accepts no address.
+
+use std::str::FromStr;
+
+use quota::Ask;
+
+use crate::report::{Report, Unsuitable};
+use crate::store::{Exchange, Holders, LeaseStore};
+
+/// The address of a store, of which there is none in this build.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {}
+
+/// The client of a store, of which there is none in this build.
+#[derive(Debug)]
+pub enum Valkey {}
+
+impl FromStr for Address {
+    type Err = &'static str;
+
+    fn from_str(_: &str) -> Result<Self, Self::Err> {
+        Err("this build has no client of Valkey and Redis: build it with the feature 'valkey'")
+    }
+}
+
+impl Valkey {
+    /// Checks that the store can be used.
+    ///
+    /// # Errors
+    /// None: there is no such client.
+    #[allow(
+        clippy::unused_async,
+        reason = "the client that this stands for is asked"
+    )]
+    pub async fn check(&self) -> Result<Report, Unsuitable> {
+        match *self {}
+    }
+}
+
+impl LeaseStore for Valkey {
+    fn exchange<'a>(&'a self, _: &'a [Ask]) -> Exchange<'a> {
+        match *self {}
+    }
+
+    fn holders<'a>(&'a self, _: &'a [String]) -> Holders<'a> {
+        match *self {}
+    }
+}
