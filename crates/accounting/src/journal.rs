@@ -29,10 +29,10 @@ pub use stats::JournalStats;
 /// An entry survives the end of the process as soon as it is in a file, and a power cut once the file
 /// has reached the disk. A task sends the entries to the store in their order, as long as it takes.
 /// An entry that the store will never take, whatever it is, is set aside in a file, with the reason.
-/// What a process leaves behind is sent by the next one that opens a journal in the same folder; the
-/// requests that were open when it ended become abandoned.
+/// The entries that a process leaves behind are sent by the next one that opens a journal in the
+/// same folder; the requests that were open when it ended become abandoned.
 ///
-/// Dropping the journal writes what is queued to its file and stops sending.
+/// Dropping the journal writes queued entries to its file and stops sending.
 pub struct Journal {
     log: Arc<Log>,
     writer: Writer,
@@ -147,14 +147,14 @@ impl Journal {
         refused::file(self.locked.run.all())
     }
 
-    /// Returns what the journal has done so far.
+    /// Returns the counters of the journal so far.
     #[must_use]
     pub fn stats(&self) -> JournalStats {
         self.log.stats.snapshot(self.log.position())
     }
 
-    /// Returns once the store has all entries that were given to this journal before, and those of
-    /// earlier runs. Waits as long as the store is away.
+    /// Returns once the store has all entries that were given to this journal before, and all
+    /// entries of earlier runs. Waits as long as the store is away.
     pub async fn shipped(&self) {
         self.writer.flush().await;
         let end = self.log.position();
@@ -164,9 +164,9 @@ impl Journal {
         let _ = progress.wait_for(reached).await;
     }
 
-    /// Ends the run: sends what is left to the store, marks requests that are still open as abandoned
-    /// and removes the files. Entries that come later cannot be written. Waits as long as the store is
-    /// away; dropping the future leaves the rest to the next run.
+    /// Ends the run: sends the remaining entries to the store, marks requests that are still open
+    /// as abandoned and removes the files. Entries that come later cannot be written. Waits as long
+    /// as the store is away; dropping the future leaves the rest to the next run.
     pub async fn finish(&self) {
         self.writer.flush().await;
         self.log.finish();

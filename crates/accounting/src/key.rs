@@ -12,7 +12,7 @@ pub struct StoredKey {
     pub id: String,
     /// The name in logs, metrics and usage, unique among the keys that are not revoked.
     pub name: String,
-    /// The hashes of the key: the current one first, then those of rotated keys.
+    /// Key hashes, the current one first; the others were replaced by rotations.
     pub hashes: Vec<StoredHash>,
     /// The granted capabilities.
     pub scopes: Scopes,

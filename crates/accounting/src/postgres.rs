@@ -57,7 +57,7 @@ impl Postgres {
     /// have the tables yet.
     ///
     /// # Errors
-    /// Those of [`connect`](Self::connect).
+    /// Returns the same errors as [`connect`](Self::connect).
     pub async fn connect_to_existing(
         address: &PostgresAddress,
         schema: &str,

@@ -7,8 +7,8 @@ use crate::tokens::TokenCounts;
 /// A question for sums of usage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsageQuery {
-    /// The first moment in Unix milliseconds, rounded down to the granularity, or to a minute if
-    /// there is none. `None` means since the beginning.
+    /// The first moment in Unix milliseconds, rounded down to the granularity, or to a minute
+    /// without granularity. `None` means since the beginning.
     pub from_ms: Option<i64>,
     /// The moment after the last one in Unix milliseconds, rounded up in the same way. `None` means
     /// until now.

@@ -71,8 +71,8 @@ pub trait AccountingStore: Send + Sync {
         by: By,
     ) -> StoreFuture<'a, StoredKey>;
 
-    /// Revokes a key for good and returns it. `ends_streams` states whether its running streams are
-    /// to be ended.
+    /// Revokes a key permanently and returns it. `ends_streams` states whether its running streams
+    /// are to be ended.
     ///
     /// # Errors
     /// [`StoreError::UnknownKey`] if there is no such key or it is already revoked.
@@ -101,7 +101,7 @@ pub trait AccountingStore: Send + Sync {
     /// include everything that was stored before.
     fn usage(&self, query: UsageQuery) -> StoreFuture<'_, Vec<UsageSum>>;
 
-    /// Returns the row of one request, or `None` if there is none.
+    /// Returns the row of one request, or `None` if the store has no row for it.
     fn request<'a>(&'a self, request_id: &'a str) -> StoreFuture<'a, Option<UsageRow>>;
 
     /// Returns one page of rows in order of time and request id.

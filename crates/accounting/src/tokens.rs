@@ -11,7 +11,8 @@ pub struct TokenCounts {
     pub cache_read: u64,
     /// Tokens of the input that were written to a cache, for whatever time.
     pub cache_write: u64,
-    /// Those of them that are kept for an hour. Journals of older gateways have none.
+    /// Tokens in `cache_write` that are kept for an hour. Journals of older gateways lack this
+    /// field.
     #[serde(default)]
     pub cache_write_1h: u64,
     /// Tokens of the input that are audio, whether cached or not; also new in journals.

@@ -11,8 +11,8 @@ pub struct Credentials {
     second: Option<Key>,
 }
 
-/// The reason why a request is denied. `Display` is meant for the client and never repeats what it
-/// sent.
+/// The reason why a request is denied. `Display` is meant for the client and never repeats the
+/// client's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Denied {
@@ -102,8 +102,8 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// Returns the single value, trimmed, or `None` if there is none or it is blank. Several values are
-/// an error.
+/// Returns the single value, trimmed, or `None` if it is missing or blank. Several values are an
+/// error.
 fn single<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Result<Option<&'a [u8]>, Denied> {
     let mut values = values.into_iter();
     let value = values.next().map(trim);

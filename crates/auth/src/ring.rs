@@ -140,7 +140,7 @@ impl KeyRing {
     /// `now`, in seconds.
     ///
     /// # Errors
-    /// Returns [`Denied::Invalid`] if there is none.
+    /// Returns [`Denied::Invalid`] if no presented key is known and not expired.
     pub fn admit(&self, credentials: &Credentials, now: i64) -> Result<&Entry, Denied> {
         credentials
             .keys()

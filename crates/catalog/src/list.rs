@@ -143,8 +143,8 @@ impl From<&Model> for Entry {
     }
 }
 
-/// Returns the position of the model that a cursor refers to, and records a violation if there is
-/// none.
+/// Returns the position of the model that a cursor refers to, and records a violation if no model
+/// has the id.
 fn cursor_position(
     cursor: &str,
     id: Option<&str>,

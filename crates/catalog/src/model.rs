@@ -61,8 +61,8 @@ impl Model {
         }
     }
 
-    /// Returns the prefix of a pattern: `gpt-` if the id is `gpt-*`, and `None` if it is that of
-    /// one model.
+    /// Returns the prefix of a pattern: `gpt-` if the id is `gpt-*`, and `None` if the id names one
+    /// model.
     ///
     /// A pattern serves requests for every name with this prefix that no exact id and no longer
     /// prefix matches. It is not listed, because the names behind it are not known.
@@ -147,7 +147,7 @@ impl Model {
 }
 
 wire::text_enum! {
-    /// A family of models. Its name is also that of an API key scope.
+    /// A family of models. Its name is also the name of an API key scope.
     #[derive(Deserialize)]
     #[serde(rename_all = "snake_case")]
     #[non_exhaustive]

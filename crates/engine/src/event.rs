@@ -43,7 +43,7 @@ pub enum TextEvent {
 }
 
 impl TextEvent {
-    /// Returns the length of what the model has generated for the event, in bytes.
+    /// Returns the length of the text that the model has generated for the event, in bytes.
     #[must_use]
     pub fn length(&self) -> u64 {
         let text = match self {
@@ -91,7 +91,7 @@ pub struct Usage {
     pub cache_read: u64,
     /// Prompt tokens written to a cache, for whatever time.
     pub cache_write: u64,
-    /// Those of them that are kept for an hour.
+    /// Prompt tokens in `cache_write` that are kept for an hour.
     pub cache_write_1h: u64,
     /// Prompt tokens that are audio.
     pub audio_input: u64,

@@ -16,8 +16,8 @@ use redis::{
 /// | `redis+sentinel://[user:password@]host[:port][,host[:port]…]/name` | the primary that sentinels name |
 /// | `redis+unix:///path` | one server, by its socket |
 ///
-/// With `rediss` instead of `redis` the connections use TLS, also those to sentinels. User and password
-/// are those of the servers, not of the sentinels.
+/// With `rediss` instead of `redis` all connections use TLS, also to sentinels. User and password
+/// are for the servers, not for the sentinels.
 #[derive(Clone)]
 pub struct Address {
     pub(crate) kind: Kind,
@@ -94,7 +94,7 @@ impl FromStr for Address {
             ("sentinel", name) => Kind::Sentinel { name: name.into() },
             _ => return Err(AddressError::Scheme),
         };
-        // The login is that of the servers, and sentinels are others.
+        // The login is for the servers, not for the sentinels.
         let (of_each, port) = match kind {
             Kind::Sentinel { .. } => ("", ":26379"),
             Kind::Single | Kind::Cluster => (&*login, ""),

@@ -38,8 +38,8 @@ pub struct Answer {
 ///
 /// A *life* of a store is a time in which it forgets nothing. It begins when the store finds no mark of
 /// an earlier life, or the mark of another server. All that was lent in an earlier life is over after
-/// one lease; until then the store believes what the replicas claim to hold, and lends nothing but
-/// rates, of which no more than one bucket can have been forgotten.
+/// one lease; until then the store believes the claims of the replicas, and lends only rates,
+/// because it can have forgotten no more than one bucket of each rate.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     mark: Option<Mark>,

@@ -10,15 +10,15 @@ use quota::{Ask, Reply};
 pub trait LeaseStore: Send + Sync + fmt::Debug {
     /// Sends asks to the store, and returns the result of each one in their order.
     ///
-    /// Also call it with no asks, once in a renewal while there are none: a store that has lost its
-    /// data notices it only when it is asked, and lends only rates for the first lease after that.
+    /// Call it once per renewal even without asks: a store that has lost its data notices the loss
+    /// only when it is asked, and lends only rates for the first lease after that.
     fn exchange<'a>(&'a self, asks: &'a [Ask]) -> Exchange<'a>;
 
     /// Waits for the next notice of another replica about a limit, and returns its name in the store
     /// ([`Ask::key`]): the replica waits for something that may be idle here, or there is something
     /// again for which requests wait here. Pass it to the ledger ([`quota::Limiter::noticed`]).
     ///
-    /// Notices can be lost; then what is idle comes back with the next renewal. A store within the
+    /// Notices can be lost; then idle amounts come back with the next renewal. A store within the
     /// process has no other replicas, and no notices.
     fn notice(&self) -> Notice<'_> {
         Box::pin(std::future::pending())

@@ -41,8 +41,8 @@ pub struct Settings {
     pub namespace: String,
     /// The duration of leases, which has to be the same for all gateways that share limits.
     pub lease: Duration,
-    /// The time after which an exchange has failed, including a connection if there is none: at most a
-    /// tenth of the lease.
+    /// The time after which an exchange has failed, including the time to connect if needed: at
+    /// most a tenth of the lease.
     pub timeout: Duration,
     /// The time after which an attempt to connect has failed. It may be longer than `timeout`, because
     /// the attempt goes on when an exchange has failed.

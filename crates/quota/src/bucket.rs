@@ -2,9 +2,9 @@
 
 /// A bucket of requests or tokens that fills evenly up to one minute's worth.
 ///
-/// Its level is counted in grains, of which a unit has 60,000,000: a limit of one a minute gains one
-/// grain a microsecond, so that filling never rounds. The level is negative while there is debt,
-/// which comes from requests that used more than they had reserved.
+/// Its level is counted in grains, 60,000,000 per unit: a limit of one unit a minute gains one
+/// grain a microsecond, so filling never rounds. The level is negative while there is debt, which
+/// comes from requests that used more than they had reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bucket {
     /// In grains, at the time `filled`.
@@ -22,7 +22,7 @@ impl Bucket {
         }
     }
 
-    /// Adds what has come since the last call. A clock that went back adds nothing.
+    /// Adds the grains gained since the last call. A clock that went back adds nothing.
     pub(crate) fn fill(&mut self, per_minute: u64, now: u64) {
         let elapsed = now.saturating_sub(self.filled);
         let gained = i128::from(elapsed) * i128::from(per_minute);
@@ -41,8 +41,8 @@ impl Bucket {
         self.level = self.level.saturating_sub(grains(units));
     }
 
-    /// Gives back `units` that were taken and not used. The next [`Bucket::fill`] removes what is
-    /// above the limit.
+    /// Gives back `units` that were taken and not used. The next [`Bucket::fill`] removes the
+    /// excess above the limit.
     pub(crate) fn give_back(&mut self, units: u64) {
         self.level = self.level.saturating_add(grains(units));
     }

@@ -1,7 +1,7 @@
 //! One exchange about one limit between a replica and the store that lends the limit.
 //!
-//! The store knows for each limit a *level*, which is what was spent and has not flowed off yet, and
-//! for each replica what it *holds*, which is what it may still give out. It keeps
+//! For each limit, the store knows a *level*: the amount that was spent and has not flowed off yet.
+//! For each replica, it knows the amount that the replica *holds* and may still give out. It keeps
 //! `level + Σ held ≤ capacity`. All amounts are whole numbers of at most [`MAX_AMOUNT`].
 
 use std::sync::Arc;
@@ -53,13 +53,13 @@ pub struct Ask {
     pub seq: u64,
     /// The number of the last ask of this incarnation whose reply arrived, or 0 before the first.
     pub acked: u64,
-    /// The number of leases that the replica has lost for this limit. After a loss it begins anew: it
-    /// holds nothing, and `used` begins at zero.
+    /// The number of leases that the replica has lost for this limit. After a loss the replica
+    /// starts over: it holds nothing, and `used` begins at zero.
     pub incarnation: u64,
-    /// The amount that the replica keeps of what it holds. The rest was spent or is given back.
+    /// The part of the held amount that the replica keeps. The rest was spent or is given back.
     pub claim: u64,
     /// The amount spent since the incarnation began, modulo [`USED_MODULUS`]; 0 for permits. It can
-    /// exceed what was lent.
+    /// exceed the lent amount.
     pub used: u64,
     /// The part of `used` that was spent after the ask `acked`. A store that no longer knows the replica
     /// counts only this: it has counted the rest, even if it has forgotten that.
@@ -77,7 +77,7 @@ pub struct Ask {
 pub struct Reply {
     /// The number of the ask. A different number means that the ask came too late.
     pub seq: u64,
-    /// The amount that the replica holds now: its claim and what was lent in addition.
+    /// The amount that the replica holds now: its claim and the amount lent in addition.
     pub held: u64,
     /// The amount that could still be lent to any replica.
     pub free: u64,
@@ -87,8 +87,8 @@ pub struct Reply {
     pub replicas: u64,
     /// The number of other replicas at which requests are waiting for this limit.
     pub hungry: u64,
-    /// True while the store lends nothing, because it may have forgotten what it has lent. Buckets are
-    /// lent also then.
+    /// True while the store lends nothing, because it may have forgotten its loans. Buckets are
+    /// lent even then.
     pub quarantined: bool,
     /// The duration of the lease, which began when the store received the ask.
     pub lease: Duration,
@@ -122,13 +122,13 @@ impl Loan {
         }
     }
 
-    /// Returns true if what is spent flows off again.
+    /// Returns true if spent amounts flow off again.
     #[must_use]
     pub fn is_rate(&self) -> bool {
         matches!(self, Self::Bucket { .. })
     }
 
-    /// Returns true if what is taken is spent, and false if it comes back.
+    /// Returns true if taken amounts are spent, and false if they come back.
     #[must_use]
     pub fn is_spent(&self) -> bool {
         !matches!(self, Self::Permits { .. })

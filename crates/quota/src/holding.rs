@@ -63,13 +63,14 @@ pub struct Taken {
 /// The part of one limit that this replica may give out.
 ///
 /// The time is a [`Duration`] since an arbitrary start, from a clock that never goes back and goes on
-/// while the machine sleeps. The caller sends what [`poll`](Self::poll) returns to the store, and
-/// reports the result by [`granted`](Self::granted) or [`failed`](Self::failed).
+/// while the machine sleeps. The caller sends each ask that [`poll`](Self::poll) returns to the
+/// store, and reports the result by [`granted`](Self::granted) or [`failed`](Self::failed).
 ///
 /// The lease counts from before its renewal was sent, less a margin for clocks of different rates.
-/// When it is over, the holding is empty and asks the store anew: what it held may have been lent to
-/// others since. Permits are given out only while at least half of the lease is left, so that shorter
-/// requests have ended by then; a renewal follows at a third of it.
+/// When the lease is over, the holding is empty and asks the store again, because the store may
+/// have lent the held amount to other replicas since. Permits are given out only while at least
+/// half of the lease is left, so that shorter requests have ended by then; a renewal follows at a
+/// third of it.
 #[derive(Debug)]
 pub struct Holding {
     limit: Arc<str>,
@@ -78,7 +79,8 @@ pub struct Holding {
     /// True if requests have to end before their lease.
     ends_requests: bool,
     lease_millis: u32,
-    /// Lent by the last reply, less what the last ask gave back; `used` was `base` at that time.
+    /// Lent by the last reply, less the amount that the last ask gave back; `used` was `base` at
+    /// that time.
     granted: u64,
     base: u64,
     used: u64,
@@ -174,22 +176,22 @@ impl Holding {
         (self.loan, self.fail) = terms(loan, mode);
     }
 
-    /// Returns the terms of the loan, without what is never lent.
+    /// Returns the terms of the loan, without the part that is never lent.
     #[must_use]
     pub fn loan(&self) -> Loan {
         self.loan
     }
 
-    /// Takes `amount`, or returns `None` and notes that a request waits for it. Permits of a lease of
-    /// which less than half is left are not taken before it is renewed.
+    /// Takes `amount`, or returns `None` and notes that a request waits for it. If less than half
+    /// of the lease is left, lent permits are not taken before it is renewed.
     ///
-    /// In the second case poll the holding, and try again after the reply, or refuse the request if
-    /// the holding [is degraded](Self::is_degraded).
+    /// After `None`, poll the holding, and try again after the reply, or refuse the request if the
+    /// holding [is degraded](Self::is_degraded).
     pub fn take(&mut self, amount: u64, now: Duration) -> Option<Taken> {
         let now = micros(now);
         self.expire(now);
         if self.admissible(now) < amount && !self.admits_all() {
-            // What is held needs no more than the renewal.
+            // A held amount only has to wait for the renewal.
             if self.available() < amount {
                 self.need = self.need.saturating_add(amount).min(MAX_AMOUNT);
                 self.least = match self.least {
@@ -212,11 +214,11 @@ impl Holding {
         })
     }
 
-    /// Replaces what was reserved by what was really spent, which can be more. Permits come back,
-    /// whatever `spent` is.
+    /// Replaces the reserved amount by the amount really spent, which can be larger. Permits come
+    /// back, whatever `spent` is.
     ///
     /// If the lease was lost in between, or the store has lost its data, then the store counts all of
-    /// the reservation as spent, and only what exceeds it is counted in addition.
+    /// the reservation as spent, and only the excess over it is counted in addition.
     pub fn settle(&mut self, taken: Taken, spent: u64) {
         self.in_use = self.in_use.saturating_sub(taken.amount);
         self.awaited = false;
@@ -230,16 +232,16 @@ impl Holding {
         }
     }
 
-    /// Gives back what was taken, as if it had never been taken.
+    /// Gives back the taken amount, as if it had never been taken.
     pub fn give_back(&mut self, taken: Taken) {
         self.settle(taken, 0);
     }
 
     /// Returns the ask that has to be sent to the store now, if any.
     ///
-    /// Call [`lost`](Self::lost) before. There is none while an ask is unanswered, so that asks
-    /// coalesce. What is given back by an ask
-    /// cannot be taken any more once this function has returned it.
+    /// Call [`lost`](Self::lost) before. While an ask is unanswered, this function returns `None`,
+    /// so that asks coalesce. Once it has returned an ask, the amount that the ask gives back can
+    /// no longer be taken.
     pub fn poll(&mut self, now: Duration) -> Option<Ask> {
         let now = micros(now);
         self.expire(now);
@@ -327,7 +329,8 @@ impl Holding {
     }
 
     /// Applies a notice that another replica waits for something of this limit, or has given something
-    /// back. Poll the holding afterwards: it gives back what is idle, and asks for what it needs.
+    /// back. Poll the holding afterwards: it gives back idle amounts, and asks for the amount that
+    /// it needs.
     pub fn noticed(&mut self) {
         self.tight = true;
         self.dry = false;
@@ -358,16 +361,16 @@ impl Holding {
         std::mem::take(&mut self.lost)
     }
 
-    /// Returns true if the holding has to be polled again a while later: requests wait for something that
-    /// is not being asked for, because the store had nothing a short time ago, or have not taken yet what
-    /// was lent for them.
+    /// Returns true if the holding has to be polled again a while later: requests wait for an
+    /// amount that is not being asked for, because the store had nothing a short time ago, or have
+    /// not yet taken the amount that was lent for them.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         (self.need > 0 || self.awaited) && !self.in_flight
     }
 
     /// Returns true if the holding should be polled now, although no request waits and no renewal is due:
-    /// it has something idle that others may need, or little is left of what is spent.
+    /// it has an idle amount that others may need, or little is left of a rate or a budget.
     #[must_use]
     pub fn is_due(&self) -> bool {
         let is_due = match self.tight {
@@ -395,7 +398,7 @@ impl Holding {
         is_idle && self.next().is_none()
     }
 
-    /// Sets what the accounting store knows to be spent in the window of a budget.
+    /// Sets the amount that the accounting store knows to be spent in the budget window.
     pub fn set_accounted(&mut self, spent: u64) {
         if let Loan::Budget { accounted, .. } = &mut self.loan {
             *accounted = spent.min(MAX_AMOUNT);
@@ -412,13 +415,14 @@ impl Holding {
         (self.held() + self.own()).saturating_sub(out)
     }
 
-    /// Returns what is taken and not settled, including what was taken under a lease that is lost.
+    /// Returns the amount that is taken and not settled, including amounts taken under a lost
+    /// lease.
     #[must_use]
     pub fn in_use(&self) -> u64 {
         self.in_use
     }
 
-    /// Returns what was spent or taken since the last ask.
+    /// Returns the amount that was spent or taken since the last ask.
     #[must_use]
     pub fn unreported(&self) -> u64 {
         self.used.saturating_sub(self.base)
@@ -449,7 +453,7 @@ impl Holding {
         self.degraded
     }
 
-    /// Returns true while the store lends nothing, because it may have forgotten what it has lent.
+    /// Returns true while the store lends nothing, because it may have forgotten its loans.
     #[must_use]
     pub fn is_quarantined(&self) -> bool {
         self.quarantined
@@ -457,8 +461,9 @@ impl Holding {
 
     /// Returns true if a request that finds too little should wait for an ask.
     ///
-    /// While the store may have forgotten what it has lent, there is one such ask in a fiftieth of a
-    /// lease, since most of them are in vain. Without any, nothing would tell that this time is over.
+    /// While the store may have forgotten its loans, requests wait for only one ask in a fiftieth
+    /// of a lease, since the store lends nothing for most of these asks. Without any ask, nothing
+    /// would tell that this time is over.
     #[must_use]
     pub fn may_lend(&self, now: Duration) -> bool {
         let is_told = self.quarantined && micros(now) < self.asked_at + self.lease() / DOUBTS;
@@ -470,7 +475,8 @@ impl Holding {
         if self.acked == 0 || now < self.deadline {
             return;
         }
-        // The store counts as spent what it had lent, but knows nothing of what was spent above.
+        // The store counts the amount that it had lent as spent, but does not know the spending
+        // above it.
         self.used = self.used.saturating_sub(self.base + self.granted);
         self.base = 0;
         self.granted = 0;
@@ -495,8 +501,8 @@ impl Holding {
         self.held() > 0 || self.in_use > self.own() || self.used != self.base || self.dry
     }
 
-    /// Returns the amount that can be taken now, which is less than what is
-    /// [available](Self::available) if the rest of the lease is for the requests that run.
+    /// Returns the amount that can be taken now. It is less than the [available](Self::available)
+    /// amount if the rest of the lease is for the requests that run.
     fn admissible(&self, now: u64) -> u64 {
         let is_late = now + self.lease() / REST >= self.deadline;
         match is_late && !self.loan.is_spent() && !matches!(self.fail, Fail::Open) {
@@ -544,7 +550,7 @@ impl Holding {
     }
 }
 
-/// Splits a loan into what is lent and what belongs to each replica at all times.
+/// Splits a loan into the part that is lent and the part that each replica always has.
 fn terms(mut loan: Loan, mode: FailMode) -> (Loan, Fail) {
     let fail = match (mode, &mut loan) {
         (FailMode::Floor { percent, replicas }, Loan::Permits { cap }) => {
@@ -574,7 +580,7 @@ pub const CHECKS_OF_LEASE: u32 = 30;
 /// the store had nothing for them. A notice lets it ask sooner.
 const RETRIES: u64 = 500;
 /// The part of a lease (200 ms by default) in which requests wait for one ask only of a store that may
-/// have forgotten what it has lent.
+/// have forgotten its loans.
 const DOUBTS: u64 = 50;
 /// The part of a loan below which the next one is asked for.
 const LOW: u64 = 4;

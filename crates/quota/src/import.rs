@@ -22,8 +22,8 @@ pub struct Import {
     /// The entries without a usable price, in the same order.
     #[serde(skip)]
     pub skipped: Vec<Skipped>,
-    /// The fields of imported entries that contain another price, such as that of a search,
-    /// and for how many entries it was left out.
+    /// The fields of imported entries that contain another price, such as a search price, and the
+    /// number of entries in which each field was left out.
     #[serde(skip)]
     pub ignored: BTreeMap<String, usize>,
 }
@@ -56,7 +56,7 @@ pub enum SkipReason {
     /// A field with a price is invalid.
     #[error("field `{0}`: {1}")]
     Field(String, PerTokenError),
-    /// The name cannot be that of a model.
+    /// The name cannot be a model name.
     #[error("{0}")]
     Model(PriceError),
 }
@@ -107,9 +107,9 @@ impl Import {
     }
 }
 
-/// Reads the prices of tokens, those of tiers included.
+/// Reads token prices, including tier prices.
 fn price(fields: &Fields<'_>) -> Result<Price, SkipReason> {
-    // The prices without a tier are those above no tokens, at no service tier.
+    // Prices without a tier have a limit of 0 tokens and no service tier.
     let mut tiers: BTreeMap<(Option<&str>, u64), Tier> = BTreeMap::new();
     for (name, value) in fields {
         let Some(name_of) = parse_name(name) else {
@@ -169,7 +169,7 @@ struct FieldName {
 }
 
 impl Kind {
-    /// All kinds. One whose field begins with that of another one comes before it.
+    /// All kinds. If one field name begins with another field name, the longer name comes first.
     const ALL: [Self; 10] = [
         Self::Input,
         Self::CachedInput,
@@ -243,8 +243,8 @@ fn above(limit: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// Returns true for a price that is not one of those above, such as that of a search or of a second
-/// of video, and is neither null nor zero.
+/// Returns true for a price that [`parse_name`] does not know, such as the price of a search or of
+/// a second of video, and that is neither null nor zero.
 fn is_other_price(name: &str, value: &RawValue) -> bool {
     let is_price = name.contains("cost") || name == "tiered_pricing";
     let is_nothing = matches!(

@@ -1,4 +1,4 @@
-//! The ledger: what is in use of each limit, and whether one more request fits all of them.
+//! The ledger: the used part of each limit, and the check whether one more request fits all limits.
 
 #[cfg(test)]
 mod tests;
@@ -20,8 +20,8 @@ use crate::slot::{BudgetWindow, Slot};
 /// The requests in progress, the rates and the spending of all limits.
 ///
 /// A request is admitted by all limits that apply to it, or by none: a refused request consumes
-/// nothing. What it may use is reserved when it is admitted, and settled with what it used when it
-/// has ended; what it used beyond its reservation is a debt of the limit, which is paid before the
+/// nothing. The amounts that it may use are reserved when it is admitted, and replaced by its usage
+/// when it has ended. Usage beyond the reservation is a debt of the limit, which is paid before the
 /// next request is admitted.
 ///
 /// A limit counts each of its scopes, such as each API key, by itself. Scopes in which nothing is
@@ -100,7 +100,7 @@ pub struct Status {
     /// The money that is reserved for requests in progress.
     pub reserved: Money,
     /// True if the limit is lent, and its store lends nothing now: it does not answer, or may have
-    /// forgotten what it has lent.
+    /// forgotten its loans.
     pub is_degraded: bool,
     /// The parts of the limit, if it is lent.
     pub lent: Vec<LentPart>,
@@ -245,8 +245,8 @@ impl Ledger {
     }
 
     /// Gives back the place of a request that goes on without one, such as a response in the
-    /// background, and keeps what it reserved until its [end](Self::end). Returns true if the ledger has
-    /// to be polled now.
+    /// background, and keeps its reservation until its [end](Self::end). Returns true if the ledger
+    /// has to be polled now.
     pub fn release_place(&mut self, admission: &mut Admission) -> bool {
         if std::mem::take(&mut admission.has_place) {
             for hold in &mut admission.holds {
@@ -262,7 +262,7 @@ impl Ledger {
         self.is_due()
     }
 
-    /// Ends a request: gives back its place and what it reserved, and counts what it used, its money in
+    /// Ends a request: gives back its place and its reservation, and counts its usage, its money in
     /// the window in which it was admitted. Returns true if the ledger has to be polled now, as
     /// [`is_due`](Self::is_due) does.
     pub fn end(&mut self, mut admission: Admission, used: Used, now: Now) -> bool {
@@ -364,8 +364,8 @@ impl Ledger {
         asks
     }
 
-    /// Returns true if something has happened in a holding since it was polled, or requests wait for
-    /// something of which the store had nothing. Poll again, after a while in the second case.
+    /// Returns true if something has happened in a holding since it was polled, or requests wait
+    /// for an amount that the store did not have. Poll again, after a while in the second case.
     #[must_use]
     pub fn is_due(&self) -> bool {
         !self.due.is_empty()
@@ -461,7 +461,8 @@ impl Ledger {
         })
     }
 
-    /// Takes what a request needs from the holdings of all limits that are lent, or nothing.
+    /// Takes the amounts that a request needs from the holdings of all limits that are lent, or
+    /// nothing.
     fn take_lent(&mut self, holds: &mut [Hold], demand: Demand, now: Now) -> Option<Refused> {
         let mut short = None;
         for hold in holds.iter_mut() {
@@ -542,7 +543,7 @@ const SWEPT_AT_ONCE: usize = 2;
 const KEPT: usize = 64;
 
 impl Admission {
-    /// Returns what is left of the rates, as of the admission.
+    /// Returns the rest of the rates, as of the admission.
     #[must_use]
     pub fn remaining(&self) -> Remaining {
         self.remaining
@@ -560,8 +561,8 @@ impl Admission {
         &self.losses
     }
 
-    /// Returns true if the store of a limit did not answer, or may have forgotten what it has lent, so
-    /// that the request was admitted by what is held without it.
+    /// Returns true if the store of a limit did not answer, or may have forgotten its loans, so
+    /// that the request was admitted by the amounts that are held without it.
     #[must_use]
     pub fn is_degraded(&self) -> bool {
         self.is_degraded

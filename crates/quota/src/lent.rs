@@ -26,14 +26,14 @@ pub(crate) struct Lent {
     name: Arc<str>,
     lending: Lending,
     caps: Caps,
-    /// Those of earlier windows of a budget stay until their requests have ended and the store knows what
-    /// these have spent.
+    /// Holdings of earlier budget windows stay until their requests have ended and the store knows
+    /// the spending of these requests.
     lanes: Vec<Lane>,
     /// True if leases were lost with which requests have to end, since that was asked last.
     has_lost: bool,
 }
 
-/// A holding, and what the store has reported of it last.
+/// A holding, and the last report of the store about it.
 #[derive(Debug)]
 struct Lane {
     id: LaneId,
@@ -52,14 +52,14 @@ pub(crate) enum LaneId {
     Permits,
     Requests,
     Tokens,
-    /// That of the window with this end, in milliseconds since the Unix epoch.
+    /// The budget window with this end, in milliseconds since the Unix epoch.
     Budget(i64),
 }
 
 /// The amounts that a request has taken from the holdings of a scope.
 pub(crate) type LentTaken = SmallVec<[(LaneId, Taken); 4]>;
 
-/// The state of a part of a limit that is lent. Amounts are in the unit of its cap; those of a budget in
+/// The state of a lent part of a limit. Amounts are in the unit of its cap; budget amounts are in
 /// nano-units of money.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LentPart {
@@ -79,8 +79,8 @@ pub(crate) struct Short {
     pub(crate) dimension: Dimension,
     /// The microseconds in which the missing amount flows off, for rates.
     pub(crate) retry_after: Option<u64>,
-    /// True if the store may lend more. False if it did not answer the last ask, or has said a short
-    /// time ago that it may have forgotten what it has lent.
+    /// True if the store may lend more. False if it did not answer the last ask, or has said a
+    /// short time ago that it may have forgotten its loans.
     pub(crate) may_wait: bool,
     /// True if the store lends nothing, as far as is known.
     pub(crate) is_degraded: bool,
@@ -170,7 +170,7 @@ impl Lent {
         });
     }
 
-    /// Takes what a request needs from all holdings, or nothing.
+    /// Takes the amounts that a request needs from all holdings, or nothing.
     ///
     /// # Errors
     /// Returns the first part of the limit that has too little.
@@ -227,7 +227,7 @@ impl Lent {
         }
     }
 
-    /// Gives back what was taken, as if it had never been taken.
+    /// Gives back the taken amounts, as if they had never been taken.
     pub(crate) fn give_back(&mut self, taken: LentTaken) {
         for (id, part) in taken {
             if let Some(lane) = self.find(id) {
@@ -236,7 +236,7 @@ impl Lent {
         }
     }
 
-    /// Gives back the permit among what was taken, and leaves the rest.
+    /// Gives back the permit among the taken amounts, and leaves the rest.
     pub(crate) fn release_place(&mut self, taken: &mut LentTaken) {
         let place = taken.iter().position(|(id, _)| *id == LaneId::Permits);
         let Some(place) = place else { return };
@@ -246,7 +246,7 @@ impl Lent {
         }
     }
 
-    /// Replaces what was reserved for a request by what it used.
+    /// Replaces the reservation of a request by its usage.
     pub(crate) fn settle(&mut self, taken: LentTaken, used: Used) {
         for (id, part) in taken {
             let spent = match id {
@@ -332,8 +332,8 @@ impl Lent {
         self.lanes.iter().all(|lane| lane.holding.is_dormant())
     }
 
-    /// Returns true if the store lends nothing for a holding: it does not answer, or may have forgotten
-    /// what it has lent.
+    /// Returns true if the store lends nothing for a holding: it does not answer, or may have
+    /// forgotten its loans.
     pub(crate) fn is_degraded(&self) -> bool {
         self.lanes.iter().any(|lane| !lane.lends())
     }
@@ -368,8 +368,8 @@ impl Lent {
         Money::from_nanos(i64::try_from(level).unwrap_or(i64::MAX))
     }
 
-    /// Returns what is left of the rates: what this replica holds, and what the store could lend
-    /// when it was asked last.
+    /// Returns the rest of the rates: the amount that this replica holds, and the amount that the
+    /// store could lend when it was asked last.
     pub(crate) fn remaining(&self) -> Remaining {
         let level = |id, cap: Option<u64>| {
             let mut lanes = self.lanes.iter();
@@ -400,14 +400,14 @@ impl Lent {
 }
 
 impl Lane {
-    /// Returns true if the store lends: it has answered, and knows what it has lent.
+    /// Returns true if the store lends: it has answered, and knows its loans.
     fn lends(&self) -> bool {
         !self.holding.is_degraded() && !self.holding.is_quarantined()
     }
 
-    /// Returns what a request reserves that may use `amount`. Of a budget it is no more than what is
-    /// left, while this replica has reserved nothing else: otherwise the last part of a budget could
-    /// never be spent. So each replica can overdraw a budget by one request.
+    /// Returns the reservation of a request that may use `amount`. It is no more than the rest of a
+    /// budget while this replica has reserved nothing else: otherwise the last part of a budget
+    /// could never be spent. So each replica can overdraw a budget by one request.
     fn reservation(&self, amount: u64) -> u64 {
         let Loan::Budget { amount: budget, .. } = self.holding.loan() else {
             return amount;

@@ -88,8 +88,8 @@ impl Caps {
         cap.unwrap_or(0)
     }
 
-    /// Returns the problems of these caps, each of which names its field. A cap of zero is one: it
-    /// would refuse every request.
+    /// Returns the problems of these caps; each problem names its field. A cap of zero is a
+    /// problem, because it would refuse every request.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let caps = [
@@ -108,8 +108,8 @@ impl Caps {
 }
 
 impl Dimension {
-    /// Converts an amount in the unit of an [`Ask`](crate::Ask) to the unit of the cap; that of a budget
-    /// stays in nano-units of money.
+    /// Converts an amount in the unit of an [`Ask`](crate::Ask) to the unit of the cap; a budget
+    /// amount stays in nano-units of money.
     #[must_use]
     pub fn units(self, amount: u64) -> u64 {
         match self {

@@ -116,7 +116,7 @@ impl Limiter {
 }
 
 impl Permit {
-    /// Returns what is left of the rates, as of the admission.
+    /// Returns the rest of the rates, as of the admission.
     #[must_use]
     pub fn remaining(&self) -> Remaining {
         let admission = self.admission.as_ref();

@@ -16,10 +16,10 @@ pub use self::table::{NoPrice, PriceTable, RepeatedPrice, UnknownPrice};
 pub use self::token_price::PicoPrice;
 use crate::{Money, Picture, Usage};
 
-/// The price of a model: of its tokens, and of each picture that it generates. The currency is that
-/// of the operator's budgets.
+/// The price of a model: its token prices, and the price of each generated picture. The currency is
+/// the same as in the operator's budgets.
 ///
-/// In a document, prices of tokens are strings in units per million tokens, and those of pictures
+/// In a document, prices are strings: token prices in units per million tokens, and picture prices
 /// in units. Unknown fields are refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "entry::Fields")]
@@ -55,20 +55,21 @@ pub struct Price {
     /// A generated token of an image. `None` means as `output`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_output: Option<PicoPrice>,
-    /// Other prices for long prompts and for service tiers, those of each service tier in rising
-    /// order of `above`.
+    /// Other prices for long prompts and for service tiers. Entries with the same service tier are
+    /// in rising order of `above`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<Tier>,
-    /// The prices of pictures, of which the first that matches applies. A picture that none matches
-    /// costs as much as the dearest of the list, so that it is never free by accident. Without a
-    /// list, pictures cost only their tokens.
+    /// Picture prices; the first match applies. A picture without a match costs as much as the most
+    /// expensive entry, so that it is never free by accident. Without a list, pictures cost only
+    /// their tokens.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<PicturePrice>,
 }
 
 /// The prices of all tokens of a request whose prompt is longer than a number of tokens, or that
-/// was processed at a service tier, or both. What a tier leaves out stays as it is without the tier.
-/// Those of the service tier come before those without one.
+/// was processed at a service tier, or both. A price that a tier leaves out stays as it is without
+/// the tier. Tiers with the service tier of a request take precedence over tiers without a service
+/// tier.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -351,9 +352,9 @@ impl PicturePrice {
     }
 }
 
-/// Splits `count` tokens, of which some are audio and some are images, by their prices. Without one
-/// of their own they have that of `text`. No more than `count` are charged: those that were read from
-/// a cache may be among the counts of audio and images as well.
+/// Splits `count` tokens into text, audio and image tokens, each with its price. Audio and image
+/// tokens without their own price cost as much as `text`. No more than `count` tokens are charged:
+/// the audio and image counts may include tokens that were read from a cache.
 fn by_medium(
     count: u64,
     text: PicoPrice,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-/// A queue in which the keys take turns, and the entries of a key come in their order: one key with
-/// many entries does not delay those of another.
+/// A queue in which the keys take turns, and the entries of a key come in their order: a key with
+/// many entries does not delay the entries of another key.
 ///
 /// ```
 /// use sluicegate_quota::FairQueue;

@@ -70,15 +70,15 @@ pub struct Refused {
     pub limit: Arc<str>,
     /// The part of it that has nothing left.
     pub dimension: Dimension,
-    /// The cap of that part, in its unit; that of a budget in nano-units of money.
+    /// The cap of that part, in its unit; a budget cap is in nano-units of money.
     pub cap: u64,
     /// The time after which the same request would fit if no other came, in microseconds. `None` if
     /// that depends on others.
     pub retry_after: Option<u64>,
     /// True if the limit is lent and its store may lend more: ask it, and try again.
     pub may_wait: bool,
-    /// True if the limit is lent and its store did not answer, or may have forgotten what it has lent:
-    /// it is not known whether there is room.
+    /// True if the limit is lent and its store did not answer, or may have forgotten its loans: it
+    /// is not known whether there is room.
     pub is_degraded: bool,
     /// The rest of the rates that apply to the request.
     pub remaining: Remaining,

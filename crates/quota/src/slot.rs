@@ -17,7 +17,7 @@ pub(crate) struct Slot {
     pub(crate) limit: LimitId,
     pub(crate) scope: Arc<str>,
     in_use: u64,
-    /// The admissions that have not ended, with those of requests that go on without a place.
+    /// The admissions that have not ended, including requests that go on without a place.
     admissions: u64,
     /// The holdings, if the limit is lent. Then only `in_use` is counted here.
     pub(crate) lent: Option<Box<Lent>>,
@@ -102,7 +102,8 @@ impl Slot {
             .map_or(0, |cap| tokens.min(cap.div_ceil(MAX_FRACTION)))
     }
 
-    /// Returns what has no room for a request, and after how many microseconds it would have.
+    /// Returns the dimension that has no room for a request, and after how many microseconds it
+    /// would have room.
     pub(crate) fn lacks(
         &self,
         caps: &Caps,
@@ -134,8 +135,8 @@ impl Slot {
         None
     }
 
-    /// Counts a request, and reserves what it may use. Returns the window of the budget in which it
-    /// is counted.
+    /// Counts a request, and reserves the tokens and the money that it may use. Returns the budget
+    /// window in which it is counted.
     pub(crate) fn take(&mut self, tokens: u64, money: Money) -> BudgetWindow {
         self.in_use += 1;
         self.admissions += 1;
@@ -148,7 +149,7 @@ impl Slot {
         BudgetWindow(self.spending.current.ends_ms)
     }
 
-    /// Gives back the place of a request that goes on without one, and keeps what it reserved.
+    /// Gives back the place of a request that goes on without one, and keeps its reservation.
     pub(crate) fn release_place(&mut self, taken: Option<&mut LentTaken>) {
         self.in_use = self.in_use.saturating_sub(1);
         if let (Some(lent), Some(taken)) = (&mut self.lent, taken) {
@@ -156,8 +157,8 @@ impl Slot {
         }
     }
 
-    /// Ends a request that has given back its place: what it reserved is replaced by what it used.
-    /// Money counts in the window in which the request was admitted, also if that has ended.
+    /// Ends a request that has given back its place: its usage replaces its reservation. Money
+    /// counts in the window in which the request was admitted, even if that window has ended.
     pub(crate) fn settle(
         &mut self,
         (tokens, money): (u64, Money),
@@ -273,9 +274,9 @@ impl Spending {
     }
 
     /// Returns true if the budget is not used up, and `money` more is within it. A request that may
-    /// cost more than what is left is admitted while nothing is reserved, and then no other one is
-    /// until its end: otherwise the last part of a budget could never be spent. So a budget is
-    /// overdrawn by one request at most.
+    /// cost more than the rest of the budget is admitted while nothing is reserved, and then no
+    /// other request is admitted until its end: otherwise the last part of a budget could never be
+    /// spent. So a budget is overdrawn by one request at most.
     fn has_room(&self, budget: &Budget, money: Money) -> bool {
         let WindowSpending {
             spent, reserved, ..
@@ -345,7 +346,8 @@ mod tests {
             typical.observe(tokens);
             typical.get()
         };
-        // A step is an eighth, of which 19 twentieths are taken up and one down.
+        // A step is an eighth: longer answers add 19 twentieths of it, shorter ones subtract one
+        // twentieth.
         assert_eq!((after(5_000), after(850)), (Some(895), Some(850)));
         assert_eq!((after(1), after(798)), (Some(795), Some(798)));
         assert_eq!(after(800), Some(800));

@@ -12,15 +12,15 @@ pub struct Usage {
     pub cache_read: u64,
     /// The tokens of the prompt that were written to a cache, for whatever time.
     pub cache_write: u64,
-    /// Those of them that are kept for an hour.
+    /// The tokens in `cache_write` that are kept for an hour.
     pub cache_write_1h: u64,
     /// The tokens of the prompt that are audio.
     pub audio_input: u64,
     /// The tokens of the prompt that are images.
     pub image_input: u64,
-    /// The generated tokens, including those of reasoning.
+    /// The generated tokens, including reasoning tokens.
     pub output: u64,
-    /// The generated tokens of reasoning.
+    /// The generated reasoning tokens.
     pub reasoning: u64,
     /// The generated tokens that are audio.
     pub audio_output: u64,

@@ -116,8 +116,9 @@ impl Window {
 }
 
 impl Period {
-    /// Returns a name that is the same on each replica, and differs from those of all other periods
-    /// of its window and zone: `2026-11-25T13+01:00`, `2026-11-25`, `2026-W48` or `2026-11`.
+    /// Returns a name that is the same on each replica, and differs from the names of all other
+    /// periods of its window and zone: `2026-11-25T13+01:00`, `2026-11-25`, `2026-W48` or
+    /// `2026-11`.
     #[must_use]
     pub fn id(&self) -> String {
         let start = self.start.to_zoned(self.offset.to_time_zone());

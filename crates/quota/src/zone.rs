@@ -11,8 +11,8 @@ use crate::decimal::from_text;
 
 /// A time zone of the IANA database, such as `Europe/Berlin`; UTC by default.
 ///
-/// The rules are those of the database in the program, not of the machine: replicas of one version
-/// agree on them.
+/// The rules come from the database in the program, not from the machine, so replicas of one
+/// version agree on them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone(TimeZone);
 

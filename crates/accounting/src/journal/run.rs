@@ -20,7 +20,7 @@ pub(super) struct LockedRun {
     _lock: File,
 }
 
-/// Creates the folder of a new run in `folder`, and takes over those of dead runs.
+/// Creates the folder of a new run in `folder`, and takes over the folders of dead runs.
 pub(super) fn begin(folder: &Path) -> io::Result<(LockedRun, Vec<LockedRun>)> {
     create_folder(folder)?;
     // Otherwise another process could take over a folder between its creation and its lock.

@@ -62,7 +62,7 @@ impl Shipper {
         (shipper, receiver)
     }
 
-    /// Sends the journals of dead runs, then that of this run until it is finished.
+    /// Sends the journals of dead runs, then the journal of this run until it is finished.
     pub(super) async fn run(mut self, own: Arc<Run>, dead: Vec<LockedRun>) {
         for dead in dead {
             self.adopt(&dead.run).await;
@@ -93,7 +93,7 @@ impl Shipper {
             .send_modify(|progress| progress.is_finished = true);
     }
 
-    /// Sends what a dead run has left and removes it.
+    /// Sends the remaining entries of a dead run, and removes the run.
     async fn adopt(&self, run: &Arc<Run>) {
         let mut position = self.insist(|| self.store.shipped(&run.id)).await;
         while let Some(next) = self.ship_part(run, position, u64::MAX, true).await {
@@ -112,7 +112,7 @@ impl Shipper {
         self.on_files(run, |run| segment::remove_all(&run.folder))
             .await;
         let abandoned = self.insist(|| self.store.abandon(&run.id)).await;
-        // What remains is an empty folder, which the next process removes.
+        // Only an empty folder remains. If it cannot be removed now, the next process removes it.
         let folder = Arc::clone(run);
         if let Ok(Err(error)) = spawn_blocking(move || folder.remove()).await {
             self.stats().fail(&self.stats().read_failures, &error);
@@ -144,7 +144,7 @@ impl Shipper {
         Some(next)
     }
 
-    /// Sends entries in batches, the last of which moves the shipped position to `end`.
+    /// Sends entries in batches. The last batch moves the shipped position to `end`.
     async fn append(&self, run: &Arc<Run>, start: u64, entries: Vec<(Entry, usize)>, end: u64) {
         let mut rest = entries.into_iter().peekable();
         loop {
@@ -221,7 +221,7 @@ impl Shipper {
         self.stats().refuse(refused.len() as u64, &last.reason);
     }
 
-    /// Removes the files before `position`, once a power cut cannot undo what the store has.
+    /// Removes the files before `position`, once a power cut cannot undo the entries in the store.
     async fn remove_shipped(&self, run: &Arc<Run>, position: u64) {
         let has_some = self
             .on_files(run, move |run| segment::has_before(&run.folder, position))
@@ -299,7 +299,7 @@ async fn back_off(pause: Duration) -> Duration {
     pause.saturating_mul(2).min(BACKOFF.1)
 }
 
-/// The position at which reading goes on behind a part, and what lies between it and the last whole
+/// The position at which reading goes on behind a part, and the bytes between it and the last whole
 /// line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Behind {

@@ -41,7 +41,7 @@ pub struct JournalStats {
     pub adopted: u64,
     /// Requests of earlier runs that became abandoned.
     pub abandoned: u64,
-    /// Damaged lines, each of which was an entry that is lost.
+    /// Damaged lines. Each line was an entry that is lost.
     pub corrupt: u64,
     /// Bytes of unfinished records that earlier runs were writing when they ended.
     pub torn_bytes: u64,

@@ -1,4 +1,4 @@
-//! Keys as text: what stores write in columns, and in the audit log.
+//! Keys as text, as stores write them in columns and in the audit log.
 
 use auth::{Entry, KeyRing, Pattern};
 use quota::Caps;
@@ -49,7 +49,7 @@ pub(crate) fn changed(before: &StoredKey, change: &KeyChange, by: &By) -> Stored
     key
 }
 
-/// Refuses what a key ring would refuse.
+/// Refuses a key that a key ring would refuse.
 pub(crate) fn check(key: &StoredKey) -> Result<(), StoreError> {
     if let Some(current) = key.hashes.first() {
         let mut entry = Entry::new(key.name.as_str(), current.hash, key.scopes);

@@ -13,7 +13,7 @@ use tokio_postgres::config::{Host, SslMode};
 /// The address of a PostgreSQL database:
 /// `postgres://[user[:password]@]host[:port][,host[:port]…][/database][?setting=value&…]`.
 ///
-/// The settings are those of `tokio_postgres`, and these two:
+/// The settings are the `tokio_postgres` settings, and these two:
 ///
 /// | setting | meaning |
 /// |---|---|
@@ -32,11 +32,11 @@ pub struct PostgresAddress {
 /// The certificates of servers that are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// Any: against those who only listen.
+    /// Any certificate, so TLS protects only against passive listeners.
     Any,
-    /// Those of the public CAs.
+    /// Certificates of the public CAs.
     Public,
-    /// Those of the CAs in a PEM file.
+    /// Certificates of the CAs in a PEM file.
     File(PathBuf),
 }
 
@@ -142,8 +142,8 @@ fn read_mode(value: &str) -> Result<SslMode, PostgresAddressError> {
     }
 }
 
-/// Returns the mode of an address that names none: what leaves the machine is encrypted, and the
-/// server has to prove who it is.
+/// Returns the mode of an address that names none: data that leaves the machine is encrypted, and
+/// the server has to prove who it is.
 fn default_mode(config: &Config) -> SslMode {
     let is_loopback = |host: &Host| match host {
         Host::Tcp(name) => {

@@ -54,7 +54,8 @@ impl Failure {
         }
     }
 
-    /// Returns the reason of the caller if the failure is that of a unique index.
+    /// Returns `reason` as an error of the caller if a unique index is violated, and the failure
+    /// itself otherwise.
     pub(super) fn taken(error: tokio_postgres::Error, reason: impl FnOnce() -> StoreError) -> Self {
         match error.code() {
             Some(&SqlState::UNIQUE_VIOLATION) => Self::Caller(reason()),
@@ -74,8 +75,8 @@ fn is_of(classes: &[&str], error: &tokio_postgres::Error) -> bool {
 /// or the server is busy, full or restarting, or another gateway was in the way.
 const MAY_PASS: &[&str] = &["08", "25006", "40", "53", "55", "57", "58"];
 
-/// The classes of errors that are those of the data: a value that has no place in its column,
-/// a constraint, and a value that is too long for an index.
+/// The classes of errors that the data causes: a value that does not fit in its column, a violated
+/// constraint, and a value that is too long for an index.
 const UNFIT: &[&str] = &["22", "23", "54000"];
 
 /// Advice for failures of TLS, by the ends of their texts.

@@ -96,7 +96,7 @@ pub(super) async fn bring_up_to_date(tx: &Transaction<'_>) -> Result<(), Failure
     Ok(())
 }
 
-/// Computes the sums of these intervals anew from `parts`.
+/// Recomputes the sums of these intervals from `parts`.
 async fn sum(
     tx: &Transaction<'_>,
     intervals: &Minutes,

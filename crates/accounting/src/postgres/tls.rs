@@ -18,7 +18,7 @@ use tokio_rustls::rustls::{
 
 use super::address::Trust;
 
-/// Returns what encrypts the connections, with certificates that are trusted as `trust` says.
+/// Returns the TLS connector, which accepts certificates as `trust` says.
 ///
 /// # Errors
 /// Returns the problem of the file with the CAs.

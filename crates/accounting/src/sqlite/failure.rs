@@ -60,7 +60,7 @@ fn may_pass(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Returns true if the error is that of the data: a constraint, or a value that has no place.
+/// Returns true if the data causes the error: a violated constraint, or a value that does not fit.
 fn is_unfit(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),

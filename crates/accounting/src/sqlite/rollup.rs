@@ -1,4 +1,4 @@
-//! Sums by the minute, hour and day. They are always computed from what lies below them, never
+//! Sums by the minute, hour and day. They are always computed from the level below them, never
 //! incremented: minutes from rows, hours from minutes, days from hours.
 
 use std::sync::LazyLock;

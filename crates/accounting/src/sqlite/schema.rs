@@ -1,4 +1,4 @@
-//! The tables, and how those of older versions are brought up to date.
+//! The tables, and the migration of tables from older versions.
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 

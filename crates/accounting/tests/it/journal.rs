@@ -44,7 +44,7 @@ impl Place {
         Journal::open(&options, store).unwrap()
     }
 
-    /// The journal of a run that has ended while the store was away: r0 to r4, of which r0 is closed.
+    /// The journal of a run that ended while the store was away: r0 to r4; only r0 is closed.
     fn leave_behind(&self) -> PathBuf {
         self.store.set_away(true);
         let journal = self.open();
@@ -134,7 +134,7 @@ async fn a_finished_run_leaves_no_files_and_no_open_requests() {
     assert_eq!(error, "the journal is finished");
 }
 
-/// Otherwise a power cut could undo what the store has, with no file to send it from again.
+/// Otherwise a power cut could undo the entries in the store, with no file to send them from again.
 #[tokio::test]
 async fn shipped_file_is_removed_after_the_store_has_synced() {
     let mut place = Place::new();

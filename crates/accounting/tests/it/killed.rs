@@ -108,7 +108,7 @@ fn open(folder: &Path) -> Journal {
     Journal::open(&options, store).unwrap()
 }
 
-/// Sends what the killed processes have left, and compares the rows with what they reported.
+/// Sends the remaining entries of the killed processes, and compares the rows with their reports.
 fn check(folder: &Path, reported: &[String]) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {

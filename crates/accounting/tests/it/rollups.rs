@@ -275,7 +275,7 @@ fn entry() -> impl Strategy<Value = Entry> {
     prop_oneof![opened, closed]
 }
 
-/// After any appends, the sums of each granularity are those of the rows.
+/// After any appends, the sums of each granularity equal the sums over the rows.
 async fn sums_equal_the_rows(
     store: &dyn AccountingStore,
     batches: Vec<Vec<Entry>>,

@@ -158,7 +158,7 @@ impl World {
         }
     }
 
-    /// Kills a process: what it had in its files remains, with a part of a record that it was writing.
+    /// Kills a process: its files remain, with a part of a record that it was writing.
     fn kill(&mut self) {
         let at = self.random.below(self.processes.len() as u64) as usize;
         let process = self.processes.swap_remove(at);
@@ -220,7 +220,7 @@ impl World {
     }
 }
 
-/// Asserts that the sums are those of the rows.
+/// Asserts that the sums match the rows.
 async fn check_sums(store: &Sqlite, counts: Counts) {
     let closed = counts.requests - counts.abandoned;
     let sums = store.usage(UsageQuery::default()).await.unwrap();
@@ -264,7 +264,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Appends a part of a record to the last segment. Returns false if there is none to take it from.
+/// Appends a part of a record to the last segment. Returns false if no record exists to take it
+/// from.
 fn tear(run: &Path, random: u64) -> bool {
     let files = fs::read_dir(run).unwrap().map(|file| file.unwrap().path());
     let mut segments: Vec<_> = files.filter(|path| path.extension().is_some()).collect();

@@ -19,8 +19,8 @@ wire::text_enum! {
         WebSearch = "web_search",
         /// Responses: `previous_response_id`.
         PreviousResponseId = "previous_response_id",
-        /// Responses: `previous_response_id` of a response of which it is not known which key has made
-        /// it, such as one from before a restart.
+        /// Responses: `previous_response_id` of a response whose creating key is not known, such as
+        /// one from before a restart.
         UnknownResponses = "unknown_responses",
         /// Responses: items of type `item_reference`.
         ItemReference = "item_reference",

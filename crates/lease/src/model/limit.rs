@@ -29,7 +29,7 @@ struct Share {
     incarnation: u64,
     /// The event with which the lease began.
     renewed: u64,
-    /// The amount for which requests are waiting in vain.
+    /// The amount that waiting requests still lack.
     short: u64,
 }
 
@@ -53,8 +53,8 @@ impl Limit {
         self.replicas.is_empty() && self.level == 0 && !self.is_quarantined(mark)
     }
 
-    /// Makes numbers of the future those of the present: if the mark alone was lost, events and time
-    /// have begun anew.
+    /// Lowers event numbers that are ahead of the mark to its latest event: if only the mark was
+    /// lost, events and time have started over.
     fn heed(&mut self, mark: &Mark) {
         if self.life != mark.life {
             self.quarantine = self.quarantine.min(mark.event);
@@ -83,7 +83,7 @@ impl Limit {
         }
     }
 
-    /// Believes this limit no longer: its data were lost, though not those of others.
+    /// Starts a quarantine of this limit: its data was lost, but not the data of other limits.
     fn doubt(&mut self, mark: &Mark) {
         if !self.is_quarantined(mark) {
             self.life = 0;
@@ -91,7 +91,7 @@ impl Limit {
         }
     }
 
-    /// Lets flow off what is due.
+    /// Lets the due amount flow off.
     fn flow(&mut self, at: u64, per_minute: u64) {
         let elapsed = at.saturating_sub(self.at);
         self.at = at;
@@ -111,7 +111,7 @@ impl Limit {
         }
     }
 
-    /// Forgets the replicas whose lease is over. What they may have spent counts as spent.
+    /// Forgets the replicas whose lease is over. Amounts that they may have spent count as spent.
     fn expire(&mut self, mark: &Mark, loan: &Loan) {
         let mut spent = 0;
         self.replicas.retain(|_, share| {
@@ -124,8 +124,9 @@ impl Limit {
         }
     }
 
-    /// Returns true if the lease that an ask continues is over, so that the ask has been on its way for a long time: it
-    /// could undo what later ones have said. The first ask of an incarnation continues none.
+    /// Returns true if the lease that an ask continues is over, so that the ask has been on its way
+    /// for a long time: it could undo later asks. The first ask of an incarnation continues no
+    /// lease.
     fn is_stale(&self, ask: &Ask, call: &Call, mark: &Mark) -> bool {
         if ask.acked == 0 {
             return false;
@@ -135,14 +136,15 @@ impl Limit {
         if is_of_life && call.proof.at.saturating_add(lease) < mark.at {
             return true;
         }
-        // Once a life has lent anything, all leases of earlier ones are over. Within a life, what is spent is known of
-        // each replica until its lease is over.
+        // Once a life has lent anything, all leases of earlier ones are over. Within a life, the
+        // spending of each replica is known until its lease is over.
         let is_forgotten = ask.loan.is_spent() && !self.replicas.contains_key(&call.replica);
         self.life == mark.life && (!is_of_life || is_forgotten)
     }
 
-    /// Enters the claim and the spending of the asking replica, and returns what it has given back; `None` if a later
-    /// ask was answered already, or this one: then it changes nothing.
+    /// Enters the claim and the spending of the asking replica, and returns the amount that it has
+    /// given back. If this ask or a later one was answered already, it changes nothing and returns
+    /// `None`.
     fn enter(&mut self, ask: &Ask, replica: u64, mark: &Mark) -> Option<u64> {
         let known = self.replicas.remove(&replica);
         let late = known.as_ref().is_some_and(|known| ask.seq <= known.seq);
@@ -176,8 +178,8 @@ impl Limit {
         returned
     }
 
-    /// Lends what the ask wants, if there is as much, and forgets a replica that has no part in the
-    /// limit any more.
+    /// Lends the amount that the ask wants, if there is as much, and forgets a replica that has no
+    /// part in the limit any more.
     fn reply(
         &mut self,
         ask: &Ask,
@@ -252,7 +254,7 @@ fn lend(ask: &Ask, free: u64, replicas: u64, hungry: u64) -> u64 {
         return 0;
     }
     let part = free / (2 * replicas);
-    // What is asked for in advance, and not for requests that wait.
+    // The limit for amounts that are asked for in advance, not for requests that wait.
     let fair = match ask.loan {
         _ if hungry > 0 => 0,
         Loan::Permits { .. } => free,
@@ -262,7 +264,7 @@ fn lend(ask: &Ask, free: u64, replicas: u64, hungry: u64) -> u64 {
     free.min(ask.need.max(ask.more.min(fair)))
 }
 
-/// Returns `used - before`, both of which are counted modulo [`USED_MODULUS`].
+/// Returns `used - before`; both are counted modulo [`USED_MODULUS`].
 fn difference(used: u64, before: u64) -> i64 {
     const HALF: i64 = (USED_MODULUS / 2) as i64;
     let difference = (used % USED_MODULUS) as i64 - (before % USED_MODULUS) as i64;

@@ -94,7 +94,7 @@ fn new_epoch_grants_nothing_for_one_lease() {
         (answer.replies[0].held, answer.replies[0].quarantined)
     };
     assert_eq!(send(1, 3, 0, 0), (3, true));
-    // A proof of another life is none.
+    // A proof of another life proves nothing.
     assert_eq!(send(2, 3, 7, 1), (3, true));
     assert_eq!(send(3, 3, CLOCK, 0), (3, true));
     assert_eq!(send(4, 3, CLOCK, 1), (5, false));
@@ -194,7 +194,7 @@ fn lost_mark_leaves_buckets_as_they_are() {
     assert_eq!((reply.held, reply.level, reply.quarantined), (0, 80, false));
 }
 
-/// What a replica has spent above its reservations, and has not reported yet, is paid first.
+/// Spending of a replica above its reservations that it has not reported yet is paid first.
 #[test]
 fn debt_that_a_replica_still_reports_counts_after_a_loss() {
     let mut model = Model::default();
@@ -272,7 +272,7 @@ fn expired_budget_share_counts_as_spent() {
     };
     let mut model = store();
     assert_eq!(send(&mut model, 1, ask(loan, 1, 0, 300), (0, 0)).held, 300);
-    // A part of what is free, for two replicas.
+    // A part of the free amount, for two replicas.
     let mut in_advance = ask(loan, 1, 0, 0);
     in_advance.more = 999;
     let reply = send(&mut model, 2, in_advance, (0, 0));
@@ -305,7 +305,8 @@ fn waiting_and_returning_replicas_notify_the_others() {
     assert!(model.notices().is_empty(), "nobody waits any more");
 }
 
-/// Otherwise the notice of each would make the other one ask again, in vain and without end.
+/// Two waiting replicas send one notice each. Otherwise each notice would make the other replica
+/// ask again, without success and without end.
 #[test]
 fn two_replicas_that_wait_send_a_notice_each() {
     let mut model = store();
@@ -361,13 +362,13 @@ fn an_ask_of_a_lease_that_is_over_changes_nothing() {
         let reply = send(&mut model, 1, budget(seq, used), (millis, 0));
         assert_eq!((reply.seq, reply.held, reply.level), (0, 0, 400), "{seq}");
     }
-    // It begins anew.
+    // The first replica starts over.
     let mut anew = budget(6, 10);
     (anew.acked, anew.incarnation) = (0, 1);
     assert_eq!(send(&mut model, 1, anew, (12_000, 0)).level, 410);
 }
 
-/// A permit that is claimed after its lease is no reason to doubt what is known.
+/// A permit that is claimed after its lease is no reason for a quarantine.
 #[test]
 fn a_claim_of_a_lease_that_is_over_is_not_believed() {
     let mut model = store();

@@ -75,7 +75,7 @@ impl Link {
         self.connector.connect_timeout
     }
 
-    /// Opens the connection if there is none.
+    /// Opens the connection if it is not open.
     pub(super) async fn connect(&self, deadline: Instant) -> Result<(), Failure> {
         let opened = tokio::time::timeout_at(deadline, self.open());
         opened.await.map_err(|_| Failure::Timeout)??;

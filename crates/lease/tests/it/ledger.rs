@@ -28,7 +28,7 @@ fn lent(caps: Caps) -> Terms {
     }
 }
 
-/// Sends what the ledger asks, and applies the replies.
+/// Sends the asks of the ledger, and applies the replies.
 async fn exchange(ledger: &mut Ledger, store: &Local) -> usize {
     let lent = ledger.poll(now(), false);
     let asks: Vec<_> = lent.iter().map(|lent| lent.ask.clone()).collect();
@@ -59,7 +59,7 @@ async fn admit(
         ..Demand::default()
     };
     let mut refused = None;
-    // One exchange for each limit, and one more for what others have given back by then.
+    // One exchange for each limit, and one more for amounts that others have given back by then.
     for _ in 0..=claims.len() + 1 {
         match ledger.admit(claims, demand, now()) {
             Ok(admission) => return Ok(admission),
@@ -140,7 +140,7 @@ async fn tokens_are_settled_with_the_store() {
 }
 
 /// A notice finds its holding, also if the names of the limit and of the scope have slashes, and lets
-/// it give back what is idle.
+/// it give back its idle amount.
 #[tokio::test]
 async fn notice_reclaims_idle_permits() {
     let (store, mut ledger) = (Local::new(LEASE), Ledger::new());
@@ -167,7 +167,7 @@ async fn notice_reclaims_idle_permits() {
     assert_eq!((asks[0].ask.claim, asks[0].ask.more), (0, 0));
 }
 
-/// Requests that wait in vain have the ledger polled again.
+/// The ledger has to be polled again while requests wait and the store lends nothing.
 #[tokio::test]
 async fn a_ledger_is_due_while_requests_wait() {
     let (store, mut ledger) = (Local::new(LEASE), Ledger::new());

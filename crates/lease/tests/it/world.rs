@@ -95,7 +95,7 @@ struct Open {
 
 struct Store {
     model: Model,
-    /// Earlier states, of which a failover takes one.
+    /// Earlier states; a failover restores one of them.
     past: Vec<Model>,
     server: u64,
     /// The clock of the server at the start of the world.
@@ -233,12 +233,12 @@ impl World {
         (third.replies[0].held, level)
     }
 
-    /// Returns what was really spent.
+    /// Returns the amount that was really spent.
     pub(crate) fn spent(&self) -> u64 {
         self.truth.accounted
     }
 
-    /// Returns what was really spent, without what requests have spent above their reservations.
+    /// Returns the amount that was really spent, without spending above reservations.
     pub(crate) fn spent_within_reservations(&self) -> u64 {
         self.truth.reserved
     }

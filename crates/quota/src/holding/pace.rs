@@ -1,4 +1,4 @@
-//! The speed at which what is lent is spent.
+//! The speed at which the lent amount is spent.
 
 /// Measures the amount that is spent in a span of time, so that as much can be borrowed in advance.
 #[derive(Debug, Default)]
@@ -12,9 +12,10 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Returns the amount that the next span is expected to take, of which `used` is spent so far. That
-    /// is as much as in the last whole span, or as in the present one if that is more already:
-    /// otherwise each of many short intervals between asks would be taken for a slow beginning.
+    /// Returns the amount that the next span is expected to take; `used` is the amount spent so
+    /// far. The result is as much as in the last whole span, or as in the present one if that is
+    /// more already: otherwise each of many short intervals between asks would look like a slow
+    /// start.
     pub(super) fn expected(&mut self, used: u64, now: u64, span: u64) -> u64 {
         let spent = used.saturating_sub(self.before);
         let elapsed = now.saturating_sub(self.since);

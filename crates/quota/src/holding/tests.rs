@@ -226,7 +226,7 @@ fn in_tight_times_idle_permits_go_back_at_once() {
     let taken = holding.take(2, at(1)).unwrap();
     let ask = holding.poll(at(20)).unwrap();
     assert_eq!((ask.claim, ask.more), (2, 0));
-    // What was given back cannot be taken, although the store has not replied.
+    // The amount given back cannot be taken, although the store has not replied.
     assert!(holding.take(1, at(20)).is_none());
     holding.granted(&reply(ask.seq, 2, 1), at(21));
     assert_eq!(holding.poll(at(22)), None);
@@ -265,7 +265,7 @@ fn tokens_are_spent_and_settled() {
     holding.settle(taken, 40);
     assert_eq!((holding.held(), holding.in_use()), (60, 200));
     holding.settle(other, 290);
-    // Debt: 30 above what was lent.
+    // Debt: 30 above the lent amount.
     assert_eq!((holding.held(), holding.in_use()), (0, 0));
     assert!(holding.take(1, at(2)).is_none());
     let ask = holding.poll(at(2)).unwrap();
@@ -495,8 +495,8 @@ fn a_key_names_its_limit_in_any_window() {
     assert!(!holding.is_of("q0/team-ab") && !holding.is_of("q0/team") && !holding.is_of(""));
 }
 
-/// A store that may have forgotten what it has lent is asked again, so that the end of this time is
-/// found, but requests do not wait for each of these asks.
+/// A store that may have forgotten its loans is asked again, so that the end of this time is found,
+/// but requests do not wait for each of these asks.
 #[test]
 fn quarantine_is_probed_once_per_interval() {
     let mut holding = permits(10);

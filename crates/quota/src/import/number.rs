@@ -60,10 +60,10 @@ fn parse(json: &str) -> Result<u64, PerTokenError> {
     decimal::append(0, digits).ok_or_else(too_large)
 }
 
-/// Reads `digits` times ten to a negative `power` as the number that a program meant whose output has
-/// the last digits of a binary fraction, such as 0.40000000000000003 for 0.4: such a number has 16 or
-/// 17 digits, of which 15 are exact. Returns `None` if it has fewer or more of them, or is no whole
-/// number even then.
+/// Reads `digits` times ten to a negative `power` as the number that a program meant when its
+/// output has the last digits of a binary fraction, such as 0.40000000000000003 for 0.4. Such a
+/// number has 16 or 17 digits, and the first 15 are exact. Returns `None` for fewer or more digits,
+/// or if the rounded number is not whole either.
 fn rounded(digits: &str, mut power: i64) -> Option<u64> {
     let significant = digits.trim_start_matches('0');
     let noise = significant.len().checked_sub(EXACT_DIGITS)?;

@@ -258,7 +258,7 @@ fn last_part_of_a_budget_goes_to_one_request() {
     assert!(ledger.admit(&claims, place, Now::default()).is_err());
 }
 
-/// A response in the background takes no place, and may still cost what was reserved for it.
+/// A response in the background takes no place, and may still cost the amount reserved for it.
 #[test]
 fn place_is_given_back_before_the_reservation() {
     let caps = Caps {
@@ -304,8 +304,8 @@ fn money_that_was_spent_before_counts() {
     );
 }
 
-/// Replacing the limits keeps the requests in progress, and those of a limit that was removed end
-/// without a trace.
+/// Replacing the limits keeps the requests in progress, and requests of a removed limit end without
+/// a trace.
 #[test]
 fn limits_are_replaced_while_requests_are_in_progress() {
     let (mut ledger, ids) = ledger(&[("kept", Caps::concurrency(2)), ("gone", requests(1))]);
@@ -401,7 +401,7 @@ fn scopes_that_are_idle_are_dropped_little_by_little() {
     assert!(ledger.len() <= 200, "{}", ledger.len());
 }
 
-/// Otherwise its budget would begin anew.
+/// A scope with spending is kept for one window more, so that its budget does not start over.
 #[test]
 fn scope_with_spending_is_kept_for_one_window_more() {
     let (mut ledger, ids) = ledger(&[("budget", budget("1.00", Window::Hour))]);
@@ -416,7 +416,8 @@ fn scope_with_spending_is_kept_for_one_window_more() {
     assert_eq!(ledger.len(), 0);
 }
 
-/// A clock that is 40 days ahead for a moment changes neither what is spent nor when the window ends.
+/// A clock that is 40 days ahead for a moment changes neither the spending nor the end of the
+/// window.
 #[test]
 fn clock_that_is_set_forward_and_back_keeps_what_was_spent() {
     const DAY: u64 = 24 * 60 * 60;
@@ -444,7 +445,7 @@ fn clock_that_is_set_forward_and_back_keeps_what_was_spent() {
     assert!(last.is_ok(), "nothing else is reserved");
     let refused = ledger.admit(&claims, money("0.20"), at_second(3 * DAY));
     assert_eq!(refused.unwrap_err().dimension, Dimension::Budget);
-    // The next month has what was spent in it when the clock was ahead.
+    // The next month includes the spending from the time when the clock was ahead.
     let status = ledger.status(at_second(41 * DAY));
     assert_eq!(status[0].spent, Some("0.20".parse().unwrap()));
     assert!(
@@ -531,7 +532,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// The requests that the history has admitted, counted apart from the ledger.
 #[derive(Default)]
 struct Judge {
-    /// The keys of the requests in progress, and what they reserved.
+    /// The keys of the requests in progress, and their reservations.
     open: Vec<(u8, Demand)>,
     /// The times at which requests began, by key.
     began: Vec<(u8, u64)>,
@@ -566,7 +567,7 @@ proptest! {
                     let (reserved, costly) = reserved.fold((0, 0), |(sum, count), money| {
                         (sum + money, count + i64::from(money > 0))
                     });
-                    // One request alone may take what is left, however little that is.
+                    // One request alone may take the rest, however little that is.
                     let is_within = spent + reserved <= 100 || spent < 100 && costly == 1;
                     prop_assert!(is_within, "{spent} spent, {reserved} reserved");
                     prop_assert!(judge.open.len() <= 3);
@@ -594,8 +595,8 @@ proptest! {
         for admission in admissions {
             ledger.end(admission, Used::default(), now);
         }
-        // After an hour the rates are whole, and a new month has a new budget. What was spent is kept
-        // for one month more.
+        // After an hour the rates are whole, and a new month has a new budget. Spending is kept for
+        // one month more.
         for days in [40, 70] {
             now = Now { monotonic: now.monotonic + 3_600_000_000, unix_ms: days * 86_400_000 };
             ledger.drop_idle(now);
@@ -640,8 +641,8 @@ fn refusal_during_quarantine_is_marked_degraded() {
     assert_eq!(refused(&mut ledger, at_second(0)), (true, false));
     answer(&mut ledger, at_second(0));
     assert_eq!(refused(&mut ledger, at_second(0)), (false, true));
-    // Longer than a fiftieth of a lease later it may wait again, and is refused in the same way if that
-    // is in vain.
+    // More than a fiftieth of a lease later, a request may wait again, and is refused in the same
+    // way if the store still lends nothing.
     assert_eq!(refused(&mut ledger, at_second(1)), (true, true));
     answer(&mut ledger, at_second(1));
     assert_eq!(refused(&mut ledger, at_second(1)), (false, true));

@@ -55,7 +55,7 @@ fn reply(ask: &Ask) -> Reply {
     }
 }
 
-/// Lets the store lend what the holdings ask for.
+/// Lets the store lend the amounts that the holdings ask for.
 fn lend(lent: &mut Lent, at: Now) -> Vec<Ask> {
     let asks = asks(lent, at);
     for (lane, ask) in &asks {
@@ -64,7 +64,7 @@ fn lend(lent: &mut Lent, at: Now) -> Vec<Ask> {
     asks.into_iter().map(|(_, ask)| ask).collect()
 }
 
-/// Takes what a request needs, with the help of the store.
+/// Takes the amounts that a request needs, with the help of the store.
 fn take(lent: &mut Lent, tokens: u64, money: Money, at: Now) -> LentTaken {
     for _ in 0..4 {
         if let Ok(taken) = lent.take(tokens, money, at) {
@@ -506,7 +506,7 @@ fn last_part_of_a_lent_budget_goes_to_one_request() {
     lent.settle(small, Used::default());
 }
 
-/// A response in the background takes no permit, and may still cost what was reserved for it.
+/// A response in the background takes no permit, and may still cost the amount reserved for it.
 #[test]
 fn permit_is_given_back_before_the_reservation() {
     let mut lent = lent(&caps());

@@ -1,4 +1,4 @@
-//! Prices that a model lacks for what a request has used.
+//! Prices that a model lacks for the usage of a request.
 
 use std::fmt;
 
@@ -6,27 +6,27 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PriceKind {
-    /// That of audio in the prompt.
+    /// The price of audio in the prompt.
     AudioInput,
-    /// That of images in the prompt.
+    /// The price of images in the prompt.
     ImageInput,
-    /// That of generated audio.
+    /// The price of generated audio.
     AudioOutput,
-    /// That of generated images, as tokens.
+    /// The price of generated images, as tokens.
     ImageOutput,
-    /// That of the service tier.
+    /// The price of the service tier.
     ServiceTier,
-    /// That of a picture of its size and quality.
+    /// The price of a picture with its size and quality.
     Picture,
 }
 
-/// The prices that were missing for the cost of a request. What they would apply to was charged at
-/// another price of the model, so the cost is not exact.
+/// The prices that were missing for the cost of a request. The tokens and pictures without their
+/// own price were charged at another price of the model, so the cost is not exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MissingPrices([bool; PriceKind::ALL.len()]);
 
 impl PriceKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 6] = [
         Self::AudioInput,
         Self::ImageInput,
@@ -36,7 +36,7 @@ impl PriceKind {
         Self::Picture,
     ];
 
-    /// Returns its name, which is that of the member of a price.
+    /// Returns its name, which is the field name in a price document.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ impl MissingPrices {
         self.0[kind as usize] = true;
     }
 
-    /// Returns these prices and those of `other`.
+    /// Returns these prices and the prices in `other`.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         for (own, other) in self.0.iter_mut().zip(other.0) {

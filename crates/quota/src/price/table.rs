@@ -106,10 +106,11 @@ impl PriceTable {
         }
     }
 
-    /// Returns the price that a model has at one upstream in place of that of its name, at the time
-    /// `at`: that of an entry for the upstream, or else that of the name which the model has there.
-    /// The model has its name, and that of the upstream for it if that is another. `matches` is called
-    /// as by [`price`](Self::price).
+    /// Returns the price that a model has at one upstream at the time `at`, and that replaces the
+    /// price of its name. An entry for the upstream is preferred; otherwise, the price of the
+    /// upstream's name for the model applies. The second argument has the model's name, and the
+    /// upstream's name for it if that is different. `matches` is called as by
+    /// [`price`](Self::price).
     pub fn price_of_target(
         &self,
         upstream: &str,
@@ -147,7 +148,8 @@ impl PriceTable {
 }
 
 impl List {
-    /// Returns the price of a name: its own, or else that of the first pattern that matches.
+    /// Returns the price of a name at the time `at`: its own price, or else the price of the first
+    /// matching pattern that has one at that time.
     fn price(
         &self,
         model: &str,

@@ -35,7 +35,8 @@ fn usage(input: u64, cache_read: u64, cache_write: u64, output: u64, reasoning: 
     }
 }
 
-/// A prompt of which so many tokens were written to a cache, and so many of them for an hour.
+/// The usage of a prompt of `cache_write` tokens, all written to a cache, and `cache_write_1h` of
+/// them for an hour.
 fn written(cache_write: u64, cache_write_1h: u64) -> Usage {
     Usage {
         cache_write_1h,
@@ -140,10 +141,10 @@ fn a_tier_applies_to_all_tokens_above_its_limit_and_not_at_it() {
     assert_eq!(cost(&tiered(), usage(200_000, 0, 0, 1000, 0)), "0.26");
     // 200001 × 2.5 + 1000 × 15 millionths.
     assert_eq!(cost(&tiered(), usage(200_001, 0, 0, 1000, 0)), "0.5150025");
-    // What the tier does not state stays: 200001 × 0.125 millionths.
+    // Prices that the tier does not state stay: 200001 × 0.125 millionths.
     let cached = usage(200_001, 200_001, 0, 0, 0);
     assert_eq!(cost(&tiered(), cached), "0.025000125");
-    // The last tier leaves out `output`, which is then that without any tier:
+    // The last tier leaves out `output`, so the price without tiers applies:
     // 400000 × 4 + 1 × 0.4 + 1000 × 10 millionths.
     let long = usage(400_001, 1, 0, 1000, 0);
     assert_eq!(cost(&tiered(), long), "1.6100004");
@@ -344,9 +345,9 @@ fn a_service_tier_has_its_own_prices() {
     assert_eq!(at(Some("priority"), 200), "0.002275");
     // 1100 × 2.50 + 100 × 0.125 + 100 × 15
     assert_eq!(at(None, 1200), "0.0042625");
-    // The last tier has no other price than that of the prompt: 1100 × 5 + 100 × 0.125 + 100 × 15.
+    // The last tier has only a prompt price: 1100 × 5 + 100 × 0.125 + 100 × 15.
     assert_eq!(at(Some("priority"), 1200), "0.0070125");
-    // One without prices costs as much as the usual one.
+    // A service tier without prices costs as much as the usual one.
     assert_eq!(at(Some("scale"), 200), "0.0011375");
 }
 

@@ -145,7 +145,7 @@ fn spawn(program: &Path, folder: &Path, options: &[String]) -> Option<Child> {
 /// The parts of lines that a server and a sentinel write when they have started.
 const READY: [&str; 2] = ["eady to accept connections", "+monitor master"];
 
-/// An ask for permits of which `need` are waiting.
+/// An ask that claims `claim` permits and needs `need` more for waiting requests.
 pub(super) fn permits(cap: u64, seq: u64, claim: u64, need: u64) -> Ask {
     Ask {
         limit: "q0/team-a".into(),

@@ -39,7 +39,7 @@ fn reply(ask: &Ask, held: u64, free: u64) -> Reply {
     }
 }
 
-/// Lets the store lend what is asked for, and returns the keys of the asks.
+/// Lets the store lend the requested amounts, and returns the keys of the asks.
 fn exchange(ledger: &mut Ledger, all: bool, at: Now) -> Vec<String> {
     let asked = ledger.poll(at, all);
     for lent in &asked {
@@ -264,7 +264,7 @@ fn an_end_in_tight_times_is_due() {
     assert_eq!(ledger.poll(now(), false)[0].ask.claim, 0);
 }
 
-/// An admission that leaves little of what is spent is due at once.
+/// A ledger is due at once after an admission that leaves little of a rate.
 #[test]
 fn an_admission_that_leaves_little_is_due() {
     let (mut ledger, ids) = lending(&[("lent", tokens_per_minute(1_000))]);
@@ -318,7 +318,7 @@ fn ending(mode: FailMode) -> (Ledger, LimitId, Admission) {
     (ledger, id, admitted)
 }
 
-/// Sends what has to be asked to a store that does not answer.
+/// Sends the due asks to a store that does not answer.
 fn ask_in_vain(ledger: &mut Ledger, at: Now) {
     for asked in ledger.poll(at, true) {
         ledger.granted(&asked, None, at);

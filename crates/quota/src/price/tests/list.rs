@@ -220,7 +220,7 @@ fn the_latest_price_that_is_valid_applies() {
         UnknownPrice::Refuse,
     );
     let price = |model, at| find(&table, model, at).unwrap();
-    // No price of the name is valid yet: that of the pattern.
+    // No price of the name is valid yet, so the price of the pattern applies.
     assert_eq!(price("a", "2025-12-31T23:59:59.999999999Z"), "9.00");
     assert_eq!(price("a", "2026-01-01T00:00:00Z"), "2.00");
     assert_eq!(price("a", "2026-06-30T21:59:59Z"), "2.00");

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The usage with these counts, the last of which are those of audio and of images.
+/// The usage with these counts; the last four are audio and image tokens.
 fn used(counts: [u64; 10]) -> Usage {
     let [input, read, write, write_1h, output, reasoning, media @ ..] = counts;
     let [audio_input, image_input, audio_output, image_output] = media;
@@ -142,7 +142,7 @@ proptest! {
 
     #[test]
     fn a_price_is_read_as_it_was_written(price in any_price()) {
-        // TOML has no integers above those of 64 bits with a sign.
+        // JSON, because TOML has no integers above the largest signed 64-bit number.
         let json = serde_json::to_string(&price).unwrap();
         prop_assert_eq!(serde_json::from_str::<Price>(&json).unwrap(), price);
     }
