@@ -6,7 +6,7 @@
 //! word that means it, and if its calls are complete.
 //!
 //! The types and the [`Grammar`](crate::Grammar) of this crate are the protocol as its vendor
-//! writes it down. What they accept, this reader reads to the same content.
+//! writes it down. This reader accepts every answer that they accept, and reads the same content.
 
 mod calls;
 mod chunk;

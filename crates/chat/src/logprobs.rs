@@ -20,7 +20,8 @@ impl Logprobs {
         }
     }
 
-    /// Appends those of a delta. Other forms than that of the protocol are ignored.
+    /// Appends the log probabilities of a delta. Forms that the protocol does not define are
+    /// ignored.
     pub(crate) fn append(&mut self, delta: &Json) {
         let Ok(more) = serde_json::from_str::<Self>(delta.text()) else {
             return;

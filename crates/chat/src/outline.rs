@@ -1,7 +1,8 @@
-//! Reads what the relaying of a plain request depends on, if the request has the most frequent form.
+//! Reads the facts that relaying a plain request depends on, if it has the most frequent form.
 //!
-//! It judges nothing on its own: what it accepts, [`Request::read`] and
-//! [`Request::validate`](crate::Request::validate) accept by the rules of any model.
+//! It judges nothing on its own: [`Request::read`] and
+//! [`Request::validate`](crate::Request::validate) accept every request that it accepts, by the
+//! rules of any model.
 
 use wire::{Cursor, MAX_VALUES};
 

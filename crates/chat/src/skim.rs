@@ -1,8 +1,8 @@
 //! Reads a request without building its messages, if they have the most frequent forms.
 //!
-//! It judges nothing on its own. What it passes over, [`Request::read`] and
-//! [`Request::validate`](crate::Request::validate) accept by the rules of any model; everything else
-//! is left to them.
+//! It judges nothing on its own. [`Request::read`] and
+//! [`Request::validate`](crate::Request::validate) accept every message that it skips, by the rules
+//! of any model; everything else is left to them.
 
 use std::ops::Range;
 
@@ -57,7 +57,7 @@ fn range_of_messages(body: &[u8]) -> Option<Range<usize>> {
     range
 }
 
-/// Passes over the messages, of which there is at least one.
+/// Skips the messages. Returns `None` for an empty list, and for forms that are not frequent.
 pub(crate) fn messages(cursor: &mut Cursor<'_>) -> Option<()> {
     let mut count = 0;
     cursor.elements(|cursor| {

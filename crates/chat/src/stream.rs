@@ -180,7 +180,7 @@ impl ChoiceState {
 pub struct Fold {
     grammar: Grammar,
     completion: Option<Completion>,
-    /// Those of each choice.
+    /// The log probabilities of each choice.
     logprobs: Vec<Logprobs>,
     failure: Option<ErrorBody>,
 }

@@ -27,7 +27,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Returns true if this type is accepted, although it is none of the known ones.
+    /// Returns true if this type is accepted although it is unknown.
     fn accepts(self, kind: &str) -> bool {
         self.unknown_types && !kind.is_empty()
     }

@@ -56,7 +56,7 @@ impl Event {
         });
     }
 
-    /// The base64 of the image or preview; empty if there is none.
+    /// Returns the base64 of the image or preview; empty for any other event.
     fn image_base64(&self) -> &str {
         match self {
             Self::GenerationPreview(preview) | Self::EditPreview(preview) => &preview.b64_json,

@@ -265,7 +265,7 @@ fn kind_of(name: &str) -> Option<Kind> {
 }
 
 /// Returns the known name that another one could be taken for: by the case of its letters, or by an
-/// index. Servers and the gateway must not disagree on what such a part means.
+/// index. Servers and the gateway must not disagree on the meaning of such a part.
 fn known_name(name: &str) -> Option<&'static str> {
     let base = name.split('[').next().unwrap_or_default();
     // Both conversions, because some letters have only one of them.

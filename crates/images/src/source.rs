@@ -28,8 +28,8 @@ use wire::DataUrl;
 pub enum Source {
     /// The bytes of a file, from a data URL or a form part.
     Inline {
-        /// The media type that the data URL declares, by its registered name if it is that of an
-        /// image; in a form, the detected one.
+        /// The media type that the data URL declares, by its registered name if it is an image
+        /// type; in a form, the detected media type.
         media_type: String,
         /// The file.
         bytes: Bytes,

@@ -95,7 +95,7 @@ impl Event {
         )
     }
 
-    /// Returns true for events that [`Grammar`](crate::Grammar) does not define: those of an
+    /// Returns true for events that [`Grammar`](crate::Grammar) does not define: events of an
     /// unrecognized type, and the text of reasoning, which only some servers stream.
     #[must_use]
     pub const fn is_undefined(&self) -> bool {

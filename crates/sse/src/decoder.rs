@@ -128,8 +128,8 @@ impl Decoder {
     /// [`feed`](Self::feed) and [`poll`](Self::poll) in a loop, but faster for a piece with several
     /// events, whose UTF-8 is validated all at once.
     ///
-    /// A break ends the loop and is returned. What follows the event stays unread: the next call of
-    /// this function or of `poll` continues there.
+    /// A break ends the loop and is returned. The rest behind the event stays unread: the next call
+    /// of this function or of `poll` continues there.
     ///
     /// ```
     /// use std::ops::ControlFlow;

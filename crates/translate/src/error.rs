@@ -108,7 +108,8 @@ fn named(error: ApiError, reported: Option<&Reported>) -> ApiError {
     }
 }
 
-/// Returns the `Retry-After` of the response in seconds: that of the upstream, within bounds.
+/// Returns the `Retry-After` of the response, in seconds: the upstream's value or the default,
+/// within bounds.
 fn retry_after_secs(advised: Option<u32>, default: u32) -> u32 {
     advised.unwrap_or(default).clamp(1, MAX_RETRY_AFTER)
 }

@@ -37,7 +37,8 @@ pub enum When {
     /// Any value.
     Given,
     /// One of these keywords. The keyword of an object is its `type`, else its `role`, else empty;
-    /// that of a number or a boolean is its text; that of an empty array or object is `[]` or `{}`.
+    /// the keyword of a number or a boolean is its text; the keyword of an empty array or object is
+    /// `[]` or `{}`.
     Is(&'static [&'static str]),
     /// Any value except these keywords, which are equivalent to leaving the field out.
     Unless(&'static [&'static str]),

@@ -34,7 +34,7 @@ pub struct Quirks {
     pub thinking: ThinkingByModel,
     /// A header that binds the requests of a conversation to the server that has it in its cache.
     pub affinity_header: Option<String>,
-    /// A path between that of the base URL and that of the protocol.
+    /// A path that is inserted between the path of the base URL and the path of the protocol.
     pub path_prefix: Option<String>,
     /// The header that carries the key.
     pub key_header: Option<String>,
@@ -46,7 +46,7 @@ pub struct Quirks {
 pub struct ThinkingByModel(Vec<(String, ThinkingForm)>);
 
 impl ThinkingByModel {
-    /// Returns the form for a model: that of the longest pattern that matches.
+    /// Returns the form for a model. The longest pattern that matches decides.
     #[must_use]
     pub fn of(&self, model: &str) -> Option<ThinkingForm> {
         let matches = |(pattern, _): &&(String, ThinkingForm)| match pattern.strip_suffix('*') {

@@ -49,7 +49,7 @@ pub trait RelayProtocol: Send {
     /// knows, as JSON.
     ///
     /// # Errors
-    /// When it contradicts what came before, or reports a failure.
+    /// When it contradicts an earlier event, or reports a failure.
     fn event(
         &mut self,
         data: &str,
@@ -115,8 +115,8 @@ pub trait RelayProtocol: Send {
     fn reply(body: &[u8], model: &str, splice: &mut Splice<'_>) -> Result<End, EngineError>;
 
     /// Reads and edits a complete reply of the most frequent form in one pass. Returns `None` for
-    /// every other one. What it accepts, [`RelayProtocol::reply`] accepts with the same end and the
-    /// same edits.
+    /// every other form. [`RelayProtocol::reply`] accepts every body that this function accepts,
+    /// with the same end and the same edits.
     #[must_use]
     fn frequent_reply(_body: &[u8], _model: &str) -> Option<(Vec<u8>, End)> {
         None
@@ -330,7 +330,7 @@ impl<S: RelayProtocol> Relayed<S> {
     }
 
     /// Validates an event that no form recognizes, and appends it to `out`. `is_joined` is true if
-    /// its data is not that of the upstream.
+    /// `data` differs from the data that the upstream sent.
     fn read(
         &mut self,
         event: &sse::Event<'_>,

@@ -118,7 +118,7 @@ impl<'a> Cursor<'a> {
         self.peek();
         let start = self.at();
         self.expect(b'"')?;
-        // What follows is the closing quote, the end of the document or something malformed.
+        // Next is the closing quote, something malformed, or the end of the document.
         self.rest = &self.rest[blocks::inner(self.rest)..];
         loop {
             self.rest = match self.rest {
@@ -234,7 +234,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Returns what follows an escape, which begins behind its backslash.
+/// Returns the rest behind an escape. `escape` begins behind the backslash.
 #[inline]
 fn after_escape(escape: &[u8]) -> Option<&[u8]> {
     match escape {
@@ -244,7 +244,7 @@ fn after_escape(escape: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Returns what follows the digits of an escape. Surrogate pairs are left to a complete parser.
+/// Returns the rest behind the digits of an escape. Surrogate pairs are left to a complete parser.
 fn after_code(rest: &[u8]) -> Option<&[u8]> {
     let (digits, rest) = rest.split_first_chunk::<4>()?;
     let code = digits.iter().try_fold(0, |code, digit| {
@@ -445,7 +445,7 @@ mod tests {
             prop_assert!(skips(&text), "{}", text);
         }
 
-        /// A parser accepts what the cursor moves over, however a document is changed.
+        /// A document that the cursor skips is valid JSON for a parser, also after random changes.
         #[test]
         fn skipped_documents_are_valid_json(
             value in json_value(),

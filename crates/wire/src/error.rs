@@ -157,7 +157,7 @@ impl ApiError {
         }
     }
 
-    /// Sets the number of seconds to wait before a retry, of which there is at least one.
+    /// Sets the number of seconds to wait before a retry, at least 1.
     #[must_use]
     pub fn with_retry_after(self, seconds: u32) -> Self {
         Self {

@@ -109,7 +109,7 @@ impl Extent {
     }
 }
 
-/// Returns what follows a text whose opening quote was read. Most of a long document is text.
+/// Returns the rest behind a text whose opening quote was read. Most of a long document is text.
 fn after_text(mut rest: &[u8]) -> &[u8] {
     while let Some(at) = memchr2(b'"', b'\\', rest) {
         let is_end = rest[at] == b'"';

@@ -14,7 +14,7 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub struct Rewrite<'a> {
     source: &'a [u8],
-    /// What becomes of the first `copied` bytes.
+    /// The first `copied` bytes of the source, with their edits.
     out: Vec<u8>,
     copied: usize,
     is_unchanged: bool,
@@ -32,8 +32,8 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// Replaces a range. It must not begin before the end of the last one; the part that does, and
-    /// what is not of the source, is left out.
+    /// Replaces a range. It must not begin before the end of the last one. The part before that
+    /// end, and the part behind the end of the source, are ignored.
     pub fn replace(&mut self, range: Range<usize>, with: &[u8]) {
         self.keep(range.start);
         self.out.extend_from_slice(with);

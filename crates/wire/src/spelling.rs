@@ -1,4 +1,4 @@
-//! Unknown members whose names some readers take for those of known ones.
+//! Detects unknown members whose names some readers take for known names.
 //!
 //! Go's `encoding/json` matches names in any case, and the last member of a name counts
 //! (<https://pkg.go.dev/encoding/json#Unmarshal>). A gateway that decides by `model` and relays

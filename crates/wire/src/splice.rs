@@ -229,8 +229,7 @@ impl<'a> Splice<'a> {
         out
     }
 
-    /// Returns the edited document in pieces, none of which is empty, so that large parts need not be
-    /// copied.
+    /// Returns the edited document in non-empty pieces, so that large parts need not be copied.
     #[must_use]
     pub fn pieces(&self) -> Vec<Piece<'_>> {
         let mut pieces = Vec::with_capacity(2 * self.edits.len() + 1);

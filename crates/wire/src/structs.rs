@@ -36,8 +36,8 @@ macro_rules! open_structs {
 
 /// Declares structs of a JSON API that ignore unrecognized fields.
 ///
-/// Otherwise they are like those of [`open_structs!`](crate::open_structs). Only JSON objects are
-/// deserialized, as by [`objects!`](crate::objects).
+/// Otherwise they are like the structs of [`open_structs!`](crate::open_structs). Only JSON objects
+/// are deserialized, as by [`objects!`](crate::objects).
 #[macro_export]
 macro_rules! closed_structs {
     ($($(#[$meta:meta])* pub struct $name:ident { $($fields:tt)* })+) => {

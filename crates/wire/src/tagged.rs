@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 /// kind with an invalid field is an error and never falls back to `Other`.
 ///
 /// An optional `untagged` clause determines the kind of an object whose tag is absent or `null`. It
-/// is either a block that returns the kind, or a list of members of which the first one present
+/// is either a block that returns the kind, or a list of members, in which the first one present
 /// determines the kind. With such a list, an object with none of them has the unknown kind `""`.
 ///
 /// ```

@@ -2,8 +2,8 @@
 
 /// Declares an enum whose variants each have a fixed text: a name, or the sentence of an error.
 ///
-/// Unlike those of [`open_enum!`](crate::open_enum) its values form a closed set. The documentation
-/// of each variant ends with its text.
+/// Unlike [`open_enum!`](crate::open_enum) it declares a closed set of values. The documentation of
+/// each variant ends with its text.
 ///
 /// ```
 /// sluicegate_wire::text_enum! {

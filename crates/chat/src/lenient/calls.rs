@@ -32,8 +32,8 @@ impl Calls {
         self.all.iter().try_for_each(|known| known.call.check())
     }
 
-    /// Reads a piece of a call, and returns what clients cannot read of it. `position` is its
-    /// position in the chunk, and `is_only` is true if it is the only one there.
+    /// Reads a piece of a call, and returns its defects if clients cannot read it. `position` is
+    /// its position in the chunk, and `is_only` is true if it is the only one there.
     pub(super) fn piece<'a>(
         &mut self,
         piece: Piece<'a>,

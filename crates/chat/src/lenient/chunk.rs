@@ -40,8 +40,8 @@ impl Chunk<'_> {
             || self.object.get() == Some("error")
     }
 
-    /// Returns true if its `object` is absent or that of something else. An empty one marks what
-    /// clients skip, such as the results of the filters of Azure.
+    /// Returns true if it has choices, but its `object` is absent or names something else. An empty
+    /// `object` marks chunks that clients skip, such as the filter results of Azure.
     pub(super) fn lacks_object(&self) -> bool {
         self.choices.is_some() && !matches!(self.object.get(), Some("chat.completion.chunk" | ""))
     }
@@ -58,7 +58,7 @@ impl Chunk<'_> {
         goes_on.then_some(choice.index.0.unwrap_or_default())
     }
 
-    /// Adds the token counts that it has, apart from those of its choices.
+    /// Adds its token counts, apart from the counts of its choices.
     pub(super) fn note_counts(&self, counts: &mut Counts) {
         let reported = [self.usage.0, self.x_groq.0, self.timings.0];
         for reported in reported.iter().flatten() {

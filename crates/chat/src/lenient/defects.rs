@@ -1,6 +1,6 @@
-//! Forms of a choice that clients cannot read, and what they need in their place.
+//! Forms of a choice that clients cannot read, and the forms that they need in their place.
 
-/// What clients cannot read of a choice of an event.
+/// The defects of a choice in an event: its parts that clients cannot read.
 ///
 /// A client adds up the deltas of a choice, and the pieces of a call, by their indexes. It expects
 /// the content to be a text, and appends every id and name to the one before.
@@ -27,11 +27,11 @@ pub struct Defects {
 pub struct ListedContent {
     /// The output text.
     pub text: String,
-    /// The reasoning, with what is beside the content, if the list has reasoning of its own.
+    /// All reasoning, in the list and beside the content, if the list has reasoning of its own.
     pub reasoning: Option<String>,
 }
 
-/// What clients cannot read of a piece of a call.
+/// The defects of a piece of a call: its parts that clients cannot read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallDefects {

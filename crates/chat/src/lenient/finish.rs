@@ -19,9 +19,9 @@ impl Finish {
     /// the model.
     ///
     /// The reference has `stop`, `length`, `tool_calls`, `content_filter` and `function_call`
-    /// (<https://platform.openai.com/docs/api-reference/chat/object>). The others are words of
-    /// servers that pass on those of their model or of another protocol, in either case. The lists
-    /// are closed: a word that is not in them may mean anything.
+    /// (<https://platform.openai.com/docs/api-reference/chat/object>). The others come from servers
+    /// that pass on the words of their model or of another protocol, in either case. The lists are
+    /// closed: a word that is not in them may mean anything.
     #[must_use]
     pub fn of(reason: &str) -> Option<Self> {
         let words = [

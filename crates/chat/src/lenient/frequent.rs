@@ -1,7 +1,7 @@
 //! A reader of the most frequent form of a plain reply, in one pass and without a copy.
 //!
-//! It judges nothing on its own. What it accepts, [`Reader::reply`](super::Reader::reply) accepts
-//! with the same facts; everything else is left to that reader.
+//! It judges nothing on its own. [`Reader::reply`](super::Reader::reply) accepts every reply that
+//! it accepts, with the same facts; everything else is left to that reader.
 
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ pub struct FrequentReply {
 }
 
 impl FrequentReply {
-    /// Reads a plain reply. Returns `None` for every other form of a reply, and for what is none.
+    /// Reads a plain reply. Returns `None` for every other form of a reply or document.
     #[must_use]
     pub fn read(body: &[u8]) -> Option<Self> {
         let mut cursor = Cursor::new(body)?;
@@ -68,7 +68,7 @@ impl FrequentReply {
         cursor.end()?;
         counts.merge(&usage);
         reply.tokens = counts.settled();
-        // A usage that has to be written anew is not frequent.
+        // A usage that has to be rewritten is not frequent.
         let is_unsettled = |tokens: &Tokens| usage.unsettled(tokens).is_some();
         let is_frequent = has_choice && !reply.tokens.as_ref().is_some_and(is_unsettled);
         is_frequent.then_some(reply)

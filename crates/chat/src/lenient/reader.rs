@@ -41,7 +41,7 @@ pub struct Reader {
     has_usage_alone: bool,
     lacks_object: bool,
     lacks_choices: bool,
-    /// What clients cannot read of the last event.
+    /// The defects of the last event.
     defects: Vec<Defects>,
     text_place: Option<TextPlace>,
     /// The number of times that the service tier has changed. An event from before a change would have
@@ -59,7 +59,7 @@ impl Reader {
     /// Reads the data of an event, and appends the updates of the first choice.
     ///
     /// # Errors
-    /// If it is not a chunk, reports an error, or contradicts what came before. The reader is
+    /// If it is not a chunk, reports an error, or contradicts an earlier event. The reader is
     /// unusable afterwards.
     pub fn event<'a>(&mut self, data: &'a str, out: &mut Vec<Update<'a>>) -> Result<(), ReadError> {
         self.text_place = None;
@@ -151,8 +151,8 @@ impl Reader {
         &self.other_content
     }
 
-    /// Returns what clients cannot read of the choices of the last event, or of the plain reply.
-    /// Whoever passes it on writes that anew.
+    /// Returns the defects of the choices of the last event, or of the plain reply. A caller that
+    /// passes it on rewrites them.
     #[must_use]
     pub fn defects(&self) -> &[Defects] {
         &self.defects
@@ -211,7 +211,7 @@ impl Reader {
     }
 
     /// Returns true if the events so far have content, or the end of it. The role of a choice, an
-    /// empty text, the results of a filter and events of the server's own are none.
+    /// empty text, the results of a filter and events of the server's own do not count.
     #[must_use]
     pub fn has_content(&self) -> bool {
         let has_content = |choice: &ChoiceState| choice.has_content || choice.finish.is_some();
@@ -241,7 +241,7 @@ impl Reader {
         self.choices.iter().filter(|choice| choice.has_begun)
     }
 
-    /// Parses a chunk and notes its token counts, also those of one that reports an error.
+    /// Parses a chunk and notes its token counts, also if it reports an error.
     fn chunk<'a>(&mut self, data: &'a str) -> Result<Chunk<'a>, ReadError> {
         // Some servers send empty lines before a reply, to keep the connection alive.
         let data = data.trim_ascii_start();
@@ -517,8 +517,9 @@ pub fn reported_tokens(body: &str) -> Option<Tokens> {
     reader.tokens()
 }
 
-/// The texts of a content that is a list. Its updates follow those of `beside` reasoning from
-/// `before` on. Reasoning that repeats what is beside the content is removed.
+/// Joins the texts of a content that is a list. From `before` on, `out` has `beside` updates of the
+/// reasoning beside the content, and then the updates of the list. Reasoning in the list that
+/// repeats the reasoning beside it is removed.
 fn listed(beside: usize, before: usize, out: &mut Vec<Update<'_>>) -> ListedContent {
     let joined = |updates: &[Update<'_>], is_text: bool| {
         let text = |update: &Update<'_>| match update {

@@ -1,4 +1,4 @@
-//! Requests whose messages are passed over: the verdict is that of reading them.
+//! Tests that a request with skipped messages gets the same verdict as one that is read completely.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
@@ -74,7 +74,7 @@ fn request(messages: &[&str], members: &[&str]) -> String {
     format!("{{{}}}", members.join(" , "))
 }
 
-/// Members of which an outline knows all; some are not valid.
+/// Members whose names an outline knows, except for the last one; some are not valid.
 const OUTLINED: [&str; 22] = [
     r#""stream":false"#,
     r#""stream":true"#,
@@ -232,7 +232,7 @@ proptest! {
         is_skimmed(&letters.concat());
     }
 
-    /// A request with an outline is valid, and is what the outline says, however it is changed.
+    /// A request with an outline is valid and matches the outline, also after random changes.
     #[test]
     fn outlined_requests_are_valid_and_match_their_outline(
         messages in messages(),

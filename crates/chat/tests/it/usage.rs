@@ -369,7 +369,7 @@ fn counts_of_rejected_answers_are_known() {
     assert_eq!(reported_tokens("<html>"), None);
 }
 
-/// A usage that does not add up is written anew for the client, so the fast reader leaves it.
+/// The fast reader returns `None` for a usage that does not add up: it is rewritten for the client.
 #[test]
 fn a_usage_that_does_not_add_up_is_not_frequent() {
     let usage = |total: u64| json!({"usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": total}});

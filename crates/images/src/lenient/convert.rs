@@ -14,9 +14,9 @@ use crate::stream::Operation;
 /// The members of an object, as views into its JSON.
 type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
-/// Appends the stream that is equivalent to a plain reply: one event for each image. What the reply
-/// has for all images is repeated in each event, except for the usage, which is that of the first.
-/// Members that it lacks are absent from the events as well.
+/// Appends the stream that is equivalent to a plain reply: one event for each image. Members that
+/// the reply has for all images are repeated in each event, except for the usage: only the first
+/// event has it. Members that the reply lacks are absent from the events as well.
 ///
 /// # Errors
 /// If it is not a reply. The images are not checked; see [`Reader::reply`](super::Reader::reply).

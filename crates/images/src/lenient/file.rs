@@ -10,15 +10,15 @@ use pulp::Arch;
 use wire::Rewrite;
 use wire::lenient::ReadError;
 
-/// Checks that base64 is that of a picture, without decoding more than its head and its tail, and
-/// finds what has to be edited so that it is of the standard alphabet, without white space and with
+/// Checks that base64 encodes a picture, without decoding more than its head and its tail. It also
+/// finds the edits after which the base64 is of the standard alphabet, without white space and with
 /// its padding.
 ///
-/// Servers also write it as a data URL, in lines, in the alphabet for URLs, and without its padding:
-/// what the text means is clear. The file has to begin as a binary format or as SVG. If it begins as
-/// PNG, JPEG, WebP, GIF or SVG, it has to end as this format does. Other binary formats are accepted
-/// without a check of their end: servers may send formats that this version does not know, such as
-/// AVIF.
+/// Servers also write it as a data URL, in lines, in the alphabet for URLs, and without its
+/// padding: the meaning of the text is clear. The file has to begin as a binary format or as SVG.
+/// If it begins as PNG, JPEG, WebP, GIF or SVG, it has to end as this format does. Other binary
+/// formats are accepted without a check of their end: servers may send formats that this version
+/// does not know, such as AVIF.
 ///
 /// ```
 /// use sluicegate_images::lenient::PictureCheck;
@@ -38,7 +38,7 @@ pub struct PictureCheck {
     start: Start,
     /// The first letters.
     head: Vec<u8>,
-    /// The last letters, of which there may be fewer.
+    /// The last letters, at most `TAIL_LETTERS`.
     tail: Vec<u8>,
     /// The number of letters.
     letters: u64,
@@ -47,7 +47,7 @@ pub struct PictureCheck {
     has_strangers: bool,
 }
 
-/// The place in what may stand before the letters.
+/// The position within the text that may stand before the letters.
 #[derive(Clone, Debug)]
 enum Start {
     /// Within the scheme of a data URL, or at the start: the letters that would be of the scheme.
@@ -188,8 +188,8 @@ impl PictureCheck {
         }
     }
 
-    /// Reads the scheme and media type of a data URL, which are removed. Returns the position of what
-    /// follows.
+    /// Reads the scheme and media type of a data URL, which are removed. Returns the position
+    /// behind them.
     fn push_start(&mut self, piece: &[u8], edit: &mut impl FnMut(Range<usize>, &[u8])) -> usize {
         for (at, &byte) in piece.iter().enumerate() {
             match &mut self.start {
@@ -314,7 +314,7 @@ fn is_binary(head: &[u8; HEAD]) -> bool {
 }
 
 /// Returns true if a file ends as its format does. A few bytes may follow, which some programs
-/// append. `size` is that of the file.
+/// append. `size` is the size of the file.
 fn is_complete(head: &[u8; HEAD], tail: &[u8], size: u64) -> bool {
     match Format::sniff(head) {
         Some(Format::Png) => has(tail, b"IEND\xaeB`\x82"),

@@ -75,8 +75,8 @@ impl Reader {
     /// Reads the data of an event.
     ///
     /// # Errors
-    /// If it is not an event, reports an error, contradicts what came before, or has an image that
-    /// is none. The reader is unusable afterwards.
+    /// If it is not an event, reports an error, contradicts an earlier event, or has an image that
+    /// is not a picture. The reader is unusable afterwards.
     pub fn event<'a>(&mut self, data: &'a str) -> Result<Update<'a>, ReadError> {
         let data = data.trim_matches([' ', '\t', '\n', '\r']);
         // Some servers end the streams of every protocol with it.
@@ -96,7 +96,7 @@ impl Reader {
             _ => return Ok(Update::Other),
         };
         if !is_preview {
-            // Also those of an image that is rejected: it has used them all the same.
+            // Tokens of an image that is rejected count, too: it has used them all the same.
             self.add(event.usage.tokens());
         }
         if operation != self.operation {
@@ -116,7 +116,7 @@ impl Reader {
     ///
     /// # Errors
     /// If it is not a reply, reports an error, or has no images, another number of them than
-    /// expected, or one that is none.
+    /// expected, or one that is not a picture.
     pub fn reply<'a>(&mut self, body: &'a str) -> Result<Vec<Picture<'a>>, ReadError> {
         let reply = Reply::read(body)?;
         self.traits.note(&reply.size, &reply.quality);

@@ -200,7 +200,7 @@ fn m06_unknown_texts_are_kept_for_the_server() {
     assert_eq!(in_json.extra["svg[model]"], "");
 }
 
-/// A name that some server could take for that of a known part is refused.
+/// A part is refused if some server could take its name for the name of a known part.
 #[test]
 fn m06_names_that_look_like_known_ones_are_refused() {
     for name in [

@@ -1,4 +1,4 @@
-//! The lenient reader: forms that it tolerates, images that are none, and its law.
+//! The lenient reader: forms that it tolerates, images that are not pictures, and its law.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -179,7 +179,7 @@ fn an_order_that_cannot_be_is_a_failure() {
     assert!(contradicts(&[event("image_edit.completed", picture())]));
     let lean = [at(0), preview(picture()), at(1), completed(picture())];
     assert_eq!(read(Some(1), &lean).unwrap().images, [base64()]);
-    // Those of several images come in any order.
+    // The previews of several images come in any order.
     let two = [at(1), at(0), completed(picture()), completed(picture())];
     assert_eq!(read(Some(2), &two).unwrap().images.len(), 2);
 }
@@ -303,7 +303,7 @@ fn base64_is_returned_in_its_standard_form() {
     }
 }
 
-/// A file of any format, of which those of known formats are whole.
+/// A file of any format. Files of known formats are complete.
 fn file() -> impl Strategy<Value = Vec<u8>> {
     let unknown = vec(any::<u8>(), 12..300).prop_map(|mut file| {
         file[0] = 0;

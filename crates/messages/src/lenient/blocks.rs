@@ -6,7 +6,7 @@ use wire::lenient::{ReadError, TextPlace, bounded};
 
 use super::event::Delta;
 
-/// The blocks of an answer. Both are looked up for each block, of which there may be many.
+/// The blocks of an answer. Both fields are looked up for each block, and there may be many blocks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Blocks {
     /// The open blocks by the index in their events.

@@ -117,7 +117,7 @@ pub(super) struct Delta<'a> {
 }
 
 impl Delta<'_> {
-    /// The types of deltas that have what it has.
+    /// Returns the delta types whose content it has.
     pub(super) fn contents(&self) -> impl Iterator<Item = &'static str> {
         let members = [
             (&self.text, "text_delta"),
@@ -144,7 +144,7 @@ impl Delta<'_> {
         self.contents().next().is_some()
     }
 
-    /// Checks that it has what its type promises.
+    /// Checks that it has the member that its type requires.
     pub(super) fn check(&self) -> Result<(), ReadError> {
         let (member, name) = match self.kind.or_empty() {
             "text_delta" => (&self.text, "text"),

@@ -80,7 +80,7 @@ impl Reader {
     /// Reads the data of an event, and appends its updates.
     ///
     /// # Errors
-    /// If it is not an event, reports an error, or contradicts what came before. The reader is
+    /// If it is not an event, reports an error, or contradicts an earlier event. The reader is
     /// unusable afterwards.
     pub fn event<'a>(
         &mut self,
@@ -154,8 +154,8 @@ impl Reader {
         self.is_ended
     }
 
-    /// Returns true if the events so far have content, or the end of it. `message_start`, `ping` and
-    /// the start of an empty block are none.
+    /// Returns true if the events so far have content, or the end of it. `message_start`, `ping`
+    /// and the start of an empty block do not count.
     #[must_use]
     pub fn has_content(&self) -> bool {
         self.has_content || !self.other_content.is_empty() || self.stop.is_some()
@@ -201,8 +201,8 @@ impl Reader {
         }
     }
 
-    /// Returns the index by which clients find the block of the last event, if the event has none
-    /// or that of an earlier block.
+    /// Returns the index by which clients find the block of the last event, if the event has no
+    /// index or the index of an earlier block.
     #[must_use]
     pub fn index(&self) -> Option<usize> {
         self.index

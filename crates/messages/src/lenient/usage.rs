@@ -7,7 +7,7 @@ use wire::lenient::CountKind::{
 };
 use wire::lenient::{Counts, Meaning, Spelling, Table, Tokens, WRITES};
 
-/// The usage of a message. The counts of an event are those of the answer so far.
+/// The usage of a message. The counts of an event cover the answer so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Claude {}
 
@@ -19,7 +19,7 @@ impl Table for Claude {
         Spelling::count("cache_read_input_tokens", CacheRead),
         Spelling::object("cache_creation", WRITES),
         Spelling::object("output_tokens_details", ANSWER),
-        // Each pass of the model over the conversation. The other counts are those of the last one.
+        // Each pass of the model over the conversation. The other counts cover the last pass only.
         Spelling::sum(ITERATIONS, ITERATION),
         // Servers that translate an answer of Chat Completions.
         Spelling::count("prompt_tokens", Prompt),

@@ -239,7 +239,7 @@ fn the_passes_of_a_model_add_up() {
     let (tokens, unsettled) = counted(&start, &end);
     let tokens = tokens.unwrap();
     assert_eq!((tokens.input, tokens.output), (203_000, 4500));
-    // Clients know these counts as those of the last pass.
+    // For clients these are the counts of the last pass.
     assert_eq!(unsettled, None);
 }
 

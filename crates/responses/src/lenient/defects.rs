@@ -1,11 +1,11 @@
 //! Members that an event lacks, and ids that it changes, which those who pass it on can correct.
 
-/// Members that an event lacks, and by which clients find what it is about.
+/// Members that an event lacks, and by which clients find its item, part or output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Missing {
-    /// The `output_index` by which clients find the item, if the event has none or that of an
-    /// earlier item.
+    /// The `output_index` by which clients find the item, if the event has no index or the index of
+    /// an earlier item.
     pub output_index: Option<usize>,
     /// The `content_index` that is missing.
     pub content_index: Option<u64>,

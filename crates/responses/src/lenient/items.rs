@@ -268,9 +268,10 @@ impl Items {
         Ok(index)
     }
 
-    /// Handles the complete texts of one kind that a final item has, with their positions. They are
-    /// those that came before, in their order, and further ones: some servers leave out the indexes
-    /// of their parts, or count others than those of the list.
+    /// Handles the complete texts of one kind that a final item has, with their positions. The
+    /// texts of earlier events come first, in their order, and further texts may follow. They are
+    /// matched by their order, because some servers leave out the indexes of their parts, or use
+    /// other indexes than the list.
     fn complete_all<'a>(
         &mut self,
         place: Place,

@@ -81,7 +81,7 @@ impl Reader {
     /// Reads the data of an event, and appends its updates.
     ///
     /// # Errors
-    /// If it is not an event, reports an error, or contradicts what came before. The reader is
+    /// If it is not an event, reports an error, or contradicts an earlier event. The reader is
     /// unusable afterwards.
     pub fn event<'a>(
         &mut self,
@@ -205,7 +205,7 @@ impl Reader {
         self.content_length
     }
 
-    /// Returns what the last event lacks.
+    /// Returns the members that the last event lacks.
     #[must_use]
     pub fn missing(&self) -> Missing {
         self.missing

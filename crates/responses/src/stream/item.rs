@@ -13,7 +13,7 @@ pub(super) struct OpenItem {
     text: Text,
 }
 
-/// The state of the item's current text: that of the last part, or the arguments of a call.
+/// The state of the item's current text: the text of the last part, or the arguments of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Text {
     /// There is no current text: the item is between parts.

@@ -220,8 +220,8 @@ fn is_reference(item: &Item) -> bool {
     }
 }
 
-/// Returns the call id of an item. The results of some hosted tools refer to it just as those of
-/// functions do.
+/// Returns the call id of an item. The results of some hosted tools refer to it like the results of
+/// functions.
 fn call_id(item: &Item) -> Option<&str> {
     match item {
         Item::FunctionCall(call) => Some(&call.call_id),

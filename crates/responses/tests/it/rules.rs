@@ -303,7 +303,7 @@ fn a_server_with_a_memory_may_be_asked_for_it() {
         (json!({"previous_response_id": "resp_1"}), |rules| {
             rules.previous_response = true;
         }),
-        // The call is in what the server keeps.
+        // The server keeps the call.
         (
             json!({"previous_response_id": "resp_1", "input": [result]}),
             |rules| rules.previous_response = true,

@@ -41,8 +41,8 @@ impl Head {
         self.0.len() - DATA.len()
     }
 
-    /// Takes over the start of `block` if it is that of a plain block, with a line of at most
-    /// `limit` bytes. Returns false if it is not.
+    /// Takes over the head of `block` if the block is plain and the head has at most `limit` bytes.
+    /// Returns false otherwise.
     pub(super) fn learn(&mut self, block: &[u8], limit: usize) -> bool {
         let is_usual = |head: &&[u8]| head.len() <= limit.min(Self::MOST) && head.is_ascii();
         let Some(head) = plain_head(block).filter(is_usual) else {

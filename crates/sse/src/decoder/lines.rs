@@ -39,7 +39,7 @@ pub(crate) struct Lines {
     /// Position in `chunk` where the block starts, or continues after the carried part.
     start: usize,
     carry: Vec<u8>,
-    /// Capacity in bytes that a long block is likely to need: that of the last one and some more.
+    /// Capacity in bytes that a long block is likely to need: the last length and some more.
     usual: usize,
     /// Start of the open line within the block.
     line: usize,
@@ -112,7 +112,8 @@ impl Lines {
         }
     }
 
-    /// Carries the rest of the chunk, and turns to the next one. Returns false if there is none.
+    /// Carries the rest of the chunk, and turns to the next one. Returns false after the last
+    /// chunk.
     #[inline]
     pub(crate) fn turn(&mut self) -> Result<bool, DecodeError> {
         self.end_chunk()?;
@@ -414,8 +415,8 @@ impl Lines {
         self.carry.reserve_exact(room - self.carry.len());
     }
 
-    /// Removes a byte order mark at the start of the block. Returns its length, or 0 if there is
-    /// none.
+    /// Removes a byte order mark at the start of the block. Returns its length, or 0 for a block
+    /// without it.
     fn drop_bom(&mut self) -> usize {
         if !self.block().starts_with(BOM) {
             return 0;

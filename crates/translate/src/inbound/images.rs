@@ -73,8 +73,8 @@ impl Pictures {
         }
     }
 
-    /// Returns the protocol event for an engine event, or `None` if there is none. `now` is in Unix
-    /// seconds.
+    /// Returns the protocol event for an engine event. Returns `None` for an unknown engine event,
+    /// and after a failure. `now` is in Unix seconds.
     pub fn event(&mut self, event: &ImageEvent, now: i64) -> Option<Event> {
         let id = self.id();
         let encoder = self.encoder.as_mut()?;

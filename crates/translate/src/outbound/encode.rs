@@ -224,7 +224,7 @@ fn call_id(id: &str, settings: &Settings) -> String {
     }
 }
 
-/// Returns the URL of an image; that of an inline image contains its data.
+/// Returns the URL of an image. For an inline image it is a data URL.
 fn image_url(source: &ImageSource) -> String {
     match source {
         ImageSource::Inline { media_type, data } => data_url(media_type, data),
@@ -246,7 +246,7 @@ fn check_data(media_type: &str, data: &str) -> Result<(), EngineError> {
     }
 }
 
-/// Joins the texts of one message as they are; `None` if there are none.
+/// Joins the texts of one message as they are. Returns `None` for an empty list.
 fn join(texts: &[&str]) -> Option<String> {
     (!texts.is_empty()).then(|| texts.concat())
 }

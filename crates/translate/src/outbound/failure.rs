@@ -1,4 +1,4 @@
-//! Classifies failures of upstreams, and limits what of their messages reaches clients and logs.
+//! Classifies failures of upstreams, and limits the parts of messages that reach clients and logs.
 
 mod complaint;
 mod rows;
@@ -26,7 +26,7 @@ pub fn failure(status: u16, body: &[u8], retry_after: Option<u32>) -> EngineErro
 }
 
 /// Returns the message of an error response, in the format of any protocol, without anything
-/// private to the operator. `None` if there is none.
+/// private to the operator. Returns `None` for a response without a message.
 #[must_use]
 pub fn message(body: &[u8]) -> Option<String> {
     Complaint::read(body).shown_message()
@@ -41,16 +41,16 @@ impl Complaint {
         self.with_meaning(meaning.unwrap_or(Meaning::Failure), None, None)
     }
 
-    /// Classifies what may be an error, within a response with a success status that is no reply.
-    /// `None` if it does not say what is known of any server.
+    /// Classifies a response with a success status that is not a reply and may be an error. Returns
+    /// `None` if it has no message, or if no row of the table applies to it.
     pub(super) fn in_unreadable(&self) -> Option<EngineError> {
         let meaning = table::meaning(self, table::status(self))?;
         let is_error = self.message.is_some();
         is_error.then(|| self.with_meaning(meaning, None, None))
     }
 
-    /// The failure of an error that has this meaning. `status` is that of its response, unless that
-    /// was a success.
+    /// Returns the failure for an error with this meaning. `status` is the status of the response,
+    /// or `None` for a success.
     fn with_meaning(
         &self,
         meaning: Meaning,

@@ -159,8 +159,8 @@ fn settle_usage(reader: &Reader, edits: &mut Splice<'_>) {
     edits.remove(DETAILS.0, DETAILS.1);
 }
 
-/// Writes what clients cannot read of a choice in the form that they know. Its content is in the
-/// member `message`.
+/// Rewrites the defects of a choice in the form that clients know. Its content is in the member
+/// `message`.
 fn mend(defects: &Defects, message: &str, edits: &mut Splice<'_>) {
     let place = defects.place.to_string();
     let choice = ["choices", &place];

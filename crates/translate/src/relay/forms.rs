@@ -35,7 +35,7 @@ impl Forms {
         }
     }
 
-    /// Returns what knows no form and learns none.
+    /// Returns an empty list that never learns a form.
     pub(super) fn none() -> Self {
         Self {
             tries: 0,
@@ -116,8 +116,8 @@ impl Forms {
 
 /// The number of forms that are known at once: choices and kinds of text may alternate.
 const MAX_FORMS: usize = 4;
-/// The number of forms that are learned in vain: some servers change more than the text in every
-/// event.
+/// The number of forms that are learned without a match before learning stops: some servers change
+/// more than the text in every event.
 const MAX_TRIES: u8 = 16;
 /// Room for the edits of an event.
 const ROOM: usize = 64;

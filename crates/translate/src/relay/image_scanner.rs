@@ -340,7 +340,7 @@ impl ImageScanner {
         }
     }
 
-    /// Handles a digit of an escaped character, of which all of base64 are below 128.
+    /// Handles a digit of an escaped character. All base64 characters have codes below 128.
     fn digit(&mut self, byte: u8, left: u8, code: u8, at: usize, edits: &mut Rewrite<'_>) {
         let digit = char::from(byte).to_digit(16).map(|digit| digit as u8);
         let code = match digit {
@@ -354,7 +354,7 @@ impl ImageScanner {
                 code,
             }
         } else {
-            // What is no character of base64 fails the reply, and must not end the string before.
+            // A character outside of base64 fails the reply, and must not end the string before.
             let is_safe = code.is_ascii_graphic() && !matches!(code, b'"' | b'\\');
             let written = if is_safe { code } else { b'!' };
             self.push_escaped(code, &[written], at, edits);
@@ -398,7 +398,7 @@ const MAX_USAGE: usize = 4 << 10;
 
 /// The members that state the properties of the images.
 const STATED: [&str; 2] = ["size", "quality"];
-/// The maximum length of what such a member states, in bytes.
+/// The maximum length of the value of such a member, in bytes.
 const MAX_STATED: usize = 64;
 
 /// The maximum length of a name that is kept: eight letters, all of them escaped, and one more

@@ -1,6 +1,5 @@
-//! The pictures of hosted image generation within relayed Responses, whose base64 is repaired like
-//! that of the Images protocol
-//! (<https://platform.openai.com/docs/guides/tools-image-generation>).
+//! Repairs the base64 of pictures that hosted image generation returns in relayed Responses, as for
+//! the Images protocol (<https://platform.openai.com/docs/guides/tools-image-generation>).
 
 use std::borrow::Cow;
 
@@ -36,8 +35,8 @@ struct Item<'a> {
     result: Option<Value>,
 }
 
-/// Records the repairs of the pictures in the data of an event, or in a reply. What is no picture is
-/// left as it is.
+/// Records the repairs of the pictures in the data of an event, or in a reply. A value that is not
+/// a picture is left as it is.
 pub(super) fn repair(document: &str, edits: &mut Splice<'_>) {
     if memmem::find(document.as_bytes(), CALL.as_bytes()).is_none() {
         return;

@@ -169,8 +169,8 @@ pub fn background_reply(body: &[u8], model: &str) -> Result<(Vec<u8>, End), Engi
 }
 
 impl Responses {
-    /// Adds the members by which clients find what an event is about, and the items to the response
-    /// that ends the stream. Some servers, such as llama.cpp, leave them out.
+    /// Adds the indexes by which clients find the item and the part of an event, and the items to
+    /// the response that ends the stream. Some servers, such as llama.cpp, leave them out.
     fn mend(&mut self, kind: Kind, edits: &mut Splice<'_>) {
         let missing = self.reader.missing();
         let indexes = [

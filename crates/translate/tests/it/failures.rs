@@ -1,4 +1,4 @@
-//! Tests of the classification of upstream errors, and of what reaches clients and logs.
+//! Tests of the classification of upstream errors, and of the texts that reach clients and logs.
 
 use engine::{EngineError, Rejection};
 use proptest::prelude::*;

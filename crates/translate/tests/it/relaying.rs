@@ -323,7 +323,7 @@ fn invalid_utf8_is_a_failure() {
     assert!(matches!(ended, Err(EngineError::Upstream(_))), "{ended:?}");
 }
 
-/// Images of a stream are repaired as those of a plain reply are.
+/// Images in a stream are repaired like images in a plain reply.
 #[test]
 fn images_of_a_stream_are_in_standard_base64() {
     let picture = strategies::PNG;

@@ -19,7 +19,7 @@ pub(crate) fn encoded(
     encode::request(upstream, &inbound.unwrap().request, settings).unwrap()
 }
 
-/// Returns the bytes for an upstream without peculiarities, and what they lack.
+/// Returns the body for an upstream without peculiarities, and the fields that were dropped.
 pub(crate) fn sent(
     client: Protocol,
     upstream: Protocol,
@@ -77,9 +77,9 @@ fn strict_to_responses_is_false_where_the_client_set_nothing() {
     }
 }
 
-/// The same rule from the other side: what Responses makes strict is strict for Chat Completions,
-/// if the schema is already what strict mode requires, since it is refused there otherwise:
-/// <https://platform.openai.com/docs/guides/function-calling#strict-mode>
+/// The same rule in the other direction: a tool that Responses makes strict is strict for Chat
+/// Completions, if its schema already meets the requirements of strict mode. It would be refused
+/// there otherwise: <https://platform.openai.com/docs/guides/function-calling#strict-mode>
 #[test]
 fn strict_from_responses_is_true_where_the_schema_permits_it() {
     let open = json!({ "type": "object", "properties": { "city": {} } });
@@ -317,8 +317,8 @@ fn names_of_more_than_64_letters_are_shortened_reversibly() {
 }
 
 /// Names of functions are "a-z, A-Z, 0-9, or contain underscores and dashes":
-/// <https://platform.openai.com/docs/api-reference/chat/create>. Those of earlier calls may be of
-/// another model.
+/// <https://platform.openai.com/docs/api-reference/chat/create>. Names in earlier calls may come
+/// from another model.
 #[test]
 fn names_of_earlier_calls_have_letters_that_are_accepted() {
     let call = json!({"id": "c", "type": "function", "function": {"name": "get weather", "arguments": "{}"}});

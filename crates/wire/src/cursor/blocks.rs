@@ -61,13 +61,13 @@ impl<L: Lanes> NullaryFnOnce for Inner<'_, L> {
             }
             at += BLOCK;
         }
-        // A backslash at the end of the last block is left to the caller, with what it escapes.
+        // A backslash that ends the last block is left to the caller, with the letter behind it.
         at - carry as usize
     }
 }
 
-/// Returns a bit for each byte that a backslash escapes. `carry` is 1 if the first byte of the block
-/// is escaped, and is set to 1 if that of the next block is, otherwise to 0.
+/// Returns a bit for each byte that a backslash escapes. `carry` is 1 if the first byte of the
+/// block is escaped, and is set to 1 if the first byte of the next block is, otherwise to 0.
 #[inline(always)]
 fn escaped(backslashes: u64, carry: &mut u64) -> u64 {
     let behind = backslashes << 1 | *carry;
@@ -174,7 +174,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns what is passed over with each kind of vectors that this machine has.
+    /// Returns the number of skipped bytes for each kind of vectors that this machine has.
     fn with_each(text: &[u8]) -> Vec<usize> {
         let lanes = Portable;
         let mut all = vec![Inner { lanes, text }.call()];

@@ -35,13 +35,13 @@ pub struct Tokens {
     pub cache_read: u64,
     /// Prompt tokens that were written to a cache, for whatever time.
     pub cache_write: u64,
-    /// Those of them that are kept for an hour.
+    /// Prompt tokens that were written to a cache for an hour.
     pub cache_write_1h: u64,
     /// Prompt tokens that are audio.
     pub audio_input: u64,
     /// Prompt tokens that are images.
     pub image_input: u64,
-    /// Output tokens in total, including those of reasoning.
+    /// Output tokens in total, including reasoning tokens.
     pub output: u64,
     /// Output tokens of reasoning.
     pub reasoning: u64,
@@ -136,7 +136,7 @@ impl Call {
     }
 }
 
-/// Compares the complete form of a text with its deltas. Returns what the deltas lacked.
+/// Compares the complete form of a text with its deltas. Returns the rest that the deltas lacked.
 ///
 /// # Errors
 /// If the complete form does not begin with the deltas.

@@ -2,7 +2,7 @@
 
 use super::{Answer, AnswerReader, Call, ReadError, Update};
 
-/// Collects a stream into its answer. The protocol is that of the reader; [`AnswerReader`] has an
+/// Collects a stream into its answer. The reader determines the protocol; [`AnswerReader`] has an
 /// example.
 #[derive(Clone, Debug, Default)]
 pub struct Collector<R> {
@@ -79,7 +79,7 @@ impl Answer<()> {
     }
 }
 
-/// Reads a plain reply. The protocol is that of the reader; [`AnswerReader`] has an example.
+/// Reads a plain reply. The reader determines the protocol; [`AnswerReader`] has an example.
 ///
 /// # Errors
 /// As for [`AnswerReader::reply`].

@@ -43,8 +43,8 @@ impl Varying {
         (is_text != self.is_number && end + usize::from(is_text) == found.end).then_some(start..end)
     }
 
-    /// The end of the value that starts at `start`. Its text means what it says: it is free of
-    /// escapes and of what JSON does not allow.
+    /// Returns the end of the value that starts at `start`. Returns `None` for a text with escapes
+    /// or control characters, and for a number that is not an integer of JSON.
     #[inline]
     fn end(self, document: &[u8], start: usize) -> Option<usize> {
         let rest = document.get(start..)?;
@@ -104,8 +104,8 @@ struct Literal {
     written: Box<[u8]>,
 }
 
-/// The values of an event that differ from those of others of its form, in the order of the list
-/// from which the form was made.
+/// The values of an event that vary between the events of its form, in the order of the list from
+/// which the form was made.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Values<'a>([Option<&'a str>; MAX_VARYING]);
 
@@ -219,7 +219,7 @@ pub struct TextPlace {
 pub const MAX_VARYING: usize = 5;
 /// The length of the longest event with a form.
 const MAX_LENGTH: usize = 2048;
-/// The number of digits of which all numbers have 64 bits.
+/// The number of digits up to which every number fits into 64 bits.
 const MAX_DIGITS: usize = 19;
 
 #[cfg(test)]

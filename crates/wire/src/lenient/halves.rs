@@ -82,7 +82,7 @@ struct Walk<'a, 'h> {
 }
 
 impl Walk<'_, '_> {
-    /// Walks through the value at a position, which is that of a member of this name.
+    /// Walks through the value at a position. `name` is the name of the member that contains it.
     fn value(&mut self, at: usize, name: &str, depth: usize) -> Result<(), ReadError> {
         let document = self.document;
         let scanner = || Scanner { document, at };
@@ -154,7 +154,8 @@ impl Walk<'_, '_> {
     }
 }
 
-/// What an event is about, by its type and its indexes.
+/// Returns the place of an event: its type, its indexes, and its item id if it has no
+/// `output_index`.
 fn place_of(event: &[u8]) -> String {
     let start = (Scanner {
         document: event,
@@ -236,7 +237,7 @@ const TEXTS: [&str; 9] = [
     "arguments",
     "partial_json",
 ];
-/// The members that say what an event is about.
+/// The members that make up the place of an event.
 const PLACES: [&str; 6] = [
     "item_id",
     "output_index",

@@ -1,8 +1,8 @@
 //! Members of replies as servers write them: of the expected type, or of none that matters.
 //!
 //! Servers use the names of members for their own purposes, write null for an empty text, and
-//! numbers as fractions. A reader of their replies takes what it understands and ignores the rest,
-//! without allocating for either.
+//! numbers as fractions. A reader of their replies uses the values that it understands and ignores
+//! the rest, without allocating for either.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -49,7 +49,7 @@ pub fn required<T>(member: Option<T>, name: &str) -> Result<T, ReadError> {
 }
 
 /// Returns true if the member `error` of an event or of a reply reports an error. Some servers
-/// write null or false into it where there is none.
+/// write null or false into it although there is no error.
 #[must_use]
 #[inline]
 pub fn reports_error(error: Option<&RawValue>) -> bool {

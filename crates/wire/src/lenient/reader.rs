@@ -7,7 +7,7 @@ use super::{ReadError, Tokens, Update};
 /// ```
 /// use sluicegate_wire::lenient::{AnswerReader, Collector, ReadError, Tokens, Update, collect};
 ///
-/// /// Reads words, of which the last one is a full stop.
+/// /// Reads words up to a full stop.
 /// #[derive(Default)]
 /// struct Words {
 ///     is_ended: bool,
@@ -50,7 +50,7 @@ pub trait AnswerReader: Default {
     /// Reads the data of an event, and appends its updates.
     ///
     /// # Errors
-    /// If it is not an event, reports an error, or contradicts what came before. The reader is
+    /// If it is not an event, reports an error, or contradicts an earlier event. The reader is
     /// unusable afterwards.
     fn event<'a>(&mut self, data: &'a str, out: &mut Vec<Update<'a>>) -> Result<(), ReadError>;
 

@@ -53,7 +53,7 @@ pub enum Update<'a> {
 }
 
 impl Update<'_> {
-    /// Returns the length of what a model has generated for the update, in bytes.
+    /// Returns the length of the text that the model generated for the update, in bytes.
     ///
     /// ```
     /// use sluicegate_wire::lenient::Update;

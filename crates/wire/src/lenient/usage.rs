@@ -1,7 +1,7 @@
 //! The token counts of an answer: how servers spell them, and how they are settled.
 //!
-//! A protocol has a table of [`Spelling`]s. Its readers collect what is reported in [`Counts`], and
-//! everyone who needs the usage asks for the settled [`Tokens`].
+//! A protocol has a table of [`Spelling`]s. Its readers collect the reported counts in [`Counts`],
+//! and callers that need the usage get the settled [`Tokens`].
 
 mod spellings;
 
@@ -28,9 +28,9 @@ pub enum CountKind {
     CacheRead,
     /// The tokens of the prompt that were written to a cache.
     CacheWrite,
-    /// Those of them that are kept for five minutes.
+    /// The tokens of the prompt that were written to a cache for five minutes.
     CacheWrite5m,
-    /// Those of them that are kept for an hour.
+    /// The tokens of the prompt that were written to a cache for an hour.
     CacheWrite1h,
     /// The tokens of the prompt that are audio.
     AudioInput,
@@ -122,12 +122,12 @@ impl Meaning {
 pub struct Counts {
     largest: [u64; CountKind::Total as usize + 1],
     is_known: bool,
-    /// The last that was stated: the first events repeat that of the request.
+    /// The last tier that was reported: the first events repeat the tier of the request.
     service_tier: Option<ServiceTier>,
 }
 
 impl Counts {
-    /// Notes a count. One that no model reaches is none.
+    /// Notes a count. A count that no model can reach is ignored.
     pub fn note(&mut self, kind: CountKind, count: u64) {
         if count <= MAX_TOKENS {
             let known = &mut self.largest[kind as usize];
@@ -174,9 +174,9 @@ impl Counts {
         self.largest[kind as usize]
     }
 
-    /// Returns the counts such that they add up, unless none is known. The prompt contains what was
-    /// read from a cache and written to one, the answer contains the reasoning, and both together
-    /// are at least the total.
+    /// Returns the counts such that they add up, unless none is known. The prompt contains the
+    /// tokens that were read from a cache and written to one, the answer contains the reasoning,
+    /// and both together are at least the total.
     #[must_use]
     pub fn settled(&self) -> Option<Tokens> {
         self.is_known.then(|| {
@@ -197,7 +197,7 @@ impl Counts {
                 service_tier: self.service_tier.unwrap_or_default(),
             };
             let sum = input.saturating_add(tokens.output);
-            // The total shows what a server counts beside the prompt or beside the answer.
+            // The total shows tokens that a server counts beside the prompt or beside the answer.
             match self.get(CountKind::Total).saturating_sub(sum) {
                 gap if gap == cached && gap != reasoning => tokens.input += gap,
                 gap => tokens.output += gap,
@@ -237,7 +237,7 @@ impl Counts {
             _ if uncached > 0 => prompt.max(sum),
             _ => prompt,
         };
-        // Some servers count what was read among what was written.
+        // Some servers include cache reads in the count of cache writes.
         write = write.min(input - read);
         [input, read, write]
     }
@@ -386,7 +386,7 @@ impl Visitor<'_> for NameReader {
     }
 }
 
-/// The largest number of tokens that is believed. It is that of a row of usage.
+/// The largest number of tokens that is accepted. Rows of usage have the same limit.
 const MAX_TOKENS: u64 = 1 << 40;
 /// The nesting of members that are passed over, which bounds the recursion.
 const MAX_DEPTH: u8 = 8;

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The positions of items by what events call them.
+/// The positions of items, by the keys that events use for them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lookup(BTreeSet<(u64, usize)>);
 
-/// What finds an item.
+/// A key that finds an item.
 #[derive(Clone, Copy, Hash)]
 pub(super) enum Key<'i> {
     /// The index in its events, or none.

@@ -217,7 +217,7 @@ fn assistant(turns: &[Turn], settings: &Settings, dropped: &mut DroppedFields) -
         dropped.add(DroppedField::Reasoning);
         reasoning.clear();
     }
-    // Reasoning of which only the signature is known has an empty text.
+    // The text of reasoning is empty if only its signature is known.
     reasoning.retain(|text| !text.is_empty());
     if texts.is_empty() && refusals.is_empty() && calls.is_empty() {
         return None;

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// Peculiarities of an upstream. The default fits a server of which nothing is known.
+/// Peculiarities of an upstream. The default fits an unknown server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quirks {
     /// The name of the output limit in Chat Completions. `None`: `max_completion_tokens` for the

@@ -9,9 +9,9 @@ pub(in crate::outbound) struct Complaint {
     pub(super) kind: Option<String>,
     pub(super) param: Option<String>,
     pub(super) message: Option<String>,
-    /// All codes, types and statuses, in lower case, those of the innermost error first.
+    /// All codes, types and statuses, in lower case, from the innermost error outwards.
     pub(super) words: Vec<String>,
-    /// All messages, in lower case, that of the innermost error first.
+    /// All messages, in lower case, from the innermost error outwards.
     pub(super) texts: Vec<String>,
 }
 
@@ -102,8 +102,8 @@ impl Complaint {
         error
     }
 
-    /// Takes over what the error has that this one wraps. A wrapper that has the reason itself, in
-    /// other members, keeps it.
+    /// Takes over the members of the error that this one wraps. A wrapper that has the reason
+    /// itself, in other members, keeps it.
     fn wraps(&mut self, inner: Self) {
         if inner.message.is_some() {
             self.message = inner.message;
@@ -161,8 +161,8 @@ impl Complaint {
     }
 }
 
-/// The errors that the members of an error wrap. Only an error has a `metadata` of its own: that of
-/// a response is the client's.
+/// The errors that the members of an error wrap. `metadata` is read only beside a `message`,
+/// because in a response it belongs to the client.
 fn wrapped(members: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     let failed = members
         .get("response")
@@ -173,7 +173,7 @@ fn wrapped(members: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     failed.into_iter().chain(others).chain(raw)
 }
 
-/// Returns true if the type is that of an event or of a body, and not of an error.
+/// Returns true if the type names an event or a body, and not an error.
 fn is_event(kind: &str) -> bool {
     kind == "error" || kind.starts_with("response.")
 }
@@ -185,8 +185,8 @@ fn event_data(text: &str) -> Option<&str> {
     lines.find_map(|line| line.strip_prefix("data:"))
 }
 
-/// Returns the JSON object or list in a message. Proxies put what they have received behind a text
-/// of their own, and some of them another text behind it.
+/// Returns the JSON object or list in a message. Proxies write a text of their own before the error
+/// that they received, and some write another text behind it.
 fn embedded(text: &str) -> Option<Value> {
     let starts = text.match_indices(['{', '[']).take(MAX_ERRORS);
     let value_at = |(at, _): (usize, &str)| {
@@ -240,8 +240,8 @@ fn lowercase(text: &str) -> String {
         .to_lowercase()
 }
 
-/// The places of names and values in quotation marks. An error that is written out as a whole, as
-/// Python does it, has its sentences in quotation marks: then there are none.
+/// Returns the places of names and values in quotation marks. The list is empty for an error that
+/// is written out as a whole, as Python does it, because its sentences are in quotation marks.
 fn quotations(text: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     if text.contains("{'") || text.contains("{\"") {
@@ -279,8 +279,8 @@ const CODES: [&str; 4] = ["code", "error_code", "errorCode", "status_code"];
 const KINDS: [&str; 2] = ["type", "error_type"];
 /// Members with other words for an error: AWS, Google, Stability AI, OpenRouter.
 const OTHER_WORDS: [&str; 4] = ["__type", "status", "reason", "name"];
-/// Members with the message of an error: those of the vendors, AWS, MiniMax, Baidu, FastAPI, RFC
-/// 6749, and Apigee.
+/// Members with the message of an error, as the vendors, AWS, MiniMax, Baidu, FastAPI, RFC 6749 and
+/// Apigee name them.
 const MESSAGES: [&str; 9] = [
     "message",
     "Message",
@@ -292,8 +292,8 @@ const MESSAGES: [&str; 9] = [
     "error_description",
     "faultstring",
 ];
-/// Members with the error that another one wraps: those of Apigee, MiniMax, FastAPI, Workers AI and
-/// OpenAI.
+/// Members with the error that another one wraps, as Apigee, MiniMax, FastAPI, Workers AI and
+/// OpenAI name them.
 const WRAPPED: [&str; 5] = ["fault", "base_resp", "detail", "errors", "error"];
 /// Members with details of an error: Google, Azure.
 const DETAILS: [&str; 3] = ["details", "innererror", "inner_error"];

@@ -1,4 +1,4 @@
-//! Decides what an error means, by the first row of the table that applies to it.
+//! Decides the meaning of an error, by the first row of the table that applies to it.
 
 use super::complaint::Complaint;
 use super::rows::ROWS;
@@ -6,7 +6,7 @@ use super::rows::ROWS;
 /// The meaning of an error. Each has one consequence, for every vendor and status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// The prompt is too long for the model, or for what the account may send at once.
+    /// The prompt is too long for the model, or for the account's limit for one request.
     LongPrompt,
     /// The content is against a policy.
     AgainstPolicy,

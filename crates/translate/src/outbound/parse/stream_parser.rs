@@ -7,7 +7,7 @@ use super::call_sequencer::CallSequencer;
 use super::json::{engine_error, text, usage};
 use crate::outbound::signature;
 
-/// A lenient reader, and what neutral events need of it.
+/// A lenient reader with the facts that neutral events need.
 pub(super) trait NeutralReader: AnswerReader {
     /// The reason why the content ended; `None` before its end.
     fn neutral_stop(&self) -> Option<Stop>;

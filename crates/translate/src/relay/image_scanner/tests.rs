@@ -12,7 +12,7 @@ fn read(object: &str, size: usize) -> ImageScanner {
     edited(object, size).0
 }
 
-/// Scans an object in pieces of this size. Returns what the client gets, too.
+/// Scans an object in pieces of this size. Returns the scanner and the text that the client gets.
 fn edited(object: &str, size: usize) -> (ImageScanner, String) {
     let mut scanner = ImageScanner::default();
     let chunks = object.as_bytes().chunks(size);
@@ -65,7 +65,7 @@ fn base64_is_repaired_however_it_is_cut() {
     }
 }
 
-/// What could have several meanings is no picture.
+/// Base64 that could have several meanings is not a picture.
 #[test]
 fn base64_that_is_ambiguous_is_not_repaired() {
     let unpadded = PNG.trim_end_matches('=');

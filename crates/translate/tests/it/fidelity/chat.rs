@@ -66,7 +66,7 @@ fn missing_members_are_added_to_the_choice_that_lacks_them() {
     );
 }
 
-/// A translated answer is that of choice 0.
+/// A translated answer contains choice 0 only.
 #[test]
 fn choices_from_one_are_relayed_and_not_translated() {
     let one = chunk(r#"{"index":1,"delta":{"content":"a"},"finish_reason":"stop"}"#);

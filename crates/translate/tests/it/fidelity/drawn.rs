@@ -62,7 +62,7 @@ fn words() -> impl Strategy<Value = Vec<String>> {
     )
 }
 
-/// An answer with the pieces of its texts, and those of the arguments of its calls.
+/// An answer, with its texts and the arguments of its calls in pieces.
 #[derive(Clone, Debug)]
 struct Drawn {
     text: Vec<String>,
@@ -347,8 +347,8 @@ fn check(
 }
 
 proptest! {
-    /// A client that adds up the chunks by their indexes gets what the upstream sent, in each choice and
-    /// call.
+    /// A client that adds up the chunks by their indexes gets the texts that the upstream sent, in
+    /// each choice and call.
     #[test]
     fn s17_clients_of_chat_add_up_what_was_drawn(answers in [drawn(), drawn()], bends in bends()) {
         let owed = (0..).zip(answers.iter().map(Drawn::answer)).collect();
@@ -357,8 +357,8 @@ proptest! {
         check(Protocol::Chat, &events, relay, &owed);
     }
 
-    /// A client that adds up the events of Messages by the indexes of their blocks gets what the
-    /// upstream sent.
+    /// A client that adds up the events of Messages by the indexes of their blocks gets the texts
+    /// and calls that the upstream sent.
     #[test]
     fn s17_clients_of_messages_add_up_what_was_drawn(drawn in drawn(), bends in bends()) {
         let events = messages(&drawn, bends);
@@ -367,8 +367,8 @@ proptest! {
         check(Protocol::Messages, &events, relay, &owed);
     }
 
-    /// A client that adds up the events of Responses by their items and parts gets what the upstream
-    /// sent.
+    /// A client that adds up the events of Responses by their items and parts gets the texts and
+    /// calls that the upstream sent.
     #[test]
     fn s17_clients_of_responses_add_up_what_was_drawn(drawn in drawn(), bends in bends()) {
         let events = responses(&drawn, bends);

@@ -23,7 +23,8 @@ fn text(index: u32, text: &str) -> String {
     )
 }
 
-/// SDKs append a delta to what their block has of its kind, and ignore others.
+/// SDKs append a delta to the content of its block if both have the same kind, and ignore other
+/// deltas.
 #[test]
 fn a_delta_of_another_kind_than_its_block_is_a_contradiction() {
     let call = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}}"#;

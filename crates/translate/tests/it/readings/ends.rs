@@ -171,7 +171,7 @@ fn done_means_nothing_to_others_than_chat() {
 }
 
 /// Data after the terminal event is ignored. Content between the finish reason and the terminal
-/// event may be that of another answer.
+/// event may belong to another answer.
 #[test]
 fn s07_first_end_counts_and_late_content_is_a_failure() {
     let content = || delta(json!({"content": "a"}));

@@ -204,7 +204,7 @@ fn a_body_with_status_200_can_be_a_failure() {
     }
 }
 
-/// White space around an event is that of JSON (RFC 8259, section 2), which has no form feed.
+/// Only JSON white space may stand around an event (RFC 8259, section 2): it has no form feed.
 #[test]
 fn only_white_space_of_json_may_stand_around_an_event() {
     let stream = data(&fixture("messages-stream-text.sse"));

@@ -38,7 +38,7 @@ fn numbers_of_a_tool_input_are_kept_as_written() {
 }
 
 /// Events after the terminal one are ignored. Content between the stop reason and the terminal
-/// event may be that of another answer.
+/// event may belong to another answer.
 #[test]
 fn s07_events_after_message_stop_are_ignored() {
     let text = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Hi."}});

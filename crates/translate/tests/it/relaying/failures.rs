@@ -246,7 +246,7 @@ fn content_of_texts_and_thoughts_becomes_a_text() {
             r#""content":[{"type":"text","text":"a"},{"type":"text","text":"\n"}]"#,
             r#""content":"a\n""#,
         ),
-        // What a text has no place for stays.
+        // A list stays as it is if a text has no place for a part of it.
         (sealed, sealed),
         (reference, reference),
     ] {

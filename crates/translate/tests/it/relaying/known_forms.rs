@@ -1,4 +1,4 @@
-//! A relay that recognizes events by their form does what one does that parses every event.
+//! A relay that recognizes events by their form behaves like a relay that parses every event.
 
 use bytes::Bytes;
 use proptest::collection::vec;

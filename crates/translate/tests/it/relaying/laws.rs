@@ -1,4 +1,4 @@
-//! The streams among the fixtures, and what their relayed copies are checked with.
+//! The streams among the fixtures, and the helpers that check their relayed copies.
 
 use bytes::Bytes;
 use engine::EngineError;

@@ -73,8 +73,9 @@ fn a_numbered_event_before_a_response_is_a_failure() {
     assert_eq!(why, "malformed event: a numbered event before the response");
 }
 
-/// The Responses of llama.cpp lack the places of their events, by which the SDKs find what an event
-/// is about: <https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md>.
+/// The Responses of llama.cpp lack the places of their events, by which the SDKs find the item and
+/// the part of an event:
+/// <https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md>.
 #[test]
 fn events_get_the_places_that_they_lack() {
     let events = [

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sluicegate_translate::outbound::{self, Protocol};
 use sluicegate_translate::relay::{self, Chat, Guard, Images, Messages, RelayProtocol, Responses};
 
-/// Relays events, and returns what the client gets, with the input and the output so far.
+/// Relays events. Returns the text that the client gets, and the input and output tokens so far.
 fn relayed<S: RelayProtocol>(protocol: S, events: &[Value]) -> (String, Option<[u64; 2]>) {
     let (mut guard, mut out) = (Guard::new(protocol, "m".to_owned()), Vec::new());
     for event in events {

@@ -1,5 +1,5 @@
 //! The spellings of the protocols of OpenAI, Chat Completions, Responses and Images, whose servers
-//! mix them. Some copy those of Messages as well.
+//! mix them. Some servers use the spellings of Messages as well.
 
 use super::CountKind::{
     AudioInput, AudioOutput, CacheRead, CacheWrite, CacheWrite1h, CacheWrite5m, ImageInput,

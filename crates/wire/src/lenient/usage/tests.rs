@@ -1,4 +1,4 @@
-//! Tests of settled counts. The usages are those of vendors' pages and of their customers' reports.
+//! Tests of settled counts. The usages are from vendors' pages and from reports of their customers.
 
 use proptest::prelude::*;
 
@@ -62,7 +62,7 @@ fn cached_tokens_that_exceed_the_prompt_are_beside_it() {
     assert_eq!(sums(total), (800, 10));
 }
 
-/// GPT-5.6 counts what was read among what was written.
+/// GPT-5.6 includes cache reads in the count of cache writes.
 #[test]
 fn reads_and_writes_fit_into_the_prompt() {
     let overlapping = r#"{"input_tokens":3619,"output_tokens":36,"total_tokens":3655,
