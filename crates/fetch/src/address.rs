@@ -1,8 +1,7 @@
-//! Validates the addresses of untrusted URLs: only those of hosts on the public internet may be
-//! dialed.
+//! Validates the addresses of untrusted URLs: only hosts on the public internet may be dialed.
 //!
-//! The rejected ranges are those of the IANA special-purpose address registries (RFC 6890 and its
-//! successors), and the internal addresses of cloud providers. Nothing here does I/O.
+//! The rejected ranges are taken from the IANA special-purpose address registries (RFC 6890 and its
+//! successors); internal addresses of cloud providers are rejected too. Nothing here does I/O.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -92,7 +91,7 @@ const GLOBAL_UNICAST: Range = v6([0x2000, 0, 0], 3, "global unicast");
 /// unreachable there.
 const NAT64: Range = v6([0x64, 0xff9b, 0], 96, "translated");
 
-/// The rejected ranges: those of IPv4, and those within [`GLOBAL_UNICAST`].
+/// The rejected ranges: the IPv4 ranges, and the IPv6 ranges within [`GLOBAL_UNICAST`].
 const REFUSED: &[Range] = &[
     v4([0, 0, 0, 0], 8, "this network"),
     v4([10, 0, 0, 0], 8, "private"),

@@ -42,7 +42,7 @@ where
     tokio::select! {
         biased;
         answer = &mut response => answer,
-        // The host has closed the connection; what it sent before can still be read.
+        // The host has closed the connection; the bytes that it sent before can still be read.
         _ = &mut connection => response.await,
     }
 }

@@ -137,8 +137,8 @@ impl std::fmt::Debug for Target {
     }
 }
 
-/// Returns host and path of any text that may be a URL, for logs: no userinfo, no query, because
-/// that of a signed URL is a credential, and nothing of other text.
+/// Returns the host and path of a text that may be a URL, for logs. Userinfo and query are left
+/// out: the query of a signed URL is a credential. Text that is not a URL is left out as a whole.
 #[must_use]
 pub fn log_form(text: &str) -> String {
     let mut form = match Url::parse(text) {

@@ -177,7 +177,7 @@ pub(crate) fn shade(word: &str) -> Option<fn(Colour) -> Colour> {
 }
 
 /// The colour that a lowercase word of a prompt names: `assets/colours.txt` has the CSS names, and
-/// what English adds.
+/// other English names.
 ///
 /// Plain names have the tone that looks well on a page, not a full channel.
 pub(crate) fn named(word: &str) -> Option<Colour> {

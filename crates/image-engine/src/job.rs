@@ -1,7 +1,7 @@
 //! The work of one request: its preparation, and its pictures one step at a time.
 //!
-//! The memory that the README promises is that of the references, the canvas, and one layer on its
-//! way onto the canvas.
+//! The memory limit in the README covers the references, the canvas, and one layer on its way onto
+//! the canvas.
 
 use engine::{
     Background, EngineError, ImageEvent, ImageFormat, ImageRequest, ImageTraits, ImageUsage,

@@ -19,7 +19,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// The smallest rectangle around pixels. None where there are none.
+    /// The smallest rectangle around pixels. `None` if there is no pixel.
     pub(crate) fn around(pixels: impl Iterator<Item = (u32, u32)>) -> Option<Self> {
         let ends = pixels.map(|(x, y)| [x, y, x + 1, y + 1]);
         let outer = |a: [u32; 4], b: [u32; 4]| {

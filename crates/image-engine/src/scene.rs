@@ -1,4 +1,4 @@
-//! Composes a prompt as SVG, in layers: what is behind, the subjects, the weather, the lettering.
+//! Composes a prompt as SVG, in layers: the scenery, the subjects, the weather, the lettering.
 
 mod block;
 mod canvas;

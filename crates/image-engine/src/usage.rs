@@ -3,8 +3,8 @@
 
 use engine::{ImageUsage, Pixels, Quality};
 
-/// The tokens of the prompt and the input pictures, whose sizes are those of their files, mask
-/// included.
+/// The tokens of the prompt and the input pictures, mask included. Each picture counts with the
+/// size of its file in pixels.
 pub(crate) fn input(prompt: &str, pictures: &[Pixels]) -> ImageUsage {
     let input_text = (prompt.len() as u64).div_ceil(4).max(1);
     let tiles = |size: &Pixels| {

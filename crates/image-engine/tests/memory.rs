@@ -22,7 +22,8 @@ const CANVAS: usize = (SIDE * SIDE * 4) as usize;
 /// Tables, rows, threads.
 const SPARE: usize = 4 << 20;
 
-/// The one test of its binary, for what it counts is the whole process.
+/// A request takes no more memory than the README promises. This is the only test of its binary,
+/// because the allocator counts the whole process.
 #[tokio::test]
 async fn a_request_keeps_its_budget() {
     let engine = EmbeddedImageEngine::new(Options {

@@ -49,8 +49,8 @@ fn decode_pixels(bytes: &[u8], head: Head) -> Result<DynamicImage, Unreadable> {
     limits.max_alloc = Some(MAX_METADATA + 4 * bytes.len() as u64);
     reader.limits(limits.clone());
     let mut decoder = reader.into_decoder().map_err(|_| Unreadable::Damaged)?;
-    // The decoder must find the size that was checked, not that of another image within the same
-    // bytes.
+    // The decoder must find the size that was checked, not the size of another image within the
+    // same bytes.
     if decoder.dimensions() != stored {
         return Err(Unreadable::Damaged);
     }

@@ -18,8 +18,8 @@ pub enum Format {
     Gif,
 }
 
-/// The format and size of an image, read from its header. The size is that of the upright picture, if
-/// the file has an orientation in its metadata.
+/// The format and size of an image, read from its header. If the file has an orientation in its
+/// metadata, this is the size of the upright picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Head {
     /// The file format.

@@ -275,7 +275,7 @@ impl Play {
         }
     }
 
-    /// Sets a length in the head to that of the body.
+    /// Sets a length in the head to the length of the body.
     fn fit_length(&mut self) {
         let length = self.pieces().map(Bytes::len).sum();
         for step in &mut self.steps {

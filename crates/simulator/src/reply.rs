@@ -82,7 +82,7 @@ impl Event {
     }
 }
 
-/// The part of all ids in the reply to a request that distinguishes them from those of other
+/// The part of all ids in the reply to a request that distinguishes them from the ids of other
 /// replies.
 pub(crate) fn nonce(request: &Request) -> String {
     format!("{:016x}", request.number)

@@ -45,7 +45,7 @@ impl Request {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// The requested model, in JSON or in a form; empty if there is none.
+    /// The requested model, in JSON or in a form; empty if it is missing.
     #[must_use]
     pub fn model(&self) -> String {
         self.summary().model.unwrap_or_default()

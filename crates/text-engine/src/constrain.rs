@@ -190,7 +190,8 @@ enum Members {
     Any,
 }
 
-/// Bounds what a schema leaves unbounded: the length of texts and lists, and additional members.
+/// Adds bounds where a schema has none: to the length of texts and lists, and to additional
+/// members.
 ///
 /// A value that matches the bounded schema also matches the original one.
 fn bound(schema: &mut Value, role: Role, allowed: Members) {

@@ -53,8 +53,7 @@ impl Default for Options {
 /// [`EngineError::Unavailable`].
 pub struct EmbeddedTextEngine {
     loaded: Arc<LoadedModel>,
-    /// Prepares requests, on threads separate from those of the generations, which run for a long
-    /// time.
+    /// Prepares requests. Generations have separate threads, because they run for a long time.
     readers: Pool,
     writers: Pool,
     timeout: Option<Duration>,

@@ -69,7 +69,7 @@ impl Gguf {
         self.value(key)?.as_text()
     }
 
-    /// A list of the metadata; empty if there is none.
+    /// A list of the metadata; empty if it is missing.
     pub(crate) fn list(&self, key: &str) -> &[Value] {
         match self.value(key) {
             Some(Value::List(values)) => values,

@@ -1,7 +1,7 @@
-//! Q8_0 matrices: each 32 values of a row share a scale, in the matrix and in what it is multiplied
-//! with.
+//! Q8_0 matrices: each 32 values of a row share a scale, in the matrix and in the rows that it is
+//! multiplied with.
 //!
-//! The format is nearly lossless, and its products are those of small integers. The weights are
+//! The format is nearly lossless, and its products are products of small integers. The weights are
 //! ordered such that one vector instruction works on many rows, which then needs no sum across a
 //! vector.
 
@@ -16,7 +16,7 @@ use crate::gguf::format::{full_to_half, half_to_full};
 pub(crate) struct Matrix {
     rows: usize,
     columns: usize,
-    /// Tiles of 16 rows and 32 columns. Those of the same rows follow each other.
+    /// Tiles of 16 rows and 32 columns. Tiles of the same rows follow each other.
     tiles: Vec<Tile>,
 }
 

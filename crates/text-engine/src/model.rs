@@ -123,8 +123,8 @@ mod tests {
     use crate::reference::{Logits, Reference};
     use crate::weights;
 
-    /// Compares logits with those of candle, which are computed with full numbers: candle's own product
-    /// in Q8_0 is as far off.
+    /// Compares logits with candle's logits, which are computed with full numbers: candle's own
+    /// product in Q8_0 is as far off.
     fn compare(found: &[f32], reference: &Logits) {
         assert_eq!(found.len(), 49152);
         let best = (0..found.len()).max_by(|a, b| found[*a].total_cmp(&found[*b]));

@@ -1,5 +1,5 @@
-//! What candle computes with the formats of tensors and with the default weights. The program
-//! `tests/candle/src/bin/reference.rs` has written it.
+//! Results of candle for the formats of tensors and for the default weights. The program
+//! `tests/candle/src/bin/reference.rs` has written them.
 
 use serde::Deserialize;
 

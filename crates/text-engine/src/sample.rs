@@ -43,7 +43,7 @@ impl Sampler {
         }
     }
 
-    /// Draws the next token from the allowed ones. Returns `None` if there are none.
+    /// Draws the next token from the allowed ones. Returns `None` if no token is allowed.
     pub(crate) fn draw(
         &mut self,
         scores: &[f32],
@@ -381,7 +381,7 @@ mod tests {
         assert_eq!(drawn(sampling.clone(), &scores), drawn(sampling, &scores));
     }
 
-    /// The nucleus is that of all shares in order, wherever the parts that are sorted end.
+    /// The nucleus is the same as if all shares were sorted, wherever the sorted parts end.
     #[test]
     fn a_nucleus_has_the_greatest_shares() {
         let shares: Vec<(TokenId, f32)> = (0..1000)

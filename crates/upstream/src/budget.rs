@@ -19,7 +19,7 @@ impl Budget {
         self.level = (self.level + 1).min(CAPACITY);
     }
 
-    /// Takes the token for a retry. Returns false if there is none.
+    /// Takes the token for a retry. Returns false if less than one token is left.
     #[must_use]
     pub(crate) fn withdraw(&mut self) -> bool {
         let has_token = self.level >= TOKEN;

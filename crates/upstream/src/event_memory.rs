@@ -1,6 +1,6 @@
 //! The memory for long events. An event is buffered until it is complete, and may be a picture of
-//! many megabytes: what events take above a size that every stream may use comes out of one budget
-//! for all streams. The streams of one client can take half of it.
+//! many megabytes. Every stream may use a small size; the bytes of an event above that size come
+//! out of one budget for all streams. The streams of one client can take half of it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,8 +43,8 @@ impl EventMemory {
 }
 
 impl Taken {
-    /// Replaces what a stream of the client holds. Returns false, and changes nothing, if the budget
-    /// or the part of the client is exhausted.
+    /// Replaces the number of bytes that a stream of the client holds. Returns false, and changes
+    /// nothing, if the budget or the part of the client is exhausted.
     fn replace(&mut self, client: &Arc<str>, held: usize, needed: usize) -> bool {
         let all = self.all - held + needed;
         let of_client = self.of_clients.get(client).copied().unwrap_or_default();

@@ -38,7 +38,7 @@ pub(crate) struct Http1Connection {
     body: Framing,
     /// The part of the body that was received with the head.
     first: Bytes,
-    /// The violation that follows what was received of the body.
+    /// The violation that follows the received part of the body.
     violation: Option<Invalid>,
     /// The memory for the pieces of a long body: it is usually free again, and still in the cache of
     /// the processor, when the next one is read.
@@ -46,7 +46,7 @@ pub(crate) struct Http1Connection {
     has_received: bool,
     may_reuse: bool,
     connect_time: Duration,
-    /// The timer of what its requests and responses wait for.
+    /// The timer for all waits of its requests and responses.
     pub(crate) timer: LazyTimer,
 }
 
@@ -75,8 +75,8 @@ impl Http1Connection {
         })
     }
 
-    /// Sends a request and reads the head of its response, of which it returns `facts`. `has_body`
-    /// is false for a `HEAD` request.
+    /// Sends a request, reads the head of its response, and returns the `facts` about the head.
+    /// `has_body` is false for a `HEAD` request.
     pub(crate) async fn send<T>(
         &mut self,
         request: Unsent,
@@ -128,8 +128,8 @@ impl Http1Connection {
         }
     }
 
-    /// Polls for the next piece of the body, which is `None` at the end. What was received at once
-    /// is one piece.
+    /// Polls for the next piece of the body, which is `None` at the end. All data of one read is
+    /// one piece.
     pub(crate) fn poll_body(
         &mut self,
         cx: &mut Context<'_>,
@@ -192,8 +192,8 @@ impl Http1Connection {
         Poll::Ready(Ok(received))
     }
 
-    /// Writes what is left of the request, and reads on until the head of the response is complete:
-    /// a host may respond before it has received all of the request.
+    /// Writes the rest of the request, and reads until the head of the response is complete: a host
+    /// may respond before it has received all of the request.
     fn poll_head<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -261,7 +261,7 @@ impl Http1Connection {
         Ok(Some(head.facts))
     }
 
-    /// Decodes what was received of the body. Bytes that follow its end are no response to a later
+    /// Decodes received bytes of the body. Bytes that follow its end are no response to a later
     /// request.
     fn decode(&mut self, bytes: &mut [u8]) -> Bytes {
         let decoded = self.body.decode(bytes);
@@ -276,7 +276,7 @@ impl Http1Connection {
         self.body.close()
     }
 
-    /// Writes what is left of the request. After an error, nothing more is written.
+    /// Writes the rest of the request. After an error, nothing more is written.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Http1Error>> {
         let Some(unsent) = &mut self.unsent else {
             return Poll::Ready(Ok(()));
@@ -287,7 +287,8 @@ impl Http1Connection {
         Poll::Ready(written.map_err(Http1Error::Write))
     }
 
-    /// Returns what has come without a request: bytes, the end of the connection, or its failure.
+    /// Returns an error if the host has sent bytes without a request, or the connection has ended
+    /// or failed.
     fn interruption(&mut self) -> Option<Http1Error> {
         let mut cx = Context::from_waker(Waker::noop());
         match poll_read(&mut *self.io, &mut cx, &mut [0]) {

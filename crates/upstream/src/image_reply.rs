@@ -36,14 +36,14 @@ pub struct StreamingReply {
     /// True if an image among the first bytes has only its URL.
     pub has_url: bool,
     scanner: Box<ImageScanner>,
-    /// What the reply reports, set once all of it was returned, or it has failed.
+    /// The usage and the images of the reply, set once all of it was returned, or it has failed.
     pub reported: Arc<Reported>,
 }
 
 impl ImageReply {
     /// Reads as much of a response as is needed to know that it is a success: a long one up to its
-    /// images, if these start within the maximum size of an error body. What a short one reports is
-    /// passed to `reported`, also if it is rejected.
+    /// images, if these start within the maximum size of an error body. The usage and the images of
+    /// a short one are passed to `reported`, even if it is rejected.
     ///
     /// # Errors
     /// The error that the status stands for, or the one in a reply with status 200.
@@ -112,7 +112,7 @@ impl Body for StreamingReply {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, EngineError>>> {
         let mut chunk = self.buffered.pop().unwrap_or_default();
-        // A chunk may consist of what is removed.
+        // The scanner may remove all bytes of a chunk.
         while chunk.is_empty() {
             match ready!(self.body.poll_chunk(cx)) {
                 Ok(Some(received)) => chunk = self.scanner.read(received),

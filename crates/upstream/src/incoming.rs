@@ -25,7 +25,8 @@ pub struct Incoming {
     /// True if the declared content type is `text/event-stream`. Servers do not always send the
     /// right one.
     pub is_event_stream: bool,
-    /// True if the body has a content coding, so that it cannot be read: that of an error.
+    /// True if the body has a content coding, so that it cannot be read. Never true for a
+    /// successful response: it would have been rejected.
     pub is_encoded: bool,
     /// `Retry-After` in seconds, clamped to 1 to 3600.
     pub retry_after: Option<u32>,
@@ -83,9 +84,9 @@ impl IncomingBody {
         }
     }
 
-    /// Notes what the reader of an event stream has made of the last chunk: true if an event or a
-    /// comment was completed, which restarts the idle timeout, and the bytes of the incomplete
-    /// event.
+    /// Notes how the reader of an event stream has read the last chunk. `is_alive` is true if the
+    /// chunk completed an event or a comment, which restarts the idle timeout; `buffered` is the
+    /// number of bytes of the incomplete event.
     ///
     /// # Errors
     /// [`EngineError::Overloaded`] when there is no memory for an event of this size.
@@ -155,9 +156,8 @@ impl IncomingBody {
         poll_fn(|cx| self.poll_chunk(cx)).await
     }
 
-    /// Discards the rest of a body of which everything relevant was read. If the end is near, it is
-    /// read in the background, so that the connection can be reused; otherwise the connection is
-    /// closed.
+    /// Discards the rest of a body after its relevant part was read. If the end is near, it is read
+    /// in the background, so that the connection can be reused; otherwise the connection is closed.
     pub fn drain(mut self) {
         let mut left = MAX_DRAIN;
         // The end has usually been received already.

@@ -20,15 +20,14 @@ pub(crate) enum Content {
 #[derive(Debug)]
 pub(crate) struct Opening {
     pub(crate) content: Content,
-    /// From the first byte that counts to the end of what was received. Empty if the body has no
-    /// such byte.
+    /// The received bytes, from the first one that counts. Empty if the body has no such byte.
     pub(crate) bytes: Bytes,
 }
 
 impl Opening {
     /// Reads a body up to the byte that shows its content. Servers send white space as a sign of
     /// life while a model works, however long it takes, so none of it is kept. `is_event_stream` is
-    /// true if the media type is that of event streams, which any field may begin then.
+    /// true if the media type is `text/event-stream`: then any field may begin the stream.
     ///
     /// # Errors
     /// When the body fails.

@@ -100,7 +100,7 @@ impl Options {
         }
     }
 
-    /// Returns the trusted CAs: the public ones and those of the operator.
+    /// Returns the trusted CAs: the public CAs and the operator's.
     pub(crate) fn trusted_roots(&self) -> Result<RootCertStore, OptionsError> {
         let mut store = net::public_roots();
         let Some(pem) = &self.roots else {

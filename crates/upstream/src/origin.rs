@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// A target that is not parsed is what the parser would return.
+        /// The parser would return every plain target unchanged.
         #[test]
         fn a_plain_target_is_parsed_to_itself(target in "/?[a-zA-Z0-9/_.~?#%-]{0,12}|[ -~]{0,6}") {
             let parsed = PathAndQuery::try_from(target.clone());

@@ -18,7 +18,7 @@ enum Hosts {
     Domain(String),
     /// The subdomains alone.
     Subdomains(String),
-    /// The addresses whose first bits are those of this one.
+    /// The addresses that share the given number of leading bits with this address.
     Network(IpAddr, u32),
 }
 

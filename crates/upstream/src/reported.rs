@@ -1,12 +1,13 @@
-//! What an upstream has reported of an answer, for answers that do not come to their end.
+//! The usage and the images that an upstream has reported, for answers that do not come to their
+//! end.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use engine::Usage;
 use translate::relay::Delivered;
 
-/// What an upstream has reported of an answer so far. It outlives the answer, which may fail or be
-/// dropped at any time.
+/// The usage and the images of an answer that an upstream has reported so far. It outlives the
+/// answer, which may fail or be dropped at any time.
 #[derive(Debug, Default)]
 pub struct Reported(Mutex<Report>);
 
@@ -32,7 +33,7 @@ impl Reported {
         self.lock().pictures = pictures;
     }
 
-    /// Returns what was reported, and forgets it.
+    /// Returns the report, and resets it.
     #[must_use]
     pub fn take(&self) -> Report {
         std::mem::take(&mut *self.lock())

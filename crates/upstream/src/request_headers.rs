@@ -47,8 +47,9 @@ impl HostHeaders {
         }
     }
 
-    /// Writes the headers of one request to `head`: those of the host, and its own except for
-    /// credentials and headers that only the gateway sets. `credential` has replaced the host's.
+    /// Writes the headers of one request to `head`: the host headers, and the request's own headers
+    /// except for credentials and headers that only the gateway sets. `credential` is sent in place
+    /// of the credential in the host headers.
     pub(crate) fn write(
         &self,
         head: &mut Vec<u8>,

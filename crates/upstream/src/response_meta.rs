@@ -10,7 +10,7 @@ pub struct ResponseMeta {
     /// The upstream's own id of the request, if it has sent one that is safe to log.
     pub request_id: Option<Box<str>>,
     /// The headers of the response that [`Options::pass_headers`](crate::Options::pass_headers)
-    /// names. `None` if there are none.
+    /// names. `None` if the response has no such header.
     pub passed: Option<Box<HeaderMap>>,
 }
 

@@ -3,8 +3,8 @@
 /// A target, as far as the order depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
-    /// A number that identifies the target among those of its model, uniform over all values, such
-    /// as a hash of its name.
+    /// A number that identifies the target within its model, uniform over all values, such as a
+    /// hash of its name.
     pub id: u64,
     /// The relative frequency with which it is first. A missing weight counts as 1, and 0 makes it
     /// a last resort.
@@ -32,9 +32,9 @@ pub fn order(targets: &[Candidate], draw: u64) -> Vec<usize> {
     order
 }
 
-/// Returns the score of a target for a draw, of which the smallest wins. It is exponentially
-/// distributed with the weight as its rate, so that the probability to be the smallest among some
-/// targets is in proportion to the weight; for weight 0 it is infinite.
+/// Returns the score of a target for a draw; the target with the smallest score wins. Scores are
+/// exponentially distributed with the weight as their rate, so that the probability of the smallest
+/// score among some targets is in proportion to the weight; for weight 0 the score is infinite.
 ///
 /// The last bits of a logarithm may differ between platforms. They matter only to two scores that
 /// are equal but for them, which no deployment will see.

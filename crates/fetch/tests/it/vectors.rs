@@ -123,7 +123,7 @@ impl Check {
     }
 
     /// DNS rebinding: a name that is public at the first lookup and not at the second. The second
-    /// lookup is that of a redirect to the same name, and is validated like the first.
+    /// lookup is made for a redirect to the same name, and is validated like the first.
     async fn rebound(&mut self, address: SocketAddr) {
         self.world.name("b.ok.example", &[&[public()], &[address]]);
         self.world.reply("b.ok.example/", redirect(307, "/again"));

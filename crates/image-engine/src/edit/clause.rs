@@ -9,8 +9,8 @@ use crate::prompt::{Token, contains, tokens};
 /// One change of a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
-    /// Gives another colour to the colours near `from` where it is known, to those of the subject
-    /// where a thing is named, else to all.
+    /// Replaces colours with `to`: the colours near `from` if it is known, the subject's colours if
+    /// a thing is named, else all colours.
     Recolour {
         from: Option<Colour>,
         to: Colour,

@@ -5,7 +5,7 @@ use image::{Rgba, RgbaImage};
 use super::backdrop;
 use crate::colour::Colour;
 
-/// Removes the marked pixels, or those of a colour, or the foreground.
+/// Removes the marked pixels, or the pixels of a colour, or the foreground.
 pub(crate) fn erase(canvas: &mut RgbaImage, colour: Option<Colour>, marked: Option<Vec<bool>>) {
     let width = canvas.width() as usize;
     let coloured = || {

@@ -160,7 +160,8 @@ fn ordinal(word: &str) -> Option<usize> {
     }
 }
 
-/// The most steps, each of which is work over all pixels: a prompt has room for thousands.
+/// The maximum number of steps. Each step is work over all pixels, and a prompt has room for
+/// thousands of steps.
 const MOST_STEPS: usize = 8;
 const SIDE_BY_SIDE: [&str; 4] = [
     "side by side",

@@ -8,7 +8,7 @@ use engine::Quality;
 use crate::colour::Colour;
 use crate::prompt::Style;
 
-/// The text stops growing here: what is drawn last is then missing. No sensible scene comes to this
+/// The text stops growing here: the last shapes are then missing. No sensible scene comes to this
 /// length.
 const LONGEST_SVG: usize = 400_000;
 
@@ -159,8 +159,8 @@ impl Canvas {
         )
     }
 
-    /// The opacity of fills or strokes as an attribute: that of an element would cost a layer of
-    /// its own.
+    /// The opacity of fills or strokes as an attribute: the opacity of an element would cost a
+    /// layer of its own.
     fn opacity_of(&self, paint: &str) -> String {
         let opacity = self.opacity * if self.style.watercolour { 0.86 } else { 1.0 };
         if opacity < 0.999 {

@@ -317,7 +317,8 @@ impl Scatter<'_, '_> {
     fn draw(&self, canvas: &mut Canvas, view: &View, sprite: &mut Sprite<'_>) {
         let wide = view.width / 1000.0;
         let [count, times, row] = Self::NUMBERS.map(|name| {
-            // One number, or one for each detail from low on; the last is that of all finer ones.
+            // One number, or one for each detail from low on. The last number also counts for all
+            // finer details.
             let numbers: Vec<f32> = self
                 .node
                 .attribute(name)

@@ -123,7 +123,7 @@ impl<'a> Sprite<'a> {
         }
     }
 
-    /// Draws what a `use` element refers to: the contents, another drawing, or an element of this
+    /// Draws the target of a `use` element: the contents, another drawing, or an element of this
     /// one.
     fn link(&mut self, canvas: &mut Canvas, node: Node<'_, '_>) {
         let target = node.attribute("href").unwrap_or_default();

@@ -4,7 +4,7 @@
 //! the line of the prompt, or before a double quote. All files are written at once, or one by one if
 //! parallel calls are forbidden. Without tools, the edits are in the text, in the format that the
 //! agent asks for. Requests that ask for none of this get the text of [`Answer::in_text`], which
-//! quotes the results of tools: so the last text of the agent repeats what its tools returned.
+//! quotes the results of tools: so the last text of the agent repeats the results of its tools.
 
 use serde_json::{Value, json};
 

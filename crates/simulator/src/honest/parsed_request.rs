@@ -29,7 +29,7 @@ pub(super) struct ParsedRequest {
 #[derive(Debug)]
 pub(super) struct Tool {
     pub(super) name: String,
-    /// The JSON Schema of its arguments; null if there is none.
+    /// The JSON Schema of its arguments; null if it is missing.
     pub(super) schema: Value,
 }
 
@@ -47,7 +47,7 @@ pub(super) enum Choice {
 }
 
 impl Choice {
-    /// Reads a tool choice that is a word, of which `required` forces a call, or that names a tool.
+    /// Reads a tool choice: a word, or the name of a tool. The word `required` forces a call.
     pub(super) fn read(word: Option<&str>, required: &str, name: Option<&str>) -> Self {
         match (word, name) {
             (Some("none"), _) => Self::None,

@@ -79,6 +79,6 @@ fn webp(width: u32, height: u32, [red, green, blue, alpha]: [u8; 4]) -> Vec<u8> 
     push(0b0_0_1, 3);
     push(0, 1);
     let chunk = &fields.to_le_bytes()[..length.div_ceil(8) as usize];
-    // The file has 24 bytes after its own size, of which 12 are the chunk.
+    // The file has 24 bytes after its own size; the last 12 bytes are the chunk.
     [b"RIFF\x18\0\0\0WEBPVP8L\x0C\0\0\0", chunk].concat()
 }

@@ -1,6 +1,6 @@
 //! The formats of tensors in GGUF files, and their conversion to full numbers.
 //!
-//! The layouts are those of ggml
+//! The layouts are defined by ggml
 //! (<https://github.com/ggml-org/llama.cpp/blob/master/ggml/src/ggml-common.h>).
 
 /// The format of a tensor. In the formats with `K`, 256 values share their scales; in other

@@ -1,7 +1,7 @@
 //! The innermost loop of a product, with the widest vector instructions of this machine.
 //!
-//! Sums of a block are integers, and those of several blocks are added in the same order on each
-//! machine, so that a result does not depend on it.
+//! Sums within a block are integers. The sums of several blocks are added in the same order on each
+//! machine, so that a result does not depend on the machine.
 
 use pulp::NullaryFnOnce;
 #[cfg(target_arch = "x86_64")]
@@ -184,7 +184,8 @@ trait Lanes: Copy {
 
     fn widen(self, values: &[i8; 2 * ROWS]) -> Self::Values;
 
-    /// Adds to each sum the products of the values of its row with those of the pair.
+    /// Multiplies the two values of each row by the two numbers of the pair, and adds both products
+    /// to the sum of the row.
     fn add(self, sums: Self::Sums, values: Self::Values, pair: i32) -> Self::Sums;
 
     fn array(self, sums: Self::Sums) -> [i32; ROWS];
@@ -288,7 +289,7 @@ impl Lanes for Portable {
     }
 }
 
-/// The largest magnitude; that of a value that is not a number counts as none.
+/// The largest magnitude. Values that are not a number are ignored.
 fn largest(full: &[f32]) -> f32 {
     full.iter().fold(0.0, |most, value| value.abs().max(most))
 }

@@ -1,4 +1,5 @@
-//! Attention: what a token takes from the tokens before it, and what is kept of these.
+//! Attention: adds up the values of a token and of the tokens before it, and caches their keys and
+//! values.
 
 use rayon::prelude::*;
 

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// The outcomes of the last window, in slices of time, of which the oldest is dropped as a whole.
+/// The outcomes of the last window, counted in slices of time. The oldest slice is dropped as a
+/// whole.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     slices: [Count; SLICES],

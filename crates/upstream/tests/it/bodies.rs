@@ -111,7 +111,7 @@ async fn white_space_before_an_answer_does_not_count() {
         for response in [ok(&body), format!("HTTP/1.1 200 OK\r\n\r\n{body}")] {
             let (_world, upstream) =
                 single_host(move |_, peer: Peer| peer.send_all(response.clone()));
-            // The limit is that of the document.
+            // The size limit applies to the document, not to the white space before it.
             let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), 2).await;
             let Ok(Answer::Json(document)) = answer else {
                 panic!("{answer:?}");
@@ -179,8 +179,8 @@ async fn a_stream_is_known_by_its_first_bytes() {
     }
 }
 
-/// What begins neither like an event stream nor like an object is refused, unless it is declared as
-/// an event stream.
+/// A body that begins neither like an event stream nor like an object is refused, unless it is
+/// declared as an event stream.
 #[tokio::test]
 async fn other_bytes_are_no_answer() {
     for body in [

@@ -89,7 +89,7 @@ async fn white_space_before_pictures_does_not_count() {
     }
 }
 
-/// An image that is none is a failure, and the reply never looks complete.
+/// An invalid image is a failure, and the reply never looks complete.
 #[tokio::test]
 async fn a_picture_of_any_length_has_its_head_and_its_tail() {
     for length in [96, 20 << 10, 100 << 10, 300 << 10] {

@@ -298,8 +298,8 @@ async fn idle_connection_closed_by_the_peer_is_dropped() {
     assert!(events.try_recv().is_ok());
 }
 
-/// Drains a chunked response of which the server still sends `rest`, or nothing more, and then
-/// sends another request. Returns the number of connections.
+/// Drains a chunked response, and then sends another request. Returns the number of connections.
+/// `rest` is the part of the response that the server sends late; without it, nothing more comes.
 async fn drained(rest: Option<String>) -> usize {
     let rest = Arc::new(rest);
     let (world, upstream) = single_host(move |_, mut peer| {
