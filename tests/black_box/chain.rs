@@ -94,7 +94,10 @@ pub(crate) struct Pair {
 impl Pair {
     /// Starts a pair whose outer gateways have this configuration.
     pub(crate) fn start(config: &str) -> Self {
-        Self::before(crate::GATEWAY.configured("[local]\nthreads = 2\n"), config)
+        Self::before(
+            crate::GATEWAY.configured("[text_engine]\nthreads = 2\n"),
+            config,
+        )
     }
 
     fn before(inner: Gateway, config: &str) -> Self {

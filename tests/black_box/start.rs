@@ -52,7 +52,7 @@ fn short_keys_of_the_environment_get_a_warning() {
         command.env("SLUICEGATE_TEXT_KEY", key);
         let server = GATEWAY.start_by(command, Some(NOWHERE));
         assert_eq!(server.get(key, "/v1/models").status, 200);
-        // The line of the request comes after those of the start.
+        // The line of the request comes after the lines of the start.
         await_that("the request is logged", || {
             server.log.lock().unwrap().contains("models")
         });
@@ -67,8 +67,8 @@ fn short_keys_of_the_environment_get_a_warning() {
     assert!(!long.contains("fewer than 16"), "{long}");
 }
 
-/// Without its engines the gateway serves upstreams only; its log and `check` say what to do.
-#[cfg(not(any(feature = "local", feature = "easel")))]
+/// Without its engines the gateway serves upstreams only; its log and `check` give advice.
+#[cfg(not(any(feature = "text-engine", feature = "image-engine")))]
 #[test]
 fn engines_that_are_not_built_get_a_warning() {
     let server = GATEWAY.start_by(GATEWAY.command(), None);
@@ -85,7 +85,7 @@ fn engines_that_are_not_built_get_a_warning() {
     }
 }
 
-#[cfg(feature = "local")]
+#[cfg(feature = "text-engine")]
 #[test]
 fn missing_and_damaged_weights_are_reported_with_the_remedy() {
     let (_file, mut command) = serve("");

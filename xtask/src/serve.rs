@@ -31,8 +31,8 @@ pub(crate) fn openapi() -> Outcome {
     process::run(&mut workspace::cargo(line))
 }
 
-/// The profile of a first build: that of a release takes minutes longer, for less CPU time a
+/// The profile of a first build: a release build takes minutes longer, for less CPU time per
 /// request.
 const PROFILE: &str = "quick";
 /// The features of the embedded engines.
-const ENGINES: &str = "easel,local";
+const ENGINES: &str = "image-engine,text-engine";

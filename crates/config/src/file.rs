@@ -18,7 +18,7 @@ use crate::responses::Responses;
 use crate::state::State;
 use crate::upstream::{Target, Upstream};
 
-wire::read_objects!(Config, Local, Easel);
+wire::read_objects!(Config, TextEngineConfig, ImageEngineConfig);
 
 /// The configuration of a gateway. The default serves the built-in models without a file.
 #[derive(Clone, Debug, Deserialize)]
@@ -44,9 +44,9 @@ pub struct Config {
     /// The model servers that can be targets of models.
     pub upstreams: Vec<Upstream>,
     /// The embedded text engine.
-    pub local: Local,
+    pub text_engine: TextEngineConfig,
     /// The embedded image engine.
-    pub easel: Easel,
+    pub image_engine: ImageEngineConfig,
     /// The fetching of images that requests refer to by URL.
     pub fetch: Fetch,
     /// The responses that are kept.
@@ -65,8 +65,8 @@ impl Default for Config {
             keys: Vec::new(),
             models: None,
             upstreams: Vec::new(),
-            local: Local::default(),
-            easel: Easel::default(),
+            text_engine: TextEngineConfig::default(),
+            image_engine: ImageEngineConfig::default(),
             fetch: Fetch::default(),
             responses: Responses::default(),
         }
@@ -102,7 +102,7 @@ impl<'de> Deserialize<'de> for ModelEntry {
 /// The embedded text engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct Local {
+pub struct TextEngineConfig {
     /// A GGUF file of the llama family. Absent: the file that `cargo xtask fetch-model` downloads.
     pub model: Option<PathBuf>,
     /// Compute threads. Absent: one less than there are cores, or both of two.
@@ -114,7 +114,7 @@ pub struct Local {
 /// The embedded image engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct Easel {
+pub struct ImageEngineConfig {
     /// Images decoded and rendered at once. Absent: the number of cores.
     pub threads: Option<usize>,
 }
@@ -155,8 +155,8 @@ impl Config {
         }
         problems.extend(config.fetch.problems());
         problems.extend(config.responses.problems());
-        if config.easel.threads == Some(0) {
-            problems.push("easel.threads: must be more than 0".to_owned());
+        if config.image_engine.threads == Some(0) {
+            problems.push("image_engine.threads: must be more than 0".to_owned());
         }
         if config.listen.is_empty() {
             problems.push(

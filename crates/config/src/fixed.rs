@@ -33,8 +33,8 @@ impl FixedSettings {
             ("listen", old.listen == new.listen),
             ("admin", old.admin == new.admin),
             ("limits", old.limits == new.limits),
-            ("local", old.local == new.local),
-            ("easel", old.easel == new.easel),
+            ("text_engine", old.text_engine == new.text_engine),
+            ("image_engine", old.image_engine == new.image_engine),
             ("fetch", old.fetch == new.fetch),
         ];
         let changed = sections.into_iter().filter(|(_, is_same)| !is_same);
@@ -81,10 +81,10 @@ mod tests {
         );
         assert_eq!(
             changed(
-                "[local]\nthreads = 1\n",
-                "[local]\nthreads = 2\n[easel]\nthreads = 1\n"
+                "[text_engine]\nthreads = 1\n",
+                "[text_engine]\nthreads = 2\n[image_engine]\nthreads = 1\n"
             ),
-            ["local.threads", "easel.threads"]
+            ["text_engine.threads", "image_engine.threads"]
         );
     }
 }

@@ -51,7 +51,7 @@ pub mod price_import;
 
 pub use crate::error::ConfigError;
 pub use crate::fetch::Fetch;
-pub use crate::file::{Config, DEFAULT_ADMIN, Easel, Local, ModelEntry};
+pub use crate::file::{Config, DEFAULT_ADMIN, ImageEngineConfig, ModelEntry, TextEngineConfig};
 pub use crate::limits::Limits;
 pub use crate::responses::Responses;
 pub use crate::units::bytes;

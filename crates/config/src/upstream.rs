@@ -68,8 +68,6 @@ pub struct Upstream {
     proxy: Option<String>,
     /// A PEM file of certificates to trust besides the public ones.
     ca_file: Option<PathBuf>,
-    /// A former setting, which is refused.
-    repair: Option<bool>,
     /// The form in which image edits are sent to it.
     #[serde(default)]
     pub edits: EditForm,
@@ -166,9 +164,6 @@ impl Upstream {
 
     /// Adds what its preset prescribes, and parses its quirks.
     pub fn complete(&mut self) -> Result<(), String> {
-        if self.repair.is_some() {
-            return Err(NO_REPAIR.to_owned());
-        }
         if self.quirk_words.contains_key("key_header") && self.auth.is_some() {
             return Err("quirks: 'key_header' and 'auth' are the same; set one of them".to_owned());
         }
@@ -397,6 +392,3 @@ const fn head_timeout() -> Duration {
 const fn event_idle() -> Duration {
     Duration::from_secs(300)
 }
-
-const NO_REPAIR: &str = "repair: there is no such setting any more: the relay mends what clients \
-                         cannot read; remove it";

@@ -33,7 +33,7 @@ impl Engines {
     }
 
     /// Only the image engine.
-    #[cfg(all(test, feature = "easel"))]
+    #[cfg(all(test, feature = "image-engine"))]
     pub(crate) fn drawing(config: &Config) -> Self {
         Self {
             text: None,
@@ -46,11 +46,15 @@ impl Engines {
 pub(crate) fn missing(text: bool, images: bool) -> Vec<String> {
     let is_missing = |is_needed: bool, is_built: bool| is_needed && !is_built;
     let missing = [
-        ("text", "local", is_missing(text, cfg!(feature = "local"))),
+        (
+            "text",
+            "text-engine",
+            is_missing(text, cfg!(feature = "text-engine")),
+        ),
         (
             "image",
-            "easel",
-            is_missing(images, cfg!(feature = "easel")),
+            "image-engine",
+            is_missing(images, cfg!(feature = "image-engine")),
         ),
     ];
     let advice = missing.into_iter().filter(|(.., is_missing)| *is_missing);
@@ -64,13 +68,16 @@ pub(crate) fn missing(text: bool, images: bool) -> Vec<String> {
     advice.collect()
 }
 
-#[cfg(feature = "local")]
+#[cfg(feature = "text-engine")]
 async fn load_text_engine(config: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigError> {
     let defaults = text_engine::Options::default();
     let options = text_engine::Options {
-        model: config.local.model.clone(),
-        threads: config.local.threads.unwrap_or(defaults.threads),
-        generations: config.local.generations.unwrap_or(defaults.generations),
+        model: config.text_engine.model.clone(),
+        threads: config.text_engine.threads.unwrap_or(defaults.threads),
+        generations: config
+            .text_engine
+            .generations
+            .unwrap_or(defaults.generations),
         // A plain reply is dropped at its own deadline.
         timeout: Some(
             config
@@ -93,22 +100,22 @@ async fn load_text_engine(config: &Config) -> Result<Option<Arc<dyn TextEngine>>
     }
 }
 
-#[cfg(not(feature = "local"))]
+#[cfg(not(feature = "text-engine"))]
 async fn load_text_engine(_: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigError> {
     Ok(None)
 }
 
-#[cfg(feature = "easel")]
+#[cfg(feature = "image-engine")]
 fn start_image_engine(config: &Config) -> Option<Arc<dyn ImageEngine>> {
     let defaults = image_engine::Options::default();
     let options = image_engine::Options {
-        threads: config.easel.threads.unwrap_or(defaults.threads),
+        threads: config.image_engine.threads.unwrap_or(defaults.threads),
         ..defaults
     };
     Some(Arc::new(image_engine::EmbeddedImageEngine::new(options)))
 }
 
-#[cfg(not(feature = "easel"))]
+#[cfg(not(feature = "image-engine"))]
 fn start_image_engine(_: &Config) -> Option<Arc<dyn ImageEngine>> {
     None
 }

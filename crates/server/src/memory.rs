@@ -2,7 +2,7 @@
 
 mod asking;
 mod large;
-#[cfg(feature = "easel")]
+#[cfg(feature = "image-engine")]
 mod pictures;
 mod small;
 

@@ -200,14 +200,6 @@ fn settings_missing_from_the_preset_are_required() {
 }
 
 #[test]
-fn a_former_setting_is_refused_with_the_reason() {
-    assert_eq!(
-        problems_of("protocol = \"chat\"\nbase_url = \"http://127.0.0.1:1\"\nrepair = false"),
-        "upstream 'u': repair: there is no such setting any more: the relay mends what clients cannot read; remove it"
-    );
-}
-
-#[test]
 fn quirks_are_checked() {
     for (settings, problem) in [
         (
@@ -296,4 +288,16 @@ fn silence_and_long_streams_have_time_by_default() {
     let options = config.upstreams[0].options(Ok(None)).unwrap();
     assert_eq!(options.idle, Duration::from_secs(300));
     assert_eq!(config.limits.stream_timeout, Duration::from_secs(3600));
+}
+
+#[test]
+fn former_settings_are_unknown() {
+    for settings in [
+        "[local]\nthreads = 1",
+        "[easel]\nthreads = 1",
+        "[[upstreams]]\nname = \"u\"\nbase_url = \"http://127.0.0.1:1\"\nrepair = false",
+    ] {
+        let error = Config::parse(settings).unwrap_err().to_string();
+        assert!(error.contains("unknown field"), "{settings}: {error}");
+    }
 }
