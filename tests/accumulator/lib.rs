@@ -1,8 +1,8 @@
 //! Adds up the events of a stream, as the official SDKs do: by the indexes of choices, calls, blocks,
 //! items and parts, and by nothing else.
 //!
-//! It reads what the gateway sends, without its crates. What an SDK cannot place is a problem, so
-//! that content cannot get lost unnoticed.
+//! It reads the gateway's events without using its crates. Content that an SDK cannot place is a
+//! problem, so that no content gets lost unnoticed.
 
 mod chat;
 mod messages;
@@ -28,7 +28,7 @@ pub enum Protocol {
 pub struct Content {
     /// The answers by the indexes of their choices. Protocols without choices have number 0.
     pub answers: BTreeMap<u64, Answer>,
-    /// What an SDK cannot place or read.
+    /// Content that an SDK cannot place or read.
     pub problems: Vec<String>,
 }
 

@@ -73,7 +73,7 @@ impl Block {
         }
     }
 
-    /// The SDKs append a delta to what its block has of its type, and ignore others.
+    /// The SDKs append a delta to its block if the types match, and ignore others.
     fn add(&mut self, delta: &Value, problems: &mut Vec<String>) {
         let kinds = (text(&self.start, "type"), text(delta, "type"));
         let name = match kinds {

@@ -101,7 +101,7 @@ impl super::Stream for Responses {
 }
 
 impl Responses {
-    /// Takes the output at the end, whose items are those of the stream, in their order.
+    /// Takes the output at the end, which repeats the items of the stream in their order.
     fn end(&mut self, response: &Value, problems: &mut Vec<String>) {
         let output: Vec<_> = list(response, "output").collect();
         if self.items.is_empty() {
@@ -145,7 +145,7 @@ impl Item {
         }
     }
 
-    /// Takes the complete form of the item, which has what came before.
+    /// Takes the complete form of the item, which repeats all text that came before.
     fn complete(&mut self, item: &Value, problems: &mut Vec<String>) {
         self.begin(item);
         if let Some(call) = &mut self.call {

@@ -45,7 +45,7 @@ pub(crate) fn both(change: Value) -> Value {
     plain
 }
 
-/// Removes what differs between replies: ids and times.
+/// Removes the values that differ between replies: ids and times.
 fn nameless(mut reply: Value) -> Value {
     reply["id"].take();
     reply["created"].take();

@@ -119,7 +119,7 @@ fn quotas_and_prices_of_some_names_are_reported() {
     assert!(notes(&config("*", ", model = \"up\"")).is_empty());
 }
 
-/// A model may allow what only servers of the client's protocol understand.
+/// A model may allow features that only servers of the client's protocol understand.
 #[test]
 fn allow_list_requires_upstreams_of_the_same_protocol() {
     let upstreams = "[[upstreams]]\nname = \"c\"\nprotocol = \"chat\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\

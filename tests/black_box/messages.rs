@@ -45,7 +45,7 @@ pub(crate) fn both(change: Value) -> Value {
     plain
 }
 
-/// Removes what differs between replies.
+/// Removes the values that differ between replies.
 fn nameless(mut reply: Value) -> Value {
     reply["id"].take();
     for block in reply["content"].as_array_mut().unwrap() {

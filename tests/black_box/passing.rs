@@ -1,4 +1,4 @@
-//! Two gateways in a row: what passes through both.
+//! Two gateways in a row: requests and answers that pass through both.
 
 use std::net::Shutdown;
 use std::sync::OnceLock;

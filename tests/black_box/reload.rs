@@ -45,7 +45,7 @@ fn d08_a_changed_file_changes_keys_and_models() {
     );
 }
 
-/// A reload that changes what only a restart can change names it, and reloads the rest.
+/// A reload names the changed settings that need a restart, and applies the others.
 #[test]
 fn d08_settings_that_need_a_restart_are_named() {
     let server = GATEWAY.without_engines(&with_key(OLD));

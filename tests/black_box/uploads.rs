@@ -74,8 +74,8 @@ fn m02_m12_a_form_cut_at_any_byte_is_no_success() {
         .bytes();
     let whole = post(&form);
     for cut in (0..form.len() - 2).step_by(3) {
-        // The Content-Length is that of the truncated body: the form is damaged, the request is
-        // not.
+        // The Content-Length is the length of the truncated body: the form is damaged, the
+        // request is not.
         let cut = Request::post_bytes(PATH, &form[..cut])
             .bearer(IMAGES)
             .header("content-type", "multipart/form-data; boundary=sgb");

@@ -48,7 +48,7 @@ pub(crate) async fn read(pipe: &mut Pipe, at_once: usize, enough: usize) -> Vec<
     bytes
 }
 
-/// As [`read`], appending to what was read before.
+/// As [`read`], appending to the bytes that were read before.
 pub(crate) async fn read_into(bytes: &mut Vec<u8>, pipe: &mut Pipe, at_once: usize, enough: usize) {
     let mut buffer = vec![0; at_once];
     while bytes.len() < enough && !ends(bytes) {

@@ -1,4 +1,4 @@
-//! One fault: the client, the upstream, the request, the connections, and what fails. All of it
+//! One fault: the client, the upstream, the request, the connections, and the failure. All of it
 //! follows from a seed and a number.
 
 mod foreign;
@@ -36,8 +36,8 @@ pub(crate) struct Fault {
     pub(crate) drawing: Drawing,
     pub(crate) kind: Kind,
     pub(crate) pace: Pace,
-    /// True if the next fault follows at once, and finds what this one left behind: connections, and
-    /// the counts of circuit breakers.
+    /// True if the next fault follows at once, and finds the connections and the counts of circuit
+    /// breakers that this one left behind.
     pub(crate) is_hurried: bool,
     /// The target that is tried if the first one fails.
     pub(crate) next: Option<Next>,

@@ -47,6 +47,6 @@ impl<'a> Gateways<'a> {
 }
 
 /// The number of faults for the same gateway, unless it ends. The result of a fault may depend on
-/// those before it: on the connections that they left open, and on what is left of the budget for
+/// those before it: on the connections that they left open, and on the rest of the budget for
 /// retries.
 pub(crate) const BLOCK: u64 = 100;

@@ -86,14 +86,14 @@ pub(crate) struct Leftovers {
 /// The state that the upstreams share.
 struct Shared {
     fault: Mutex<Option<Fault>>,
-    /// Records what is written to the client.
+    /// Records the bytes that are written to the client.
     to_client: Mutex<Tape>,
-    /// Record what is written to the gateway over each of its connections, in the order in which it
-    /// opened them, and to which target.
+    /// Record the bytes that are written to the gateway over each of its connections, in the order
+    /// in which it opened them, with the target of each.
     recorders: Mutex<Vec<(Recorder, Place)>>,
     /// The requests of this fault.
     pending: Mutex<Vec<Pending>>,
-    /// Those of the request that runs at the same time.
+    /// The requests of the bystander, which runs at the same time.
     of_bystander: Mutex<Vec<Pending>>,
     held: Count,
     upstream: Detached,
@@ -190,7 +190,7 @@ impl Harness {
         }
     }
 
-    /// Runs the client's side of the fault, and that of the request at the same time.
+    /// Runs the clients of the fault and of its bystander at the same time.
     async fn both(&self, fault: &Fault) -> (Client, Option<Client>) {
         let recorder = Recorder::default();
         set(&self.shared.to_client, recorder.next());
@@ -369,7 +369,7 @@ const OTHERS: u8 = 4;
 const LIMITS: &str = "write_stall = \"30s\"\nstream_timeout = \"600s\"";
 /// Longer than all timeouts of a request together.
 const MAX_DURATION: Duration = Duration::from_secs(3_600);
-/// The time between two faults of which the second follows at once.
+/// The time between two faults if the second follows at once.
 const AT_ONCE: Duration = Duration::from_millis(1);
 /// Longer than idle connections to upstreams are kept.
 const POOL_EXPIRY: Duration = Duration::from_secs(100);

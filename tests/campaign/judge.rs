@@ -40,7 +40,7 @@ impl Verdict {
     }
 }
 
-/// A fault, and what was observed of it.
+/// A fault, and the observations of it.
 struct Case<'a> {
     /// The fault as it was drawn, with all of its targets.
     drawn: &'a Fault,

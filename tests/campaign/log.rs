@@ -22,7 +22,7 @@ pub(crate) fn keep() {
     });
 }
 
-/// Returns what this thread has logged since the last call.
+/// Returns the log lines of this thread since the last call.
 pub(crate) fn take() -> String {
     LINES.with(|lines| {
         String::from_utf8_lossy(&std::mem::take(&mut *lines.borrow_mut())).into_owned()

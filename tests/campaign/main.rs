@@ -3,8 +3,8 @@
 //!
 //! A fault follows from the seed of the campaign and its number alone, and the state that it meets
 //! from the faults before it in its block, so that each can be repeated: `--only NUMBER` runs its
-//! block up to it. After each, `judge` checks what the client, the upstream, the log and the metrics
-//! show against the requirements. A quarter of the requests has another one beside it, which has to
+//! block up to it. After each, `judge` checks the client, the upstream, the log and the metrics
+//! against the requirements. A quarter of the requests has another one beside it, which has to
 //! succeed. Half of the faults follow the one before at once, over the connections that it left
 //! open.
 //!

@@ -48,10 +48,10 @@ impl Metrics {
 }
 
 impl Counted {
-    /// The counts without those of another request, which are among them.
+    /// Subtracts the counts of another request, which these counts include.
     ///
     /// # Panics
-    /// If they are not.
+    /// If these counts do not include them.
     pub(crate) fn without(&self, other: &Self) -> Self {
         let mut rest = self.clone();
         subtract(&mut rest.requests, &other.requests);

@@ -1,4 +1,4 @@
-//! Captures the messages of panics, including those of tasks, until they are read.
+//! Captures the messages of panics, also of panics in tasks, until they are read.
 
 use std::cell::RefCell;
 use std::sync::{Mutex, Once, PoisonError};

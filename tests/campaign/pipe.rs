@@ -20,11 +20,11 @@ pub(crate) struct Pipe {
     is_reset: Arc<AtomicBool>,
     /// Counts sides of the gateway.
     _counted: Option<Counted>,
-    /// Records what this side writes.
+    /// Records the bytes that this side writes.
     recorder: Option<Recorder>,
 }
 
-/// Records what one side of a connection writes, on one tape after another.
+/// Records the bytes that one side of a connection writes, on one tape after another.
 #[derive(Clone, Default)]
 pub(crate) struct Recorder(Arc<Mutex<Tape>>);
 
@@ -42,7 +42,7 @@ impl Recorder {
     }
 }
 
-/// A record of what was written.
+/// A record of written bytes.
 #[derive(Clone, Default)]
 pub(crate) struct Tape(Arc<Mutex<Written>>);
 
@@ -118,7 +118,7 @@ pub(crate) fn pair(capacity: usize, count: &Count) -> (Pipe, Pipe) {
 }
 
 impl Pipe {
-    /// Records what this side writes from now on.
+    /// Records the bytes that this side writes from now on.
     pub(crate) fn recorded(self, recorder: Recorder) -> Self {
         Self {
             recorder: Some(recorder),

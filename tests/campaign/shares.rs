@@ -162,7 +162,7 @@ mod tests {
     }
 
     /// A tenth of the responses of a correct upstream become a 502: no requirement is violated, but
-    /// the shares show it, at 20,000 faults of which 900 are of this kind.
+    /// the shares show it, with 900 faults of this kind among 20,000.
     #[test]
     fn answers_that_turn_into_refusals_are_noticed() {
         let committed = parse(TABLE).unwrap();

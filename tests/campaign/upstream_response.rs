@@ -16,7 +16,7 @@ pub(crate) struct UpstreamResponse {
 }
 
 impl UpstreamResponse {
-    /// Parses the first response in what was written, which may be any bytes.
+    /// Parses the first response in the bytes that were written, which may be any bytes.
     pub(crate) fn read(written: &Written) -> Self {
         let mut bytes = &written.bytes[..];
         while let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {

@@ -1,5 +1,5 @@
-//! Streams that are cut after each of their events: the log has what the server had reported by then,
-//! of all attempts together.
+//! Streams that are cut after each of their events: the log has the usage that the server had
+//! reported by then, of all attempts together.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn cut_recorded_streams_have_used_what_was_reported() {
     check_cuts(Case::recorded());
 }
 
-/// The log has what a recorded reply reports, whatever the protocol of the client.
+/// The log has the usage that a recorded reply reports, whatever the protocol of the client.
 #[test]
 fn recorded_replies_have_used_what_they_report() {
     let cases = Arc::new(Case::recorded());
@@ -67,7 +67,7 @@ impl Visit<'_> {
         (found != owed).then(|| format!("{name}, {status}: {found:?} instead of {owed:?}"))
     }
 
-    /// Requests the stream with each of its cuts, and returns what differs.
+    /// Requests the stream with each of its cuts, and returns how the log differs.
     fn cuts(&self, gateway: &Gateway, player: &Player) -> Vec<String> {
         let (body, _) = self.case.body(Mode::Stream);
         let ends = player::event_ends(body);

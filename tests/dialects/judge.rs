@@ -1,4 +1,4 @@
-//! Compares what a client has read with what it is owed.
+//! Compares the answer that a client has read with the answer that it is owed.
 
 use serde_json::Value;
 use simulator::Protocol;
@@ -77,8 +77,8 @@ pub(crate) fn logged(owed: Option<Usage>, line: &Value) -> Option<String> {
     (found != [&owed[0], &owed[1]]).then(|| format!("{found:?} in the log instead of {owed:?}"))
 }
 
-/// Returns what a client that adds up the events of a complete stream gets, and is not owed. What the
-/// SDKs cannot place may only be in a stream that is relayed.
+/// Adds up the events of a complete stream as a client does, and returns the differences from the
+/// owed answer. Only a relayed stream may have content that the SDKs cannot place.
 pub(crate) fn added(
     owed: &Owed,
     response: &Response,

@@ -1,9 +1,9 @@
 //! The running binary in front of servers that bend their protocol, and of some that break it.
 //!
-//! `cases` has what they send, byte for byte, and what a client of the gateway is owed for it. Each
+//! `cases` has the bytes that they send, and the answer that a client of the gateway is owed. Each
 //! case is requested by clients of every protocol that it fits, streamed and plain, with the
 //! default settings. `player` is the server, `testkit::reading` the client, `judge` compares. `cargo xtask
-//! dialects` prints what differs, and the table of `table`.
+//! dialects` prints the differences, and the table of `table`.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
@@ -65,7 +65,7 @@ fn every_case_comes_through_as_owed() {
     assert_eq!(failing, BTreeSet::new(), "visits that are not as owed");
 }
 
-/// The pages show the table of the cases, all of which are as owed.
+/// The pages show the table of the cases, in which every visit is as owed.
 #[test]
 fn the_pages_show_the_cases() {
     let cases = Case::all();
@@ -97,8 +97,8 @@ impl Visit<'_> {
         )
     }
 
-    /// The model, which has an upstream of its own: what one visit does to its upstream matters to
-    /// no other.
+    /// The model, which has an upstream of its own, so that one visit does not affect the upstream
+    /// of another.
     fn model(&self) -> String {
         format!(
             "{}.{}.{}",

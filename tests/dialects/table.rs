@@ -9,15 +9,15 @@ use testkit::requests::{PROTOCOLS, protocol_name};
 use crate::Visit;
 use testkit::dialects::{Case, Outcome};
 
-/// The visits of clients of one protocol to one server, by what they are owed.
+/// The visits of clients of one protocol to one server, by the outcome that they are owed.
 #[derive(Default)]
 struct Cell {
     whole: usize,
     incomplete: usize,
     failed: usize,
-    /// Those that do not get what they are owed.
+    /// Visits that were not as owed.
     failing: usize,
-    /// Those of soft cases.
+    /// Visits of soft cases.
     soft: usize,
 }
 
@@ -47,8 +47,8 @@ impl Cell {
 /// The rows of a table, by whether they come last and by their first cell.
 type Rows<'a> = BTreeMap<(bool, String), BTreeMap<&'a str, Cell>>;
 
-/// A row for each server, and one for all of them. `failing` are the names of the visits that do
-/// not get what they are owed.
+/// A row for each server, and one for all of them. `failing` are the names of the visits that were
+/// not as owed.
 pub(crate) fn table(visits: &[Visit<'_>], failing: &BTreeSet<String>) -> String {
     let mut rows = Rows::new();
     for visit in visits {
@@ -126,7 +126,7 @@ fn readme(old: &str, line: &str, table: &str) -> String {
     text
 }
 
-/// Compares the pages with the cases, or writes them. Returns what differs.
+/// Compares the pages with the cases, or writes them. Returns the names of pages that differ.
 pub(crate) fn pages(cases: &[Case], visits: &[Visit<'_>], is_writing: bool) -> Vec<&'static str> {
     let page = read("docs/dialects.md");
     let (text, _) = page.split_once(HEADING).unwrap();

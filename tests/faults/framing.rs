@@ -318,7 +318,7 @@ fn h08_nothing_is_upgraded() {
 }
 
 /// A client that asks for a WebSocket on the path of Responses gets 426 with the protocol that is
-/// supported (RFC 9110, section 15.5.22), whatever its key; what follows is a separate request.
+/// supported (RFC 9110, section 15.5.22), whatever its key; bytes after it are a separate request.
 #[test]
 fn h08_a_websocket_of_responses_is_refused_with_426() {
     let (gateway, simulator) = GATEWAY.with_upstream("");

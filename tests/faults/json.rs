@@ -544,7 +544,7 @@ fn j11_counts_out_of_range_are_refused_by_name() {
         refused(Protocol::Chat, "n", value);
     }
     test.nobody_was_asked();
-    // What only the server interprets is up to the server.
+    // Values that only the server interprets are up to the server.
     let change = json!({"output_compression": 101});
     let body = changed(question(Protocol::Images, "Hello."), &change);
     let response = test.send(&raw(Protocol::Images, body.to_string().as_bytes()));

@@ -188,8 +188,8 @@ fn d01_d02_lame_duck_serves_then_open_requests_complete() {
     assert!(test.gateway.wait().success());
 }
 
-/// Streams that end before the drain deadline are complete, and relayed ones are byte for byte what
-/// the upstream sent.
+/// Streams that end before the drain deadline are complete, and relayed ones are byte for byte as
+/// the upstream sent them.
 #[test]
 fn d02_streams_that_end_in_time_are_whole() {
     let behave = |request: &Request| {

@@ -1,8 +1,8 @@
 //! Faults between a client and the running binary: each test is named after its row of the fault
 //! list.
 //!
-//! The rows about upstreams are in `tests/upstreams`; `testkit::upstreams` asserts what must hold
-//! under any fault. `roads` lists all ways of a request through the gateway; `sizes`, `permits` and
+//! The rows about upstreams are in `tests/upstreams`; `testkit::upstreams` asserts the rules
+//! for every fault. `roads` lists all ways of a request through the gateway; `sizes`, `permits` and
 //! `shares` check each limit on each of them, `gate` keeps requests waiting.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]

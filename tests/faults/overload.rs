@@ -283,8 +283,8 @@ struct Storm {
     refused: usize,
 }
 
-/// Runs five times as many clients as the limit allows, each of which retries three times without a
-/// delay when it is refused, until ten times the limit was served.
+/// Runs five times as many clients as the limit allows, until ten times the limit was served. Each
+/// client sends its requests in rounds of four, without a delay after a refusal.
 fn storm(test: &FaultTest) -> Storm {
     const ENOUGH: usize = 10 * LIMIT;
     let (served, refused) = (AtomicUsize::new(0), AtomicUsize::new(0));

@@ -1,5 +1,5 @@
-//! L: the memory limit for request bodies is exact on every route and upstream protocol, and one key
-//! cannot take what is the others'.
+//! L: the memory limit for request bodies is exact on every route and upstream protocol, and one
+//! key cannot take the share of the others.
 
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request as Asked, Simulator, honest, scenario};

@@ -219,7 +219,7 @@ fn red() -> Vec<u8> {
     STANDARD.decode(RED).unwrap()
 }
 
-/// A picture file of this size. Readers of pictures ignore what follows the end of the image.
+/// A picture file of this size. Readers of pictures ignore bytes after the end of the image.
 fn picture(size: usize) -> Vec<u8> {
     let mut picture = red();
     picture.resize(size, 0);

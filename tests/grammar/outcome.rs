@@ -12,8 +12,8 @@ pub trait Judged {
     /// Asserts that it is a complete stream or reply, with everything that the upstream sent.
     fn is_whole(&self);
 
-    /// Asserts that it is a stream that failed in the middle, after a part of what the upstream
-    /// sent.
+    /// Asserts that it is a stream that failed in the middle, after a part of the upstream's
+    /// events.
     fn fails(&self);
 
     /// Asserts that it failed, with an error status if nothing had been sent yet.
@@ -26,8 +26,8 @@ pub trait Judged {
     /// one.
     fn has_all_text(&self);
 
-    /// Asserts that it is a stream that failed with this code in the middle, after a part of what the
-    /// upstream sent.
+    /// Asserts that it is a stream that failed with this code in the middle, after a part of the
+    /// upstream's events.
     fn fails_with(&self, code: &str);
 
     /// Asserts that it is a stream with so many events of the upstream, and then the failure.

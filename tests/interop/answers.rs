@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::road::{Road, gateway, user};
 
 /// A question whose answer is in the conversation: a model this small knows little else for
-/// certain, and what it makes up differs between processors.
+/// certain, and its inventions differ between processors.
 fn about_rex() -> Value {
     let assistant = json!({"role": "assistant", "content": "Nice! Rex is a great name."});
     json!([

@@ -3,7 +3,7 @@
 //!
 //! `cargo xtask interop` starts the server and runs these tests. Each test sends requests by every
 //! [`road::Road`], plain and streamed. The tests check the meaning and the format of a reply, not
-//! how a small model words it. What the server does not support, and what it does instead, is
+//! how a small model words it. Features that the server lacks, and its behaviour instead, are
 //! documented at the tests.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]

@@ -1,4 +1,4 @@
-//! The ways from a client to the model server, and what all of them have in common.
+//! The ways from a client to the model server, and the parts that all of them share.
 
 use serde_json::{Value, json};
 use simulator::Protocol;

@@ -51,7 +51,7 @@ impl Path {
         *self.gate.is_closed.lock().unwrap() = true;
     }
 
-    /// Lets everything through, also what was sent meanwhile, as TCP does.
+    /// Lets everything through, also bytes that were sent meanwhile, as TCP does.
     pub(crate) fn open(&self) {
         *self.gate.is_closed.lock().unwrap() = false;
         self.gate.opened.notify_all();

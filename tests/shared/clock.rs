@@ -27,7 +27,7 @@ impl Clock {
                 ("LD_PRELOAD", library),
                 ("FAKETIME_TIMESTAMP_FILE", offset.0.display().to_string()),
                 ("FAKETIME_NO_CACHE", "1".to_owned()),
-                // Only what tells the time of day.
+                // Changes only the time of day.
                 ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
             ],
         );

@@ -56,8 +56,8 @@ fn permits_of_a_killed_gateway_come_back() {
     assert_eq!(judge.most_at_once(from), CAP);
 }
 
-/// A gateway that was stopped for longer than a lease admits nothing from what it held before: the
-/// others have it by then.
+/// A gateway that was stopped for longer than a lease admits nothing with the share that it held
+/// before: the others have it by then.
 #[test]
 #[ignore = "needs a Valkey: cargo xtask shared"]
 fn a_gateway_that_slept_past_its_lease_claims_nothing() {
@@ -98,8 +98,8 @@ fn a_store_that_forgets_lends_no_more_than_there_is() {
     assert_eq!(fill(&all, &judge, from), CAP, "after a restart");
 }
 
-/// While the store is stopped, requests go on with what is held, then they are refused with 503
-/// without waiting for it, and once it is back all is as before.
+/// While the store is stopped, requests go on with the shares that gateways hold, then they are
+/// refused with 503 without waiting for the store. Once it is back, all is as before.
 #[test]
 #[ignore = "needs a Valkey: cargo xtask shared"]
 fn a_store_that_falls_silent_holds_up_no_request() {

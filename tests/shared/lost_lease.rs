@@ -17,8 +17,7 @@ const LEASE: Duration = Duration::from_secs(3);
 const ENDLESS: &str = "Wait.";
 
 /// Requests that take less than half of a lease never exceed the quota, although none is ended: a
-/// gateway whose connection stalls stops admitting in time, and what it sent meanwhile changes nothing
-/// when it arrives.
+/// gateway whose connection stalls stops admitting in time, and its late messages change nothing.
 #[test]
 #[ignore = "needs a Valkey: cargo xtask shared"]
 fn short_requests_fit_when_a_connection_stalls() {

@@ -11,8 +11,8 @@ use crate::judge::{Judge, now};
 use crate::load::Load;
 use crate::store::Store;
 
-/// Behind a black hole, gateways go on with what they hold, then refuse with 503 without waiting for
-/// the store. Once it is gone, all is as before.
+/// Behind a black hole, gateways go on with the shares that they hold, then refuse with 503 without
+/// waiting for the store. Once the black hole is gone, all is as before.
 #[test]
 #[ignore = "needs a Valkey: cargo xtask shared"]
 fn a_black_hole_holds_up_no_request() {
@@ -59,7 +59,7 @@ fn a_gateway_that_is_cut_off_keeps_nothing_from_the_others() {
         let closed = now();
         path.close();
         Load::run(others, 8, |_| {
-            // The lease is over by then, and what it was for is lent to the others.
+            // The lease is over by then, and its share is lent to the others.
             await_full(&judge, closed + 2 * LEASE);
             assert_eq!(status(cut_off), 503);
             path.open();

@@ -129,7 +129,7 @@ fn changed(block: &str, part: &str, by: &str) -> String {
     block.replace(part, by)
 }
 
-/// Writes the programs that the example calls, as those of the tests.
+/// Writes the programs that the example calls: scripts that run the programs of the tests.
 fn write_programs(folder: &Path, port: u16) {
     let store = std::env::var("SLUICEGATE_VALKEY").expect("the path of a valkey-server");
     let gateway = crate::GATEWAY.path;

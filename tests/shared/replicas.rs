@@ -10,7 +10,7 @@ use crate::store::Store;
 
 const ADMIN: &str = "sg_test_admin_key_00000000000000000000";
 
-/// Each gateway reports what it holds itself, and what all of them hold, by their names.
+/// Each gateway reports its own share of a limit and, if asked, the share of every gateway by name.
 #[test]
 #[ignore = "needs a Valkey: cargo xtask shared"]
 fn the_holders_of_a_limit_are_listed() {
@@ -33,7 +33,7 @@ fn the_holders_of_a_limit_are_listed() {
     };
     let fleet = [start(1), start(2)];
     await_that("the store lends", || status(&fleet[0]) == 200);
-    // What is idle goes back with the next renewal.
+    // An idle share goes back with the next renewal.
     await_that("both gateways hold a part", || {
         for gateway in &fleet {
             burst(gateway, 2);

@@ -10,7 +10,7 @@ use crate::judge::{Judge, now};
 use crate::load::Load;
 use crate::store::Store;
 
-/// Leases that still run when another server has taken over, so that what they hold must not be lent
+/// Leases that still run when another server has taken over, so that their shares must not be lent
 /// again.
 const LEASE: Duration = Duration::from_secs(5);
 
@@ -65,7 +65,7 @@ fn a_failover_lends_no_more_than_there_is() {
             let info = replica.try_run("INFO replication");
             info.is_ok_and(|info| info.contains("role:master"))
         });
-        // By then, nothing is left of what the old one has lent.
+        // By then, all leases of the old one are over.
         await_full(&judge, now() + LEASE);
     });
     assert_eq!(judge.most_at_once(from), CAP);
@@ -96,7 +96,7 @@ fn a_cluster_whose_nodes_die_lends_no_more_than_there_is() {
         for (node, _) in &mut nodes {
             node.kill();
             node.restart();
-            // By then, nothing is left of what was lent before.
+            // By then, all earlier leases are over.
             await_full(&judge, now() + LEASE);
         }
     });

@@ -22,8 +22,8 @@ pub(crate) fn lines(gateway: &Gateway, text: &str) -> usize {
     log.lines().filter(|line| line.contains(text)).count()
 }
 
-/// A store that can be read and not written, as that of a full disk or of a file system that has
-/// become read-only: requests go on, and the store has them once it is back.
+/// Requests go on while the store can be read but not written, as on a full disk or a file system
+/// that has become read-only. The store has them once it is back.
 #[test]
 fn requests_go_on_while_the_store_cannot_be_written() {
     let simulator = Simulator::start(|asked| edited(asked, count)).unwrap();
@@ -112,9 +112,9 @@ fn requests_go_on_while_the_store_is_locked() {
     await_that("the log says so", || lines(&gateway, BACK) == 1);
 }
 
-/// On a disk that has room for neither the store nor the journal, nothing is served: what cannot be
-/// counted must not be asked for. The kernel refuses the writes, as a limit of the size of files
-/// stands for a full disk.
+/// On a disk that has room for neither the store nor the journal, nothing is served: a request that
+/// cannot be counted must not reach a model. The kernel refuses the writes, as a limit of the size
+/// of files stands for a full disk.
 #[test]
 fn nothing_is_served_that_cannot_be_journaled() {
     let simulator = Simulator::start(|asked| edited(asked, count)).unwrap();

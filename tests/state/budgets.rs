@@ -1,4 +1,4 @@
-//! Budgets: what is refused when they are spent, and what counts as spent.
+//! Budgets: the refusals when they are spent, and the amounts that count as spent.
 
 use std::path::Path;
 
@@ -97,9 +97,9 @@ fn check_refusal(protocol: Protocol, refused: &Response) {
 #[test]
 fn requests_over_budget_are_refused_in_their_protocol() {
     for (protocol, answered) in [
-        // Each costs 3,190,000, of which three are 9,570,000.
+        // Each costs 3,190,000, and three cost 9,570,000.
         (Protocol::Responses, 4),
-        // Each costs 3,734,000, of which two are 7,468,000.
+        // Each costs 3,734,000, and two cost 7,468,000.
         (Protocol::Chat, 3),
         // Each costs 5,530,500.
         (Protocol::Messages, 2),
@@ -131,7 +131,7 @@ fn spending_survives_a_restart() {
     assert!(gateway.wait().success());
     let gateway = shop.open("0.0105");
     check_refusal(Protocol::Chat, &send(&gateway, Protocol::Chat, false));
-    // What one protocol has spent is gone for all.
+    // Money that one protocol has spent is gone for all.
     check_refusal(
         Protocol::Messages,
         &send(&gateway, Protocol::Messages, false),
@@ -165,7 +165,7 @@ fn spending_survives_a_kill_while_the_store_is_away() {
     assert_eq!(shop.store.rows().len(), 8);
 }
 
-/// The reservation of a request counts until its cost is known, and after a kill for good.
+/// The reservation of a request counts until its cost is known. After a kill, it stays counted.
 #[test]
 fn reservations_count_as_spent() {
     let shop = Shop::new(|asked| match honest::answer(asked) {
@@ -213,7 +213,7 @@ fn reservations_count_as_spent() {
     assert_eq!(send(&gateway, Protocol::Messages, false).status, 200);
 }
 
-/// A reload with another amount keeps what was spent.
+/// A reload with another amount keeps the spent amount.
 #[test]
 fn the_amount_can_be_changed() {
     let shop = Shop::counting();

@@ -111,8 +111,8 @@ fn begun_message() -> Play {
     .fold(Play::stream(), Play::body)
 }
 
-/// What was reported before the end is charged, and the rest by the length of all content: about 1,000
-/// tokens each of thoughts, text and arguments.
+/// Usage that was reported before the end is charged, and the rest by the length of all content:
+/// about 1,000 tokens each of thoughts, text and arguments.
 #[test]
 fn reported_prompt_is_charged_at_any_end() {
     let ends: [fn(Play) -> Play; 2] = [Play::hold, Play::close];
@@ -313,7 +313,7 @@ fn pictures_cost_what_the_reply_states() {
         cost(low.clone(), json!({"quality": "high"})),
         Some(10_000_000)
     );
-    // What the reply leaves out is taken from the request.
+    // Members that the reply leaves out are taken from the request.
     assert_eq!(cost(json!({}), low), Some(10_000_000));
     assert_eq!(
         cost(json!({"size": "1024x1024"}), auto.clone()),

@@ -56,7 +56,7 @@ fn hello(gateway: &Gateway, key: &str) -> u16 {
 }
 
 /// A key that one gateway makes is accepted by the other at its next renewal, until it is revoked,
-/// and what both have answered adds up.
+/// and the answers of both add up.
 #[test]
 #[ignore = "needs a PostgreSQL: cargo xtask shared"]
 fn keys_and_usage_are_shared_by_all_gateways() {
@@ -189,7 +189,7 @@ fn unusable_database_is_an_error_without_the_password() {
 }
 
 /// Runs a command for a gateway with the database at an address, and returns whether it succeeded,
-/// and what it printed.
+/// and its output.
 fn run(command: &str, database: &Postgres, url: &str) -> (bool, String) {
     let text = format!("[state]\naccounting = \"{url}\"\n{}", testkit::NOWHERE);
     let file = GATEWAY.file("sluicegate.toml", &text);

@@ -52,7 +52,7 @@ fn kill_and_check(store: &dyn Database) {
         }));
         gateway.wait();
     }
-    // What the last process has left behind, and the sums of all.
+    // Another process stores the rows that the last one has left behind, and the sums of all rows.
     let mut gateway = open();
     let journal = store.journal();
     await_that("the journals of the dead are sent", || {
@@ -95,14 +95,14 @@ fn check_rows(store: &dyn Database, asked: &BTreeSet<String>, answered: &BTreeSe
     assert!(!answered.is_empty());
     let states = store.texts("SELECT DISTINCT state FROM usage ORDER BY state");
     assert_eq!(states, ["abandoned", "closed"]);
-    // A request that has ended has what the upstream has reported, unless its client was cut off.
+    // A request that has ended has the reported usage, unless its client was cut off.
     let costs = store.numbers(
         "SELECT DISTINCT cost_nanos FROM usage WHERE state = 'closed' AND outcome = 'completed'",
     );
     assert_eq!(costs, [CHAT_COST]);
 }
 
-/// Asserts that the sums of minutes, hours and days are those of the rows.
+/// Asserts that the sums of minutes, hours and days are the sums of the rows.
 fn check_sums(store: &dyn Database) {
     assert_eq!(store.figure("SELECT count(*) FROM rollups_due"), 0);
     for (sum, over_rows) in [
@@ -128,7 +128,7 @@ fn check_sums(store: &dyn Database) {
     }
 }
 
-/// An upstream that notes what it is asked for.
+/// An upstream that notes the models that it is asked for.
 fn simulator(asked: &Asked) -> Simulator {
     let asked = Arc::clone(asked);
     Simulator::start(move |request| {
@@ -140,8 +140,8 @@ fn simulator(asked: &Asked) -> Simulator {
     .unwrap()
 }
 
-/// Starts a gateway that passes all models to the simulator, with a budget that nobody reaches: what
-/// was spent is read at the start.
+/// Starts a gateway that passes all models to the simulator, with a budget that nobody reaches: the
+/// spent amount is read at the start.
 fn open(simulator: &Simulator, store: &dyn Database) -> Gateway {
     Config::new("")
         .section(&store.settings())

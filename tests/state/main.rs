@@ -1,10 +1,10 @@
 //! The running binary with a store of keys and usage, in front of model servers that the simulator
 //! plays. The file of the store is read with plain SQL, never with the code that has written it.
 //!
-//! `usage` tests the row of a request, `ends` that of one without an end in order, `prices` its cost,
-//! `budgets` what is refused for it, `kills` that a process that is killed loses no row, and `away` what
-//! happens while the store cannot be written. `revocation` tests several gateways with one file, and
-//! `gateways` several with one database of PostgreSQL.
+//! `usage` tests the row of a request, `ends` the row of a request without an orderly end, `prices`
+//! the cost of a request, `budgets` refusals for its cost, `kills` that a killed process loses no
+//! row, and `away` requests while the store cannot be written. `revocation` tests several gateways
+//! with one file, and `gateways` several with one database of PostgreSQL.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 

@@ -91,7 +91,7 @@ fn every_kind_of_token_has_its_price() {
             assert_eq!(cost, Some(costs_by_kind(protocol)), "{protocol:?}");
         }
     }
-    // The price is that of the model, whatever the protocol of its client.
+    // The price of the model applies, whatever the protocol of its client.
     for upstream in TEXT_PROTOCOLS {
         let body = ask(Protocol::Responses, protocol_name(upstream), "Hello.", true);
         let cost = till.cost_of(Protocol::Responses, &body);
@@ -172,7 +172,8 @@ fn a_service_tier_of_the_answer_has_its_own_price() {
     }
 }
 
-/// What has no price of its own costs as much as what it is part of, and the row says so.
+/// Tokens without a price of their own cost as much as the tokens that they are part of, and the
+/// row says so.
 #[test]
 fn missing_prices_are_marked_in_the_row() {
     let till = Till::before(processed_at("priority"), BY_KIND, "");
@@ -314,7 +315,7 @@ fn long_prompts_have_their_own_prices() {
     // 1,303 are: 279 × 4,000 + 1,024 × 500 + 253 × 16,000 + 64 × 10,000
     // = 1,116,000 + 512,000 + 4,048,000 + 640,000
     assert_eq!(till.cost(Protocol::Chat, true), Some(6_316_000));
-    // So are 1,237, with those of the cache: 1,000 × 4,000 + 207 × 500 + 30 × 2,500 + 419 × 16,000
+    // So are 1,237, with cache tokens: 1,000 × 4,000 + 207 × 500 + 30 × 2,500 + 419 × 16,000
     // = 4,000,000 + 103,500 + 75,000 + 6,704,000
     assert_eq!(till.cost(Protocol::Messages, false), Some(10_882_500));
 }
@@ -429,7 +430,7 @@ fn a_model_without_a_price_can_be_free_or_have_the_default() {
     assert_eq!(default.cost(Protocol::Chat, false), Some(1_937_000));
 }
 
-/// The public price list, of which the output is a part of a configuration.
+/// The public price list can be imported: the output of the command is a part of a configuration.
 #[test]
 fn a_price_list_can_be_imported() {
     let list = GATEWAY.file(

@@ -101,7 +101,7 @@ fn refused_admin_requests_are_logged() {
 const WRONG_KEY: &str = "an admin request was refused: wrong key";
 const WRONG_HOST: &str = "an admin request was refused: wrong host";
 
-/// A stream of a protocol at a gateway, of which something has come.
+/// A stream of a protocol at a gateway, after its first chunk.
 fn stream(gateway: &Gateway, key: &str, protocol: Protocol) -> (Connection, Response) {
     let body = ask(protocol, protocol_name(protocol), "Hello.", true);
     let mut connection = Connection::open(gateway.address());
@@ -181,8 +181,8 @@ fn every_gateway_refuses_a_revoked_key_within_a_renewal() {
     }
 }
 
-/// Streams of a key that is revoked with `streams=end` fail within the same time, and those of another
-/// key go on to their end.
+/// Streams of a key that is revoked with `streams=end` fail within the same time, and streams of
+/// another key go on to their end.
 #[test]
 fn the_streams_of_a_revoked_key_end_at_every_gateway() {
     let (simulator, store) = (stalling(), Store::new());

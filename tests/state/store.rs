@@ -1,4 +1,4 @@
-//! A folder with a store, and what is in its file.
+//! A folder with a store, and the contents of its file.
 
 use std::path::{Path, PathBuf};
 
@@ -33,13 +33,13 @@ pub(crate) struct Row {
 /// The tokens of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tokens {
-    /// Those of the prompt that have nothing to do with a cache.
+    /// Prompt tokens that were neither read from a cache nor written to one.
     pub(crate) input: i64,
     pub(crate) cache_read: i64,
     pub(crate) cache_write: i64,
-    /// Those of them that are kept for an hour.
+    /// The part of `cache_write` that is kept for an hour.
     pub(crate) cache_write_1h: i64,
-    /// Those of reasoning too.
+    /// Output tokens, including reasoning.
     pub(crate) output: i64,
     pub(crate) reasoning: i64,
 }

@@ -1,4 +1,4 @@
-//! Rows of usage: one for each request that a permit was taken for, with what it has used.
+//! Rows of usage: one for each request that a permit was taken for, with the usage of the request.
 
 use serde_json::{Value, json};
 use simulator::{Cut, Play, Protocol, Request as Asked, Simulator, honest};
@@ -277,7 +277,7 @@ fn unanswered_requests_have_no_tokens() {
     assert_eq!((row.status, row.tokens), (200, Tokens::default()));
 }
 
-/// A client that leaves a stream is charged for its prompt, as estimated, and for what was sent.
+/// A client that leaves a stream is charged for its prompt, as estimated, and for the sent output.
 #[test]
 fn client_leaving_a_stream_is_charged_for_sent_tokens() {
     let (gateway, _simulator, store) =

@@ -14,7 +14,7 @@ pub const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mP4DQAA/QD8+ApPNQAAAABJRU5ErkJggg==";
 
 /// A PNG as base64 of this many letters, a multiple of four, with zeros behind its header. Only its
-/// beginning and its end are those of a picture.
+/// beginning and its end belong to a valid picture.
 pub fn png(letters: usize) -> String {
     let (head, rest) = PNG.split_at(44);
     format!("{head}{}{rest}", "A".repeat(letters - PNG.len()))

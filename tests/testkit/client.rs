@@ -255,7 +255,7 @@ impl Connection {
         Some(Self(Reader::new(socket)))
     }
 
-    /// Sends bytes, all of which the server accepts.
+    /// Sends bytes. The server has to accept all of them.
     #[track_caller]
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.0
@@ -342,7 +342,7 @@ impl Connection {
     }
 
     /// Sends `bytes` one at a time, each after a moment in which nothing was received, and returns
-    /// what was received until the connection ended.
+    /// the bytes that were received until the connection ended.
     #[track_caller]
     pub fn drip(&mut self, bytes: impl IntoIterator<Item = u8>) -> Received {
         let socket = &mut self.0.from;

@@ -1,4 +1,4 @@
-//! The cases: bytes that a server sends, and what a client of the gateway is owed for them.
+//! The cases: bytes that a server sends, and the answer that a client of the gateway is owed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub struct Case {
     pub name: String,
     /// The protocol of the upstream.
     pub protocol: Protocol,
-    /// True if what is owed is open to another ruling.
+    /// True if the owed answer is open to another ruling.
     pub is_soft: bool,
     /// The response around the body.
     pub wire: Wire,
@@ -54,7 +54,7 @@ impl Mode {
 pub struct Wire {
     /// The status; 200 if absent.
     pub status: Option<u16>,
-    /// The content type; that of the form of the body if absent.
+    /// The content type; if absent, the type for a stream or for JSON, by the form of the body.
     pub content_type: Option<String>,
     /// Other headers.
     pub headers: Vec<(String, String)>,

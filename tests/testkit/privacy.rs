@@ -1,4 +1,4 @@
-//! Checks what clients and upstreams may see, under every fault.
+//! Checks that clients and upstreams see only permitted data, under every fault.
 
 use std::collections::BTreeSet;
 

@@ -28,7 +28,7 @@ use crate::events::events;
 pub struct Reading {
     /// The end of the response.
     pub end: End,
-    /// The reason for the end in the words of the protocol; empty if there is none.
+    /// The reason for the end in the words of the protocol; empty without a reason.
     pub word: String,
     /// Texts and refusals; of Images the pictures of a reply, or the last one of a stream.
     pub text: String,
@@ -221,7 +221,7 @@ impl Reading {
         }
     }
 
-    /// Takes the failure in a reply or in an event; returns false if there is none.
+    /// Takes the failure in a reply or in an event; returns false without a failure.
     fn take_failure(&mut self, protocol: Protocol, object: &Value) -> bool {
         let error = match &object["response"]["error"] {
             Value::Null => &object["error"],
@@ -304,7 +304,7 @@ impl Reading {
         self.contradiction = self.contradiction.or(result.err());
     }
 
-    /// Compares a streamed text with what an event says at its end.
+    /// Compares a streamed text with the text of the event at its end.
     fn agree(&mut self, what: &str, streamed: &str, closing: &str) {
         if streamed != closing {
             self.problem(format!(

@@ -119,7 +119,7 @@ impl Refusal {
     }
 }
 
-/// Returns true if the text is that of the pattern, with some text in the place of its `*`.
+/// Returns true if the text matches the pattern, with some text in the place of its `*`.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((start, end)) = pattern.split_once('*') else {
         return text == pattern;

@@ -117,7 +117,7 @@ pub fn protocol_name(protocol: Protocol) -> &'static str {
     }
 }
 
-/// The path of the endpoint; of Images that of generations.
+/// The path of the endpoint; for Images, the path of generations.
 pub fn path(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Responses => "/v1/responses",
@@ -297,8 +297,8 @@ fn capped(protocol: Protocol, mut body: Value) -> Value {
     body
 }
 
-/// A picture as base64 of this many letters, a multiple of four. Only its beginning and its end are
-/// those of a PNG.
+/// A picture as base64 of this many letters, a multiple of four. Only its beginning and its end
+/// belong to a valid PNG.
 pub fn long_picture(letters: usize) -> String {
     let (head, rest) = RED.split_at(44);
     let middle = "A+/z".repeat((letters - RED.len()) / 4);

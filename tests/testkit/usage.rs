@@ -4,8 +4,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request as Asked, honest};
 
-/// A conforming reply, each JSON document of which is changed. Those for which `change` returns
-/// false are left out.
+/// A conforming reply with every JSON document changed. Documents for which `change` returns false
+/// are left out.
 pub fn edited(request: &Asked, change: impl Fn(Protocol, &mut Value) -> bool) -> Play {
     let Some(protocol) = request
         .protocol()

@@ -1,5 +1,5 @@
-//! Requests that refer to kept answers: they are admitted before what they refer to is read, and
-//! their memory is bounded.
+//! Requests that refer to kept answers: they are admitted before those answers are read, and their
+//! memory is bounded.
 
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request as Asked, Simulator};
@@ -89,7 +89,7 @@ fn references_are_measured_before_they_are_copied() {
     assert_eq!(response.status, 200, "{}", response.text());
 }
 
-/// What a request grows by is taken from the memory for bodies before it is copied.
+/// The growth of a request is taken from the memory for bodies before any kept item is copied.
 #[test]
 fn references_count_against_the_memory_of_bodies() {
     let answered = |asked: &Asked| match asked.body.len() {
@@ -151,7 +151,7 @@ fn kept_answers_need_a_permit() {
     assert_eq!(simulator.requests().len(), 1);
 }
 
-/// The prompt that is reserved has what the request refers to: a MiB of text is 300,000 tokens.
+/// The reserved prompt includes the kept items of the request: a MiB of text is 300,000 tokens.
 #[test]
 fn reservations_count_kept_items() {
     let quota = "[[quotas]]\nkey = \"*\"\ntokens_per_minute = 10000000\n";

@@ -1,4 +1,4 @@
-//! Requests for what a model allows, which are relayed, and for what it does not, which are refused.
+//! Requests for features that a model allows are relayed; requests for other features are refused.
 
 use serde_json::{Value, json};
 use simulator::{Protocol, Simulator};
@@ -249,7 +249,7 @@ fn a_choice_that_never_comes_is_a_failure() {
     }
 }
 
-/// An upstream of the client's protocol interprets what is unknown here.
+/// Types and roles that are unknown here are relayed to an upstream of the client's protocol.
 #[test]
 fn unknown_types_and_roles_are_relayed() {
     let part = json!({"type": "part_of_tomorrow", "x": 1});

@@ -137,7 +137,7 @@ fn pictures_pass_their_model_through_if_they_have_one() {
     }
 }
 
-/// Patterns are not in the list of models, and neither is what they stand for.
+/// Patterns are not in the list of models, and neither are the names that match them.
 #[test]
 fn patterns_are_not_listed() {
     let (gateway, _simulator) = gateway();

@@ -96,8 +96,8 @@ fn relayed(protocol: Protocol, body: &str) -> String {
     String::from_utf8(received.body.to_vec()).unwrap()
 }
 
-/// A relayed request is what the client has sent, with what the documentation of the vendor asks for
-/// beside it: `store`, <https://platform.openai.com/docs/api-reference/responses/create>, and
+/// A relayed request is sent as the client wrote it, with additions that the vendor's documentation
+/// asks for: `store`, <https://platform.openai.com/docs/api-reference/responses/create>, and
 /// `stream_options`, <https://platform.openai.com/docs/api-reference/chat/create>. Items of a type
 /// that is newer than the gateway are for the vendor to judge.
 #[test]

@@ -28,7 +28,7 @@ pub(crate) fn reply(protocol: Protocol, response: &Response) -> Value {
 }
 
 /// <https://platform.openai.com/docs/api-reference/responses-streaming>: the last event has the
-/// whole response, whose items are those of the events before it.
+/// whole response, with the items of the events before it.
 fn responses(events: &[Value]) -> Value {
     let mut output = Vec::<Value>::new();
     for event in events {

@@ -1,5 +1,5 @@
-//! Tools that upstreams host: their settings are relayed, and what they add to an answer is left out
-//! for clients of other protocols.
+//! Tools that upstreams host: their settings are relayed, and their additions to an answer are left
+//! out for clients of other protocols.
 
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Simulator};
@@ -77,7 +77,7 @@ fn content_that_is_left_out_is_logged_and_counted() {
     }
 }
 
-/// An answer of which nothing is left is a failure.
+/// An answer with no content left for the client is a failure, unless it is relayed.
 #[test]
 fn an_answer_of_which_nothing_is_left_is_a_failure() {
     for upstream in TEXT_PROTOCOLS {
@@ -128,7 +128,7 @@ fn modalities_that_make_images_need_their_scope() {
     assert_eq!(gateway.post(TEXT, path(Protocol::Chat), &body).status, 200);
 }
 
-/// The gateway checks the URLs of images and documents. Those of hosted tools are for the upstream.
+/// The gateway checks the URLs of images and documents. URLs of hosted tools are for the upstream.
 #[test]
 fn urls_of_hosted_tools_are_relayed_as_they_are() {
     let (gateway, simulator) = GATEWAY.with_upstream("");

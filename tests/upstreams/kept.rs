@@ -197,7 +197,7 @@ const ANOTHER: &str = "name = \"another\"\n\
     hash = \"sha256:d2a043b03e45b30ad55be15f6551d3e3c278555275b92c3183599bdac6d7a69e\"\nscopes = [\"text\"]";
 
 /// Reasoning comes back to its upstream only if it is sealed: without its own memory, the upstream
-/// cannot know what the id of other reasoning stands for.
+/// cannot resolve the id of other reasoning.
 #[test]
 fn sealed_reasoning_of_a_relayed_answer_comes_back() {
     let simulator = Simulator::honest().unwrap();

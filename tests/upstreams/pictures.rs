@@ -186,7 +186,7 @@ fn an_edit_in_json_goes_on_as_a_form() {
     assert_eq!(response.json()["data"].as_array().map(Vec::len), Some(2));
 }
 
-/// Qualities and other settings that this version does not know, such as those of DALL·E 3
+/// Qualities and other settings that this version does not know, such as for DALL·E 3
 /// (<https://platform.openai.com/docs/api-reference/images/create>), reach the server.
 #[test]
 fn settings_of_other_models_reach_the_server() {

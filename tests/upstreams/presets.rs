@@ -96,7 +96,7 @@ quirks = { max_tokens_name = "max_completion_tokens" }"#
     );
 }
 
-/// The check shows what a preset stands for, and whether its variable is set.
+/// The check shows the settings of a preset, and whether its variable is set.
 #[test]
 fn check_shows_the_settings_of_a_preset() {
     let file = GATEWAY.file(

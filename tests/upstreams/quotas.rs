@@ -22,7 +22,7 @@ fn send(gateway: &Gateway, protocol: Protocol, stream: bool) -> Response {
     )
 }
 
-/// The names of a protocol's header for what is left of a quota.
+/// The name of a protocol's header for the rest of a quota.
 fn remaining(protocol: Protocol, unit: &str) -> String {
     match protocol {
         Protocol::Messages => format!("anthropic-ratelimit-{unit}-remaining"),
@@ -30,8 +30,8 @@ fn remaining(protocol: Protocol, unit: &str) -> String {
     }
 }
 
-/// Requests within the quota tell what is left of it, and one more is refused with 429 before any
-/// model is asked, plain and streamed, in the shape of each protocol.
+/// Responses within the quota tell the rest of it, and one more request is refused with 429 before
+/// any model is asked, plain and streamed, in the shape of each protocol.
 #[test]
 fn requests_over_the_quota_are_refused_in_their_protocol() {
     for protocol in TEXT_PROTOCOLS {
@@ -107,7 +107,7 @@ fn tokens_are_counted_by_the_usage_of_the_model() {
     assert!(level(&second) <= 60_000);
 }
 
-/// A client that leaves a stream has used what was sent to it; the places of all come back.
+/// A client that leaves a stream has used the tokens that were sent to it; its place comes back.
 #[test]
 fn a_stream_that_its_client_leaves_gives_its_place_back() {
     let (gateway, _simulator) = with_quota("concurrency = 1\ntokens_per_minute = 1000000");
@@ -124,7 +124,7 @@ fn a_stream_that_its_client_leaves_gives_its_place_back() {
     }
 }
 
-/// A quota for some keys and models leaves all others alone, and a reload keeps what was used.
+/// A quota for some keys and models leaves all others alone, and a reload keeps the used amounts.
 #[test]
 fn a_quota_is_for_its_keys_and_models_and_survives_a_reload() {
     let quota = "key = \"t*\"\nmodels = [\"chat\"]\nrequests_per_minute = 1";
@@ -141,7 +141,7 @@ fn a_quota_is_for_its_keys_and_models_and_survives_a_reload() {
     gateway.signal("HUP");
     let reloads = "sluicegate_config_reloads_total{outcome=\"taken\"}";
     await_that("the quota is reloaded", || gateway.sum(reloads) >= 1.0);
-    // What was used before the reload still counts, and less than one request has come back since.
+    // Use before the reload still counts, and less than one request has come back since.
     let response = gateway.ask(Protocol::Chat, &json!({"model": "chat", "messages": []}));
     assert_eq!(response.status, 400, "a refused request uses nothing");
     assert_eq!(send(&gateway, Protocol::Chat, false).status, 429);

@@ -1,4 +1,4 @@
-//! Replaces what differs from run to run in wire text: ids by the order in which they first appear,
+//! Replaces values that differ from run to run in wire text: ids by the order of first appearance,
 //! and times.
 
 /// Replaces the first id of a kind by `resp_<1>`, and each time by 0.

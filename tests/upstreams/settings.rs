@@ -163,7 +163,7 @@ fn the_proxy_of_the_environment_is_used() {
     }
 }
 
-/// A relayed request is edited for the deviations of the server, and what is left out is named.
+/// A relayed request is edited for the deviations of the server, and dropped fields are named.
 #[test]
 fn relayed_requests_are_edited_for_the_server() {
     let simulator = Simulator::honest().unwrap();
@@ -265,8 +265,8 @@ fn translated_requests_have_the_form_of_the_server() {
     assert_eq!(asked["messages"][1]["reasoning_content"], "", "{asked}");
 }
 
-/// The requests of a conversation have the same value in the affinity header, those of another one
-/// a different value.
+/// All requests of a conversation have the same value in the affinity header; requests of another
+/// conversation have a different value.
 #[test]
 fn a_conversation_is_bound_to_a_server() {
     let simulator = Simulator::honest().unwrap();

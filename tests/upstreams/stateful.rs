@@ -187,8 +187,8 @@ fn the_responses_of_a_key_are_unknown_to_others() {
     assert_eq!(first.requests().len(), 1);
 }
 
-/// A response of which it is not known which key has made it may be that of another key, because all
-/// keys share the account of the upstream.
+/// If it is not known which key made a response, requests that refer to it are relayed only if the
+/// model allows it: another key may have made it, because all keys share the upstream's account.
 #[test]
 fn unknown_responses_are_relayed_only_if_the_model_allows_it() {
     let (first, second) = (server("first"), server("second"));

@@ -80,8 +80,8 @@ fn output(stream: bool, response: &Response) -> Vec<Value> {
     reply["output"].as_array().unwrap().clone()
 }
 
-/// Sends a follow-up request after a reply, and returns what the upstream receives of the reply,
-/// and whether the client is informed that reasoning was dropped.
+/// Sends a follow-up request after a reply, and returns the items of the reply that the upstream
+/// receives, and whether the client is informed that reasoning was dropped.
 fn given(gateway: &Gateway, simulator: &Simulator, output: &[Value]) -> (Vec<Value>, bool) {
     let mut next = question(false, &[]);
     let input = next["input"].as_array_mut().unwrap();

@@ -1,5 +1,6 @@
 //! The duration of requests in the metrics and in the log. No test expects a length of time: each
-//! of the gateway's times is compared with those of events that must happen before and after it.
+//! of the gateway's times is compared with the times of events that must happen before and after
+//! it.
 
 use std::time::{Duration, Instant};
 

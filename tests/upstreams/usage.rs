@@ -96,7 +96,7 @@ fn tokens_of_a_reply_that_passes_unread_are_counted() {
     }
 }
 
-/// The counts at the end of a Messages stream are totals: they replace those of its beginning.
+/// The counts at the end of a Messages stream are totals: they replace the counts at its beginning.
 #[test]
 fn counts_at_the_end_of_a_stream_are_totals() {
     let again = |protocol, document: &mut Value| {

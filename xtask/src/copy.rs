@@ -52,7 +52,7 @@ impl Copy {
     pub(crate) fn enter(&self, command: &mut Command) {
         command.current_dir(self.sources());
         command.env("CARGO_TARGET_DIR", self.folder.join("target"));
-        // The time to compile and link a small change is what matters.
+        // Only the time to compile and link a small change matters.
         command.env("CARGO_PROFILE_DEV_DEBUG", "none");
         command.env("CARGO_INCREMENTAL", "1");
     }

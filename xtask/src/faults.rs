@@ -17,7 +17,7 @@ use crate::outcome::{At as _, Outcome, no_problems};
 use crate::rows::{self, Row, Shown, Tests};
 use crate::workspace;
 
-/// Checks the list against the tests of `programs`: every row has tests, all of which are run, or a
+/// Checks the list against the tests of `programs`: every row has tests that are all run, or a
 /// reason, and the page is up to date.
 pub(crate) fn check(programs: &[Program]) -> Outcome {
     let faults = Faults::read()?;
@@ -125,8 +125,8 @@ const REASONS: &str = "tests/faults/reasons.toml";
 mod tests {
     use super::*;
 
-    /// A list in which every row has a reason, except those of `tests`, which have an empty test of
-    /// this name each, and a mutation.
+    /// A list in which every row has a reason, except the rows of `tests`. For each name in
+    /// `tests`, the list has an empty test of this name, and a mutation.
     fn faults(tests: &[&str]) -> Faults {
         let text: String = tests
             .iter()

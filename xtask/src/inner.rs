@@ -112,7 +112,7 @@ impl Chosen {
     }
 }
 
-/// The arguments that enable what a test program of the server cannot do without.
+/// The arguments that enable the features that a test program of the server needs.
 fn features(program: &str) -> &'static [&'static str] {
     match program {
         "shared" => &["--features=postgres,sqlite,valkey"],

@@ -36,7 +36,7 @@ fn named(variable: &str, value: Option<OsString>) -> Outcome<Option<PathBuf>> {
     std::path::absolute(path).at(variable).map(Some)
 }
 
-/// Fails with what to install if a program cannot be started.
+/// Fails with installation advice if a program cannot be started.
 fn present(program: &str, advice: &str) -> Outcome {
     match Command::new(program).arg("--version").output() {
         Ok(_) => Ok(()),

@@ -25,7 +25,7 @@ pub(crate) fn no_problems(title: &str, problems: &[String]) -> Outcome {
     }
 }
 
-/// The message for a name that is none of the known ones.
+/// The message for an unknown name, with the known names.
 pub(crate) fn unknown(kind: &str, name: &str, known: &[impl AsRef<str>]) -> String {
     let known: Vec<_> = known.iter().map(AsRef::as_ref).collect();
     format!(

@@ -24,7 +24,7 @@ pub(crate) fn echoed(command: &mut Command) -> Outcome {
     run(command)
 }
 
-/// Runs a command as [`run`] does, and returns what it printed; its standard error is inherited.
+/// Runs a command as [`run`] does, and returns its output; its standard error is inherited.
 pub(crate) fn output(command: &mut Command) -> Outcome<String> {
     captured(command.stderr(Stdio::inherit()))
 }
@@ -45,7 +45,7 @@ pub(crate) fn succeeded(command: &Command, status: ExitStatus) -> Outcome {
     }
 }
 
-/// Writes what a command prints to the file `log`.
+/// Writes the output of a command to the file `log`.
 pub(crate) fn logged<'a>(command: &'a mut Command, log: &Path) -> Outcome<&'a mut Command> {
     let file = File::create(log).at(log)?;
     Ok(command.stdout(file.try_clone().at(log)?).stderr(file))

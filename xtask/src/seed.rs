@@ -14,8 +14,8 @@ use crate::{process, workspace};
 /// The variable that sets the seed, and from which tests read it.
 pub(crate) const VARIABLE: &str = "SLUICEGATE_TEST_SEED";
 
-/// The seed of this run: the one that the environment sets, which has to be a number, or that of
-/// the work tree.
+/// The seed of this run: the one that the environment sets, which has to be a number, or else the
+/// seed of the work tree.
 pub(crate) fn current() -> Outcome<u64> {
     match std::env::var(VARIABLE) {
         Ok(text) => parse(&text),

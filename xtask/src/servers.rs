@@ -1,7 +1,8 @@
-//! Checks the list of what real servers do, `tests/SERVERS.md`.
+//! Checks the list of the behaviour of real servers, `tests/SERVERS.md`.
 //!
 //! Each row of the page names the tests that show its rule: a test as `FILE::NAME`, or a case of
-//! `tests/dialects/cases` as `SERVER/CASE`, of which the program `dialects` requires what is owed.
+//! `tests/dialects/cases` as `SERVER/CASE`. The program `dialects` requires that clients get the
+//! answers that the case owes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +11,8 @@ use crate::markdown;
 use crate::outcome::{Outcome, no_problems};
 use crate::workspace;
 
-/// Checks the page against the tests of `programs`: every row has tests or cases, all of which are
-/// run.
+/// Checks the page against the tests of `programs`: every row has tests or cases, and all of
+/// them are run.
 pub(crate) fn check(programs: &[Program]) -> Outcome {
     let page = Page::read()?;
     let mut found = page.problems();
@@ -75,7 +76,7 @@ impl Page {
     }
 }
 
-/// The names in a cell, each of which is code.
+/// The names in a cell. Each name is code, between backticks.
 fn names(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask shared`: the tests of what several gateways share, with real servers: Valkey, and
+//! `cargo xtask shared`: the tests of state that gateways share, with real servers: Valkey, and
 //! Redis, PostgreSQL and libfaketime where they are installed.
 
 use std::ffi::OsStr;

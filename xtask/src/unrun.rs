@@ -1,4 +1,4 @@
-//! Finds tests and examples that are never run: those of a target whose manifest disables them.
+//! Finds tests and examples that are never run because the manifest of their target disables them.
 //!
 //! `test = false` and `doctest = false` save a build each, and silently skip tests that are added
 //! later.

@@ -1,4 +1,4 @@
-//! Any bytes as an Images request: for edits, and for generations, of which each edit is one too.
+//! Any bytes as an Images request, for edits and for generations: every edit is a generation too.
 
 use images::{Edit, Generation, Rules};
 

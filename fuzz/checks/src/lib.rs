@@ -26,7 +26,7 @@ pub mod translate_stream;
 /// The check of one input.
 pub type Check = fn(&[u8]);
 
-/// Every target by its name, which is also that of its folder in `fuzz/corpus`.
+/// Every target by its name, which is also the name of its folder in `fuzz/corpus`.
 pub const TARGETS: &[(&str, Check)] = &[
     ("auth_header", auth_header::check),
     ("chat_events", chat_events::check),

@@ -1,7 +1,8 @@
-//! Any bytes as the stream of an upstream of the client's own protocol: the relayed stream ends once,
-//! and with a success only where the relay reports one. A relay that recognizes events by their form
-//! does what one does that parses every event. The same bytes as a plain reply of Chat: what the
-//! reader of frequent replies accepts, the types accept with the same edits.
+//! Any bytes as the stream of an upstream of the client's own protocol: the relayed stream ends
+//! once, and with a success only where the relay reports one. A relay that recognizes events by
+//! their form has the same result as one that parses every event. The same bytes as a plain reply
+//! of Chat: the types accept every reply that the reader of frequent replies accepts, with the same
+//! edits.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -41,7 +42,7 @@ pub fn check(input: &[u8]) {
     assert_eq!(*last, Some(is_success), "every stream has an end");
 }
 
-/// Compares the reader of frequent replies with that of all.
+/// Compares the reader of frequent replies with the reader of all replies.
 fn check_reply(body: &[u8]) {
     if let Some((out, end)) = Chat::frequent_reply(body, "m") {
         let mut edits = Splice::new(body);

@@ -36,7 +36,7 @@ struct Row {
     name: &'static str,
     /// The number of limits that apply to each request.
     limits: usize,
-    /// The number of keys, each of which is counted by itself. They take turns.
+    /// The number of keys. They take turns, and each one is counted by itself.
     keys: usize,
     /// The longest time that half of the admissions may take, in nanoseconds.
     goal: Option<u64>,
@@ -74,8 +74,8 @@ fn tables(requests: usize) -> Outcome<String> {
 }
 
 impl Row {
-    /// Measures so many requests, of which [`IN_PROGRESS`] are in progress at any time, after as many
-    /// that are not timed.
+    /// Measures so many requests, after as many that are not timed. [`IN_PROGRESS`] requests are
+    /// in progress at any time.
     #[allow(clippy::disallowed_methods)] // A bench reads the clock: time is what it measures.
     fn measured(&self, requests: usize) -> Times {
         let limiter = Limiter::new();
@@ -156,7 +156,7 @@ fn memory_of_scopes(lending: Option<Lending>) -> Outcome<u64> {
     Ok((resident()? - before) / KEYS)
 }
 
-/// The reply of a store that lends what is asked for.
+/// The reply of a store that lends all that a gateway asks for.
 fn lend(ask: &Ask) -> Reply {
     Reply {
         seq: ask.seq,
@@ -179,7 +179,7 @@ fn resident() -> Outcome<u64> {
     Ok(pages * 4096)
 }
 
-/// A limit of everything, of which nobody reaches the end.
+/// A limit of everything, which no request reaches.
 fn limit(number: usize) -> (Arc<str>, Terms) {
     (format!("limit {number}").into(), caps(number).into())
 }

@@ -173,7 +173,7 @@ impl Connection {
     }
 }
 
-/// Counts the events in some bytes, of which the first [`KEPT`] were seen before.
+/// Counts the events in some bytes. The first [`KEPT`] bytes were seen before.
 struct Events {
     count: usize,
     ended: bool,

@@ -61,7 +61,7 @@ impl Cores {
 
 impl Drop for Confined {
     fn drop(&mut self) {
-        // What follows is measured on fewer cores otherwise, which its figures show.
+        // Otherwise later measurements run on fewer cores, which their figures show.
         if let Err(error) = bind(&self.0) {
             eprintln!("bench: {error}");
         }

@@ -210,7 +210,7 @@ pub fn configuration(address: SocketAddr, limits: &str) -> String {
     config
 }
 
-/// A quota of which no bench reaches the end.
+/// A quota that no bench uses up.
 pub const AMPLE: &str = "[[quotas]]\nkey = \"*\"\nconcurrency = 100_000\n\
                      requests_per_minute = 1_000_000_000\ntokens_per_minute = 1_000_000_000\n";
 /// The upstream's model that answers with a small reply. All are named after their behaviour.

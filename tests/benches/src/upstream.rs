@@ -37,9 +37,9 @@ impl Upstream {
 
     /// Starts an upstream that takes a permit for each piece of a response but the first one. A
     /// client that adds one for each event that it receives gets every event by itself, however
-    /// busy the machine is. The first events come together, because a gateway holds back what has
-    /// no content until some has come, and so do the last events: a gateway may hold back the one that
-    /// reports the end of the answer until it has seen the end of the stream.
+    /// busy the machine is. The first events come together, because a gateway holds back events
+    /// without content until some content has come. So do the last events: a gateway may hold back
+    /// the one that reports the end of the answer until it has seen the end of the stream.
     pub async fn in_step(permits: Arc<Semaphore>) -> io::Result<Self> {
         Self::listen(Some(permits)).await
     }
@@ -175,7 +175,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// Builds responses with the simulator's text, which is that of a real server.
+    /// Builds responses with the simulator's text, which is like the text of a real server.
     fn made() -> Self {
         let ask = |path: &str, body: &'static str| honest::answer(&simulated(path, body));
         let small = ask(

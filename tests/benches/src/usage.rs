@@ -21,7 +21,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// The usage of the process so far. Switches are those of its living threads.
+    /// The usage of the process so far. Switches are counted for its living threads only.
     pub fn of(process: u32) -> Outcome<Self> {
         let stat = read(&format!("/proc/{process}/stat"))?;
         let mut usage = times(&stat).ok_or_else(|| format!("/proc/{process}/stat: {stat:?}"))?;

@@ -1,4 +1,4 @@
-//! The targets of the requested model, of which the second is tried if the first one fails.
+//! The targets of the requested model: the second is tried if the first one fails.
 
 use simulator::{Cut, Protocol};
 use testkit::requests::protocol_name;
@@ -7,7 +7,7 @@ use super::rewrite::Rewrite;
 use super::{CUTS, Fault, HOLLOWS, Kind, PROTOCOLS, Spot};
 use crate::dice::Dice;
 
-/// The second target of a model, and what fails there.
+/// The second target of a model, and the failure there.
 #[derive(Clone, Debug)]
 pub(crate) struct Next {
     pub(crate) upstream: Protocol,

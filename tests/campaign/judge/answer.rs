@@ -1,4 +1,4 @@
-//! Checks a successful response, complete or truncated, against what its upstream wrote.
+//! Checks a successful response, complete or truncated, against its upstream's response.
 
 use grammar::End as StreamEnd;
 use serde_json::Value;
@@ -49,7 +49,7 @@ pub(super) fn reply(case: &Case<'_>, response: &Response) -> Verdict {
         return Verdict::BrokenOff;
     }
     if is_passed_unread(case, response) {
-        // It is what the upstream wrote, whether it is JSON or not.
+        // It is the body that the upstream wrote, whether it is JSON or not.
         assert!(
             sent.is_ok() && sent.is_whole && sent.body == response.body,
             "another reply"
@@ -95,7 +95,7 @@ pub(super) fn may_break_off(case: &Case<'_>) -> bool {
     fault.client == Protocol::Images && !fault.stream && sent.body.len() > LONG && is_broken
 }
 
-/// A client gets what the upstream completed.
+/// A client gets every answer that the upstream completed.
 pub(super) fn check_withheld(case: &Case<'_>, verdict: Verdict) {
     let kind = &case.fault.kind;
     if case.observed.client.stayed && kind.lets_through() && !case.may_be_late() {
@@ -220,8 +220,8 @@ fn check_success(case: &Case<'_>, response: &Response, ours: &Reading) {
     }
 }
 
-/// A client that adds up the events by their indexes gets the same as one of the upstream. Events that
-/// are lost, repeated or late may be outside of the protocol, and so may what the upstream bends.
+/// A client that adds up the events by their indexes gets the same as one of the upstream. Events
+/// that are lost, repeated, late or bent by the upstream may be outside of the protocol.
 fn check_added(case: &Case<'_>, response: &Response) {
     let Case { fault, sent, .. } = case;
     // An upstream may answer with a plain reply.
@@ -261,7 +261,7 @@ fn check_begun(case: &Case<'_>, ours: &Reading) {
 }
 
 /// A reply names the model that was requested, and never by its name at the upstream. If bytes were
-/// changed, one of them may be that of the member's name.
+/// changed, the name of the `model` member may be among them.
 fn check_model(fault: &Fault, ours: &Reading) {
     let asked = &fault.model;
     let is_named = ours.models.iter().all(|model| model == asked);
@@ -284,8 +284,8 @@ fn check_nonce(fault: &Fault, ours: &Reading) {
     }
 }
 
-/// A client is informed of what the upstream's protocol cannot express of its request, even if the
-/// upstream takes long to begin.
+/// A client is informed of the fields of its request that the upstream's protocol cannot express,
+/// even if the upstream takes long to begin.
 fn check_dropped(case: &Case<'_>, response: &Response) {
     let found = response.header("x-sluicegate-dropped");
     let of = |fault: &Fault| dropped(fault.client, fault.upstream, fault.question);

@@ -1,4 +1,4 @@
-//! Checks what clients get of the answers of real servers, against what they are owed.
+//! Checks the answers of real servers as clients get them, against the answers that they are owed.
 
 use testkit::Response;
 use testkit::dialects::{Outcome, Owed};
@@ -7,7 +7,7 @@ use testkit::reading::{End, Reading};
 use super::{Case, Verdict, answer};
 use crate::fault::Foreign;
 
-/// Checks a response. `foreign` is what the server sent.
+/// Checks a response. `foreign` is the answer of the server.
 pub(super) fn check(case: &Case<'_>, foreign: Foreign, response: &Response) -> Verdict {
     let client = foreign.client;
     if response.status != 200 {

@@ -93,7 +93,7 @@ impl Reason {
     }
 }
 
-/// The possible reasons, by the fault and by what the upstream wrote.
+/// The possible reasons, by the fault and by the upstream's response.
 pub(super) fn reasons(case: &Case<'_>) -> Vec<Reason> {
     match case.fault.kind {
         Kind::Refused => vec![Reason::Failed],

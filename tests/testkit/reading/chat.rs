@@ -62,7 +62,7 @@ impl super::Stream for Stream {
     }
 
     fn finish(&mut self, is_whole: bool, reading: &mut Reading) {
-        // A stream that is finished may lack its terminal event, but only that of an upstream.
+        // A finished stream may lack its terminal event, but only a stream of an upstream.
         if reading.end == End::Missing && self.is_finished && is_whole {
             reading.end = End::Success;
             reading.problem("no [DONE]");

@@ -15,7 +15,7 @@ pub(super) fn read(text: &[u8]) -> serde_json::Result<Value> {
     })
 }
 
-/// The text without the exponents of its numbers; what is no exponent stays.
+/// The text without the exponents of its numbers; everything else stays.
 pub(super) fn without_exponents(text: &[u8]) -> Vec<u8> {
     let (mut out, mut rest, mut in_string) = (Vec::with_capacity(text.len()), text, false);
     while let Some((byte, after)) = rest.split_first() {
@@ -31,7 +31,7 @@ pub(super) fn without_exponents(text: &[u8]) -> Vec<u8> {
                 .position(|byte| !byte.is_ascii_digit())
                 .unwrap_or(digits.len());
             if end > 0 {
-                // What follows is kept, whatever it is: a number has one exponent.
+                // The rest is kept, whatever it is: a number has one exponent.
                 let kept = (end + 1).min(digits.len());
                 out.extend_from_slice(&digits[end..kept]);
                 rest = &digits[kept..];

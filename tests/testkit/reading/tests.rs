@@ -458,7 +458,7 @@ fn the_content_of_a_recorded_response_has_its_parts() {
     assert_eq!(parts(Messages, "messages-response-thinking.json"), thought);
 }
 
-/// A gateway must not send what these events contradict, although some clients tolerate it.
+/// A gateway must not send events that contradict each other, although some clients tolerate them.
 #[test]
 fn events_that_contradict_each_other_are_problems() {
     let problems = |protocol, events: &[&str]| {

@@ -7,14 +7,14 @@ use serde_json::Value;
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Usage {
-    /// Including those from a cache.
+    /// Input tokens, including tokens from a cache.
     pub input: u64,
-    /// Including those of reasoning.
+    /// Output tokens, including reasoning.
     pub output: u64,
-    /// Those of the input that came from a cache.
+    /// Input tokens that came from a cache.
     #[serde(default)]
     pub cached: Option<u64>,
-    /// Those of the output that are reasoning.
+    /// Output tokens that are reasoning.
     #[serde(default)]
     pub reasoning: Option<u64>,
 }

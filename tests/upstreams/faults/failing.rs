@@ -39,8 +39,8 @@ fn u02_connect_timeout_is_504() {
     unreachable(address, Outcome::is_late);
 }
 
-/// An upstream that sends no complete head of a stream within its timeout, or none of a plain reply
-/// within that of the request, is answered with 504, and its connection is closed.
+/// If the upstream sends no complete head of a stream within the head timeout, or of a plain reply
+/// within the request timeout, the client receives 504, and the upstream connection is closed.
 #[test]
 fn u05_no_head() {
     let cases = ["stall-head", "stall-in-head"]
@@ -521,7 +521,7 @@ fn u20_the_end_is_the_end() {
 }
 
 /// A slow stream may continue until the deadline of streams, which ends it with a timeout. The
-/// deadline of requests is only that of its first event.
+/// deadline of requests applies only until its first event.
 #[test]
 fn u21_a_drip_may_go_on_until_the_deadline() {
     streams("drip-20", Outcome::is_whole);

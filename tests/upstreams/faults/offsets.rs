@@ -35,7 +35,7 @@ fn first() -> usize {
 
 /// Resets streams of each protocol after so many of their bytes.
 fn resets(behind: impl Iterator<Item = usize> + Clone + Send) {
-    // To clients of the same protocol, and in turn to those of the others.
+    // To clients of the same protocol, and in turn to clients of the other protocols.
     let others = |upstream| {
         TEXT_PROTOCOLS
             .into_iter()

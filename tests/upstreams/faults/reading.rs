@@ -86,7 +86,7 @@ fn s05_malformed_events_are_failures() {
         streams(name, Outcome::fails_at_once_or_later);
     }
     streams("missing-delta", |got| match got.lane.upstream {
-        // Servers that moderate what they serve send chunks without one.
+        // Servers that moderate their content send chunks without one.
         Protocol::Chat => _ = grammar::stream(got.lane.client, &got.response).reply(),
         _ => got.fails_at_once_or_later(),
     });
@@ -159,7 +159,7 @@ fn s07_a_delta_after_the_finish_is_not_a_success() {
     });
 }
 
-/// Missing usage is accepted, and so is repeated usage, of which the largest counts are taken.
+/// Missing usage is accepted. Repeated usage is accepted too: the largest counts are taken.
 #[test]
 fn s08_usage_is_relayed_as_it_is() {
     streams("usage-missing", Outcome::is_whole);

@@ -24,13 +24,14 @@ pub(crate) struct Mutation {
     /// The rows of the fault list that it violates: a test of each has to catch it.
     #[serde(default)]
     pub(crate) rows: Vec<String>,
-    /// The arguments of `cargo test`; by default those for its rows, or else those of its chapter.
+    /// The arguments of `cargo test`; by default the arguments for its rows, or else for its
+    /// chapter.
     #[serde(default)]
     pub(super) tests: String,
 }
 
 impl Mutation {
-    /// Its file with this change; an error if what it replaces is not there exactly once.
+    /// Its file with this change; an error unless `find` occurs there exactly once.
     pub(super) fn applied(&self, text: &str) -> Outcome<String> {
         match matching::places(text, &self.find).as_slice() {
             [place] => Ok([&text[..place.start], &self.replace, &text[place.end..]].concat()),
@@ -42,7 +43,7 @@ impl Mutation {
         }
     }
 
-    /// The arguments of cargo for its tests, and those of the test programs.
+    /// The arguments of cargo for its tests, and the arguments of the test programs.
     pub(super) fn arguments(&self) -> (Vec<&str>, Vec<&str>) {
         let mut cargo = Vec::new();
         let mut programs = Vec::new();

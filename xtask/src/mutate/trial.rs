@@ -27,7 +27,7 @@ impl Trials {
         })
     }
 
-    /// Tries a mutation, the first of `left`. Returns a test that caught it, or what is wrong.
+    /// Tries a mutation, the first of `left`. Returns a test that caught it, or the problem.
     pub(super) fn run(&mut self, mutation: &Mutation, left: &[&Mutation]) -> Outcome<String> {
         if !self.unchanged.contains_key(&mutation.tests) {
             self.run_unchanged(mutation, left)?;

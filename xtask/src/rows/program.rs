@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::{Shown, Tests};
 
 impl Tests {
-    /// The arguments that run the tests of `rows` in one program. If several programs have some, it
-    /// is the one with the shortest build: that of the package with the changed source file `near`
-    /// comes first, and one with the embedded model last.
+    /// The arguments that run the tests of `rows` in one program. If several programs have such
+    /// tests, it is the one with the shortest build: a program of the package with the changed
+    /// source file `near` comes first, and one with the embedded model last.
     pub(crate) fn arguments(&self, rows: &[String], near: &str) -> Option<String> {
         let mut programs = BTreeMap::<String, Vec<&Shown>>::new();
         for shown in &self.0 {

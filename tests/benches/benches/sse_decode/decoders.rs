@@ -178,7 +178,7 @@ fn drain<S: Stream>(stream: S, length: impl Fn(S::Item) -> usize) -> usize {
     }
 }
 
-/// That of this crate.
+/// The default limit of `sse`, which `sse-core` gets too.
 const LIMIT: NonZeroUsize = NonZeroUsize::new(16 << 20).expect("not zero");
 
 /// A stream of pieces that is always ready.

@@ -35,7 +35,7 @@ impl Sample {
         sample
     }
 
-    /// The same stream, of which the upstream resets the second half.
+    /// The same stream, which the upstream resets in the middle.
     pub(super) fn failed() -> Self {
         let mut sample = Self::stream();
         sample.fault.kind = Kind::Cut(Spot::MIDDLE, Cut::Reset);
@@ -162,7 +162,7 @@ impl Sample {
         &mut self.observed.exchanges[0].response
     }
 
-    /// Replaces one text by another in what the client read.
+    /// Replaces one text by another in the response that the client read.
     pub(super) fn change_response(&mut self, from: &str, to: &str) {
         let response = self.response();
         assert!(
@@ -173,7 +173,7 @@ impl Sample {
         response.body = response.text().replace(from, to).into();
     }
 
-    /// Replaces one text by another in what the upstream wrote.
+    /// Replaces one text by another in the body that the upstream wrote.
     pub(super) fn change_upstream(&mut self, from: &str, to: &str) {
         let sent = String::from_utf8(self.sent().body.clone()).unwrap();
         assert!(sent.contains(from), "{from}: {sent}");
@@ -195,7 +195,7 @@ impl Sample {
     }
 
     pub(super) fn judged(&self) -> Result<Verdict, String> {
-        // Panics of this test are not those of a task of the campaign.
+        // Drops the panics of this test, which no task of the campaign caused.
         panics::take();
         let judge = || judge(&self.fault, &self.observed, &self.log, &self.panics);
         let judged = catch_unwind(AssertUnwindSafe(judge));
@@ -317,7 +317,7 @@ pub(super) fn broken_off() -> Sample {
     sample
 }
 
-/// A stream of which a byte is changed that means nothing.
+/// A stream with one changed byte, in a place where the change does no harm.
 pub(super) fn changed() -> Sample {
     let mut sample = Sample::stream();
     sample.fault.kind = Kind::Changed(Spot::MIDDLE, Change::Byte(b'x'));

@@ -81,7 +81,7 @@ fn bystander(sample: &mut Sample) -> &mut Observed {
     sample.observed.bystander.as_mut().unwrap()
 }
 
-/// Replaces what the client of the request at the same time read.
+/// Replaces the response body that the bystander's client read.
 fn bystander_reads(sample: &mut Sample, events: &[&str], model: &str) {
     let response = bystander(sample).client.response.as_mut().unwrap();
     response.body = chat(events, model).into();

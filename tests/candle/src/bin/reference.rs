@@ -1,6 +1,6 @@
-//! Writes what candle computes with the formats of tensors and with the embedded text model, which the
-//! tests of the text engine compare with: `cargo run --release --package sluicegate-candle
-//! --all-features --bin reference > crates/text-engine/tests/data/candle.json`.
+//! Writes the results of candle with the formats of tensors and with the embedded text model. The
+//! tests of the text engine compare their results with them: `cargo run --release --package
+//! sluicegate-candle --all-features --bin reference > crates/text-engine/tests/data/candle.json`.
 
 use std::borrow::Cow;
 
@@ -84,7 +84,7 @@ const KINDS: [(u32, GgmlDType); 13] = [
 ];
 /// Without one of these bits in a byte, no scale is infinite.
 const MASKS: [u8; 2] = [0xbf, 0xdf];
-/// The tokens of each step. The last one begins anew.
+/// The tokens of each step. The model is reset before the last one.
 const STEPS: [&[u32]; 4] = [&[504, 3575, 282, 4649, 314], &[7042], &[30, 198], &[504]];
 /// One logit of so many is written.
 const EVERY: usize = 96;

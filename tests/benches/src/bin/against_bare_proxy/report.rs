@@ -15,7 +15,7 @@ pub(crate) struct Metric {
 /// A requirement on the gateway.
 #[derive(Clone, Copy)]
 pub(crate) enum Goal {
-    /// There is none.
+    /// No requirement.
     None,
     /// The ratio to the bare proxy is at most this.
     Most(f64),

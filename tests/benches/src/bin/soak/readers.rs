@@ -17,8 +17,8 @@ use crate::Ground;
 
 pub(crate) async fn run(ground: &mut Ground) -> Outcome<Vec<Check>> {
     let count = if ground.quick { 50 } else { 1000 };
-    // First, so that the bare proxy and not the gateway waits for what the system does once for so
-    // many buffers.
+    // First, so that the bare proxy and not the gateway waits for the work that the system does
+    // once for so many buffers.
     let bare = behind_bare_proxy(ground, count).await?;
     let limits = format!(
         "{}write_stall = \"{} s\"\nsend_buffer = \"64KiB\"\n",

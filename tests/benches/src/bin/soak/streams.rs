@@ -80,8 +80,8 @@ fn descriptors() -> Outcome<usize> {
     Ok(soft.unwrap_or(usize::MAX))
 }
 
-/// For everything but the streams, each of which has two descriptors: the client's and the
-/// upstream's.
+/// The descriptors for everything but the streams. A stream takes two descriptors: the client's and
+/// the upstream's.
 const SPARE: usize = 200;
 const SHORT: Duration = Duration::from_secs(3);
 /// Longer than two keep-alive intervals.

@@ -111,7 +111,7 @@ impl Clients {
         }
     }
 
-    /// Waits for all clients, and returns a table of what they have got.
+    /// Waits for all clients, and returns a table of the responses that they have got.
     pub(crate) async fn end(mut self) -> Outcome<String> {
         let mut all: BTreeMap<&str, Tally> = BTreeMap::new();
         while let Some(joined) = bounded(self.span + GRACE, self.tasks.join_next()).await? {

@@ -1,12 +1,14 @@
-//! Measures what one key can do to another. The *greedy* key does all that is costly at the bound of
-//! its limits: it refers to long answers, sends long conversations and more tools than are accepted,
-//! reads nothing of its streams, does not finish its uploads, and fills its queue. The *modest* key
-//! sends small requests at a fixed rate: alone, while the greedy key is at another gateway on the same
-//! machine, and while both are at the same gateway. Run by `cargo xtask bench tenants`.
+//! Measures the effect of one key on another. The *greedy* key does all that is costly at the bound
+//! of its limits: it refers to long answers, sends long conversations and more tools than are
+//! accepted, reads nothing of its streams, does not finish its uploads, and fills its queue. The
+//! *modest* key sends small requests at a fixed rate: alone, while the greedy key is at another
+//! gateway on the same machine, and while both are at the same gateway. Run by `cargo xtask bench
+//! tenants`.
 //!
-//! Two gateways on a machine of few cores wait for each other as well, so the last two are compared: the
-//! difference is what the keys of one gateway share. The clients and the servers of the greedy key run
-//! on threads of the lowest priority, as though they were on other machines.
+//! Two gateways on a machine of few cores wait for each other as well, so the last two cases are
+//! compared: the difference is due to the resources that the keys of one gateway share. The clients
+//! and the servers of the greedy key run on threads of the lowest priority, as though they were on
+//! other machines.
 
 mod greed;
 
