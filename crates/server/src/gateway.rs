@@ -20,6 +20,7 @@ use crate::endpoints::stored_response::Action::{Cancel, Delete, InputItems, Retr
 use crate::endpoints::stored_response::answer as stored_response;
 use crate::endpoints::{count_tokens, images, models, text};
 use crate::head;
+use crate::lifecycle::Abort;
 use crate::outcome::Outcome;
 use crate::policy_keys::PolicyKeys;
 use crate::quota_headers;
@@ -71,11 +72,11 @@ async fn respond(
     let answered = tokio::select! {
         biased;
         answered = dispatch(state, request, &mut record) => answered,
-        outcome = connection.shutdown.aborting(&state.lifecycle) => {
-            record.end(outcome);
-            Err(match outcome {
-                Outcome::LeaseLost => Refusal::lease_lost(),
-                _ => Refusal::shutting_down(),
+        abort = connection.shutdown.aborting(&state.lifecycle) => {
+            record.end(abort.into());
+            Err(match abort {
+                Abort::LeaseLost => Refusal::lease_lost(),
+                Abort::Shutdown => Refusal::shutting_down(),
             })
         }
     };
@@ -158,8 +159,8 @@ async fn dispatch(
     }
 }
 
-/// Creates a future within its box. `Box::pin` would create it elsewhere, and copy all of its
-/// memory, of which a new future uses little.
+/// Creates a future within its box. `Box::pin` would create it elsewhere and copy all of its
+/// memory, although a new future uses little of it.
 #[inline(always)]
 pub(crate) fn boxed<F: Future>(create: impl FnOnce() -> F) -> Pin<Box<F>> {
     Box::into_pin(Box::write(Box::new_uninit(), create()))

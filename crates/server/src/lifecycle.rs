@@ -1,5 +1,5 @@
-//! The phases of a shutdown, which every task can observe, and what else aborts the requests of a
-//! connection.
+//! The phases of a shutdown, which every task can observe, and the other events that abort the
+//! requests of a connection.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -10,8 +10,6 @@ use std::task::{Context, Poll, Waker};
 use quota::LeaseLoss;
 use smallvec::SmallVec;
 use tokio::sync::watch;
-
-use crate::outcome::Outcome;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
@@ -97,7 +95,7 @@ impl Lifecycle {
         self.wake_all();
     }
 
-    /// Wakes all connections, so that they look for what has happened.
+    /// Wakes all connections, so that each checks whether its request must be aborted.
     pub(crate) fn wake_all(&self) {
         self.wakers().all.values().for_each(Waker::wake_by_ref);
     }
@@ -124,14 +122,23 @@ impl Lifecycle {
     }
 }
 
+/// The reason for which a request is aborted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Abort {
+    /// The time for a shutdown is over.
+    Shutdown,
+    /// The lease of a quota was lost with which the request has to end.
+    LeaseLost,
+}
+
 impl AbortWatch {
-    /// Waits until the request that is being answered must be aborted, and returns its outcome.
-    pub(crate) async fn aborting(&self, lifecycle: &Lifecycle) -> Outcome {
+    /// Waits until the request that is being answered must be aborted, and returns the reason.
+    pub(crate) async fn aborting(&self, lifecycle: &Lifecycle) -> Abort {
         poll_fn(|cx| self.poll(cx, lifecycle)).await
     }
 
     /// Polls [`AbortWatch::aborting`].
-    pub(crate) fn poll(&self, cx: &mut Context<'_>, lifecycle: &Lifecycle) -> Poll<Outcome> {
+    pub(crate) fn poll(&self, cx: &mut Context<'_>, lifecycle: &Lifecycle) -> Poll<Abort> {
         let mut watched = self.lock();
         let registration = watched.registration.as_ref();
         let is_registered =
@@ -140,10 +147,10 @@ impl AbortWatch {
             watched.registration = Some(lifecycle.register(cx.waker().clone()));
         }
         if lifecycle.has_reached(Phase::Aborting) {
-            return Poll::Ready(Outcome::Shutdown);
+            return Poll::Ready(Abort::Shutdown);
         }
         match watched.losses.iter().any(LeaseLoss::has_happened) {
-            true => Poll::Ready(Outcome::LeaseLost),
+            true => Poll::Ready(Abort::LeaseLost),
             false => Poll::Pending,
         }
     }
@@ -181,7 +188,7 @@ mod tests {
         loss.happen();
         assert_eq!(
             waiting.as_mut().poll(&mut cx),
-            Poll::Ready(Outcome::LeaseLost)
+            Poll::Ready(Abort::LeaseLost)
         );
         // The next request of the connection has leases of its own.
         watch.set_losses(&[]);
@@ -203,7 +210,7 @@ mod tests {
         tokio::task::yield_now().await;
         assert!(!second.is_finished() && lifecycle.is_stopping());
         lifecycle.enter(Phase::Aborting);
-        assert_eq!(second.await.unwrap(), Outcome::Shutdown);
+        assert_eq!(second.await.unwrap(), Abort::Shutdown);
         assert_eq!(lifecycle.wakers().all.len(), 1);
         drop(watch);
         assert_eq!(lifecycle.wakers().all.len(), 0);

@@ -3,6 +3,8 @@
 use engine::EngineError;
 use wire::ApiError;
 
+use crate::lifecycle::Abort;
+
 /// The outcome of a request. Exactly one is logged and counted for each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Outcome {
@@ -28,6 +30,15 @@ pub(crate) enum Outcome {
     Revoked,
     /// Aborted because the lease of a quota was lost.
     LeaseLost,
+}
+
+impl From<Abort> for Outcome {
+    fn from(abort: Abort) -> Self {
+        match abort {
+            Abort::Shutdown => Self::Shutdown,
+            Abort::LeaseLost => Self::LeaseLost,
+        }
+    }
 }
 
 impl Outcome {

@@ -33,11 +33,11 @@ pub(crate) struct Targets {
     losses: RwLock<Vec<String>>,
     /// The kinds of content of the answer that the client's protocol cannot express.
     left_out: RwLock<Vec<&'static str>>,
-    /// The place of the target that is asked and has not failed, plus one; 0 if there is none.
+    /// The place of the target that is asked and has not failed, plus one; 0 without such a target.
     asked: AtomicUsize,
-    /// What it has reported.
+    /// The usage and the images that this target has reported.
     pub(crate) reported: Arc<Reported>,
-    /// The length of what it has sent and that was translated, in bytes.
+    /// The length of the translated content that this target has sent, in bytes.
     content: AtomicU64,
     /// The attempts that have failed, and may have cost something.
     failed: Mutex<Vec<Attempt>>,
@@ -173,7 +173,7 @@ pub(crate) struct Record {
     reported: Option<(u64, u64)>,
     /// The usage that the request is charged for, if it matters to any limit or journal.
     settled: Option<quota::Usage>,
-    /// What a reply reports that is relayed without buffering, known with its last byte.
+    /// The usage and the images that an unbuffered relayed reply reports, known with its last byte.
     pub(crate) relayed: Option<Arc<Reported>>,
     pub(crate) first_event: Option<Instant>,
     /// The permit of the request, released with the last byte.
@@ -261,7 +261,7 @@ impl Record {
         let is_revoked = move || revocation.as_ref().is_some_and(Revocation::ends_streams);
         // The revocation is looked at after the connection is registered to be woken.
         poll_fn(move |cx| match connection.shutdown.poll(cx, &lifecycle) {
-            Poll::Ready(outcome) => Poll::Ready(outcome),
+            Poll::Ready(abort) => Poll::Ready(abort.into()),
             Poll::Pending if is_revoked() => Poll::Ready(Outcome::Revoked),
             Poll::Pending => Poll::Pending,
         })
@@ -276,7 +276,7 @@ impl Record {
         }
     }
 
-    /// Gives the permit back, and counts what the request has used.
+    /// Releases the permit, and counts the usage of the request.
     pub(crate) fn release_permit(&mut self) {
         if let Some(permit) = self.permit.take() {
             if !permit.losses().is_empty() {
@@ -485,9 +485,9 @@ mod tests {
         record
     }
 
-    /// A request has one outcome, regardless of which outcomes are set in which order: the first
-    /// one that is set, or else that its client disconnected. No other task can report a second
-    /// one, because a record has one owner and cannot be cloned.
+    /// A request has exactly one outcome, in whatever order outcomes are set: the first one that is
+    /// set, or else that its client disconnected. No other task can report a second one, because a
+    /// record has one owner and cannot be cloned.
     #[test]
     fn c06_a_request_has_exactly_one_outcome() {
         let orders = OUTCOMES

@@ -1,5 +1,7 @@
 //! Starts a gateway from a configuration.
 
+mod reload;
+
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -33,7 +35,7 @@ use crate::limit::lender::Lender;
 use crate::long_work::LongWork;
 use crate::metrics::Metrics;
 use crate::origins::Origins;
-use crate::policy::{self, Embedded, Policies, Policy};
+use crate::policy::{Embedded, Policies, Policy};
 use crate::policy_keys::StoredKeys;
 use crate::serve::{Stop, serve};
 use crate::state::ServerState;
@@ -85,7 +87,7 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
             text: state.text_engine.is_some(),
             images: state.image_engine.is_some(),
         };
-        tokio::spawn(policy::watch_file(path, hangup, policies, engines, metrics))
+        tokio::spawn(reload::watch_file(path, hangup, policies, engines, metrics))
     });
     let refresh = key_refresh::run(Arc::clone(&state.policies), Arc::clone(&state.metrics));
     let refresh = tokio::spawn(refresh);
@@ -144,7 +146,8 @@ fn admin_access(config: &Config) -> Result<AdminAccess, ConfigError> {
     })
 }
 
-/// Starts the tasks of the store of keys and usage, once its budgets know what was spent.
+/// Starts the tasks of the store of keys and usage, once its budgets include the money already
+/// spent.
 async fn start_bookkeeping(
     state: &ServerState,
     keep_rows: Option<Duration>,
@@ -166,8 +169,8 @@ fn unreadable(error: StoreError) -> ConfigError {
     ConfigError::one(format!("state.accounting: {error}"))
 }
 
-/// Creates a gateway from its configuration, without a store of keys and usage. `addresses` are
-/// those of its listeners.
+/// Creates a gateway from its configuration, without a store of keys and usage. `addresses` are its
+/// listener addresses.
 pub(crate) fn assemble(
     config: Config,
     policy: Policy,
