@@ -37,9 +37,9 @@ pub struct Fetch {
 #[serde(rename_all = "snake_case")]
 enum Mode {
     Off,
-    /// Those of the listed hosts.
+    /// URLs of the listed hosts.
     AllowList,
-    /// Every public one.
+    /// Every public URL.
     Global,
 }
 

@@ -9,7 +9,8 @@ use url::form_urlencoded::byte_serialize;
 /// of this service or user as `variable` of the environment tells.
 ///
 /// The last part of its path is the address: gateways with the same database share a folder, in
-/// which each process has its own, and gateways with another one never send what belongs to this.
+/// which each process has its own, and gateways with another database never send the entries of
+/// this one.
 ///
 /// # Errors
 /// Returns the problem of the setting `state.journal` if the environment names no such folder.

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Runs `command`, a program and its arguments, without a shell, and returns what it prints to
-/// standard output. Blocks for at most `timeout`; a command that takes longer is killed. The error
-/// is a sentence for the operator, with the last line of standard error.
+/// Runs `command`, a program and its arguments, without a shell, and returns its standard output.
+/// Blocks for at most `timeout`; a command that takes longer is killed. The error is a sentence for
+/// the operator, with the last line of standard error.
 pub(crate) fn output(command: &[String], timeout: Duration) -> Result<String, String> {
     let (program, arguments) = command
         .split_first()
@@ -64,7 +64,7 @@ fn wait(child: &mut Child, timeout: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// Reads a pipe in a thread, so that the child never waits for a reader. What exceeds the limit is
+/// Reads a pipe in a thread, so that the child never waits for a reader. Output beyond the limit is
 /// discarded.
 fn start_reading(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (sender, receiver) = sync_channel(1);
@@ -79,7 +79,7 @@ fn start_reading(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// Returns what was read, unless a descendant of the ended child keeps the pipe open.
+/// Returns the output, or nothing if a descendant of the ended child keeps the pipe open.
 fn received(reading: Option<Receiver<Vec<u8>>>) -> Vec<u8> {
     reading
         .and_then(|reading| reading.recv_timeout(MAX_LAG).ok())

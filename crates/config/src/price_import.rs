@@ -12,7 +12,8 @@ use crate::error::ConfigError;
 pub struct Converted {
     /// The prices as `[[prices]]` of a configuration.
     pub prices: String,
-    /// A summary for people: what was imported, and what was not and why.
+    /// A summary for people: the number of imported models, the skipped models with the reasons,
+    /// and the fields that were left out.
     pub summary: String,
 }
 

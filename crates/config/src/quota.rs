@@ -14,7 +14,7 @@ wire::read_objects!(Quota, QueueSettings);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Quota {
-    /// A pattern of names of keys, each of which is counted by itself. Absent: all keys together.
+    /// A pattern of key names; each key is counted by itself. Absent: all keys together.
     key: Option<String>,
     /// Counts all keys that match the pattern together.
     shared: bool,

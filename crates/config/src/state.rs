@@ -26,7 +26,7 @@ pub struct State {
     /// `postgres://` address of a database. Absent: none.
     pub accounting: Option<String>,
     /// The store that lends the quotas which several gateways share, such as
-    /// `redis://10.0.0.5:6379`. Absent: the quotas are those of this process alone.
+    /// `redis://10.0.0.5:6379`. Absent: the quotas apply to this process alone.
     pub limits: Option<String>,
     /// The first part of the keys in that store, the same for all gateways that share limits.
     pub namespace: String,
@@ -44,8 +44,8 @@ pub struct State {
     /// The interval at which changed keys are looked for. Default 3 s.
     #[serde(deserialize_with = "duration")]
     pub renewal: Duration,
-    /// The age from which rows of usage are deleted; their sums by hour and day remain. Absent: none
-    /// is.
+    /// The age from which rows of usage are deleted; their sums by hour and day remain. Absent: no
+    /// row is deleted.
     #[serde(deserialize_with = "optional_duration")]
     pub keep_rows: Option<Duration>,
     /// The handling of models without a price.
@@ -87,7 +87,8 @@ impl Default for State {
 }
 
 impl State {
-    /// Returns the name of this process in rows of usage: the configured one, or that of the host.
+    /// Returns the name of this process in rows of usage: the configured name, or else the host
+    /// name.
     pub fn replica(&self) -> String {
         self.replica.clone().unwrap_or_else(host_name)
     }

@@ -36,7 +36,7 @@ pub(crate) struct Accounting {
     /// The number of refused entries that the log has.
     logged_refusals: AtomicU64,
     losses: losses::LossLog,
-    /// The budgets that know what was spent before this process began.
+    /// The budgets that include the money spent before this process began.
     seeded: Mutex<HashSet<LimitId>>,
 }
 
@@ -187,7 +187,7 @@ impl Accounting {
         stats.store_is_away.then(reason)
     }
 
-    /// Reads the keys if they have changed. New budgets get what was spent of them before.
+    /// Reads the keys if they have changed. Adds the money already spent to new budgets.
     pub(crate) async fn renew_keys(&self, policies: &Policies) -> Result<(), StoreError> {
         let _renewing = self.renewing.lock().await;
         if self.store.epoch().await? != policies.current().keys.epoch() {
@@ -233,8 +233,8 @@ impl Accounting {
         }
     }
 
-    /// Sends what is journaled to the store. What it does not take in time is sent by the next
-    /// process with the same journal.
+    /// Sends the journaled entries to the store. The next process with the same journal sends the
+    /// entries that the store does not take in time.
     pub(crate) async fn finish(&self) {
         let finished = timeout(FINISH_TIMEOUT, self.journal.finish()).await;
         self.log_refusals();

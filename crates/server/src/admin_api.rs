@@ -62,7 +62,7 @@ pub(crate) async fn answer(
     response
 }
 
-/// Checks the host, the key and the path, in this order, and does what the request asks for.
+/// Checks the host, the key and the path, in this order, and performs the requested operation.
 async fn respond(state: &ServerState, request: Request<impl ClientBody>) -> Answer {
     if let Err(reason) = state.admin_access.check(request.headers()) {
         log_refusal(&reason, request.uri().path());

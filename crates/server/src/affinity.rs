@@ -6,7 +6,7 @@ use std::hash::Hasher as _;
 use siphasher::sip::SipHasher13;
 use wire::{Object, TextOr};
 
-/// A conversation, as a hash of what all its requests have in common.
+/// A conversation, as a hash of the API key and the texts that all its requests have in common.
 ///
 /// SipHash with a fixed key gives the same hash in every replica and every version; the standard
 /// library does not promise that for its hasher. The key is no secret, because there is nothing to
@@ -35,8 +35,8 @@ impl Conversation {
         self.is_known |= !text.is_empty();
     }
 
-    /// Adds the content of a message: a text, or what `text_of` finds in its parts. A text and a
-    /// list with that text are the same.
+    /// Adds the content of a message: a text, or the texts that `text_of` finds in its parts. A
+    /// text and a list with only that text give the same hash.
     pub(crate) fn add_content<T>(
         &mut self,
         content: &TextOr<T>,
@@ -58,8 +58,7 @@ impl Conversation {
     }
 }
 
-/// Returns the hash that identifies a target of a model: that of the upstream's name, and of the
-/// model's name there.
+/// Returns the id of a target: a hash of the upstream's name and of the model's name there.
 pub(crate) fn target_id(upstream: &str, model: Option<&str>) -> u64 {
     let mut hasher = SipHasher13::new();
     write(&mut hasher, upstream);
@@ -103,8 +102,8 @@ mod tests {
         conversation.hash()
     }
 
-    /// The hashes are those of another implementation of SipHash-1-3, over each text after its
-    /// length of 8 bytes: every replica and version has the same.
+    /// Every replica and version computes the same hashes. Another implementation of SipHash-1-3
+    /// returned these, over each text after its length of 8 bytes.
     #[test]
     fn a_hash_is_the_same_everywhere() {
         assert_eq!(

@@ -69,7 +69,7 @@ pub(crate) async fn targets(
 /// A request to one target.
 struct Question<'a> {
     model: &'a Model,
-    /// The client's name of the model; that of a pattern, if no name is known.
+    /// The client's name of the model; the id of the pattern, if no name is known.
     name: &'a str,
     /// The position among the targets of the model, from 1.
     position: usize,

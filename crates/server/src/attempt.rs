@@ -31,7 +31,7 @@ pub(crate) trait Dispatch: Send + 'static {
         turn: Turn,
     ) -> impl Future<Output = StartResult<Self::Answer>> + Send;
 
-    /// Takes what the head of the last response has for the log and for the client.
+    /// Takes the part of the last response's head that is for the log and for the client.
     fn take_meta(&mut self) -> ResponseMeta;
 }
 

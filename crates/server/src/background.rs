@@ -1,4 +1,4 @@
-//! Requests whose responses are made in the background. What they reserved stays reserved until a
+//! Requests whose responses are made in the background. Their reservations are held until a
 //! retrieval shows the finished response, whose usage is then charged once.
 
 use std::collections::{HashMap, VecDeque};
@@ -27,7 +27,7 @@ struct Pending {
 /// A request that is not charged yet.
 #[derive(Debug)]
 pub(crate) struct Uncharged {
-    /// It has given back its place, and keeps what it reserved.
+    /// Its place is released, and its reservation is still held.
     pub(crate) permit: Permit,
     pub(crate) journal: Option<Box<JournalEntry>>,
     /// The attempts that have failed, and may have cost something.
@@ -66,7 +66,7 @@ impl Background {
             .for_each(|request| request.charge(unknown(), Outcome::Completed));
     }
 
-    /// Charges the request with what its response reports, if this is the finished one.
+    /// Charges the request with the usage that its response reports, if the response is finished.
     pub(crate) fn retrieved(&self, id: &str, response: &[u8]) {
         let Some((known, outcome)) = finished(response) else {
             return;
@@ -110,7 +110,7 @@ impl Uncharged {
     }
 }
 
-/// Returns what a finished response has used, and its outcome; `None` if it is not finished.
+/// Returns the usage of a finished response, and its outcome; `None` if it is not finished.
 fn finished(response: &[u8]) -> Option<(Known, Outcome)> {
     let ResponseView { status } = serde_json::from_slice(response).ok()?;
     let outcome = match &*status {

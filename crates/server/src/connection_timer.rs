@@ -1,6 +1,6 @@
-//! A timer that everything shares for which the task of a connection waits.
+//! A timer that all deadlines of a connection's task share.
 //!
-//! Every request starts several timeouts, of which hardly any ever fires. So a connection has a
+//! Every request starts several timeouts, and hardly any of them fires. So a connection has a
 //! single registered timer, a [`LazyTimer`].
 
 use std::fmt;

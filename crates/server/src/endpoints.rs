@@ -53,8 +53,8 @@ fn check_length(headers: &HeaderMap, limit: usize) -> Result<(), Refusal> {
     }
 }
 
-/// Returns the media type of the body in lower case, and JSON if there is none. Refuses a
-/// compressed body.
+/// Returns the media type of the body in lower case; JSON if the request has no `Content-Type`.
+/// Refuses a compressed body.
 fn media_type(headers: &HeaderMap) -> Result<Cow<'_, str>, Refusal> {
     if let Some(coding) = headers.get(CONTENT_ENCODING)
         && !coding.as_bytes().eq_ignore_ascii_case(b"identity")

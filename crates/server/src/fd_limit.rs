@@ -5,8 +5,8 @@ use std::io;
 use config::Config;
 
 /// Raises the soft limit of file descriptors to the hard limit, and lowers `limits.connections` to
-/// what remains for clients: without a free descriptor no upstream and no admin request could be
-/// served.
+/// the number that remains for clients: without a free descriptor no upstream and no admin request
+/// could be served.
 pub(crate) fn clamp(config: &mut Config) {
     let allowed = match raise() {
         Ok(allowed) => allowed,

@@ -78,8 +78,8 @@ fn is_host(value: &HeaderValue) -> bool {
     is_usual_host(value.as_bytes()) || is_authority(value)
 }
 
-/// Returns true for a name or an IPv4 address with or without a port: what nearly every request
-/// has, judged without the copy that an [`Authority`] is parsed from.
+/// Returns true for a name or an IPv4 address with or without a port. Nearly every request has such
+/// a host, and unlike parsing an [`Authority`], this check copies nothing.
 fn is_usual_host(value: &[u8]) -> bool {
     let (host, port) = match value.iter().position(|byte| *byte == b':') {
         Some(colon) => (&value[..colon], Some(&value[colon + 1..])),

@@ -98,7 +98,7 @@ impl Kept {
         self.lock().of_keys.get(key)?.items.get(id).cloned()
     }
 
-    /// Removes an answer of this key. Returns false if there is none.
+    /// Removes an answer of this key. Returns false if the key has no such answer.
     pub(crate) fn remove(&self, key: &str, id: &str) -> bool {
         self.lock().remove(key, id)
     }
@@ -157,7 +157,7 @@ impl Answers {
         of_key.is_some_and(|of_key| of_key.answers.contains_key(id))
     }
 
-    /// Removes the oldest answer of the key that uses most. Returns false if there is none.
+    /// Removes the oldest answer of the key that uses most. Returns false if no answer is left.
     fn evict(&mut self) -> bool {
         let place = self.bytes.oldest_of_largest();
         let Some((key, id)) = place.map(|(key, id)| (key.to_owned(), id.to_owned())) else {
@@ -167,7 +167,7 @@ impl Answers {
         self.remove(&key, &id)
     }
 
-    /// Removes the oldest answer. Returns false if there is none.
+    /// Removes the oldest answer. Returns false if no answer is left.
     fn remove_oldest(&mut self) -> bool {
         let oldest = self.order.first_key_value();
         let Some((key, id)) = oldest.map(|(_, place)| place.clone()) else {

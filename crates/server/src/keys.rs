@@ -29,10 +29,10 @@ pub(crate) struct GeneratedKey {
     pub(crate) key: Key,
 }
 
-/// Collects the keys of a run, and those of them that were generated for it. A key is generated
-/// only without a file (`from_file` is false), without the environment variable of its scope, and
-/// if a model is served in its scope. A file without keys is rejected, unless there is a store of
-/// keys: the gateway is never open.
+/// Collects the keys of a run, and lists the keys that it generated. A key is generated only
+/// without a file (`from_file` is false), without the environment variable of its scope, and if a
+/// model is served in its scope. A file without keys is rejected, unless there is a store of keys:
+/// the gateway is never open.
 pub(crate) fn gather(
     config: &Config,
     from_file: bool,

@@ -110,7 +110,7 @@ impl Limiter {
         self.lender.as_ref()
     }
 
-    /// Replaces the quotas. Those that were there before keep what is in use of them.
+    /// Replaces the quotas. A quota that was there before keeps its usage.
     pub(crate) fn set_quotas(&self, rules: &[(Arc<str>, Terms)]) -> Vec<LimitId> {
         let quotas = set_limits(&self.ledger, &self.caps, rules).1;
         self.queues.note_change();
@@ -175,7 +175,7 @@ impl Limiter {
         self.ledger.add_spent(claim, spent, self.now());
     }
 
-    /// Returns the state of all limits of which something is in use.
+    /// Returns the state of each limit that has something in use.
     pub(crate) fn status(&self) -> Vec<Status> {
         self.ledger.status(self.now())
     }
@@ -251,7 +251,7 @@ impl Clock {
     }
 }
 
-/// The names of the limits of the process: those of its settings.
+/// The names of the process limits, which are the names of their settings.
 const ALL: &str = "limits.concurrency";
 const PER_KEY: &str = "limits.concurrency_per_key";
 

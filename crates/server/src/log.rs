@@ -1,5 +1,5 @@
 //! The log: one JSON object per line on standard error. A dedicated thread writes it, so that
-//! requests never block on it. Lines are events of `tracing`, except for those of requests
+//! requests never block on it. Lines are `tracing` events, except for request lines
 //! ([`AccessLine`]).
 
 mod access;

@@ -75,7 +75,7 @@ struct RequestLabels {
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct LimitLabels {
-    /// The name of the limit, of which there are as many as the configuration has.
+    /// The name of the limit. The configuration bounds the number of names.
     limit: String,
     dimension: &'static str,
 }

@@ -1,5 +1,5 @@
-//! The upstreams that keep responses, for models that allow it. Later requests about the response go
-//! there, and only those of the key that made it.
+//! The upstreams that keep responses, for models that allow it. A later request about a response
+//! goes to its upstream, if it has the key that made the response.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

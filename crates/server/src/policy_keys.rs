@@ -1,4 +1,4 @@
-//! The keys of a policy: those of the configuration, and those of the store.
+//! The keys of a policy, from the configuration and from the store.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,9 +19,9 @@ pub(crate) struct PolicyKeys {
     revocations: HashMap<String, Revocation>,
     /// The own limits of the keys of the store that are admitted, by their names.
     limits: HashMap<String, Caps>,
-    /// All of them; `None` if there are none, and then no request is admitted.
+    /// All keys. `None` if the policy has no key; then no request is admitted.
     ring: Option<KeyRing>,
-    /// The ids of all of them: after a change, each request that waits asks for its own.
+    /// The ids of all keys: after a change, each waiting request looks for the id of its own key.
     ids: HashSet<String>,
 }
 
@@ -69,8 +69,8 @@ impl StoredKeys {
 }
 
 impl PolicyKeys {
-    /// Combines the keys of the configuration with those of the store. Of two keys with the same
-    /// name or hash, that of the configuration counts.
+    /// Combines the keys of the configuration and of the store. A stored key with the name or the
+    /// hash of a configured key is ignored.
     ///
     /// # Errors
     /// Returns the problems of the keys of the configuration.
@@ -94,7 +94,7 @@ impl PolicyKeys {
             .iter()
             .filter_map(|(key, _)| Some((key.name.clone(), revocation(key)?)));
         let revocations = revocations.collect();
-        // Those of a key that is ignored would apply to the key of the configuration.
+        // The limits of an ignored key would apply to the configured key of the same name.
         let limits = free
             .iter()
             .filter_map(|(key, _)| Some((key.name.clone(), key.limits.clone()?)));
@@ -138,7 +138,7 @@ impl PolicyKeys {
     /// Returns the entry of the first presented key that is known and not expired.
     ///
     /// # Errors
-    /// Returns [`Denied::Invalid`] if there is none.
+    /// Returns [`Denied::Invalid`] if no presented key is known and not expired.
     pub(crate) fn admit(&self, credentials: &Credentials, now: i64) -> Result<&Entry, Denied> {
         let ring = self.ring.as_ref().ok_or(Denied::Invalid)?;
         ring.admit(credentials, now)

@@ -73,7 +73,7 @@ impl Prices {
     }
 }
 
-/// The prices of a request: those of the targets that may answer it.
+/// The prices of the targets that may answer a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TargetPrices {
     /// The price of the client's name for the model, for targets without a price of their own.

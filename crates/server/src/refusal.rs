@@ -293,7 +293,7 @@ impl Refusal {
         }
     }
 
-    /// A refusal by a limit, of which only the log gets the name.
+    /// A refusal by a limit. Only the log gets the limit's name.
     fn by_limit(error: ApiError, limit: &str) -> Self {
         Self {
             cause: Some(format!("limit: {limit}").into()),
@@ -378,7 +378,8 @@ fn retry_may_help(error: &ApiError) -> Option<bool> {
     }
 }
 
-/// A header of the official clients: it overrides what they conclude from the status.
+/// A header of the official clients: it overrides the retry decision that they derive from the
+/// status.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// Converts seconds to milliseconds and adds up to a second of jitter, so that clients that are

@@ -17,7 +17,7 @@ pub(crate) struct Resolved {
     pub(crate) is_kept: bool,
     /// The further handling of the response to the request.
     pub(crate) attach: Option<Attach>,
-    /// The upstream that keeps what the request refers to.
+    /// The upstream that keeps the previous response of the request.
     pub(crate) upstream: Option<String>,
 }
 

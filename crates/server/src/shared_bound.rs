@@ -1,5 +1,5 @@
-//! A bound that several keys share. What does not fit takes the place of the oldest entries of the
-//! key that uses most, so that no key displaces the entries of others that use less.
+//! A bound that several keys share. Entries beyond it replace the oldest entries of the key that
+//! uses most, so that no key displaces the entries of others that use less.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

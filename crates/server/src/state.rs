@@ -61,13 +61,13 @@ pub(crate) struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// Takes a permit for a request for `model` within all limits that apply to it. `reserve` estimates
-    /// what the request may use, if that is needed.
+    /// Takes a permit for a request for `model` within all limits that apply to it. `reserve`
+    /// estimates the usage of the request, if an estimate is needed.
     ///
     /// # Errors
-    /// Returns 429 for the first limit that has no room, 401 if the key is revoked while the request
-    /// waits, 403 if a budget applies and the model has no
-    /// price, and 503 if the limits cannot be checked or the request cannot be journaled.
+    /// Returns 429 for the first limit that has no room, 401 if the key is revoked while the
+    /// request waits, 403 if a budget applies and the model has no price, and 503 if the limits
+    /// cannot be checked or the request cannot be journaled.
     pub(crate) async fn take_permit(
         &mut self,
         model: &str,

@@ -1,5 +1,5 @@
-//! The parts of a request's input that the gateway keeps: what the references of the request stand
-//! for.
+//! The parts of a request's input that the gateway keeps: the answers and items that the request
+//! refers to.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -29,7 +29,8 @@ pub(crate) struct StoredInput {
 }
 
 impl StoredInput {
-    /// Finds what a request of this key refers to. Returns `None` if it refers to nothing.
+    /// Finds the answers and items that a request of this key refers to. Returns `None` if it
+    /// refers to nothing.
     ///
     /// # Errors
     /// Returns 400 for an unknown response or an item that is referred to twice, and 404 for an
@@ -78,7 +79,7 @@ impl StoredInput {
         previous.chain(items).sum()
     }
 
-    /// Returns the number of items that come before those of the request.
+    /// Returns the number of items that come before the request's own items.
     pub(crate) fn before(&self) -> usize {
         let previous = self.previous.as_ref();
         previous.map_or(0, |answer| answer.extent().items)
@@ -157,7 +158,7 @@ fn reference(item: &Item) -> Option<&str> {
     }
 }
 
-/// The error for a response that is unknown, or that of another key.
+/// The error for a response that is unknown, or belongs to another key.
 pub(crate) fn no_response(id: &str) -> ApiError {
     let id = wire::truncate_for_error(id);
     let sentence = format!("Previous response with id '{id}' not found.");

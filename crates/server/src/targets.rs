@@ -323,7 +323,7 @@ impl UpstreamTarget {
         (own != client).then_some(outbound)
     }
 
-    /// The protocol of a text upstream, among those of clients and among those of upstreams.
+    /// The protocol of a text upstream, as a client protocol and as an upstream protocol.
     pub(crate) fn text_protocol(&self) -> Option<(catalog::Protocol, Outbound)> {
         match self.config.protocol() {
             Protocol::Responses => Some((catalog::Protocol::Responses, Outbound::Responses)),
@@ -346,7 +346,7 @@ impl UpstreamTarget {
     }
 }
 
-/// Returns what the order of targets depends on. A target that is listed twice is two candidates.
+/// Returns the targets as the candidates to order. A target that is listed twice is two candidates.
 fn candidates(targets: &[Target]) -> Vec<Candidate> {
     let id = |target: &Target| affinity::target_id(target.label(), target.model.as_deref());
     let mut candidates: Vec<Candidate> = Vec::with_capacity(targets.len());

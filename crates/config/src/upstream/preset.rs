@@ -1,5 +1,5 @@
-//! Presets: what a vendor's documentation prescribes for an upstream. They are data, in
-//! `presets.toml`.
+//! Presets: the settings that a vendor's documentation prescribes for an upstream. They are data,
+//! in `presets.toml`.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

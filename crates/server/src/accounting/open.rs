@@ -8,7 +8,7 @@ use config::ConfigError;
 use config::state::Store;
 use tokio::time::{Instant, sleep};
 
-/// Opens a store, and creates what it lacks.
+/// Opens a store. Creates its file or schema if needed, and brings its tables up to date.
 ///
 /// # Errors
 /// Returns an error that names the setting if the store cannot be used, or not now.
@@ -63,6 +63,6 @@ async fn attempt(place: &Store) -> Result<Opened, ConfigError> {
 /// The schema of the tables in a database.
 #[cfg(feature = "postgres")]
 pub(crate) const SCHEMA: &str = "sluicegate";
-/// The time for which a start waits for a database, and that between two attempts.
+/// The time for which a start waits for a database, and the time between two attempts.
 const START_TIMEOUT: Duration = Duration::from_secs(15);
 const START_INTERVAL: Duration = Duration::from_millis(500);

@@ -1,4 +1,4 @@
-//! The money that was spent of budgets before this process began.
+//! The money spent from budgets before this process began.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use crate::clock;
 use crate::policy::{Policies, Policy};
 
 impl Accounting {
-    /// Reads the keys, and what was spent, for the first time. Before that, the store gets what dead
-    /// processes have journaled: otherwise a budget would not know all that was spent of it.
+    /// Reads the keys and the money already spent for the first time. With a budget, the store gets
+    /// the journal entries of dead processes first: otherwise the budget would miss their spending.
     pub(crate) async fn begin(&self, policies: &Policies) -> Result<(), StoreError> {
         if policies.current().quotas.all_budgets().next().is_some() {
             self.await_journal().await?;
@@ -31,7 +31,7 @@ impl Accounting {
         })
     }
 
-    /// Adds to each new budget what was spent of it in its current window.
+    /// Adds to each new budget the money that was spent from it in its current window.
     pub(super) async fn seed_budgets(&self, policies: &Policies) -> Result<(), StoreError> {
         let policy = policies.current();
         let budgets = policy.quotas.all_budgets().map(|(id, _)| id);
@@ -49,8 +49,8 @@ impl Accounting {
         Ok(())
     }
 
-    /// Returns the money spent in the current window, by key and model. What is reserved for
-    /// requests that have not ended, or whose process has died, counts as spent.
+    /// Returns the money spent in the current window, by key and model. Money reserved for requests
+    /// that have not ended, or whose process has died, counts as spent.
     async fn spent_in_window(&self, budget: &Budget) -> Result<Vec<Spent>, StoreError> {
         let query = UsageQuery {
             from_ms: Some(budget.period(clock::timestamp()).start.as_millisecond()),
@@ -92,6 +92,6 @@ fn add(policy: &Policy, policies: &Policies, id: LimitId, sums: &[Spent]) {
     }
 }
 
-/// The time for the journals of dead processes. What is stored by then need not be stored again at
-/// the next start.
+/// The time for the journals of dead processes. Entries that are stored by then need not be stored
+/// again at the next start.
 const JOURNAL_TIMEOUT: Duration = Duration::from_secs(60);

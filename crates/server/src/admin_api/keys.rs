@@ -86,7 +86,7 @@ pub(super) async fn rotate(admin: &Admin<'_>, id: &str, body: &[u8]) -> Answer {
     json(StatusCode::OK, &Created::new(&key, &rotated))
 }
 
-/// Revokes a key for good.
+/// Revokes a key permanently.
 pub(super) async fn revoke(admin: &Admin<'_>, id: &str) -> Answer {
     let parameters = Parameters::parse(admin.query, &OF_REVOKE)?;
     let ends_streams = parameters.get("streams") == Some("end");
@@ -148,7 +148,7 @@ fn read_change(form: KeyChangeForm) -> Result<KeyChange, Failure> {
     })
 }
 
-/// Checks what a key ring would refuse, and names the field.
+/// Returns an error that names the field if a key ring would refuse such a key.
 fn check(
     name: &str,
     hash: KeyHash,

@@ -21,7 +21,7 @@ pub(crate) struct Budget {
 #[derive(Debug, Default)]
 struct OfKeys {
     left: BTreeMap<String, Arc<Semaphore>>,
-    /// The number of keys from which on those without bodies are dropped.
+    /// The number of keys from which on keys without bodies are dropped.
     full: usize,
 }
 
@@ -44,7 +44,7 @@ struct Held {
 }
 
 impl Budget {
-    /// Creates a budget of this many bytes, of which one key can take `per_key`; both are rounded
+    /// Creates a budget of this many bytes. One key can take `per_key` of them. Both are rounded
     /// down to blocks.
     pub(crate) fn new(bytes: u64, per_key: u64) -> Self {
         Self {

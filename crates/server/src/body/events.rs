@@ -52,10 +52,10 @@ pin_project! {
         // When a keep-alive may be due. It is moved only then, and not for each event, because
         // events are frequent.
         keep_alive_at: Instant,
-        // That of the first event, and from then on that of the complete stream, at `end`.
+        // The deadline of the first event; from then on `end`, the deadline of the complete stream.
         deadline: Instant,
         end: Instant,
-        // True if the timer of the connection has fired for one of these.
+        // True if the timer of the connection has fired for a deadline or a keep-alive.
         has_fired: bool,
         // The outcome of a shutdown, a lost lease or a revocation.
         abort: Pin<Box<dyn Future<Output = Outcome> + Send>>,
@@ -274,7 +274,7 @@ impl Events {
         *this.keep_alive_at = *this.last_write + *this.keep_alive;
     }
 
-    /// Notes what was written, and when.
+    /// Notes the progress of the stream, and the time of the write.
     fn note(self: Pin<&mut Self>, progress: Progress) {
         let this = self.project();
         match progress {

@@ -50,8 +50,8 @@ impl Pieces {
         self.block.extend_from_slice(&chunk);
     }
 
-    /// Moves what has come into memory for the complete body, once enough has come that a client
-    /// cannot occupy much by declaring it.
+    /// Moves the received bytes into memory for the complete body, once enough bytes have come that
+    /// a client cannot occupy much memory by declaring a length.
     fn gather(&mut self) {
         let is_due = |length: &mut usize| *length / MOST_AHEAD <= self.length;
         if let Some(length) = self.expected.take_if(is_due) {
@@ -88,8 +88,8 @@ const LARGE: usize = 16 * 1024;
 const BLOCK: usize = 64 * 1024;
 /// The largest body that is gathered as it comes.
 const MOST_GATHERED: usize = 1 << 20;
-/// Its length may be so many times what has come of it when memory is allocated for it: as much as
-/// joining takes.
+/// Memory for such a body is allocated once its length is at most this many times the received
+/// length, which is as much memory as joining takes.
 const MOST_AHEAD: usize = 2;
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub(crate) struct Incoming<B> {
     due: Instant,
     /// The minimum rate, in bytes per second.
     rate: u64,
-    /// The time over which the rate is measured: what was sent before it does not count.
+    /// The time over which the rate is measured: bytes sent before it do not count.
     window: Duration,
     deadline: Instant,
     /// The share of the budget, which grows while the body is read.
@@ -106,7 +106,7 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
         .await
     }
 
-    /// Reads the complete body. Its errors are those of [`Incoming::next_chunk`].
+    /// Reads the complete body. Returns the same errors as [`Incoming::next_chunk`].
     pub(crate) async fn collect(mut self) -> Result<Upload, Refusal> {
         let declared = self.body.size_hint().exact();
         let declared = declared.and_then(|length| usize::try_from(length).ok());
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// A budget of which one key can take everything.
+    /// A budget that one key can take completely.
     fn budget(bytes: u64) -> Budget {
         Budget::new(bytes, bytes)
     }

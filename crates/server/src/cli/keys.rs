@@ -1,4 +1,5 @@
-//! `sluicegate keys`: makes keys for a configuration, and manages those of a running gateway.
+//! `sluicegate keys`: makes keys for a configuration, and manages the stored keys of a running
+//! gateway.
 
 use auth::Scope;
 use clap::{Args, Subcommand};

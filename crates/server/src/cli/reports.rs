@@ -138,7 +138,7 @@ fn limit_table(answer: &Value) -> String {
     render(&head, &rows)
 }
 
-/// The table of what each gateway holds.
+/// The table of the amounts that each gateway holds.
 fn holder_table(answer: &Value) -> String {
     let mut rows = Vec::new();
     for limit in list(&answer["limits"]) {

@@ -119,7 +119,7 @@ impl TextEndpoint for Chat {
     }
 }
 
-/// The text of a part, or what else distinguishes it.
+/// The text that distinguishes a part: its own text, the URL of an image or the data of a file.
 fn text_of(part: &Part) -> Option<&str> {
     match part {
         Part::Text(part) => Some(&part.text),

@@ -64,7 +64,7 @@ pub(crate) async fn answer(
     prompt.count(targets, &caller).await
 }
 
-/// A valid request, and what its targets need of it.
+/// A valid request, and the values that its targets need.
 struct Prompt {
     valid: ValidCount,
     upload: Upload,

@@ -43,7 +43,7 @@ pub(crate) async fn edit(
     })
 }
 
-/// Renames the refused field from its JSON name to that of the form's part: `images[0].image_url`
+/// Renames the refused field from its JSON name to the name of the form part: `images[0].image_url`
 /// was sent as `image`.
 fn with_part_name(mut refusal: Refusal) -> Refusal {
     if refusal
@@ -70,7 +70,7 @@ async fn answer(
     if !caller.key.may_use(&parsed.model) {
         return Err(Refusal::model(&parsed.model));
     }
-    // What a pattern stands for may have a default model of its own.
+    // The servers behind a pattern may have a default model of their own.
     if model.prefix().is_none() {
         parsed
             .generation
@@ -90,7 +90,7 @@ async fn answer(
     }
 }
 
-/// Returns what a request may use: the pictures that it asks for, and their tokens.
+/// Returns the usage to reserve for a request: the requested pictures and their tokens.
 fn reserved(parsed: &ParsedRequest) -> Reserved {
     let generation = &parsed.generation;
     let previews = generation.partial_images.unwrap_or(0);

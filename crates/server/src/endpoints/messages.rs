@@ -70,7 +70,7 @@ impl TextEndpoint for Messages {
     }
 }
 
-/// The text of a block, or what else distinguishes it.
+/// The text that distinguishes a block: its own text, or the data or the URL of its source.
 fn text_of(block: &InputBlock) -> Option<&str> {
     let source = match block {
         InputBlock::Text(block) => return Some(&block.text),

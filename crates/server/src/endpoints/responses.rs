@@ -99,7 +99,7 @@ impl TextEndpoint for Responses {
 
     fn resolve(request: &Request, caller: &Caller<'_>) -> Result<Resolved, Refusal> {
         let model = caller.policy.catalog.find(&request.model);
-        // What a server keeps, the gateway does not.
+        // The gateway does not keep responses that a server keeps.
         if model.is_some_and(Model::keeps_responses) {
             return tracked(request, caller);
         }
@@ -139,10 +139,10 @@ impl TextEndpoint for Responses {
         }
     }
 
-    /// Removes `metadata`: the client's notes are not for the upstream. It stores nothing unless
-    /// the client asks for it, which OpenAI would do by default
-    /// (<https://platform.openai.com/docs/api-reference/responses/create>), nor what the gateway
-    /// keeps itself.
+    /// Removes `metadata`: the client's notes are not for the upstream. The upstream stores nothing
+    /// unless the client asks for it, although OpenAI would by default
+    /// (<https://platform.openai.com/docs/api-reference/responses/create>). It does not store an
+    /// answer that the gateway keeps itself either.
     fn edit(_: &UpstreamTarget, notes: RelayNotes, splice: &mut Splice<'_>) {
         splice.remove(&[], &["metadata"]);
         if !notes.has_store || notes.is_kept {
@@ -172,7 +172,8 @@ fn tracked(request: &Request, caller: &Caller<'_>) -> Result<Resolved, Refusal> 
     })
 }
 
-/// The text of a part, or what else distinguishes it.
+/// The text that distinguishes a part: its own text, the URL of an image, or the data or else the
+/// URL of a file.
 fn text_of(part: &Part) -> Option<&str> {
     match part {
         Part::InputText(part) | Part::OutputText(part) | Part::Text(part) => Some(&part.text),

@@ -46,7 +46,7 @@ pub(crate) trait TextEndpoint:
 {
     /// The endpoint's protocol in the catalog.
     const PROTOCOL: Protocol;
-    /// The same protocol among those of upstreams.
+    /// The same protocol, as an upstream protocol.
     const UPSTREAM_PROTOCOL: translate::outbound::Protocol;
     /// True if a streaming request over a limit gets a failure event; otherwise it
     /// gets a 429.
@@ -99,8 +99,8 @@ pub(crate) trait TextEndpoint:
         Self::validate(request, model, is_relayed)
     }
 
-    /// Finds what a request refers to, and prepares to keep its answer, or to note which upstream
-    /// keeps it.
+    /// Finds the references of a request, and prepares to keep its answer, or to note which
+    /// upstream keeps it.
     fn resolve(_: &Self::Unchecked, _: &Caller<'_>) -> Result<Resolved, Refusal> {
         Ok(Resolved::default())
     }
@@ -125,8 +125,8 @@ pub(crate) trait TextEndpoint:
         false
     }
 
-    /// Adds what identifies the conversation of a request: its cache key, else its end user, else
-    /// its system instructions and its first message.
+    /// Adds the values that identify the conversation of a request: its cache key, else its end
+    /// user, else its system instructions and its first message.
     fn identify(request: &Self::Request, conversation: &mut Conversation);
 
     /// Returns the facts that the relaying of a request depends on.
@@ -322,7 +322,7 @@ fn outlined<D: TextEndpoint>(body: &[u8], policy: &Policy) -> Option<Checked<D>>
         })
 }
 
-/// Reads and validates a request. What it refers to is found, and read once it is admitted.
+/// Reads and validates a request. Its references are found here, but read only once it is admitted.
 fn checked<D: TextEndpoint>(body: &[u8], caller: &Caller<'_>) -> Result<Checked<D>, Refusal> {
     let policy = caller.policy;
     let (read, is_skimmed) = read::<D>(body, policy)?;
@@ -354,7 +354,8 @@ fn checked<D: TextEndpoint>(body: &[u8], caller: &Caller<'_>) -> Result<Checked<
     })
 }
 
-/// Puts what an admitted request refers to into its body, and returns the whole request, validated.
+/// Replaces the references in the body of an admitted request with the stored items, and returns
+/// the whole request, validated.
 async fn expanded<D: TextEndpoint>(
     stored: StoredInput,
     upload: &mut Upload,
@@ -415,8 +416,8 @@ fn targets<D: TextEndpoint>(
     (targets, is_needed.then(|| *conversation).flatten())
 }
 
-/// Leaves only the upstream of this name, which keeps what the request refers to, if it is still a
-/// target.
+/// Leaves only the upstream of this name, which keeps the previous response of the request, if it
+/// is still a target.
 fn only(name: &str, targets: &mut Vec<Target>) {
     if targets.iter().any(|target| target.label() == name) {
         targets.retain(|target| target.label() == name);

@@ -16,8 +16,8 @@ use crate::limit::Counts;
 
 /// A stream of Responses whose answer is kept.
 ///
-/// It reads the events that were written for the client, so that relayed and translated answers
-/// are kept alike, and it sets what the response objects in them report about the store.
+/// It reads the events that were written for the client, so that relayed and translated answers are
+/// kept alike, and it sets the members of their response objects that are about the store.
 pub(super) struct KeptStream {
     stream: Box<dyn AnswerStream>,
     /// `None` once another stream has taken its place.

@@ -151,7 +151,8 @@ impl Answer {
         self.output.get(position).map_or(0, |item| item.tokens)
     }
 
-    /// The memory that it takes, in bytes: its texts, and an estimate of what refers to them.
+    /// The memory of the answer, in bytes: its texts, and an estimate of the structures that refer
+    /// to them.
     pub(crate) fn size(&self) -> usize {
         let input = self.input.iter().map(InputItem::size);
         let ids = self.item_ids().map(|(id, _)| 2 * id.len() + INDEX);

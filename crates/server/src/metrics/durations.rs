@@ -1,5 +1,5 @@
-//! The histogram of the durations of requests. That of `prometheus_client` has a lock, which all
-//! threads would take for each request; this one has an atomic counter for each bucket.
+//! The histogram of request durations. It has an atomic counter for each bucket. The histogram of
+//! `prometheus_client` has a lock, which all threads would take for each request.
 
 use std::fmt;
 use std::sync::Arc;

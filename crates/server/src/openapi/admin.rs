@@ -244,7 +244,7 @@ fn json_reply(schema: &Value) -> Map<String, Value> {
     Map::from_iter([("application/json".to_owned(), json!({ "schema": schema }))])
 }
 
-/// Returns the form of an export of rows: the schema is that of each line.
+/// Returns the form of an export of rows. The schema describes each line.
 fn json_lines(row: &Value) -> Map<String, Value> {
     Map::from_iter([("application/jsonl".to_owned(), json!({ "schema": row }))])
 }

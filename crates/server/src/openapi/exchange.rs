@@ -107,8 +107,8 @@ fn json(schema: &Value) -> Map<String, Value> {
 /// Adds the schema of a server-sent event whose name is the `type` of its data, and returns a
 /// reference to it.
 ///
-/// OpenAPI 3.1 does not define what the schema of a stream describes. Here it describes one event
-/// as an object of its fields, like `itemSchema` in [OpenAPI
+/// OpenAPI 3.1 does not define the meaning of a stream's schema. Here it describes one event as an
+/// object of its fields, like `itemSchema` in [OpenAPI
 /// 3.2](https://spec.openapis.org/oas/v3.2.0.html) (§4.14.4).
 fn named_events<E: JsonSchema>(schemas: &mut Schemas, prefix: &str) -> Value {
     let mut data = content(&schemas.written::<E>(prefix));

@@ -167,7 +167,8 @@ impl Operation {
         parameters
     }
 
-    /// The operations that share their failures: those of a tag, if they allow the same method.
+    /// The group of operations that share their failures: the operations of a tag, if they allow
+    /// the same method.
     fn group(&self) -> &'static str {
         match self.endpoint {
             Endpoint::Response(_) | Endpoint::DeleteResponse(_) => "Response",

@@ -83,8 +83,8 @@ fn generator(settings: SchemaSettings) -> SchemaGenerator {
     SchemaGenerator::new(settings.with(|settings| settings.definitions_path = SCHEMAS.into()))
 }
 
-/// Allows other words than the known ones: an answer repeats what its request has set, and an upstream
-/// may know more words than this gateway.
+/// Allows other words than the known ones: an answer repeats the settings of its request, and an
+/// upstream may know more words than this gateway.
 fn open_words(definition: &mut Value) {
     if let Some(words) = definition
         .as_object_mut()

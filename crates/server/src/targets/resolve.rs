@@ -84,7 +84,8 @@ fn backend(
     }
 }
 
-/// Returns what a model allows although not all of its targets are servers of the protocol.
+/// Returns a problem for each `allow` word of a model that needs a protocol which the model is not
+/// served on, or which not all of its targets relay.
 fn not_relayed(model: &Model, targets: &[Target]) -> Vec<String> {
     let problem = |word: catalog::Allowed| {
         let id = &model.id;

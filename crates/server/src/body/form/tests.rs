@@ -66,7 +66,7 @@ async fn read_within(
     read("sgb".to_owned(), incoming, limits).await
 }
 
-/// A budget of which one key can take everything.
+/// A budget that one key can take completely.
 fn budget(bytes: u64) -> Budget {
     Budget::new(bytes, bytes)
 }

@@ -92,8 +92,9 @@ impl ImageDispatch {
         ))
     }
 
-    /// The settings of the request that a target leaves out: an upstream gets all of them, and the
-    /// engine those of its own. Names that do not fit into a header are not listed.
+    /// The request settings that a target leaves out. An upstream gets all settings; the engine
+    /// gets only the settings that it has itself. Names that do not fit into a header are not
+    /// listed.
     pub(super) fn dropped_at(&self, target: &Target) -> Vec<String> {
         match target.backend {
             Backend::Upstream(_) => Vec::new(),
@@ -139,7 +140,8 @@ impl ImageDispatch {
         })
     }
 
-    /// Notes what a plain reply reports: its images were generated, whatever happens to them.
+    /// Notes the usage and the images that a plain reply reports: its images were generated,
+    /// whatever happens to them.
     pub(super) fn note_reply(&self, reply: &[u8]) {
         let reported = &self.record.reported;
         reported.set_usage(relay::Images::usage_of_reply(reply));

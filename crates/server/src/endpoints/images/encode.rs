@@ -25,7 +25,7 @@ impl ImageEncoder {
         }
     }
 
-    /// Returns the counts of the answer so far. It has what was asked for.
+    /// Returns the counts of the answer so far. Its images have the requested size and quality.
     pub(super) fn counts(&self) -> Counts {
         Counts {
             usage: (self.count > 0).then_some(self.usage),

@@ -123,8 +123,8 @@ async fn a_url_becomes_bytes() {
     assert_eq!((status, pictures), (200, vec![&json!(RED); 3]));
 }
 
-/// An upstream cannot make the gateway connect to its own network, and what cannot be fetched is a
-/// failure.
+/// An upstream cannot make the gateway connect to its own network, and an image that cannot be
+/// fetched is a failure.
 #[tokio::test]
 async fn a_url_that_cannot_be_fetched_is_a_bad_gateway() {
     for url in [

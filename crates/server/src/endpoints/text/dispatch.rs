@@ -66,8 +66,8 @@ impl<D: TextEndpoint> TextDispatch<D> {
         }
     }
 
-    /// Sends the request to a target, and returns its answer, of which nothing but the kind is
-    /// known if it is relayed.
+    /// Sends the request to a target, and returns its answer. Only the kind of a relayed answer is
+    /// known.
     pub(super) async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<TextAnswer> {
         let Backend::Upstream(server) = &target.backend else {
             // Boxed because its future is large, with the state for fetching images in it, and
@@ -221,7 +221,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         &self.state.long_work
     }
 
-    /// What the target that is asked reports.
+    /// The usage and the images that the asked target reports.
     pub(super) fn reported(&self) -> &Arc<Reported> {
         &self.record.reported
     }
@@ -237,7 +237,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         headers
     }
 
-    /// Encodes the request for an upstream of another protocol, and names what is lost.
+    /// Encodes the request for an upstream of another protocol, and names the fields that are lost.
     fn encoded(
         &mut self,
         server: &UpstreamTarget,

@@ -97,7 +97,7 @@ pub(super) async fn answer<D: TextEndpoint>(
     Ok(response)
 }
 
-/// Checks the complete reply of an upstream. What a rejected one has reported is noted.
+/// Checks the complete reply of an upstream. Notes the usage that a rejected reply reports.
 fn relayed<D: TextEndpoint>(
     parsed: &ParsedRequest<D>,
     body: &[u8],
