@@ -55,7 +55,7 @@ impl Known {
         }
     }
 
-    /// The counts of an answer that ended early, or `Unused` if there are none.
+    /// Returns the counts of an answer that ended early as `Partial`, or `Unused` if all are zero.
     pub(crate) fn partial(counts: Counts) -> Self {
         if counts == Counts::default() {
             Self::Unused
@@ -101,15 +101,15 @@ impl Counts {
 /// The end of an attempt at a target.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Attempt {
-    /// The place of the target among those of the model.
+    /// The position of the target in the model's list of targets.
     pub(crate) target: usize,
     pub(crate) known: Known,
 }
 
 impl Estimate {
-    /// Returns the charge for all attempts of a request. An estimate fills only what was not reported.
+    /// Returns the charge for all attempts of a request. Estimates replace only unreported counts.
     pub(super) fn charge(&self, attempts: &[Attempt]) -> Charge {
-        // What has a price and was not used costs nothing, which is known.
+        // With prices, the cost of an unused model is known: zero.
         let is_priced = self.prices().all().next().is_some();
         let unused = Charge {
             cost: is_priced.then_some(Money::ZERO),
@@ -172,8 +172,8 @@ impl Estimate {
         }
     }
 
-    /// Returns the usage and the pictures of a request for pictures. Their tokens are estimated only if
-    /// the target bills them, and are those of images unless the target says otherwise.
+    /// Returns the usage and the pictures of a request for pictures. Tokens are estimated only if
+    /// the target bills them. Output tokens count as image tokens unless the target says otherwise.
     fn of_pictures(&self, known: &Known, bills_tokens: bool) -> (Usage, Pictures) {
         let (mut usage, pictures) = self.counted_pictures(known, bills_tokens);
         if usage.image_output == 0 {

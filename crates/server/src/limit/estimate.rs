@@ -1,8 +1,8 @@
 //! Estimates the tokens of a prompt from the bytes of a request.
 
-/// Estimates the tokens of the prompt in a JSON body, to be reserved until the usage is known: those
-/// of its text, and a fixed number for each long base64 in a member that has an image or a file.
-/// Tokenizers differ, so nothing more exact would hold for all models.
+/// Estimates the tokens of the prompt in a JSON body, to be reserved until the usage is known: the
+/// tokens of its text, and a fixed number for each long base64 value of a member that has an image
+/// or a file. Tokenizers differ, so nothing more exact would hold for all models.
 pub(crate) fn prompt_tokens(body: &[u8]) -> u64 {
     if body.len() < SHORTEST_FILE {
         let quotes = memchr::memchr_iter(b'"', body).count();
@@ -37,7 +37,7 @@ pub(crate) fn text_tokens(bytes: u64) -> u64 {
     bytes.saturating_mul(2).div_ceil(7)
 }
 
-/// Returns true if a text is base64, which may be that of a data URL.
+/// Returns true if a text is base64, or a data URL with base64.
 fn is_base64(text: &[u8]) -> bool {
     let data = match text.strip_prefix(b"data:") {
         Some(url) => {
@@ -62,7 +62,7 @@ const DATA: &[u8] = b";base64,";
 
 /// The length from which on a text can be a file, in bytes.
 const SHORTEST_FILE: usize = 1024;
-/// The length of what stands before the base64 of a data URL at most.
+/// The length of the head of a data URL at most, between `data:` and the base64.
 const LONGEST_HEAD: usize = 128;
 /// The tokens that vendors count for an image of a usual size:
 /// <https://platform.openai.com/docs/guides/images-vision#calculating-costs>.

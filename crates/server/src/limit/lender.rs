@@ -80,9 +80,9 @@ impl Lender {
         self.ended.subscribe()
     }
 
-    /// Renews the leases, asks for what requests wait for, gives back what other gateways wait for,
-    /// and aborts requests that have to end with their lease, forever. `lifecycle` wakes the
-    /// connections of these.
+    /// Renews the leases, borrows for requests that wait, gives back parts that other gateways wait
+    /// for, and aborts requests that have to end with their lease. Runs forever. `lifecycle` wakes
+    /// the connections of aborted requests.
     pub(crate) async fn run(self: Arc<Self>, limiter: Arc<Limiter>, lifecycle: Lifecycle) {
         tokio::join!(
             Arc::clone(&self).renew(Arc::clone(&limiter), lifecycle),
@@ -132,7 +132,7 @@ impl Lender {
         self.note(has_failed);
         limiter.apply_lent(&lent, &replies);
         self.ended.send_modify(|count| *count += 1);
-        // What the replies let be given back goes out at once.
+        // Sends at once the parts that can be given back after these replies.
         self.wake();
     }
 }

@@ -12,7 +12,7 @@ use super::reserved::Estimate;
 use super::{Clock, Limiter};
 
 /// A permit to be answered. It is given back when it is dropped, which the response body does last;
-/// [`Permit::end`] also counts what was used.
+/// [`Permit::end`] also counts the usage.
 #[derive(Debug)]
 pub(crate) struct Permit {
     permit: quota::Permit,
@@ -21,9 +21,9 @@ pub(crate) struct Permit {
     /// `None` if the usage of the request does not matter to any limit or journal.
     estimate: Option<Box<Estimate>>,
     clock: Clock,
-    /// The store that gets back what is not used, if the quotas are lent.
+    /// Gives unused parts back to the store, if the quotas are lent.
     lender: Option<Arc<Lender>>,
-    /// The queues of requests that wait for what this one gives back.
+    /// The queues of requests that wait until this one gives something back.
     queues: Option<Box<QueuesToWake>>,
 }
 
@@ -70,7 +70,7 @@ impl Permit {
         estimate.map(|estimate| estimate.most()).unwrap_or_default()
     }
 
-    /// Returns what is reserved of rates.
+    /// Returns the tokens that are reserved of rates.
     #[cfg(test)]
     pub(super) fn reserved_tokens(&self) -> u64 {
         let estimate = self.estimate.as_ref();
@@ -93,7 +93,7 @@ impl Permit {
         self.admitted_ms
     }
 
-    /// Gives the permit back, and counts what was used. Without an estimate there is no charge.
+    /// Gives the permit back, and counts the usage. Without an estimate there is no charge.
     pub(crate) fn end(self, attempts: &[Attempt]) -> Charge {
         let Some(estimate) = &self.estimate else {
             // Otherwise, dropping the permit does the same and reads no clock.
@@ -107,13 +107,13 @@ impl Permit {
         let tokens = charge.usage.prompt().saturating_add(output);
         let is_unfinished = |attempt: &Attempt| matches!(attempt.known, Known::Unfinished(_));
         let used = Used {
-            // Rates count what is probable, as they have reserved it.
+            // Rates count at most their reservation, which is the probable number of tokens.
             tokens: if attempts.iter().any(is_unfinished) {
                 tokens.min(estimate.reserved_tokens())
             } else {
                 tokens
             },
-            // Only real lengths teach what is typical.
+            // Only reported lengths of complete answers update the typical length.
             answer_tokens: match attempts.last() {
                 Some(last) => estimate.length(last.known.reported_answer()),
                 None => 0,
@@ -124,7 +124,7 @@ impl Permit {
         charge
     }
 
-    /// Gives back the place of a request that goes on without one, and keeps what it reserved.
+    /// Gives back the place of a request that goes on without one, and keeps its reservation.
     pub(crate) fn release_place(&mut self) {
         if self.permit.release_place()
             && let Some(lender) = &self.lender

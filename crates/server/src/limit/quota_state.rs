@@ -7,7 +7,7 @@ use quota::{Refused, Remaining};
 pub(crate) struct QuotaState {
     /// The rest of the quotas per minute that apply to the request.
     pub(crate) remaining: Remaining,
-    /// True if the store that lends a quota does not answer, or may have forgotten what it has lent.
+    /// True if the store that lends a quota does not answer, or may have forgotten its loans.
     pub(crate) is_degraded: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The quotas of a policy: those of the configuration, and the limits of keys of the store.
+//! The quotas of a policy: quotas of the configuration, and limits of stored keys.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(crate) struct Quotas {
     rules: Vec<(QuotaRule, Registered)>,
     /// The own limits of keys, by the names of the keys.
     of_keys: HashMap<String, (Caps, Registered)>,
-    /// True if one of them limits tokens or money, so that requests need an estimate of theirs.
+    /// True if one of them limits tokens or money, so that requests need an estimate.
     pub(crate) count_tokens: bool,
     /// True if requests can wait for one of them.
     pub(crate) have_queues: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Quotas {
 #[derive(Clone, Copy, Debug, Default)]
 struct Registered {
     rates: Option<LimitId>,
-    /// The budget is a limit of its own, whose name has its window: it begins anew if that changes.
+    /// The budget, a limit of its own. Its name has its window: a new window starts a new one.
     budget: Option<LimitId>,
 }
 

@@ -86,7 +86,7 @@ impl Answers {
 }
 
 impl Reserved {
-    /// Estimates what a request with this JSON body may use.
+    /// Estimates the possible usage of a request with this JSON body.
     pub(crate) fn of_text(body: &[u8], answers: Answers) -> Self {
         Self {
             prompt: prompt_tokens(body),
@@ -117,7 +117,7 @@ struct Tokens {
     answer: u64,
 }
 
-/// The estimate of what a request may use, from which its reservations and its charge follow.
+/// The estimated usage of a request, from which its reservations and its charge follow.
 #[derive(Debug)]
 pub(super) struct Estimate {
     reserved: Reserved,
@@ -125,7 +125,7 @@ pub(super) struct Estimate {
     prices: TargetPrices,
     /// The most tokens, by the limit of the request or of the configuration.
     most: Tokens,
-    /// What is reserved: of budgets the most that the request may cost, and of rates the tokens that
+    /// The reservation: of budgets the most that the request may cost, and of rates the tokens that
     /// it probably uses.
     demand: Demand,
 }
@@ -136,7 +136,7 @@ impl Estimate {
     pub(super) fn new(reserved: Reserved, prices: TargetPrices, answer_tokens: u64) -> Self {
         let makes_pictures = reserved.pictures.count > 0;
         let most = match makes_pictures {
-            // What has a price of its own for pictures is not billed by their tokens.
+            // A target with prices for each picture does not bill their tokens.
             true if !prices.all().any(bills_tokens_of_pictures) => Tokens::default(),
             true => Tokens {
                 prompt: reserved.prompt,
@@ -160,7 +160,7 @@ impl Estimate {
         }
     }
 
-    /// Returns what to reserve if answers have rarely more than `typical` tokens, as far as that is
+    /// Returns the reservation if answers rarely have more than `typical` tokens, as far as that is
     /// known.
     pub(super) fn demand(&mut self, typical: Option<u64>) -> Demand {
         if self.reserved.pictures.count == 0 {
@@ -184,7 +184,7 @@ impl Estimate {
         tokens.div_ceil(self.reserved.answers.count.max(1))
     }
 
-    /// Returns what was reserved of rates.
+    /// Returns the tokens that were reserved of rates.
     pub(super) fn reserved_tokens(&self) -> u64 {
         self.demand.tokens
     }
@@ -248,7 +248,7 @@ impl Pictures {
         }
     }
 
-    /// Returns the most that these pictures can cost, if the model chooses what is left to it.
+    /// Returns the highest cost of these pictures, if the model chooses the properties left open.
     fn most(&self, price: &Price) -> Money {
         let fits =
             |entry: &str, own: &str| entry == ANY || matches!(own, "" | AUTO) || entry == own;
@@ -281,8 +281,8 @@ pub(super) fn bills_tokens_of_pictures(price: &Price) -> bool {
     price.pictures.is_empty() && output > PicoPrice::ZERO
 }
 
-/// Returns the tokens of a generated picture, which are those of the largest and best one if the model
-/// chooses: <https://platform.openai.com/docs/guides/image-generation#cost-and-latency>.
+/// Returns the tokens of a generated picture, with the largest size or best quality if the model
+/// chooses it: <https://platform.openai.com/docs/guides/image-generation#cost-and-latency>.
 fn tokens_of_picture(size: &str, quality: &str) -> u64 {
     let [square, portrait, landscape] = match quality {
         "low" => [272, 408, 400],
@@ -298,7 +298,7 @@ fn tokens_of_picture(size: &str, quality: &str) -> u64 {
 
 /// The tokens of a preview, from the same page.
 const TOKENS_OF_PREVIEW: u64 = 100;
-/// The tokens that rates reserve for an answer of a key of which none has ended yet.
+/// The tokens that rates reserve for an answer of a key before its first answer has ended.
 const TYPICAL_ANSWER: u64 = 1_000;
 /// The size or quality that the model chooses.
 const AUTO: &str = "auto";

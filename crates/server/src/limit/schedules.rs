@@ -12,7 +12,7 @@ use super::*;
 use crate::prices::Prices;
 use crate::targets::Target;
 
-/// What a request that was admitted may do.
+/// A request that was admitted.
 struct Running {
     permit: Permit,
     /// The most tokens of its answers.
@@ -35,9 +35,9 @@ impl Draws {
 /// The sums of a schedule, in tokens of answers.
 #[derive(Default)]
 struct Sums {
-    /// What the upstreams have reported.
+    /// The tokens that the upstreams have reported.
     reported: u64,
-    /// What the rows have.
+    /// The tokens in the rows.
     charged: u64,
     /// The longest answer of any request.
     longest: u64,
@@ -50,8 +50,8 @@ fn number(name: &str, default: u64) -> u64 {
     })
 }
 
-/// In any schedule, a budget is overdrawn by one answer at most, and the rows have what the upstreams
-/// have reported.
+/// In any schedule, a budget is overdrawn by one answer at most, and the rows have the tokens that
+/// the upstreams have reported.
 #[test]
 fn budget_is_overdrawn_by_one_answer_at_most() {
     let seed = number("SLUICEGATE_TEST_SEED", 0);

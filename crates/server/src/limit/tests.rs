@@ -228,8 +228,8 @@ async fn typical_answer_follows_reported_usage_only() {
     assert_eq!(admit(1, Some(5), Known::Unused), 5);
 }
 
-/// Agents ask for much longer answers than they get: fifty of them share a rate of which a single
-/// answer could take more than all.
+/// Agents ask for much longer answers than they get: fifty of them share a rate that a single
+/// answer could exceed.
 #[tokio::test(start_paused = true)]
 async fn fifty_agents_share_a_rate_by_typical_answers() {
     let (limiter, quotas) = with_quotas("[[quotas]]\ntokens_per_minute = 60000");
@@ -241,7 +241,7 @@ async fn fifty_agents_share_a_rate_by_typical_answers() {
     let agents: Vec<_> = (0..50)
         .map(|_| try_admit(&limiter, applicant("a", "m", &quotas), reserve).unwrap())
         .collect();
-    // What one of them uses beyond its reservation is owed.
+    // Usage beyond a reservation is owed.
     let usage = Usage {
         input: 100,
         output: 64_000,
@@ -423,7 +423,7 @@ async fn a_request_waits_for_a_rate() {
     );
 }
 
-/// A request that waits in vain is refused after the time, and one whose client leaves passes its
+/// A request that finds no room within the time is refused, and one whose client leaves passes its
 /// turn on.
 #[tokio::test(start_paused = true)]
 async fn requests_leave_the_queue() {

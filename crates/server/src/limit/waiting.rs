@@ -32,9 +32,9 @@ impl<'a> Applicant<'a> {
 }
 
 impl Limiter {
-    /// Admits a request, and reserves what it may use. `reserve` is called only if a quota or the
-    /// journal needs it. A request that finds too little of a lent quota waits shortly for its store, and one that a
-    /// quota with a queue has no room for waits there.
+    /// Admits a request, and reserves its possible usage. `reserve` is called only if a quota or
+    /// the journal needs it. A request that finds too little of a lent quota waits shortly for its
+    /// store, and one that a quota with a queue has no room for waits there.
     pub(crate) async fn admit(
         &self,
         applicant: Applicant<'_>,
