@@ -29,7 +29,8 @@ enum May {
 
 /// The table, top row first.
 const LAYERS: &[LayerCrate] = &[
-    layer(7, "server", UseBelow(7)),
+    layer(8, "server", UseBelow(8)),
+    layer(7, "policy", Use(DECIDED)),
     layer(6, "config", Use(CONFIGURED)),
     layer(6, "simulator", UseBelow(4)),
     layer(5, "upstream", Use(&["engine", "net", "translate"])),
@@ -59,6 +60,19 @@ const CONFIGURED: &[&str] = &[
     "auth",
     "catalog",
     "fetch",
+    "lease",
+    "quota",
+    "translate",
+    "upstream",
+    "wire",
+];
+/// The crates that answer what a request may do and where it may go.
+const DECIDED: &[&str] = &[
+    "accounting",
+    "auth",
+    "catalog",
+    "config",
+    "engine",
     "lease",
     "quota",
     "translate",

@@ -9,11 +9,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use policy::lifecycle::Phase;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
-use crate::lifecycle::Phase;
 use crate::metrics::Metrics;
 use crate::state::ServerState;
 

@@ -18,14 +18,14 @@ pub(crate) mod values;
 use accounting::{By, StoredKey};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use policy::accounting::Accounting;
+use policy::clock;
 use serde::Serialize;
 
 use self::failure::Failure;
 use self::route::Route;
-use crate::accounting::Accounting;
 use crate::admin_access::NoAccess;
 use crate::body::{Body, ClientBody, whole};
-use crate::clock;
 use crate::state::ServerState;
 
 /// A request of an administrator whose key was valid.

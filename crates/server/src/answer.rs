@@ -12,10 +12,10 @@ pub(crate) mod started;
 use std::task::{Context, Poll};
 
 use engine::EngineError;
+use policy::limit::Counts;
 use translate::relay::End;
 use wire::ApiError;
 
-use crate::limit::Counts;
 use crate::outcome::Outcome;
 use crate::refusal::{self, Refusal};
 

@@ -12,6 +12,8 @@ use engine::{
 use futures_util::{StreamExt, stream};
 use http::HeaderMap;
 use http_body_util::BodyExt;
+use policy::Policy;
+use policy::targets::{Backend, Target, UpstreamTarget};
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 use translate::outbound::{self, encode};
@@ -23,8 +25,6 @@ use crate::answer::engine_events::fold;
 use crate::endpoints::text::ending;
 use crate::engines::Engines;
 use crate::outgoing::{self, MAX_REPLY};
-use crate::policy::Policy;
-use crate::targets::{Backend, Target, UpstreamTarget};
 
 /// Sends one small request to each target, a few at a time, and prints a line for each of them.
 /// `names` are names of models, as clients send them; without any, all models are asked.

@@ -5,18 +5,18 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use engine::{EngineError, Rejection};
+use policy::limit::Permit;
+use policy::targets::{Backend, Target};
 use tokio::time::Instant;
 use upstream::{Effort, ResponseMeta, Upstream};
 use wire::ErrorKind;
 
 use crate::answer::started::Started;
 use crate::connection_timer::ConnectionTimer;
-use crate::limit::Permit;
 use crate::outcome::Outcome;
 use crate::record::{ServedBy, Targets};
 use crate::refusal::Refusal;
 use crate::state::{Caller, ServerState};
-use crate::targets::{Backend, Target};
 
 /// A request that can be sent to any of its targets. It owns all its data, so that attempts can
 /// continue within the body of the response.

@@ -5,11 +5,11 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::TextEvent;
+use policy::accounting::{Ended, JournalEntry};
+use policy::limit::{Attempt, Counts, Known, Permit};
 use serde::Deserialize;
 use translate::outbound::{self, Protocol};
 
-use crate::accounting::{Ended, JournalEntry};
-use crate::limit::{Attempt, Counts, Known, Permit};
 use crate::metrics::Metrics;
 use crate::outcome::Outcome;
 

@@ -7,11 +7,11 @@ use std::fmt::Write as _;
 
 use catalog::Model;
 use config::Config;
+use policy::Policy;
+use policy::targets::{Backend, Routes, Target};
 use quota::Caps;
 
 use crate::engines;
-use crate::policy::Policy;
-use crate::targets::{Backend, Routes, Target};
 
 /// Describes how a request for each model would be handled.
 pub(crate) fn report(config: &Config, policy: &Policy) -> String {

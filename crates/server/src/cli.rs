@@ -12,12 +12,12 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use config::{Config, ConfigError, DEFAULT_ADMIN, Responses, pass_through, presets, price_import};
+use policy::Policy;
 use url::Url;
 
 use self::keys::KeysCommand;
 use self::reports::{LimitsReport, UsageReport};
 use crate::check::stores::{self, Stores};
-use crate::policy::Policy;
 use crate::{ask, check, log, openapi, start};
 
 /// One gate for every model protocol.

@@ -8,9 +8,9 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use policy::lifecycle::AbortWatch;
 
 use crate::connection_timer::ConnectionTimer;
-use crate::lifecycle::AbortWatch;
 use crate::outcome::Outcome;
 
 #[derive(Debug, Default)]

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use config::{Config, ConfigError};
+use policy::Policy;
+use policy::lifecycle::Phase;
 use tokio::io::{AsyncRead, AsyncWrite};
 use upstream::Network;
 
 use crate::engines::Engines;
-use crate::lifecycle::Phase;
-use crate::policy::Policy;
 use crate::serve::{drive, http_connection};
 use crate::start::assemble;
 use crate::state::ServerState;

@@ -12,17 +12,17 @@ use std::task::Poll;
 use auth::{Credentials, Denied, Entry};
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use policy::clock;
+use policy::lifecycle::Abort;
+use policy::policy_keys::PolicyKeys;
 
 use crate::body::{Body, ClientBody};
-use crate::clock;
 use crate::connection_state::ConnectionState;
 use crate::endpoints::stored_response::Action::{Cancel, Delete, InputItems, Retrieve};
 use crate::endpoints::stored_response::answer as stored_response;
 use crate::endpoints::{count_tokens, images, models, text};
 use crate::head;
-use crate::lifecycle::Abort;
 use crate::outcome::Outcome;
-use crate::policy_keys::PolicyKeys;
 use crate::quota_headers;
 use crate::record::Record;
 use crate::refusal::{Refusal, Style};
@@ -235,11 +235,11 @@ mod tests {
     use config::Config;
     use http_body::Frame;
     use http_body_util::BodyExt as _;
+    use policy::Policy;
     use serde_json::{Value, json};
 
     use super::*;
     use crate::engines::Engines;
-    use crate::policy::Policy;
     use crate::start::assemble;
 
     const OPENAI: &str = include_str!("../../../tests/black_box/fixtures/errors-openai-style.json");

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Response;
+use policy::Policy;
 use responses::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -15,7 +16,6 @@ use self::stream::KeptStream;
 use crate::body::budget::Share;
 use crate::body::upload::Upload;
 use crate::kept::{Answer, Kept};
-use crate::policy::Policy;
 use crate::record::Targets;
 use crate::reply::ReplyBody;
 use crate::state::Caller;

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use policy::Policies;
+use policy::key_schedule::KeySchedule;
+use policy::targets::UpstreamTarget;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-use crate::key_schedule::KeySchedule;
 use crate::metrics::Metrics;
-use crate::policy::Policies;
-use crate::targets::UpstreamTarget;
 
 /// Refreshes the keys of the current policy when they are due, forever.
 pub(crate) async fn run(policies: Arc<Policies>, metrics: Arc<Metrics>) {

@@ -1,15 +1,13 @@
-//! The gateway: listeners, routing, limits, bodies, metrics, log, shutdown.
+//! The gateway: listeners, routing, bodies, metrics, log, shutdown.
 //!
 //! The binary `sluicegate` is [`main`]; [`EmbeddedGateway`] is a gateway without a process of its
 //! own.
 
 mod accept;
-mod accounting;
 mod admin;
 mod admin_access;
 mod admin_api;
 mod admin_client;
-mod affinity;
 mod answer;
 mod ask;
 mod attempt;
@@ -17,7 +15,6 @@ mod background;
 mod body;
 mod check;
 mod cli;
-mod clock;
 mod coalescing_waker;
 mod connection_state;
 mod connection_timer;
@@ -32,11 +29,6 @@ mod image_urls;
 mod keeping;
 mod kept;
 mod key_refresh;
-mod key_schedule;
-mod keys;
-mod lease_store;
-mod lifecycle;
-mod limit;
 mod log;
 mod long_work;
 #[cfg(test)]
@@ -46,22 +38,17 @@ mod openapi;
 mod origins;
 mod outcome;
 mod outgoing;
-mod policy;
-mod policy_keys;
-mod prices;
 mod quota_headers;
 mod record;
 mod refusal;
 mod reply;
 mod resolved;
-mod revocation;
 mod routing;
 mod serve;
 mod shared_bound;
 mod start;
 mod state;
 mod stored_input;
-mod targets;
 #[cfg(test)]
 mod test_gateway;
 mod timeout_io;

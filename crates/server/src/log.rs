@@ -12,13 +12,13 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use policy::clock;
 use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::{EnvFilter, Layer};
 
 pub(crate) use self::access::AccessLine;
 use self::queue::{Queue, Writer};
-use crate::clock;
 
 /// Starts the log. Dropping the returned guard flushes it.
 ///

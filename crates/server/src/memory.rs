@@ -18,11 +18,11 @@ use http::{Request, StatusCode};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use peak_alloc::PeakAlloc;
+use policy::Policy;
+use policy::keys::GeneratedKey;
 
 use crate::engines::Engines;
 use crate::gateway;
-use crate::keys::GeneratedKey;
-use crate::policy::Policy;
 use crate::start::assemble;
 use crate::state::ServerState;
 

@@ -6,6 +6,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use policy::limit::OWN_LIMITS;
+use policy::limit::lender::Exchanges;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -17,8 +19,6 @@ use quota::Refused;
 use self::durations::Durations;
 use crate::connection_state::CloseReason;
 use crate::kept::Figures;
-use crate::limit::OWN_LIMITS;
-use crate::limit::lender::Exchanges;
 use crate::log;
 use crate::outcome::Outcome;
 

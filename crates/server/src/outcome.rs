@@ -1,9 +1,8 @@
 //! The outcomes of requests.
 
 use engine::EngineError;
+use policy::lifecycle::Abort;
 use wire::ApiError;
-
-use crate::lifecycle::Abort;
 
 /// The outcome of a request. Exactly one is logged and counted for each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
+use policy::targets::UpstreamTarget;
 use tokio::time::Instant;
 use translate::outbound::Protocol;
 use upstream::{Answer, Effort, Outgoing, Payload, ResponseMeta};
 use wire::{Piece, Splice};
 
 use crate::attempt::TargetFailure;
-use crate::targets::UpstreamTarget;
 
 /// Sends a request to an upstream, and reads its response until it is known to be JSON or an event
 /// stream. `meta` gets the part of the head that is for the log and for the client.

@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::{SignedDuration, Timestamp};
+use policy::clock;
+use policy::limit::QuotaState;
 use quota::Level;
 
-use crate::clock;
-use crate::limit::QuotaState;
 use crate::refusal::Style;
 
 /// Adds the headers for each kind of quota that applies to a request. If quotas are degraded, a

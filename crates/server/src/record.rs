@@ -8,20 +8,20 @@ use std::time::Duration;
 
 use engine::TextEvent;
 use http::HeaderMap;
+use policy::accounting::{Ended, JournalEntry};
+use policy::lifecycle::Lifecycle;
+use policy::limit::{Attempt, Counts, Known, Permit, QuotaState};
+use policy::revocation::Revocation;
+use policy::targets::Target;
 use tokio::time::Instant;
 use translate::relay::End;
 use upstream::{Report, Reported, ResponseMeta};
 
-use crate::accounting::{Ended, JournalEntry};
 use crate::background::{Background, Uncharged};
 use crate::connection_state::ConnectionState;
-use crate::lifecycle::Lifecycle;
-use crate::limit::{Attempt, Counts, Known, Permit, QuotaState};
 use crate::log::AccessLine;
 use crate::metrics::Metrics;
 use crate::outcome::Outcome;
-use crate::revocation::Revocation;
-use crate::targets::Target;
 
 /// The targets of a request, as its attempts and its response share it.
 #[derive(Debug, Default)]

@@ -3,11 +3,11 @@
 use engine::EngineError;
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, UPGRADE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use policy::clock;
 use quota::{Dimension, Refused};
 use wire::{ApiError, ErrorKind};
 
 use crate::body::{Body, whole};
-use crate::clock;
 
 /// The protocol family whose error format is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,20 +6,20 @@ use auth::Entry;
 use config::Limits;
 use engine::{ImageEngine, TextEngine};
 use fetch::Fetcher;
+use policy::accounting::{Accounting, Admitted, JournalEntry};
+use policy::lifecycle::Lifecycle;
+use policy::limit::{Applicant, Decision, Limiter, Permit, Reserved};
+use policy::prices::TargetPrices;
+use policy::{Policies, Policy};
 use tokio::time::Instant;
 
-use crate::accounting::{Accounting, Admitted, JournalEntry};
 use crate::admin_access::AdminAccess;
 use crate::background::Background;
 use crate::body::budget::Budget;
 use crate::kept::Kept;
-use crate::lifecycle::Lifecycle;
-use crate::limit::{Applicant, Decision, Limiter, Permit, Reserved};
 use crate::long_work::LongWork;
 use crate::metrics::Metrics;
 use crate::origins::Origins;
-use crate::policy::{Policies, Policy};
-use crate::prices::TargetPrices;
 use crate::record::Record;
 use crate::refusal::Refusal;
 

@@ -14,11 +14,11 @@ use futures_util::{Stream, StreamExt, stream};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
+use policy::Policy;
 use serde_json::Value;
 
 use crate::engines::Engines;
 use crate::gateway;
-use crate::policy::Policy;
 use crate::start::assemble;
 use crate::state::ServerState;
 

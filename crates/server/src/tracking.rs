@@ -6,12 +6,12 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::Response;
+use policy::limit::Counts;
 use serde::Deserialize;
 use sse::{Decoder, Limits};
 use wire::ApiError;
 
 use crate::answer::{AnswerStream, Progress, StreamFailure};
-use crate::limit::Counts;
 use crate::origins::Origin;
 use crate::record::Targets;
 use crate::reply::ReplyBody;

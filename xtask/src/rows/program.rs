@@ -86,7 +86,7 @@ mod tests {
                 "-p sluicegate-server --no-default-features --features sqlite --test state",
             ),
             (
-                "crates/server/src/limit/tests.rs",
+                "crates/server/src/image_urls/tests.rs",
                 "-p sluicegate-server --no-default-features --lib",
             ),
             ("crates/wire/src/read.rs", "-p sluicegate-wire --lib"),

@@ -6,12 +6,12 @@ pub(crate) mod limits;
 use accounting::{KeyChange, NewKey, StoredKey};
 use auth::{Entry, KeyHash, KeyRing, Pattern, RingProblem, Scope, Scopes};
 use http::StatusCode;
+use policy::{clock, keys};
 
 use self::forms::{Created, KeyChangeForm, KeyList, KeyView, NewKeyForm, Rotation};
 use super::failure::Failure;
 use super::parameters::{Kind, Parameter, Parameters};
 use super::{Admin, Answer, body, json};
-use crate::{clock, keys};
 
 /// Creates a key, and shows it.
 pub(super) async fn create(admin: &Admin<'_>, body: &[u8]) -> Answer {

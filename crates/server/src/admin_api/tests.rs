@@ -13,10 +13,10 @@ use futures_util::FutureExt as _;
 use http::header::{AUTHORIZATION, HOST};
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
+use policy::accounting::Accounting;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::accounting::Accounting;
 use crate::admin;
 use crate::admin_access::AdminAccess;
 use crate::body::Body;

@@ -2,6 +2,7 @@
 
 use accounting::{Granularity, UsageQuery, UsageSum};
 use http::StatusCode;
+use policy::clock;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -9,7 +10,6 @@ use super::failure::Failure;
 use super::parameters::{Kind, Parameter, Parameters};
 use super::values::{Amount, Time};
 use super::{Admin, Answer, json};
-use crate::clock;
 
 /// Sums of usage, in order of time, key and model.
 #[derive(Serialize, JsonSchema)]

@@ -4,11 +4,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use engine::EngineError;
+use policy::limit::Counts;
 use wire::ApiError;
 
 use super::started::Started;
 use super::{AnswerStream, Progress, StreamFailure};
-use crate::limit::Counts;
 use crate::refusal::Refusal;
 
 /// A pending attempt, which resolves once a target has started to answer.

@@ -3,12 +3,12 @@
 
 use std::task::{Context, Poll, ready};
 
+use policy::limit::Counts;
 use translate::relay::RelayProtocol;
 use upstream::relay::Relay;
 use wire::ApiError;
 
 use super::{AnswerStream, Progress, StreamFailure};
-use crate::limit::Counts;
 
 impl<P: RelayProtocol + Unpin> AnswerStream for Relay<P> {
     fn poll_write(

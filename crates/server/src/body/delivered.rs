@@ -115,11 +115,12 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
+    use policy::lifecycle::{Lifecycle, Phase};
+    use policy::limit::Limiter;
+
     use super::*;
     use crate::body::buffered::{Buffered, MAX_FRAME};
     use crate::body::whole;
-    use crate::lifecycle::{Lifecycle, Phase};
-    use crate::limit::Limiter;
     use crate::metrics::Metrics;
 
     /// A response body of three frames, and all that its record reports to.

@@ -3,8 +3,7 @@
 
 use auth::Pattern;
 use config::Config;
-
-use crate::policy::Policy;
+use policy::Policy;
 
 /// Returns a sentence for each quota and each price that can be escaped by another spelling of a
 /// name.

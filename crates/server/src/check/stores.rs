@@ -7,10 +7,9 @@ use std::sync::Arc;
 use accounting::{AccountingStore, StoreError};
 use config::ConfigError;
 use config::state::{State, Store};
-
-use crate::accounting::open;
-use crate::lease_store;
-use crate::policy_keys::StoredKeys;
+use policy::accounting::open;
+use policy::lease_store;
+use policy::policy_keys::StoredKeys;
 
 /// The findings about the stores of a configuration.
 #[derive(Default)]

@@ -3,11 +3,11 @@
 use clap::Args;
 use config::ConfigError;
 use http::Method;
+use policy::keys::{self, ADMIN_VARIABLE};
 use serde_json::Value;
 use url::Url;
 
 use crate::admin_client::AdminClient;
-use crate::keys::{self, ADMIN_VARIABLE};
 
 // A doc comment here would replace those of the commands.
 #[derive(Debug, Args)]

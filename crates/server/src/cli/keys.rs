@@ -5,11 +5,11 @@ use auth::Scope;
 use clap::{Args, Subcommand};
 use config::ConfigError;
 use http::Method;
+use policy::keys;
 use serde_json::{Map, Value, json};
 
 use super::admin::Gateway;
 use super::table::{cell, render};
-use crate::keys;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum KeysCommand {

@@ -3,14 +3,14 @@
 
 use catalog::{Model, Protocol};
 use chat::{Message, Part, Request, Rules, ValidRequest};
+use policy::affinity::{Conversation, member};
+use policy::limit::Answers;
+use policy::targets::UpstreamTarget;
 use translate::inbound::Chat;
 use translate::{outbound, relay};
 use wire::{ApiError, Path, Splice};
 
 use super::text::{RelayNotes, TextEndpoint};
-use crate::affinity::{Conversation, member};
-use crate::limit::Answers;
-use crate::targets::UpstreamTarget;
 
 impl TextEndpoint for Chat {
     const PROTOCOL: Protocol = Protocol::Chat;

@@ -7,6 +7,8 @@ use bytes::Bytes;
 use catalog::{Model, Protocol};
 use http::{HeaderMap, Response};
 use messages::{Request, Rules, TokenCount, ValidCount, refusal};
+use policy::limit::Reserved;
+use policy::targets::{Backend, Target, UpstreamTarget};
 use tokio::time::{Instant, timeout_at};
 use translate::inbound::Messages;
 use upstream::{Answer, Effort, Outgoing, ResponseMeta};
@@ -18,12 +20,10 @@ use crate::attempt::TargetFailure;
 use crate::body::ClientBody;
 use crate::body::budget::Share;
 use crate::body::upload::Upload;
-use crate::limit::Reserved;
 use crate::record::ServedBy;
 use crate::refusal::Refusal;
 use crate::reply::{ReplyBody, json, json_bytes};
 use crate::state::{Caller, ServerState};
-use crate::targets::{Backend, Target, UpstreamTarget};
 use crate::{attempt, image_urls, outgoing};
 
 /// Counts the tokens of a prompt on the targets that would answer it, so that the count matches the

@@ -9,10 +9,10 @@ mod streaming;
 mod unary;
 
 use http::{Request, Response};
+use policy::limit::{Pictures, Reserved, image_prompt_tokens};
 
 use self::read::ParsedRequest;
 use crate::body::ClientBody;
-use crate::limit::{Pictures, Reserved, image_prompt_tokens};
 use crate::refusal::Refusal;
 use crate::reply::ReplyBody;
 use crate::state::Caller;

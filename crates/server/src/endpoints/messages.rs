@@ -2,14 +2,14 @@
 
 use catalog::{Model, Protocol};
 use messages::{InputBlock, Request, Rules, Source, ValidRequest, refusal};
+use policy::affinity::{Conversation, member};
+use policy::limit::Answers;
+use policy::targets::UpstreamTarget;
 use translate::inbound::Messages;
 use translate::{outbound, relay};
 use wire::{ApiError, Path, Splice};
 
 use super::text::{RelayNotes, TextEndpoint};
-use crate::affinity::{Conversation, member};
-use crate::limit::Answers;
-use crate::targets::UpstreamTarget;
 
 impl TextEndpoint for Messages {
     const PROTOCOL: Protocol = Protocol::Messages;

@@ -3,6 +3,9 @@
 
 use catalog::{Allowed, Model, Protocol};
 use engine::EngineError;
+use policy::affinity::{Conversation, member};
+use policy::limit::Answers;
+use policy::targets::UpstreamTarget;
 use responses::{Item, Part, Request, Role, Rules, ValidRequest};
 use serde_json::Value;
 use translate::inbound::Responses;
@@ -11,14 +14,11 @@ use translate::{outbound, relay};
 use wire::{ApiError, Path, Splice, TextOr};
 
 use super::text::{RelayNotes, TextEndpoint};
-use crate::affinity::{Conversation, member};
 use crate::keeping::Keeping;
-use crate::limit::Answers;
 use crate::refusal::Refusal;
 use crate::resolved::{Attach, Resolved};
 use crate::state::Caller;
 use crate::stored_input::{self, StoredInput};
-use crate::targets::UpstreamTarget;
 use crate::tracking::Tracking;
 
 impl TextEndpoint for Responses {

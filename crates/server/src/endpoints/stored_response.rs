@@ -7,6 +7,7 @@ mod relay;
 use std::borrow::Cow;
 
 use http::Response;
+use policy::limit::Reserved;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -15,7 +16,6 @@ use wire::{ApiError, Code, ErrorKind, Json, Splice};
 
 pub(crate) use self::relay::Action;
 use crate::kept::{Answer, InputItem};
-use crate::limit::Reserved;
 use crate::refusal::Refusal;
 use crate::reply::{ReplyBody, json, json_bytes};
 use crate::state::Caller;

@@ -16,6 +16,11 @@ use engine::{EngineError, Stop, TextEvent};
 use http::{HeaderMap, Request, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
+use policy::Policy;
+use policy::affinity::Conversation;
+use policy::clock;
+use policy::limit::{Answers, Reserved};
+use policy::targets::{Target, UpstreamTarget};
 use translate::inbound::{Answer, ClientProtocol, Stamp};
 use translate::relay::{End, RelayProtocol};
 use wire::{ApiError, ErrorKind, Path, Splice};
@@ -23,22 +28,17 @@ use wire::{ApiError, ErrorKind, Path, Splice};
 use self::dispatch::TextDispatch;
 use self::relocated::relocated;
 use super::json_body;
-use crate::affinity::Conversation;
 use crate::body::ClientBody;
 use crate::body::upload::Upload;
-use crate::clock;
 use crate::image_urls;
-use crate::limit::{Answers, Reserved};
 use crate::outcome::Outcome;
 use crate::outgoing;
-use crate::policy::Policy;
 use crate::record::Record;
 use crate::refusal::Refusal;
 use crate::reply::{self, ReplyBody};
 use crate::resolved::Resolved;
 use crate::state::Caller;
 use crate::stored_input::StoredInput;
-use crate::targets::{Target, UpstreamTarget};
 
 /// A text endpoint: the reading, validating and relaying of its requests.
 pub(crate) trait TextEndpoint:

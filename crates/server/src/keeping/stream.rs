@@ -5,6 +5,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use memchr::memmem;
+use policy::limit::Counts;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use sse::{Decoder, EventName, Limits};
@@ -12,7 +13,6 @@ use wire::{ApiError, Splice};
 
 use super::Keeping;
 use crate::answer::{AnswerStream, Progress, StreamFailure};
-use crate::limit::Counts;
 
 /// A stream of Responses whose answer is kept.
 ///

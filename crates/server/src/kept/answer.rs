@@ -5,12 +5,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use policy::limit::prompt_tokens;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::Splice;
 use wire::lenient::Text;
-
-use crate::limit::prompt_tokens;
 
 /// A response, and the items that it answers.
 #[derive(Debug)]

@@ -6,11 +6,11 @@ use std::cell::RefCell;
 use std::io::Write as _;
 
 use jiff::Timestamp;
+use policy::clock;
 use serde::Serialize;
 use tracing::Level;
 
 use super::{QUEUE, json};
-use crate::clock;
 
 /// The fields of the line of a request.
 #[derive(Clone, Copy, Debug)]

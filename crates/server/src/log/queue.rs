@@ -12,8 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use memchr::memchr_iter;
-
-use crate::clock;
+use policy::clock;
 
 /// The lines that wait to be written, with bounded memory.
 #[derive(Default)]

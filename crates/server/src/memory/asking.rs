@@ -10,13 +10,13 @@ use config::Config;
 use http::Request;
 use http::header::{AUTHORIZATION, HOST};
 use http_body_util::Full;
+use policy::Policy;
 use tokio::io::{AsyncReadExt as _, duplex};
 use upstream::{BoxFuture, Connection, Dial, Network, WithPeer};
 
 use super::{MEMORY, alone};
 use crate::engines::Engines;
 use crate::gateway;
-use crate::policy::Policy;
 use crate::start::assemble;
 
 /// A request that is relayed holds its bytes, and not the parsed request, which takes many times as

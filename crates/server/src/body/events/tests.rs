@@ -6,6 +6,8 @@ use std::sync::Arc;
 use engine::{EngineError, Stop, TextEvent, TextStream};
 use futures_util::stream::{self, StreamExt};
 use http_body_util::BodyExt;
+use policy::lifecycle::{Lifecycle, Phase};
+use policy::limit::{Counts, Limiter};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use translate::inbound::{Answer, Messages, Responses, Stamp};
@@ -13,8 +15,6 @@ use translate::inbound::{Answer, Messages, Responses, Stamp};
 use super::*;
 use crate::endpoints::text::TextEndpoint;
 use crate::endpoints::text::streaming::TranslatedText;
-use crate::lifecycle::{Lifecycle, Phase};
-use crate::limit::{Counts, Limiter};
 use crate::metrics::Metrics;
 
 const KEEP_ALIVE: Duration = Duration::from_secs(15);

@@ -7,6 +7,8 @@ use config::upstream::EditForm;
 use engine::{EngineError, ImageEdit, ImageGeneration, ImageStream};
 use http::{HeaderMap, HeaderValue, Method};
 use images::{Edit, Mask, Operation, Reference, Source};
+use policy::clock;
+use policy::targets::{Backend, Target, UpstreamTarget};
 use tokio::time::{Instant, timeout_at};
 use translate::inbound::{Pictures, image_request};
 use translate::relay::{self, RelayProtocol};
@@ -19,8 +21,7 @@ use crate::attempt::{TargetFailure, Turn};
 use crate::record::Targets;
 use crate::refusal::Refusal;
 use crate::state::{Caller, ServerState};
-use crate::targets::{Backend, Target, UpstreamTarget};
-use crate::{clock, image_urls, outgoing};
+use crate::{image_urls, outgoing};
 
 /// An image request and the state of its attempts.
 pub(super) struct ImageDispatch {

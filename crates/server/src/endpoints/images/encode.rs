@@ -2,11 +2,10 @@
 
 use engine::{ImageEvent, Usage};
 use images::Event;
+use policy::clock;
+use policy::limit::{self, Counts};
 use translate::inbound::Pictures;
 use translate::relay::End;
-
-use crate::clock;
-use crate::limit::{self, Counts};
 
 /// The encoder of an answer, image by image, which adds up its token usage.
 pub(super) struct ImageEncoder {

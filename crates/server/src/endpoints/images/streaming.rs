@@ -6,6 +6,8 @@ use std::task::{Context, Poll, ready};
 use engine::ImageStream;
 use http::Response;
 use images::Event;
+use policy::limit::{Counts, Pictures};
+use policy::targets::{Backend, Target, UpstreamTarget};
 use translate::relay::{self, End, Images};
 use upstream::relay::Relay;
 use upstream::{Answer, ResponseMeta};
@@ -19,12 +21,10 @@ use crate::answer::pending::{StartedStream, started};
 use crate::answer::started::Started;
 use crate::answer::{AnswerStream, Progress, StreamFailure};
 use crate::attempt::{self, Dispatch, StartResult, TargetFailure, Turn};
-use crate::limit::{Counts, Pictures};
 use crate::outgoing;
 use crate::refusal::Refusal;
 use crate::reply::{self, ReplyBody};
 use crate::state::Caller;
-use crate::targets::{Backend, Target, UpstreamTarget};
 
 struct StreamingDispatch(ImageDispatch);
 

@@ -10,13 +10,13 @@ use futures_util::future::BoxFuture;
 use http::Request;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http_body_util::{BodyExt, Full};
+use policy::Policy;
+use policy::keys::GeneratedKey;
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Simulator};
 
 use crate::engines::Engines;
 use crate::gateway;
-use crate::keys::GeneratedKey;
-use crate::policy::Policy;
 use crate::start::assemble;
 use crate::state::ServerState;
 

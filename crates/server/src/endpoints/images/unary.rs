@@ -7,6 +7,7 @@ use engine::{EngineError, ImageStream};
 use http::Response;
 use http_body_util::BodyExt;
 use images::Fold;
+use policy::targets::{Backend, Target};
 use tokio::time::timeout_at;
 use translate::inbound::Pictures;
 use upstream::{ImageReply, ResponseMeta, StreamingReply};
@@ -23,7 +24,6 @@ use crate::record::Record;
 use crate::refusal::Refusal;
 use crate::reply::{ReplyBody, json_bytes, json_reply, name_dropped, unserializable};
 use crate::state::Caller;
-use crate::targets::{Backend, Target};
 
 struct UnaryDispatch(ImageDispatch);
 

@@ -7,17 +7,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use engine::EngineError;
 use http::{HeaderMap, Method, Response, StatusCode};
+use policy::limit::Reserved;
+use policy::targets::{Backend, Target, UpstreamTarget};
 use upstream::{Answer, Effort, Outgoing, ResponseMeta};
 use wire::{ApiError, Code, ErrorKind, Splice};
 
 use crate::attempt::{self, TargetFailure};
-use crate::limit::Reserved;
 use crate::outgoing;
 use crate::record::ServedBy;
 use crate::refusal::Refusal;
 use crate::reply::{ReplyBody, json_bytes};
 use crate::state::Caller;
-use crate::targets::{Backend, Target, UpstreamTarget};
 
 /// An operation on a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,8 @@ use bytes::Bytes;
 use engine::{EngineError, Generation, TextStream};
 use futures_util::TryStreamExt;
 use http::HeaderMap;
+use policy::Policy;
+use policy::targets::{Backend, Target, UpstreamTarget};
 use tokio::time::Instant;
 use translate::envelope::Envelope;
 use translate::field_map::Outline;
@@ -21,11 +23,9 @@ use crate::attempt::{StartResult, TargetFailure, Turn};
 use crate::image_urls;
 use crate::long_work::LongWork;
 use crate::outgoing;
-use crate::policy::Policy;
 use crate::record::Targets;
 use crate::refusal::Refusal;
 use crate::state::{Caller, ServerState};
-use crate::targets::{Backend, Target, UpstreamTarget};
 
 /// A text request and the state of its attempts.
 pub(super) struct TextDispatch<D: TextEndpoint> {

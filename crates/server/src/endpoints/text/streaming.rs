@@ -4,6 +4,9 @@ use std::task::{Context, Poll, ready};
 
 use engine::TextStream;
 use http::Response;
+use policy::clock;
+use policy::limit::Counts;
+use policy::targets::Target;
 use translate::inbound::Answer;
 use upstream::relay::Relay;
 use upstream::{ResponseMeta, read_reply};
@@ -16,12 +19,9 @@ use crate::answer::pending::{StartedStream, started};
 use crate::answer::started::Started;
 use crate::answer::{AnswerStream, Progress, StreamFailure};
 use crate::attempt::{self, Dispatch, StartResult, TargetFailure, Turn};
-use crate::clock;
-use crate::limit::Counts;
 use crate::refusal::Refusal;
 use crate::reply::{self, ReplyBody};
 use crate::state::Caller;
-use crate::targets::Target;
 
 struct StreamingDispatch<D: TextEndpoint>(TextDispatch<D>);
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use engine::{EngineError, TextEvent, TextStream};
 use http::Response;
+use policy::clock;
+use policy::targets::Target;
 use tokio::time::timeout_at;
 use translate::inbound::{ClientProtocol, Reply};
 use translate::outbound::{self, Protocol};
@@ -17,12 +19,10 @@ use super::{ParsedRequest, TextEndpoint, ending};
 use crate::answer::engine_events::{fold, fold_recorded};
 use crate::answer::started::Started;
 use crate::attempt::{self, Dispatch, StartResult, TargetFailure, Turn};
-use crate::clock;
 use crate::record::Record;
 use crate::refusal::Refusal;
 use crate::reply::{ReplyBody, json, json_bytes, name_dropped};
 use crate::state::Caller;
-use crate::targets::Target;
 
 struct UnaryDispatch<D: TextEndpoint>(TextDispatch<D>);
 

@@ -4,11 +4,11 @@ use quota::{Refused, Remaining};
 
 /// The state of the quotas when they admitted or refused a request.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct QuotaState {
+pub struct QuotaState {
     /// The rest of the quotas per minute that apply to the request.
-    pub(crate) remaining: Remaining,
+    pub remaining: Remaining,
     /// True if the store that lends a quota does not answer, or may have forgotten its loans.
-    pub(crate) is_degraded: bool,
+    pub is_degraded: bool,
 }
 
 impl From<&Refused> for QuotaState {

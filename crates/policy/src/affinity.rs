@@ -12,7 +12,7 @@ use wire::{Object, TextOr};
 /// library does not promise that for its hasher. The key is no secret, because there is nothing to
 /// gain: whoever can choose a target by the hash could send all requests to that target by their
 /// cache key as well.
-pub(crate) struct Conversation {
+pub struct Conversation {
     hasher: SipHasher13,
     is_known: bool,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Conversation {
 impl Conversation {
     /// A conversation of the API key with this id: the conversations of two keys are different
     /// ones, whatever they have in common.
-    pub(crate) fn of(key: &str) -> Self {
+    pub fn of(key: &str) -> Self {
         let mut hasher = SipHasher13::new();
         write(&mut hasher, key);
         Self {
@@ -30,18 +30,14 @@ impl Conversation {
     }
 
     /// Adds a text that the conversation has in all its requests.
-    pub(crate) fn add(&mut self, text: &str) {
+    pub fn add(&mut self, text: &str) {
         write(&mut self.hasher, text);
         self.is_known |= !text.is_empty();
     }
 
     /// Adds the content of a message: a text, or the texts that `text_of` finds in its parts. A
     /// text and a list with only that text give the same hash.
-    pub(crate) fn add_content<T>(
-        &mut self,
-        content: &TextOr<T>,
-        text_of: impl Fn(&T) -> Option<&str>,
-    ) {
+    pub fn add_content<T>(&mut self, content: &TextOr<T>, text_of: impl Fn(&T) -> Option<&str>) {
         match content {
             TextOr::Text(text) => self.add(text),
             TextOr::List(parts) => {
@@ -53,7 +49,7 @@ impl Conversation {
     }
 
     /// Returns the hash, or `None` if nothing identifies the conversation.
-    pub(crate) fn hash(&self) -> Option<u64> {
+    pub fn hash(&self) -> Option<u64> {
         self.is_known.then(|| self.hasher.finish())
     }
 }
@@ -69,7 +65,7 @@ pub(crate) fn target_id(upstream: &str, model: Option<&str>) -> u64 {
 }
 
 /// Returns a member that is a text and not empty.
-pub(crate) fn member<'a>(members: &'a Object, name: &str) -> Option<&'a str> {
+pub fn member<'a>(members: &'a Object, name: &str) -> Option<&'a str> {
     members.get(name)?.as_str().filter(|text| !text.is_empty())
 }
 

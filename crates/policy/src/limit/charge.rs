@@ -7,7 +7,7 @@ use super::reserved::{Estimate, Pictures, bills_tokens_of_pictures};
 
 /// The end of an attempt to have a request answered by a target.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Known {
+pub enum Known {
     /// The answer came to its end.
     Complete(Counts),
     /// The answer ended before that, and no model works on it any more.
@@ -22,31 +22,33 @@ pub(crate) enum Known {
 
 /// The counts of an answer, or of the part of it that is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub struct Counts {
     /// The usage, if the model has reported it.
-    pub(crate) usage: Option<engine::Usage>,
+    pub usage: Option<engine::Usage>,
     /// The number of events.
-    pub(crate) events: u64,
+    pub events: u64,
     /// The length of all texts, thoughts and arguments, in bytes.
-    pub(crate) content: u64,
+    pub content: u64,
     /// The pictures, with the properties that the answer states.
-    pub(crate) pictures: Pictures,
+    pub pictures: Pictures,
 }
 
 /// The usage that a request is charged for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Charge {
-    pub(crate) usage: Usage,
-    pub(crate) pictures: u64,
+pub struct Charge {
+    /// The tokens.
+    pub usage: Usage,
+    /// The number of pictures.
+    pub pictures: u64,
     /// The cost; `None` if the model has no price.
-    pub(crate) cost: Option<Money>,
+    pub cost: Option<Money>,
     /// The prices that were missing for an exact cost.
-    pub(crate) missing_prices: MissingPrices,
+    pub missing_prices: MissingPrices,
 }
 
 impl Known {
     /// Returns the usage that the target has reported, if it has.
-    pub(crate) fn usage(&self) -> Option<engine::Usage> {
+    pub fn usage(&self) -> Option<engine::Usage> {
         match self {
             Self::Complete(counts) | Self::Partial(counts) | Self::Unfinished(counts) => {
                 counts.usage
@@ -56,7 +58,7 @@ impl Known {
     }
 
     /// Returns the counts of an answer that ended early as `Partial`, or `Unused` if all are zero.
-    pub(crate) fn partial(counts: Counts) -> Self {
+    pub fn partial(counts: Counts) -> Self {
         if counts == Counts::default() {
             Self::Unused
         } else {
@@ -100,10 +102,11 @@ impl Counts {
 
 /// The end of an attempt at a target.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Attempt {
+pub struct Attempt {
     /// The position of the target in the model's list of targets.
-    pub(crate) target: usize,
-    pub(crate) known: Known,
+    pub target: usize,
+    /// The result of the attempt, as far as it is known.
+    pub known: Known,
 }
 
 impl Estimate {

@@ -21,18 +21,23 @@ use crate::prices::Prices;
 use crate::targets::Routes;
 
 /// The keys and their quotas, the models and their targets.
-pub(crate) struct Policy {
-    pub(crate) keys: PolicyKeys,
-    pub(crate) quotas: Quotas,
+pub struct Policy {
+    /// The keys of clients.
+    pub keys: PolicyKeys,
+    /// The quotas of keys and models.
+    pub quotas: Quotas,
     /// The quotas of the configuration, without the limits of keys of the store.
     rules: Arc<[QuotaRule]>,
-    pub(crate) prices: Prices,
-    pub(crate) catalog: Arc<Catalog>,
-    pub(crate) routes: Arc<Routes>,
+    /// The prices of models and targets.
+    pub prices: Prices,
+    /// The models.
+    pub catalog: Arc<Catalog>,
+    /// The targets of models.
+    pub routes: Arc<Routes>,
 }
 
 /// The current policy, which a reload replaces.
-pub(crate) struct Policies {
+pub struct Policies {
     current: RwLock<Arc<Policy>>,
     /// The limiter with which the quotas of the current policy are registered.
     limiter: Arc<Limiter>,
@@ -45,7 +50,7 @@ pub(crate) struct Policies {
 impl Policy {
     /// Builds the policy of a configuration, and returns the keys that were generated for it. Its
     /// upstreams are reached over `network`.
-    pub(crate) fn read(
+    pub fn read(
         config: &Config,
         from_file: bool,
         network: Network,
@@ -54,7 +59,7 @@ impl Policy {
     }
 
     /// Builds the policy of a configuration, as [`Policy::read`] does, with the keys of a store.
-    pub(crate) fn read_with(
+    pub fn read_with(
         config: &Config,
         from_file: bool,
         network: Network,
@@ -97,7 +102,7 @@ impl Policy {
     }
 
     /// True if a model needs the embedded image engine (`images`) or text engine.
-    pub(crate) fn needs_embedded(&self, images: bool) -> bool {
+    pub fn needs_embedded(&self, images: bool) -> bool {
         let is_of = |family| (family == Family::Images) == images;
         self.catalog
             .iter()
@@ -105,11 +110,7 @@ impl Policy {
     }
 
     /// Builds the policy of a changed configuration. Unchanged upstreams keep their connections.
-    pub(crate) fn reload(
-        config: &Config,
-        before: &Self,
-        engines: Embedded,
-    ) -> Result<Self, ConfigError> {
+    pub fn reload(config: &Config, before: &Self, engines: Embedded) -> Result<Self, ConfigError> {
         let (keys, _) = keys::gather(config, true)?;
         let routes = Routes::reload(config, &before.routes)?;
         let stored = Arc::clone(before.keys.stored());
@@ -130,7 +131,8 @@ impl Policy {
 }
 
 impl Policies {
-    pub(crate) fn new(mut policy: Policy, limiter: Arc<Limiter>, lifecycle: Lifecycle) -> Self {
+    /// Creates the first policy, and registers its quotas with the limiter.
+    pub fn new(mut policy: Policy, limiter: Arc<Limiter>, lifecycle: Lifecycle) -> Self {
         policy.quotas.register(&limiter);
         Self {
             current: RwLock::new(Arc::new(policy)),
@@ -140,16 +142,18 @@ impl Policies {
         }
     }
 
-    pub(crate) fn current(&self) -> Arc<Policy> {
+    /// Returns the current policy.
+    pub fn current(&self) -> Arc<Policy> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(crate) fn limiter(&self) -> &Limiter {
+    /// Returns the limiter with which quotas are registered.
+    pub fn limiter(&self) -> &Limiter {
         &self.limiter
     }
 
     /// Replaces the policy with the policy of a changed configuration.
-    pub(crate) fn replace(&self, mut policy: Policy) {
+    pub fn replace(&self, mut policy: Policy) {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         // The keys of the store may have changed since the configuration was read.
         if policy.keys.epoch() != current.keys.epoch()
@@ -163,7 +167,7 @@ impl Policies {
     }
 
     /// Waits until the current policy no longer has a key.
-    pub(crate) async fn revoked(&self, key: &Entry) {
+    pub async fn revoked(&self, key: &Entry) {
         loop {
             let changed = self.changed.notified();
             if !self.current().keys.has(key) {
@@ -205,7 +209,9 @@ impl Policies {
 
 /// The embedded engines that were loaded at the start. None is loaded later.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Embedded {
-    pub(crate) text: bool,
-    pub(crate) images: bool,
+pub struct Embedded {
+    /// True if the text engine was loaded.
+    pub text: bool,
+    /// True if the image engine was loaded.
+    pub images: bool,
 }

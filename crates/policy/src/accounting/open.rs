@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 ///
 /// # Errors
 /// Returns an error that names the setting if the store cannot be used, or not now.
-pub(crate) async fn open(place: &Store) -> Result<Arc<dyn AccountingStore>, ConfigError> {
+pub async fn open(place: &Store) -> Result<Arc<dyn AccountingStore>, ConfigError> {
     unusable(attempt(place).await?)
 }
 
@@ -62,7 +62,7 @@ async fn attempt(place: &Store) -> Result<Opened, ConfigError> {
 
 /// The schema of the tables in a database.
 #[cfg(feature = "postgres")]
-pub(crate) const SCHEMA: &str = "sluicegate";
+pub const SCHEMA: &str = "sluicegate";
 /// The time for which a start waits for a database, and the time between two attempts.
 const START_TIMEOUT: Duration = Duration::from_secs(15);
 const START_INTERVAL: Duration = Duration::from_millis(500);

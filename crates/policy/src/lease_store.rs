@@ -6,7 +6,7 @@ use lease::{Address, Report, Unsuitable, Valkey};
 
 /// Creates the client of the store at an address. `replica` is the name of this process.
 #[cfg(feature = "valkey")]
-pub(crate) fn open(
+pub fn open(
     address: Address,
     replica: String,
     namespace: &str,
@@ -22,12 +22,12 @@ pub(crate) fn open(
 }
 
 #[cfg(not(feature = "valkey"))]
-pub(crate) fn open(address: Address, _: String, _: &str, _: Duration) -> Result<Valkey, String> {
+pub fn open(address: Address, _: String, _: &str, _: Duration) -> Result<Valkey, String> {
     match address {}
 }
 
 /// Checks that the store can be used. One that cannot be reached now may be reached later.
-pub(crate) async fn check(store: &Valkey) -> Result<Option<Report>, String> {
+pub async fn check(store: &Valkey) -> Result<Option<Report>, String> {
     match store.check().await {
         Ok(report) => Ok(Some(report)),
         Err(Unsuitable::Unreachable(error)) => {

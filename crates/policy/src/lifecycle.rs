@@ -11,8 +11,9 @@ use quota::LeaseLoss;
 use smallvec::SmallVec;
 use tokio::sync::watch;
 
+/// The phase of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Phase {
+pub enum Phase {
     /// Serving, without a request to shut down.
     Serving,
     /// Still accepting, but not ready.
@@ -27,7 +28,7 @@ pub(crate) enum Phase {
 
 /// The current phase of the process, shared by all tasks.
 #[derive(Clone, Debug)]
-pub(crate) struct Lifecycle(Arc<Inner>);
+pub struct Lifecycle(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -50,7 +51,7 @@ struct Wakers {
 /// registering takes a lock that all connections share. Only the task of the connection may wait: the
 /// waker that was used last is woken.
 #[derive(Debug, Default)]
-pub(crate) struct AbortWatch(Mutex<Watched>);
+pub struct AbortWatch(Mutex<Watched>);
 
 #[derive(Debug, Default)]
 struct Watched {
@@ -67,7 +68,8 @@ struct Registration {
 }
 
 impl Lifecycle {
-    pub(crate) fn new() -> Self {
+    /// Creates the lifecycle of a process that serves.
+    pub fn new() -> Self {
         Self(Arc::new(Inner {
             phases: watch::Sender::new(Phase::Serving),
             phase: AtomicU8::new(Phase::Serving as u8),
@@ -75,12 +77,13 @@ impl Lifecycle {
         }))
     }
 
-    pub(crate) fn is_stopping(&self) -> bool {
+    /// Returns true once a shutdown has begun.
+    pub fn is_stopping(&self) -> bool {
         self.has_reached(Phase::LameDuck)
     }
 
     /// Waits until this phase, or a later one, is reached.
-    pub(crate) fn reached(&self, wanted: Phase) -> impl Future<Output = ()> + Send + use<> {
+    pub fn reached(&self, wanted: Phase) -> impl Future<Output = ()> + Send + use<> {
         let mut phases = self.0.phases.subscribe();
         async move {
             // An error means that the sender is gone with the process, which is after all phases.
@@ -88,7 +91,8 @@ impl Lifecycle {
         }
     }
 
-    pub(crate) fn enter(&self, phase: Phase) {
+    /// Enters a later phase, and wakes the tasks that wait for it.
+    pub fn enter(&self, phase: Phase) {
         // Before the wakers are locked: a connection that registers afterwards sees it.
         self.0.phase.store(phase as u8, Ordering::SeqCst);
         self.0.phases.send_replace(phase);
@@ -124,7 +128,7 @@ impl Lifecycle {
 
 /// The reason for which a request is aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Abort {
+pub enum Abort {
     /// The time for a shutdown is over.
     Shutdown,
     /// The lease of a quota was lost with which the request has to end.
@@ -133,12 +137,12 @@ pub(crate) enum Abort {
 
 impl AbortWatch {
     /// Waits until the request that is being answered must be aborted, and returns the reason.
-    pub(crate) async fn aborting(&self, lifecycle: &Lifecycle) -> Abort {
+    pub async fn aborting(&self, lifecycle: &Lifecycle) -> Abort {
         poll_fn(|cx| self.poll(cx, lifecycle)).await
     }
 
     /// Polls [`AbortWatch::aborting`].
-    pub(crate) fn poll(&self, cx: &mut Context<'_>, lifecycle: &Lifecycle) -> Poll<Abort> {
+    pub fn poll(&self, cx: &mut Context<'_>, lifecycle: &Lifecycle) -> Poll<Abort> {
         let mut watched = self.lock();
         let registration = watched.registration.as_ref();
         let is_registered =
@@ -157,7 +161,7 @@ impl AbortWatch {
 
     /// Sets the leases with which the request that is being answered has to end. A connection answers
     /// one request at a time.
-    pub(crate) fn set_losses(&self, losses: &[LeaseLoss]) {
+    pub fn set_losses(&self, losses: &[LeaseLoss]) {
         self.lock().losses = losses.into();
     }
 

@@ -23,7 +23,7 @@ use crate::key_schedule::KeySchedule;
 use crate::{affinity, clock};
 
 /// The targets of every model.
-pub(crate) struct Routes {
+pub struct Routes {
     /// The network for new upstreams.
     network: Network,
     upstreams: BTreeMap<String, Arc<UpstreamTarget>>,
@@ -31,40 +31,44 @@ pub(crate) struct Routes {
     targets: BTreeMap<String, Vec<Target>>,
 }
 
+/// A target of a model, as a request is sent to it.
 #[derive(Clone)]
-pub(crate) struct Target {
-    pub(crate) backend: Backend,
+pub struct Target {
+    /// The server or engine that answers.
+    pub backend: Backend,
     /// The upstream's name of the model. `None`: the client's.
-    pub(crate) model: Option<String>,
+    pub model: Option<String>,
     /// The relative frequency with which it is tried first.
-    pub(crate) weight: Option<u32>,
+    pub weight: Option<u32>,
     /// Its place among the targets of its model.
-    pub(crate) place: usize,
+    pub place: usize,
 }
 
 /// The engine or upstream that serves a target.
 #[derive(Clone)]
-pub(crate) enum Backend {
+pub enum Backend {
     /// The embedded text or image engine, depending on the model.
     Embedded,
+    /// A model server.
     Upstream(Arc<UpstreamTarget>),
 }
 
 /// A configured upstream and its client.
-pub(crate) struct UpstreamTarget {
-    pub(crate) config: config::upstream::Upstream,
+pub struct UpstreamTarget {
+    /// Its settings.
+    pub config: config::upstream::Upstream,
     /// Its client, with its connections.
-    pub(crate) upstream: Upstream,
+    pub upstream: Upstream,
     /// Wraps the signatures of reasoning for clients of another protocol, if the upstream signs it.
-    pub(crate) envelope: Option<Envelope>,
+    pub envelope: Option<Envelope>,
     /// The refreshes of its key, if a command prints it.
-    pub(crate) key_schedule: Option<KeySchedule>,
+    pub key_schedule: Option<KeySchedule>,
     options: Options,
 }
 
 impl Routes {
     /// Builds the routes of a configuration over `network`.
-    pub(crate) fn new(config: &Config, network: Network) -> Result<Self, ConfigError> {
+    pub fn new(config: &Config, network: Network) -> Result<Self, ConfigError> {
         Self::reload(
             config,
             &Self {
@@ -76,7 +80,7 @@ impl Routes {
     }
 
     /// Builds the routes of a changed configuration. Unchanged upstreams keep their connections.
-    pub(crate) fn reload(config: &Config, before: &Self) -> Result<Self, ConfigError> {
+    pub fn reload(config: &Config, before: &Self) -> Result<Self, ConfigError> {
         let mut problems = Vec::new();
         let upstreams = before.connected(&config.upstreams, &mut problems);
         let targets = resolve::targets(config, &upstreams, &mut problems);
@@ -132,11 +136,7 @@ impl Routes {
     /// Returns the targets of a model in the order in which this request tries them. Among weighted
     /// targets it is drawn by the hash of the request's `conversation`, if that is known. A model
     /// without targets is embedded.
-    pub(crate) fn select(
-        &self,
-        model: &Model,
-        conversation: impl FnOnce() -> Option<u64>,
-    ) -> Vec<Target> {
+    pub fn select(&self, model: &Model, conversation: impl FnOnce() -> Option<u64>) -> Vec<Target> {
         let Some(targets) = self.targets.get(&model.id) else {
             return vec![Target::EMBEDDED];
         };
@@ -152,7 +152,7 @@ impl Routes {
     }
 
     /// All upstreams, with those that are no target of any model.
-    pub(crate) fn upstreams(&self) -> impl Iterator<Item = &Arc<UpstreamTarget>> {
+    pub fn upstreams(&self) -> impl Iterator<Item = &Arc<UpstreamTarget>> {
         self.upstreams.values()
     }
 
@@ -166,21 +166,21 @@ impl Routes {
     }
 
     /// True if an upstream may serve a model.
-    pub(crate) fn uses_upstream(&self, model: &Model) -> bool {
+    pub fn uses_upstream(&self, model: &Model) -> bool {
         self.configured(model)
             .iter()
             .any(|target| matches!(target.backend, Backend::Upstream(_)))
     }
 
     /// True if requests of this protocol may be relayed to a target of a model.
-    pub(crate) fn may_relay(&self, model: &Model, protocol: catalog::Protocol) -> bool {
+    pub fn may_relay(&self, model: &Model, protocol: catalog::Protocol) -> bool {
         let targets = self.configured(model);
         targets.iter().any(|target| target.relays(protocol))
     }
 
     /// True if all requests of this protocol are relayed, whatever their conversation: neither the
     /// choice among the targets of the model nor any of them depends on it.
-    pub(crate) fn relays_all(&self, model: &Model, protocol: catalog::Protocol) -> bool {
+    pub fn relays_all(&self, model: &Model, protocol: catalog::Protocol) -> bool {
         let targets = self.configured(model);
         let is_drawn = targets.len() > 1 && targets.iter().any(|target| target.weight.is_some());
         let is_relayed = |target: &Target| target.relays(protocol) && !target.binds_conversations();
@@ -188,19 +188,19 @@ impl Routes {
     }
 
     /// True if requests of Responses are relayed to the upstream of this name.
-    pub(crate) fn relays_responses(&self, name: &str) -> bool {
+    pub fn relays_responses(&self, name: &str) -> bool {
         let server = self.upstreams.get(name);
         server.is_some_and(|server| server.translation(catalog::Protocol::Responses).is_none())
     }
 
     /// The upstream of this name.
-    pub(crate) fn upstream(&self, name: &str) -> Option<&Arc<UpstreamTarget>> {
+    pub fn upstream(&self, name: &str) -> Option<&Arc<UpstreamTarget>> {
         self.upstreams.get(name)
     }
 
     /// The targets that may answer requests for a model, in the order of the configuration. A model
     /// without targets is embedded.
-    pub(crate) fn possible(&self, model: &Model) -> &[Target] {
+    pub fn possible(&self, model: &Model) -> &[Target] {
         static EMBEDDED: Target = Target::EMBEDDED;
         match self.configured(model) {
             [] => std::slice::from_ref(&EMBEDDED),
@@ -209,12 +209,12 @@ impl Routes {
     }
 
     /// The targets of a model in the order of the configuration.
-    pub(crate) fn configured(&self, model: &Model) -> &[Target] {
+    pub fn configured(&self, model: &Model) -> &[Target] {
         self.targets.get(&model.id).map_or(&[], Vec::as_slice)
     }
 
     /// The upstreams that are not a target of any model of `catalog`.
-    pub(crate) fn unused(&self, catalog: &Catalog) -> impl Iterator<Item = &str> {
+    pub fn unused(&self, catalog: &Catalog) -> impl Iterator<Item = &str> {
         let backends = catalog
             .iter()
             .flat_map(|model| self.configured(model))
@@ -234,7 +234,7 @@ impl Routes {
 
 impl Target {
     /// The target of a model without any.
-    pub(crate) const EMBEDDED: Self = Self {
+    pub const EMBEDDED: Self = Self {
         backend: Backend::Embedded,
         model: None,
         weight: None,
@@ -250,12 +250,12 @@ impl Target {
     }
 
     /// True if it gets the hash of the conversation in a header.
-    pub(crate) fn binds_conversations(&self) -> bool {
+    pub fn binds_conversations(&self) -> bool {
         matches!(&self.backend, Backend::Upstream(server) if server.config.affinity_header.is_some())
     }
 
     /// The name for logs and metrics.
-    pub(crate) fn label(&self) -> &str {
+    pub fn label(&self) -> &str {
         match &self.backend {
             Backend::Embedded => "embedded",
             Backend::Upstream(server) => &server.config.name,
@@ -294,7 +294,7 @@ impl UpstreamTarget {
 
     /// Sends a request and reads the head of its response, with this effort. A key that the upstream
     /// rejects is refreshed, if a command prints it.
-    pub(crate) async fn send(
+    pub async fn send(
         &self,
         outgoing: &Outgoing,
         deadline: Instant,
@@ -318,13 +318,13 @@ impl UpstreamTarget {
 
     /// Returns the protocol that the requests of a client protocol are translated to, or `None` if
     /// they are relayed.
-    pub(crate) fn translation(&self, client: catalog::Protocol) -> Option<Outbound> {
+    pub fn translation(&self, client: catalog::Protocol) -> Option<Outbound> {
         let (own, outbound) = self.text_protocol()?;
         (own != client).then_some(outbound)
     }
 
     /// The protocol of a text upstream, as a client protocol and as an upstream protocol.
-    pub(crate) fn text_protocol(&self) -> Option<(catalog::Protocol, Outbound)> {
+    pub fn text_protocol(&self) -> Option<(catalog::Protocol, Outbound)> {
         match self.config.protocol() {
             Protocol::Responses => Some((catalog::Protocol::Responses, Outbound::Responses)),
             Protocol::Chat => Some((catalog::Protocol::Chat, Outbound::Chat)),
@@ -335,7 +335,7 @@ impl UpstreamTarget {
 
     /// The settings for encoding a request for this `model`, which requests a stream or not.
     /// `sealed` is true if the client gets the signatures of the reasoning.
-    pub(crate) fn settings(&self, model: &str, stream: bool, sealed: bool) -> Settings {
+    pub fn settings(&self, model: &str, stream: bool, sealed: bool) -> Settings {
         Settings {
             stream,
             max_tokens: self.config.max_tokens,

@@ -3,7 +3,7 @@
 
 mod charge;
 mod estimate;
-pub(crate) mod lender;
+pub mod lender;
 mod permit;
 mod queues;
 mod quota_state;
@@ -20,20 +20,20 @@ use tokio::time::Instant;
 use crate::clock;
 use crate::prices::TargetPrices;
 
-pub(crate) use self::charge::{Attempt, Charge, Counts, Known};
-pub(crate) use self::estimate::{image_prompt_tokens, prompt_tokens};
+pub use self::charge::{Attempt, Charge, Counts, Known};
+pub use self::estimate::{image_prompt_tokens, prompt_tokens};
 use self::lender::Lender;
-pub(crate) use self::permit::Permit;
+pub use self::permit::Permit;
 use self::queues::{Queues, QueuesToWake};
-pub(crate) use self::quota_state::QuotaState;
-pub(crate) use self::quotas::{OWN_LIMITS, Quotas};
+pub use self::quota_state::QuotaState;
+pub use self::quotas::{OWN_LIMITS, Quotas};
 use self::reserved::Estimate;
-pub(crate) use self::reserved::{Answers, Pictures, Reserved};
-pub(crate) use self::waiting::Decision;
+pub use self::reserved::{Answers, Pictures, Reserved};
+pub use self::waiting::Decision;
 
 /// Admits requests within all limits that apply to them, lets them wait, or refuses them.
 #[derive(Debug)]
-pub(crate) struct Limiter {
+pub struct Limiter {
     ledger: quota::Limiter,
     /// The limits of the process: in total, and for each key.
     process: [LimitId; 2],
@@ -56,19 +56,19 @@ pub(crate) enum Clock {
 
 /// A request that asks for admission.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Applicant<'a> {
+pub struct Applicant<'a> {
     /// The name of its key.
-    pub(crate) key: &'a str,
+    pub key: &'a str,
     /// The model that it names.
-    pub(crate) model: &'a str,
+    pub model: &'a str,
     /// The quotas of its policy.
-    pub(crate) quotas: &'a Quotas,
+    pub quotas: &'a Quotas,
     /// The prices of the targets that may answer.
-    pub(crate) prices: &'a TargetPrices,
+    pub prices: &'a TargetPrices,
     /// The tokens that each answer of a request without a limit has at most.
-    pub(crate) answer_tokens: u64,
+    pub answer_tokens: u64,
     /// True if its usage is journaled, with an estimate until it is known.
-    pub(crate) is_journaled: bool,
+    pub is_journaled: bool,
 }
 
 impl Applicant<'_> {
@@ -85,7 +85,7 @@ impl Applicant<'_> {
 
 impl Limiter {
     /// Creates a limiter for `all` requests at the same time, and `per_key` for each key.
-    pub(crate) fn new(all: usize, per_key: usize) -> Self {
+    pub fn new(all: usize, per_key: usize) -> Self {
         let ledger = quota::Limiter::new();
         let caps = [all, per_key].map(|cap| Caps::concurrency(cap as u64));
         let (process, _) = set_limits(&ledger, &caps, &[]);
@@ -100,13 +100,14 @@ impl Limiter {
     }
 
     /// Has the quotas lent by a store, which other gateways share.
-    pub(crate) fn lent_by(mut self, lender: Arc<Lender>) -> Self {
+    pub fn lent_by(mut self, lender: Arc<Lender>) -> Self {
         self.clock = Clock::Boot;
         self.lender = Some(lender);
         self
     }
 
-    pub(crate) fn lender(&self) -> Option<&Arc<Lender>> {
+    /// Returns the client of the store that lends quotas, if there is one.
+    pub fn lender(&self) -> Option<&Arc<Lender>> {
         self.lender.as_ref()
     }
 
@@ -118,12 +119,12 @@ impl Limiter {
     }
 
     /// Returns the number of requests that wait in queues.
-    pub(crate) fn waiting(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.queues.waiting()
     }
 
     /// Takes a permit of a key within the limits of the process, if one is free.
-    pub(crate) fn take(&self, key: &str) -> Option<Permit> {
+    pub fn take(&self, key: &str) -> Option<Permit> {
         let claims = self.process_claims(key);
         // These limits have neither rates nor windows.
         let permit = self
@@ -176,7 +177,7 @@ impl Limiter {
     }
 
     /// Returns the state of each limit that has something in use.
-    pub(crate) fn status(&self) -> Vec<Status> {
+    pub fn status(&self) -> Vec<Status> {
         self.ledger.status(self.now())
     }
 
@@ -205,7 +206,7 @@ impl Limiter {
     }
 
     /// Returns the number of requests in progress.
-    pub(crate) fn taken(&self) -> u64 {
+    pub fn taken(&self) -> u64 {
         self.ledger.in_use(Claim {
             limit: self.process[0],
             scope: "",

@@ -9,34 +9,37 @@ use crate::prices::TargetPrices;
 
 /// The usage that a request may have, as far as its body says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Reserved {
+pub struct Reserved {
     /// Tokens of the prompt, as estimated.
-    pub(crate) prompt: u64,
-    pub(crate) answers: Answers,
+    pub prompt: u64,
+    /// The answers that it asks for.
+    pub answers: Answers,
     /// Pictures of the answer.
-    pub(crate) pictures: Pictures,
+    pub pictures: Pictures,
     /// Previews of each picture.
-    pub(crate) previews: u64,
+    pub previews: u64,
 }
 
 /// The answers that a request asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Answers {
-    pub(crate) count: u64,
+pub struct Answers {
+    /// The number of answers.
+    pub count: u64,
     /// The most tokens of each of them, if the request limits them.
-    pub(crate) limit: Option<u64>,
+    pub limit: Option<u64>,
     /// The service tier that was requested.
-    pub(crate) service_tier: ServiceTier,
+    pub service_tier: ServiceTier,
 }
 
 /// Pictures of one size and quality.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pictures {
-    pub(crate) count: u64,
+pub struct Pictures {
+    /// The number of pictures.
+    pub count: u64,
     /// Width and height, such as `1024x1024`; blank if they are left to the model.
-    pub(crate) size: String,
+    pub size: String,
     /// The quality, such as `high`; blank if it is left to the model.
-    pub(crate) quality: String,
+    pub quality: String,
 }
 
 impl From<Delivered> for Pictures {
@@ -56,7 +59,7 @@ impl From<Delivered> for Pictures {
 
 impl Answers {
     /// One answer, with this limit of its tokens.
-    pub(crate) fn one(limit: Option<u64>) -> Self {
+    pub fn one(limit: Option<u64>) -> Self {
         Self {
             count: 1,
             limit,
@@ -65,7 +68,7 @@ impl Answers {
     }
 
     /// Sets the service tier by the name that the request has for it.
-    pub(crate) fn at_service_tier(self, name: Option<&str>) -> Self {
+    pub fn at_service_tier(self, name: Option<&str>) -> Self {
         let name = name.unwrap_or_default().as_bytes();
         Self {
             service_tier: ServiceTier::named(name),
@@ -87,7 +90,7 @@ impl Answers {
 
 impl Reserved {
     /// Estimates the possible usage of a request with this JSON body.
-    pub(crate) fn of_text(body: &[u8], answers: Answers) -> Self {
+    pub fn of_text(body: &[u8], answers: Answers) -> Self {
         Self {
             prompt: prompt_tokens(body),
             answers,

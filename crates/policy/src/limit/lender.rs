@@ -14,7 +14,7 @@ use crate::lifecycle::Lifecycle;
 
 /// The store, and the state of the exchanges with it.
 #[derive(Debug)]
-pub(crate) struct Lender {
+pub struct Lender {
     store: Arc<dyn LeaseStore>,
     lease: Duration,
     lost_lease: LostLease,
@@ -30,13 +30,16 @@ pub(crate) struct Lender {
 
 /// The numbers of exchanges so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Exchanges {
-    pub(crate) answered: u64,
-    pub(crate) failed: u64,
+pub struct Exchanges {
+    /// Exchanges that the store has answered.
+    pub answered: u64,
+    /// Exchanges that have failed.
+    pub failed: u64,
 }
 
 impl Lender {
-    pub(crate) fn new(store: Arc<dyn LeaseStore>, lease: Duration, lost_lease: LostLease) -> Self {
+    /// Creates the client of a store that lends for `lease`.
+    pub fn new(store: Arc<dyn LeaseStore>, lease: Duration, lost_lease: LostLease) -> Self {
         Self {
             store,
             lease,
@@ -58,7 +61,8 @@ impl Lender {
         }
     }
 
-    pub(crate) fn exchanges(&self) -> Exchanges {
+    /// Returns the number of exchanges with the store so far.
+    pub fn exchanges(&self) -> Exchanges {
         Exchanges {
             answered: self.answered.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
@@ -66,7 +70,7 @@ impl Lender {
     }
 
     /// Returns the replicas that have a part in each of these limits, as the store names them.
-    pub(crate) async fn holders(&self, limits: &[String]) -> Result<Vec<Vec<Holder>>, Unreachable> {
+    pub async fn holders(&self, limits: &[String]) -> Result<Vec<Vec<Holder>>, Unreachable> {
         self.store.holders(limits).await
     }
 
@@ -83,7 +87,7 @@ impl Lender {
     /// Renews the leases, borrows for requests that wait, gives back parts that other gateways wait
     /// for, and aborts requests that have to end with their lease. Runs forever. `lifecycle` wakes
     /// the connections of aborted requests.
-    pub(crate) async fn run(self: Arc<Self>, limiter: Arc<Limiter>, lifecycle: Lifecycle) {
+    pub async fn run(self: Arc<Self>, limiter: Arc<Limiter>, lifecycle: Lifecycle) {
         tokio::join!(
             Arc::clone(&self).renew(Arc::clone(&limiter), lifecycle),
             self.listen(&limiter)

@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
     clippy::disallowed_methods,
     reason = "row 5 reads the clock, here alone"
 )]
-pub(crate) fn unix_seconds() -> i64 {
+pub fn unix_seconds() -> i64 {
     let now = std::time::SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -16,7 +16,7 @@ pub(crate) fn unix_seconds() -> i64 {
 }
 
 /// The current time in Unix milliseconds.
-pub(crate) fn unix_ms() -> i64 {
+pub fn unix_ms() -> i64 {
     timestamp().as_millisecond()
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn unix_ms() -> i64 {
     clippy::disallowed_methods,
     reason = "row 5 reads the clock, here alone"
 )]
-pub(crate) fn timestamp() -> jiff::Timestamp {
+pub fn timestamp() -> jiff::Timestamp {
     std::time::SystemTime::now().try_into().unwrap_or_default()
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn random<const N: usize>() -> std::io::Result<[u8; N]> {
 
 /// Returns 128 random bits for an identifier. They are read from the system in batches, because a
 /// system call costs more than the bits do.
-pub(crate) fn random_bits() -> u128 {
+pub fn random_bits() -> u128 {
     BITS.with_borrow_mut(|bits| {
         bits.pop().unwrap_or_else(|| {
             // Cannot fail in practice: generating keys at start-up would have failed before.

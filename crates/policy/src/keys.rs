@@ -16,24 +16,26 @@ const VARIABLES: [(Scope, &str); 3] = [
 ];
 
 /// The environment variable of the key of the admin API.
-pub(crate) const ADMIN_VARIABLE: &str = "SLUICEGATE_ADMIN_KEY";
+pub const ADMIN_VARIABLE: &str = "SLUICEGATE_ADMIN_KEY";
 
 /// The length below which a key in the environment gets a warning.
 const MIN_LENGTH: usize = 16;
 
 /// A key that was generated for this run, to be printed once.
-pub(crate) struct GeneratedKey {
-    pub(crate) scope: Scope,
+pub struct GeneratedKey {
+    /// The scope that the key has.
+    pub scope: Scope,
     /// The environment variable that keeps it across runs.
-    pub(crate) variable: &'static str,
-    pub(crate) key: Key,
+    pub variable: &'static str,
+    /// The key.
+    pub key: Key,
 }
 
 /// Collects the keys of a run, and lists the keys that it generated. A key is generated only
 /// without a file (`from_file` is false), without the environment variable of its scope, and if a
 /// model is served in its scope. A file without keys is rejected, unless there is a store of keys:
 /// the gateway is never open.
-pub(crate) fn gather(
+pub fn gather(
     config: &Config,
     from_file: bool,
 ) -> Result<(Vec<Entry>, Vec<GeneratedKey>), ConfigError> {
@@ -77,7 +79,7 @@ fn serves(config: &Config, scope: Scope) -> bool {
 }
 
 /// Logs each key of the environment that is short enough to be guessed.
-pub(crate) fn warn_of_short_keys() {
+pub fn warn_of_short_keys() {
     let of_clients = VARIABLES.map(|(_, variable)| variable);
     for variable in of_clients.into_iter().chain([ADMIN_VARIABLE]) {
         let length = env::var_os(variable).map_or(0, |text| text.to_string_lossy().trim().len());
@@ -91,7 +93,7 @@ pub(crate) fn warn_of_short_keys() {
 }
 
 /// Generates a key of 256 bits.
-pub(crate) fn generate() -> Result<Key, ConfigError> {
+pub fn generate() -> Result<Key, ConfigError> {
     let bits = clock::random()
         .map_err(|error| ConfigError::one(format!("cannot read random bytes: {error}")))?;
     Ok(Key::from_bits(bits))
@@ -120,7 +122,7 @@ fn add(entries: &mut Vec<Entry>, scope: Scope, key: &Key) {
 }
 
 /// Generates a key and returns the text to print: the key, and its entry for the configuration.
-pub(crate) fn render_new(
+pub fn render_new(
     name: &str,
     scopes: &[Scope],
     expires: Option<&str>,
@@ -154,13 +156,13 @@ pub(crate) fn render_new(
 }
 
 /// Parses an expiry to Unix seconds: a date, a time, or a span from now.
-pub(crate) fn expiry(text: &str) -> Result<i64, String> {
+pub fn expiry(text: &str) -> Result<i64, String> {
     let resolved = resolve_expiry(text).map_err(|error| error.to_string())?;
     key::expiry(&resolved)
 }
 
 /// Reads the key of the admin API from the environment, if it is there.
-pub(crate) fn admin_key_of_environment() -> Result<Option<Key>, ConfigError> {
+pub fn admin_key_of_environment() -> Result<Option<Key>, ConfigError> {
     from_environment(ADMIN_VARIABLE)
 }
 

@@ -12,7 +12,7 @@ use crate::targets::Target;
 
 /// The prices of models, as clients name them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Prices {
+pub struct Prices {
     /// `None` if the configuration has none, and no store of usage: then nothing is priced.
     table: Option<Arc<PriceTable>>,
     /// The list as it is written.
@@ -21,7 +21,11 @@ pub(crate) struct Prices {
 }
 
 impl Prices {
-    pub(crate) fn new(config: &Config) -> Result<Self, ConfigError> {
+    /// Reads the prices of a configuration.
+    ///
+    /// # Errors
+    /// Returns the problems of the prices.
+    pub fn new(config: &Config) -> Result<Self, ConfigError> {
         if config.prices.is_empty() && config.state.accounting.is_none() {
             return Ok(Self::default());
         }
@@ -37,12 +41,12 @@ impl Prices {
     }
 
     /// Returns the price list of the configuration.
-    pub(crate) fn entries(&self) -> &[PriceEntry] {
+    pub fn entries(&self) -> &[PriceEntry] {
         &self.entries
     }
 
     /// Returns the handling of models without a price.
-    pub(crate) fn unknown(&self) -> &UnknownPrice {
+    pub fn unknown(&self) -> &UnknownPrice {
         &self.unknown
     }
 
@@ -52,7 +56,7 @@ impl Prices {
     /// # Errors
     /// Returns an error if there are prices, but none for one of these targets, and such models are
     /// to be refused.
-    pub(crate) fn of(&self, model: &str, targets: &[Target]) -> Result<TargetPrices, NoPrice> {
+    pub fn of(&self, model: &str, targets: &[Target]) -> Result<TargetPrices, NoPrice> {
         let Some(table) = &self.table else {
             return Ok(TargetPrices::default());
         };
@@ -75,7 +79,7 @@ impl Prices {
 
 /// The prices of the targets that may answer a request.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TargetPrices {
+pub struct TargetPrices {
     /// The price of the client's name for the model, for targets without a price of their own.
     of_name: Option<Price>,
     /// The prices of the targets that have their own, by their places among the targets.
@@ -85,7 +89,7 @@ pub(crate) struct TargetPrices {
 impl TargetPrices {
     /// No price at all.
     #[cfg(test)]
-    pub(crate) const fn none() -> Self {
+    pub const fn none() -> Self {
         Self {
             of_name: None,
             own: Vec::new(),
@@ -93,13 +97,13 @@ impl TargetPrices {
     }
 
     /// Returns all prices that may apply.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Price> {
+    pub fn all(&self) -> impl Iterator<Item = &Price> {
         let own = self.own.iter().map(|(_, price)| price);
         own.chain(&self.of_name)
     }
 
     /// Returns the price of the target at this place.
-    pub(crate) fn get(&self, target: usize) -> Option<&Price> {
+    pub fn get(&self, target: usize) -> Option<&Price> {
         let own = self.own.iter().find(|(place, _)| *place == target);
         own.map(|(_, price)| price).or(self.of_name.as_ref())
     }

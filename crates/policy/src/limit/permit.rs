@@ -14,7 +14,7 @@ use super::{Clock, Limiter};
 /// A permit to be answered. It is given back when it is dropped, which the response body does last;
 /// [`Permit::end`] also counts the usage.
 #[derive(Debug)]
-pub(crate) struct Permit {
+pub struct Permit {
     permit: quota::Permit,
     /// The time of the admission, in milliseconds since the Unix epoch.
     admitted_ms: i64,
@@ -52,7 +52,7 @@ impl Permit {
     }
 
     /// Returns the state of the quotas at the admission.
-    pub(crate) fn quotas(&self) -> QuotaState {
+    pub fn quotas(&self) -> QuotaState {
         QuotaState {
             remaining: self.permit.remaining(),
             is_degraded: self.permit.is_degraded(),
@@ -60,12 +60,12 @@ impl Permit {
     }
 
     /// Returns the leases with which the request has to end.
-    pub(crate) fn losses(&self) -> &[LeaseLoss] {
+    pub fn losses(&self) -> &[LeaseLoss] {
         self.permit.losses()
     }
 
     /// Returns the most that the request may use.
-    pub(crate) fn most(&self) -> Demand {
+    pub fn most(&self) -> Demand {
         let estimate = self.estimate.as_ref();
         estimate.map(|estimate| estimate.most()).unwrap_or_default()
     }
@@ -78,12 +78,12 @@ impl Permit {
     }
 
     /// Returns true if the usage of the request matters to any limit or journal.
-    pub(crate) fn is_estimated(&self) -> bool {
+    pub fn is_estimated(&self) -> bool {
         self.estimate.is_some()
     }
 
     /// Returns true if the request is one for pictures.
-    pub(crate) fn makes_pictures(&self) -> bool {
+    pub fn makes_pictures(&self) -> bool {
         let estimate = self.estimate.as_ref();
         estimate.is_some_and(|estimate| estimate.reserved().pictures.count > 0)
     }
@@ -94,7 +94,7 @@ impl Permit {
     }
 
     /// Gives the permit back, and counts the usage. Without an estimate there is no charge.
-    pub(crate) fn end(self, attempts: &[Attempt]) -> Charge {
+    pub fn end(self, attempts: &[Attempt]) -> Charge {
         let Some(estimate) = &self.estimate else {
             // Otherwise, dropping the permit does the same and reads no clock.
             if self.lender.is_some() || self.queues.is_some() {
@@ -125,7 +125,7 @@ impl Permit {
     }
 
     /// Gives back the place of a request that goes on without one, and keeps its reservation.
-    pub(crate) fn release_place(&mut self) {
+    pub fn release_place(&mut self) {
         if self.permit.release_place()
             && let Some(lender) = &self.lender
         {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// The times at which the key of an upstream is refreshed.
-pub(crate) struct KeySchedule {
+pub struct KeySchedule {
     interval: Duration,
     times: Mutex<Times>,
 }
@@ -22,7 +22,7 @@ struct Times {
 
 impl KeySchedule {
     /// The refresh of a key that was read just now, or that is `stale`.
-    pub(crate) fn new(interval: Duration, stale: bool) -> Self {
+    pub fn new(interval: Duration, stale: bool) -> Self {
         let now = Instant::now();
         let due = Some(if stale { now } else { now + interval });
         Self {
@@ -36,13 +36,13 @@ impl KeySchedule {
     }
 
     /// Refreshes the key soon.
-    pub(crate) fn request(&self) {
+    pub fn request(&self) {
         self.times().request();
     }
 
     /// Refreshes the key soon, because the upstream has rejected it: once a minute at most, so that
     /// an upstream that rejects every key does not make the command run all the time.
-    pub(crate) fn rejected(&self) {
+    pub fn rejected(&self) {
         let now = Instant::now();
         let mut times = self.times();
         if times
@@ -55,7 +55,7 @@ impl KeySchedule {
     }
 
     /// Returns true if the command has to be run now; it is due again once it has `ended`.
-    pub(crate) fn start(&self) -> bool {
+    pub fn start(&self) -> bool {
         let mut times = self.times();
         let is_due = times.due.is_some_and(|due| due <= Instant::now());
         if is_due {
@@ -65,7 +65,7 @@ impl KeySchedule {
     }
 
     /// The command has ended, with a key or without.
-    pub(crate) fn ended(&self, has_key: bool) {
+    pub fn ended(&self, has_key: bool) {
         let mut times = self.times();
         let delay = match () {
             () if std::mem::take(&mut times.wanted) => Duration::ZERO,

@@ -11,12 +11,12 @@ use super::queues::QueueId;
 
 /// The quotas of a policy. They apply once they are registered with a limiter.
 #[derive(Debug, Default)]
-pub(crate) struct Quotas {
+pub struct Quotas {
     rules: Vec<(QuotaRule, Registered)>,
     /// The own limits of keys, by the names of the keys.
     of_keys: HashMap<String, (Caps, Registered)>,
     /// True if one of them limits tokens or money, so that requests need an estimate.
-    pub(crate) count_tokens: bool,
+    pub count_tokens: bool,
     /// True if requests can wait for one of them.
     pub(crate) have_queues: bool,
 }
@@ -46,7 +46,8 @@ impl QuotaQueue<'_> {
 }
 
 impl Quotas {
-    pub(crate) fn new(rules: Vec<QuotaRule>, of_keys: HashMap<String, Caps>) -> Self {
+    /// Combines the quotas of a configuration with the limits of the keys of a store.
+    pub fn new(rules: Vec<QuotaRule>, of_keys: HashMap<String, Caps>) -> Self {
         let counts = |caps: &Caps| caps.tokens_per_minute.is_some() || caps.budget.is_some();
         Self {
             count_tokens: rules.iter().any(|rule| counts(&rule.caps))
@@ -63,12 +64,13 @@ impl Quotas {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Returns true if there are no quotas.
+    pub fn is_empty(&self) -> bool {
         self.rules.is_empty() && self.of_keys.is_empty()
     }
 
     /// Replaces the quotas of the limiter by these.
-    pub(crate) fn register(&mut self, limiter: &Limiter) {
+    pub fn register(&mut self, limiter: &Limiter) {
         let lending = |mode| limiter.lender().map(|lender| lender.lending(mode));
         let mut limits = Vec::new();
         for (rule, _) in &self.rules {
@@ -125,11 +127,7 @@ impl Quotas {
     }
 
     /// Returns the claims of the requests of a key for a model on the budgets that apply to them.
-    pub(crate) fn budgets<'a>(
-        &'a self,
-        key: &'a str,
-        model: &'a str,
-    ) -> impl Iterator<Item = Claim<'a>> {
+    pub fn budgets<'a>(&'a self, key: &'a str, model: &'a str) -> impl Iterator<Item = Claim<'a>> {
         let all = self.applying(key, model);
         all.filter_map(|(_, registered, scope)| {
             let limit = registered.budget?;
@@ -147,7 +145,7 @@ impl Quotas {
     }
 
     /// Returns the names, caps and queues of the quotas of a key, for any model.
-    pub(crate) fn of_key<'a>(
+    pub fn of_key<'a>(
         &'a self,
         key: &'a str,
     ) -> impl Iterator<Item = (&'a str, &'a Caps, Option<QueueSettings>)> {
@@ -191,7 +189,7 @@ impl Registered {
 }
 
 /// The beginning of the names of keys' own limits.
-pub(crate) const OWN_LIMITS: &str = "own limits of ";
+pub const OWN_LIMITS: &str = "own limits of ";
 
 /// Adds the limits of caps: one for all but the budget, and one for that, if there is one.
 fn push_limits(

@@ -12,11 +12,11 @@ use super::{Applicant, Limiter, Permit, Reserved, lender};
 
 /// The decision on a request.
 #[derive(Debug)]
-pub(crate) struct Decision {
+pub struct Decision {
     /// The permit, or the first limit that has no room.
-    pub(crate) result: Result<Permit, Refused>,
+    pub result: Result<Permit, Refused>,
     /// The time that the request has waited in queues, if it has.
-    pub(crate) waited: Option<Duration>,
+    pub waited: Option<Duration>,
 }
 
 impl<'a> Applicant<'a> {
@@ -35,7 +35,7 @@ impl Limiter {
     /// Admits a request, and reserves its possible usage. `reserve` is called only if a quota or
     /// the journal needs it. A request that finds too little of a lent quota waits shortly for its
     /// store, and one that a quota with a queue has no room for waits there.
-    pub(crate) async fn admit(
+    pub async fn admit(
         &self,
         applicant: Applicant<'_>,
         reserve: impl FnOnce() -> Reserved,

@@ -3,7 +3,7 @@
 /// Estimates the tokens of the prompt in a JSON body, to be reserved until the usage is known: the
 /// tokens of its text, and a fixed number for each long base64 value of a member that has an image
 /// or a file. Tokenizers differ, so nothing more exact would hold for all models.
-pub(crate) fn prompt_tokens(body: &[u8]) -> u64 {
+pub fn prompt_tokens(body: &[u8]) -> u64 {
     if body.len() < SHORTEST_FILE {
         let quotes = memchr::memchr_iter(b'"', body).count();
         return text_tokens((body.len() - quotes) as u64);
@@ -28,7 +28,7 @@ pub(crate) fn prompt_tokens(body: &[u8]) -> u64 {
 
 /// Estimates the tokens of the prompt for pictures, from the length of its text in bytes and the number
 /// of pictures in it.
-pub(crate) fn image_prompt_tokens(text: usize, pictures: usize) -> u64 {
+pub fn image_prompt_tokens(text: usize, pictures: usize) -> u64 {
     text_tokens(text as u64) + pictures as u64 * TOKENS_OF_FILE
 }
 

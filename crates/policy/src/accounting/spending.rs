@@ -13,7 +13,7 @@ use crate::policy::{Policies, Policy};
 impl Accounting {
     /// Reads the keys and the money already spent for the first time. With a budget, the store gets
     /// the journal entries of dead processes first: otherwise the budget would miss their spending.
-    pub(crate) async fn begin(&self, policies: &Policies) -> Result<(), StoreError> {
+    pub async fn begin(&self, policies: &Policies) -> Result<(), StoreError> {
         if policies.current().quotas.all_budgets().next().is_some() {
             self.await_journal().await?;
         }

@@ -10,7 +10,7 @@ use quota::Caps;
 use crate::revocation::Revocation;
 
 /// The keys that a policy admits.
-pub(crate) struct PolicyKeys {
+pub struct PolicyKeys {
     /// The keys of the configuration and the environment.
     fixed: Arc<[Entry]>,
     /// The keys of the store.
@@ -27,14 +27,15 @@ pub(crate) struct PolicyKeys {
 
 /// The keys of the store, and the revocations of each.
 #[derive(Default)]
-pub(crate) struct StoredKeys {
+pub struct StoredKeys {
     live: LiveKeys,
     /// By the ids of the keys.
     revocations: HashMap<String, Revocation>,
 }
 
 impl StoredKeys {
-    pub(crate) fn new(live: LiveKeys) -> Self {
+    /// Keeps the keys that a store had last.
+    pub fn new(live: LiveKeys) -> Self {
         Self::default().renewed(live)
     }
 
@@ -61,7 +62,7 @@ impl StoredKeys {
     }
 
     /// Ends the streams of the key with this id.
-    pub(crate) fn end_streams(&self, id: &str) {
+    pub fn end_streams(&self, id: &str) {
         if let Some(revocation) = self.revocations.get(id) {
             revocation.end_streams();
         }
@@ -74,7 +75,7 @@ impl PolicyKeys {
     ///
     /// # Errors
     /// Returns the problems of the keys of the configuration.
-    pub(crate) fn new(fixed: Arc<[Entry]>, stored: Arc<StoredKeys>) -> Result<Self, RingErrors> {
+    pub fn new(fixed: Arc<[Entry]>, stored: Arc<StoredKeys>) -> Result<Self, RingErrors> {
         let names: HashSet<&str> = fixed.iter().map(|entry| &*entry.name).collect();
         let is_free = |entry: &Entry| {
             !names.contains(&*entry.name) && fixed.iter().all(|other| other.hash != entry.hash)
@@ -121,17 +122,18 @@ impl PolicyKeys {
         Self::new(Arc::clone(&self.fixed), stored)
     }
 
-    pub(crate) fn stored(&self) -> &Arc<StoredKeys> {
+    /// Returns the keys of the store.
+    pub fn stored(&self) -> &Arc<StoredKeys> {
         &self.stored
     }
 
     /// Returns the revocation of the key with this name, if it is a key of the store.
-    pub(crate) fn revocation(&self, name: &str) -> Option<Revocation> {
+    pub fn revocation(&self, name: &str) -> Option<Revocation> {
         self.revocations.get(name).cloned()
     }
 
     /// The epoch of the keys of the store.
-    pub(crate) fn epoch(&self) -> u64 {
+    pub fn epoch(&self) -> u64 {
         self.stored.live.epoch
     }
 
@@ -139,27 +141,28 @@ impl PolicyKeys {
     ///
     /// # Errors
     /// Returns [`Denied::Invalid`] if no presented key is known and not expired.
-    pub(crate) fn admit(&self, credentials: &Credentials, now: i64) -> Result<&Entry, Denied> {
+    pub fn admit(&self, credentials: &Credentials, now: i64) -> Result<&Entry, Denied> {
         let ring = self.ring.as_ref().ok_or(Denied::Invalid)?;
         ring.admit(credentials, now)
     }
 
-    pub(crate) fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> {
+    /// Returns the entries of all keys.
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> {
         self.ring.as_ref().map(KeyRing::entries).unwrap_or_default()
     }
 
     /// Returns true if this key, which was admitted before, is still one of these.
-    pub(crate) fn has(&self, key: &Entry) -> bool {
+    pub fn has(&self, key: &Entry) -> bool {
         self.ids.contains(&key.id)
     }
 
     /// Returns the own limits of the keys of the store that are admitted, by their names.
-    pub(crate) fn limits(&self) -> &HashMap<String, Caps> {
+    pub fn limits(&self) -> &HashMap<String, Caps> {
         &self.limits
     }
 
     /// Returns true if the configuration has a key of this name.
-    pub(crate) fn is_fixed(&self, name: &str) -> bool {
+    pub fn is_fixed(&self, name: &str) -> bool {
         self.fixed.iter().any(|entry| *entry.name == *name)
     }
 }

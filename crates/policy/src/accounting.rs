@@ -2,7 +2,7 @@
 //! request that takes a permit.
 
 mod losses;
-pub(crate) mod open;
+pub mod open;
 mod spending;
 
 use std::collections::HashSet;
@@ -24,8 +24,9 @@ use crate::limit::{Charge, Permit};
 use crate::policy::Policies;
 
 /// The store, and the journal of this process.
-pub(crate) struct Accounting {
-    pub(crate) store: Arc<dyn AccountingStore>,
+pub struct Accounting {
+    /// The store.
+    pub store: Arc<dyn AccountingStore>,
     journal: Journal,
     /// The name of this process in rows of usage.
     replica: String,
@@ -41,24 +42,27 @@ pub(crate) struct Accounting {
 }
 
 /// The entry of a request in the journal, from its admission to its end.
-pub(crate) struct JournalEntry {
+pub struct JournalEntry {
     accounting: Arc<Accounting>,
     request_id: String,
     /// The usage that the request is charged for, once it is known.
-    pub(crate) charge: Charge,
+    pub charge: Charge,
 }
 
 /// The end of a request, for the journal.
-pub(crate) struct Ended<'a> {
-    pub(crate) outcome: &'a str,
-    pub(crate) status: u16,
-    pub(crate) target: Option<&'a str>,
+pub struct Ended<'a> {
+    /// The outcome of the request.
+    pub outcome: &'a str,
+    /// The status of the response.
+    pub status: u16,
+    /// The target that answered, if one did.
+    pub target: Option<&'a str>,
 }
 
 impl Accounting {
     /// Opens the store of a configuration, and the journal for it. Returns `None` if the
     /// configuration has none.
-    pub(crate) async fn open(state: &State) -> Result<Option<Self>, ConfigError> {
+    pub async fn open(state: &State) -> Result<Option<Self>, ConfigError> {
         let Some(place) = state.store().map_err(ConfigError::one)? else {
             return Ok(None);
         };
@@ -81,13 +85,13 @@ impl Accounting {
     }
 
     /// Returns the keys of the store.
-    pub(crate) async fn keys(&self) -> Result<LiveKeys, StoreError> {
+    pub async fn keys(&self) -> Result<LiveKeys, StoreError> {
         self.store.keys().await
     }
 
     /// Journals the admission of a request, before any model is asked. Without its entry it must
     /// not be served.
-    pub(crate) fn opened(
+    pub fn opened(
         self: &Arc<Self>,
         request: &Admitted<'_>,
         permit: &Permit,
@@ -114,7 +118,7 @@ impl Accounting {
     }
 
     /// Looks for changed keys, forever, and passes them to the policy.
-    pub(crate) async fn watch_keys(self: Arc<Self>, policies: Arc<Policies>) {
+    pub async fn watch_keys(self: Arc<Self>, policies: Arc<Policies>) {
         let mut is_away = false;
         loop {
             sleep(self.renewal).await;
@@ -139,26 +143,26 @@ impl Accounting {
     }
 
     /// Returns the number of entries of usage that the store will never take.
-    pub(crate) fn refusals(&self) -> u64 {
+    pub fn refusals(&self) -> u64 {
         self.journal.stats().refused
     }
 
     /// Returns the number of failures of the journal by kind.
-    pub(crate) fn journal_faults(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    pub fn journal_faults(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let stats = self.journal.stats();
         losses::counts(&stats).collect::<Vec<_>>().into_iter()
     }
 
     /// Returns why no request is served, if its usage could not be stored: the journal cannot be
     /// written.
-    pub(crate) fn journal_failure(&self) -> Option<String> {
+    pub fn journal_failure(&self) -> Option<String> {
         let stats = self.journal.stats();
         let reason = || stats.last_failure.unwrap_or_default();
         stats.is_unwritable.then(reason)
     }
 
     /// Returns a sentence about usage that was lost since the start, if there was a loss.
-    pub(crate) fn lost_usage(&self) -> Option<String> {
+    pub fn lost_usage(&self) -> Option<String> {
         losses::sentence(&self.journal.stats())
     }
 
@@ -188,7 +192,7 @@ impl Accounting {
     }
 
     /// Reads the keys if they have changed. Adds the money already spent to new budgets.
-    pub(crate) async fn renew_keys(&self, policies: &Policies) -> Result<(), StoreError> {
+    pub async fn renew_keys(&self, policies: &Policies) -> Result<(), StoreError> {
         let _renewing = self.renewing.lock().await;
         if self.store.epoch().await? != policies.current().keys.epoch() {
             let keys = self.store.keys().await?;
@@ -217,7 +221,7 @@ impl Accounting {
     }
 
     /// Deletes rows of usage older than `age`, now and each hour.
-    pub(crate) async fn delete_old_rows(self: Arc<Self>, age: Duration) {
+    pub async fn delete_old_rows(self: Arc<Self>, age: Duration) {
         let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
         loop {
             match self
@@ -235,7 +239,7 @@ impl Accounting {
 
     /// Sends the journaled entries to the store. The next process with the same journal sends the
     /// entries that the store does not take in time.
-    pub(crate) async fn finish(&self) {
+    pub async fn finish(&self) {
         let finished = timeout(FINISH_TIMEOUT, self.journal.finish()).await;
         self.log_refusals();
         self.losses.update(&self.journal.stats());
@@ -266,16 +270,20 @@ impl Accounting {
 }
 
 /// A request that was admitted.
-pub(crate) struct Admitted<'a> {
-    pub(crate) id: &'a str,
-    pub(crate) key: &'a str,
-    pub(crate) route: &'a str,
-    pub(crate) model: &'a str,
+pub struct Admitted<'a> {
+    /// The id of the request.
+    pub id: &'a str,
+    /// The name of the key.
+    pub key: &'a str,
+    /// The endpoint.
+    pub route: &'a str,
+    /// The model as the client names it.
+    pub model: &'a str,
 }
 
 impl JournalEntry {
     /// Journals the end of the request.
-    pub(crate) fn close(self, ended: &Ended<'_>) {
+    pub fn close(self, ended: &Ended<'_>) {
         let Charge {
             usage,
             pictures,

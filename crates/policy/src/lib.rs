@@ -1,0 +1,42 @@
+#![doc = include_str!("../README.md")]
+
+// The time.
+pub mod clock;
+
+// The phases of a shutdown.
+pub mod lifecycle;
+
+// The revocation of a key while its requests run.
+pub mod revocation;
+
+// When a key of an upstream is read again.
+pub mod key_schedule;
+
+// The conversation of a request, and the target that it stays with.
+pub mod affinity;
+
+// Targets of models, in their order.
+pub mod targets;
+
+// Prices of models and targets.
+pub mod prices;
+
+// API keys that a gateway generates, and keys of the environment.
+pub mod keys;
+
+// Keys of the configuration and of a store, together.
+pub mod policy_keys;
+
+// The client of the store that lends quotas.
+pub mod lease_store;
+
+// Limits of concurrent requests, and quotas.
+pub mod limit;
+
+// The part of a configuration that can be reloaded.
+mod policy;
+
+// The stores of keys and usage.
+pub mod accounting;
+
+pub use crate::policy::{Embedded, Policies, Policy};
