@@ -67,14 +67,21 @@ struct Registration {
     waker: Waker,
 }
 
-impl Lifecycle {
-    /// Creates the lifecycle of a process that serves.
-    pub fn new() -> Self {
+impl Default for Lifecycle {
+    fn default() -> Self {
         Self(Arc::new(Inner {
             phases: watch::Sender::new(Phase::Serving),
             phase: AtomicU8::new(Phase::Serving as u8),
             wakers: Mutex::default(),
         }))
+    }
+}
+
+impl Lifecycle {
+    /// Creates the lifecycle of a process that serves.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Returns true once a shutdown has begun.
