@@ -69,8 +69,16 @@ async fn run(arguments: Arguments) -> Outcome {
     let cases = requests::cases().into_iter().chain(answers::cases());
     for case in cases.filter(|case| case.name.contains(&arguments.only)) {
         let few = count(&gateway, &upstream, &case, PARTS).await?;
-        let many = count(&gateway, &upstream, &case, 4 * PARTS).await?;
-        let ratio = many as f64 / few as f64;
+        let mut many = u64::MAX;
+        let mut ratio = f64::INFINITY;
+        // On a busy machine a count can be larger, for example if a timer has fired meanwhile.
+        for _ in 0..TRIES {
+            many = many.min(count(&gateway, &upstream, &case, 4 * PARTS).await?);
+            ratio = many as f64 / few as f64;
+            if ratio <= MOST {
+                break;
+            }
+        }
         println!("{ratio:5.2} {many:>12} instructions: {}", case.name);
         if ratio > MOST {
             above.push(format!("{} costs {ratio:.2} times as much", case.name));
@@ -116,5 +124,7 @@ async fn count(
 /// The parts of the smaller request or answer: so many that a comparison of each with each other
 /// costs more than all else, and so few that an answer may have 4 times as many calls.
 const PARTS: usize = 1_000;
+/// The number of times that a case above the bound is counted.
+const TRIES: usize = 3;
 /// The largest accepted ratio. The fixed cost of a request lowers it, growing buffers raise it.
 const MOST: f64 = 4.4;
