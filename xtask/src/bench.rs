@@ -23,7 +23,9 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
         _ => {
             lean_bench("sse_decode", args)?;
             limits(args)?;
-            process::echoed(&mut workspace::cargo(TEXT_MODEL))?;
+            let text =
+                "run --release --locked --package sluicegate-candle --all-features --bin speed";
+            process::echoed(&mut workspace::cargo(text))?;
             gateway(args)?;
         }
     }
@@ -131,7 +133,3 @@ fn build(programs: &str) -> Outcome<PathBuf> {
     dist::build(true)?;
     dist::programs(programs)
 }
-
-/// Measures the embedded text model, and the same model run by candle.
-const TEXT_MODEL: &str =
-    "run --release --locked --package sluicegate-candle --all-features --bin speed";
