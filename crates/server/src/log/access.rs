@@ -87,6 +87,13 @@ impl AccessLine<'_> {
     }
 }
 
+/// The text of a member that is not the first, up to its value.
+macro_rules! member {
+    ($name:literal) => {
+        concat!(",\"", $name, "\":")
+    };
+}
+
 /// The buffers of a thread that writes lines.
 #[derive(Debug, Default)]
 struct Scratch {
@@ -171,14 +178,6 @@ impl Scratch {
         }
     }
 }
-
-/// The text of a member that is not the first, up to its value.
-macro_rules! member {
-    ($name:literal) => {
-        concat!(",\"", $name, "\":")
-    };
-}
-use member;
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
