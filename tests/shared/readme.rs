@@ -19,12 +19,17 @@ const SECTION: &str = "## Run it for a team\n";
 /// The time in which the key is known everywhere.
 const PROMISED: Duration = Duration::from_secs(3);
 
+/// The file with the output of the gateways.
+const LOG: &str = "gateways.log";
+
 /// The processes of the example, which end when this is dropped.
 struct Example {
+    ip: Ipv4Addr,
     /// The store listens at the first port, and the gateways at the second one and those behind it.
     ports: [u16; 3],
     shell: Child,
-    output: String,
+    /// The key that the example made.
+    key: String,
     /// Removes the folder.
     _scratch: Scratch,
 }
@@ -41,11 +46,9 @@ fn the_team_of_the_readme_answers_first_requests() {
     let server = Simulator::start(honest::answer).unwrap();
     let example = Example::run(section, &server);
     let made = now();
-    let (key, _) = example.output.split_once("\n\nThat was the key").unwrap();
-    let key = key.lines().last().unwrap();
-    assert_eq!(example.ask(1, key), 200);
+    assert_eq!(example.ask(1), 200);
     await_that("the time has passed", || made.elapsed() >= PROMISED);
-    assert_eq!([2, 3].map(|gateway| example.ask(gateway, key)), [200; 2]);
+    assert_eq!([2, 3].map(|gateway| example.ask(gateway)), [200; 2]);
 }
 
 impl Example {
@@ -56,26 +59,16 @@ impl Example {
         let (block, _) = block.split_once("```\n").unwrap();
         let scratch = crate::GATEWAY.file("models.toml", &models(server));
         let folder = scratch.0.parent().unwrap().to_owned();
-        let ports @ [store, gateways, admins] = free_ports();
-        let block = changed(block, "6379", &store.to_string());
-        let block = changed(
-            &block,
-            "127.0.0.1:808$n",
-            &format!("127.0.0.1:$(({gateways} + n))"),
-        );
-        let block = changed(
-            &block,
-            "127.0.0.1:909$n",
-            &format!("127.0.0.1:$(({admins} + n))"),
-        );
-        let block = changed(
-            &block,
-            "127.0.0.1:9091",
-            &format!("127.0.0.1:{}", admins + 1),
-        );
+        let ip = own_ip();
+        let ports @ [store, gateways, admins] = free_ports(ip);
+        let block = changed(block, "127.0.0.1", &ip.to_string());
+        let block = changed(&block, ":6379", &format!(":{store}"));
+        let block = changed(&block, ":808$n", &format!(":$(({gateways} + n))"));
+        let block = changed(&block, ":909$n", &format!(":$(({admins} + n))"));
+        let block = changed(&block, ":9091", &format!(":{}", admins + 1));
         let block =
             changed(&block, "\nEOF\n", "\n$(cat models.toml)\nEOF\n").replace("'EOF'", "EOF");
-        write_programs(&folder, store);
+        write_programs(&folder, (ip, store).into());
         let path = std::env::var("PATH").unwrap();
         let mut shell = Command::new("bash");
         shell
@@ -87,19 +80,26 @@ impl Example {
         let mut shell = shell.spawn().unwrap();
         let output = shell.stdout.take().unwrap();
         let output = std::io::read_to_string(output).unwrap();
+        let key = output.split_once("\n\nThat was the key");
+        let key = key.and_then(|(key, _)| key.lines().last());
+        let Some(key) = key.map(str::to_owned) else {
+            let log = std::fs::read_to_string(folder.join(LOG));
+            panic!("no key was made: {output}\nThe log of the gateways: {log:?}");
+        };
         Self {
+            ip,
             ports,
             shell,
-            output,
+            key,
             _scratch: scratch,
         }
     }
 
     /// Asks a gateway of the example, and returns the status of the response.
-    fn ask(&self, gateway: u16, key: &str) -> u16 {
+    fn ask(&self, gateway: u16) -> u16 {
         let body = ask(Protocol::Chat, "house", "Hello.", false);
-        let address = address(self.ports[1] + gateway);
-        let request = Request::post(path(Protocol::Chat), &body).bearer(key);
+        let address = SocketAddr::from((self.ip, self.ports[1] + gateway));
+        let request = Request::post(path(Protocol::Chat), &body).bearer(&self.key);
         request.send(address).status
     }
 }
@@ -116,7 +116,7 @@ impl Drop for Example {
             clippy::disallowed_methods,
             reason = "the store of the test is dialled, on loopback"
         )]
-        if let Ok(mut store) = TcpStream::connect(address(self.ports[0])) {
+        if let Ok(mut store) = TcpStream::connect((self.ip, self.ports[0])) {
             let _ = store.write_all(b"SHUTDOWN NOSAVE\r\n");
         }
     }
@@ -130,12 +130,13 @@ fn changed(block: &str, part: &str, by: &str) -> String {
 }
 
 /// Writes the programs that the example calls: scripts that run the programs of the tests.
-fn write_programs(folder: &Path, port: u16) {
+fn write_programs(folder: &Path, address: SocketAddr) {
     let store = std::env::var("SLUICEGATE_VALKEY").expect("the path of a valkey-server");
     let gateway = crate::GATEWAY.path;
     // The banner of a gateway is not for the output.
-    let serve = format!("[ \"$1\" = serve ] && exec >/dev/null 2>&1\nexec {gateway} \"$@\"");
-    let valkey = format!("exec {store} --port {port} --bind 127.0.0.1 \"$@\" >/dev/null");
+    let serve = format!("[ \"$1\" = serve ] && exec >>{LOG} 2>&1\nexec {gateway} \"$@\"");
+    let (ip, port) = (address.ip(), address.port());
+    let valkey = format!("exec {store} --port {port} --bind {ip} \"$@\" >/dev/null");
     for (name, script) in [("sluicegate", serve), ("valkey-server", valkey)] {
         let file = folder.join(name);
         std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -152,21 +153,21 @@ fn models(server: &Simulator) -> String {
     )
 }
 
-fn address(port: u16) -> SocketAddr {
-    (Ipv4Addr::LOCALHOST, port).into()
+/// Returns a loopback address that no other process uses: the ports of this one are free, and stay free,
+/// because connections of other tests start at 127.0.0.1.
+fn own_ip() -> Ipv4Addr {
+    let [a, b, c, d] = std::process::id().to_be_bytes();
+    Ipv4Addr::new(127, 64 | (a ^ b) & 63, c, d.max(2))
 }
 
-/// Returns ports with three free ones behind each. Another process may take them before the example
-/// does, which is not likely.
-fn free_ports() -> [u16; 3] {
+/// Returns ports with three free ones behind each.
+fn free_ports(ip: Ipv4Addr) -> [u16; 3] {
     let mut listeners = Vec::new();
     [(); 3].map(|()| {
         loop {
-            let Ok(first) = TcpListener::bind(address(0)) else {
-                continue;
-            };
+            let first = TcpListener::bind((ip, 0)).unwrap();
             let port = first.local_addr().unwrap().port();
-            let behind = (1..=3).map(|n| TcpListener::bind(address(port.checked_add(n)?)).ok());
+            let behind = (1..=3).map(|n| TcpListener::bind((ip, port.checked_add(n)?)).ok());
             if let Some(behind) = behind.collect::<Option<Vec<_>>>() {
                 listeners.extend(behind);
                 listeners.push(first);
