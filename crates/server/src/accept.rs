@@ -15,12 +15,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
 use crate::metrics::Metrics;
-use crate::state::ServerState;
+use crate::state::GatewayState;
 
 /// Passes every accepted connection, with its permit, to `admit` until the gateway is draining.
 pub(crate) async fn accept_loop(
     listener: TcpListener,
-    state: Arc<ServerState>,
+    state: Arc<GatewayState>,
     permits: Arc<Semaphore>,
     admit: impl Fn(TcpStream, OwnedSemaphorePermit),
 ) {

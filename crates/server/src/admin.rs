@@ -1,28 +1,37 @@
 //! The admin address: `/livez`, `/readyz` and `/metrics`, which need no key, and the admin API. It
 //! is loopback by default.
 
+use std::sync::Arc;
+
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 
+use crate::admin_access::AdminAccess;
 use crate::admin_api;
 use crate::body::{Body, ClientBody, whole};
-use crate::state::ServerState;
+use crate::state::GatewayState;
 
-/// Answers a request to the admin address.
-pub(crate) async fn answer(
-    state: &ServerState,
-    request: Request<impl ClientBody>,
-) -> Response<Body> {
-    match admin_api::is_path(request.uri().path()) {
-        true => admin_api::answer(state, request).await,
-        false => probe(state, &request),
+/// The admin address of a gateway.
+pub(crate) struct Admin {
+    pub(crate) state: Arc<GatewayState>,
+    pub(crate) access: AdminAccess,
+}
+
+impl Admin {
+    /// Answers a request to the admin address.
+    pub(crate) async fn answer(&self, request: Request<impl ClientBody>) -> Response<Body> {
+        match admin_api::is_path(request.uri().path()) {
+            true => admin_api::answer(self, request).await,
+            false => probe(self, &request),
+        }
     }
 }
 
-fn probe<B>(state: &ServerState, request: &Request<B>) -> Response<Body> {
+fn probe<B>(admin: &Admin, request: &Request<B>) -> Response<Body> {
+    let state = &*admin.state;
     let is_read = [Method::GET, Method::HEAD].contains(request.method());
     let (status, content_type, body) = match request.uri().path() {
-        _ if !state.admin_access.admits_probe(request.headers()) => (
+        _ if !admin.access.admits_probe(request.headers()) => (
             StatusCode::MISDIRECTED_REQUEST,
             TEXT,
             "the Host is neither an address, nor localhost, nor in state.admin_hosts\n".to_owned(),
@@ -62,7 +71,7 @@ fn probe<B>(state: &ServerState, request: &Request<B>) -> Response<Body> {
 
 /// Whether requests can be served as far as their usage is concerned. Lost usage of earlier requests
 /// is named, and requests go on.
-fn readiness(state: &ServerState) -> (StatusCode, String) {
+fn readiness(state: &GatewayState) -> (StatusCode, String) {
     let Some(accounting) = &state.accounting else {
         return (StatusCode::OK, "ok\n".to_owned());
     };

@@ -24,13 +24,14 @@ use serde::Serialize;
 
 use self::failure::Failure;
 use self::route::Route;
+use crate::admin::Admin;
 use crate::admin_access::NoAccess;
 use crate::body::{Body, ClientBody, whole};
-use crate::state::ServerState;
+use crate::state::GatewayState;
 
 /// A request of an administrator whose key was valid.
-struct Admin<'a> {
-    state: &'a ServerState,
+struct AdminRequest<'a> {
+    state: &'a GatewayState,
     accounting: &'a Accounting,
     /// The author of changes, for the audit log.
     actor: String,
@@ -48,11 +49,8 @@ pub(crate) fn is_path(path: &str) -> bool {
 }
 
 /// Answers a request for a path of the admin API.
-pub(crate) async fn answer(
-    state: &ServerState,
-    request: Request<impl ClientBody>,
-) -> Response<Body> {
-    let mut response = match respond(state, request).await {
+pub(crate) async fn answer(admin: &Admin, request: Request<impl ClientBody>) -> Response<Body> {
+    let mut response = match respond(admin, request).await {
         Ok(response) => response,
         Err(failure) => failure.into_response(),
     };
@@ -63,11 +61,12 @@ pub(crate) async fn answer(
 }
 
 /// Checks the host, the key and the path, in this order, and performs the requested operation.
-async fn respond(state: &ServerState, request: Request<impl ClientBody>) -> Answer {
-    if let Err(reason) = state.admin_access.check(request.headers()) {
+async fn respond(admin: &Admin, request: Request<impl ClientBody>) -> Answer {
+    if let Err(reason) = admin.access.check(request.headers()) {
         log_refusal(&reason, request.uri().path());
         return Err(reason.into());
     }
+    let state = &*admin.state;
     let Some(accounting) = &state.accounting else {
         return Err(Failure::no_store());
     };
@@ -77,17 +76,22 @@ async fn respond(state: &ServerState, request: Request<impl ClientBody>) -> Answ
     if !route.allows(&head.method) {
         return Err(Failure::method(&head.method, path, route.methods()));
     }
-    let admin = Admin {
+    let body = body::read(body, &head.headers, state).await?;
+    let admin = AdminRequest {
         state,
         accounting,
         actor: actor(&head.headers),
         query: head.uri.query().unwrap_or_default(),
     };
-    let body = body::read(body, &head.headers, state).await?;
     dispatch(&admin, route, &head.method, &body).await
 }
 
-async fn dispatch(admin: &Admin<'_>, route: Route<'_>, method: &Method, body: &[u8]) -> Answer {
+async fn dispatch(
+    admin: &AdminRequest<'_>,
+    route: Route<'_>,
+    method: &Method,
+    body: &[u8],
+) -> Answer {
     if !matches!(*method, Method::POST | Method::PATCH) && !body.is_empty() {
         return Err(Failure::unexpected_body(method));
     }
@@ -107,7 +111,7 @@ async fn dispatch(admin: &Admin<'_>, route: Route<'_>, method: &Method, body: &[
     }
 }
 
-impl Admin<'_> {
+impl AdminRequest<'_> {
     fn by(&self) -> By {
         By {
             actor: self.actor.clone(),

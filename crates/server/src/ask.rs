@@ -23,8 +23,9 @@ use wire::Splice;
 
 use crate::answer::engine_events::fold;
 use crate::endpoints::text::ending;
-use crate::engines::Engines;
+use crate::engines;
 use crate::outgoing::{self, MAX_REPLY};
+use crate::state::Engines;
 
 /// Sends one small request to each target, a few at a time, and prints a line for each of them.
 /// `names` are names of models, as clients send them; without any, all models are asked.
@@ -42,7 +43,7 @@ pub(crate) async fn targets(
             .iter()
             .any(|question| question.needs_engine(images))
     };
-    let engines = Engines::load(config, needs(false), needs(true)).await;
+    let engines = engines::load(config, needs(false), needs(true)).await;
     let engines = &engines.map_err(|error| error.to_string());
     println!();
     let mut asked = 0;

@@ -16,7 +16,7 @@ use crate::connection_timer::ConnectionTimer;
 use crate::outcome::Outcome;
 use crate::record::{ServedBy, Targets};
 use crate::refusal::Refusal;
-use crate::state::{Caller, ServerState};
+use crate::state::{Caller, GatewayState};
 
 /// A request that can be sent to any of its targets. It owns all its data, so that attempts can
 /// continue within the body of the response.
@@ -253,7 +253,7 @@ async fn send<A: Dispatch>(
 
 /// Logs and counts the failure of an upstream, unless the client's request was at fault.
 pub(crate) fn report_failure(
-    state: &ServerState,
+    state: &GatewayState,
     target: &Target,
     refusal: &Refusal,
     meta: &ResponseMeta,

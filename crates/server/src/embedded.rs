@@ -11,15 +11,13 @@ use policy::lifecycle::Phase;
 use tokio::io::{AsyncRead, AsyncWrite};
 use upstream::Network;
 
-use crate::engines::Engines;
 use crate::serve::{drive, http_connection};
-use crate::start::assemble;
-use crate::state::ServerState;
+use crate::state::{GatewayState, Parts};
 
 /// A gateway embedded in another process.
 #[derive(Clone)]
 pub struct EmbeddedGateway {
-    state: Arc<ServerState>,
+    state: Arc<GatewayState>,
 }
 
 impl EmbeddedGateway {
@@ -36,7 +34,7 @@ impl EmbeddedGateway {
         }
         let (policy, _) = Policy::read(&config, true, network)?;
         Ok(Self {
-            state: Arc::new(assemble(config, policy, Engines::default(), &[])),
+            state: Arc::new(GatewayState::new(Parts::new(&config, policy))),
         })
     }
 

@@ -20,13 +20,13 @@ use http::{HeaderMap, Request};
 use crate::body::ClientBody;
 use crate::body::upload::{Incoming, Upload};
 use crate::refusal::Refusal;
-use crate::state::ServerState;
+use crate::state::GatewayState;
 
 /// Reads the body of a request with this key, which must be JSON.
 async fn json_body(
     request: Request<impl ClientBody>,
     limit: ByteSize,
-    state: &ServerState,
+    state: &GatewayState,
     key: &Entry,
 ) -> Result<Upload, Refusal> {
     let limit = bytes(limit);

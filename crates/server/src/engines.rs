@@ -5,41 +5,25 @@ use std::sync::Arc;
 use config::{Config, ConfigError};
 use engine::{ImageEngine, TextEngine};
 
-/// The embedded engines that are loaded.
-#[derive(Default)]
-pub(crate) struct Engines {
-    pub(crate) text: Option<Arc<dyn TextEngine>>,
-    pub(crate) images: Option<Arc<dyn ImageEngine>>,
-}
+use crate::state::Engines;
 
-impl Engines {
-    /// Loads the engines that are needed, as far as this build has them.
-    pub(crate) async fn load(
-        config: &Config,
-        text: bool,
-        images: bool,
-    ) -> Result<Self, ConfigError> {
-        let text = if text {
-            load_text_engine(config).await?
-        } else {
-            None
-        };
-        let images = if images {
-            start_image_engine(config)
-        } else {
-            None
-        };
-        Ok(Self { text, images })
-    }
-
-    /// Only the image engine.
-    #[cfg(all(test, feature = "image-engine"))]
-    pub(crate) fn drawing(config: &Config) -> Self {
-        Self {
-            text: None,
-            images: start_image_engine(config),
-        }
-    }
+/// Loads the engines that are needed, as far as this build has them.
+pub(crate) async fn load(
+    config: &Config,
+    text: bool,
+    images: bool,
+) -> Result<Engines, ConfigError> {
+    let text = if text {
+        load_text_engine(config).await?
+    } else {
+        None
+    };
+    let images = if images {
+        start_image_engine(config)
+    } else {
+        None
+    };
+    Ok(Engines { text, images })
 }
 
 /// Returns advice for the operator about each engine that is needed and that this build lacks.

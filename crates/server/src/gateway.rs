@@ -28,12 +28,12 @@ use crate::record::Record;
 use crate::refusal::{Refusal, Style};
 use crate::reply::ReplyBody;
 use crate::routing::{Endpoint, style};
-use crate::state::{Caller, ServerState};
+use crate::state::{Caller, GatewayState};
 
 /// Answers one request received on `connection`. A panic is answered with a 500: the process and
 /// the connection survive it.
 pub(crate) async fn answer(
-    state: &Arc<ServerState>,
+    state: &Arc<GatewayState>,
     request: Request<impl ClientBody>,
     connection: &Arc<ConnectionState>,
 ) -> Response<Body> {
@@ -57,7 +57,7 @@ pub(crate) async fn answer(
 /// Answers one request, and records it. Every error is a response too. When the shutdown deadline
 /// passes, or a lease is lost with which the request has to end, it is aborted.
 async fn respond(
-    state: &Arc<ServerState>,
+    state: &Arc<GatewayState>,
     request: Request<impl ClientBody>,
     connection: &Arc<ConnectionState>,
     style: Style,
@@ -100,7 +100,7 @@ async fn respond(
 
 /// Authenticates a request and passes it to its endpoint.
 async fn dispatch(
-    state: &Arc<ServerState>,
+    state: &Arc<GatewayState>,
     request: Request<impl ClientBody>,
     record: &mut Record,
 ) -> Result<Response<ReplyBody>, Refusal> {
@@ -239,8 +239,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::engines::Engines;
-    use crate::start::assemble;
+    use crate::state::Parts;
 
     const OPENAI: &str = include_str!("../../../tests/black_box/fixtures/errors-openai-style.json");
     const MESSAGES: &str =
@@ -275,7 +274,7 @@ mod tests {
         let config = Config::default();
         let (policy, generated) =
             Policy::read(&config, false, upstream::Network::default()).unwrap();
-        let state = Arc::new(assemble(config, policy, Engines::default(), &[]));
+        let state = Arc::new(GatewayState::new(Parts::new(&config, policy)));
         let bearer = |index: usize| format!("Bearer {}", generated[index].key.expose());
         for (path, key, table, when) in [
             (

@@ -15,11 +15,11 @@ use wire::{ApiError, ErrorKind, Path};
 
 use crate::body::budget::Share;
 use crate::refusal::Refusal;
-use crate::state::ServerState;
+use crate::state::GatewayState;
 
 /// Refuses a URL that must not be fetched, with 400 for the field at `path`. Only the URL itself is
 /// checked: an upstream that resolves its host name has to check the resulting addresses.
-pub(crate) fn check(path: &Path<'_>, url: &str, state: &ServerState) -> Result<(), Refusal> {
+pub(crate) fn check(path: &Path<'_>, url: &str, state: &GatewayState) -> Result<(), Refusal> {
     let Err(why) = Target::parse(url) else {
         return Ok(());
     };
@@ -30,7 +30,7 @@ pub(crate) fn check(path: &Path<'_>, url: &str, state: &ServerState) -> Result<(
 
 /// Applies [`check`] to every URL that `visit_all` visits, until one is refused.
 pub(crate) fn check_all(
-    state: &ServerState,
+    state: &GatewayState,
     visit_all: impl FnOnce(&mut dyn FnMut(&Path<'_>, &str)),
 ) -> Result<(), Refusal> {
     let mut checked = Ok(());
@@ -52,7 +52,7 @@ pub(crate) async fn fetch_image(
     url: &str,
     param: Option<&str>,
     key: &str,
-    state: &ServerState,
+    state: &GatewayState,
     share: &Share,
 ) -> Result<Picture, Refusal> {
     let _permit = state
@@ -78,7 +78,7 @@ pub(crate) async fn fetch_image(
 pub(crate) async fn inline(
     request: &mut TextRequest,
     key: &str,
-    state: &ServerState,
+    state: &GatewayState,
     share: &Share,
 ) -> Result<(), Refusal> {
     if url_sources(request).nth(MAX_URLS).is_some() {

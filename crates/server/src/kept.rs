@@ -14,6 +14,7 @@ use config::{Responses, bytes};
 use tokio::time::Instant;
 
 pub(crate) use self::answer::{Answer, InputItem};
+use crate::metrics::ResponseStoreFigures;
 use crate::shared_bound::SharedBound;
 
 /// The answers that are kept.
@@ -21,17 +22,6 @@ pub(crate) struct Kept {
     age: Duration,
     capacity: usize,
     answers: Mutex<Answers>,
-}
-
-/// The figures for the metrics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Figures {
-    /// The number of answers.
-    pub(crate) answers: usize,
-    /// Their size in bytes.
-    pub(crate) bytes: usize,
-    /// The number of answers that were removed for others, before they were too old.
-    pub(crate) evicted: u64,
 }
 
 #[derive(Default)]
@@ -103,9 +93,9 @@ impl Kept {
         self.lock().remove(key, id)
     }
 
-    pub(crate) fn figures(&self) -> Figures {
+    pub(crate) fn figures(&self) -> ResponseStoreFigures {
         let answers = self.lock();
-        Figures {
+        ResponseStoreFigures {
             answers: answers.order.len(),
             bytes: answers.bytes.total(),
             evicted: answers.evicted,

@@ -21,17 +21,15 @@ use peak_alloc::PeakAlloc;
 use policy::Policy;
 use policy::keys::GeneratedKey;
 
-use crate::engines::Engines;
 use crate::gateway;
-use crate::start::assemble;
-use crate::state::ServerState;
+use crate::state::{Engines, GatewayState, Parts};
 
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
 /// A gateway and its generated keys.
 struct Scene {
-    state: Arc<ServerState>,
+    state: Arc<GatewayState>,
     keys: Vec<GeneratedKey>,
 }
 
@@ -47,10 +45,14 @@ struct Taken {
 impl Scene {
     /// Creates a gateway without a configuration file, with these engines.
     fn new(engines: Engines) -> Self {
-        let (policy, keys) = Policy::read(&Config::default(), false, upstream::Network::default())
+        let config = Config::default();
+        let (policy, keys) = Policy::read(&config, false, upstream::Network::default())
             .expect("the built-in policy");
         Self {
-            state: Arc::new(assemble(Config::default(), policy, engines, &[])),
+            state: Arc::new(GatewayState::new(Parts {
+                engines,
+                ..Parts::new(&config, policy)
+            })),
             keys,
         }
     }

@@ -18,7 +18,6 @@ use quota::Refused;
 
 use self::durations::Durations;
 use crate::connection_state::CloseReason;
-use crate::kept::Figures;
 use crate::log;
 use crate::outcome::Outcome;
 
@@ -94,6 +93,17 @@ struct KeyLabels {
 
 /// Names and values of labels.
 type Labels<const N: usize> = [(&'static str, &'static str); N];
+
+/// The figures of the response store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ResponseStoreFigures {
+    /// The number of answers.
+    pub(crate) answers: usize,
+    /// Their size in bytes.
+    pub(crate) bytes: usize,
+    /// The number of answers that were removed for others, before they were too old.
+    pub(crate) evicted: u64,
+}
 
 impl Metrics {
     pub(crate) fn new() -> Self {
@@ -249,7 +259,7 @@ impl Metrics {
     }
 
     /// Sets the figures of the answers that are kept.
-    pub(crate) fn kept(&self, figures: Figures) {
+    pub(crate) fn kept(&self, figures: ResponseStoreFigures) {
         let gauge = |number| i64::try_from(number).unwrap_or(i64::MAX);
         self.kept.set(gauge(figures.answers));
         self.kept_bytes.set(gauge(figures.bytes));

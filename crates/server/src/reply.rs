@@ -17,7 +17,7 @@ use crate::body::events::{Events, Times};
 use crate::outcome::Outcome;
 use crate::record::Record;
 use crate::refusal::Refusal;
-use crate::state::{Caller, ServerState};
+use crate::state::{Caller, GatewayState};
 
 /// The body of a successful response.
 pub(crate) enum ReplyBody {
@@ -30,7 +30,7 @@ pub(crate) enum ReplyBody {
 impl ReplyBody {
     /// Returns the body with the record of its request, which ends with the last byte. A short
     /// reply is written at once, so its record ends here.
-    pub(crate) fn into_body(self, mut record: Record, state: &ServerState) -> Body {
+    pub(crate) fn into_body(self, mut record: Record, state: &GatewayState) -> Body {
         let abort = record.aborting(&state.lifecycle);
         let deadline = state.deadline(&record);
         match self {

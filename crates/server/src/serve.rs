@@ -25,13 +25,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
+use crate::accept;
+use crate::admin::Admin;
 use crate::coalescing_waker::CoalescingWaker;
 use crate::connection_state::{ConnectionState, TrackedBody};
 use crate::gateway;
 use crate::head_timer::HeadTimer;
-use crate::state::ServerState;
+use crate::state::GatewayState;
 use crate::timeout_io::TimeoutIo;
-use crate::{accept, admin};
 
 /// The kind of a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,9 +46,9 @@ pub(crate) enum Stop {
 
 /// Serves until `stop` resolves, then shuts down.
 pub(crate) async fn serve(
-    state: Arc<ServerState>,
+    state: Arc<GatewayState>,
     listeners: Vec<TcpListener>,
-    admin: Option<TcpListener>,
+    admin: Option<(TcpListener, Admin)>,
     stop: impl Future<Output = Stop>,
 ) {
     let connections = Arc::new(Semaphore::new(state.limits.connections));
@@ -67,7 +68,8 @@ pub(crate) async fn serve(
             ))
         })
         .collect();
-    let admin = admin.map(|listener| tokio::spawn(accept_admin(listener, Arc::clone(&state))));
+    let admin =
+        admin.map(|(listener, admin)| tokio::spawn(accept_admin(listener, Arc::new(admin))));
 
     let kind = stop.await;
     state.lifecycle.enter(Phase::LameDuck);
@@ -95,7 +97,7 @@ pub(crate) async fn serve(
     }
 }
 
-async fn drain(state: &ServerState, graceful: GracefulShutdown, deadline: Instant) {
+async fn drain(state: &GatewayState, graceful: GracefulShutdown, deadline: Instant) {
     let mut closed = pin!(graceful.shutdown());
     if timeout_at(deadline, &mut closed).await.is_err() {
         state.lifecycle.enter(Phase::Aborting);
@@ -108,7 +110,7 @@ async fn drain(state: &ServerState, graceful: GracefulShutdown, deadline: Instan
 fn admit(
     socket: TcpStream,
     permit: OwnedSemaphorePermit,
-    state: &Arc<ServerState>,
+    state: &Arc<GatewayState>,
     graceful: &GracefulShutdown,
 ) {
     let _ = socket.set_nodelay(true);
@@ -129,7 +131,7 @@ fn reset(socket: &TcpStream) {
 
 /// Drives a connection to its end and counts it.
 pub(crate) async fn drive(
-    state: &ServerState,
+    state: &GatewayState,
     connection: &ConnectionState,
     served: impl Future<Output = hyper::Result<()>> + Unpin,
 ) {
@@ -145,7 +147,7 @@ pub(crate) async fn drive(
 /// Creates the future that serves a client connection over HTTP/1, with its limits. `reset` is
 /// applied to the socket of a client that does not read in time.
 pub(crate) fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
-    state: &Arc<ServerState>,
+    state: &Arc<GatewayState>,
     socket: S,
     connection: &Arc<ConnectionState>,
     reset: fn(&S),
@@ -188,16 +190,16 @@ async fn coalesce_wakes<F: Future + Unpin>(mut work: F) -> F::Output {
     poll_fn(|cx| waker.poll(cx, |cx| Pin::new(&mut work).poll(cx))).await
 }
 
-async fn accept_admin(listener: TcpListener, state: Arc<ServerState>) {
+async fn accept_admin(listener: TcpListener, admin: Arc<Admin>) {
     loop {
         let Some(socket) = accept::next(&listener).await else {
             continue;
         };
-        let idle = state.limits.idle_timeout;
-        let state = Arc::clone(&state);
+        let idle = admin.state.limits.idle_timeout;
+        let admin = Arc::clone(&admin);
         let service = service_fn(move |request| {
-            let state = Arc::clone(&state);
-            async move { Ok::<_, Infallible>(admin::answer(&state, request).await) }
+            let admin = Arc::clone(&admin);
+            async move { Ok::<_, Infallible>(admin.answer(request).await) }
         });
         let served = http1::Builder::new()
             .timer(TokioTimer::new())

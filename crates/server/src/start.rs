@@ -12,33 +12,25 @@ use accounting::StoreError;
 use auth::{KeyHash, Scope};
 use config::state::State;
 use config::{Config, ConfigError, Limits};
-use fetch::Fetcher;
 use policy::accounting::Accounting;
 use policy::keys::{self, GeneratedKey};
 use policy::lease_store;
-use policy::lifecycle::Lifecycle;
-use policy::limit::Limiter;
 use policy::limit::lender::Lender;
 use policy::policy_keys::StoredKeys;
-use policy::{Embedded, Policies, Policy};
+use policy::{Embedded, Policy};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 use upstream::Network;
 
+use crate::admin::Admin;
 use crate::admin_access::AdminAccess;
-use crate::body::budget::Budget;
-use crate::engines::{self, Engines};
+use crate::engines;
 use crate::fd_limit;
-use crate::kept::Kept;
 use crate::key_refresh;
-use crate::long_work::LongWork;
-use crate::metrics::Metrics;
-use crate::origins::Origins;
 use crate::serve::{Stop, serve};
-use crate::state::ServerState;
+use crate::state::{GatewayState, Parts};
 
 /// Starts, serves until a signal arrives, and shuts down.
 pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
@@ -55,13 +47,13 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     keys::warn_of_short_keys();
     fd_limit::clamp(&mut config);
     let listeners = bind(&config.listen, &config.limits)?;
-    let admin = bind(config.admin.as_slice(), &config.limits)?.pop();
+    let admin_listener = bind(config.admin.as_slice(), &config.limits)?.pop();
     let needed = |images| policy.needs_embedded(images);
     let missing = engines::missing(needed(false), needed(true));
     for advice in &missing {
         tracing::warn!("{advice}");
     }
-    let engines = Engines::load(&config, needed(false), needed(true)).await?;
+    let engines = engines::load(&config, needed(false), needed(true)).await?;
     let addresses: Vec<_> = listeners
         .iter()
         .filter_map(|listener| listener.local_addr().ok())
@@ -69,11 +61,15 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     let with_examples = config.models.is_none() && missing.is_empty();
     let keep_rows = config.state.keep_rows;
     let lender = open_lender(&config.state).await?;
-    let admin_access = admin_access(&config)?;
-    let mut state = assemble_with(config, policy, engines, &addresses, lender);
-    state.accounting = accounting;
-    state.admin_access = admin_access;
-    let state = Arc::new(state);
+    let access = admin_access(&config)?;
+    let state = Arc::new(GatewayState::new(Parts {
+        config: &config,
+        policy,
+        engines,
+        addresses: &addresses,
+        lender,
+        accounting,
+    }));
     let mut tasks = start_bookkeeping(&state, keep_rows).await?;
     if let Some(lender) = state.limiter.lender() {
         let (limiter, lifecycle) = (Arc::clone(&state.limiter), state.lifecycle.clone());
@@ -94,11 +90,18 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     // Whoever reads it may change the file.
     print_banner(
         &addresses,
-        admin.as_ref().and_then(|admin| admin.local_addr().ok()),
+        admin_listener
+            .as_ref()
+            .and_then(|admin| admin.local_addr().ok()),
         &generated,
         with_examples,
     );
     let accounting = state.accounting.clone();
+    let admin = Admin {
+        state: Arc::clone(&state),
+        access,
+    };
+    let admin = admin_listener.map(|listener| (listener, admin));
     serve(state, listeners, admin, stop).await;
     refresh.abort();
     tasks.iter().for_each(JoinHandle::abort);
@@ -149,7 +152,7 @@ fn admin_access(config: &Config) -> Result<AdminAccess, ConfigError> {
 /// Starts the tasks of the store of keys and usage, once its budgets include the money already
 /// spent.
 async fn start_bookkeeping(
-    state: &ServerState,
+    state: &GatewayState,
     keep_rows: Option<Duration>,
 ) -> Result<Vec<JoinHandle<()>>, ConfigError> {
     let Some(accounting) = &state.accounting else {
@@ -167,59 +170,6 @@ async fn start_bookkeeping(
 
 fn unreadable(error: StoreError) -> ConfigError {
     ConfigError::one(format!("state.accounting: {error}"))
-}
-
-/// Creates a gateway from its configuration, without a store of keys and usage. `addresses` are its
-/// listener addresses.
-pub(crate) fn assemble(
-    config: Config,
-    policy: Policy,
-    engines: Engines,
-    addresses: &[SocketAddr],
-) -> ServerState {
-    assemble_with(config, policy, engines, addresses, None)
-}
-
-/// Creates a gateway as [`assemble`] does. `lender` lends its quotas, if they are shared.
-fn assemble_with(
-    config: Config,
-    policy: Policy,
-    engines: Engines,
-    addresses: &[SocketAddr],
-    lender: Option<Arc<Lender>>,
-) -> ServerState {
-    let Config {
-        limits,
-        fetch,
-        responses,
-        ..
-    } = config;
-    let mut limiter = Limiter::new(limits.concurrency, limits.concurrency_per_key);
-    if let Some(lender) = lender {
-        limiter = limiter.lent_by(lender);
-    }
-    let limiter = Arc::new(limiter);
-    let lifecycle = Lifecycle::new();
-    let policies = Policies::new(policy, Arc::clone(&limiter), lifecycle.clone());
-    ServerState {
-        budget: Budget::new(limits.body_memory.as_u64(), limits.body_memory_per_key()),
-        policies: Arc::new(policies),
-        limiter,
-        accounting: None,
-        admin_access: AdminAccess::default(),
-        text_engine: engines.text,
-        image_engine: engines.images,
-        fetcher: Fetcher::new(fetch.options(addresses, limits.picture)),
-        fetches: Limiter::new(fetch.at_once, fetch.at_once_per_key),
-        long_work: LongWork::new(),
-        kept: Kept::new(&responses).map(Arc::new),
-        origins: Origins::default(),
-        background: Arc::default(),
-        limits,
-        metrics: Arc::new(Metrics::new()),
-        lifecycle,
-        started: Instant::now(),
-    }
 }
 
 fn bind(addresses: &[SocketAddr], limits: &Limits) -> Result<Vec<TcpListener>, ConfigError> {

@@ -1,19 +1,20 @@
 //! The state that all requests share.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use auth::Entry;
-use config::Limits;
+use config::{Config, Limits};
 use engine::{ImageEngine, TextEngine};
 use fetch::Fetcher;
 use policy::accounting::{Accounting, Admitted, JournalEntry};
 use policy::lifecycle::Lifecycle;
+use policy::limit::lender::Lender;
 use policy::limit::{Applicant, Decision, Limiter, Permit, Reserved};
 use policy::prices::TargetPrices;
 use policy::{Policies, Policy};
 use tokio::time::Instant;
 
-use crate::admin_access::AdminAccess;
 use crate::background::Background;
 use crate::body::budget::Budget;
 use crate::kept::Kept;
@@ -23,13 +24,13 @@ use crate::origins::Origins;
 use crate::record::Record;
 use crate::refusal::Refusal;
 
-pub(crate) struct ServerState {
+/// The state that all requests share.
+pub(crate) struct GatewayState {
     pub(crate) policies: Arc<Policies>,
     pub(crate) limits: Limits,
     pub(crate) limiter: Arc<Limiter>,
     /// The store of keys and usage, if there is one.
     pub(crate) accounting: Option<Arc<Accounting>>,
-    pub(crate) admin_access: AdminAccess,
     pub(crate) budget: Budget,
     pub(crate) text_engine: Option<Arc<dyn TextEngine>>,
     pub(crate) image_engine: Option<Arc<dyn ImageEngine>>,
@@ -48,9 +49,30 @@ pub(crate) struct ServerState {
     pub(crate) started: Instant,
 }
 
+/// The embedded engines that are loaded.
+#[derive(Default)]
+pub(crate) struct Engines {
+    pub(crate) text: Option<Arc<dyn TextEngine>>,
+    pub(crate) images: Option<Arc<dyn ImageEngine>>,
+}
+
+/// The parts of which the state is made.
+pub(crate) struct Parts<'a> {
+    /// The configuration, whose limits, image fetches and kept responses are used.
+    pub(crate) config: &'a Config,
+    pub(crate) policy: Policy,
+    pub(crate) engines: Engines,
+    /// The addresses of the listeners, which no image is fetched from.
+    pub(crate) addresses: &'a [SocketAddr],
+    /// The client of the store that lends the quotas, if they are shared.
+    pub(crate) lender: Option<Arc<Lender>>,
+    /// The store of keys and usage, if there is one.
+    pub(crate) accounting: Option<Arc<Accounting>>,
+}
+
 /// An authenticated caller, and the state for serving it.
 pub(crate) struct Caller<'a> {
-    pub(crate) state: &'a Arc<ServerState>,
+    pub(crate) state: &'a Arc<GatewayState>,
     pub(crate) policy: &'a Arc<Policy>,
     pub(crate) key: &'a Entry,
     /// The record of the request, which is attached to the response.
@@ -146,7 +168,56 @@ impl Caller<'_> {
     }
 }
 
-impl ServerState {
+impl<'a> Parts<'a> {
+    /// The parts of a gateway without embedded engines, listeners and stores.
+    pub(crate) fn new(config: &'a Config, policy: Policy) -> Self {
+        Self {
+            config,
+            policy,
+            engines: Engines::default(),
+            addresses: &[],
+            lender: None,
+            accounting: None,
+        }
+    }
+}
+
+impl GatewayState {
+    /// Makes the state of a gateway from its parts.
+    pub(crate) fn new(parts: Parts<'_>) -> Self {
+        let Config {
+            limits,
+            fetch,
+            responses,
+            ..
+        } = parts.config;
+        let mut limiter = Limiter::new(limits.concurrency, limits.concurrency_per_key);
+        if let Some(lender) = parts.lender {
+            limiter = limiter.lent_by(lender);
+        }
+        let limiter = Arc::new(limiter);
+        let lifecycle = Lifecycle::new();
+        let policies = Policies::new(parts.policy, Arc::clone(&limiter), lifecycle.clone());
+        Self {
+            budget: Budget::new(limits.body_memory.as_u64(), limits.body_memory_per_key()),
+            policies: Arc::new(policies),
+            limiter,
+            accounting: parts.accounting,
+            text_engine: parts.engines.text,
+            image_engine: parts.engines.images,
+            fetcher: Fetcher::new(fetch.options(parts.addresses, limits.picture)),
+            fetches: Limiter::new(fetch.at_once, fetch.at_once_per_key),
+            long_work: LongWork::new(),
+            kept: Kept::new(responses).map(Arc::new),
+            origins: Origins::default(),
+            background: Arc::default(),
+            limits: limits.clone(),
+            metrics: Arc::new(Metrics::new()),
+            lifecycle,
+            started: Instant::now(),
+        }
+    }
+
     /// Returns the time by which a plain reply has to be complete, and a stream has to have its
     /// first event.
     pub(crate) fn deadline(&self, record: &Record) -> Instant {

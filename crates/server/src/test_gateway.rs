@@ -17,14 +17,12 @@ use http_body_util::{BodyExt, Full};
 use policy::Policy;
 use serde_json::Value;
 
-use crate::engines::Engines;
 use crate::gateway;
-use crate::start::assemble;
-use crate::state::ServerState;
+use crate::state::{GatewayState, Parts};
 
 /// A gateway with the models `text` and `pictures`, served by scripted engines.
 pub(crate) struct TestGateway {
-    pub(crate) state: Arc<ServerState>,
+    pub(crate) state: Arc<GatewayState>,
     engine: Arc<Engine>,
 }
 
@@ -59,11 +57,11 @@ impl TestGateway {
     pub(crate) fn changed(
         engine: Engine,
         config: &str,
-        change: impl FnOnce(&mut ServerState, &Config),
+        change: impl FnOnce(&mut GatewayState, &Config),
     ) -> Self {
         let config = Config::parse(&[config, &keys(), MODELS].concat()).unwrap();
         let (policy, _) = Policy::read(&config, true, upstream::Network::default()).unwrap();
-        let mut state = assemble(config.clone(), policy, Engines::default(), &[]);
+        let mut state = GatewayState::new(Parts::new(&config, policy));
         let engine = Arc::new(engine);
         state.text_engine = Some(Arc::<Engine>::clone(&engine));
         state.image_engine = Some(Arc::<Engine>::clone(&engine));

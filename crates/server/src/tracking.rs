@@ -15,11 +15,11 @@ use crate::answer::{AnswerStream, Progress, StreamFailure};
 use crate::origins::Origin;
 use crate::record::Targets;
 use crate::reply::ReplyBody;
-use crate::state::{Caller, ServerState};
+use crate::state::{Caller, GatewayState};
 
 /// The state for noting where the response to a request comes from.
 pub(crate) struct Tracking {
-    state: Arc<ServerState>,
+    state: Arc<GatewayState>,
     /// The id of the key.
     key: String,
     model: String,

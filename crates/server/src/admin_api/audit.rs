@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::parameters::{Kind, Parameter, Parameters};
 use super::values::Time;
-use super::{Admin, Answer, json};
+use super::{AdminRequest, Answer, json};
 
 /// A page of the audit log, the newest entry first.
 #[derive(Serialize, JsonSchema)]
@@ -40,7 +40,7 @@ pub(crate) struct EntryView {
 }
 
 /// Answers with a page of entries.
-pub(super) async fn list(admin: &Admin<'_>) -> Answer {
+pub(super) async fn list(admin: &AdminRequest<'_>) -> Answer {
     let parameters = Parameters::parse(admin.query, &OF_AUDIT)?;
     let limit: u32 = parameters.number("limit", 1..=1000)?.unwrap_or(100);
     let query = AuditQuery {

@@ -12,13 +12,13 @@ use super::failure::Failure;
 use crate::body::ClientBody;
 use crate::body::upload::Incoming;
 use crate::refusal::Refusal;
-use crate::state::ServerState;
+use crate::state::GatewayState;
 
 /// Reads a body of at most 64 KiB, within the time of uploads.
 pub(super) async fn read(
     body: impl ClientBody,
     headers: &HeaderMap,
-    state: &ServerState,
+    state: &GatewayState,
 ) -> Result<bytes::Bytes, Failure> {
     if headers.contains_key(http::header::CONTENT_ENCODING) {
         return Err(Refusal::content_encoding().into());

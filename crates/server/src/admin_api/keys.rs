@@ -11,10 +11,10 @@ use policy::{clock, keys};
 use self::forms::{Created, KeyChangeForm, KeyList, KeyView, NewKeyForm, Rotation};
 use super::failure::Failure;
 use super::parameters::{Kind, Parameter, Parameters};
-use super::{Admin, Answer, body, json};
+use super::{AdminRequest, Answer, body, json};
 
 /// Creates a key, and shows it.
-pub(super) async fn create(admin: &Admin<'_>, body: &[u8]) -> Answer {
+pub(super) async fn create(admin: &AdminRequest<'_>, body: &[u8]) -> Answer {
     Parameters::parse(admin.query, &[])?;
     let form: NewKeyForm = body::parse(body)?;
     refuse_fixed_name(admin, &form.name)?;
@@ -35,7 +35,7 @@ pub(super) async fn create(admin: &Admin<'_>, body: &[u8]) -> Answer {
 }
 
 /// Lists the keys.
-pub(super) async fn list(admin: &Admin<'_>) -> Answer {
+pub(super) async fn list(admin: &AdminRequest<'_>) -> Answer {
     let parameters = Parameters::parse(admin.query, &OF_LIST)?;
     let revoked = parameters.get("revoked") == Some("true");
     let found = admin.accounting.store.list_keys(revoked).await?;
@@ -44,7 +44,7 @@ pub(super) async fn list(admin: &Admin<'_>) -> Answer {
 }
 
 /// Shows a key, which may be revoked.
-pub(super) async fn show(admin: &Admin<'_>, id: &str) -> Answer {
+pub(super) async fn show(admin: &AdminRequest<'_>, id: &str) -> Answer {
     Parameters::parse(admin.query, &[])?;
     let found = admin.accounting.store.key(id).await?;
     let key = found.ok_or_else(|| no_key(id))?;
@@ -52,7 +52,7 @@ pub(super) async fn show(admin: &Admin<'_>, id: &str) -> Answer {
 }
 
 /// Changes the properties of a key that the body has.
-pub(super) async fn change(admin: &Admin<'_>, id: &str, body: &[u8]) -> Answer {
+pub(super) async fn change(admin: &AdminRequest<'_>, id: &str, body: &[u8]) -> Answer {
     Parameters::parse(admin.query, &[])?;
     let form: KeyChangeForm = body::parse(body)?;
     let before = in_use(admin, id).await?;
@@ -73,7 +73,7 @@ pub(super) async fn change(admin: &Admin<'_>, id: &str, body: &[u8]) -> Answer {
 }
 
 /// Replaces a key by a new one, and shows that. The old one is accepted for a while.
-pub(super) async fn rotate(admin: &Admin<'_>, id: &str, body: &[u8]) -> Answer {
+pub(super) async fn rotate(admin: &AdminRequest<'_>, id: &str, body: &[u8]) -> Answer {
     Parameters::parse(admin.query, &[])?;
     let body = if body.is_empty() { b"{}" } else { body };
     let form: Rotation = body::parse(body)?;
@@ -87,7 +87,7 @@ pub(super) async fn rotate(admin: &Admin<'_>, id: &str, body: &[u8]) -> Answer {
 }
 
 /// Revokes a key permanently.
-pub(super) async fn revoke(admin: &Admin<'_>, id: &str) -> Answer {
+pub(super) async fn revoke(admin: &AdminRequest<'_>, id: &str) -> Answer {
     let parameters = Parameters::parse(admin.query, &OF_REVOKE)?;
     let ends_streams = parameters.get("streams") == Some("end");
     let store = &admin.accounting.store;
@@ -97,7 +97,7 @@ pub(super) async fn revoke(admin: &Admin<'_>, id: &str) -> Answer {
 }
 
 /// Returns a key that is not revoked.
-async fn in_use(admin: &Admin<'_>, id: &str) -> Result<StoredKey, Failure> {
+async fn in_use(admin: &AdminRequest<'_>, id: &str) -> Result<StoredKey, Failure> {
     let found = admin.accounting.store.key(id).await?;
     found
         .filter(|key| key.revoked.is_none())
@@ -112,7 +112,7 @@ fn no_key(id: &str) -> Failure {
 }
 
 /// Refuses a name that a key of the configuration has: that key would hide the one of the store.
-fn refuse_fixed_name(admin: &Admin<'_>, name: &str) -> Result<(), Failure> {
+fn refuse_fixed_name(admin: &AdminRequest<'_>, name: &str) -> Result<(), Failure> {
     match admin.state.policies.current().keys.is_fixed(name) {
         true => Err(Failure::name_taken(format!(
             "name: a key of the configuration is named '{}', choose another name",

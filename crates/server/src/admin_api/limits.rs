@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::failure::Failure;
 use super::parameters::{Kind, Parameter, Parameters};
 use super::values::Amount;
-use super::{Admin, Answer, json};
+use super::{AdminRequest, Answer, json};
 
 /// The limits of which something is in use in this process.
 #[derive(Serialize, JsonSchema)]
@@ -97,7 +97,7 @@ pub(crate) struct Rate {
 
 /// Answers with the state of the limits, and with the parts of all gateways if the request asks for
 /// them: that asks the store.
-pub(super) async fn status(admin: &Admin<'_>) -> Answer {
+pub(super) async fn status(admin: &AdminRequest<'_>) -> Answer {
     let parameters = Parameters::parse(admin.query, &OF_LIMITS)?;
     let status = admin.state.limiter.status();
     let mut holders = match parameters.get("replicas") {
@@ -111,7 +111,7 @@ pub(super) async fn status(admin: &Admin<'_>) -> Answer {
 }
 
 /// Returns the gateways that have a part in each part of the limits that is lent.
-async fn holders(admin: &Admin<'_>, status: &[Status]) -> Result<Vec<Vec<Holder>>, Failure> {
+async fn holders(admin: &AdminRequest<'_>, status: &[Status]) -> Result<Vec<Vec<Holder>>, Failure> {
     let Some(lender) = admin.state.limiter.lender() else {
         return Ok(Vec::new());
     };

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::parameters::Parameters;
-use super::{Admin, Answer, json};
+use super::{AdminRequest, Answer, json};
 
 /// The prices of models, in the order of the configuration.
 #[derive(Serialize, JsonSchema)]
@@ -103,7 +103,7 @@ struct PictureView {
 }
 
 /// Answers with the prices.
-pub(super) fn list(admin: &Admin<'_>) -> Answer {
+pub(super) fn list(admin: &AdminRequest<'_>) -> Answer {
     Parameters::parse(admin.query, &[])?;
     let policy = admin.state.policies.current();
     let unknown_price = match policy.prices.unknown() {

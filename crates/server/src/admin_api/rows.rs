@@ -15,7 +15,7 @@ use super::failure::Failure;
 use super::parameters::{Kind, Parameter, Parameters};
 use super::usage::{FROM, KEY, MODEL, TO};
 use super::values::{Amount, Time};
-use super::{Admin, Answer, json, response};
+use super::{AdminRequest, Answer, json, response};
 use crate::body::Aborted;
 use crate::outcome::Outcome;
 
@@ -98,7 +98,7 @@ struct Export {
 }
 
 /// Shows one request.
-pub(super) async fn request(admin: &Admin<'_>, id: &str) -> Answer {
+pub(super) async fn request(admin: &AdminRequest<'_>, id: &str) -> Answer {
     Parameters::parse(admin.query, &[])?;
     let found = admin.accounting.store.request(id).await?;
     let row = found.ok_or_else(|| {
@@ -111,7 +111,7 @@ pub(super) async fn request(admin: &Admin<'_>, id: &str) -> Answer {
 }
 
 /// Exports rows, page by page, as fast as the client reads.
-pub(super) async fn export(admin: &Admin<'_>) -> Answer {
+pub(super) async fn export(admin: &AdminRequest<'_>) -> Answer {
     let parameters = Parameters::parse(admin.query, &OF_ROWS)?;
     let format = match parameters.get("format") {
         Some("csv") => Format::Csv,

@@ -17,7 +17,7 @@ use policy::accounting::Accounting;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::admin;
+use crate::admin::Admin;
 use crate::admin_access::AdminAccess;
 use crate::body::Body;
 use crate::test_gateway::{Engine, Reply, TestGateway};
@@ -25,6 +25,7 @@ use crate::test_gateway::{Engine, Reply, TestGateway};
 /// A gateway with a store and an admin API.
 struct Harness {
     gateway: TestGateway,
+    admin: Admin,
     folder: TempDir,
 }
 
@@ -61,12 +62,13 @@ impl Harness {
             let opened = Accounting::open(&config.state).now_or_never().unwrap();
             let accounting = opened.unwrap().unwrap();
             state.accounting = Some(Arc::new(accounting));
-            state.admin_access = AdminAccess {
-                key: Some(KeyHash::of(&Key::parse(ADMIN).unwrap())),
-                ..AdminAccess::default()
-            };
         });
-        Self { gateway, folder }
+        let admin = admin_of(&gateway, Some(ADMIN));
+        Self {
+            gateway,
+            admin,
+            folder,
+        }
     }
 
     /// Sends an admin request with the admin key.
@@ -76,7 +78,7 @@ impl Harness {
             body => body.to_string(),
         };
         let request = request(method, path).body(Full::new(Bytes::from(body)));
-        read(admin::answer(&self.gateway.state, request.unwrap()).await).await
+        read(self.admin.answer(request.unwrap()).await).await
     }
 
     async fn get(&self, path: &str) -> Reply {
@@ -94,6 +96,17 @@ impl Harness {
         let body = json!({"model": "text", "messages": [{"role": "user", "content": "Hi."}]});
         let reply = self.gateway.post(key, "/v1/chat/completions", &body);
         reply.await.status
+    }
+}
+
+/// Returns the admin address of a gateway, with this key.
+fn admin_of(gateway: &TestGateway, key: Option<&str>) -> Admin {
+    Admin {
+        state: Arc::clone(&gateway.state),
+        access: AdminAccess {
+            key: key.map(|key| KeyHash::of(&Key::parse(key).unwrap())),
+            ..AdminAccess::default()
+        },
     }
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::failure::Failure;
 use super::parameters::{Kind, Parameter, Parameters};
 use super::values::{Amount, Time};
-use super::{Admin, Answer, json};
+use super::{AdminRequest, Answer, json};
 
 /// Sums of usage, in order of time, key and model.
 #[derive(Serialize, JsonSchema)]
@@ -72,7 +72,7 @@ pub(crate) struct Sum {
 }
 
 /// Answers with the sums that the query asks for.
-pub(super) async fn sums(admin: &Admin<'_>) -> Answer {
+pub(super) async fn sums(admin: &AdminRequest<'_>) -> Answer {
     let parameters = Parameters::parse(admin.query, &OF_USAGE)?;
     let granularity = match parameters.get("per") {
         Some("minute") => Some(Granularity::Minute),

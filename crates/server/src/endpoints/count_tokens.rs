@@ -23,7 +23,7 @@ use crate::body::upload::Upload;
 use crate::record::ServedBy;
 use crate::refusal::Refusal;
 use crate::reply::{ReplyBody, json, json_bytes};
-use crate::state::{Caller, ServerState};
+use crate::state::{Caller, GatewayState};
 use crate::{attempt, image_urls, outgoing};
 
 /// Counts the tokens of a prompt on the targets that would answer it, so that the count matches the
@@ -150,7 +150,7 @@ impl Prompt {
 /// The reply, or the failure of a target.
 type Counted = Result<Response<ReplyBody>, TargetFailure>;
 
-async fn embedded(valid: ValidCount, key: &str, state: &ServerState, share: &Share) -> Counted {
+async fn embedded(valid: ValidCount, key: &str, state: &GatewayState, share: &Share) -> Counted {
     let engine = state
         .text_engine
         .as_ref()

@@ -49,7 +49,7 @@ fn the_oldest_answers_make_room_for_new_ones() {
     let bytes = usize::try_from(2 * size()).unwrap();
     assert_eq!(
         kept.figures(),
-        Figures {
+        ResponseStoreFigures {
             answers: 2,
             bytes,
             evicted: 1
@@ -80,7 +80,7 @@ fn an_answer_larger_than_the_store_is_not_kept() {
     assert!(!kept.insert("k", answer("1")));
     assert_eq!(
         kept.figures(),
-        Figures {
+        ResponseStoreFigures {
             answers: 0,
             bytes: 0,
             evicted: 0
@@ -97,7 +97,7 @@ fn the_same_id_replaces_an_answer() {
     let bytes = usize::try_from(size()).unwrap();
     assert_eq!(
         kept.figures(),
-        Figures {
+        ResponseStoreFigures {
             answers: 1,
             bytes,
             evicted: 0

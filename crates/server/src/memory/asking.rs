@@ -15,9 +15,8 @@ use tokio::io::{AsyncReadExt as _, duplex};
 use upstream::{BoxFuture, Connection, Dial, Network, WithPeer};
 
 use super::{MEMORY, alone};
-use crate::engines::Engines;
 use crate::gateway;
-use crate::start::assemble;
+use crate::state::{GatewayState, Parts};
 
 /// A request that is relayed holds its bytes, and not the parsed request, which takes many times as
 /// much.
@@ -37,7 +36,7 @@ async fn measure() {
     };
     let config = Config::parse(CONFIG).expect("a configuration");
     let (policy, _) = Policy::read(&config, true, network).expect("a policy");
-    let state = Arc::new(assemble(config, policy, Engines::default(), &[]));
+    let state = Arc::new(GatewayState::new(Parts::new(&config, policy)));
     for path in ["/v1/chat/completions", "/v1/responses", "/v1/messages"] {
         let before = MEMORY.current_usage();
         let body = body(path);

@@ -1,7 +1,7 @@
 //! Large requests that try to use a multiple of their size.
 
 use super::{Scene, alone};
-use crate::engines::Engines;
+use crate::state::Engines;
 
 /// A large body takes at most four times its size, at any depth of nesting and if the `type` of
 /// each part comes last.

@@ -4,15 +4,17 @@
 //! plus the response, plus a constant. A pixel has four bytes. Memory that libwebp allocates itself
 //! is not counted.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use config::Config;
 use http::StatusCode;
 use image::{ImageFormat, Rgba, RgbaImage};
+use image_engine::{EmbeddedImageEngine, Options};
 use serde_json::{Value, json};
 
 use super::{Scene, alone};
-use crate::engines::Engines;
+use crate::state::Engines;
 
 #[test]
 fn an_image_request_keeps_to_its_memory() {
@@ -23,7 +25,10 @@ fn an_image_request_keeps_to_its_memory() {
 }
 
 async fn measure_all() {
-    let scene = Scene::new(Engines::drawing(&Config::default()));
+    let scene = Scene::new(Engines {
+        text: None,
+        images: Some(Arc::new(EmbeddedImageEngine::new(Options::default()))),
+    });
     // The first requests load fonts and tables, which stay in memory.
     let warm = json!({"prompt": "The word \"HELLO\" over a house by the sea", "size": "64x64"});
     measure(&scene, &ImageRequest::generation(warm.clone(), 64)).await;

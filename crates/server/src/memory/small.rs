@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Scene, alone};
-use crate::engines::Engines;
+use crate::state::Engines;
 
 /// A request under 64 KiB takes at most 16 MiB, whatever it contains: a JSON value of two bytes
 /// becomes a much larger node.

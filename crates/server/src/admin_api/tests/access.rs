@@ -5,7 +5,7 @@ use crate::test_gateway::FIRST;
 
 async fn send(harness: &Harness, request: http::request::Builder) -> Reply {
     let request = request.body(Full::new(Bytes::new())).unwrap();
-    read(admin::answer(&harness.gateway.state, request).await).await
+    read(harness.admin.answer(request).await).await
 }
 
 #[tokio::test]
@@ -69,16 +69,14 @@ async fn a_foreign_host_is_refused_before_the_key_is_looked_at() {
 async fn without_its_key_or_store_there_is_no_admin_api() {
     let without_key = TestGateway::new(Engine::default(), "");
     let list = || request(Method::GET, "/admin/v1/keys").body(Full::new(Bytes::new()));
-    let reply = read(admin::answer(&without_key.state, list().unwrap()).await).await;
+    let admin = admin_of(&without_key, None);
+    let reply = read(admin.answer(list().unwrap()).await).await;
     assert_eq!(
         (reply.status, error(&reply).0),
         (404, json!("admin_api_disabled"))
     );
-    let key = KeyHash::of(&Key::parse(ADMIN).unwrap());
-    let without_store = TestGateway::changed(Engine::default(), "", |state, _| {
-        state.admin_access.key = Some(key);
-    });
-    let reply = read(admin::answer(&without_store.state, list().unwrap()).await).await;
+    let admin = admin_of(&TestGateway::new(Engine::default(), ""), Some(ADMIN));
+    let reply = read(admin.answer(list().unwrap()).await).await;
     assert_eq!((reply.status, error(&reply).0), (404, json!("no_store")));
 }
 
@@ -95,7 +93,7 @@ async fn paths_methods_and_parameters_that_do_not_exist_are_refused() {
         assert_eq!(harness.get(path).await.status, 404, "{path}");
     }
     let put = request(Method::PUT, "/admin/v1/keys").body(Full::new(Bytes::new()));
-    let response = admin::answer(&harness.gateway.state, put.unwrap()).await;
+    let response = harness.admin.answer(put.unwrap()).await;
     assert_eq!(response.status(), 405);
     assert_eq!(response.headers()["allow"], "GET, POST");
     for (path, param, message) in [

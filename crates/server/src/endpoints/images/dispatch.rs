@@ -20,13 +20,13 @@ use super::read::{EditInputs, ParsedRequest};
 use crate::attempt::{TargetFailure, Turn};
 use crate::record::Targets;
 use crate::refusal::Refusal;
-use crate::state::{Caller, ServerState};
+use crate::state::{Caller, GatewayState};
 use crate::{image_urls, outgoing};
 
 /// An image request and the state of its attempts.
 pub(super) struct ImageDispatch {
     pub(super) parsed: ParsedRequest,
-    state: Arc<ServerState>,
+    state: Arc<GatewayState>,
     /// The name of the key.
     key: Arc<str>,
     pub(super) deadline: Instant,

@@ -10,7 +10,7 @@ use wire::{DataUrl, Splice};
 
 use crate::body::budget::Share;
 use crate::image_urls;
-use crate::state::ServerState;
+use crate::state::GatewayState;
 
 /// Returns a checked plain reply with a `b64_json` in each image that has only a `url`. The memory
 /// of the images is added to `share`.
@@ -21,7 +21,7 @@ use crate::state::ServerState;
 pub(super) async fn inline(
     reply: Bytes,
     key: &str,
-    state: &ServerState,
+    state: &GatewayState,
     share: &Share,
 ) -> Result<Bytes, EngineError> {
     // Few replies have one, and a search is faster than a parser.
@@ -48,7 +48,7 @@ pub(super) async fn inline(
 async fn base64(
     url: &str,
     key: &str,
-    state: &ServerState,
+    state: &GatewayState,
     share: &Share,
 ) -> Result<String, EngineError> {
     let base64 = if DataUrl::is_meant(url) {

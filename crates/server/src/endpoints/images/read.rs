@@ -16,7 +16,7 @@ use crate::body::upload::Incoming;
 use crate::endpoints::{check_length, is_json, json_body, media_type};
 use crate::image_urls;
 use crate::refusal::Refusal;
-use crate::state::{Caller, ServerState};
+use crate::state::{Caller, GatewayState};
 
 /// A validated image request.
 pub(super) struct ParsedRequest {
@@ -174,7 +174,7 @@ fn check_picture(source: &Source, param: &str, limit: usize) -> Result<(), Refus
 }
 
 /// Refuses URLs of input images that must not be fetched.
-fn check_urls(references: &[Source], state: &ServerState) -> Result<(), Refusal> {
+fn check_urls(references: &[Source], state: &GatewayState) -> Result<(), Refusal> {
     let images = Path::ROOT.key("images");
     for (i, source) in references.iter().enumerate() {
         if let Source::Url(url) = source {

@@ -15,10 +15,8 @@ use policy::keys::GeneratedKey;
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Simulator};
 
-use crate::engines::Engines;
 use crate::gateway;
-use crate::start::assemble;
-use crate::state::ServerState;
+use crate::state::{GatewayState, Parts};
 
 /// An engine whose queue is always full.
 #[derive(Default)]
@@ -38,7 +36,7 @@ impl ImageEngine for Busy {
 /// A gateway whose model has the busy engine as its first target.
 struct Harness {
     engine: Arc<Busy>,
-    state: Arc<ServerState>,
+    state: Arc<GatewayState>,
     keys: Vec<GeneratedKey>,
 }
 
@@ -50,7 +48,7 @@ impl Harness {
         ))
         .unwrap();
         let (policy, keys) = Policy::read(&config, false, upstream::Network::default()).unwrap();
-        let mut state = assemble(config, policy, Engines::default(), &[]);
+        let mut state = GatewayState::new(Parts::new(&config, policy));
         let engine = Arc::new(Busy::default());
         state.image_engine = Some(Arc::<Busy>::clone(&engine));
         Self {

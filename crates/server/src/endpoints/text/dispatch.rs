@@ -25,12 +25,12 @@ use crate::long_work::LongWork;
 use crate::outgoing;
 use crate::record::Targets;
 use crate::refusal::Refusal;
-use crate::state::{Caller, ServerState};
+use crate::state::{Caller, GatewayState};
 
 /// A text request and the state of its attempts.
 pub(super) struct TextDispatch<D: TextEndpoint> {
     pub(super) parsed: ParsedRequest<D>,
-    state: Arc<ServerState>,
+    state: Arc<GatewayState>,
     policy: Arc<Policy>,
     /// The name of the key.
     key: Arc<str>,
