@@ -2,7 +2,7 @@
 //!
 //! Each row is provoked somewhere: in `refusals` those that a request alone provokes; in `errors`
 //! of `tests/upstreams` those that need an upstream, a limit, a slow client or a shutdown. One row
-//! of each table needs a panic, which the tests of `crates/server/src/gateway.rs` inject.
+//! of each table needs a panic, which the tests of `crates/gateway/src/service.rs` inject.
 
 use std::collections::BTreeSet;
 

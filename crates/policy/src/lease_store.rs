@@ -21,6 +21,10 @@ pub fn open(
     Valkey::new(&settings).map_err(|error| format!("cannot read random bytes: {error}"))
 }
 
+/// Opens no store: without its feature there is no address of one.
+///
+/// # Errors
+/// None.
 #[cfg(not(feature = "valkey"))]
 pub fn open(address: Address, _: String, _: &str, _: Duration) -> Result<Valkey, String> {
     match address {}

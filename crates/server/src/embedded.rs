@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use config::{Config, ConfigError};
+use gateway::state::{GatewayState, Parts};
 use policy::Policy;
 use policy::lifecycle::Phase;
 use tokio::io::{AsyncRead, AsyncWrite};
 use upstream::Network;
 
-use crate::serve::{drive, http_connection};
-use crate::state::{GatewayState, Parts};
+use crate::listen::serve::{drive, http_connection};
 
 /// A gateway embedded in another process.
 #[derive(Clone)]

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use config::{Config, ConfigError};
 use engine::{ImageEngine, TextEngine};
-
-use crate::state::Engines;
+use gateway::state::Engines;
 
 /// Loads the engines that are needed, as far as this build has them.
 pub(crate) async fn load(

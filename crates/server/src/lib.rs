@@ -1,60 +1,21 @@
-//! The gateway: listeners, routing, bodies, metrics, log, shutdown.
-//!
-//! The binary `sluicegate` is [`main`]; [`EmbeddedGateway`] is a gateway without a process of its
-//! own.
+#![doc = include_str!("../README.md")]
 
-mod accept;
-mod admin;
-mod admin_access;
-mod admin_api;
-mod admin_client;
-mod answer;
-mod ask;
-mod attempt;
-mod background;
-mod body;
-mod check;
-mod cli;
-mod coalescing_waker;
-mod connection_state;
-mod connection_timer;
-mod embedded;
-mod endpoints;
+// Loads the embedded engines that this build has.
 mod engines;
-mod fd_limit;
-mod gateway;
-mod head;
-mod head_timer;
-mod image_urls;
-mod keeping;
-mod kept;
-mod key_refresh;
-mod log;
-mod long_work;
-#[cfg(test)]
-mod memory;
-mod metrics;
-mod openapi;
-mod origins;
-mod outcome;
-mod outgoing;
-mod quota_headers;
-mod record;
-mod refusal;
-mod reply;
-mod resolved;
-mod routing;
-mod serve;
-mod shared_bound;
+
+// Accepts connections and serves them over HTTP/1, until the shutdown is over.
+mod listen;
+
+// Starts a gateway from a configuration.
 mod start;
-mod state;
-mod stored_input;
-#[cfg(test)]
-mod test_gateway;
-mod timeout_io;
-mod tracking;
+
+// A gateway without a process of its own.
+mod embedded;
+
+// The command line.
+mod commands;
 
 pub use config::ConfigError;
 
-pub use crate::cli::main;
+pub use crate::commands::main;
 pub use crate::embedded::EmbeddedGateway;

@@ -9,9 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use accounting::StoreError;
+use admin::access::AdminAccess;
+use admin::admin::Admin;
 use auth::{KeyHash, Scope};
 use config::state::State;
 use config::{Config, ConfigError, Limits};
+use gateway::key_refresh;
+use gateway::state::{GatewayState, Parts};
 use policy::accounting::Accounting;
 use policy::keys::{self, GeneratedKey};
 use policy::lease_store;
@@ -24,13 +28,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use upstream::Network;
 
-use crate::admin::Admin;
-use crate::admin_access::AdminAccess;
 use crate::engines;
-use crate::fd_limit;
-use crate::key_refresh;
-use crate::serve::{Stop, serve};
-use crate::state::{GatewayState, Parts};
+use crate::listen::fd_limit;
+use crate::listen::serve::{Stop, serve};
 
 /// Starts, serves until a signal arrives, and shuts down.
 pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {

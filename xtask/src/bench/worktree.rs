@@ -11,7 +11,7 @@ pub(super) type Plant = [&'static str; 3];
 
 /// One more copy of the body of a request.
 pub(super) const COPY: Plant = [
-    "crates/server/src/body/upload.rs",
+    "crates/gateway/src/exchange/body/upload.rs",
     "bytes: pieces.join(),",
     "bytes: Bytes::copy_from_slice(&pieces.join()),",
 ];

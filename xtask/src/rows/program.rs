@@ -86,8 +86,8 @@ mod tests {
                 "-p sluicegate-server --no-default-features --features sqlite --test state",
             ),
             (
-                "crates/server/src/image_urls/tests.rs",
-                "-p sluicegate-server --no-default-features --lib",
+                "crates/gateway/src/request/image_urls/tests.rs",
+                "-p sluicegate-gateway --lib",
             ),
             ("crates/wire/src/read.rs", "-p sluicegate-wire --lib"),
             (

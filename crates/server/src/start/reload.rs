@@ -8,12 +8,11 @@ use std::time::{Duration, SystemTime};
 
 use config::fixed::FixedSettings;
 use config::{Config, ConfigError};
+use gateway::telemetry::metrics::Metrics;
 use policy::{Embedded, Policies, Policy};
 use tokio::signal::unix::Signal;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
-
-use crate::metrics::Metrics;
 
 /// Reloads the configuration on each SIGHUP and each change of the file from now on, forever.
 pub(super) fn watch_file(

@@ -1,0 +1,91 @@
+//! The admin address: `/livez`, `/readyz` and `/metrics`, which need no key, and the admin API. It
+//! is loopback by default.
+
+use std::sync::Arc;
+
+use gateway::exchange::body::{Body, ClientBody, whole};
+use gateway::state::GatewayState;
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+
+use crate::access::AdminAccess;
+use crate::api;
+
+/// The admin address of a gateway.
+pub struct Admin {
+    /// The state of the gateway.
+    pub state: Arc<GatewayState>,
+    /// Who has access.
+    pub access: AdminAccess,
+}
+
+impl Admin {
+    /// Answers a request to the admin address.
+    pub async fn answer(&self, request: Request<impl ClientBody>) -> Response<Body> {
+        match api::is_path(request.uri().path()) {
+            true => api::answer(self, request).await,
+            false => probe(self, &request),
+        }
+    }
+}
+
+fn probe<B>(admin: &Admin, request: &Request<B>) -> Response<Body> {
+    let state = &*admin.state;
+    let is_read = [Method::GET, Method::HEAD].contains(request.method());
+    let (status, content_type, body) = match request.uri().path() {
+        _ if !admin.access.admits_probe(request.headers()) => (
+            StatusCode::MISDIRECTED_REQUEST,
+            TEXT,
+            "the Host is neither an address, nor localhost, nor in state.admin_hosts\n".to_owned(),
+        ),
+        "/livez" | "/readyz" | "/metrics" if !is_read => {
+            (StatusCode::METHOD_NOT_ALLOWED, TEXT, "use GET\n".to_owned())
+        }
+        "/readyz" if state.lifecycle.is_stopping() => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            TEXT,
+            "stopping\n".to_owned(),
+        ),
+        "/livez" => (StatusCode::OK, TEXT, "ok\n".to_owned()),
+        "/readyz" => {
+            let (status, text) = readiness(state);
+            (status, TEXT, text)
+        }
+        "/metrics" => (StatusCode::OK, METRICS, state.render_metrics()),
+        _ => (
+            StatusCode::NOT_FOUND,
+            TEXT,
+            "there are /livez, /readyz, /metrics and /admin/v1\n".to_owned(),
+        ),
+    };
+    let mut response = Response::new(whole(body.into()));
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        response
+            .headers_mut()
+            .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    }
+    response
+}
+
+/// Whether requests can be served as far as their usage is concerned. Lost usage of earlier requests
+/// is named, and requests go on.
+fn readiness(state: &GatewayState) -> (StatusCode, String) {
+    let Some(accounting) = &state.accounting else {
+        return (StatusCode::OK, "ok\n".to_owned());
+    };
+    match (accounting.journal_failure(), accounting.lost_usage()) {
+        (Some(failure), _) => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("the journal of usage cannot be written: {failure}\n"),
+        ),
+        (None, Some(lost)) => (StatusCode::OK, format!("ok\n{lost}\n")),
+        (None, None) => (StatusCode::OK, "ok\n".to_owned()),
+    }
+}
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

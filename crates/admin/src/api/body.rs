@@ -1,0 +1,93 @@
+//! The bodies of requests to the admin API.
+
+use gateway::exchange::body::ClientBody;
+use gateway::exchange::body::upload::Incoming;
+use gateway::exchange::refusal::Refusal;
+use gateway::state::GatewayState;
+use http::HeaderMap;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use wire::Shape;
+
+use super::failure::Failure;
+
+/// Reads a body of at most 64 KiB, within the time of uploads.
+pub(super) async fn read(
+    body: impl ClientBody,
+    headers: &HeaderMap,
+    state: &GatewayState,
+) -> Result<bytes::Bytes, Failure> {
+    if headers.contains_key(http::header::CONTENT_ENCODING) {
+        return Err(Refusal::content_encoding().into());
+    }
+    let share = state.budget.share(SHARE);
+    let read = Incoming::new(body, MAX_BODY, &state.limits, share).collect();
+    Ok(read.await?.bytes)
+}
+
+/// Parses a body, which is a JSON object. Every error names its field.
+pub(super) fn parse<T: DeserializeOwned + JsonSchema>(body: &[u8]) -> Result<T, Failure> {
+    let parsed: Result<Value, _> = serde_json::from_slice(body);
+    let value = parsed
+        .map_err(|error| Failure::body("", format!("The body is not valid JSON: {error}.")))?;
+    if !value.is_object() {
+        return Err(Failure::body("", "The body must be a JSON object."));
+    }
+    let schema = SchemaSettings::draft2020_12()
+        .with(|settings| settings.inline_subschemas = true)
+        .into_generator()
+        .into_root_schema_for::<T>();
+    if let Some(failure) = unknown_member(schema.as_value(), &value, "") {
+        return Err(failure);
+    }
+    if let Some(violation) = Shape::of::<T>().diagnose(&value).first() {
+        return Err(Failure::body(&violation.param, violation.to_string()));
+    }
+    // Of the text, and not of the value: it refuses members that occur twice.
+    serde_json::from_slice(body)
+        .map_err(|error| Failure::body("", format!("The body is not valid: {error}.")))
+}
+
+/// Refuses the first member that the schema does not have, at any depth.
+fn unknown_member(schema: &Value, value: &Value, path: &str) -> Option<Failure> {
+    let members = value.as_object()?;
+    let schema = object_schema(schema)?;
+    let none = Map::new();
+    let known = schema["properties"].as_object().unwrap_or(&none);
+    members.iter().find_map(|(name, value)| {
+        let path = match path {
+            "" => name.clone(),
+            parent => format!("{parent}.{name}"),
+        };
+        match known.get(name) {
+            Some(schema) => unknown_member(schema, value, &path),
+            None => {
+                let accepted: Vec<&str> = known.keys().map(String::as_str).collect();
+                Some(Failure::unknown(&path, &accepted))
+            }
+        }
+    })
+}
+
+/// Returns the alternative of a schema that is for objects.
+fn object_schema(schema: &Value) -> Option<&Value> {
+    if schema["properties"].is_object() {
+        return Some(schema);
+    }
+    schema["anyOf"].as_array()?.iter().find_map(object_schema)
+}
+
+/// Deserializes a member that is present, even if it is null.
+pub(super) fn present<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
+}
+
+/// The maximum length in bytes.
+const MAX_BODY: usize = 64 << 10;
+/// The name under which bodies count toward the memory of uploads; no key can have it.
+const SHARE: &str = "admin api";

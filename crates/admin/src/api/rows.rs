@@ -1,0 +1,318 @@
+//! Rows of usage: one request, or an export of all.
+
+use std::sync::Arc;
+
+use accounting::{AccountingStore, RowQuery, StoreError, UsageRow};
+use bytes::Bytes;
+use futures_util::stream;
+use gateway::exchange::body::Aborted;
+use gateway::outcome::Outcome;
+use http::StatusCode;
+use http_body::Frame;
+use http_body_util::{BodyExt as _, StreamBody};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::failure::Failure;
+use super::parameters::{Kind, Parameter, Parameters};
+use super::usage::{FROM, KEY, MODEL, TO};
+use super::values::{Amount, Time};
+use super::{AdminRequest, Answer, json, response};
+
+/// The usage of one request.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "UsageRow")]
+pub(crate) struct Row {
+    /// The id of the request.
+    request_id: String,
+    /// The state: `open`, `closed`, or `abandoned` if its process ended before it.
+    state: &'static str,
+    /// The time of admission, by which the request counts.
+    at: Time,
+    /// The time of the end.
+    closed: Option<Time>,
+    /// The name of the gateway process.
+    replica: String,
+    /// The id of the run of that process.
+    run: String,
+    /// The name of the key.
+    key: String,
+    /// The endpoint.
+    route: String,
+    /// The model, as the client has named it.
+    model: String,
+    /// The tokens that were reserved.
+    reserved_tokens: u64,
+    /// The money that was reserved.
+    reserved_cost: Amount,
+    /// The outcome, as in the log; empty until the end.
+    outcome: String,
+    /// The HTTP status; 0 until the end.
+    status: u16,
+    /// The target that has answered.
+    target: Option<String>,
+    /// Tokens of the input outside of caches.
+    input: u64,
+    /// Tokens read from a cache.
+    cache_read: u64,
+    /// Tokens written to a cache, for whatever time.
+    cache_write: u64,
+    /// Those of them that are kept for an hour.
+    cache_write_1h: u64,
+    /// Tokens of the input that are audio, whether cached or not.
+    audio_input: u64,
+    /// Tokens of the input that are images, whether cached or not.
+    image_input: u64,
+    /// Tokens of the output, reasoning included.
+    output: u64,
+    /// Tokens of reasoning.
+    reasoning: u64,
+    /// Tokens of the output that are audio.
+    audio_output: u64,
+    /// Tokens of the output that are images.
+    image_output: u64,
+    /// Pictures.
+    pictures: u64,
+    /// The cost; null until the end and if the model has no price.
+    cost: Option<Amount>,
+    /// The service tier at which the request was processed; null for the usual one.
+    service_tier: Option<String>,
+    /// The prices that were missing for an exact cost, with spaces between them; null if none was.
+    missing_prices: Option<String>,
+}
+
+/// The form of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    JsonLines,
+    Csv,
+}
+
+/// An export that goes on: the query of its next page, and the page at hand.
+struct Export {
+    store: Arc<dyn AccountingStore>,
+    query: RowQuery,
+    format: Format,
+    /// `None` at the end.
+    page: Option<Bytes>,
+}
+
+/// Shows one request.
+pub(super) async fn request(admin: &AdminRequest<'_>, id: &str) -> Answer {
+    Parameters::parse(admin.query, &[])?;
+    let found = admin.accounting.store.request(id).await?;
+    let row = found.ok_or_else(|| {
+        let id = wire::truncate_for_error(id);
+        Failure::not_found(format!(
+            "id: no request '{id}' is stored; one that has just been made is, after a moment"
+        ))
+    })?;
+    json(StatusCode::OK, &Row::from(row))
+}
+
+/// Exports rows, page by page, as fast as the client reads.
+pub(super) async fn export(admin: &AdminRequest<'_>) -> Answer {
+    let parameters = Parameters::parse(admin.query, &OF_ROWS)?;
+    let format = match parameters.get("format") {
+        Some("csv") => Format::Csv,
+        _ => Format::JsonLines,
+    };
+    let mut export = Export {
+        store: Arc::clone(&admin.accounting.store),
+        query: RowQuery {
+            from_ms: parameters.time("from"),
+            to_ms: parameters.time("to"),
+            key: parameters.text("key"),
+            model: parameters.text("model"),
+            ..RowQuery::default()
+        },
+        format,
+        page: None,
+    };
+    // The first page is read before the response begins, so that its failure has a status.
+    let rows = export.next_rows().await?;
+    let first = export.write(rows, true).map_err(Failure::internal)?;
+    export.page = Some(first);
+    let pages = stream::try_unfold(export, |mut export| async move {
+        let Some(page) = export.page.take() else {
+            return Ok(None);
+        };
+        export.page = export.next_page().await.map_err(aborted)?;
+        Ok::<_, Aborted>(Some((Frame::data(page), export)))
+    });
+    let body = StreamBody::new(pages).boxed_unsync();
+    Ok(response(StatusCode::OK, format.media_type(), body))
+}
+
+impl Export {
+    async fn next_page(&mut self) -> Result<Option<Bytes>, String> {
+        let rows = self.next_rows().await.map_err(|error| error.to_string())?;
+        match rows.is_empty() {
+            true => Ok(None),
+            false => self.write(rows, false).map(Some),
+        }
+    }
+
+    async fn next_rows(&mut self) -> Result<Vec<UsageRow>, StoreError> {
+        let rows = self.store.rows(self.query.clone()).await?;
+        if let Some(last) = rows.last() {
+            self.query.after = Some((last.at_ms, last.request_id.clone()));
+        }
+        Ok(rows)
+    }
+
+    fn write(&self, rows: Vec<UsageRow>, is_first: bool) -> Result<Bytes, String> {
+        let rows = rows.into_iter().map(Row::from);
+        match self.format {
+            Format::JsonLines => json_lines(rows).map_err(|error| error.to_string()),
+            Format::Csv => csv(rows, is_first).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+fn aborted(cause: String) -> Aborted {
+    tracing::error!(cause, "an export of usage has failed");
+    Aborted {
+        outcome: Outcome::Internal,
+        cause,
+    }
+}
+
+fn json_lines(mut rows: impl Iterator<Item = Row>) -> serde_json::Result<Bytes> {
+    let mut out = Vec::new();
+    rows.try_for_each(|row| {
+        serde_json::to_writer(&mut out, &row)?;
+        out.push(b'\n');
+        Ok(())
+    })?;
+    Ok(out.into())
+}
+
+fn csv(mut rows: impl Iterator<Item = Row>, with_header: bool) -> Result<Bytes, csv::Error> {
+    let mut out = csv::WriterBuilder::new()
+        .has_headers(false)
+        .from_writer(Vec::new());
+    if with_header {
+        out.write_record(COLUMNS)?;
+    }
+    rows.try_for_each(|row| out.serialize(row.for_spreadsheets()))?;
+    let written = out.into_inner().map_err(csv::IntoInnerError::into_error)?;
+    Ok(written.into())
+}
+
+impl Format {
+    fn media_type(self) -> &'static str {
+        match self {
+            Self::JsonLines => "application/jsonl",
+            Self::Csv => "text/csv; charset=utf-8",
+        }
+    }
+}
+
+impl Row {
+    /// Puts an apostrophe in front of each text that a spreadsheet would execute
+    /// (<https://owasp.org/www-community/attacks/CSV_Injection>).
+    fn for_spreadsheets(mut self) -> Self {
+        let texts = [
+            &mut self.request_id,
+            &mut self.replica,
+            &mut self.run,
+            &mut self.key,
+            &mut self.route,
+            &mut self.model,
+            &mut self.outcome,
+        ];
+        for text in texts.into_iter().chain(self.target.as_mut()) {
+            if text.starts_with(FORMULA_STARTS) {
+                text.insert(0, '\'');
+            }
+        }
+        self
+    }
+}
+
+impl From<UsageRow> for Row {
+    fn from(row: UsageRow) -> Self {
+        Self {
+            request_id: row.request_id,
+            state: row.state.as_str(),
+            at: Time::millis(row.at_ms),
+            closed: row.closed_ms.map(Time::millis),
+            replica: row.replica,
+            run: row.run,
+            key: row.key,
+            route: row.route,
+            model: row.model,
+            reserved_tokens: row.reserved_tokens,
+            reserved_cost: Amount::nanos(row.reserved_nanos),
+            outcome: row.outcome,
+            status: row.status,
+            target: row.target,
+            input: row.tokens.input,
+            cache_read: row.tokens.cache_read,
+            cache_write: row.tokens.cache_write,
+            cache_write_1h: row.tokens.cache_write_1h,
+            audio_input: row.tokens.audio_input,
+            image_input: row.tokens.image_input,
+            output: row.tokens.output,
+            reasoning: row.tokens.reasoning,
+            audio_output: row.tokens.audio_output,
+            image_output: row.tokens.image_output,
+            pictures: row.pictures,
+            cost: row.cost_nanos.map(Amount::nanos),
+            service_tier: row.service_tier,
+            missing_prices: row.missing_prices,
+        }
+    }
+}
+
+/// The characters with which formulas begin, also in their wide forms, and those that spreadsheets
+/// skip before them.
+const FORMULA_STARTS: [char; 11] = [
+    '=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
+];
+
+/// The names of the columns, in the order of the fields of [`Row`].
+const COLUMNS: [&str; 28] = [
+    "request_id",
+    "state",
+    "at",
+    "closed",
+    "replica",
+    "run",
+    "key",
+    "route",
+    "model",
+    "reserved_tokens",
+    "reserved_cost",
+    "outcome",
+    "status",
+    "target",
+    "input",
+    "cache_read",
+    "cache_write",
+    "cache_write_1h",
+    "audio_input",
+    "image_input",
+    "output",
+    "reasoning",
+    "audio_output",
+    "image_output",
+    "pictures",
+    "cost",
+    "service_tier",
+    "missing_prices",
+];
+
+/// The query parameters of an export.
+pub(crate) const OF_ROWS: [Parameter; 5] = [
+    FROM,
+    TO,
+    KEY,
+    MODEL,
+    Parameter {
+        name: "format",
+        kind: Kind::Word(&["jsonl", "csv"]),
+        description: "The form: a JSON object in each line, or comma-separated values with a line of names. Default: jsonl.",
+    },
+];

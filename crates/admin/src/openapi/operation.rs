@@ -1,0 +1,224 @@
+//! One operation of the document: its parameters, its request and every response.
+
+use gateway::exchange::refusal::Style;
+use gateway::request::routing::{Endpoint, style};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value, json};
+use wire::ErrorKind;
+
+use super::exchange::Exchange;
+use super::failures;
+
+/// An endpoint with its description.
+pub(super) struct Operation {
+    pub(super) endpoint: Endpoint,
+    /// The path, with parameters in braces.
+    pub(super) path: &'static str,
+    pub(super) id: &'static str,
+    pub(super) summary: &'static str,
+    pub(super) exchange: Exchange,
+    /// The schema of error bodies.
+    pub(super) error: Value,
+}
+
+impl Operation {
+    /// Returns the operation object, and adds its failures to `responses`, which operations of the
+    /// same group share.
+    pub(super) fn describe(&self, responses: &mut Map<String, Value>) -> Value {
+        let mut operation = json!({
+            "operationId": self.id,
+            "summary": self.summary,
+            "tags": [self.tag()],
+            "security": self.security(),
+        });
+        let parameters = self.parameters();
+        if !parameters.is_empty() {
+            operation["parameters"] = parameters.into();
+        }
+        if !self.exchange.request.is_empty() {
+            operation["requestBody"] =
+                json!({ "required": true, "content": self.exchange.request });
+        }
+        operation["responses"] = self.responses(responses).into();
+        operation
+    }
+
+    fn responses(&self, shared: &mut Map<String, Value>) -> Map<String, Value> {
+        let mut all = Map::from_iter([("200".to_owned(), self.success())]);
+        for kind in self.failures() {
+            let status = self.status(kind);
+            let name = format!("{}{status}", self.group());
+            let response = json!({ "$ref": format!("#/components/responses/{name}") });
+            shared.insert(
+                name,
+                failures::response(kind, &self.error, self.endpoint.allow()),
+            );
+            all.insert(status.to_string(), response);
+        }
+        all.sort_keys();
+        all
+    }
+
+    /// Returns the method of the operation, of those that its path allows.
+    pub(super) fn method(&self) -> &'static str {
+        match self.endpoint {
+            Endpoint::Response(_) => "GET",
+            Endpoint::DeleteResponse(_) => "DELETE",
+            _ => self.endpoint.allow(),
+        }
+    }
+
+    fn success(&self) -> Value {
+        let mut headers = failures::common_headers();
+        let streams = self.exchange.reply.len() > 1;
+        if streams {
+            headers.insert(
+                "x-sluicegate-dropped".to_owned(),
+                failures::header("Dropped"),
+            );
+        }
+        let description = if streams {
+            "The response, or its events if the request has `stream`."
+        } else {
+            "The response."
+        };
+        json!({ "description": description, "headers": headers, "content": self.exchange.reply })
+    }
+
+    fn failures(&self) -> Vec<ErrorKind> {
+        let further: &[ErrorKind] = match &self.endpoint {
+            Endpoint::Models => &[],
+            Endpoint::Model(_) => &[ErrorKind::NotFound],
+            Endpoint::Response(_)
+            | Endpoint::DeleteResponse(_)
+            | Endpoint::CancelResponse(_)
+            | Endpoint::InputItems(_) => &failures::OF_RESPONSES,
+            _ => &failures::OF_ENGINES,
+        };
+        let own: &[ErrorKind] = match &self.endpoint {
+            Endpoint::Responses => &[ErrorKind::UpgradeRequired],
+            _ if self.uses_messages_errors() => &[ErrorKind::Overloaded],
+            _ => &[],
+        };
+        failures::COMMON
+            .iter()
+            .chain(further)
+            .chain(own)
+            .copied()
+            .collect()
+    }
+
+    fn status(&self, kind: ErrorKind) -> u16 {
+        if self.uses_messages_errors() {
+            messages::status(kind)
+        } else {
+            kind.status()
+        }
+    }
+
+    fn uses_messages_errors(&self) -> bool {
+        matches!(self.endpoint, Endpoint::Messages | Endpoint::CountTokens)
+    }
+
+    /// Returns the headers that may carry the API key.
+    fn security(&self) -> Value {
+        if self.endpoint.takes_x_api_key() {
+            json!([{ (BEARER): [] }, { (API_KEY): [] }])
+        } else {
+            json!([{ (BEARER): [] }])
+        }
+    }
+
+    fn parameters(&self) -> Vec<Value> {
+        let text = json!({ "type": "string" });
+        let mut parameters = match &self.endpoint {
+            Endpoint::Models => {
+                let limit = json!({ "type": "integer", "minimum": 1, "maximum": 1000 });
+                vec![
+                    parameter("query", "limit", "The maximum number of models.", &limit),
+                    parameter("query", "after_id", "Return models after this id.", &text),
+                    parameter("query", "before_id", "Return models before this id.", &text),
+                ]
+            }
+            Endpoint::Model(_) => {
+                let schema = json!({ "type": "string", "pattern": "^[^/]+$" });
+                let mut id = parameter("path", "id", "The id of the model.", &schema);
+                id["examples"] = json!({ "known": { "value": "alt-flash" }, "unknown": { "value": "model-none" } });
+                vec![id]
+            }
+            Endpoint::Response(_) | Endpoint::DeleteResponse(_) | Endpoint::CancelResponse(_) => {
+                vec![response_id()]
+            }
+            Endpoint::InputItems(_) => {
+                let limit = json!({ "type": "integer", "minimum": 1, "maximum": 100 });
+                let order = json!({ "enum": ["asc", "desc"] });
+                vec![
+                    response_id(),
+                    parameter("query", "limit", "The maximum number of items.", &limit),
+                    parameter("query", "order", "The order of the items.", &order),
+                    parameter("query", "after", "Return items after this id.", &text),
+                ]
+            }
+            _ => Vec::new(),
+        };
+        if self.endpoint.takes_x_api_key() {
+            parameters.push(parameter("header", "anthropic-version", VERSION, &text));
+        }
+        parameters
+    }
+
+    /// The group of operations that share their failures: the operations of a tag, if they allow
+    /// the same method.
+    fn group(&self) -> &'static str {
+        match self.endpoint {
+            Endpoint::Response(_) | Endpoint::DeleteResponse(_) => "Response",
+            Endpoint::InputItems(_) => "InputItems",
+            _ => self.tag(),
+        }
+    }
+
+    fn tag(&self) -> &'static str {
+        match self.endpoint {
+            Endpoint::Responses
+            | Endpoint::Response(_)
+            | Endpoint::DeleteResponse(_)
+            | Endpoint::CancelResponse(_)
+            | Endpoint::InputItems(_)
+            | Endpoint::Chat => TEXT,
+            Endpoint::Messages | Endpoint::CountTokens => MESSAGES,
+            Endpoint::ImageGenerations | Endpoint::ImageEdits => IMAGES,
+            Endpoint::Models | Endpoint::Model(_) => MODELS,
+        }
+    }
+}
+
+/// Returns the schema of error bodies on a path: one style, or both if the request's headers decide
+/// between them.
+pub(super) fn error(path: &str, openai: &Value, messages: &Value) -> Value {
+    let with_api_key = HeaderMap::from_iter([(X_API_KEY, HeaderValue::from_static(""))]);
+    match (style(path, &HeaderMap::new()), style(path, &with_api_key)) {
+        (Style::OpenAi, Style::OpenAi) => openai.clone(),
+        (Style::Messages, Style::Messages) => messages.clone(),
+        _ => json!({ "anyOf": [openai, messages] }),
+    }
+}
+
+fn response_id() -> Value {
+    let schema = json!({ "type": "string", "pattern": "^[^/]+$" });
+    parameter("path", "id", "The id of the response.", &schema)
+}
+
+fn parameter(place: &str, name: &str, description: &str, schema: &Value) -> Value {
+    let required = place == "path";
+    json!({ "name": name, "in": place, "description": description, "required": required, "schema": schema })
+}
+
+pub(super) const TEXT: &str = "Text";
+pub(super) const MESSAGES: &str = "Messages";
+pub(super) const IMAGES: &str = "Images";
+pub(super) const MODELS: &str = "Models";
+pub(super) const BEARER: &str = "bearer";
+pub(super) const API_KEY: &str = "apiKey";
+const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const VERSION: &str =
+    "Sent by Anthropic clients. The value is ignored; with it, errors have Anthropic's format.";

@@ -1,0 +1,192 @@
+//! `POST /v1/responses`:
+//! [responses](https://platform.openai.com/docs/api-reference/responses/create).
+
+use catalog::{Allowed, Model, Protocol};
+use engine::EngineError;
+use policy::affinity::{Conversation, member};
+use policy::limit::Answers;
+use policy::targets::UpstreamTarget;
+use responses::{Item, Part, Request, Role, Rules, ValidRequest};
+use serde_json::Value;
+use translate::inbound::Responses;
+use translate::relay::End;
+use translate::{outbound, relay};
+use wire::{ApiError, Path, Splice, TextOr};
+
+use super::text::{RelayNotes, TextEndpoint};
+use crate::exchange::refusal::Refusal;
+use crate::request::keeping::Keeping;
+use crate::request::resolved::{Attach, Resolved};
+use crate::request::tracking::Tracking;
+use crate::response_store::stored_input::{self, StoredInput};
+use crate::state::Caller;
+
+impl TextEndpoint for Responses {
+    const PROTOCOL: Protocol = Protocol::Responses;
+    const UPSTREAM_PROTOCOL: outbound::Protocol = outbound::Protocol::Responses;
+    const LIMIT_IN_STREAM: bool = true;
+    const USES_ENVELOPES: bool = true;
+    type Unchecked = Request;
+    type Relay = relay::Responses;
+
+    fn read(body: &[u8]) -> Result<Request, ApiError> {
+        Ok(Request::read(body)?)
+    }
+
+    fn model_and_stream(request: &Request) -> (&str, bool) {
+        (&request.model, request.streams())
+    }
+
+    fn validate(
+        request: Request,
+        model: Option<&Model>,
+        is_relayed: bool,
+    ) -> Result<ValidRequest, ApiError> {
+        let mut rules = model.map_or_else(lenient, Model::responses_rules);
+        rules.unknown_types = is_relayed;
+        Ok(request.validate(&rules)?)
+    }
+
+    fn unchecked(request: ValidRequest) -> Request {
+        request.into_inner()
+    }
+
+    fn image_urls(request: &ValidRequest, visit: &mut dyn FnMut(&Path<'_>, &str)) {
+        request.addresses(visit);
+    }
+
+    fn answers(request: &ValidRequest) -> Answers {
+        let limit = request.max_output_tokens;
+        let answers = Answers::one(limit.and_then(|limit| limit.try_into().ok()));
+        answers.at_service_tier(request.service_tier.as_deref())
+    }
+
+    fn makes_images(request: &ValidRequest) -> bool {
+        let tools = request.tools.as_deref().unwrap_or_default();
+        let modalities = request.extra.get("modalities").and_then(Value::as_array);
+        let mut modalities = modalities.into_iter().flatten().filter_map(Value::as_str);
+        tools.iter().any(|tool| tool.kind() == "image_generation")
+            || modalities.any(|modality| modality.eq_ignore_ascii_case("image"))
+    }
+
+    fn identify(request: &ValidRequest, conversation: &mut Conversation) {
+        let key = request.prompt_cache_key.as_deref();
+        let user = || member(request.metadata.as_ref()?, "user_id");
+        if let Some(key) = key.filter(|key| !key.is_empty()).or_else(user) {
+            return conversation.add(key);
+        }
+        conversation.add(request.instructions.as_deref().unwrap_or_default());
+        let items = match &request.input {
+            TextOr::Text(text) => return conversation.add(text),
+            TextOr::List(items) => items,
+        };
+        for item in items {
+            let Item::Message(message) = item else { return };
+            conversation.add_content(&message.content, text_of);
+            if !matches!(message.role, Role::System | Role::Developer) {
+                return;
+            }
+        }
+    }
+
+    fn notes(request: &ValidRequest) -> RelayNotes {
+        RelayNotes {
+            has_store: request.store.is_some(),
+            is_in_background: request.background == Some(true),
+            ..RelayNotes::default()
+        }
+    }
+
+    fn resolve(request: &Request, caller: &Caller<'_>) -> Result<Resolved, Refusal> {
+        let model = caller.policy.catalog.find(&request.model);
+        // The gateway does not keep responses that a server keeps.
+        if model.is_some_and(Model::keeps_responses) {
+            return tracked(request, caller);
+        }
+        let Some(kept) = &caller.state.kept else {
+            return Ok(Resolved::default());
+        };
+        Ok(Resolved {
+            stored: StoredInput::find(kept, &caller.key.id, request)?,
+            is_kept: request.store != Some(false),
+            attach: Keeping::new(request, kept, caller).map(Attach::Keep),
+            upstream: None,
+        })
+    }
+
+    fn validate_referring(
+        request: Request,
+        model: Option<&Model>,
+        is_relayed: bool,
+    ) -> Result<ValidRequest, ApiError> {
+        let mut rules = model.map_or_else(lenient, Model::responses_rules);
+        rules.unknown_types = is_relayed;
+        rules.previous_response = true;
+        rules.item_references = true;
+        Ok(request.validate(&rules)?)
+    }
+
+    /// The reply to a request in the background may be unfinished.
+    fn relayed_reply(
+        notes: RelayNotes,
+        body: &[u8],
+        model: &str,
+    ) -> Result<(Vec<u8>, End), EngineError> {
+        if notes.is_in_background {
+            relay::background_reply(body, model)
+        } else {
+            relay::reply::<relay::Responses>(body, model)
+        }
+    }
+
+    /// Removes `metadata`: the client's notes are not for the upstream. The upstream stores nothing
+    /// unless the client asks for it, although OpenAI would by default
+    /// (<https://platform.openai.com/docs/api-reference/responses/create>). It does not store an
+    /// answer that the gateway keeps itself either.
+    fn edit(_: &UpstreamTarget, notes: RelayNotes, splice: &mut Splice<'_>) {
+        splice.remove(&[], &["metadata"]);
+        if !notes.has_store || notes.is_kept {
+            splice.set("store", b"false");
+        }
+    }
+}
+
+/// Finds the upstream that keeps the previous response of a request whose own response an upstream
+/// may keep. All keys share the account of the upstream, so a response that this key is not known to
+/// have made is refused, unless the model allows it.
+fn tracked(request: &Request, caller: &Caller<'_>) -> Result<Resolved, Refusal> {
+    let origin = |id| caller.state.origins.get(&caller.key.id, id);
+    let model = caller.policy.catalog.find(&request.model);
+    let is_open = model.is_some_and(|model| model.allows(Allowed::UnknownResponses));
+    let upstream = match request.previous_response_id.as_deref() {
+        Some(id) => match origin(id) {
+            None if !is_open => return Err(stored_input::no_response(id).into()),
+            origin => origin.map(|origin| origin.upstream),
+        },
+        None => None,
+    };
+    Ok(Resolved {
+        attach: Some(Attach::Track(Tracking::new(caller, &request.model))),
+        upstream,
+        ..Resolved::default()
+    })
+}
+
+/// The text that distinguishes a part: its own text, the URL of an image, or the data or else the
+/// URL of a file.
+fn text_of(part: &Part) -> Option<&str> {
+    match part {
+        Part::InputText(part) | Part::OutputText(part) | Part::Text(part) => Some(&part.text),
+        Part::Image(part) => part.image_url.as_deref(),
+        Part::File(part) => part.file_data.as_deref().or(part.file_url.as_deref()),
+        _ => None,
+    }
+}
+
+/// Returns the rules for an unknown model. They are lenient, so that the client gets the error
+/// about the model and not one about a field that another model would refuse.
+fn lenient() -> Rules {
+    let mut rules = Rules::default();
+    rules.string_input = true;
+    rules
+}

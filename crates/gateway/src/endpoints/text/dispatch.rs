@@ -1,0 +1,347 @@
+//! Sends a text request to a target: the embedded engine or an upstream.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use engine::{EngineError, Generation, TextStream};
+use futures_util::TryStreamExt;
+use http::HeaderMap;
+use policy::Policy;
+use policy::targets::{Backend, Target, UpstreamTarget};
+use tokio::time::Instant;
+use translate::envelope::Envelope;
+use translate::field_map::Outline;
+use translate::inbound::{Inbound, Reply};
+use translate::outbound::Protocol;
+use translate::outbound::encode::{self, EncodedRequest};
+use upstream::{Answer, Reported, ResponseMeta, Upstream, read_stream};
+use wire::{ApiError, Splice};
+
+use super::{ParsedRequest, TextEndpoint, stamp};
+use crate::exchange::answer::started::Started;
+use crate::exchange::record::Targets;
+use crate::exchange::refusal::Refusal;
+use crate::long_work::LongWork;
+use crate::request::attempt::{StartResult, TargetFailure, Turn};
+use crate::request::image_urls;
+use crate::request::outgoing;
+use crate::state::{Caller, GatewayState};
+
+/// A text request and the state of its attempts.
+pub(super) struct TextDispatch<D: TextEndpoint> {
+    pub(super) parsed: ParsedRequest<D>,
+    state: Arc<GatewayState>,
+    policy: Arc<Policy>,
+    /// The name of the key.
+    key: Arc<str>,
+    deadline: Instant,
+    record: Arc<Targets>,
+    /// The request in the neutral model, or the error of its conversion, once a target needed it.
+    inbound: Option<Box<Result<Inbound, ApiError>>>,
+    /// The plain reply that the events of a model are folded into, once the request was read for it.
+    reply: Option<Box<Reply<D>>>,
+    /// The parts of the head of the last response for the log and for the client.
+    pub(super) meta: ResponseMeta,
+}
+
+pub(super) enum TextAnswer {
+    /// The events of a model.
+    Translated(TextStream),
+    /// The response of an upstream that uses the client's protocol.
+    Relayed(Answer),
+}
+
+impl<D: TextEndpoint> TextDispatch<D> {
+    pub(super) fn new(parsed: ParsedRequest<D>, caller: &Caller<'_>) -> Self {
+        Self {
+            parsed,
+            state: Arc::clone(caller.state),
+            policy: Arc::clone(caller.policy),
+            key: Arc::clone(&caller.key.name),
+            deadline: caller.deadline,
+            record: Arc::clone(&caller.record.targets),
+            inbound: None,
+            reply: None,
+            meta: ResponseMeta::default(),
+        }
+    }
+
+    /// Sends the request to a target, and returns its answer. Only the kind of a relayed answer is
+    /// known.
+    pub(super) async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<TextAnswer> {
+        let Backend::Upstream(server) = &target.backend else {
+            // Boxed because its future is large, with the state for fetching images in it, and
+            // would enlarge every request.
+            return Box::pin(self.embedded(turn)).await;
+        };
+        let model = target.model.as_deref();
+        match server.translation(D::PROTOCOL) {
+            None => self.relay(server, model, turn).await,
+            Some(protocol) => {
+                let model = model.unwrap_or(&self.parsed.model).to_owned();
+                let translated = self.translate(server, protocol, model, turn).await;
+                let is_other = protocol != D::UPSTREAM_PROTOCOL;
+                translated.map_err(|failure| match is_other {
+                    true => failure.without_reported(),
+                    false => failure,
+                })
+            }
+        }
+    }
+
+    async fn embedded(&mut self, turn: Turn) -> StartResult<TextAnswer> {
+        let state = Arc::clone(&self.state);
+        let Some(engine) = &state.text_engine else {
+            return Err(TargetFailure::fall_back(Refusal::no_engine()));
+        };
+        let mut inbound = self.inbound(turn).map_err(TargetFailure::fall_back)?;
+        inbound.request.reasoning.by_default = self.parsed.reasons_by_default;
+        self.record.lose(&inbound.dropped);
+        let share = &self.parsed.upload.share;
+        image_urls::inline(&mut inbound.request, &self.key, &state, share)
+            .await
+            .map_err(TargetFailure::fatal)?;
+        let started = engine.start(inbound.request).await;
+        // A request that is too large for a small model may fit the next one.
+        let Generation { dropped, events } = started.map_err(TargetFailure::fall_back)?;
+        inbound.dropped.extend(dropped);
+        Ok(Started {
+            dropped: inbound.dropped,
+            answer: TextAnswer::Translated(events),
+        })
+    }
+
+    /// Relays the request; only the model's name and a few fields change.
+    async fn relay(
+        &mut self,
+        server: &UpstreamTarget,
+        model: Option<&str>,
+        turn: Turn,
+    ) -> StartResult<TextAnswer> {
+        // The parsed request takes several times the memory of its bytes, and the answer may take
+        // minutes to begin: a target that needs it reads it again.
+        self.parsed.valid = None;
+        self.inbound = None;
+        let ParsedRequest {
+            upload,
+            headers,
+            streams,
+            ..
+        } = &self.parsed;
+        let whole = &upload.bytes;
+        let adapt = || {
+            let mut splice = Splice::new(whole);
+            if let Some(model) = model {
+                outgoing::replace_model(&mut splice, &self.parsed.model, model);
+            }
+            D::edit(server, self.parsed.notes, &mut splice);
+            outgoing::adapted(server, D::UPSTREAM_PROTOCOL, &splice, whole)
+        };
+        let (body, dropped) = self.state.long_work.run(whole.len(), adapt).await;
+        self.record.lose(&dropped);
+        let headers = server.config.without_fixed(headers.clone());
+        let headers = self.with_affinity(server, headers);
+        let path = outgoing::path(D::UPSTREAM_PROTOCOL);
+        let outgoing = outgoing::json(&self.key, path, headers, body, *streams);
+        let (deadline, meta) = (self.deadline, &mut self.meta);
+        let answer = outgoing::send(server, &outgoing, deadline, turn.effort(), meta).await?;
+        Ok(Started {
+            dropped,
+            answer: TextAnswer::Relayed(answer.at_most(outgoing::MAX_STREAM)),
+        })
+    }
+
+    /// Translates the request and the answer between the client's and the upstream's protocol.
+    async fn translate(
+        &mut self,
+        server: &UpstreamTarget,
+        protocol: Protocol,
+        model: String,
+        turn: Turn,
+    ) -> StartResult<TextAnswer> {
+        // A Messages client can be given the signatures of a Messages upstream as they are.
+        let uses_envelopes = D::USES_ENVELOPES
+            && (D::UPSTREAM_PROTOCOL, protocol) != (Protocol::Messages, Protocol::Messages);
+        let envelope = server.envelope.as_ref().filter(|_| uses_envelopes);
+        let (state, length) = (Arc::clone(&self.state), self.parsed.upload.bytes.len());
+        let encode = || self.encoded(server, protocol, model, envelope, turn);
+        let (encoded, mut dropped) = state.long_work.run(length, encode).await?;
+        let headers = if protocol == D::UPSTREAM_PROTOCOL {
+            server.config.without_fixed(self.parsed.headers.clone())
+        } else {
+            HeaderMap::new()
+        };
+        let headers = self.with_affinity(server, headers);
+        let whole = Bytes::from(encoded.body);
+        let (body, left_out) = outgoing::adapted(server, protocol, &Splice::new(&whole), &whole);
+        // The gateway itself has set the options of the stream.
+        dropped.extend(left_out.into_iter().filter(|name| name != "stream_options"));
+        self.record.lose(&dropped);
+        let path = outgoing::path(protocol);
+        let outgoing = outgoing::json(&self.key, path, headers, body, self.parsed.streams);
+        let (deadline, meta) = (self.deadline, &mut self.meta);
+        let answer = outgoing::send(server, &outgoing, deadline, turn.effort(), meta)
+            .await?
+            .at_most(outgoing::MAX_STREAM);
+        let reported = Arc::clone(&self.record.reported);
+        let mut events = read_stream(answer, protocol, reported)
+            .await
+            .map_err(TargetFailure::of)?;
+        if let Some(envelope) = envelope {
+            let mut sealer = envelope.sealer();
+            events = Box::pin(events.map_ok(move |event| sealer.event(event)));
+        }
+        if !encoded.names.is_empty() {
+            events = Box::pin(events.map_ok(move |event| encoded.names.restore(event)));
+        }
+        // A streaming client never gets an upstream's message (`translate::in_stream`).
+        if !self.parsed.streams {
+            let upstream = server.upstream.clone();
+            events = Box::pin(events.map_err(move |error| without_key(error, &upstream)));
+        }
+        Ok(Started {
+            dropped,
+            answer: TextAnswer::Translated(events),
+        })
+    }
+
+    /// Returns a function that records that the target has sent events without content.
+    pub(super) fn on_opening(&self) -> impl FnOnce() + Send + use<D> {
+        let record = Arc::clone(&self.record);
+        move || record.set_opened()
+    }
+
+    /// Records the length of the events of an answer, and the kinds of content that they leave out.
+    pub(super) fn noted(&self, events: TextStream) -> TextStream {
+        let record = Arc::clone(&self.record);
+        Box::pin(events.inspect_ok(move |event| record.note(event)))
+    }
+
+    pub(super) fn long_work(&self) -> &LongWork {
+        &self.state.long_work
+    }
+
+    /// The usage and the images that the asked target reports.
+    pub(super) fn reported(&self) -> &Arc<Reported> {
+        &self.record.reported
+    }
+
+    /// Adds the header that binds the conversation to one server of the upstream, if it has one.
+    fn with_affinity(&self, server: &UpstreamTarget, mut headers: HeaderMap) -> HeaderMap {
+        let name = server.config.affinity_header.as_ref();
+        if let Some((name, conversation)) = name.zip(self.parsed.conversation)
+            && let Ok(value) = format!("{conversation:016x}").try_into()
+        {
+            headers.insert(name, value);
+        }
+        headers
+    }
+
+    /// Encodes the request for an upstream of another protocol, and names the fields that are lost.
+    fn encoded(
+        &mut self,
+        server: &UpstreamTarget,
+        protocol: Protocol,
+        model: String,
+        envelope: Option<&Envelope>,
+        turn: Turn,
+    ) -> Result<(EncodedRequest, Vec<String>), TargetFailure> {
+        let mut dropped = self
+            .dropped_fields(protocol)
+            .map_err(TargetFailure::fall_back)?;
+        if self.parsed.notes.is_kept {
+            dropped.retain(|name| name != "store");
+        }
+        let mut inbound = self.inbound(turn).map_err(TargetFailure::fall_back)?;
+        inbound.request.model = model;
+        if let Some(envelope) = envelope {
+            envelope.unseal(&mut inbound.request);
+        }
+        let settings = server.settings(
+            &inbound.request.model,
+            self.parsed.streams,
+            envelope.is_some(),
+        );
+        let encoded = encode::request(protocol, &inbound.request, &settings)
+            .map_err(TargetFailure::fall_back)?;
+        // Of the paths in `inbound`, those with an index are in the field map as well.
+        let fields = inbound
+            .dropped
+            .into_iter()
+            .filter(|path| path.contains("[]"));
+        for name in encoded
+            .dropped
+            .iter()
+            .map(ToString::to_string)
+            .chain(fields)
+        {
+            if !dropped.contains(&name) {
+                dropped.push(name);
+            }
+        }
+        Ok((encoded, dropped))
+    }
+
+    /// Returns the names of the request's fields that the upstream's protocol cannot express.
+    fn dropped_fields(&self, protocol: Protocol) -> Result<Vec<String>, Refusal> {
+        let outline = Outline::read(D::UPSTREAM_PROTOCOL, &self.parsed.upload.bytes);
+        let outline = outline.map_err(|error| {
+            Refusal::internal(format!(
+                "failed to parse the request a second time: {error}"
+            ))
+        })?;
+        Ok(outline.dropped_fields(protocol)?)
+    }
+
+    /// Returns the request in the neutral model. It is cloned only if another target may need it
+    /// too.
+    fn inbound(&mut self, turn: Turn) -> Result<Inbound, ApiError> {
+        let inbound = match self.inbound.take() {
+            Some(inbound) => *inbound,
+            None => D::request(self.valid()?),
+        };
+        if !turn.last {
+            self.inbound = Some(Box::new(inbound.clone()));
+        }
+        inbound
+    }
+
+    /// Returns the request as it is valid for targets for which the gateway interprets it, and reads
+    /// it again if a relay has dropped it.
+    fn valid(&mut self) -> Result<D::Request, ApiError> {
+        let valid = match self.parsed.valid.take() {
+            Some(valid) if !self.parsed.is_lenient => *valid,
+            Some(valid) => self.validate(D::unchecked(*valid), false)?,
+            None => self.validate(D::read(&self.parsed.upload.bytes)?, false)?,
+        };
+        if !self.parsed.streams && self.reply.is_none() {
+            self.reply = Some(Box::new(Reply::new(&valid, &stamp())));
+        }
+        Ok(valid)
+    }
+
+    /// Returns the plain reply that the events of a model are folded into. A relayed request is read
+    /// again for it, because its upstream was not expected to answer with events.
+    pub(super) fn reply(&mut self) -> Result<Box<Reply<D>>, ApiError> {
+        if let Some(reply) = self.reply.take() {
+            return Ok(reply);
+        }
+        let request = D::read(&self.parsed.upload.bytes)?;
+        let valid = self.validate(request, self.parsed.is_lenient)?;
+        Ok(Box::new(Reply::new(&valid, &stamp())))
+    }
+
+    fn validate(&self, request: D::Unchecked, is_relayed: bool) -> Result<D::Request, ApiError> {
+        let model = self.policy.catalog.find(&self.parsed.model);
+        D::validate(request, model, is_relayed)
+    }
+}
+
+/// Redacts the upstream's API key from a failure that the client gets to see.
+fn without_key(mut error: EngineError, upstream: &Upstream) -> EngineError {
+    if let EngineError::Rejected { message, param, .. } = &mut error {
+        upstream.redact(message);
+        param.iter_mut().for_each(|param| upstream.redact(param));
+    }
+    error
+}

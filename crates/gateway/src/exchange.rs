@@ -1,0 +1,16 @@
+//! The parts of one exchange of a request and its response.
+
+// The outcome, the permit and the access line of a request.
+pub mod record;
+
+// Errors that are answered in the style of the protocol.
+pub mod refusal;
+
+// The headers of quotas.
+pub(crate) mod quota_headers;
+
+// Answers of engines and upstreams before they become a body.
+pub mod answer;
+
+// Bodies of requests and responses.
+pub mod body;

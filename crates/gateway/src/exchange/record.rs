@@ -1,0 +1,564 @@
+//! The access record of one request. Logs and counts its outcome exactly once, on drop.
+
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::task::Poll;
+use std::time::Duration;
+
+use engine::TextEvent;
+use http::HeaderMap;
+use policy::accounting::{Ended, JournalEntry};
+use policy::lifecycle::Lifecycle;
+use policy::limit::{Attempt, Counts, Known, Permit, QuotaState};
+use policy::revocation::Revocation;
+use policy::targets::Target;
+use tokio::time::Instant;
+use translate::relay::End;
+use upstream::{Report, Reported, ResponseMeta};
+
+use crate::background::{Background, Uncharged};
+use crate::connection::state::ConnectionState;
+use crate::outcome::Outcome;
+use crate::telemetry::log::AccessLine;
+use crate::telemetry::metrics::Metrics;
+
+/// The targets of a request, as its attempts and its response share it.
+#[derive(Debug, Default)]
+pub(crate) struct Targets {
+    /// The target that answers, once known.
+    pub(crate) served_by: OnceLock<ServedBy>,
+    /// The fields that the latest target could not be given, which are known before it has begun to
+    /// answer.
+    losses: RwLock<Vec<String>>,
+    /// The kinds of content of the answer that the client's protocol cannot express.
+    left_out: RwLock<Vec<&'static str>>,
+    /// The place of the target that is asked and has not failed, plus one; 0 without such a target.
+    asked: AtomicUsize,
+    /// The usage and the images that this target has reported.
+    pub(crate) reported: Arc<Reported>,
+    /// The length of the translated content that this target has sent, in bytes.
+    content: AtomicU64,
+    /// The attempts that have failed, and may have cost something.
+    failed: Mutex<Vec<Attempt>>,
+    /// True if the target that was asked last has sent events, but no content yet.
+    opened: AtomicBool,
+    /// The headers for the client of the response by which the last target has failed.
+    passed: RwLock<Option<Box<HeaderMap>>>,
+    /// The id of the response, if it is made in the background, and where it waits for its usage.
+    in_background: OnceLock<(Arc<Background>, String)>,
+}
+
+impl Targets {
+    /// Notes that the response is made in the background.
+    pub(crate) fn set_in_background(&self, background: Arc<Background>, id: &str) {
+        // A response has one id.
+        let _ = self.in_background.set((background, id.to_owned()));
+    }
+
+    /// Notes that a target is asked.
+    pub(crate) fn set_asked(&self, target: &Target) {
+        self.asked.store(target.place + 1, Ordering::Relaxed);
+        self.opened.store(false, Ordering::Relaxed);
+    }
+
+    /// Notes that the target that was asked last has sent events without content.
+    pub(crate) fn set_opened(&self) {
+        self.opened.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if the target that was asked last has sent events, so that the wait for its
+    /// content has the deadline of streams.
+    pub(crate) fn has_opened(&self) -> bool {
+        self.opened.load(Ordering::Relaxed)
+    }
+
+    /// Sets the head of the response by which the last target has failed.
+    pub(crate) fn set_failed_head(&self, meta: ResponseMeta) {
+        *self.passed.write().unwrap_or_else(PoisonError::into_inner) = meta.passed;
+    }
+
+    /// Notes that the target that was asked has failed before its answer began. `may_work` is true if it
+    /// may still work on it, and `was_cut` if it had begun to respond.
+    pub(crate) fn set_failed(&self, may_work: bool, was_cut: bool) {
+        let counts = self.take_counts(Counts::default());
+        let known = match () {
+            () if may_work => Known::Unfinished(counts),
+            () if was_cut => Known::Partial(counts),
+            () => Known::partial(counts),
+        };
+        let asked = self.asked.swap(0, Ordering::Relaxed);
+        self.opened.store(false, Ordering::Relaxed);
+        if let Some(target) = asked.checked_sub(1)
+            && !matches!(known, Known::Unused)
+        {
+            self.failed().push(Attempt { target, known });
+        }
+    }
+
+    /// Returns the counts of an answer with those that were noted of it here, and forgets these.
+    fn take_counts(&self, counts: Counts) -> Counts {
+        let Report { usage, pictures } = self.reported.take();
+        let content = self.content.swap(0, Ordering::Relaxed);
+        Counts {
+            usage: counts.usage.or(usage),
+            content: counts.content.max(content),
+            pictures: match counts.pictures.count {
+                0 => pictures.into(),
+                _ => counts.pictures,
+            },
+            ..counts
+        }
+    }
+
+    fn failed(&self) -> MutexGuard<'_, Vec<Attempt>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the fields that the target which is tried next cannot be given.
+    pub(crate) fn lose(&self, names: &[String]) {
+        names.clone_into(&mut self.losses.write().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(crate) fn losses(&self) -> Vec<String> {
+        let losses = self.losses.read().unwrap_or_else(PoisonError::into_inner);
+        losses.clone()
+    }
+
+    /// Adds the length of an event, or the kind of content that it leaves out, if it is such an event.
+    pub(crate) fn note(&self, event: &TextEvent) {
+        self.content.fetch_add(event.length(), Ordering::Relaxed);
+        if let TextEvent::LeftOut(kind) = event {
+            let mut kinds = self
+                .left_out
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
+            kinds.push(kind);
+        }
+    }
+}
+
+/// The access record of a request, from its head to its last byte. Dropping it writes the log line.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) connection: Arc<ConnectionState>,
+    /// The time at which the request was received.
+    pub(crate) started: Instant,
+    /// The gateway's id of the request.
+    pub(crate) id: String,
+    /// The client's own id of the request, if it is safe to log.
+    pub(crate) client_id: Option<String>,
+    /// The endpoint, from a closed list.
+    pub(crate) route: &'static str,
+    /// The name of the key.
+    pub(crate) key: Option<Arc<str>>,
+    /// The revocation of the key, if it is a key of the store.
+    pub(crate) revocation: Option<Revocation>,
+    /// The client's name of the model, once it is known that the catalog serves it.
+    pub(crate) model: Option<String>,
+    pub(crate) status: u16,
+    /// The code of the error, if the request failed.
+    pub(crate) code: Option<&'static str>,
+    /// The internal cause, which the client does not see.
+    pub(crate) cause: Option<String>,
+    pub(crate) targets: Arc<Targets>,
+    pub(crate) stream: bool,
+    /// The outcome. A record that is dropped without one means that the client disconnected, or a
+    /// panic.
+    pub(crate) outcome: Option<Outcome>,
+    /// The counts of the answer, once it has ended.
+    pub(crate) counts: Counts,
+    /// The tokens of input and output that the targets have reported, of all attempts together.
+    reported: Option<(u64, u64)>,
+    /// The usage that the request is charged for, if it matters to any limit or journal.
+    settled: Option<quota::Usage>,
+    /// The usage and the images that an unbuffered relayed reply reports, known with its last byte.
+    pub(crate) relayed: Option<Arc<Reported>>,
+    pub(crate) first_event: Option<Instant>,
+    /// The permit of the request, released with the last byte.
+    pub(crate) permit: Option<Permit>,
+    /// The state of the quotas when one of them refused the request.
+    pub(crate) refused: Option<Box<QuotaState>>,
+    /// The time that the request has waited in queues of quotas, if it has.
+    pub(crate) queued: Option<Duration>,
+    /// The entry of the request in the journal of usage, if there is one.
+    pub(crate) journal: Option<Box<JournalEntry>>,
+}
+
+/// The target that answers a request.
+#[derive(Debug)]
+pub(crate) struct ServedBy {
+    /// The name of an upstream, or `embedded`.
+    pub(crate) target: String,
+    /// The parts of the head of the upstream's response for the log and for the client.
+    pub(crate) meta: ResponseMeta,
+}
+
+impl Record {
+    /// Starts the record of a request that was just received.
+    pub(crate) fn new(metrics: Arc<Metrics>, connection: Arc<ConnectionState>, id: String) -> Self {
+        Self {
+            metrics,
+            connection,
+            started: Instant::now(),
+            id,
+            client_id: None,
+            route: "other",
+            key: None,
+            revocation: None,
+            model: None,
+            status: 0,
+            code: None,
+            cause: None,
+            targets: Arc::default(),
+            stream: false,
+            outcome: None,
+            counts: Counts::default(),
+            reported: None,
+            settled: None,
+            relayed: None,
+            first_event: None,
+            permit: None,
+            refused: None,
+            queued: None,
+            journal: None,
+        }
+    }
+
+    /// Adds the headers for the client of the upstream's response: of the one that answers, or of
+    /// the last one that has failed.
+    pub(crate) fn pass_headers(&self, headers: &mut HeaderMap) {
+        let failed = self.targets.passed.read();
+        let failed = failed.unwrap_or_else(PoisonError::into_inner);
+        let passed = match self.targets.served_by.get() {
+            Some(by) => by.meta.passed.as_ref(),
+            None => failed.as_ref(),
+        };
+        for (name, value) in passed.into_iter().flat_map(|passed| passed.iter()) {
+            headers.append(name, value.clone());
+        }
+    }
+
+    /// Notes the end of an answer that its engine brought to its end.
+    pub(crate) fn finish(&mut self, end: End) {
+        self.counts.usage = end.usage;
+        self.end(if end.incomplete {
+            Outcome::Incomplete
+        } else {
+            Outcome::Completed
+        });
+    }
+
+    /// Waits until the response must be aborted, by a shutdown, because the lease of a quota was lost,
+    /// or because its key was revoked, and returns its outcome.
+    pub(crate) fn aborting(
+        &self,
+        lifecycle: &Lifecycle,
+    ) -> impl Future<Output = Outcome> + Send + use<> {
+        let (connection, lifecycle) = (Arc::clone(&self.connection), lifecycle.clone());
+        let revocation = self.revocation.clone();
+        let is_revoked = move || revocation.as_ref().is_some_and(Revocation::ends_streams);
+        // The revocation is looked at after the connection is registered to be woken.
+        poll_fn(move |cx| match connection.shutdown.poll(cx, &lifecycle) {
+            Poll::Ready(abort) => Poll::Ready(abort.into()),
+            Poll::Pending if is_revoked() => Poll::Ready(Outcome::Revoked),
+            Poll::Pending => Poll::Pending,
+        })
+    }
+
+    /// Returns the state of the quotas when the request was admitted or refused.
+    pub(crate) fn quotas(&self) -> QuotaState {
+        match (&self.permit, &self.refused) {
+            (Some(permit), _) => permit.quotas(),
+            (None, Some(refused)) => **refused,
+            (None, None) => QuotaState::default(),
+        }
+    }
+
+    /// Releases the permit, and counts the usage of the request.
+    pub(crate) fn release_permit(&mut self) {
+        if let Some(permit) = self.permit.take() {
+            if !permit.losses().is_empty() {
+                self.connection.shutdown.set_losses(&[]);
+            }
+            let mut failed = std::mem::take(&mut *self.targets.failed());
+            let last = self.last_attempt(&permit);
+            if let Some((background, id)) = self.goes_on_in_background(&permit, last.as_ref()) {
+                return self.leave_to(&background, id, permit, failed);
+            }
+            // Most requests have one attempt, for which no list is allocated.
+            let attempts = if failed.is_empty() {
+                last.as_slice()
+            } else {
+                failed.extend(last);
+                &failed
+            };
+            self.reported = reported(attempts);
+            let is_estimated = permit.is_estimated();
+            let charge = permit.end(attempts);
+            if is_estimated {
+                self.settled = Some(charge.usage);
+            }
+            if let Some(entry) = &mut self.journal {
+                entry.charge = charge;
+            }
+        }
+    }
+
+    /// Returns where a response waits for its usage, and its id, if it is made in the background and its
+    /// usage is not known yet.
+    fn goes_on_in_background(
+        &self,
+        permit: &Permit,
+        last: Option<&Attempt>,
+    ) -> Option<(Arc<Background>, String)> {
+        let is_charged = match &last?.known {
+            Known::Complete(counts) => counts.usage.is_some(),
+            Known::Partial(_) | Known::Unfinished(_) => false,
+            Known::Unused => true,
+        };
+        let place = self.targets.in_background.get();
+        place
+            .filter(|_| !is_charged && permit.is_estimated())
+            .cloned()
+    }
+
+    /// Leaves the charge of the request to the retrieval of its response.
+    fn leave_to(
+        &mut self,
+        background: &Background,
+        id: String,
+        mut permit: Permit,
+        failed: Vec<Attempt>,
+    ) {
+        permit.release_place();
+        let place = self.targets.asked.load(Ordering::Relaxed).saturating_sub(1);
+        let served_by = self.targets.served_by.get();
+        let name = served_by.map_or_else(String::new, |by| by.target.clone());
+        let request = Uncharged {
+            permit,
+            journal: self.journal.take(),
+            failed,
+            target: (place, name),
+            metrics: Arc::clone(&self.metrics),
+        };
+        background.insert(id, request);
+    }
+
+    /// Returns the attempt at the target that has answered, or is still asked.
+    fn last_attempt(&mut self, permit: &Permit) -> Option<Attempt> {
+        let target = self.targets.asked.load(Ordering::Relaxed).checked_sub(1)?;
+        let counts = std::mem::take(&mut self.counts);
+        let counts = self.targets.take_counts(counts);
+        let known = match self.outcome {
+            Some(Outcome::Completed | Outcome::Incomplete) => Known::Complete(counts),
+            Some(
+                Outcome::UpstreamError
+                | Outcome::UpstreamTruncated
+                | Outcome::Internal
+                | Outcome::Refused
+                | Outcome::Shed,
+            ) => Known::Partial(counts),
+            // A model notices that nobody reads its text, and stops.
+            _ if self.stream && !permit.makes_pictures() => Known::Partial(counts),
+            _ => Known::Unfinished(counts),
+        };
+        Some(Attempt { target, known })
+    }
+
+    /// Sets the outcome. The first one that is set wins.
+    pub(crate) fn end(&mut self, outcome: Outcome) {
+        self.outcome.get_or_insert(outcome);
+    }
+}
+
+/// Returns the sums of the tokens of input and output that were reported; `None` if none were.
+fn reported(attempts: &[Attempt]) -> Option<(u64, u64)> {
+    let counts = attempts.iter().filter_map(|attempt| attempt.known.usage());
+    counts
+        .map(|usage| (usage.input, usage.output))
+        .reduce(|sum, usage| (sum.0.saturating_add(usage.0), sum.1.saturating_add(usage.1)))
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        if self.outcome.is_none() && std::thread::panicking() {
+            (self.status, self.code, self.outcome) =
+                (500, Some("server_error"), Some(Outcome::Internal));
+        }
+        let outcome = self.outcome.unwrap_or_else(|| self.connection.outcome());
+        if let Some(Report { usage, pictures }) = self.relayed.take().map(|it| it.take()) {
+            self.counts.usage = usage;
+            self.counts.pictures = pictures.into();
+        }
+        self.release_permit();
+        let is_client_abort = matches!(outcome, Outcome::ClientGone | Outcome::SlowReader);
+        let status = if is_client_abort { 499 } else { self.status };
+        let took = self.started.elapsed();
+        self.metrics
+            .request_ended(self.route, status, self.code, took);
+        if self.stream {
+            self.metrics.stream_ended(self.route, outcome);
+        }
+        let settled = self.settled.map(|usage| (usage.prompt(), usage.output));
+        if let Some((input, output)) = settled.or(self.reported) {
+            self.metrics.tokens(input, output);
+        }
+        let left_out = self.targets.left_out.read();
+        let left_out = left_out.unwrap_or_else(PoisonError::into_inner);
+        left_out.iter().for_each(|kind| self.metrics.left_out(kind));
+        let served_by = self.targets.served_by.get();
+        if let Some(entry) = self.journal.take() {
+            entry.close(&Ended {
+                outcome: outcome.as_str(),
+                status,
+                target: served_by.map(|by| by.target.as_str()),
+            });
+        }
+        let left_out = (!left_out.is_empty()).then(|| left_out.join(","));
+        let cause = self.cause.as_deref();
+        let line = AccessLine {
+            request_id: &self.id,
+            client_request_id: self.client_id.as_deref(),
+            route: self.route,
+            key: self.key.as_deref(),
+            model: self.model.as_deref(),
+            target: served_by.map(|by| by.target.as_str()),
+            upstream_request_id: served_by.and_then(|by| by.meta.request_id.as_deref()),
+            status,
+            code: self.code,
+            cause: cause.map(|cause| &cause[..cause.floor_char_boundary(MAX_CAUSE)]),
+            stream: self.stream,
+            outcome: outcome.as_str(),
+            input_tokens: self.reported.map(|(input, _)| input),
+            output_tokens: self.reported.map(|(_, output)| output),
+            left_out: left_out.as_deref(),
+            queued_ms: self.queued.map(milliseconds),
+            first_event_ms: self
+                .first_event
+                .map(|at| milliseconds(at.duration_since(self.started))),
+            took_ms: milliseconds(took),
+        };
+        line.log();
+    }
+}
+
+/// The maximum length of a logged cause, in bytes.
+const MAX_CAUSE: usize = 1024;
+
+/// Converts a duration to milliseconds, with microsecond precision.
+fn milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// Outcomes that code can set.
+    const OUTCOMES: [Outcome; 4] = [
+        Outcome::Completed,
+        Outcome::UpstreamTruncated,
+        Outcome::Timeout,
+        Outcome::Shutdown,
+    ];
+
+    /// Returns the series of a counter with their values.
+    fn counted(metrics: &Metrics, name: &str) -> Vec<(String, u64)> {
+        let text = metrics.render(0, Duration::ZERO);
+        let lines = text
+            .lines()
+            .filter(|line| line.starts_with(&format!("sluicegate_{name}_total{{")));
+        lines
+            .filter_map(|line| line.rsplit_once(' '))
+            .map(|(at, n)| (at.to_owned(), n.parse().unwrap()))
+            .collect()
+    }
+
+    fn stream(metrics: &Arc<Metrics>) -> Record {
+        let mut record = Record::new(Arc::clone(metrics), Arc::default(), "req_1".to_owned());
+        record.stream = true;
+        record.status = 200;
+        record
+    }
+
+    /// A request has exactly one outcome, in whatever order outcomes are set: the first one that is
+    /// set, or else that its client disconnected. No other task can report a second one, because a
+    /// record has one owner and cannot be cloned.
+    #[test]
+    fn c06_a_request_has_exactly_one_outcome() {
+        let orders = OUTCOMES
+            .iter()
+            .flat_map(|first| OUTCOMES.iter().map(move |second| vec![*first, *second]));
+        for noted in orders.chain([vec![], vec![Outcome::Completed]]) {
+            let metrics = Arc::new(Metrics::new());
+            let mut record = stream(&metrics);
+            for outcome in &noted {
+                record.end(*outcome);
+            }
+            drop(record);
+            let expected = noted.first().copied().unwrap_or(Outcome::ClientGone);
+            let (streams, requests) = (
+                counted(&metrics, "streams_ended"),
+                counted(&metrics, "requests"),
+            );
+            assert_eq!(streams.iter().map(|(_, n)| n).sum::<u64>(), 1, "{noted:?}");
+            assert!(
+                streams[0]
+                    .0
+                    .contains(&format!("outcome=\"{}\"", expected.as_str())),
+                "{noted:?}: {streams:?}"
+            );
+            assert_eq!(requests.iter().map(|(_, n)| n).sum::<u64>(), 1, "{noted:?}");
+            assert_eq!(
+                requests[0].0.contains("status=\"499\""),
+                expected == Outcome::ClientGone,
+                "{requests:?}"
+            );
+        }
+    }
+
+    /// Concurrent requests share only the counters: when many end at once, none is lost and none
+    /// counted twice.
+    #[test]
+    fn c06_outcomes_that_come_at_once_are_all_counted_once() {
+        const EACH: usize = 200;
+        let metrics = Arc::new(Metrics::new());
+        thread::scope(|scope| {
+            for place in 0..8 {
+                let metrics = &metrics;
+                scope.spawn(move || {
+                    for turn in 0..EACH {
+                        let mut record = stream(metrics);
+                        // Every other client disconnects just before the end is noted.
+                        if (place + turn) % 2 == 0 {
+                            record.end(Outcome::Completed);
+                        }
+                    }
+                });
+            }
+        });
+        let streams = counted(&metrics, "streams_ended");
+        assert_eq!(
+            streams.iter().map(|(_, n)| *n).collect::<Vec<_>>(),
+            [4 * EACH as u64; 2],
+            "{streams:?}"
+        );
+    }
+
+    /// A record that could be cloned could be reported twice. This function compiles only while
+    /// `Record` is not `Clone`.
+    #[allow(dead_code, reason = "that it compiles is what is shown")]
+    fn a_record_cannot_be_cloned() {
+        trait Ambiguous<A> {
+            fn is() {}
+        }
+        impl<T> Ambiguous<()> for T {}
+        struct OfClone;
+        impl<T: Clone> Ambiguous<OfClone> for T {}
+        <Record as Ambiguous<_>>::is();
+    }
+}

@@ -1,0 +1,394 @@
+//! The errors that are sent before an answer has started, in the shape of the client's protocol.
+
+use engine::EngineError;
+use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, UPGRADE, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use policy::clock;
+use quota::{Dimension, Refused};
+use wire::{ApiError, ErrorKind};
+
+use crate::exchange::body::{Body, whole};
+
+/// The protocol family whose error format is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// `{"error": {…}}`, see <https://platform.openai.com/docs/guides/error-codes>.
+    OpenAi,
+    /// `{"type": "error", "error": {…}, "request_id": …}`, see
+    /// <https://docs.anthropic.com/en/api/errors>.
+    Messages,
+}
+
+/// An error response to a request.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// The error that the client gets.
+    pub error: ApiError,
+    /// The allowed methods, as in the header `Allow`, if the method was not allowed.
+    pub(crate) allow: Option<&'static str>,
+    /// True if the connection is closed after the response, because the rest of the request is not
+    /// waited for or cannot be distinguished from the next one.
+    pub(crate) closes: bool,
+    /// True if the client has disconnected, so that the response is not sent.
+    pub(crate) is_client_gone: bool,
+    /// The internal cause, for the log.
+    pub(crate) cause: Option<Box<str>>,
+}
+
+impl From<ApiError> for Refusal {
+    fn from(error: ApiError) -> Self {
+        let closes = [
+            ErrorKind::TooLarge,
+            ErrorKind::RequestTimeout,
+            ErrorKind::MethodNotAllowed,
+        ]
+        .contains(&error.kind);
+        Self {
+            error,
+            allow: None,
+            closes,
+            is_client_gone: false,
+            cause: None,
+        }
+    }
+}
+
+/// The failure of an engine or upstream, before an answer has started.
+impl From<EngineError> for Refusal {
+    fn from(error: EngineError) -> Self {
+        Self {
+            cause: cause(&error).map(Into::into),
+            ..translate::api_error(&error).into()
+        }
+    }
+}
+
+/// Returns the cause of an engine's failure for the log. An unsupported request has none: its text
+/// may quote the client.
+pub(crate) fn cause(error: &EngineError) -> Option<String> {
+    (!matches!(error, EngineError::Unsupported { .. })).then(|| error.to_string())
+}
+
+impl Refusal {
+    /// The request failed within the gateway, for this reason, which only the log gets.
+    pub(crate) fn internal(cause: impl Into<Box<str>>) -> Self {
+        Self {
+            cause: Some(cause.into()),
+            ..ApiError::server_error().into()
+        }
+    }
+
+    pub(crate) fn not_found(method: &http::Method, path: &str) -> Self {
+        let path = wire::truncate_for_error(path);
+        ApiError::new(
+            ErrorKind::NotFound,
+            "not_found",
+            format!("No such path: {method} {path}."),
+        )
+        .into()
+    }
+
+    /// A method that the path does not have: 405.
+    pub fn method(method: &http::Method, path: &str, allow: &'static str) -> Self {
+        let sentence = format!("Method {method} is not allowed for {path}.");
+        let error = ApiError::new(ErrorKind::MethodNotAllowed, "method_not_allowed", sentence);
+        Self {
+            allow: Some(allow),
+            ..error.into()
+        }
+    }
+
+    /// The request asks for a WebSocket. Clients that can do without one fall back on this status.
+    pub fn websocket() -> Self {
+        let sentence =
+            "WebSockets are not supported; send a POST request, with 'stream' for events.";
+        ApiError::new(ErrorKind::UpgradeRequired, "upgrade_required", sentence).into()
+    }
+
+    /// The request violates the framing of HTTP/1.1. Its end is in doubt, so nothing is read after
+    /// it.
+    pub(crate) fn malformed(sentence: &'static str) -> Self {
+        let error = ApiError::new(ErrorKind::InvalidRequest, "invalid_value", sentence);
+        Self {
+            closes: true,
+            ..error.into()
+        }
+    }
+
+    pub(crate) fn no_path(method: &http::Method) -> Self {
+        let sentence = format!("Method {method} is not allowed without a path.");
+        let error = ApiError::new(ErrorKind::MethodNotAllowed, "method_not_allowed", sentence);
+        Self {
+            allow: Some("GET, POST"),
+            ..error.into()
+        }
+    }
+
+    pub(crate) fn target_too_long() -> Self {
+        let sentence = "The path and query of the request are longer than the limit.";
+        ApiError::new(ErrorKind::TargetTooLong, "target_too_long", sentence).into()
+    }
+
+    /// No API key in the request: 401.
+    pub fn missing_key() -> Self {
+        let sentence = "No API key was provided. Send it as 'Authorization: Bearer <key>'.";
+        ApiError::new(ErrorKind::Authentication, "missing_api_key", sentence).into()
+    }
+
+    /// The key is not valid. Unknown, revoked and expired keys are not distinguished.
+    pub(crate) fn invalid_key() -> Self {
+        ApiError::new(
+            ErrorKind::Authentication,
+            "invalid_api_key",
+            "The API key is not valid.",
+        )
+        .into()
+    }
+
+    /// The key lacks the scope of this model family.
+    pub(crate) fn capability(family: &str) -> Self {
+        let sentence = match family {
+            "images" => "This key has no permission for image models.".to_owned(),
+            family => format!("This key has no permission for the {family} model family."),
+        };
+        ApiError::new(ErrorKind::Permission, "insufficient_permissions", sentence).into()
+    }
+
+    pub(crate) fn model(id: &str) -> Self {
+        let sentence = format!("This key has no permission for the model '{id}'.");
+        ApiError::new(ErrorKind::Permission, "insufficient_permissions", sentence)
+            .with_param("model")
+            .into()
+    }
+
+    /// A body above the limit: 413.
+    pub fn too_large() -> Self {
+        ApiError::new(
+            ErrorKind::TooLarge,
+            "request_too_large",
+            "The request body is larger than the limit.",
+        )
+        .into()
+    }
+
+    pub(crate) fn media_type(accepted: &str, found: &str) -> Self {
+        let found = wire::truncate_for_error(found);
+        let sentence = format!("Content-Type must be {accepted}, but it is '{found}'.");
+        ApiError::new(
+            ErrorKind::UnsupportedMediaType,
+            "unsupported_media_type",
+            sentence,
+        )
+        .into()
+    }
+
+    /// The body is compressed.
+    pub fn content_encoding() -> Self {
+        let sentence =
+            "Compressed request bodies are not supported; send the body without Content-Encoding.";
+        ApiError::new(
+            ErrorKind::UnsupportedMediaType,
+            "unsupported_media_type",
+            sentence,
+        )
+        .into()
+    }
+
+    pub(crate) fn slow_upload() -> Self {
+        let sentence = "The request body did not arrive in time.";
+        ApiError::new(ErrorKind::RequestTimeout, "request_timeout", sentence).into()
+    }
+
+    /// The body was aborted or violates the framing of HTTP/1.1.
+    pub(crate) fn broken_upload() -> Self {
+        Self::malformed("The request body could not be read.")
+    }
+
+    /// The client disconnected before its body was complete.
+    pub(crate) fn client_gone() -> Self {
+        Self {
+            is_client_gone: true,
+            ..Self::broken_upload()
+        }
+    }
+
+    /// The memory for uploads is exhausted; the log gets the limit.
+    pub fn overloaded(limit: &str) -> Self {
+        let sentence = "The service is overloaded; try again in 1s.";
+        let error = ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence);
+        Self {
+            cause: Some(limit.into()),
+            ..error.with_retry_after(1).into()
+        }
+    }
+
+    /// The shutdown aborts the request before the answer has started. Another process may answer
+    /// it.
+    pub(crate) fn shutting_down() -> Self {
+        let sentence = "The service is shutting down.";
+        ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence)
+            .with_retry_after(2)
+            .into()
+    }
+
+    /// The lease of a quota was lost, and the request has to end with it.
+    pub(crate) fn lease_lost() -> Self {
+        Self {
+            cause: Some("the lease of a quota was lost".into()),
+            ..Self::unchecked_limits().into()
+        }
+    }
+
+    /// It cannot be known whether the limits of the key have room.
+    fn unchecked_limits() -> ApiError {
+        let sentence = "The limits of this key cannot be checked just now; try again in 2s.";
+        ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence).with_retry_after(2)
+    }
+
+    /// A limit has no room for the request.
+    pub(crate) fn limit(refused: &Refused) -> Self {
+        let Refused {
+            limit,
+            dimension,
+            cap,
+            retry_after,
+            is_degraded,
+            ..
+        } = refused;
+        if *is_degraded {
+            return Self::by_limit(Self::unchecked_limits(), limit);
+        }
+        let seconds = retry_after.map_or(1, |microseconds| microseconds.div_ceil(1_000_000));
+        let seconds = u32::try_from(seconds).unwrap_or(u32::MAX).max(1);
+        let unit = match dimension {
+            Dimension::Concurrency => {
+                return Self::by_limit(ApiError::concurrency_limit(), limit);
+            }
+            Dimension::Budget => {
+                let sentence = "The budget for these requests is used up.";
+                let error = ApiError::new(ErrorKind::RateLimit, "insufficient_quota", sentence);
+                return Self::by_limit(error, limit);
+            }
+            Dimension::Requests => "requests per minute",
+            Dimension::Tokens => "tokens per minute",
+        };
+        let sentence = format!("The limit of {cap} {unit} is reached; try again in {seconds}s.");
+        let error = ApiError::new(ErrorKind::RateLimit, "rate_limit_exceeded", sentence);
+        Self::by_limit(error.with_retry_after(seconds), limit)
+    }
+
+    /// The key has a budget, and the model has no price.
+    pub(crate) fn no_price(model: &str) -> Self {
+        let sentence =
+            format!("The model '{model}' has no price, so that a key with a budget cannot use it.");
+        ApiError::new(ErrorKind::Permission, "insufficient_permissions", sentence)
+            .with_param("model")
+            .into()
+    }
+
+    /// The admission of the request could not be journaled, without which it is not served.
+    pub(crate) fn not_journaled(error: &std::io::Error) -> Self {
+        let sentence = "The service is not available just now.";
+        let refused = ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence);
+        Self {
+            cause: Some(format!("the journal of usage cannot be written: {error}").into()),
+            ..refused.with_retry_after(5).into()
+        }
+    }
+
+    /// A refusal by a limit. Only the log gets the limit's name.
+    fn by_limit(error: ApiError, limit: &str) -> Self {
+        Self {
+            cause: Some(format!("limit: {limit}").into()),
+            ..error.into()
+        }
+    }
+
+    /// The request timeout passed without an answer.
+    pub(crate) fn timeout() -> Self {
+        translate::api_error(&EngineError::Timeout(String::new())).into()
+    }
+
+    /// A model whose embedded engine this build lacks: 503.
+    pub fn no_engine() -> Self {
+        let sentence = "No engine is configured for this model.";
+        ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence)
+            .with_retry_after(30)
+            .into()
+    }
+
+    /// Returns the response, with all headers but the common ones.
+    pub fn into_response(self, style: Style, request_id: &str) -> Response<Body> {
+        let kind = self.error.kind;
+        let (status, body) = match style {
+            Style::OpenAi => (kind.status(), serde_json::to_vec(&self.error.body())),
+            Style::Messages => (
+                messages::status(kind),
+                serde_json::to_vec(&messages::ErrorBody::new(&self.error, request_id)),
+            ),
+        };
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        // Both bodies consist of strings, which can always be serialized.
+        let mut response = Response::new(whole(body.unwrap_or_default().into()));
+        *response.status_mut() = status;
+        *response.headers_mut() = self.headers();
+        response
+    }
+
+    fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(seconds) = self.error.retry_after {
+            let seconds = seconds.get();
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+            headers.insert(
+                HeaderName::from_static("retry-after-ms"),
+                HeaderValue::from(jittered_ms(seconds)),
+            );
+        }
+        match self.error.kind {
+            ErrorKind::Authentication => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            // RFC 9110 §15.5.22: the protocol that is supported instead.
+            ErrorKind::UpgradeRequired => {
+                headers.insert(UPGRADE, HeaderValue::from_static("HTTP/1.1"));
+                headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+            }
+            _ => {}
+        }
+        if let Some(may_help) = retry_may_help(&self.error) {
+            let value = if may_help { "true" } else { "false" };
+            headers.insert(SHOULD_RETRY, HeaderValue::from_static(value));
+        }
+        if let Some(methods) = self.allow {
+            headers.insert(ALLOW, HeaderValue::from_static(methods));
+        }
+        if self.closes {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        headers
+    }
+}
+
+/// Returns whether waiting may change the cause of an error. `None` if clients conclude that from
+/// the status.
+fn retry_may_help(error: &ApiError) -> Option<bool> {
+    match (error.kind, error.code) {
+        (ErrorKind::RateLimit, "insufficient_quota") => Some(false),
+        (ErrorKind::TooLarge | ErrorKind::Misconfigured, _) => Some(false),
+        (ErrorKind::Upstream | ErrorKind::Overloaded | ErrorKind::Unavailable, _) => Some(true),
+        _ => None,
+    }
+}
+
+/// A header of the official clients: it overrides the retry decision that they derive from the
+/// status.
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+
+/// Converts seconds to milliseconds and adds up to a second of jitter, so that clients that are
+/// refused together do not retry together. The official clients prefer this to the whole seconds.
+fn jittered_ms(seconds: u32) -> u64 {
+    let jitter = u64::try_from(clock::random_bits() % 1000).unwrap_or_default();
+    u64::from(seconds) * 1000 + jitter
+}

@@ -1,0 +1,57 @@
+//! Refreshes the API keys of upstreams that commands print, in the background. Until a new key is
+//! there, requests carry the old one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use policy::Policies;
+use policy::key_schedule::KeySchedule;
+use policy::targets::UpstreamTarget;
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+use crate::telemetry::metrics::Metrics;
+
+/// Refreshes the keys of the current policy when they are due, forever.
+pub async fn run(policies: Arc<Policies>, metrics: Arc<Metrics>) {
+    loop {
+        sleep(POLL_INTERVAL).await;
+        for server in policies.current().routes.upstreams() {
+            if server.key_schedule.as_ref().is_some_and(KeySchedule::start) {
+                tokio::spawn(refresh(Arc::clone(server), Arc::clone(&metrics)));
+            }
+        }
+    }
+}
+
+async fn refresh(server: Arc<UpstreamTarget>, metrics: Arc<Metrics>) {
+    let reading = Arc::clone(&server);
+    let read = spawn_blocking(move || reading.config.credential()).await;
+    let problem = match read {
+        Ok(Ok(Some(credential))) => {
+            server.upstream.replace_credential(credential);
+            None
+        }
+        Ok(Ok(None)) => None,
+        Ok(Err(problem)) => Some(problem),
+        Err(error) => Some(format!("api_key: {error}")),
+    };
+    let upstream = &server.config.name;
+    metrics.key_refreshed(upstream, problem.is_none());
+    if let Some(schedule) = &server.key_schedule {
+        schedule.ended(problem.is_none());
+    }
+    match problem {
+        None => tracing::info!(upstream, "key refreshed"),
+        Some(cause) => {
+            tracing::error!(
+                upstream,
+                cause,
+                "key refresh failed, keeping the previous key"
+            );
+        }
+    }
+}
+
+/// The interval at which due keys are looked for.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);

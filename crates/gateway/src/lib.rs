@@ -1,0 +1,47 @@
+#![doc = include_str!("../README.md")]
+
+// The outcome of a request, for the log and the metrics.
+pub mod outcome;
+
+// A memory bound that all keys share.
+mod shared_bound;
+
+// Work that takes too long for the threads of the connections.
+pub mod long_work;
+
+// The state of a client connection, and its timers.
+pub mod connection;
+
+// The log and the metrics.
+pub mod telemetry;
+
+// Requests whose responses are made after their clients have left.
+mod background;
+
+// The record, the refusal, the answer and the body of one request.
+pub mod exchange;
+
+// Responses that later requests can refer to.
+mod response_store;
+
+// The state that all requests share.
+pub mod state;
+
+// The steps that a request passes, shared by all endpoints.
+pub mod request;
+
+// The endpoints of the protocols.
+pub mod endpoints;
+
+// Keys of upstreams that are read again.
+pub mod key_refresh;
+
+// The path of one request from its head to its response. Read this first.
+pub mod service;
+
+// A gateway with scripted engines, for tests.
+#[cfg(any(test, feature = "test-util"))]
+pub mod testing;
+
+#[cfg(test)]
+mod memory;

@@ -1,0 +1,117 @@
+//! The outcomes of requests.
+
+use engine::EngineError;
+use policy::lifecycle::Abort;
+use wire::ApiError;
+
+/// The outcome of a request. Exactly one is logged and counted for each request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// The response was complete, and was sent to its end.
+    Completed,
+    /// The output limit truncated the answer.
+    Incomplete,
+    /// Refused before the answer started, because the request was at fault.
+    Refused,
+    /// Refused by the concurrency limit or for another lack of capacity.
+    Shed,
+    /// The upstream failed, or its response was invalid.
+    UpstreamError,
+    /// The upstream's stream ended without a terminal event.
+    UpstreamTruncated,
+    /// The gateway failed.
+    Internal,
+    /// A deadline passed.
+    Timeout,
+    /// The client disconnected.
+    ClientGone,
+    /// The client did not read its response in time.
+    SlowReader,
+    /// Aborted by the shutdown.
+    Shutdown,
+    /// Aborted because the key was revoked.
+    Revoked,
+    /// Aborted because the lease of a quota was lost.
+    LeaseLost,
+}
+
+impl From<Abort> for Outcome {
+    fn from(abort: Abort) -> Self {
+        match abort {
+            Abort::Shutdown => Self::Shutdown,
+            Abort::LeaseLost => Self::LeaseLost,
+        }
+    }
+}
+
+impl Outcome {
+    /// The outcome of an answer whose engine failed.
+    pub(crate) fn of_failure(error: &EngineError) -> Self {
+        match error {
+            EngineError::ContextLength { .. } | EngineError::Unsupported { .. } => Self::Refused,
+            EngineError::Rejected { .. } => Self::Refused,
+            EngineError::Busy
+            | EngineError::RateLimited { .. }
+            | EngineError::Overloaded { .. } => Self::Shed,
+            EngineError::Timeout(_) | EngineError::Unanswered(_) => Self::Timeout,
+            EngineError::Upstream(_)
+            | EngineError::Failed { .. }
+            | EngineError::Account { .. }
+            | EngineError::Misconfigured(_) => Self::UpstreamError,
+            EngineError::Truncated(_) => Self::UpstreamTruncated,
+            EngineError::Unavailable(_) => Self::Shed,
+            _ => Self::Internal,
+        }
+    }
+
+    /// The outcome of a request that was answered with an error.
+    pub(crate) fn of_refusal(error: &ApiError) -> Self {
+        match error.kind.status() {
+            429 | 503 => Self::Shed,
+            408 | 504 => Self::Timeout,
+            502 => Self::UpstreamError,
+            500.. => Self::Internal,
+            _ => Self::Refused,
+        }
+    }
+
+    /// The value in logs and metrics.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Incomplete => "incomplete",
+            Self::Refused => "refused",
+            Self::Shed => "shed",
+            Self::UpstreamError => "upstream_error",
+            Self::UpstreamTruncated => "upstream_truncated",
+            Self::Internal => "internal",
+            Self::Timeout => "timeout",
+            Self::ClientGone => "client_gone",
+            Self::SlowReader => "slow_reader",
+            Self::Shutdown => "shutdown",
+            Self::Revoked => "revoked",
+            Self::LeaseLost => "lease_lost",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn refusals_are_counted_by_their_status() {
+        let outcome =
+            |kind| Outcome::of_refusal(&ApiError::new(kind, "code", "A message.")).as_str();
+        assert_eq!(outcome(ErrorKind::InvalidRequest), "refused");
+        assert_eq!(outcome(ErrorKind::Authentication), "refused");
+        assert_eq!(outcome(ErrorKind::RequestTimeout), "timeout");
+        assert_eq!(outcome(ErrorKind::RateLimit), "shed");
+        assert_eq!(outcome(ErrorKind::Internal), "internal");
+        assert_eq!(outcome(ErrorKind::Upstream), "upstream_error");
+        assert_eq!(outcome(ErrorKind::Unavailable), "shed");
+        assert_eq!(outcome(ErrorKind::UpstreamTimeout), "timeout");
+    }
+}

@@ -1,0 +1,290 @@
+//! Tries the targets of a request in order until one of them has started to answer.
+
+use std::collections::VecDeque;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+
+use engine::{EngineError, Rejection};
+use policy::limit::Permit;
+use policy::targets::{Backend, Target};
+use tokio::time::Instant;
+use upstream::{Effort, ResponseMeta, Upstream};
+use wire::ErrorKind;
+
+use crate::connection::timer::ConnectionTimer;
+use crate::exchange::answer::started::Started;
+use crate::exchange::record::{ServedBy, Targets};
+use crate::exchange::refusal::Refusal;
+use crate::outcome::Outcome;
+use crate::state::{Caller, GatewayState};
+
+/// A request that can be sent to any of its targets. It owns all its data, so that attempts can
+/// continue within the body of the response.
+pub(crate) trait Dispatch: Send + 'static {
+    /// An answer that has started.
+    type Answer: Send;
+
+    /// Sends the request to a target, and waits until it has started to answer.
+    fn send(
+        &mut self,
+        target: &Target,
+        turn: Turn,
+    ) -> impl Future<Output = StartResult<Self::Answer>> + Send;
+
+    /// Takes the part of the last response's head that is for the log and for the client.
+    fn take_meta(&mut self) -> ResponseMeta;
+}
+
+/// The position of a target among the targets of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    /// True for the first target: only it may be retried.
+    pub(crate) first: bool,
+    /// True for the last target: the request is not needed after it.
+    pub(crate) last: bool,
+    /// True if it is left alone while its circuit breaker is open, because there is another one.
+    pub(crate) has_alternative: bool,
+}
+
+impl Turn {
+    /// The lengths to which an upstream goes for the request.
+    pub(crate) const fn effort(self) -> Effort {
+        Effort {
+            may_retry: self.first,
+            has_alternative: self.has_alternative,
+        }
+    }
+}
+
+/// An answer that has started, or the reason why this target failed.
+pub(crate) type StartResult<A> = Result<Started<A>, TargetFailure>;
+
+pub(crate) struct TargetFailure {
+    /// The error response that the client gets if this is the last target.
+    pub(crate) refusal: Box<Refusal>,
+    /// True if the next target is tried.
+    pub(crate) may_fall_back: bool,
+    /// True if the request was not sent, because the circuit breaker is open.
+    pub(crate) was_left_alone: bool,
+    /// True if the target did not respond in time, and may still work on the request.
+    pub(crate) may_work: bool,
+    /// True if the target has begun to respond.
+    pub(crate) was_cut: bool,
+}
+
+impl TargetFailure {
+    /// The failure of an engine or upstream. The next target is tried, unless the request itself is
+    /// at fault. A prompt that is too long for one model may fit the next one.
+    pub(crate) fn of(error: EngineError) -> Self {
+        let is_client_error = Outcome::of_failure(&error) == Outcome::Refused;
+        let is_too_long = matches!(
+            error,
+            EngineError::ContextLength { .. }
+                | EngineError::Rejected {
+                    why: Rejection::ContextLength,
+                    ..
+                }
+        );
+        Self {
+            may_fall_back: !is_client_error || is_too_long,
+            was_left_alone: matches!(error, EngineError::Unavailable(_)),
+            may_work: matches!(error, EngineError::Unanswered(_)),
+            was_cut: matches!(
+                error,
+                EngineError::Unanswered(_) | EngineError::Truncated(_)
+            ),
+            refusal: Box::new(error.into()),
+        }
+    }
+
+    /// Without the words by which the upstream has named the error, for a client of another
+    /// protocol.
+    pub(crate) fn without_reported(mut self) -> Self {
+        self.refusal.error.reported = None;
+        self
+    }
+
+    /// Removes the upstream's API key from all texts, because some upstreams repeat it in their
+    /// errors.
+    pub(crate) fn without_key(mut self, upstream: &Upstream) -> Self {
+        let Refusal { error, cause, .. } = &mut *self.refusal;
+        let reported = error.reported.as_deref_mut();
+        let words = reported.map(|words| [words.code.as_mut(), words.kind.as_mut()]);
+        for text in [Some(&mut error.message), error.param.as_mut()]
+            .into_iter()
+            .chain(words.into_iter().flatten())
+            .flatten()
+        {
+            upstream.redact(text);
+        }
+        *cause = cause.take().map(|cause| {
+            let mut cause = cause.into_string();
+            upstream.redact(&mut cause);
+            cause.into()
+        });
+        self
+    }
+
+    /// The failure of a target that cannot serve this request, for example because its protocol
+    /// lacks a field. Another target may be able to.
+    pub(crate) fn fall_back(refusal: impl Into<Refusal>) -> Self {
+        Self {
+            refusal: Box::new(refusal.into()),
+            may_fall_back: true,
+            was_left_alone: false,
+            may_work: false,
+            was_cut: false,
+        }
+    }
+
+    /// A failure that every target would have.
+    pub(crate) fn fatal(refusal: impl Into<Refusal>) -> Self {
+        Self {
+            refusal: Box::new(refusal.into()),
+            may_fall_back: false,
+            was_left_alone: false,
+            may_work: false,
+            was_cut: false,
+        }
+    }
+
+    /// The end of an attempt at the deadline of its request.
+    fn timeout() -> Self {
+        Self {
+            may_work: true,
+            was_cut: true,
+            ..Self::fatal(Refusal::timeout())
+        }
+    }
+}
+
+/// Sends the request to the targets in order until one starts to answer or the deadline passes, and
+/// notes in the record which target answers. A target whose circuit breaker is open comes after all
+/// others, and is asked then: a breaker never keeps a request from its only target. Otherwise
+/// returns the failure of the last target that was tried; no further target is tried if the request
+/// itself is at fault.
+pub(crate) fn first_successful_target<A: Dispatch>(
+    mut dispatch: A,
+    targets: Vec<Target>,
+    caller: &Caller<'_>,
+) -> impl Future<Output = Result<Started<A::Answer>, Refusal>> + Send + use<A> {
+    let state = Arc::clone(caller.state);
+    let record = Arc::clone(&caller.record.targets);
+    let timer = caller.record.connection.timer.clone();
+    let deadline = caller.deadline;
+    // A model notices that nobody reads its text, and stops.
+    let permit = caller.record.permit.as_ref();
+    let may_go_on = !caller.record.stream || permit.is_some_and(Permit::makes_pictures);
+    let end = caller.record.started + state.limits.stream_timeout;
+    async move {
+        let mut last_failure = None;
+        let mut targets = VecDeque::from(targets);
+        let mut untried = targets.len();
+        while let Some(target) = targets.pop_front() {
+            let last = targets.is_empty();
+            let turn = Turn {
+                first: last_failure.is_none(),
+                last,
+                has_alternative: untried > 0 && !last,
+            };
+            untried = untried.saturating_sub(1);
+            record.set_asked(&target);
+            let attempted = {
+                let attempt = pin!(send(&mut dispatch, &target, turn));
+                in_time(&timer, deadline, end, &record, attempt).await
+            };
+            let meta = dispatch.take_meta();
+            match attempted.unwrap_or_else(|| Err(TargetFailure::timeout())) {
+                Ok(started) => {
+                    let target = target.label().to_owned();
+                    // It cannot be set already: a request is answered by one target.
+                    let _ = record.served_by.set(ServedBy { target, meta });
+                    return Ok(started);
+                }
+                Err(failure) => {
+                    record.set_failed(failure.may_work && may_go_on, failure.was_cut);
+                    report_failure(&state, &target, &failure.refusal, &meta);
+                    if failure.was_left_alone && turn.has_alternative {
+                        targets.push_back(target);
+                        continue;
+                    }
+                    record.set_failed_head(meta);
+                    // After the deadline no target could answer in time.
+                    if !failure.may_fall_back || Instant::now() >= deadline {
+                        return Err(*failure.refusal);
+                    }
+                    last_failure = Some(*failure.refusal);
+                }
+            }
+        }
+        Err(last_failure.unwrap_or_else(Refusal::no_engine))
+    }
+}
+
+/// Awaits an attempt until `deadline`, or until `end` if its target has sent events by then: one that
+/// thinks for long opens its stream first.
+async fn in_time<A>(
+    timer: &ConnectionTimer,
+    deadline: Instant,
+    end: Instant,
+    record: &Targets,
+    mut attempt: Pin<&mut (impl Future<Output = StartResult<A>> + Send)>,
+) -> Option<StartResult<A>> {
+    let attempted = timer.timeout_at(deadline, attempt.as_mut()).await;
+    match attempted {
+        None if record.has_opened() => timer.timeout_at(end, attempt).await,
+        attempted => attempted,
+    }
+}
+
+async fn send<A: Dispatch>(
+    dispatch: &mut A,
+    target: &Target,
+    turn: Turn,
+) -> StartResult<A::Answer> {
+    let result = dispatch.send(target, turn).await;
+    match &target.backend {
+        Backend::Embedded => result,
+        Backend::Upstream(server) => {
+            result.map_err(|failure| failure.without_key(&server.upstream))
+        }
+    }
+}
+
+/// Logs and counts the failure of an upstream, unless the client's request was at fault.
+pub(crate) fn report_failure(
+    state: &GatewayState,
+    target: &Target,
+    refusal: &Refusal,
+    meta: &ResponseMeta,
+) {
+    let is_client_error = Outcome::of_refusal(&refusal.error) == Outcome::Refused;
+    if matches!(target.backend, Backend::Upstream(_)) && !is_client_error {
+        let upstream = target.label();
+        let code = refusal.error.code;
+        state.metrics.upstream_failed(upstream, code);
+        let cause = refusal.cause.as_deref();
+        let upstream_request_id = meta.request_id.as_deref();
+        // An invalid response, a rejected API key or an account without credit: an error that does
+        // not pass by itself.
+        let kinds = [ErrorKind::Upstream, ErrorKind::Misconfigured];
+        let is_used_up = code == "insufficient_quota";
+        if is_used_up || kinds.contains(&refusal.error.kind) {
+            tracing::error!(
+                upstream,
+                code,
+                cause,
+                upstream_request_id,
+                "upstream request failed"
+            );
+        } else {
+            tracing::warn!(
+                upstream,
+                code,
+                cause,
+                upstream_request_id,
+                "upstream request failed"
+            );
+        }
+    }
+}

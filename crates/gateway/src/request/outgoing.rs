@@ -1,0 +1,116 @@
+//! Helpers for requests to upstreams.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method};
+use policy::targets::UpstreamTarget;
+use tokio::time::Instant;
+use translate::outbound::Protocol;
+use upstream::{Answer, Effort, Outgoing, Payload, ResponseMeta};
+use wire::{Piece, Splice};
+
+use crate::request::attempt::TargetFailure;
+
+/// Sends a request to an upstream, and reads its response until it is known to be JSON or an event
+/// stream. `meta` gets the part of the head that is for the log and for the client.
+pub(crate) async fn send(
+    server: &UpstreamTarget,
+    outgoing: &Outgoing,
+    deadline: Instant,
+    effort: Effort,
+    meta: &mut ResponseMeta,
+) -> Result<Answer, TargetFailure> {
+    let incoming = server.send(outgoing, deadline, effort).await;
+    let mut incoming = incoming.map_err(TargetFailure::of)?;
+    *meta = std::mem::take(&mut incoming.meta);
+    Answer::read(incoming, MAX_REPLY)
+        .await
+        .map_err(TargetFailure::of)
+}
+
+/// Returns a request with a JSON body, for the key of this name.
+pub fn json(
+    key: &Arc<str>,
+    path: &'static str,
+    headers: HeaderMap,
+    body: impl Into<Payload>,
+    accept_stream: bool,
+) -> Outgoing {
+    let content_type = HeaderValue::from_static("application/json");
+    Outgoing {
+        method: Method::POST,
+        path: path.into(),
+        content_type,
+        headers,
+        body: body.into(),
+        accept_stream,
+        client: Arc::clone(key),
+    }
+}
+
+/// Returns the headers of a client with these `names`, which are the ones that are forwarded.
+pub(crate) fn forwarded(headers: &HeaderMap, names: &[&'static str]) -> HeaderMap {
+    let mut all = HeaderMap::new();
+    for name in names {
+        for value in headers.get_all(*name) {
+            all.append(*name, value.clone());
+        }
+    }
+    all
+}
+
+/// The path of a text protocol, relative to the base URL.
+pub const fn path(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Responses => "/responses",
+        Protocol::Chat => "/chat/completions",
+        Protocol::Messages => "/messages",
+    }
+}
+
+/// Replaces the client's name of the model with the upstream's.
+pub(crate) fn replace_model(splice: &mut Splice<'_>, from: &str, to: &str) {
+    if from != to {
+        // A text can always be written.
+        let to = serde_json::to_vec(to).unwrap_or_default();
+        splice.replace(&["model"], &to);
+    }
+}
+
+/// Returns a request body in the form that an upstream of this protocol accepts, and the names of
+/// the members that were left out for that. `splice` has the other edits of the document `whole`.
+pub fn adapted(
+    server: &UpstreamTarget,
+    protocol: Protocol,
+    splice: &Splice<'_>,
+    whole: &Bytes,
+) -> (Payload, Vec<String>) {
+    let quirks = &server.config.quirks;
+    if !quirks.edits_requests() {
+        let body = if splice.is_empty() {
+            whole.clone().into()
+        } else {
+            edited_chunks(splice, whole).into()
+        };
+        return (body, Vec::new());
+    }
+    let (body, dropped) = quirks.edit(protocol, &splice.to_vec());
+    let dropped = dropped.into_iter().map(str::to_owned).collect();
+    (Bytes::from(body).into(), dropped)
+}
+
+/// Returns the chunks of an edited document, without copying the parts that were kept.
+pub(crate) fn edited_chunks(splice: &Splice<'_>, whole: &Bytes) -> Vec<Bytes> {
+    let piece = |piece| match piece {
+        Piece::Kept(range) => whole.slice(range),
+        Piece::New(bytes) => Bytes::copy_from_slice(bytes),
+    };
+    splice.pieces().into_iter().map(piece).collect()
+}
+
+/// The largest unary reply of a text protocol, in bytes.
+pub const MAX_REPLY: usize = 32 << 20;
+/// The longest stream of a text protocol, in bytes. An event is many times as long as its text, and
+/// the text is buffered to the end, for the terminal event or for a unary reply.
+pub(crate) const MAX_STREAM: usize = 4 * MAX_REPLY;

@@ -1,0 +1,331 @@
+//! The line of a request in the access log. There is one for each request, so it is written by
+//! hand: the formatter of other events, which visits each field through a trait object, takes
+//! several times as long. A test compares the two.
+
+use std::cell::RefCell;
+use std::io::Write as _;
+
+use jiff::Timestamp;
+use policy::clock;
+use serde::Serialize;
+use tracing::Level;
+
+use super::{QUEUE, json};
+
+/// The fields of the line of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AccessLine<'a> {
+    pub(crate) request_id: &'a str,
+    pub(crate) client_request_id: Option<&'a str>,
+    pub(crate) route: &'a str,
+    pub(crate) key: Option<&'a str>,
+    pub(crate) model: Option<&'a str>,
+    pub(crate) target: Option<&'a str>,
+    pub(crate) upstream_request_id: Option<&'a str>,
+    pub(crate) status: u16,
+    pub(crate) code: Option<&'a str>,
+    pub(crate) cause: Option<&'a str>,
+    pub(crate) stream: bool,
+    pub(crate) outcome: &'a str,
+    pub(crate) input_tokens: Option<u64>,
+    pub(crate) output_tokens: Option<u64>,
+    pub(crate) left_out: Option<&'a str>,
+    pub(crate) queued_ms: Option<f64>,
+    pub(crate) first_event_ms: Option<f64>,
+    pub(crate) took_ms: f64,
+}
+
+impl AccessLine<'_> {
+    /// Writes the line to the log if its filter permits it. In a process with another subscriber,
+    /// the line is an event for that.
+    pub(crate) fn log(&self) {
+        let Some(queue) = QUEUE.get() else {
+            return self.emit();
+        };
+        // With the names of the fields, because a filter may contain them.
+        if !tracing::event_enabled!(
+            target: "access", Level::INFO,
+            request_id, client_request_id, route, key, model, target, upstream_request_id, status,
+            code, cause, stream, outcome, input_tokens, output_tokens, left_out, queued_ms,
+            first_event_ms, took_ms
+        ) {
+            return;
+        }
+        let written = SCRATCH.try_with(|scratch| {
+            let mut scratch = scratch.try_borrow_mut().ok()?;
+            queue.push(scratch.write(self, clock::timestamp()));
+            Some(())
+        });
+        if !matches!(written, Ok(Some(()))) {
+            self.emit();
+        }
+    }
+
+    /// Emits the line as an event.
+    fn emit(&self) {
+        tracing::info!(
+            target: "access",
+            request_id = self.request_id,
+            client_request_id = self.client_request_id,
+            route = self.route,
+            key = self.key,
+            model = self.model,
+            target = self.target,
+            upstream_request_id = self.upstream_request_id,
+            status = self.status,
+            code = self.code,
+            cause = self.cause,
+            stream = self.stream,
+            outcome = self.outcome,
+            input_tokens = self.input_tokens,
+            output_tokens = self.output_tokens,
+            left_out = self.left_out,
+            queued_ms = self.queued_ms,
+            first_event_ms = self.first_event_ms,
+            took_ms = self.took_ms,
+        );
+    }
+}
+
+/// The text of a member that is not the first, up to its value.
+macro_rules! member {
+    ($name:literal) => {
+        concat!(",\"", $name, "\":")
+    };
+}
+
+/// The buffers of a thread that writes lines.
+#[derive(Debug, Default)]
+struct Scratch {
+    line: Vec<u8>,
+    /// The second that `time` is about.
+    second: Option<i64>,
+    /// The time of the last line up to its second, such as `2027-01-31T08:09:10`.
+    time: String,
+}
+
+impl Scratch {
+    /// Returns the line with its line feed.
+    fn write(&mut self, line: &AccessLine<'_>, at: Timestamp) -> &[u8] {
+        self.line.clear();
+        self.line.extend_from_slice(br#"{"timestamp":""#);
+        self.write_time(at);
+        self.line
+            .extend_from_slice(br#"","level":"INFO","log":"access""#);
+        self.text(member!("request_id"), Some(line.request_id));
+        self.text(member!("client_request_id"), line.client_request_id);
+        self.text(member!("route"), Some(line.route));
+        self.text(member!("key"), line.key);
+        self.text(member!("model"), line.model);
+        self.text(member!("target"), line.target);
+        self.text(member!("upstream_request_id"), line.upstream_request_id);
+        self.value(member!("status"), Some(line.status));
+        self.text(member!("code"), line.code);
+        self.text(member!("cause"), line.cause);
+        self.value(member!("stream"), Some(line.stream));
+        self.text(member!("outcome"), Some(line.outcome));
+        self.value(member!("input_tokens"), line.input_tokens);
+        self.value(member!("output_tokens"), line.output_tokens);
+        self.text(member!("left_out"), line.left_out);
+        self.value(member!("queued_ms"), line.queued_ms);
+        self.value(member!("first_event_ms"), line.first_event_ms);
+        self.value(member!("took_ms"), Some(line.took_ms));
+        self.line.extend_from_slice(b"}\n");
+        &self.line
+    }
+
+    /// Writes a time with six decimal places.
+    fn write_time(&mut self, at: Timestamp) {
+        let Ok(mut micros) = u32::try_from(at.subsec_microsecond()) else {
+            // Before 1970. Writing to memory cannot fail.
+            let _ = write!(self.line, "{at:.6}");
+            return;
+        };
+        if self.second != Some(at.as_second()) {
+            self.second = Some(at.as_second());
+            self.time.clear();
+            let whole = Timestamp::from_second(at.as_second()).unwrap_or(at);
+            self.time.push_str(whole.to_string().trim_end_matches('Z'));
+        }
+        self.line.extend_from_slice(self.time.as_bytes());
+        let mut fraction = *b".000000Z";
+        for digit in fraction[1..7].iter_mut().rev() {
+            *digit += u8::try_from(micros % 10).unwrap_or_default();
+            micros /= 10;
+        }
+        self.line.extend_from_slice(&fraction);
+    }
+
+    fn text(&mut self, member: &str, text: Option<&str>) {
+        let Some(text) = text else { return };
+        // Without a branch for each byte.
+        let is_plain = text.bytes().fold(true, |is_plain, byte| {
+            is_plain & (b' '..0x7f).contains(&byte) & (byte != b'"') & (byte != b'\\')
+        });
+        if !is_plain {
+            return self.value(member, Some(text));
+        }
+        self.line.extend_from_slice(member.as_bytes());
+        self.line.push(b'"');
+        self.line.extend_from_slice(text.as_bytes());
+        self.line.push(b'"');
+    }
+
+    fn value(&mut self, member: &str, value: Option<impl Serialize>) {
+        if let Some(value) = value {
+            self.line.extend_from_slice(member.as_bytes());
+            json::write(value, &mut self.line);
+        }
+    }
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use proptest::prelude::*;
+    use tracing::{Event, Subscriber};
+    use tracing_subscriber::Layer;
+    use tracing_subscriber::layer::{Context, SubscriberExt as _};
+
+    use super::*;
+    use crate::telemetry::log::format;
+
+    const LINE: AccessLine<'_> = AccessLine {
+        request_id: "req_1",
+        client_request_id: None,
+        route: "messages",
+        key: None,
+        model: None,
+        target: None,
+        upstream_request_id: None,
+        status: 200,
+        code: None,
+        cause: None,
+        stream: false,
+        outcome: "completed",
+        input_tokens: None,
+        output_tokens: None,
+        left_out: None,
+        queued_ms: None,
+        first_event_ms: None,
+        took_ms: 1.25,
+    };
+
+    /// Formats the events that it gets like the log.
+    #[derive(Clone)]
+    struct Formatted(Timestamp, Arc<Mutex<Vec<u8>>>);
+
+    impl<S: Subscriber> Layer<S> for Formatted {
+        fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+            self.1.lock().unwrap().extend(format::of(event, self.0));
+        }
+    }
+
+    /// Returns the line as the formatter of other events writes it.
+    fn formatted(line: &AccessLine<'_>, at: Timestamp) -> String {
+        let kept = Formatted(at, Arc::default());
+        let registry = tracing_subscriber::registry().with(kept.clone());
+        tracing::subscriber::with_default(registry, || line.emit());
+        String::from_utf8(kept.1.lock().unwrap().clone()).unwrap()
+    }
+
+    fn written(scratch: &mut Scratch, line: &AccessLine<'_>, at: &str) -> String {
+        let line = scratch.write(line, at.parse().unwrap());
+        String::from_utf8(line.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn p04_a_line_has_the_fields_that_are_known_in_order() {
+        let line = AccessLine {
+            client_request_id: Some("mine"),
+            key: Some("a \"key\"\n"),
+            model: Some("mödel"),
+            target: Some("home"),
+            upstream_request_id: Some("x\\1"),
+            status: 504,
+            code: Some("timeout"),
+            cause: Some("no\u{1}\u{2028}answer"),
+            stream: true,
+            outcome: "timeout",
+            input_tokens: Some(u64::MAX),
+            output_tokens: Some(0),
+            left_out: Some("audio,image"),
+            queued_ms: Some(0.5),
+            first_event_ms: Some(12.0),
+            took_ms: 1e21,
+            ..LINE
+        };
+        let scratch = &mut Scratch::default();
+        assert_eq!(
+            written(scratch, &line, "2027-01-31T08:09:10.123456789Z"),
+            concat!(
+                r#"{"timestamp":"2027-01-31T08:09:10.123456Z","level":"INFO","log":"access","request_id":"req_1","#,
+                r#""client_request_id":"mine","route":"messages","key":"a \"key\"\n","model":"mödel","target":"home","#,
+                r#""upstream_request_id":"x\\1","status":504,"code":"timeout","cause":"no\u0001\u2028answer","stream":true,"#,
+                r#""outcome":"timeout","input_tokens":18446744073709551615,"output_tokens":0,"#,
+                r#""left_out":"audio,image","queued_ms":0.5,"first_event_ms":12.0,"took_ms":1e+21}"#,
+                "\n"
+            )
+        );
+        assert_eq!(
+            written(scratch, &LINE, "2027-01-31T08:09:11.000001Z"),
+            concat!(
+                r#"{"timestamp":"2027-01-31T08:09:11.000001Z","level":"INFO","log":"access","request_id":"req_1","#,
+                r#""route":"messages","status":200,"stream":false,"outcome":"completed","took_ms":1.25}"#,
+                "\n"
+            )
+        );
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        prop_oneof![
+            "[a-z_0-9]{0,40}",
+            prop::collection::vec(any::<char>(), 0..20).prop_map(String::from_iter),
+        ]
+    }
+
+    fn texts<const N: usize>() -> impl Strategy<Value = [Option<String>; N]> {
+        prop::array::uniform(prop::option::of(text()))
+    }
+
+    fn time() -> impl Strategy<Value = Timestamp> {
+        (-3_i64..4, -999_999_999..=999_999_999_i32).prop_map(|(second, nanoseconds)| {
+            Timestamp::new(1_801_469_349 * second, nanoseconds).unwrap()
+        })
+    }
+
+    proptest! {
+        /// A line by hand has the bytes of the formatter of other events.
+        #[test]
+        fn p04_handwritten_line_matches_the_formatter(
+            texts in texts::<8>(),
+            ids in prop::array::uniform::<_, 3>(text()),
+            status: u16,
+            stream: bool,
+            tokens: [Option<u64>; 2],
+            [queued_ms, first_event_ms] in prop::array::uniform(prop::option::of(prop::num::f64::ANY)),
+            took_ms in prop::num::f64::ANY,
+            times in prop::collection::vec(time(), 1..4),
+        ) {
+            let [client_request_id, key, model, target, upstream_request_id, code, cause, left_out] =
+                texts.each_ref().map(Option::as_deref);
+            let [request_id, route, outcome] = ids.each_ref().map(String::as_str);
+            let line = AccessLine {
+                request_id, client_request_id, route, key, model, target, upstream_request_id, status,
+                code, cause, stream, outcome, left_out, queued_ms, first_event_ms, took_ms,
+                input_tokens: tokens[0],
+                output_tokens: tokens[1],
+            };
+            let mut scratch = Scratch::default();
+            for at in times {
+                let written = String::from_utf8(scratch.write(&line, at).to_vec()).unwrap();
+                prop_assert_eq!(written, formatted(&line, at));
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! The command line.
+
+mod admin_client;
+mod admin_connection;
+mod check;
+mod keys;
+mod probe;
+mod reports;
+mod table;
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use admin::openapi;
+use clap::{Args, Parser, Subcommand};
+use config::{Config, ConfigError, DEFAULT_ADMIN, Responses, pass_through, presets, price_import};
+use gateway::telemetry::log;
+use policy::Policy;
+use url::Url;
+
+use self::check::stores::{self, Stores};
+use self::keys::KeysCommand;
+use self::reports::{LimitsReport, UsageReport};
+use crate::start;
+
+/// One gate for every model protocol.
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve clients until SIGTERM or Ctrl-C.
+    Serve {
+        #[command(flatten)]
+        source: Source,
+        /// Listen on this address instead. May be repeated.
+        #[arg(long, value_name = "ADDRESS")]
+        listen: Vec<SocketAddr>,
+        /// Serve /metrics, /livez and /readyz on this address instead.
+        #[arg(long, value_name = "ADDRESS")]
+        admin: Option<SocketAddr>,
+    },
+    /// Check a configuration and print how each model would be served.
+    Check {
+        #[command(flatten)]
+        source: Source,
+        /// Also send one small request to each target of each model, and report how it is answered.
+        #[arg(long)]
+        ask: bool,
+        /// Ask only the targets of this model, named as by a client. May be repeated.
+        #[arg(long, value_name = "NAME", requires = "ask")]
+        model: Vec<String>,
+    },
+    /// Make API keys for a configuration, and manage those in the store of a running gateway.
+    #[command(subcommand)]
+    Keys(KeysCommand),
+    /// Report the usage that a running gateway has stored.
+    Usage(UsageReport),
+    /// Report the limits of which a running gateway has something in use.
+    Limits(LimitsReport),
+    /// Convert price lists for the configuration.
+    #[command(subcommand)]
+    Prices(PricesCommand),
+    /// Print the OpenAPI document of the served API.
+    Openapi {
+        /// Print that of the admin API instead.
+        #[arg(long)]
+        admin: bool,
+    },
+    /// List the presets of upstreams, or show what one stands for.
+    Presets {
+        /// The name of a preset, which is shown as the TOML that it stands for.
+        #[arg(value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// List the models that would be served.
+    Models {
+        #[command(flatten)]
+        source: Source,
+    },
+}
+
+// The source of a configuration. A doc comment here would replace those of the commands.
+#[derive(Debug, Args)]
+struct Source {
+    /// The configuration file. Without it the embedded models are served on 127.0.0.1:8080.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Instead of a file: pass all requests to the model server with this base URL, such as
+    /// http://127.0.0.1:8000/v1, with the model that the client names.
+    #[arg(
+        long,
+        value_name = "URL",
+        conflicts_with = "config",
+        requires = "protocol"
+    )]
+    upstream: Option<Url>,
+    /// The protocol of that model server.
+    #[arg(long, value_parser = pass_through::PROTOCOLS, requires = "upstream")]
+    protocol: Option<String>,
+    /// The environment variable with the API key of that model server.
+    #[arg(long, value_name = "NAME", requires = "upstream")]
+    api_key_env: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum PricesCommand {
+    /// Print the public price list of LiteLLM as [[prices]]. What is left out is on standard error.
+    Import {
+        /// A copy of its model_prices_and_context_window.json.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+/// The entry point of the `sluicegate` binary.
+#[must_use]
+pub fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let mut out = std::io::stderr().lock();
+            for problem in error.to_string().lines() {
+                // Standard error may be closed.
+                let _ = writeln!(out, "sluicegate: {problem}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), ConfigError> {
+    match command {
+        Command::Serve {
+            source,
+            listen,
+            admin,
+        } => {
+            let mut config = source.load()?;
+            if !listen.is_empty() {
+                config.listen = listen;
+            }
+            config.admin = admin.or(config.admin);
+            serve(config, source.config)
+        }
+        Command::Check { source, ask, model } => check(&source, ask, &model),
+        Command::Keys(command) => command.run(),
+        Command::Usage(report) => report.run(),
+        Command::Limits(report) => report.run(),
+        Command::Prices(PricesCommand::Import { file }) => {
+            let converted = price_import::litellm(&file)?;
+            eprint!("{}", converted.summary);
+            print!("{}", converted.prices);
+            Ok(())
+        }
+        Command::Openapi { admin } => {
+            let document = match admin {
+                true => openapi::admin_document(),
+                false => openapi::document(),
+            };
+            println!("{document:#}");
+            Ok(())
+        }
+        Command::Presets { name } => {
+            let text = name.map_or_else(|| Ok(presets::list()), |name| presets::show(&name));
+            print!("{}", text?);
+            Ok(())
+        }
+        Command::Models { source } => {
+            for model in &source.load()?.catalog()? {
+                println!(
+                    "{:24} {}",
+                    model.id,
+                    model
+                        .protocols()
+                        .map(catalog::Protocol::path)
+                        .collect::<Vec<_>>()
+                        .join(" ")
+                );
+            }
+            Ok(())
+        }
+    }
+}
+
+impl Source {
+    fn load(&self) -> Result<Config, ConfigError> {
+        let without_file = match (&self.config, &self.upstream, &self.protocol) {
+            (Some(path), ..) => return Config::load(path),
+            (None, Some(url), Some(protocol)) => {
+                pass_through::config(url.as_str(), protocol, self.api_key_env.as_deref())?
+            }
+            _ => Config::default(),
+        };
+        Ok(Config {
+            admin: Some(DEFAULT_ADMIN),
+            responses: Responses::without_file(),
+            ..without_file
+        })
+    }
+}
+
+fn check(source: &Source, ask: bool, models: &[String]) -> Result<(), ConfigError> {
+    let config = source.load()?;
+    let mut stores = Stores::default();
+    block_on(async {
+        stores = stores::try_all(&config.state).await?;
+        Ok(())
+    })?;
+    let network = upstream::Network::default();
+    let from_file = source.config.is_some();
+    let (policy, _) = Policy::read_with(&config, from_file, network, stores.keys)?;
+    print!("{}{}", check::report(&config, &policy), stores.report);
+    if ask {
+        block_on(probe::targets(&config, &policy, models))?;
+    }
+    Ok(())
+}
+
+fn serve(config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
+    let log = log::start().map_err(|error| ConfigError::one(format!("cannot start: {error}")))?;
+    let served = block_on(start::run(config, file));
+    drop(log);
+    served
+}
+
+fn block_on(work: impl Future<Output = Result<(), ConfigError>>) -> Result<(), ConfigError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| ConfigError::one(format!("cannot start: {error}")))?;
+    let done = runtime.block_on(work);
+    // Generations that are still running notice that their receiver is gone; they are not waited
+    // for.
+    runtime.shutdown_background();
+    done
+}

@@ -1,0 +1,47 @@
+//! The connection of a command to a running gateway.
+
+use clap::Args;
+use config::ConfigError;
+use http::Method;
+use policy::keys::{self, ADMIN_VARIABLE};
+use serde_json::Value;
+use url::Url;
+
+use super::admin_client::AdminClient;
+
+// A doc comment here would replace those of the commands.
+#[derive(Debug, Args)]
+pub(super) struct Gateway {
+    /// The admin address of the gateway, on this machine. Its key is taken from the environment
+    /// variable `SLUICEGATE_ADMIN_KEY`.
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9090")]
+    admin: Url,
+    /// Print the answer of the admin API, as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Gateway {
+    /// Sends a request, and prints its answer as JSON or in the form for people.
+    pub(super) fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        show: impl FnOnce(&Value) -> String,
+    ) -> Result<(), ConfigError> {
+        let key = keys::admin_key_of_environment()?.ok_or_else(|| {
+            let problem = "is not set, but must be the admin key of the gateway";
+            ConfigError::one(format!("{ADMIN_VARIABLE}: {problem}"))
+        })?;
+        let client = AdminClient::new(&self.admin, key)?;
+        super::block_on(async {
+            let answer = client.call(method, path, body).await?;
+            match self.json {
+                true => println!("{answer:#}"),
+                false => print!("{}", show(&answer)),
+            }
+            Ok(())
+        })
+    }
+}
