@@ -35,7 +35,8 @@ const LAYERS: &[LayerCrate] = &[
     layer(7, "policy", Use(BELOW_POLICY)),
     layer(6, "config", Use(BELOW_CONFIG)),
     layer(6, "simulator", UseBelow(4)),
-    layer(5, "upstream", Use("engine net translate")),
+    layer(6, "answer", Use("engine translate upstream")),
+    layer(5, "upstream", Use("engine net")),
     layer(5, "fetch", Use("net picture")),
     layer(4, "text-engine", Use("engine picture wire")),
     layer(4, "image-engine", Use("engine picture wire")),
@@ -58,7 +59,7 @@ const LAYERS: &[LayerCrate] = &[
 
 const BELOW_ADMIN: &str = "accounting auth catalog chat config engine gateway images lease messages net policy \
                            quota responses translate upstream wire";
-const BELOW_GATEWAY: &str = "auth catalog chat config engine fetch images messages net policy quota responses \
+const BELOW_GATEWAY: &str = "answer auth catalog chat config engine fetch images messages net policy quota responses \
                              sse translate upstream wire";
 const BELOW_POLICY: &str =
     "accounting auth catalog config engine lease quota translate upstream wire";

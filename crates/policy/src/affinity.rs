@@ -88,9 +88,8 @@ const HALF: usize = 32 << 10;
 
 #[cfg(test)]
 mod tests {
-    use upstream::targets::{Candidate, order};
-
     use super::*;
+    use crate::target_order::{Candidate, order};
 
     fn hash(key: &str, texts: &[&str]) -> Option<u64> {
         let mut conversation = Conversation::of(key);

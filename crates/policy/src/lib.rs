@@ -12,10 +12,13 @@ pub mod revocation;
 // When a key of an upstream is read again.
 pub mod key_schedule;
 
+// The order in which targets are tried.
+mod target_order;
+
 // The conversation of a request, and the target that it stays with.
 pub mod affinity;
 
-// Targets of models, in their order.
+// The targets of models.
 pub mod targets;
 
 // Prices of models and targets.

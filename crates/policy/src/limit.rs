@@ -17,9 +17,6 @@ use quota::{Caps, Claim, Demand, LentAsk, LimitId, Money, Now, Refused, Reply, S
 use smallvec::SmallVec;
 use tokio::time::Instant;
 
-use crate::clock;
-use crate::prices::TargetPrices;
-
 pub use self::charge::{Attempt, Charge, Counts, Known};
 pub use self::estimate::{image_prompt_tokens, prompt_tokens};
 use self::lender::Lender;
@@ -30,6 +27,8 @@ pub use self::quotas::{OWN_LIMITS, Quotas};
 use self::reserved::Estimate;
 pub use self::reserved::{Answers, Pictures, Reserved};
 pub use self::waiting::Decision;
+use crate::clock;
+use crate::prices::TargetPrices;
 
 /// Admits requests within all limits that apply to them, lets them wait, or refuses them.
 #[derive(Debug)]

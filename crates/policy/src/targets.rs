@@ -16,10 +16,10 @@ use tokio::time::Instant;
 use translate::envelope::Envelope;
 use translate::outbound::Protocol as Outbound;
 use translate::outbound::encode::Settings;
-use upstream::targets::{self, Candidate};
 use upstream::{Credential, Effort, Incoming, Network, Options, Outgoing, Upstream};
 
 use crate::key_schedule::KeySchedule;
+use crate::target_order::{self, Candidate};
 use crate::{affinity, clock};
 
 /// The targets of every model.
@@ -145,7 +145,7 @@ impl Routes {
         }
         // Half of the random bits are enough for one draw.
         let draw = conversation().unwrap_or_else(|| clock::random_bits() as u64);
-        targets::order(&candidates(targets), draw)
+        target_order::order(&candidates(targets), draw)
             .into_iter()
             .filter_map(|at| targets.get(at).cloned())
             .collect()

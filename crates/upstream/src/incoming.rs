@@ -77,7 +77,7 @@ impl IncomingBody {
     }
 
     /// Turns it into the body of an event stream, whose reader calls [`IncomingBody::note_read`].
-    pub(crate) fn with_events(self) -> Self {
+    pub fn with_events(self) -> Self {
         Self {
             has_events: true,
             ..self
@@ -90,7 +90,7 @@ impl IncomingBody {
     ///
     /// # Errors
     /// [`EngineError::Overloaded`] when there is no memory for an event of this size.
-    pub(crate) fn note_read(&mut self, is_alive: bool, buffered: usize) -> Result<(), EngineError> {
+    pub fn note_read(&mut self, is_alive: bool, buffered: usize) -> Result<(), EngineError> {
         if is_alive {
             self.idle_timeout.reset();
         }
@@ -98,7 +98,7 @@ impl IncomingBody {
     }
 
     /// Limits the body to `limit` bytes: beyond that it fails with `Upstream`.
-    pub(crate) fn at_most(self, limit: usize) -> Self {
+    pub fn at_most(self, limit: usize) -> Self {
         Self {
             remaining: limit,
             ..self
@@ -141,7 +141,7 @@ impl IncomingBody {
     }
 
     /// The number of bytes that are left to be read, if the head has declared it.
-    pub(crate) fn length(&self) -> Option<u64> {
+    pub fn length(&self) -> Option<u64> {
         match &self.connection {
             Some(connection) => connection.length(),
             None => Some(0),

@@ -1,16 +1,12 @@
 #![doc = include_str!("../README.md")]
 
 pub mod breaker;
-pub mod relay;
-pub mod targets;
 
-mod answer;
 mod budget;
 mod client;
 mod connect;
 mod credential;
 mod event_memory;
-mod event_stream;
 mod exchange;
 mod failure;
 mod headers;
@@ -18,9 +14,7 @@ mod host;
 mod host_attempt;
 mod http1;
 mod idle_timeout;
-mod image_reply;
 mod incoming;
-mod opening;
 mod options;
 mod options_error;
 mod origin;
@@ -28,24 +22,19 @@ mod outgoing;
 mod pool;
 mod proxy;
 mod proxy_exception;
-mod reported;
 mod request_headers;
 mod response_head;
 mod response_meta;
 mod retry_after;
 
-pub use answer::Answer;
 pub use client::{Effort, Upstream};
 pub use connect::Network;
 pub use credential::Credential;
 pub use event_memory::EventMemory;
-pub use event_stream::{from_events, read_reply, read_stream};
-pub use image_reply::{ImageReply, StreamingReply};
 pub use incoming::{Incoming, IncomingBody};
 pub use net::{BoxFuture, Connection, Dial, Resolve, WithPeer};
 pub use options::Options;
 pub use options_error::OptionsError;
 pub use outgoing::{Outgoing, Payload};
 pub use proxy::Proxy;
-pub use reported::{Report, Reported};
 pub use response_meta::ResponseMeta;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use answer::Answer;
 use bytes::Bytes;
 use catalog::{Model, Protocol};
 use http::{HeaderMap, Response};
@@ -11,7 +12,7 @@ use policy::limit::Reserved;
 use policy::targets::{Backend, Target, UpstreamTarget};
 use tokio::time::{Instant, timeout_at};
 use translate::inbound::Messages;
-use upstream::{Answer, Effort, Outgoing, ResponseMeta};
+use upstream::{Effort, Outgoing, ResponseMeta};
 use wire::{ApiError, ErrorKind, Splice};
 
 use super::json_body;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::task::Poll;
 use std::time::Duration;
 
+use answer::{Report, Reported};
 use engine::TextEvent;
 use http::HeaderMap;
 use policy::accounting::{Ended, JournalEntry};
@@ -15,7 +16,7 @@ use policy::revocation::Revocation;
 use policy::targets::Target;
 use tokio::time::Instant;
 use translate::relay::End;
-use upstream::{Report, Reported, ResponseMeta};
+use upstream::ResponseMeta;
 
 use crate::background::{Background, Uncharged};
 use crate::connection::state::ConnectionState;

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use answer::Answer;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
 use policy::targets::UpstreamTarget;
 use tokio::time::Instant;
 use translate::outbound::Protocol;
-use upstream::{Answer, Effort, Outgoing, Payload, ResponseMeta};
+use upstream::{Effort, Outgoing, Payload, ResponseMeta};
 use wire::{Piece, Splice};
 
 use crate::request::attempt::TargetFailure;

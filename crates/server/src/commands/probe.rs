@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use answer::{Answer, ImageReply, Reported, read_stream};
 use bytes::Bytes;
 use catalog::{Family, Model, Protocol};
 use config::{Config, ConfigError};
@@ -22,7 +23,7 @@ use serde_json::json;
 use tokio::time::{Instant, timeout};
 use translate::outbound::{self, encode};
 use translate::relay::End;
-use upstream::{Answer, Effort, ImageReply, Incoming, Outgoing, Payload, Reported, read_stream};
+use upstream::{Effort, Incoming, Outgoing, Payload};
 use wire::Splice;
 
 use crate::engines;

@@ -177,10 +177,10 @@ const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
+    use gateway::connection::state::HttpEnd;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
     use super::*;
-    use gateway::connection::state::HttpEnd;
 
     const LIMIT: Duration = Duration::from_secs(30);
     const FIRST: Duration = Duration::from_secs(10);

@@ -5,15 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::EngineError;
+use network::{
+    Ca, Certificate, Name, Peer, World, ok, options, post, send, send_once, single_host, url,
+};
 use sluicegate_upstream::{Options, Proxy, Upstream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use tokio::time::Instant;
 use tokio_rustls::TlsStream;
-
-use crate::world::{
-    Ca, Certificate, Name, Peer, World, ok, options, post, send, send_once, single_host, url,
-};
 
 /// Returns the failure of a first request with `options`.
 async fn failure(world: &World, options: Options) -> EngineError {
@@ -154,7 +153,7 @@ fn secured(ca: &Ca, certificate: Certificate) -> World {
 
 #[tokio::test]
 async fn a_host_that_the_operator_trusts_is_asked() {
-    let ca = Ca::new();
+    let ca = Ca::generate();
     let world = secured(&ca, Certificate::Good);
     let upstream = world.upstream(https(&ca));
     for _ in 0..2 {
@@ -167,7 +166,7 @@ async fn a_host_that_the_operator_trusts_is_asked() {
 /// A host whose certificate is untrusted, expired or of another name gets no request.
 #[tokio::test]
 async fn u04_untrusted_host_gets_no_request() {
-    let ca = Ca::new();
+    let ca = Ca::generate();
     for certificate in [
         Certificate::Expired,
         Certificate::OfAnotherName,
@@ -177,7 +176,7 @@ async fn u04_untrusted_host_gets_no_request() {
         assert_unreachable(&failure(&world, https(&ca)).await, "TLS handshake failed");
         assert_eq!(world.dials(), 1, "{certificate:?}");
     }
-    let unknown = secured(&Ca::new(), Certificate::Good);
+    let unknown = secured(&Ca::generate(), Certificate::Good);
     assert_unreachable(&failure(&unknown, https(&ca)).await, "TLS handshake failed");
     let public_alone = Options {
         roots: None,
@@ -192,7 +191,7 @@ async fn u04_untrusted_host_gets_no_request() {
 /// A TLS handshake that stalls fails at the connect timeout, and nothing is sent unencrypted.
 #[tokio::test(start_paused = true)]
 async fn u04_stalled_handshake_fails_at_the_connect_timeout() {
-    let ca = Ca::new();
+    let ca = Ca::generate();
     let world = World::default();
     let is_plain = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&is_plain);
@@ -217,7 +216,7 @@ async fn u04_stalled_handshake_fails_at_the_connect_timeout() {
 /// A TLS handshake that is aborted is a failure of the upstream.
 #[tokio::test]
 async fn u04_a_handshake_that_breaks_off_fails() {
-    let ca = Ca::new();
+    let ca = Ca::generate();
     // Nothing; an alert, as a server that supports only TLS 1.1 sends it; plain HTTP.
     for response in [
         &b""[..],

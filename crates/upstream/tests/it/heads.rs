@@ -4,14 +4,11 @@ use std::time::Duration;
 
 use engine::EngineError;
 use http::HeaderName;
-use sluicegate_upstream::{Answer, Incoming, Options};
+use network::{WITH_RETRY, World, for_stream, ok, options, post, send, send_once, single_host};
+use sluicegate_upstream::{Incoming, Options};
 use tokio::io::AsyncReadExt;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
-
-use crate::world::{
-    WITH_RETRY, World, for_stream, ok, options, post, send, send_once, single_host,
-};
 
 /// Sends a request to a server that responds with these bytes.
 async fn respond_with(bytes: impl Into<Vec<u8>>) -> Result<Incoming, EngineError> {
@@ -168,31 +165,6 @@ async fn a_packed_body_is_refused() {
     }
     let identity = "HTTP/1.1 200 OK\r\nContent-Encoding: identity\r\nContent-Length: 0\r\n\r\n";
     assert!(respond_with(identity).await.is_ok());
-}
-
-/// Of an error the status and `Retry-After` say enough.
-#[tokio::test]
-async fn a_packed_error_keeps_its_status() {
-    for (status, coding) in [(429, "gzip"), (400, "br"), (503, "zstd"), (500, "deflate")] {
-        let packed = format!(
-            "HTTP/1.1 {status} X\r\nContent-Encoding: {coding}\r\nRetry-After: 7\r\n\
-             Content-Length: 3\r\n\r\n\x1f\x02\x08"
-        );
-        let incoming = respond_with(packed).await.unwrap();
-        assert_eq!(incoming.status.as_u16(), status);
-        assert_eq!(incoming.retry_after, Some(7));
-        let error = Answer::read(incoming, 1 << 20).await.unwrap_err();
-        let is_its_meaning = match error {
-            EngineError::RateLimited { retry_after, .. } => status == 429 && retry_after == Some(7),
-            EngineError::Rejected { message, .. } => {
-                status == 400 && message == "The upstream refused the request."
-            }
-            EngineError::Overloaded { retry_after, .. } => status == 503 && retry_after == Some(7),
-            EngineError::Upstream(_) => status == 500,
-            _ => false,
-        };
-        assert!(is_its_meaning, "{status}");
-    }
 }
 
 #[tokio::test]

@@ -3,12 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
-mod world;
-
 mod bodies;
 mod connecting;
 mod heads;
-mod pictures;
 mod requests;
 mod retries;
 mod reuse;

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use network::{Received, World, ok, options, post, send_once, url};
 use sluicegate_upstream::{Credential, Options, OptionsError, Outgoing, Upstream};
-
-use crate::world::{Received, World, ok, options, post, send_once, url};
 
 /// Sends a request with `options`, and returns it as the server received it.
 async fn sent(options: Options, request: &Outgoing) -> Received {

@@ -6,13 +6,12 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use engine::EngineError;
-use sluicegate_upstream::{Effort, Upstream};
-use tokio::time::{Instant, advance};
-
-use crate::world::{
+use network::{
     ONCE, Peer, WITH_RETRY, World, for_stream, ok, options, post, response, send, send_once,
     single_host, with_fallback,
 };
+use sluicegate_upstream::{Effort, Upstream};
+use tokio::time::{Instant, advance};
 
 /// Starts a server that sends these responses in turn, then repeats the last one, over any number
 /// of connections.

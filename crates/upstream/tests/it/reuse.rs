@@ -7,13 +7,12 @@ use std::task::Poll;
 use std::time::Duration;
 
 use engine::EngineError;
+use network::{Peer, World, ok, post, send, send_once, single_host, tcp};
 use sluicegate_upstream::Upstream;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::yield_now;
 use tokio::time::{advance, sleep, timeout};
-
-use crate::world::{Peer, World, ok, post, send, send_once, single_host, tcp};
 
 /// Sends `{}` and returns the body of the response.
 async fn get(upstream: &Upstream) -> String {

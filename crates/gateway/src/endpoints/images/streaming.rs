@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use answer::Answer;
+use answer::Relay;
 use engine::ImageStream;
 use http::Response;
 use images::Event;
 use policy::limit::{Counts, Pictures};
 use policy::targets::{Backend, Target, UpstreamTarget};
 use translate::relay::{self, End, Images};
-use upstream::relay::Relay;
-use upstream::{Answer, ResponseMeta};
+use upstream::ResponseMeta;
 use wire::{ApiError, ErrorBody};
 
 use super::dispatch::ImageDispatch;

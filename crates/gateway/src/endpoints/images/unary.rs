@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use answer::{ImageReply, StreamingReply};
 use bytes::Bytes;
 use engine::{EngineError, ImageStream};
 use http::Response;
@@ -10,7 +11,7 @@ use images::Fold;
 use policy::targets::{Backend, Target};
 use tokio::time::timeout_at;
 use translate::inbound::Pictures;
-use upstream::{ImageReply, ResponseMeta, StreamingReply};
+use upstream::ResponseMeta;
 
 use super::dispatch::ImageDispatch;
 use super::encode::ImageEncoder;

@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
+use answer::Answer;
 use bytes::Bytes;
 use engine::EngineError;
 use http::{HeaderMap, Method, Response, StatusCode};
 use policy::limit::Reserved;
 use policy::targets::{Backend, Target, UpstreamTarget};
-use upstream::{Answer, Effort, Outgoing, ResponseMeta};
+use upstream::{Effort, Outgoing, ResponseMeta};
 use wire::{ApiError, Code, ErrorKind, Splice};
 
 use crate::exchange::record::ServedBy;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use answer::{Answer, Reported, read_stream};
 use bytes::Bytes;
 use engine::{EngineError, Generation, TextStream};
 use futures_util::TryStreamExt;
@@ -14,7 +15,7 @@ use translate::field_map::Outline;
 use translate::inbound::{Inbound, Reply};
 use translate::outbound::Protocol;
 use translate::outbound::encode::{self, EncodedRequest};
-use upstream::{Answer, Reported, ResponseMeta, Upstream, read_stream};
+use upstream::{ResponseMeta, Upstream};
 use wire::{ApiError, Splice};
 
 use super::{ParsedRequest, TextEndpoint, stamp};

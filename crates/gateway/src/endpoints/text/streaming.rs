@@ -2,14 +2,15 @@
 
 use std::task::{Context, Poll, ready};
 
+use answer::Relay;
+use answer::read_reply;
 use engine::TextStream;
 use http::Response;
 use policy::clock;
 use policy::limit::Counts;
 use policy::targets::Target;
 use translate::inbound::Answer;
-use upstream::relay::Relay;
-use upstream::{ResponseMeta, read_reply};
+use upstream::ResponseMeta;
 use wire::ApiError;
 
 use super::dispatch::{TextAnswer, TextDispatch};
@@ -32,12 +33,12 @@ impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
         let Started { dropped, answer } = self.0.send(target, turn).await?;
         let answer = match answer {
             TextAnswer::Translated(events) => translated(self.0.noted(events)),
-            TextAnswer::Relayed(upstream::Answer::Json(body)) => {
+            TextAnswer::Relayed(answer::Answer::Json(body)) => {
                 let events = read_reply(&body, D::UPSTREAM_PROTOCOL, self.0.reported());
                 let events = events.map_err(TargetFailure::of)?;
-                translated(self.0.noted(upstream::from_events(events)))
+                translated(self.0.noted(answer::from_events(events)))
             }
-            TextAnswer::Relayed(upstream::Answer::Events(first, body)) => {
+            TextAnswer::Relayed(answer::Answer::Events(first, body)) => {
                 let model = &self.0.parsed.model;
                 let (protocol, on_opening) = (D::relay(self.0.parsed.notes), self.0.on_opening());
                 let reported = self.0.reported();

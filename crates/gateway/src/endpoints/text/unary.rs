@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use answer::{Reported, read_stream};
 use bytes::Bytes;
 use engine::{EngineError, TextEvent, TextStream};
 use http::Response;
@@ -11,7 +12,7 @@ use tokio::time::timeout_at;
 use translate::inbound::{ClientProtocol, Reply};
 use translate::outbound::{self, Protocol};
 use translate::relay::{End, RelayProtocol};
-use upstream::{Reported, ResponseMeta, read_stream};
+use upstream::ResponseMeta;
 use wire::ApiError;
 
 use super::dispatch::{TextAnswer, TextDispatch};
@@ -44,7 +45,7 @@ impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
                 let events = self.0.noted(events);
                 self.translated(events)?
             }
-            TextAnswer::Relayed(upstream::Answer::Json(body)) => {
+            TextAnswer::Relayed(answer::Answer::Json(body)) => {
                 let (parsed, reported) = (&self.0.parsed, self.0.reported());
                 let relay = || relayed(parsed, &body, reported).map_err(TargetFailure::of);
                 self.0.long_work().run(body.len(), relay).await?
@@ -122,7 +123,7 @@ async fn collect(events: TextStream) -> Result<TextStream, EngineError> {
         ending
     };
     fold(events, take).await?;
-    Ok(upstream::from_events(collected))
+    Ok(answer::from_events(collected))
 }
 
 /// Returns the length of the content of a reply, in bytes.

@@ -3,9 +3,9 @@
 
 use std::task::{Context, Poll, ready};
 
+use answer::Relay;
 use policy::limit::Counts;
 use translate::relay::RelayProtocol;
-use upstream::relay::Relay;
 use wire::ApiError;
 
 use super::{AnswerStream, Progress, StreamFailure};

@@ -2,10 +2,9 @@
 
 use engine::EngineError;
 use http_body_util::BodyExt;
-use sluicegate_upstream::{ImageReply, Reported};
+use network::{Peer, ok, post, send_once, single_host};
+use sluicegate_answer::{ImageReply, Reported};
 use strategies::png;
-
-use crate::world::{Peer, ok, post, send_once, single_host};
 
 /// Reads a reply with status 200. Returns the bytes that were returned before its end, and its
 /// error, if any.

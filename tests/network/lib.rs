@@ -1,5 +1,10 @@
 //! An in-memory network with servers that are functions of their connections.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "it is used in tests, which a panic fails"
+)]
+
 use std::collections::HashMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,10 +17,6 @@ use bytes::Bytes;
 use engine::EngineError;
 use http::{HeaderMap, HeaderValue, Method};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-use sluicegate_upstream::{
-    BoxFuture, Connection, Dial, Effort, Incoming, Network, Options, Outgoing, Resolve, Upstream,
-    WithPeer,
-};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -23,13 +24,17 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use upstream::{
+    BoxFuture, Connection, Dial, Effort, Incoming, Network, Options, Outgoing, Resolve, Upstream,
+    WithPeer,
+};
 use url::Url;
 
 type Serve = Arc<dyn Fn(usize, Peer) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// The network: DNS names, and servers at their addresses.
 #[derive(Clone, Default)]
-pub(crate) struct World {
+pub struct World {
     state: Arc<Mutex<State>>,
 }
 
@@ -42,26 +47,29 @@ struct State {
 
 /// The result of a DNS lookup.
 #[derive(Clone)]
-pub(crate) enum Name {
+pub enum Name {
+    /// It has these addresses.
     At(Vec<SocketAddr>),
+    /// It does not come.
     Stalls,
 }
 
 /// The behaviour of an address.
 #[derive(Clone)]
 enum Server {
-    Serves { serve: Serve, connections: usize },
+    Serves {
+        serve: Serve,
+        connections: usize,
+    },
+    /// It does not come.
     Stalls,
 }
 
 impl World {
     /// Adds a server at a new address of `name`: a function of the number of the connection, from
     /// 0, and of the connection.
-    pub(crate) fn serve<F>(
-        &self,
-        name: &str,
-        serve: impl Fn(usize, Peer) -> F + Send + Sync + 'static,
-    ) where
+    pub fn serve<F>(&self, name: &str, serve: impl Fn(usize, Peer) -> F + Send + Sync + 'static)
+    where
         F: Future<Output = ()> + Send + 'static,
     {
         let serve: Serve = Arc::new(move |number, peer| Box::pin(serve(number, peer)));
@@ -78,23 +86,24 @@ impl World {
     }
 
     /// Makes connects to the address of `name` hang.
-    pub(crate) fn stall(&self, name: &str) {
+    pub fn stall(&self, name: &str) {
         let address = self.address(name);
         self.state(|state| state.servers.insert(address, Server::Stalls));
     }
 
     /// Makes the address of `name` refuse connections.
-    pub(crate) fn refuse(&self, name: &str) {
+    pub fn refuse(&self, name: &str) {
         let address = self.address(name);
         self.state(|state| state.servers.remove(&address));
     }
 
-    pub(crate) fn name(&self, name: &str, found: Name) {
+    /// Sets the result of the lookup of a name.
+    pub fn name(&self, name: &str, found: Name) {
         self.state(|state| state.names.insert(name.to_owned(), found));
     }
 
     /// Returns the first address of a name, and assigns one if it has none.
-    pub(crate) fn address(&self, name: &str) -> SocketAddr {
+    pub fn address(&self, name: &str) -> SocketAddr {
         self.state(|state| {
             let next = (Ipv4Addr::new(192, 0, 2, state.names.len() as u8 + 1), 80).into();
             let found = state
@@ -108,16 +117,18 @@ impl World {
         })
     }
 
-    pub(crate) fn dialled(&self) -> Vec<SocketAddr> {
+    /// The addresses of all dialled connections, in order.
+    pub fn dialled(&self) -> Vec<SocketAddr> {
         self.state(|state| state.dialled.clone())
     }
 
     /// Returns the number of dialled connections.
-    pub(crate) fn dials(&self) -> usize {
+    pub fn dials(&self) -> usize {
         self.state(|state| state.dialled.len())
     }
 
-    pub(crate) fn upstream(&self, options: Options) -> Upstream {
+    /// An upstream that is reached over this network.
+    pub fn upstream(&self, options: Options) -> Upstream {
         let network = Network {
             resolver: Arc::new(self.clone()),
             dialer: Arc::new(self.clone()),
@@ -132,9 +143,7 @@ impl World {
 }
 
 /// Returns a network with one server, and an upstream for it.
-pub(crate) fn single_host<F>(
-    serve: impl Fn(usize, Peer) -> F + Send + Sync + 'static,
-) -> (World, Upstream)
+pub fn single_host<F>(serve: impl Fn(usize, Peer) -> F + Send + Sync + 'static) -> (World, Upstream)
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -192,7 +201,7 @@ impl Dial for World {
 
 /// Starts a server over TCP on localhost, and returns an upstream for it. With `resets`,
 /// connections end with a RST.
-pub(crate) async fn tcp<F>(
+pub async fn tcp<F>(
     resets: bool,
     serve: impl Fn(usize, Peer) -> F + Send + Sync + 'static,
 ) -> Upstream
@@ -220,20 +229,23 @@ where
 }
 
 /// The server's side of a connection.
-pub(crate) struct Peer {
-    pub(crate) io: Box<dyn Connection>,
+pub struct Peer {
+    /// The bytes of the connection.
+    pub io: Box<dyn Connection>,
 }
 
 /// A received request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Received {
-    pub(crate) head: String,
-    pub(crate) body: String,
+pub struct Received {
+    /// The head, with its empty line.
+    pub head: String,
+    /// The body.
+    pub body: String,
 }
 
 impl Peer {
     /// Reads the next request. Returns `None` if the connection ends.
-    pub(crate) async fn request(&mut self) -> Option<Received> {
+    pub async fn request(&mut self) -> Option<Received> {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             head.push(self.io.read_u8().await.ok()?);
@@ -252,48 +264,50 @@ impl Peer {
     }
 
     /// Sends bytes, and ignores a closed connection.
-    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+    pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         let _ = self.io.write_all(bytes.as_ref()).await;
         let _ = self.io.flush().await;
     }
 
     /// Sends the same response to every request.
-    pub(crate) async fn always(mut self, bytes: impl AsRef<[u8]>) {
+    pub async fn always(mut self, bytes: impl AsRef<[u8]>) {
         while self.request().await.is_some() {
             self.send(&bytes).await;
         }
     }
 
     /// Sends a response to one request, and closes the connection.
-    pub(crate) async fn send_all(mut self, bytes: impl AsRef<[u8]>) {
+    pub async fn send_all(mut self, bytes: impl AsRef<[u8]>) {
         self.request().await;
         self.send(bytes).await;
     }
 
     /// Waits until the client closes the connection.
-    pub(crate) async fn closed(&mut self) {
+    pub async fn closed(&mut self) {
         while self.io.read_u8().await.is_ok() {}
     }
 }
 
 /// The settings of the upstream `http://a.example/v1`.
-pub(crate) fn options() -> Options {
+pub fn options() -> Options {
     Options::new(url("http://a.example/v1"))
 }
 
 /// Like [`options`], with the fallback host `http://b.example/v1`.
-pub(crate) fn with_fallback() -> Options {
+pub fn with_fallback() -> Options {
     Options {
         fallback_base_url: Some(url("http://b.example/v1")),
         ..options()
     }
 }
 
-pub(crate) fn url(url: &str) -> Url {
+/// Parses a URL.
+pub fn url(url: &str) -> Url {
     url.parse().unwrap()
 }
 
-pub(crate) fn post(body: impl Into<Bytes>) -> Outgoing {
+/// A request with this body that is not for a stream.
+pub fn post(body: impl Into<Bytes>) -> Outgoing {
     Outgoing {
         method: Method::POST,
         path: "/responses".into(),
@@ -306,7 +320,7 @@ pub(crate) fn post(body: impl Into<Bytes>) -> Outgoing {
 }
 
 /// The same as [`post`], for a stream.
-pub(crate) fn for_stream() -> Outgoing {
+pub fn for_stream() -> Outgoing {
     Outgoing {
         accept_stream: true,
         ..post("{}")
@@ -314,16 +328,13 @@ pub(crate) fn for_stream() -> Outgoing {
 }
 
 /// Sends a request without a retry. The timeouts of the upstream end it long before its deadline.
-pub(crate) async fn send_once(
-    upstream: &Upstream,
-    request: &Outgoing,
-) -> Result<Incoming, EngineError> {
+pub async fn send_once(upstream: &Upstream, request: &Outgoing) -> Result<Incoming, EngineError> {
     let deadline = Instant::now() + Duration::from_secs(24 * 60 * 60);
     upstream.send_with_retry(request, deadline, ONCE).await
 }
 
 /// Sends a request that may be retried.
-pub(crate) async fn send(upstream: &Upstream) -> Result<Incoming, EngineError> {
+pub async fn send(upstream: &Upstream) -> Result<Incoming, EngineError> {
     let deadline = Instant::now() + Duration::from_secs(600);
     upstream
         .send_with_retry(&post("{}"), deadline, WITH_RETRY)
@@ -331,45 +342,53 @@ pub(crate) async fn send(upstream: &Upstream) -> Result<Incoming, EngineError> {
 }
 
 /// One attempt, and only if a circuit breaker admits it.
-pub(crate) const ONCE: Effort = Effort {
+pub const ONCE: Effort = Effort {
     may_retry: false,
     has_alternative: true,
 };
 /// The same with a retry.
-pub(crate) const WITH_RETRY: Effort = Effort {
+pub const WITH_RETRY: Effort = Effort {
     may_retry: true,
     ..ONCE
 };
 
 /// A JSON response with a `Content-Length`.
-pub(crate) fn response(status: &str, body: &str) -> String {
+pub fn response(status: &str, body: &str) -> String {
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     )
 }
 
-pub(crate) fn ok(body: &str) -> String {
+/// A JSON response with status 200.
+pub fn ok(body: &str) -> String {
     response("200 OK", body)
 }
 
 /// A CA that signs certificates of test servers.
-pub(crate) struct Ca {
+pub struct Ca {
     issuer: Issuer<'static, KeyPair>,
-    pub(crate) pem: String,
+    /// Its certificate as PEM.
+    pub pem: String,
 }
 
 /// The certificate of a test server.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Certificate {
+pub enum Certificate {
+    /// A valid one.
     Good,
+    /// One that has expired.
     Expired,
+    /// One for another host.
     OfAnotherName,
+    /// One that no CA has signed.
     SelfSigned,
 }
 
 impl Ca {
-    pub(crate) fn new() -> Self {
+    /// Creates a CA with a new key.
+    #[must_use]
+    pub fn generate() -> Self {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "A CA");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -382,7 +401,8 @@ impl Ca {
         }
     }
 
-    pub(crate) fn acceptor(&self, kind: Certificate) -> TlsAcceptor {
+    /// A TLS server with a certificate of this kind.
+    pub fn acceptor(&self, kind: Certificate) -> TlsAcceptor {
         let name = if let Certificate::OfAnotherName = kind {
             "c.example"
         } else {

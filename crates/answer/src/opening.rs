@@ -3,8 +3,7 @@
 
 use bytes::{Buf, Bytes};
 use engine::EngineError;
-
-use crate::incoming::IncomingBody;
+use upstream::IncomingBody;
 
 /// The kind of content that a body begins like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

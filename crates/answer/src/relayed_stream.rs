@@ -6,8 +6,8 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use engine::EngineError;
 use translate::relay::{End, Guard, RelayProtocol};
+use upstream::IncomingBody;
 
-use crate::incoming::IncomingBody;
 use crate::reported::Reported;
 
 /// A stream that is being relayed.

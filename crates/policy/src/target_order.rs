@@ -2,13 +2,13 @@
 
 /// A target, as far as the order depends on it.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate {
+pub(crate) struct Candidate {
     /// A number that identifies the target within its model, uniform over all values, such as a
     /// hash of its name.
-    pub id: u64,
+    pub(crate) id: u64,
     /// The relative frequency with which it is first. A missing weight counts as 1, and 0 makes it
     /// a last resort.
-    pub weight: Option<u32>,
+    pub(crate) weight: Option<u32>,
 }
 
 /// Returns the order of targets, as indices; it contains every target once.
@@ -23,7 +23,7 @@ pub struct Candidate {
 /// target exists ([weighted rendezvous
 /// hashing](https://datatracker.ietf.org/doc/draft-ietf-bess-weighted-hrw/)).
 #[must_use]
-pub fn order(targets: &[Candidate], draw: u64) -> Vec<usize> {
+pub(crate) fn order(targets: &[Candidate], draw: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..targets.len()).collect();
     if targets.iter().any(|target| target.weight.is_some()) {
         // The bits of floating point numbers that are not negative are ordered as the numbers are.

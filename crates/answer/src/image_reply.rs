@@ -9,9 +9,9 @@ use bytes::Bytes;
 use engine::EngineError;
 use http_body::{Body, Frame};
 use translate::relay::{self, End, ImageScanner, Images, RelayProtocol};
+use upstream::{Incoming, IncomingBody};
 
 use crate::answer::{MAX_ERROR_BODY, successful_body};
-use crate::incoming::{Incoming, IncomingBody};
 use crate::opening::{Content, Opening};
 use crate::reported::Reported;
 

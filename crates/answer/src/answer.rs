@@ -6,8 +6,8 @@ use bytes::Bytes;
 use engine::EngineError;
 use tokio::time::timeout;
 use translate::outbound::failure;
+use upstream::{Incoming, IncomingBody};
 
-use crate::incoming::{Incoming, IncomingBody};
 use crate::opening::{Content, Opening};
 
 /// A successful response.

@@ -11,9 +11,9 @@ use engine::{EngineError, TextEvent, TextStream};
 use futures_core::Stream;
 use futures_util::stream;
 use translate::outbound::{self, Protocol, StreamReader};
+use upstream::IncomingBody;
 
 use crate::answer::Answer;
-use crate::incoming::IncomingBody;
 use crate::reported::Reported;
 
 /// Reads a response up to its first neutral event, and returns the stream of all its events. Any
