@@ -254,6 +254,23 @@ mod tests {
         assert_eq!(read(14, u64::MAX), None);
     }
 
+    /// A sync needs each complete segment with its folder, once, and the segment that is being written.
+    #[test]
+    fn files_are_handed_out_for_a_sync_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = two_segments(folder.path());
+        let files: Vec<_> = writer.take_unsynced();
+        let is_folder = |file: &Arc<File>| file.metadata().unwrap().is_dir();
+        assert_eq!(
+            files.iter().map(is_folder).collect::<Vec<_>>(),
+            [false, true, false]
+        );
+        assert_eq!(files[0].metadata().unwrap().len(), 8);
+        let files = writer.take_unsynced();
+        assert_eq!(files.len(), 1);
+        assert_eq!(files[0].metadata().unwrap().len(), 6);
+    }
+
     /// Records that nobody can read are not written: the next segment begins, if there is a folder.
     #[cfg(unix)]
     #[test]
@@ -265,7 +282,9 @@ mod tests {
         writer.write(b"two\n").unwrap();
         let found = read(folder.path(), 0, 8).unwrap();
         assert_eq!(found, Some(part(4, "two\n", true, None)));
+        writer.probe().unwrap();
         fs::remove_dir_all(folder.path()).unwrap();
+        assert_eq!(writer.probe().unwrap_err().kind(), io::ErrorKind::NotFound);
         let error = writer.write(b"three\n").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         assert_eq!(writer.position(), 8);
