@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::TextEvent;
 use policy::accounting::{Ended, JournalEntry};
-use policy::limit::{Attempt, Counts, Known, Permit};
+use policy::limit::{Attempt, Counts, FinalUsage, Permit};
 use serde::Deserialize;
 use translate::outbound::{self, Protocol};
 
@@ -59,7 +59,7 @@ impl Background {
             let oldest = oldest.and_then(|id| pending.by_id.remove(&id));
             [replaced, oldest]
         };
-        let unknown = || Known::Unfinished(Counts::default());
+        let unknown = || FinalUsage::Unfinished(Counts::default());
         displaced
             .into_iter()
             .flatten()
@@ -81,7 +81,10 @@ impl Background {
     pub(crate) fn deleted(&self, id: &str) {
         let request = self.lock().by_id.remove(id);
         if let Some(request) = request {
-            request.charge(Known::Unfinished(Counts::default()), Outcome::Completed);
+            request.charge(
+                FinalUsage::Unfinished(Counts::default()),
+                Outcome::Completed,
+            );
         }
     }
 
@@ -92,7 +95,7 @@ impl Background {
 }
 
 impl Uncharged {
-    fn charge(self, known: Known, outcome: Outcome) {
+    fn charge(self, known: FinalUsage, outcome: Outcome) {
         let (target, name) = self.target;
         let mut attempts = self.failed;
         attempts.push(Attempt { target, known });
@@ -111,7 +114,7 @@ impl Uncharged {
 }
 
 /// Returns the usage of a finished response, and its outcome; `None` if it is not finished.
-fn finished(response: &[u8]) -> Option<(Known, Outcome)> {
+fn finished(response: &[u8]) -> Option<(FinalUsage, Outcome)> {
     let ResponseView { status } = serde_json::from_slice(response).ok()?;
     let outcome = match &*status {
         "completed" | "cancelled" => Outcome::Completed,
@@ -133,9 +136,9 @@ fn finished(response: &[u8]) -> Option<(Known, Outcome)> {
         ..Counts::default()
     };
     let known = match (&*status, usage) {
-        ("failed", None) => Known::Unused,
-        (_, Some(_)) => Known::Complete(counts),
-        (_, None) => Known::Partial(counts),
+        ("failed", None) => FinalUsage::Unused,
+        (_, Some(_)) => FinalUsage::Complete(counts),
+        (_, None) => FinalUsage::Partial(counts),
     };
     Some((known, outcome))
 }

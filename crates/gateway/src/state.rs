@@ -9,8 +9,8 @@ use engine::{ImageEngine, TextEngine};
 use fetch::Fetcher;
 use policy::accounting::{Accounting, Admitted, JournalEntry};
 use policy::lifecycle::Lifecycle;
-use policy::limit::lender::Lender;
-use policy::limit::{Applicant, Decision, Limiter, Permit, Reserved};
+use policy::limit::lease_client::LeaseClient;
+use policy::limit::{AdmissionRequest, Decision, Limiter, Permit, Reserved};
 use policy::prices::TargetPrices;
 use policy::{Policies, Policy};
 use tokio::time::Instant;
@@ -77,7 +77,7 @@ pub struct Parts<'a> {
     /// The addresses of the listeners, which no image is fetched from.
     pub addresses: &'a [SocketAddr],
     /// The client of the store that lends the quotas, if they are shared.
-    pub lender: Option<Arc<Lender>>,
+    pub lease_client: Option<Arc<LeaseClient>>,
     /// The store of keys and usage, if there is one.
     pub accounting: Option<Arc<Accounting>>,
 }
@@ -108,7 +108,7 @@ impl Caller<'_> {
         reserve: impl FnOnce() -> Reserved,
     ) -> Result<(), Refusal> {
         let prices = self.prices(model)?;
-        let applicant = Applicant {
+        let applicant = AdmissionRequest {
             key: &self.key.name,
             model,
             quotas: &self.policy.quotas,
@@ -188,7 +188,7 @@ impl<'a> Parts<'a> {
             policy,
             engines: Engines::default(),
             addresses: &[],
-            lender: None,
+            lease_client: None,
             accounting: None,
         }
     }
@@ -204,8 +204,8 @@ impl GatewayState {
             ..
         } = parts.config;
         let mut limiter = Limiter::new(limits.concurrency, limits.concurrency_per_key);
-        if let Some(lender) = parts.lender {
-            limiter = limiter.lent_by(lender);
+        if let Some(lease_client) = parts.lease_client {
+            limiter = limiter.with_lease_client(lease_client);
         }
         let limiter = Arc::new(limiter);
         let lifecycle = Lifecycle::new();
@@ -241,8 +241,8 @@ impl GatewayState {
         if let Some(kept) = &self.kept {
             self.metrics.kept(kept.figures());
         }
-        if let Some(lender) = self.limiter.lender() {
-            self.metrics.exchanged(lender.exchanges());
+        if let Some(lease_client) = self.limiter.lease_client() {
+            self.metrics.exchanged(lease_client.exchanges());
         }
         if let Some(accounting) = &self.accounting {
             self.metrics.usage_refused(accounting.refusals());

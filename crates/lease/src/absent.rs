@@ -2,10 +2,10 @@
 
 use std::str::FromStr;
 
-use quota::Ask;
+use quota::LeaseRequest;
 
 use crate::report::{Report, Unsuitable};
-use crate::store::{Exchange, Holders, LeaseStore};
+use crate::store::{ExchangeFuture, LeaseStore, SharesFuture};
 
 /// The address of a store, of which there is none in this build.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,11 +38,11 @@ impl Valkey {
 }
 
 impl LeaseStore for Valkey {
-    fn exchange<'a>(&'a self, _: &'a [Ask]) -> Exchange<'a> {
+    fn exchange<'a>(&'a self, _: &'a [LeaseRequest]) -> ExchangeFuture<'a> {
         match *self {}
     }
 
-    fn holders<'a>(&'a self, _: &'a [String]) -> Holders<'a> {
+    fn holders<'a>(&'a self, _: &'a [String]) -> SharesFuture<'a> {
         match *self {}
     }
 }

@@ -65,7 +65,7 @@ impl FromStr for Address {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
-        let (scheme, rest) = text.split_once("://").ok_or(AddressError::Scheme)?;
+        let (scheme, remainder) = text.split_once("://").ok_or(AddressError::Scheme)?;
         let (scheme, form) = scheme.split_once('+').unwrap_or((scheme, ""));
         if scheme != "redis" && scheme != "rediss" {
             return Err(AddressError::Scheme);
@@ -76,16 +76,16 @@ impl FromStr for Address {
             server.map_err(|_| AddressError::Server)
         };
         if form == "unix" && scheme == "redis" {
-            let server = format!("redis+unix://{rest}").into_connection_info();
+            let server = format!("redis+unix://{remainder}").into_connection_info();
             return server.map(Self::single).map_err(|_| AddressError::Server);
         }
         if form.is_empty() {
-            return one(rest).map(Self::single);
+            return one(remainder).map(Self::single);
         }
-        let (rest, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (login, hosts) = match rest.rsplit_once('@') {
+        let (remainder, path) = remainder.split_once('/').unwrap_or((remainder, ""));
+        let (login, hosts) = match remainder.rsplit_once('@') {
             Some((login, hosts)) => (format!("{login}@"), hosts),
-            None => (String::new(), rest),
+            None => (String::new(), remainder),
         };
         let kind = match (form, path) {
             ("cluster", "") => Kind::Cluster,

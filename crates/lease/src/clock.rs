@@ -10,7 +10,7 @@ use std::time::Duration;
 /// did before it is at least `d` old.
 #[derive(Clone, Debug, Default)]
 pub struct StoreClock {
-    life: u64,
+    epoch: u64,
     /// The greatest difference, in milliseconds, of a time in a reply of the store and the
     /// replica's own time when it arrived.
     ahead: i64,
@@ -20,28 +20,28 @@ pub struct StoreClock {
 
 /// The time of a store that a replica can prove.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Proof {
+pub struct ElapsedProof {
     /// The life of the store in which the rest holds, or 0 if nothing is known.
-    pub life: u64,
+    pub epoch: u64,
     /// The least time since the life began, in milliseconds. It serves to fill buckets.
-    pub at: u64,
+    pub elapsed_ms: u64,
     /// The last event of the store that is at least one lease ago, or 0. Leases that began with it or
     /// earlier are over.
-    pub over: u64,
+    pub expired_event: u64,
 }
 
 impl StoreClock {
     /// Returns what can be proved at `now` about a store whose leases have the duration `lease`.
     #[must_use]
-    pub fn proof(&self, now: Duration, lease: Duration) -> Proof {
+    pub fn proof(&self, now: Duration, lease: Duration) -> ElapsedProof {
         let old = |(_, known): &&(u64, Duration)| *known + lease + lease / LATER <= now;
-        Proof {
-            life: self.life,
-            at: match self.life {
+        ElapsedProof {
+            epoch: self.epoch,
+            elapsed_ms: match self.epoch {
                 0 => 0,
                 _ => u64::try_from(millis(now).saturating_add(self.ahead)).unwrap_or(0),
             },
-            over: self
+            expired_event: self
                 .past
                 .iter()
                 .rev()
@@ -51,14 +51,14 @@ impl StoreClock {
     }
 
     /// Learns from an answer of the store that arrived at `now`.
-    pub fn learn(&mut self, life: u64, at: u64, event: u64, lease: Duration, now: Duration) {
+    pub fn observe(&mut self, epoch: u64, at: u64, event: u64, lease: Duration, now: Duration) {
         // Rounded up: the answer did not arrive later than this.
         let ahead = i64::try_from(at)
             .unwrap_or(0)
             .saturating_sub(millis(now).saturating_add(1));
-        if self.life != life {
+        if self.epoch != epoch {
             *self = Self {
-                life,
+                epoch,
                 ahead,
                 past: VecDeque::new(),
             };
@@ -75,7 +75,7 @@ impl StoreClock {
 }
 
 /// Returns the time since the machine started, including the time in which it was suspended. It is the
-/// clock for [`Holding`](quota::Holding).
+/// clock for [`LeasedShare`](quota::Holding).
 #[must_use]
 #[cfg(target_os = "linux")]
 pub fn boottime() -> Duration {
@@ -119,18 +119,18 @@ mod tests {
     #[test]
     fn fastest_reply_bounds_elapsed_time_within_an_epoch() {
         let mut clock = StoreClock::default();
-        assert_eq!(clock.proof(at(50), LEASE), Proof::default());
+        assert_eq!(clock.proof(at(50), LEASE), ElapsedProof::default());
         let proof = |clock: &StoreClock, now| {
             let proof = clock.proof(at(now), LEASE);
-            (proof.life, proof.at)
+            (proof.epoch, proof.elapsed_ms)
         };
-        clock.learn(7, 1_000, 1, LEASE, at(100));
+        clock.observe(7, 1_000, 1, LEASE, at(100));
         assert_eq!(proof(&clock, 101), (7, 1_000));
         assert_eq!(proof(&clock, 600), (7, 1_499));
         // This one was long on its way.
-        clock.learn(7, 1_500, 2, LEASE, at(900));
+        clock.observe(7, 1_500, 2, LEASE, at(900));
         assert_eq!(proof(&clock, 900), (7, 1_799));
-        clock.learn(8, 0, 1, LEASE, at(1_000));
+        clock.observe(8, 0, 1, LEASE, at(1_000));
         assert_eq!(proof(&clock, 1_000), (8, 0));
         assert_eq!(proof(&clock, 1_011), (8, 10));
     }
@@ -138,25 +138,25 @@ mod tests {
     #[test]
     fn an_event_is_over_a_lease_and_a_tenth_after_its_answer() {
         let mut clock = StoreClock::default();
-        clock.learn(7, 0, 40, LEASE, at(1_000));
-        clock.learn(7, 0, 41, LEASE, at(1_001));
-        clock.learn(7, 0, 50, LEASE, at(3_000));
-        let over = |clock: &StoreClock, now| clock.proof(at(now), LEASE).over;
+        clock.observe(7, 0, 40, LEASE, at(1_000));
+        clock.observe(7, 0, 41, LEASE, at(1_001));
+        clock.observe(7, 0, 50, LEASE, at(3_000));
+        let over = |clock: &StoreClock, now| clock.proof(at(now), LEASE).expired_event;
         assert_eq!(over(&clock, 11_999), 0);
         assert_eq!(over(&clock, 12_000), 40);
         assert_eq!(over(&clock, 13_999), 40);
         assert_eq!(over(&clock, 14_000), 50);
         // Repeated answers do not displace the events that are kept.
         for step in 1..=30 {
-            clock.learn(7, 0, 50, LEASE, at(3_000 + 625 * step));
+            clock.observe(7, 0, 50, LEASE, at(3_000 + 625 * step));
         }
         assert_eq!(over(&clock, 14_000), 50);
         // The events that are kept reach back far enough, however many there are.
         for event in 0..5_000 {
-            clock.learn(7, 0, 100 + event, LEASE, at(20_000 + 10 * event));
+            clock.observe(7, 0, 100 + event, LEASE, at(20_000 + 10 * event));
         }
         assert_eq!(over(&clock, 70_000), 3_943);
-        clock.learn(8, 0, 1, LEASE, at(80_000));
+        clock.observe(8, 0, 1, LEASE, at(80_000));
         assert_eq!(over(&clock, 90_000), 0);
     }
 }

@@ -5,8 +5,8 @@ mod absent;
 #[cfg(feature = "valkey")]
 mod address;
 mod clock;
-mod local;
-mod model;
+mod in_process;
+mod reference;
 mod report;
 #[cfg(feature = "valkey")]
 mod script;
@@ -18,10 +18,10 @@ mod valkey;
 pub use absent::{Address, Valkey};
 #[cfg(feature = "valkey")]
 pub use address::{Address, AddressError};
-pub use clock::{Proof, StoreClock, boottime};
-pub use local::Local;
-pub use model::{Answer, Call, Model};
+pub use clock::{ElapsedProof, StoreClock, boottime};
+pub use in_process::InProcessStore;
+pub use reference::{ExchangeRequest, ExchangeResponse, ReferenceStore};
 pub use report::{Report, Unsuitable};
-pub use store::{Exchange, Holder, Holders, LeaseStore, Notice, Unreachable};
+pub use store::{ExchangeFuture, LeaseStore, NoticeFuture, ShareInfo, SharesFuture, Unreachable};
 #[cfg(feature = "valkey")]
 pub use valkey::{Settings, Valkey};

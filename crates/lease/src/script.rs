@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use quota::{Ask, Loan, Reply};
+use quota::{LeaseGrant, LeaseRequest, LeasedLimitSpec};
 use redis::{Cmd, Script, Value, cmd};
 
-use crate::model::{Answer, Call};
-use crate::store::Holder;
+use crate::reference::{ExchangeRequest, ExchangeResponse};
+use crate::store::ShareInfo;
 
 /// The longest name of a replica.
 const MAX_NAME: usize = 64;
@@ -36,7 +36,7 @@ impl ExchangeScript {
         namespace: &str,
         partition: usize,
         replica: &str,
-        call: &Call,
+        call: &ExchangeRequest,
     ) -> [Cmd; 2] {
         [("EVALSHA", &self.hash), ("EVAL", &self.text)].map(|(name, script)| {
             let mut command = cmd(name);
@@ -77,7 +77,7 @@ pub(crate) fn replica_name(name: &str, number: u64) -> String {
 }
 
 /// Reads the replicas from the fields of a limit; `None` if they are not of the form of the script.
-pub(crate) fn read_holders(value: Value) -> Option<Vec<Holder>> {
+pub(crate) fn read_holders(value: Value) -> Option<Vec<ShareInfo>> {
     let fields: Vec<(String, String)> = redis::from_redis_value(value).ok()?;
     let shares = fields.iter().filter(|(name, _)| name != "limit");
     let holder = |(name, share): &(String, String)| {
@@ -87,7 +87,7 @@ pub(crate) fn read_holders(value: Value) -> Option<Vec<Holder>> {
             return None;
         };
         let name = name.split_once('#').map_or(name.as_str(), |(name, _)| name);
-        Some(Holder {
+        Some(ShareInfo {
             replica: name.to_owned(),
             held,
             short,
@@ -105,52 +105,63 @@ pub(crate) fn partition(key: &str) -> usize {
     hash as usize % PARTITIONS
 }
 
-fn arguments(command: &mut Cmd, namespace: &str, partition: usize, replica: &str, call: &Call) {
-    command.arg(1 + call.asks.len());
+fn arguments(
+    command: &mut Cmd,
+    namespace: &str,
+    partition: usize,
+    replica: &str,
+    call: &ExchangeRequest,
+) {
+    command.arg(1 + call.requests.len());
     command.arg(format!("{{{namespace}:{partition}}}:mark"));
-    for ask in &call.asks {
-        command.arg(limit_key(namespace, partition, &ask.key()));
+    for request in &call.requests {
+        command.arg(limit_key(namespace, partition, &request.key()));
     }
     command.arg(replica);
     let proof = call.proof;
-    for number in [proof.life, proof.at, proof.over, call.lease] {
+    for number in [
+        proof.epoch,
+        proof.elapsed_ms,
+        proof.expired_event,
+        call.lease,
+    ] {
         command.arg(number);
     }
     command.arg(channel(namespace));
-    for ask in &call.asks {
-        command.arg(&numbers(ask)[..]);
+    for request in &call.requests {
+        command.arg(&numbers(request)[..]);
     }
 }
 
-fn numbers(ask: &Ask) -> [u64; 13] {
-    let (kind, accounted) = match ask.loan {
-        Loan::Permits { .. } => (0, 0),
-        Loan::Bucket { .. } => (1, 0),
-        Loan::Budget { accounted, .. } => (2, accounted),
+fn numbers(request: &LeaseRequest) -> [u64; 13] {
+    let (kind, accounted) = match request.spec {
+        LeasedLimitSpec::Permits { .. } => (0, 0),
+        LeasedLimitSpec::Bucket { .. } => (1, 0),
+        LeasedLimitSpec::Budget { accounted, .. } => (2, accounted),
     };
     [
         kind,
-        ask.loan.capacity(),
-        ask.loan.per_minute(),
+        request.spec.capacity(),
+        request.spec.per_minute(),
         accounted,
-        ask.seq,
-        ask.acked,
-        ask.incarnation,
-        ask.claim,
-        ask.used,
-        ask.unacked,
-        ask.more,
-        ask.need,
-        ask.least,
+        request.seq,
+        request.acked,
+        request.incarnation,
+        request.retained,
+        request.used,
+        request.unacked,
+        request.wanted,
+        request.waiting,
+        request.smallest_waiting,
     ]
 }
 
 /// Reads the reply of the script, or returns `None` if it is not of its form.
-pub(crate) fn read(value: &Value, call: &Call) -> Option<Answer> {
+pub(crate) fn read(value: &Value, call: &ExchangeRequest) -> Option<ExchangeResponse> {
     let Value::Array(values) = value else {
         return None;
     };
-    let [life, at, event, replies @ ..] = values.as_slice() else {
+    let [epoch, at, event, replies @ ..] = values.as_slice() else {
         return None;
     };
     let lease = Duration::from_millis(call.lease);
@@ -158,30 +169,38 @@ pub(crate) fn read(value: &Value, call: &Call) -> Option<Answer> {
         .iter()
         .map(|reply| read_reply(reply, lease))
         .collect::<Option<Vec<_>>>()?;
-    let answer = Answer {
-        life: integer(life)?,
+    let answer = ExchangeResponse {
+        epoch: integer(epoch)?,
         at: integer(at)?,
         event: integer(event)?,
         replies,
     };
-    (answer.replies.len() == call.asks.len()).then_some(answer)
+    (answer.replies.len() == call.requests.len()).then_some(answer)
 }
 
-fn read_reply(value: &Value, lease: Duration) -> Option<Reply> {
+fn read_reply(value: &Value, lease: Duration) -> Option<LeaseGrant> {
     let Value::Array(values) = value else {
         return None;
     };
     let numbers: Option<Vec<u64>> = values.iter().map(integer).collect();
-    let [seq, held, free, level, replicas, hungry, quarantined] = numbers?.try_into().ok()?;
-    Some(Reply {
+    let [
         seq,
         held,
-        free,
+        available,
         level,
         replicas,
-        hungry,
+        waiting_replicas,
+        quarantined,
+    ] = numbers?.try_into().ok()?;
+    Some(LeaseGrant {
+        seq,
+        held,
+        available,
+        level,
+        replicas,
+        waiting_replicas,
         quarantined: quarantined != 0,
-        lease,
+        duration: lease,
     })
 }
 
@@ -195,34 +214,34 @@ fn integer(value: &Value) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Proof;
+    use crate::clock::ElapsedProof;
 
-    fn call() -> Call {
-        let ask = Ask {
+    fn call() -> ExchangeRequest {
+        let request = LeaseRequest {
             limit: "q0/team-a".into(),
-            loan: Loan::Bucket {
+            spec: LeasedLimitSpec::Bucket {
                 per_minute: 600,
                 capacity: 50,
             },
             seq: 9,
             acked: 8,
             incarnation: 1,
-            claim: 2,
+            retained: 2,
             used: 3,
             unacked: 1,
-            more: 4,
-            need: 5,
-            least: 6,
+            wanted: 4,
+            waiting: 5,
+            smallest_waiting: 6,
         };
-        Call {
+        ExchangeRequest {
             replica: 77,
-            proof: Proof {
-                life: 1,
-                at: 20,
-                over: 3,
+            proof: ElapsedProof {
+                epoch: 1,
+                elapsed_ms: 20,
+                expired_event: 3,
             },
             lease: 10_000,
-            asks: vec![ask],
+            requests: vec![request],
         }
     }
 
@@ -236,13 +255,13 @@ mod tests {
             let words = packed.lines().skip(2).step_by(2).map(str::to_owned);
             words.collect::<Vec<_>>().join(" ")
         };
-        let rest = "2 {sg:1:5}:mark {sg:1:5}:limit:q0/team-a gate-1#77 1 20 3 10000 \
+        let remainder = "2 {sg:1:5}:mark {sg:1:5}:limit:q0/team-a gate-1#77 1 20 3 10000 \
                     sg:1:notices 1 50 600 0 9 8 1 2 3 1 4 5 6";
         assert_eq!(
             words(&by_hash),
-            format!("EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db {rest}")
+            format!("EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db {remainder}")
         );
-        assert_eq!(words(&by_text), format!("EVAL return 1 {rest}"));
+        assert_eq!(words(&by_text), format!("EVAL return 1 {remainder}"));
     }
 
     #[test]
@@ -277,7 +296,7 @@ mod tests {
         let fields = |pairs: &[[&str; 2]]| {
             Value::Array(pairs.as_flattened().iter().map(|it| text(it)).collect())
         };
-        let holder = |replica: &str, held, short| Holder {
+        let holder = |replica: &str, held, short| ShareInfo {
             replica: replica.to_owned(),
             held,
             short,
@@ -307,19 +326,19 @@ mod tests {
         let reply = |numbers: &[i64]| Value::Array(numbers.iter().copied().map(int).collect());
         let good = reply(&[9, 6, 40, 4, 2, 1, 1]);
         let whole = |reply: Value| Value::Array(vec![int(5), int(6), int(7), reply]);
-        let expected = Answer {
-            life: 5,
+        let expected = ExchangeResponse {
+            epoch: 5,
             at: 6,
             event: 7,
-            replies: vec![Reply {
+            replies: vec![LeaseGrant {
                 seq: 9,
                 held: 6,
-                free: 40,
+                available: 40,
                 level: 4,
                 replicas: 2,
-                hungry: 1,
+                waiting_replicas: 1,
                 quarantined: true,
-                lease: Duration::from_secs(10),
+                duration: Duration::from_secs(10),
             }],
         };
         assert_eq!(read(&whole(good), &call()), Some(expected));

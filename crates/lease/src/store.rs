@@ -4,7 +4,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use quota::{Ask, Reply};
+use quota::{LeaseGrant, LeaseRequest};
 
 /// A store that lends limits to replicas.
 pub trait LeaseStore: Send + Sync + fmt::Debug {
@@ -12,29 +12,29 @@ pub trait LeaseStore: Send + Sync + fmt::Debug {
     ///
     /// Call it once per renewal even without asks: a store that has lost its data notices the loss
     /// only when it is asked, and lends only rates for the first lease after that.
-    fn exchange<'a>(&'a self, asks: &'a [Ask]) -> Exchange<'a>;
+    fn exchange<'a>(&'a self, requests: &'a [LeaseRequest]) -> ExchangeFuture<'a>;
 
     /// Waits for the next notice of another replica about a limit, and returns its name in the store
-    /// ([`Ask::key`]): the replica waits for something that may be idle here, or there is something
-    /// again for which requests wait here. Pass it to the ledger ([`quota::Limiter::noticed`]).
+    /// ([`LeaseRequest::key`]): the replica waits for something that may be idle here, or there is something
+    /// again for which requests wait here. Pass it to the ledger ([`quota::Limiter::on_notice`]).
     ///
     /// Notices can be lost; then idle amounts come back with the next renewal. A store within the
     /// process has no other replicas, and no notices.
-    fn notice(&self) -> Notice<'_> {
+    fn notice(&self) -> NoticeFuture<'_> {
         Box::pin(std::future::pending())
     }
 
     /// Returns the replicas that have a part in each of these limits, by the names of the limits in the
-    /// store ([`Ask::key`]). A replica whose lease is over may still be among them.
+    /// store ([`LeaseRequest::key`]). A replica whose lease is over may still be among them.
     ///
     /// # Errors
     /// Returns an error if the store does not answer.
-    fn holders<'a>(&'a self, limits: &'a [String]) -> Holders<'a>;
+    fn holders<'a>(&'a self, limits: &'a [String]) -> SharesFuture<'a>;
 }
 
-/// The part that a replica has in a limit. Amounts are in the unit of an [`Ask`].
+/// The part that a replica has in a limit. Amounts are in the unit of an [`LeaseRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
+pub struct ShareInfo {
     /// The name of the replica, or its number if it has none.
     pub replica: String,
     /// The amount that it holds.
@@ -44,14 +44,15 @@ pub struct Holder {
 }
 
 /// The future of the holders of limits.
-pub type Holders<'a> =
-    Pin<Box<dyn Future<Output = Result<Vec<Vec<Holder>>, Unreachable>> + Send + 'a>>;
+pub type SharesFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<Vec<Vec<ShareInfo>>, Unreachable>> + Send + 'a>>;
 
 /// The future of a notice.
-pub type Notice<'a> = Pin<Box<dyn Future<Output = String> + Send + 'a>>;
+pub type NoticeFuture<'a> = Pin<Box<dyn Future<Output = String> + Send + 'a>>;
 
 /// The future of an exchange. It never fails as a whole, since a store can be spread over servers.
-pub type Exchange<'a> = Pin<Box<dyn Future<Output = Vec<Result<Reply, Unreachable>>> + Send + 'a>>;
+pub type ExchangeFuture<'a> =
+    Pin<Box<dyn Future<Output = Vec<Result<LeaseGrant, Unreachable>>> + Send + 'a>>;
 
 /// The store did not answer, or not in time. Whether it has received the ask is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,20 +13,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use quota::{Ask, Reply};
+use quota::{LeaseGrant, LeaseRequest};
 use redis::{ErrorKind, ServerErrorKind, cmd};
 use tokio::time::Instant;
 
 use crate::address::Address;
 use crate::clock::{StoreClock, boottime};
-use crate::model::{Answer, Call};
+use crate::reference::{ExchangeRequest, ExchangeResponse};
 use crate::report::{Report, Unsuitable};
 use crate::script::{
     ExchangeScript, PARTITIONS, TEXT, channel, limit_key, partition, read, read_holders,
     replica_name,
 };
-use crate::store::{Exchange, Holder, Holders, LeaseStore, Notice, Unreachable};
-use connection::{Failure, Link};
+use crate::store::{
+    ExchangeFuture, LeaseStore, NoticeFuture, ShareInfo, SharesFuture, Unreachable,
+};
+use connection::{Failure, ValkeyConnection};
 use settings::{evicting, setting};
 use subscription::Subscription;
 
@@ -60,7 +62,7 @@ pub struct Valkey {
     /// Its name in the store.
     name: Arc<str>,
     script: ExchangeScript,
-    link: Link,
+    link: ValkeyConnection,
     subscription: tokio::sync::Mutex<Subscription>,
     partitions: [Mutex<Partition>; PARTITIONS],
 }
@@ -110,7 +112,7 @@ impl Valkey {
             replica,
             name,
             script: ExchangeScript::new(text),
-            link: Link::new(settings),
+            link: ValkeyConnection::new(settings),
             subscription: subscription.into(),
             partitions: std::array::from_fn(|_| Mutex::default()),
         })
@@ -122,19 +124,19 @@ impl Valkey {
     /// Returns an error if the store does not answer, or drops data when its memory is full.
     pub async fn check(&self) -> Result<Report, Unsuitable> {
         let deadline = Instant::now() + self.timeout + self.link.connect_timeout();
-        let ask = async |words: &[&str]| {
+        let request = async |words: &[&str]| {
             let mut command = cmd(words[0]);
             command.arg(&words[1..]);
             self.link.query(deadline, &command).await
         };
-        let info = ask(&["INFO", "memory"]).await;
+        let info = request(&["INFO", "memory"]).await;
         let info = info.map_err(|failure| Unsuitable::Unreachable(failure.into()))?;
         if let Some(policy) = evicting(&info) {
             return Err(Unsuitable::Evicts(policy));
         }
         // Providers forbid this command; then nothing is known.
         let get = async |name| {
-            let value = ask(&["CONFIG", "GET", name]).await.ok()?;
+            let value = request(&["CONFIG", "GET", name]).await.ok()?;
             setting(&value, name)
         };
         let replicas = get("min-replicas-to-write").await;
@@ -148,15 +150,21 @@ impl Valkey {
         })
     }
 
-    async fn exchange_all(&self, asks: &[Ask]) -> Vec<Result<Reply, Unreachable>> {
+    async fn exchange_all(
+        &self,
+        requests: &[LeaseRequest],
+    ) -> Vec<Result<LeaseGrant, Unreachable>> {
         let deadline = Instant::now() + self.timeout;
         // Once for all calls, so that each of them does not try on its own.
         if let Err(failure) = self.link.connect(deadline).await {
-            return vec![Err(failure.into()); asks.len()];
+            return vec![Err(failure.into()); requests.len()];
         }
         let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (place, ask) in asks.iter().enumerate() {
-            places.entry(partition(&ask.key())).or_default().push(place);
+        for (place, request) in requests.iter().enumerate() {
+            places
+                .entry(partition(&request.key()))
+                .or_default()
+                .push(place);
         }
         for number in 0..PARTITIONS {
             if !places.contains_key(&number) && self.is_due(number) {
@@ -169,11 +177,14 @@ impl Valkey {
             chunks.map(|places| (*number, places))
         });
         let calls = calls.map(async |(number, places)| {
-            let asks = places.iter().map(|place| asks[*place].clone()).collect();
-            (places, self.call(number, asks, deadline).await)
+            let requests = places
+                .iter()
+                .map(|place| requests[*place].clone())
+                .collect();
+            (places, self.call(number, requests, deadline).await)
         });
         let none = Unreachable("no reply".into());
-        let mut results = vec![Err(none); asks.len()];
+        let mut results = vec![Err(none); requests.len()];
         for (places, answer) in join_all(calls).await {
             for (i, place) in places.iter().enumerate() {
                 results[*place] = match &answer {
@@ -195,18 +206,18 @@ impl Valkey {
     async fn call(
         &self,
         number: usize,
-        asks: Vec<Ask>,
+        requests: Vec<LeaseRequest>,
         deadline: Instant,
-    ) -> Result<Answer, Unreachable> {
+    ) -> Result<ExchangeResponse, Unreachable> {
         let now = boottime();
         let call = {
             let mut partition = self.partition(number);
             partition.asked = Some(now);
-            Call {
+            ExchangeRequest {
                 replica: self.replica,
                 proof: partition.clock.proof(now, self.lease),
                 lease: u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX),
-                asks,
+                requests,
             }
         };
         let [by_hash, by_text] = self
@@ -220,15 +231,15 @@ impl Valkey {
             other => other,
         }?;
         let answer = read(&value, &call).ok_or(Unreachable("unexpected reply".into()))?;
-        let (life, at, event) = (answer.life, answer.at, answer.event);
+        let (epoch, at, event) = (answer.epoch, answer.at, answer.event);
         let mut partition = self.partition(number);
         partition
             .clock
-            .learn(life, at, event, self.lease, boottime());
+            .observe(epoch, at, event, self.lease, boottime());
         Ok(answer)
     }
 
-    async fn all_holders(&self, limits: &[String]) -> Result<Vec<Vec<Holder>>, Unreachable> {
+    async fn all_holders(&self, limits: &[String]) -> Result<Vec<Vec<ShareInfo>>, Unreachable> {
         let deadline = Instant::now() + self.timeout + self.link.connect_timeout();
         let mut all = Vec::with_capacity(limits.len());
         for limits in limits.chunks(MAX_ASKS) {
@@ -252,15 +263,15 @@ impl Valkey {
 }
 
 impl LeaseStore for Valkey {
-    fn exchange<'a>(&'a self, asks: &'a [Ask]) -> Exchange<'a> {
-        Box::pin(self.exchange_all(asks))
+    fn exchange<'a>(&'a self, requests: &'a [LeaseRequest]) -> ExchangeFuture<'a> {
+        Box::pin(self.exchange_all(requests))
     }
 
-    fn notice(&self) -> Notice<'_> {
+    fn notice(&self) -> NoticeFuture<'_> {
         Box::pin(async { self.subscription.lock().await.next(&self.link).await })
     }
 
-    fn holders<'a>(&'a self, limits: &'a [String]) -> Holders<'a> {
+    fn holders<'a>(&'a self, limits: &'a [String]) -> SharesFuture<'a> {
         Box::pin(self.all_holders(limits))
     }
 }

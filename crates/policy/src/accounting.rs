@@ -119,7 +119,7 @@ impl Accounting {
 
     /// Looks for changed keys, forever, and passes them to the policy.
     pub async fn watch_keys(self: Arc<Self>, policies: Arc<Policies>) {
-        let mut is_away = false;
+        let mut is_unreachable = false;
         loop {
             sleep(self.renewal).await;
             let renewed = self.renew_keys(&policies).await;
@@ -128,14 +128,14 @@ impl Accounting {
                 Ok(()) => self.unwritable(),
             };
             match &failure {
-                Some(error) if !is_away => tracing::error!(
+                Some(error) if !is_unreachable => tracing::error!(
                     error,
                     "the accounting store is away: keys stay as they are, and usage waits in the journal"
                 ),
-                None if is_away => tracing::info!("the accounting store is back"),
+                None if is_unreachable => tracing::info!("the accounting store is back"),
                 _ => {}
             }
-            is_away = failure.is_some();
+            is_unreachable = failure.is_some();
             self.log_refusals();
             self.losses.update(&self.journal.stats());
             self.journal.probe();

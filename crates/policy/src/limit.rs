@@ -3,7 +3,7 @@
 
 mod charge;
 mod estimate;
-pub mod lender;
+pub mod lease_client;
 mod permit;
 mod queues;
 mod quota_state;
@@ -13,13 +13,15 @@ mod waiting;
 
 use std::sync::Arc;
 
-use quota::{Caps, Claim, Demand, LentAsk, LimitId, Money, Now, Refused, Reply, Status, Terms};
+use quota::{
+    Caps, Claim, Demand, LeaseGrant, LimitId, Money, Now, PendingRequest, Refused, Status, Terms,
+};
 use smallvec::SmallVec;
 use tokio::time::Instant;
 
-pub use self::charge::{Attempt, Charge, Counts, Known};
+pub use self::charge::{Attempt, Charge, Counts, FinalUsage};
 pub use self::estimate::{image_prompt_tokens, prompt_tokens};
-use self::lender::Lender;
+use self::lease_client::LeaseClient;
 pub use self::permit::Permit;
 use self::queues::{Queues, QueuesToWake};
 pub use self::quota_state::QuotaState;
@@ -39,7 +41,7 @@ pub struct Limiter {
     caps: [Caps; 2],
     clock: Clock,
     /// The store that lends the quotas, if they are shared with other gateways.
-    lender: Option<Arc<Lender>>,
+    lease_client: Option<Arc<LeaseClient>>,
     queues: Arc<Queues>,
 }
 
@@ -55,7 +57,7 @@ pub(crate) enum Clock {
 
 /// A request that asks for admission.
 #[derive(Clone, Copy, Debug)]
-pub struct Applicant<'a> {
+pub struct AdmissionRequest<'a> {
     /// The name of its key.
     pub key: &'a str,
     /// The model that it names.
@@ -70,7 +72,7 @@ pub struct Applicant<'a> {
     pub is_journaled: bool,
 }
 
-impl Applicant<'_> {
+impl AdmissionRequest<'_> {
     /// Estimates the usage of the request, if any limit or the journal needs it. That takes time in
     /// proportion to its body, and is done before the ledger is locked.
     fn estimate(&self, reserve: impl FnOnce() -> Reserved) -> Option<Box<Estimate>> {
@@ -93,21 +95,21 @@ impl Limiter {
             process,
             caps,
             clock: Clock::Runtime(Instant::now()),
-            lender: None,
+            lease_client: None,
             queues: Arc::default(),
         }
     }
 
     /// Has the quotas lent by a store, which other gateways share.
-    pub fn lent_by(mut self, lender: Arc<Lender>) -> Self {
+    pub fn with_lease_client(mut self, lease_client: Arc<LeaseClient>) -> Self {
         self.clock = Clock::Boot;
-        self.lender = Some(lender);
+        self.lease_client = Some(lease_client);
         self
     }
 
     /// Returns the client of the store that lends quotas, if there is one.
-    pub fn lender(&self) -> Option<&Arc<Lender>> {
-        self.lender.as_ref()
+    pub fn lease_client(&self) -> Option<&Arc<LeaseClient>> {
+        self.lease_client.as_ref()
     }
 
     /// Replaces the quotas. A quota that was there before keeps its usage.
@@ -137,7 +139,7 @@ impl Limiter {
     /// Admits a request now, or refuses it. Its permit takes the estimate of its usage.
     fn try_admit(
         &self,
-        applicant: Applicant<'_>,
+        applicant: AdmissionRequest<'_>,
         estimate: &mut Option<Box<Estimate>>,
     ) -> Result<Permit, Refused> {
         let process = self.process_claims(applicant.key);
@@ -181,7 +183,7 @@ impl Limiter {
     }
 
     /// Returns the asks for the store of lent quotas, as [`quota::Limiter::poll`] does.
-    fn poll_lent(&self, all: bool) -> Vec<LentAsk> {
+    fn poll_leases(&self, all: bool) -> Vec<PendingRequest> {
         self.ledger.poll(self.now(), all)
     }
 
@@ -195,13 +197,13 @@ impl Limiter {
         self.ledger.has_lost_leases()
     }
 
-    fn apply_lent(&self, asks: &[LentAsk], replies: &[Option<Reply>]) {
-        self.ledger.granted(asks, replies, self.now());
+    fn apply_grants(&self, asks: &[PendingRequest], replies: &[Option<LeaseGrant>]) {
+        self.ledger.on_grant(asks, replies, self.now());
     }
 
     /// Applies a notice of another gateway about a lent quota.
-    fn noticed(&self, key: &str) {
-        self.ledger.noticed(key);
+    fn on_notice(&self, key: &str) {
+        self.ledger.on_notice(key);
     }
 
     /// Returns the number of requests in progress.

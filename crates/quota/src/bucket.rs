@@ -43,7 +43,7 @@ impl Bucket {
 
     /// Gives back `units` that were taken and not used. The next [`Bucket::fill`] removes the
     /// excess above the limit.
-    pub(crate) fn give_back(&mut self, units: u64) {
+    pub(crate) fn release(&mut self, units: u64) {
         self.level = self.level.saturating_add(grains(units));
     }
 
@@ -138,7 +138,7 @@ mod tests {
         bucket.take(u64::MAX);
         bucket.fill(MAX_PER_MINUTE, u64::MAX);
         assert_eq!(bucket.remaining(), MAX_PER_MINUTE);
-        bucket.give_back(u64::MAX);
+        bucket.release(u64::MAX);
         bucket.fill(MAX_PER_MINUTE, u64::MAX);
         assert_eq!(bucket.remaining(), MAX_PER_MINUTE);
     }

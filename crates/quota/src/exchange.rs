@@ -10,12 +10,12 @@ use std::time::Duration;
 /// The largest amount, 2⁵³ − 1: a Lua script computes in doubles, which are exact up to here.
 pub const MAX_AMOUNT: u64 = (1 << 53) - 1;
 
-/// [`Ask::used`] is counted modulo this number, 2⁵², so that it can rise for ever.
+/// [`LeaseRequest::used`] is counted modulo this number, 2⁵², so that it can rise for ever.
 pub const USED_MODULUS: u64 = 1 << 52;
 
 /// The kind of a limit that is lent, with its terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loan {
+pub enum LeasedLimitSpec {
     /// Permits of concurrent requests, which come back when the request has ended.
     Permits {
         /// The number of permits of all replicas together.
@@ -44,11 +44,11 @@ pub enum Loan {
 ///
 /// A replica has at most one unanswered ask for each limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct LeaseRequest {
     /// The limit, a short text such as `q0/team-a`.
     pub limit: Arc<str>,
     /// The kind and the terms of the limit.
-    pub loan: Loan,
+    pub spec: LeasedLimitSpec,
     /// The number of this ask, which rises with each ask of the replica for this limit.
     pub seq: u64,
     /// The number of the last ask of this incarnation whose reply arrived, or 0 before the first.
@@ -57,44 +57,44 @@ pub struct Ask {
     /// starts over: it holds nothing, and `used` begins at zero.
     pub incarnation: u64,
     /// The part of the held amount that the replica keeps. The rest was spent or is given back.
-    pub claim: u64,
+    pub retained: u64,
     /// The amount spent since the incarnation began, modulo [`USED_MODULUS`]; 0 for permits. It can
     /// exceed the lent amount.
     pub used: u64,
     /// The part of `used` that was spent after the ask `acked`. A store that no longer knows the replica
     /// counts only this: it has counted the rest, even if it has forgotten that.
     pub unacked: u64,
-    /// The amount that the replica wants to hold in addition to `claim`.
-    pub more: u64,
-    /// The part of `more` for which requests are waiting.
-    pub need: u64,
+    /// The amount that the replica wants to hold in addition to `retained`.
+    pub wanted: u64,
+    /// The part of `wanted` for which requests are waiting.
+    pub waiting: u64,
     /// The least amount that lets one of these requests go on. The store lends this much or nothing.
-    pub least: u64,
+    pub smallest_waiting: u64,
 }
 
-/// The reply of the store to an [`Ask`].
+/// The reply of the store to an [`LeaseRequest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub struct LeaseGrant {
     /// The number of the ask. A different number means that the ask came too late.
     pub seq: u64,
     /// The amount that the replica holds now: its claim and the amount lent in addition.
     pub held: u64,
     /// The amount that could still be lent to any replica.
-    pub free: u64,
+    pub available: u64,
     /// The amount spent that has not flowed off.
     pub level: u64,
     /// The number of replicas that take part in the limit, including the asking one.
     pub replicas: u64,
     /// The number of other replicas at which requests are waiting for this limit.
-    pub hungry: u64,
+    pub waiting_replicas: u64,
     /// True while the store lends nothing, because it may have forgotten its loans. Buckets are
     /// lent even then.
     pub quarantined: bool,
     /// The duration of the lease, which began when the store received the ask.
-    pub lease: Duration,
+    pub duration: Duration,
 }
 
-impl Loan {
+impl LeasedLimitSpec {
     /// Returns the amount that can be held and spent in all.
     #[must_use]
     pub fn capacity(&self) -> u64 {
@@ -130,26 +130,26 @@ impl Loan {
 
     /// Returns true if taken amounts are spent, and false if they come back.
     #[must_use]
-    pub fn is_spent(&self) -> bool {
+    pub fn is_consumed(&self) -> bool {
         !matches!(self, Self::Permits { .. })
     }
 }
 
-impl Ask {
+impl LeaseRequest {
     /// Returns the name under which the store keeps the limit. Each window of a budget has its own.
     ///
     /// ```
-    /// use sluicegate_quota::{Ask, Loan};
+    /// use sluicegate_quota::{LeaseRequest, LeasedLimitSpec};
     ///
-    /// let loan = Loan::Budget { amount: 50, window: 1793491200, accounted: 0 };
-    /// let ask = Ask {
-    ///     limit: "q0/team-a".into(), loan, seq: 1, acked: 0, incarnation: 0,
-    ///     claim: 0, used: 0, unacked: 0, more: 0, need: 0, least: 0,
+    /// let spec = LeasedLimitSpec::Budget { amount: 50, window: 1793491200, accounted: 0 };
+    /// let request = LeaseRequest {
+    ///     limit: "q0/team-a".into(), spec, seq: 1, acked: 0, incarnation: 0,
+    ///     retained: 0, used: 0, unacked: 0, wanted: 0, waiting: 0, smallest_waiting: 0,
     /// };
-    /// assert_eq!(ask.key(), "q0/team-a@1793491200");
+    /// assert_eq!(request.key(), "q0/team-a@1793491200");
     /// ```
     #[must_use]
     pub fn key(&self) -> String {
-        self.loan.key(&self.limit)
+        self.spec.key(&self.limit)
     }
 }

@@ -10,12 +10,12 @@ use foldhash::fast::RandomState;
 use slab::Slab;
 use smallvec::SmallVec;
 
-use crate::exchange::{Ask, Reply};
-use crate::lent::{LaneId, LeaseLoss, LentPart, LentTaken};
+use crate::exchange::{LeaseGrant, LeaseRequest};
+use crate::leased_limit::{DimensionId, LeaseLoss, LeaseStatus, LeasedAmounts};
 use crate::limit::{Caps, Terms};
 use crate::money::Money;
 use crate::request::{Claim, Demand, LimitId, Now, Refused, Remaining, Used};
-use crate::slot::{BudgetWindow, Slot};
+use crate::scope_counters::{BudgetWindow, ScopeCounters};
 
 /// The requests in progress, the rates and the spending of all limits.
 ///
@@ -33,7 +33,7 @@ pub struct Ledger {
     numbered: u64,
     /// The limits by their names.
     names: HashMap<Arc<str>, LimitId>,
-    slots: Slab<Slot>,
+    slots: Slab<ScopeCounters>,
     /// The position from which [`Ledger::sweep`] goes on.
     swept: usize,
     /// The latest time that was seen.
@@ -48,7 +48,7 @@ pub struct Ledger {
 #[derive(Debug)]
 #[must_use = "an admission that is not given back counts forever"]
 pub struct Admission {
-    holds: SmallVec<[Hold; 3]>,
+    holds: SmallVec<[ScopeReservation; 3]>,
     /// The money that is reserved in every slot with a budget.
     money: Money,
     /// False once its place was given back.
@@ -65,21 +65,21 @@ pub struct Admission {
 
 /// A slot in which a request is counted, and the tokens that are reserved there.
 #[derive(Debug)]
-struct Hold {
+struct ScopeReservation {
     slot: usize,
     tokens: u64,
     window: BudgetWindow,
     /// The amounts taken from the holdings of a limit that is lent.
-    taken: Option<Box<LentTaken>>,
+    taken: Option<Box<LeasedAmounts>>,
 }
 
 /// An ask of a holding to the store that lends its limit.
 #[derive(Debug)]
-pub struct LentAsk {
+pub struct PendingRequest {
     /// The ask.
-    pub ask: Ask,
+    pub request: LeaseRequest,
     slot: usize,
-    lane: LaneId,
+    leased: DimensionId,
 }
 
 /// The state of one scope of a limit.
@@ -103,7 +103,7 @@ pub struct Status {
     /// forgotten its loans.
     pub is_degraded: bool,
     /// The parts of the limit, if it is lent.
-    pub lent: Vec<LentPart>,
+    pub lent: Vec<LeaseStatus>,
 }
 
 #[derive(Debug)]
@@ -194,10 +194,10 @@ impl Ledger {
         demand: impl FnOnce(Option<u64>) -> Demand,
         now: Now,
     ) -> Result<Admission, Refused> {
-        let mut holds: SmallVec<[Hold; 3]> = SmallVec::new();
+        let mut holds: SmallVec<[ScopeReservation; 3]> = SmallVec::new();
         for claim in claims {
             if let Some(slot) = self.slot(*claim, now) {
-                holds.push(Hold {
+                holds.push(ScopeReservation {
                     slot,
                     tokens: 0,
                     window: BudgetWindow::default(),
@@ -213,7 +213,7 @@ impl Ledger {
         self.latest = now;
         let mut refused = holds.iter_mut().find_map(|hold| self.check(hold, demand));
         if refused.is_none() {
-            refused = self.take_lent(&mut holds, demand, now);
+            refused = self.reserve_leased(&mut holds, demand, now);
         }
         if let Some(mut refused) = refused {
             refused.remaining = self.remaining(&holds);
@@ -342,26 +342,32 @@ impl Ledger {
 
     /// Returns the asks that have to be sent to the store of lent limits now: of the holdings in which
     /// something has happened, or with `all`, of every holding whose lease has to be renewed.
-    pub fn poll(&mut self, now: Now, all: bool) -> Vec<LentAsk> {
+    pub fn poll(&mut self, now: Now, all: bool) -> Vec<PendingRequest> {
         let mut due = std::mem::take(&mut self.due);
         if all {
             due = self.slots.iter().map(|(index, _)| index).collect();
         }
         due.sort_unstable();
         due.dedup();
-        let mut asks = Vec::new();
+        let mut requests = Vec::new();
         for slot in due {
             let lent = self.slots.get_mut(slot);
             let Some(lent) = lent.and_then(|slot| slot.lent.as_mut()) else {
                 continue;
             };
-            lent.poll(now, |lane, ask| asks.push(LentAsk { ask, slot, lane }));
+            lent.poll(now, |leased, request| {
+                requests.push(PendingRequest {
+                    request,
+                    slot,
+                    leased,
+                });
+            });
             self.has_lost |= lent.take_lost();
-            if lent.is_waiting() {
+            if lent.needs_retry() {
                 self.due.push(slot);
             }
         }
-        asks
+        requests
     }
 
     /// Returns true if something has happened in a holding since it was polled, or requests wait
@@ -378,22 +384,22 @@ impl Ledger {
     }
 
     /// Applies the reply of the store to an ask; `None` if it did not answer.
-    pub fn granted(&mut self, asked: &LentAsk, reply: Option<&Reply>, now: Now) {
+    pub fn on_grant(&mut self, asked: &PendingRequest, grant: Option<&LeaseGrant>, now: Now) {
         let slot = self.slots.get_mut(asked.slot);
         if let Some(lent) = slot.and_then(|slot| slot.lent.as_mut()) {
-            lent.granted(asked.lane, &asked.ask, reply, now);
+            lent.on_grant(asked.leased, &asked.request, grant, now);
             self.due.push(asked.slot);
         }
     }
 
     /// Applies a notice of another replica about a lent limit, by its [key](Ask::key). Poll the ledger
     /// afterwards.
-    pub fn noticed(&mut self, key: &str) {
+    pub fn on_notice(&mut self, key: &str) {
         let Some(index) = self.find_lent(key) else {
             return;
         };
         if let Some(lent) = &mut self.slots[index].lent {
-            lent.noticed(key);
+            lent.on_notice(key);
             self.due.push(index);
         }
     }
@@ -437,19 +443,19 @@ impl Ledger {
             return Some(*index);
         }
         let scope: Arc<str> = claim.scope.into();
-        let slot = Slot::new(claim.limit, &limit.name, Arc::clone(&scope), terms, now);
+        let slot = ScopeCounters::new(claim.limit, &limit.name, Arc::clone(&scope), terms, now);
         let index = self.slots.insert(slot);
         limit.scopes.insert(scope, index);
         Some(index)
     }
 
     /// Checks one slot, and sets the tokens that are to be reserved in it.
-    fn check(&self, hold: &mut Hold, demand: Demand) -> Option<Refused> {
+    fn check(&self, hold: &mut ScopeReservation, demand: Demand) -> Option<Refused> {
         let slot = &self.slots[hold.slot];
         let limit = &self.limits[slot.limit.place];
         let caps = &limit.terms.as_ref()?.caps;
         hold.tokens = slot.reservation(caps, demand.tokens);
-        let (dimension, retry_after) = slot.lacks(caps, hold.tokens, demand.money)?;
+        let (dimension, retry_after) = slot.first_exceeded(caps, hold.tokens, demand.money)?;
         Some(Refused {
             limit: Arc::clone(&limit.name),
             dimension,
@@ -463,8 +469,13 @@ impl Ledger {
 
     /// Takes the amounts that a request needs from the holdings of all limits that are lent, or
     /// nothing.
-    fn take_lent(&mut self, holds: &mut [Hold], demand: Demand, now: Now) -> Option<Refused> {
-        let mut short = None;
+    fn reserve_leased(
+        &mut self,
+        holds: &mut [ScopeReservation],
+        demand: Demand,
+        now: Now,
+    ) -> Option<Refused> {
+        let mut shortfall = None;
         for hold in holds.iter_mut() {
             let slot = &mut self.slots[hold.slot];
             let Some(lent) = &mut slot.lent else { continue };
@@ -472,32 +483,32 @@ impl Ledger {
                 Ok(taken) => hold.taken = Some(Box::new(taken)),
                 Err(found) => {
                     self.due.push(hold.slot);
-                    short = Some((slot.limit, found));
+                    shortfall = Some((slot.limit, found));
                     break;
                 }
             }
         }
-        let (limit, short) = short?;
+        let (limit, shortfall) = shortfall?;
         for hold in holds {
             let lent = self.slots[hold.slot].lent.as_mut();
             if let (Some(lent), Some(taken)) = (lent, hold.taken.take()) {
-                lent.give_back(*taken);
+                lent.release(*taken);
             }
         }
         let limit = &self.limits[limit.place];
         let terms = limit.terms.as_ref();
         Some(Refused {
             limit: Arc::clone(&limit.name),
-            dimension: short.dimension,
-            cap: terms.map_or(0, |terms| terms.caps.cap(short.dimension)),
-            retry_after: short.retry_after,
-            may_wait: short.may_wait,
-            is_degraded: short.is_degraded,
+            dimension: shortfall.dimension,
+            cap: terms.map_or(0, |terms| terms.caps.cap(shortfall.dimension)),
+            retry_after: shortfall.retry_after,
+            may_wait: shortfall.may_wait,
+            is_degraded: shortfall.is_degraded,
             remaining: Remaining::default(),
         })
     }
 
-    fn remaining(&self, holds: &[Hold]) -> Remaining {
+    fn remaining(&self, holds: &[ScopeReservation]) -> Remaining {
         let levels = holds.iter().filter_map(|hold| {
             let slot = &self.slots[hold.slot];
             let terms = self.limits[slot.limit.place].terms.as_ref()?;

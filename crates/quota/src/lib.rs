@@ -4,30 +4,32 @@ mod bucket;
 mod budget;
 mod decimal;
 mod exchange;
-mod holding;
 mod import;
 #[cfg(test)]
 mod interleavings;
+mod leased_limit;
+mod leased_share;
 mod ledger;
-mod lent;
 mod limit;
 mod limiter;
 mod money;
 mod price;
 mod queue;
 mod request;
-mod slot;
+mod scope_counters;
 mod usage;
 mod window;
 mod zone;
 
 pub use budget::{Budget, BudgetError};
 pub use decimal::DecimalError;
-pub use exchange::{Ask, Loan, MAX_AMOUNT, Reply, USED_MODULUS};
-pub use holding::{CHECKS_OF_LEASE, FailMode, Holding, Lending, LostLease, Taken};
+pub use exchange::{LeaseGrant, LeaseRequest, LeasedLimitSpec, MAX_AMOUNT, USED_MODULUS};
 pub use import::{Import, ImportError, PerTokenError, SkipReason, Skipped, import_litellm};
-pub use ledger::{Admission, Ledger, LentAsk, Status};
-pub use lent::{LeaseLoss, LentPart};
+pub use leased_limit::{LeaseLoss, LeaseStatus};
+pub use leased_share::{
+    CHECKS_OF_LEASE, FailMode, LeaseSettings, LeasedShare, LostLease, ShareReservation,
+};
+pub use ledger::{Admission, Ledger, PendingRequest, Status};
 pub use limit::{Caps, Dimension, Terms};
 pub use limiter::{Limiter, Permit};
 pub use money::{Currency, CurrencyError, Money};

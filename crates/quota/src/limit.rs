@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Budget;
 use crate::bucket::MAX_PER_MINUTE;
-use crate::holding::Lending;
+use crate::leased_share::LeaseSettings;
 
 /// The caps of a limit for each of its scopes. `None` does not limit.
 /// In a document, absent fields do not limit, and unknown fields are refused.
@@ -33,7 +33,7 @@ pub struct Terms {
     /// The caps.
     pub caps: Caps,
     /// The way in which a store lends the limit. `None` if all of it belongs to this process.
-    pub lending: Option<Lending>,
+    pub lending: Option<LeaseSettings>,
 }
 
 /// The part of a limit that refuses a request.
@@ -108,7 +108,7 @@ impl Caps {
 }
 
 impl Dimension {
-    /// Converts an amount in the unit of an [`Ask`](crate::Ask) to the unit of the cap; a budget
+    /// Converts an amount in the unit of an [`LeaseRequest`](crate::Ask) to the unit of the cap; a budget
     /// amount stays in nano-units of money.
     #[must_use]
     pub fn units(self, amount: u64) -> u64 {

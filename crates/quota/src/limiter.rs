@@ -4,11 +4,11 @@ use std::sync::{Arc, PoisonError};
 #[cfg(not(test))]
 use std::sync::{Mutex, MutexGuard};
 
-use crate::exchange::Reply;
+use crate::exchange::LeaseGrant;
 #[cfg(test)]
 use crate::interleavings::lock::{Mutex, MutexGuard};
-use crate::ledger::{Admission, Ledger, LentAsk, Status};
-use crate::lent::LeaseLoss;
+use crate::leased_limit::LeaseLoss;
+use crate::ledger::{Admission, Ledger, PendingRequest, Status};
 use crate::limit::Terms;
 use crate::money::Money;
 use crate::request::{Claim, Demand, LimitId, Now, Refused, Remaining, Used};
@@ -64,7 +64,7 @@ impl Limiter {
 
     /// Returns the asks that have to be sent to the store of lent limits, as [`Ledger::poll`] does.
     #[must_use]
-    pub fn poll(&self, now: Now, all: bool) -> Vec<LentAsk> {
+    pub fn poll(&self, now: Now, all: bool) -> Vec<PendingRequest> {
         lock(&self.ledger).poll(now, all)
     }
 
@@ -82,16 +82,16 @@ impl Limiter {
     }
 
     /// Applies the replies of the store to asks, in their order; `None` where it did not answer.
-    pub fn granted(&self, asks: &[LentAsk], replies: &[Option<Reply>], now: Now) {
+    pub fn on_grant(&self, requests: &[PendingRequest], replies: &[Option<LeaseGrant>], now: Now) {
         let mut ledger = lock(&self.ledger);
-        for (ask, reply) in asks.iter().zip(replies) {
-            ledger.granted(ask, reply.as_ref(), now);
+        for (request, grant) in requests.iter().zip(replies) {
+            ledger.on_grant(request, grant.as_ref(), now);
         }
     }
 
-    /// Applies a notice of another replica about a lent limit, as [`Ledger::noticed`] does.
-    pub fn noticed(&self, key: &str) {
-        lock(&self.ledger).noticed(key);
+    /// Applies a notice of another replica about a lent limit, as [`Ledger::on_notice`] does.
+    pub fn on_notice(&self, key: &str) {
+        lock(&self.ledger).on_notice(key);
     }
 
     /// Returns the requests in progress of one scope.

@@ -19,7 +19,7 @@ use gateway::state::{GatewayState, Parts};
 use policy::accounting::Accounting;
 use policy::keys::{self, GeneratedKey};
 use policy::lease_store;
-use policy::limit::lender::Lender;
+use policy::limit::lease_client::LeaseClient;
 use policy::policy_keys::StoredKeys;
 use policy::{Embedded, Policy};
 use tokio::net::{TcpListener, TcpSocket};
@@ -60,20 +60,20 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
         .collect();
     let with_examples = config.models.is_none() && missing.is_empty();
     let keep_rows = config.state.keep_rows;
-    let lender = open_lender(&config.state).await?;
+    let lease_client = open_lender(&config.state).await?;
     let access = admin_access(&config)?;
     let state = Arc::new(GatewayState::new(Parts {
         config: &config,
         policy,
         engines,
         addresses: &addresses,
-        lender,
+        lease_client,
         accounting,
     }));
     let mut tasks = start_bookkeeping(&state, keep_rows).await?;
-    if let Some(lender) = state.limiter.lender() {
+    if let Some(lease_client) = state.limiter.lease_client() {
         let (limiter, lifecycle) = (Arc::clone(&state.limiter), state.lifecycle.clone());
-        let lending = Arc::clone(lender).run(limiter, lifecycle);
+        let lending = Arc::clone(lease_client).run(limiter, lifecycle);
         tasks.push(tokio::spawn(lending));
     }
     let reload = reload.map(|(path, hangup)| {
@@ -124,7 +124,7 @@ async fn stored_keys(accounting: Option<&Accounting>) -> Result<Arc<StoredKeys>,
 }
 
 /// Opens the store that lends the quotas, if there is one.
-async fn open_lender(state: &State) -> Result<Option<Arc<Lender>>, ConfigError> {
+async fn open_lender(state: &State) -> Result<Option<Arc<LeaseClient>>, ConfigError> {
     let Some(address) = state.limits().map_err(ConfigError::one)? else {
         return Ok(None);
     };
@@ -132,8 +132,8 @@ async fn open_lender(state: &State) -> Result<Option<Arc<Lender>>, ConfigError> 
     let store = lease_store::open(address, state.holder(), &state.namespace, state.lease)
         .map_err(unusable)?;
     lease_store::check(&store).await.map_err(unusable)?;
-    let lender = Lender::new(Arc::new(store), state.lease, state.lost_lease);
-    Ok(Some(Arc::new(lender)))
+    let lease_client = LeaseClient::new(Arc::new(store), state.lease, state.lost_lease);
+    Ok(Some(Arc::new(lease_client)))
 }
 
 /// Returns the rules of access to the admin address. The key of the admin API is in the configuration

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use benches::{Outcome, page};
 use clap::Parser;
 use quota::{
-    Ask, Budget, Caps, Claim, Demand, FailMode, Lending, LimitId, Limiter, LostLease, Money, Now,
-    Reply, Terms, Used,
+    Budget, Caps, Claim, Demand, FailMode, LeaseGrant, LeaseRequest, LeaseSettings, LimitId,
+    Limiter, LostLease, Money, Now, Terms, Used,
 };
 use tikv_jemallocator::Jemalloc;
 
@@ -132,7 +132,7 @@ impl Row {
 
 /// The bytes that each key takes in a limit of concurrent requests, requests and tokens per minute, as
 /// the memory of this process grows.
-fn memory_of_scopes(lending: Option<Lending>) -> Outcome<u64> {
+fn memory_of_scopes(lending: Option<LeaseSettings>) -> Outcome<u64> {
     let limiter = Limiter::new();
     let caps = Caps {
         budget: None,
@@ -150,23 +150,23 @@ fn memory_of_scopes(lending: Option<Lending>) -> Outcome<u64> {
         }
     }
     let asks = limiter.poll(now, true);
-    let replies: Vec<_> = asks.iter().map(|lent| Some(lend(&lent.ask))).collect();
-    limiter.granted(&asks, &replies, now);
+    let replies: Vec<_> = asks.iter().map(|lent| Some(lend(&lent.request))).collect();
+    limiter.on_grant(&asks, &replies, now);
     drop((asks, replies));
     Ok((resident()? - before) / KEYS)
 }
 
 /// The reply of a store that lends all that a gateway asks for.
-fn lend(ask: &Ask) -> Reply {
-    Reply {
+fn lend(ask: &LeaseRequest) -> LeaseGrant {
+    LeaseGrant {
         seq: ask.seq,
-        held: ask.claim + ask.more,
-        free: ask.loan.capacity(),
+        held: ask.retained + ask.wanted,
+        available: ask.spec.capacity(),
         level: 0,
         replicas: 1,
-        hungry: 0,
+        waiting_replicas: 0,
         quarantined: false,
-        lease: LENDING.lease,
+        duration: LENDING.lease,
     }
 }
 
@@ -255,7 +255,7 @@ const USED: Used = Used {
     answer_tokens: 200,
     money: Money::from_nanos(4_000),
 };
-const LENDING: Lending = Lending {
+const LENDING: LeaseSettings = LeaseSettings {
     mode: FailMode::Closed,
     lease: Duration::from_secs(10),
     lost_lease: LostLease::Finish,

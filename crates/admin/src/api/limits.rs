@@ -1,8 +1,8 @@
 //! The state of the limits of this process, and of the parts that other gateways hold of them.
 
 use http::StatusCode;
-use lease::Holder;
-use quota::{Dimension, LentPart, Level, Money, Status};
+use lease::ShareInfo;
+use quota::{Dimension, LeaseStatus, Level, Money, Status};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -111,19 +111,22 @@ pub(super) async fn status(admin: &AdminRequest<'_>) -> Answer {
 }
 
 /// Returns the gateways that have a part in each part of the limits that is lent.
-async fn holders(admin: &AdminRequest<'_>, status: &[Status]) -> Result<Vec<Vec<Holder>>, Failure> {
-    let Some(lender) = admin.state.limiter.lender() else {
+async fn holders(
+    admin: &AdminRequest<'_>,
+    status: &[Status],
+) -> Result<Vec<Vec<ShareInfo>>, Failure> {
+    let Some(lease_client) = admin.state.limiter.lease_client() else {
         return Ok(Vec::new());
     };
     let parts = status.iter().flat_map(|status| &status.lent);
     let keys: Vec<String> = parts.map(|part| part.key.clone()).collect();
-    let found = lender.holders(&keys).await;
+    let found = lease_client.holders(&keys).await;
     Ok(found?)
 }
 
 impl LimitView {
     /// `holders` returns the gateways that have a part in the next part that is lent.
-    fn new(status: Status, mut holders: impl FnMut() -> Option<Vec<Holder>>) -> Self {
+    fn new(status: Status, mut holders: impl FnMut() -> Option<Vec<ShareInfo>>) -> Self {
         let lent = status.lent.into_iter();
         Self {
             limit: status.limit.to_string(),
@@ -142,10 +145,10 @@ impl LimitView {
 }
 
 impl LentView {
-    fn new(part: &LentPart, holders: Option<Vec<Holder>>) -> Self {
+    fn new(part: &LeaseStatus, holders: Option<Vec<ShareInfo>>) -> Self {
         let dimension = part.dimension;
         let of_store = |amount| Quantity::of(dimension, dimension.units(amount));
-        let holder = |holder: Holder| HolderView {
+        let holder = |holder: ShareInfo| HolderView {
             replica: holder.replica,
             held: of_store(holder.held),
             waiting: of_store(holder.short),

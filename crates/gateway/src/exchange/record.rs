@@ -11,7 +11,7 @@ use engine::TextEvent;
 use http::HeaderMap;
 use policy::accounting::{Ended, JournalEntry};
 use policy::lifecycle::Lifecycle;
-use policy::limit::{Attempt, Counts, Known, Permit, QuotaState};
+use policy::limit::{Attempt, Counts, FinalUsage, Permit, QuotaState};
 use policy::revocation::Revocation;
 use policy::targets::Target;
 use tokio::time::Instant;
@@ -84,14 +84,14 @@ impl Targets {
     pub(crate) fn set_failed(&self, may_work: bool, was_cut: bool) {
         let counts = self.take_counts(Counts::default());
         let known = match () {
-            () if may_work => Known::Unfinished(counts),
-            () if was_cut => Known::Partial(counts),
-            () => Known::partial(counts),
+            () if may_work => FinalUsage::Unfinished(counts),
+            () if was_cut => FinalUsage::Partial(counts),
+            () => FinalUsage::partial(counts),
         };
         let asked = self.asked.swap(0, Ordering::Relaxed);
         self.opened.store(false, Ordering::Relaxed);
         if let Some(target) = asked.checked_sub(1)
-            && !matches!(known, Known::Unused)
+            && !matches!(known, FinalUsage::Unused)
         {
             self.failed().push(Attempt { target, known });
         }
@@ -315,9 +315,9 @@ impl Record {
         last: Option<&Attempt>,
     ) -> Option<(Arc<Background>, String)> {
         let is_charged = match &last?.known {
-            Known::Complete(counts) => counts.usage.is_some(),
-            Known::Partial(_) | Known::Unfinished(_) => false,
-            Known::Unused => true,
+            FinalUsage::Complete(counts) => counts.usage.is_some(),
+            FinalUsage::Partial(_) | FinalUsage::Unfinished(_) => false,
+            FinalUsage::Unused => true,
         };
         let place = self.targets.in_background.get();
         place
@@ -353,17 +353,17 @@ impl Record {
         let counts = std::mem::take(&mut self.counts);
         let counts = self.targets.take_counts(counts);
         let known = match self.outcome {
-            Some(Outcome::Completed | Outcome::Incomplete) => Known::Complete(counts),
+            Some(Outcome::Completed | Outcome::Incomplete) => FinalUsage::Complete(counts),
             Some(
                 Outcome::UpstreamError
                 | Outcome::UpstreamTruncated
                 | Outcome::Internal
                 | Outcome::Refused
                 | Outcome::Shed,
-            ) => Known::Partial(counts),
+            ) => FinalUsage::Partial(counts),
             // A model notices that nobody reads its text, and stops.
-            _ if self.stream && !permit.makes_pictures() => Known::Partial(counts),
-            _ => Known::Unfinished(counts),
+            _ if self.stream && !permit.makes_pictures() => FinalUsage::Partial(counts),
+            _ => FinalUsage::Unfinished(counts),
         };
         Some(Attempt { target, known })
     }

@@ -10,7 +10,7 @@ use crate::shared_bound::SharedBound;
 ///
 /// There is room for a number of them. Beyond it, the key that has most loses its oldest one.
 #[derive(Default)]
-pub(crate) struct Origins(Mutex<Known>);
+pub(crate) struct Origins(Mutex<FinalUsage>);
 
 /// Where a response comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) struct Origin {
 }
 
 #[derive(Default)]
-struct Known {
+struct FinalUsage {
     /// The origins with their numbers, by key and response.
     of_keys: HashMap<String, HashMap<String, (Origin, u64)>>,
     count: SharedBound,
@@ -62,13 +62,13 @@ impl Origins {
         self.lock().remove(key, id);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, FinalUsage> {
         // No step of a change panics halfway.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
+impl FinalUsage {
     fn remove(&mut self, key: &str, id: &str) {
         let Some(of_key) = self.of_keys.get_mut(key) else {
             return;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use policy::limit::OWN_LIMITS;
-use policy::limit::lender::Exchanges;
+use policy::limit::lease_client::Exchanges;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;

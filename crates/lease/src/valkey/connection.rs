@@ -18,7 +18,7 @@ use super::Settings;
 use crate::address::{Address, Kind};
 
 /// A connection to a store, opened when it is needed.
-pub(super) struct Link {
+pub(super) struct ValkeyConnection {
     connector: Arc<Connector>,
     state: Mutex<State>,
     /// The number of the last connection that has failed.
@@ -54,7 +54,7 @@ enum Open {
     Cluster(ClusterConnection),
 }
 
-impl Link {
+impl ValkeyConnection {
     pub(super) fn new(settings: &Settings) -> Self {
         Self {
             connector: Arc::new(Connector {
@@ -234,7 +234,7 @@ impl From<RedisError> for Failure {
     }
 }
 
-impl fmt::Debug for Link {
+impl fmt::Debug for ValkeyConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.connector.address.fmt(f)
     }

@@ -8,7 +8,7 @@ use redis::aio::{PubSub, PubSubSink, PubSubStream};
 use redis::{RedisResult, Value};
 use tokio::time::timeout;
 
-use super::connection::Link;
+use super::connection::ValkeyConnection;
 use crate::script::read_notice;
 
 /// A subscription, opened when it is needed and again when its connection fails.
@@ -41,7 +41,7 @@ impl Subscription {
     }
 
     /// Waits for the next notice, and returns the name of its limit. Connects as often as it takes.
-    pub(super) async fn next(&mut self, link: &Link) -> String {
+    pub(super) async fn next(&mut self, link: &ValkeyConnection) -> String {
         loop {
             if self.open.is_none() {
                 match self.connect(link).await {
@@ -59,7 +59,7 @@ impl Subscription {
         }
     }
 
-    async fn connect(&self, link: &Link) -> RedisResult<PubSub> {
+    async fn connect(&self, link: &ValkeyConnection) -> RedisResult<PubSub> {
         let mut open = link.subscriber().await?;
         open.subscribe(&self.channel).await?;
         Ok(open)

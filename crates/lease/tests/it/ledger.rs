@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use quota::{
-    Admission, Caps, Claim, Demand, Dimension, FailMode, Ledger, Lending, LimitId, LostLease, Now,
-    Refused, Terms, Used,
+    Admission, Caps, Claim, Demand, Dimension, FailMode, LeaseSettings, Ledger, LimitId, LostLease,
+    Now, Refused, Terms, Used,
 };
-use sluicegate_lease::{LeaseStore as _, Local, boottime};
+use sluicegate_lease::{InProcessStore, LeaseStore as _, boottime};
 
 const LEASE: Duration = Duration::from_secs(1_000);
 
@@ -20,7 +20,7 @@ fn now() -> Now {
 fn lent(caps: Caps) -> Terms {
     Terms {
         caps,
-        lending: Some(Lending {
+        lending: Some(LeaseSettings {
             mode: FailMode::Closed,
             lease: LEASE,
             lost_lease: LostLease::Finish,
@@ -29,28 +29,28 @@ fn lent(caps: Caps) -> Terms {
 }
 
 /// Sends the asks of the ledger, and applies the replies.
-async fn exchange(ledger: &mut Ledger, store: &Local) -> usize {
+async fn exchange(ledger: &mut Ledger, store: &InProcessStore) -> usize {
     let lent = ledger.poll(now(), false);
-    let asks: Vec<_> = lent.iter().map(|lent| lent.ask.clone()).collect();
-    let replies = store.exchange(&asks).await;
+    let requests: Vec<_> = lent.iter().map(|lent| lent.request.clone()).collect();
+    let replies = store.exchange(&requests).await;
     for (lent, reply) in lent.iter().zip(replies) {
-        ledger.granted(lent, reply.ok().as_ref(), now());
+        ledger.on_grant(lent, reply.ok().as_ref(), now());
     }
     lent.len()
 }
 
 fn claims(ids: &[LimitId]) -> Vec<Claim<'static>> {
-    let claim = |limit: &LimitId| Claim {
+    let retained = |limit: &LimitId| Claim {
         limit: *limit,
         scope: "a",
     };
-    ids.iter().map(claim).collect()
+    ids.iter().map(retained).collect()
 }
 
 /// Admits a request, after exchanges if the ledger says that it may wait for them.
 async fn admit(
     ledger: &mut Ledger,
-    store: &Local,
+    store: &InProcessStore,
     claims: &[Claim<'_>],
     tokens: u64,
 ) -> Result<Admission, Refused> {
@@ -74,7 +74,7 @@ async fn admit(
 /// reply, as long as the store has any.
 #[tokio::test]
 async fn a_request_is_admitted_once_the_store_has_lent() {
-    let (store, mut ledger) = (Local::new(LEASE), Ledger::new());
+    let (store, mut ledger) = (InProcessStore::new(LEASE), Ledger::new());
     let ids = ledger.set_limits([("shared".into(), lent(Caps::concurrency(2)))]);
     let claims = claims(&ids);
     let refused = ledger
@@ -101,7 +101,7 @@ async fn a_request_is_admitted_once_the_store_has_lent() {
 /// A request that one limit refuses holds nothing of the others.
 #[tokio::test]
 async fn a_request_takes_from_all_limits_or_from_none() {
-    let (store, mut ledger) = (Local::new(LEASE), Ledger::new());
+    let (store, mut ledger) = (InProcessStore::new(LEASE), Ledger::new());
     let ids = ledger.set_limits([
         ("first".into(), lent(Caps::concurrency(1))),
         ("second".into(), lent(Caps::concurrency(1))),
@@ -121,7 +121,7 @@ async fn a_request_takes_from_all_limits_or_from_none() {
 /// Tokens beyond the reservation are owed to the store.
 #[tokio::test]
 async fn tokens_are_settled_with_the_store() {
-    let (store, mut ledger) = (Local::new(LEASE), Ledger::new());
+    let (store, mut ledger) = (InProcessStore::new(LEASE), Ledger::new());
     let caps = Caps {
         tokens_per_minute: Some(1_000),
         ..Caps::default()
@@ -143,7 +143,7 @@ async fn tokens_are_settled_with_the_store() {
 /// it give back its idle amount.
 #[tokio::test]
 async fn notice_reclaims_idle_permits() {
-    let (store, mut ledger) = (Local::new(LEASE), Ledger::new());
+    let (store, mut ledger) = (InProcessStore::new(LEASE), Ledger::new());
     let ids = ledger.set_limits([("key a/* with b/c".into(), lent(Caps::concurrency(8)))]);
     let claims = [Claim {
         limit: ids[0],
@@ -158,19 +158,22 @@ async fn notice_reclaims_idle_permits() {
     }
     exchange(&mut ledger, &store).await;
     for other in ["", "a/1", "key a/* with b/c/a/2/concurrency"] {
-        ledger.noticed(other);
+        ledger.on_notice(other);
         assert!(!ledger.is_due(), "{other}");
     }
-    ledger.noticed("key a/* with b/c/a/1/concurrency");
-    let asks = ledger.poll(now(), false);
-    assert_eq!(asks.len(), 1);
-    assert_eq!((asks[0].ask.claim, asks[0].ask.more), (0, 0));
+    ledger.on_notice("key a/* with b/c/a/1/concurrency");
+    let requests = ledger.poll(now(), false);
+    assert_eq!(requests.len(), 1);
+    assert_eq!(
+        (requests[0].request.retained, requests[0].request.wanted),
+        (0, 0)
+    );
 }
 
 /// The ledger has to be polled again while requests wait and the store lends nothing.
 #[tokio::test]
 async fn a_ledger_is_due_while_requests_wait() {
-    let (store, mut ledger) = (Local::new(LEASE), Ledger::new());
+    let (store, mut ledger) = (InProcessStore::new(LEASE), Ledger::new());
     let ids = ledger.set_limits([("shared".into(), lent(Caps::concurrency(1)))]);
     let claims = claims(&ids);
     let first = admit(&mut ledger, &store, &claims, 0).await.unwrap();

@@ -2,7 +2,7 @@
 //!
 //! `SLUICEGATE_SIM_SCHEDULES` sets how many are run, and `SLUICEGATE_SIM_SEED` the first seed.
 
-use quota::Loan;
+use quota::LeasedLimitSpec;
 
 use crate::random::Random;
 use crate::world::{Counts, LEASE, MILLI, Plan, run};
@@ -21,7 +21,7 @@ fn schedules(kind: u64, plan: impl Fn(&mut Random) -> Plan) {
     let mut waits = false;
     for seed in first..first + count {
         let plan = plan(&mut Random::new(!seed));
-        waits |= !plan.loan.is_rate();
+        waits |= !plan.spec.is_rate();
         let mut world = run(seed, plan);
         let counts = world.counts;
         sum.steps += counts.steps;
@@ -34,12 +34,12 @@ fn schedules(kind: u64, plan: impl Fn(&mut Random) -> Plan) {
         sum.late += counts.late;
         sum.noticed += counts.noticed;
         let (got, level) = world.ask_for_all();
-        let capacity = plan.loan.capacity();
-        match plan.loan {
-            Loan::Permits { .. } | Loan::Bucket { .. } => {
+        let capacity = plan.spec.capacity();
+        match plan.spec {
+            LeasedLimitSpec::Permits { .. } | LeasedLimitSpec::Bucket { .. } => {
                 assert_eq!(got, capacity, "not all came back: seed {seed}, {plan:?}");
             }
-            Loan::Budget { .. } => {
+            LeasedLimitSpec::Budget { .. } => {
                 assert_eq!(got, capacity.saturating_sub(level), "seed {seed}, {plan:?}");
                 let spent = world.spent_within_reservations();
                 assert!(level >= spent, "{level} of {spent}: seed {seed}, {plan:?}");
@@ -63,9 +63,9 @@ fn schedules(kind: u64, plan: impl Fn(&mut Random) -> Plan) {
     }
 }
 
-fn plan(random: &mut Random, loan: Loan, end_with_lease: bool) -> Plan {
+fn plan(random: &mut Random, spec: LeasedLimitSpec, end_with_lease: bool) -> Plan {
     Plan {
-        loan,
+        spec,
         replicas: random.within(2, 5) as usize,
         end_with_lease,
         longest: 8_000 * MILLI,
@@ -81,7 +81,7 @@ fn plan(random: &mut Random, loan: Loan, end_with_lease: bool) -> Plan {
 fn permits_never_exceed_their_cap() {
     schedules(1, |random| {
         let cap = random.within(1, 12);
-        plan(random, Loan::Permits { cap }, true)
+        plan(random, LeasedLimitSpec::Permits { cap }, true)
     });
 }
 
@@ -90,7 +90,7 @@ fn permits_never_exceed_their_cap() {
 fn short_requests_never_exceed_their_cap() {
     schedules(5, |random| {
         let cap = random.within(1, 12);
-        let mut plan = plan(random, Loan::Permits { cap }, false);
+        let mut plan = plan(random, LeasedLimitSpec::Permits { cap }, false);
         plan.longest = LEASE / 2;
         plan
     });
@@ -100,30 +100,30 @@ fn short_requests_never_exceed_their_cap() {
 fn permits_that_outlive_their_lease_are_not_lent_twice() {
     schedules(2, |random| {
         let cap = random.within(1, 12);
-        plan(random, Loan::Permits { cap }, false)
+        plan(random, LeasedLimitSpec::Permits { cap }, false)
     });
 }
 
 #[test]
 fn tokens_never_exceed_their_bucket() {
     schedules(3, |random| {
-        let loan = Loan::Bucket {
+        let spec = LeasedLimitSpec::Bucket {
             per_minute: random.within(1, 3_000_000_000),
             capacity: random.within(1_000_000, 1_000_000_000),
         };
-        plan(random, loan, false)
+        plan(random, spec, false)
     });
 }
 
 #[test]
 fn money_never_exceeds_its_budget() {
     schedules(4, |random| {
-        let loan = Loan::Budget {
+        let spec = LeasedLimitSpec::Budget {
             amount: random.within(10, 1_000_000),
             window: 7,
             accounted: 0,
         };
-        plan(random, loan, false)
+        plan(random, spec, false)
     });
 }
 
@@ -133,12 +133,12 @@ fn store_level_equals_spending_without_faults() {
     let mut spent = 0;
     for seed in 0..300 {
         let mut random = Random::new(!seed);
-        let loan = Loan::Budget {
+        let spec = LeasedLimitSpec::Budget {
             amount: random.within(1_000_000, 1_000_000_000),
             window: 7,
             accounted: 0,
         };
-        let mut plan = plan(&mut random, loan, false);
+        let mut plan = plan(&mut random, spec, false);
         plan.faults = false;
         let mut world = run(seed, plan);
         let (_, level) = world.ask_for_all();

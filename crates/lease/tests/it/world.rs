@@ -7,8 +7,10 @@ mod truth;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use quota::{FailMode, Holding, Loan, Taken};
-use sluicegate_lease::{Answer, Call, Model, Proof, StoreClock};
+use quota::{FailMode, LeasedLimitSpec, LeasedShare, ShareReservation};
+use sluicegate_lease::{
+    ElapsedProof, ExchangeRequest, ExchangeResponse, ReferenceStore, StoreClock,
+};
 
 use crate::random::Random;
 use truth::Truth;
@@ -26,7 +28,7 @@ const MAX_DRIFT_PPM: u64 = 9_000;
 /// The plan of one schedule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
-    pub(crate) loan: Loan,
+    pub(crate) spec: LeasedLimitSpec,
     pub(crate) replicas: usize,
     /// Requests end before their lease is over; otherwise they go on.
     pub(crate) end_with_lease: bool,
@@ -77,7 +79,7 @@ struct Replica {
     process: u64,
     offset: Time,
     drift_ppm: i64,
-    holding: Holding,
+    share: LeasedShare,
     clock: StoreClock,
     open: Vec<Open>,
     paused_until: Time,
@@ -89,26 +91,26 @@ struct Replica {
 /// A request that is being served.
 struct Open {
     number: u64,
-    taken: Taken,
+    taken: ShareReservation,
     spends: u64,
 }
 
 struct Store {
-    model: Model,
+    model: ReferenceStore,
     /// Earlier states; a failover restores one of them.
-    past: Vec<Model>,
+    past: Vec<ReferenceStore>,
     server: u64,
     /// The clock of the server at the start of the world.
-    wall: Time,
+    server_clock_ms: Time,
     stopped_until: Time,
 }
 
 enum Event {
     Wake(usize, u64),
-    Arrive(usize, u64, Call),
-    Answer(usize, u64, Answer),
+    Arrive(usize, u64, ExchangeRequest),
+    ExchangeResponse(usize, u64, ExchangeResponse),
     Timeout(usize, u64, u64),
-    Notice(usize, u64),
+    NoticeFuture(usize, u64),
     End(usize, u64, u64),
     /// The lease of a replica may be over.
     Deadline(usize, u64),
@@ -125,10 +127,10 @@ impl World {
             numbered: 0,
             replicas: Vec::new(),
             store: Store {
-                model: Model::default(),
+                model: ReferenceStore::default(),
                 past: Vec::new(),
                 server: 1,
-                wall: 3_600_000 * MILLI,
+                server_clock_ms: 3_600_000 * MILLI,
                 stopped_until: 0,
             },
             truth: Truth::default(),
@@ -151,16 +153,16 @@ impl World {
         let mode = FailMode::Closed;
         let lease = Duration::from_micros(LEASE);
         let drift = self.random.within(0, 2 * MAX_DRIFT_PPM);
-        let mut holding = Holding::new("limit".into(), self.plan.loan, mode, lease);
+        let mut share = LeasedShare::new("limit".into(), self.plan.spec, mode, lease);
         if self.plan.end_with_lease {
-            holding = holding.ending_requests();
+            share = share.ending_requests();
         }
         Replica {
             id: self.random.next() >> 11,
             process,
             offset: self.random.within(0, 1 << 42),
             drift_ppm: drift as i64 - MAX_DRIFT_PPM as i64,
-            holding,
+            share,
             clock: StoreClock::default(),
             open: Vec::new(),
             paused_until: 0,
@@ -185,51 +187,52 @@ impl World {
 
     /// Returns what a replica gets that asks for everything a minute later, and the level before.
     pub(crate) fn ask_for_all(&mut self) -> (u64, u64) {
-        let mut loan = self.plan.loan;
-        if let Loan::Budget { accounted, .. } = &mut loan {
+        let mut spec = self.plan.spec;
+        if let LeasedLimitSpec::Budget { accounted, .. } = &mut spec {
             *accounted = self.truth.accounted;
         }
         let mut seq = 0;
-        let mut probe = |proof, more| {
+        let mut probe = |proof, wanted| {
             seq += 1;
-            Call {
+            ExchangeRequest {
                 replica: 1 << 60,
                 proof,
                 lease: LEASE / MILLI,
-                asks: vec![quota::Ask {
+                requests: vec![quota::LeaseRequest {
                     limit: "limit".into(),
-                    loan,
+                    spec,
                     seq,
                     acked: 0,
                     incarnation: 0,
-                    claim: 0,
+                    retained: 0,
                     used: 0,
                     unacked: 0,
-                    more,
-                    need: more,
-                    least: more,
+                    wanted,
+                    waiting: wanted,
+                    smallest_waiting: wanted,
                 }],
             }
         };
-        let (server, wall) = (self.store.server, self.store.wall + 1);
+        let (server, server_clock_ms) = (self.store.server, self.store.server_clock_ms + 1);
         let model = &mut self.store.model;
-        let first = model.exchange(&probe(Proof::default(), 0), server, wall);
+        let first = model.exchange(&probe(ElapsedProof::default(), 0), server, server_clock_ms);
         // First all leases end, which burns what they held, and then that flows off: here within the
         // time that the slowest bucket needs.
-        let mut later = Proof {
-            life: first.life,
-            at: first.at,
-            over: first.event,
+        let mut later = ElapsedProof {
+            epoch: first.epoch,
+            elapsed_ms: first.at,
+            expired_event: first.event,
         };
-        let second = model.exchange(&probe(later, 0), server, wall);
+        let second = model.exchange(&probe(later, 0), server, server_clock_ms);
         let level = second.replies[0].level;
-        let all = match loan {
-            Loan::Permits { cap: all } | Loan::Bucket { capacity: all, .. } => all,
-            Loan::Budget { amount, .. } => amount.saturating_sub(level),
+        let all = match spec {
+            LeasedLimitSpec::Permits { cap: all }
+            | LeasedLimitSpec::Bucket { capacity: all, .. } => all,
+            LeasedLimitSpec::Budget { amount, .. } => amount.saturating_sub(level),
         };
-        later.at += 1 << 46;
-        later.over = second.event;
-        let third = model.exchange(&probe(later, all), server, wall + (1 << 56));
+        later.elapsed_ms += 1 << 46;
+        later.expired_event = second.event;
+        let third = model.exchange(&probe(later, all), server, server_clock_ms + (1 << 56));
         (third.replies[0].held, level)
     }
 
@@ -253,9 +256,9 @@ impl World {
             Event::Fault => return self.fault(),
             Event::Arrive(place, process, call) => return self.arrive(place, process, call),
             Event::Wake(place, process)
-            | Event::Answer(place, process, _)
+            | Event::ExchangeResponse(place, process, _)
             | Event::Timeout(place, process, _)
-            | Event::Notice(place, process)
+            | Event::NoticeFuture(place, process)
             | Event::End(place, process, _)
             | Event::Deadline(place, process) => (place, process),
         };
@@ -274,9 +277,9 @@ impl World {
         }
         match event {
             Event::Wake(..) => self.wake(place),
-            Event::Answer(_, _, answer) => self.answered(place, &answer),
+            Event::ExchangeResponse(_, _, answer) => self.answered(place, &answer),
             Event::Timeout(_, _, seq) => self.timed_out(place, seq),
-            Event::Notice(..) => self.noticed(place),
+            Event::NoticeFuture(..) => self.on_notice(place),
             Event::End(_, _, number) => self.end(place, number),
             Event::Deadline(..) | Event::Arrive(..) | Event::Fault => {}
         }
@@ -311,15 +314,15 @@ impl World {
     fn look_for_loss(&mut self, place: usize) {
         let now = self.local(place);
         let replica = &mut self.replicas[place];
-        if replica.holding.lost(now) {
+        if replica.share.take_loss(now) {
             self.counts.lost += 1;
             if self.plan.end_with_lease {
                 for open in std::mem::take(&mut replica.open) {
-                    replica.holding.give_back(open.taken);
+                    replica.share.release(open.taken);
                     self.truth.ended(
                         open.taken.amount,
                         open.taken.amount,
-                        &self.plan.loan,
+                        &self.plan.spec,
                         self.now,
                     );
                     self.served.retain(|(_, number)| *number != open.number);
@@ -334,9 +337,9 @@ impl World {
             self.look_for_loss(place);
         }
         let now = self.local(place);
-        let amount = match self.plan.loan {
-            Loan::Permits { .. } => 1,
-            loan => self.random.within(1, 1 + loan.capacity() / 4),
+        let amount = match self.plan.spec {
+            LeasedLimitSpec::Permits { .. } => 1,
+            spec => self.random.within(1, 1 + spec.capacity() / 4),
         };
         let spends = match self.random.within(0, 10) {
             0 => amount + self.random.within(0, amount),
@@ -344,12 +347,12 @@ impl World {
             _ => self.random.within(0, amount),
         };
         let replica = &mut self.replicas[place];
-        let Some(taken) = replica.holding.take(amount, now) else {
+        let Some(taken) = replica.share.take(amount, now) else {
             self.counts.short += 1;
             return;
         };
         self.counts.taken += 1;
-        assert!(replica.holding.is_leased(now), "admitted without a lease");
+        assert!(replica.share.is_leased(now), "admitted without a lease");
         self.numbered += 1;
         let (number, process) = (self.numbered, replica.process);
         replica.open.push(Open {
@@ -357,7 +360,7 @@ impl World {
             taken,
             spends,
         });
-        self.truth.taken(amount, &self.plan.loan, self.now);
+        self.truth.taken(amount, &self.plan.spec, self.now);
         let lasts = self.random.within(1, self.plan.longest);
         let running = self.served.split_off(&(self.now, 0));
         self.served = running;
@@ -372,9 +375,9 @@ impl World {
         let replica = &mut self.replicas[place];
         if let Some(i) = replica.open.iter().position(|open| open.number == number) {
             let open = replica.open.swap_remove(i);
-            replica.holding.settle(open.taken, open.spends);
+            replica.share.settle(open.taken, open.spends);
             self.truth
-                .ended(open.taken.amount, open.spends, &self.plan.loan, self.now);
+                .ended(open.taken.amount, open.spends, &self.plan.spec, self.now);
         }
         if self.random.chance(30) {
             self.poll(place);
@@ -386,17 +389,17 @@ impl World {
         let now = self.local(place);
         let cut = self.replicas[place].cut_until > self.now;
         let replica = &mut self.replicas[place];
-        replica.holding.set_accounted(self.truth.accounted);
-        let Some(ask) = replica.holding.poll(now) else {
+        replica.share.set_accounted(self.truth.accounted);
+        let Some(request) = replica.share.poll(now) else {
             return;
         };
-        let (process, seq) = (replica.process, ask.seq);
+        let (process, seq) = (replica.process, request.seq);
         let proof = replica.clock.proof(now, Duration::from_micros(LEASE));
-        let call = Call {
+        let call = ExchangeRequest {
             replica: replica.id,
             proof,
             lease: LEASE / MILLI,
-            asks: vec![ask],
+            requests: vec![request],
         };
         self.push(TIMEOUT, Event::Timeout(place, process, seq));
         if self.plan.faults && self.random.chance(1) {
@@ -428,14 +431,14 @@ impl World {
         travels.map(|travels| stalled + travels)
     }
 
-    fn arrive(&mut self, place: usize, process: u64, call: Call) {
+    fn arrive(&mut self, place: usize, process: u64, call: ExchangeRequest) {
         if self.store.stopped_until > self.now {
             let after = self.store.stopped_until - self.now + self.random.within(0, 2);
             return self.push(after, Event::Arrive(place, process, call));
         }
         let store = &mut self.store;
-        let wall = self.now + store.wall;
-        let answer = store.model.exchange(&call, store.server, wall);
+        let server_clock_ms = self.now + store.server_clock_ms;
+        let answer = store.model.exchange(&call, store.server, server_clock_ms);
         if self.random.chance(10) {
             self.store.past.push(self.store.model.clone());
         }
@@ -443,22 +446,22 @@ impl World {
             self.notify_all_but(place);
         }
         self.counts.quarantined += u64::from(answer.replies[0].quarantined);
-        self.counts.late += u64::from(answer.replies[0].seq != call.asks[0].seq);
+        self.counts.late += u64::from(answer.replies[0].seq != call.requests[0].seq);
         let cut = self.replicas[place].cut_until > self.now;
         if let (false, Some(delay)) = (cut, self.travel(place)) {
-            self.push(delay, Event::Answer(place, process, answer));
+            self.push(delay, Event::ExchangeResponse(place, process, answer));
         }
     }
 
-    fn answered(&mut self, place: usize, answer: &Answer) {
+    fn answered(&mut self, place: usize, answer: &ExchangeResponse) {
         let now = self.local(place);
         let replica = &mut self.replicas[place];
         let lease = Duration::from_micros(LEASE);
         replica
             .clock
-            .learn(answer.life, answer.at, answer.event, lease, now);
-        replica.holding.granted(&answer.replies[0], now);
-        if let Some(deadline) = replica.holding.deadline() {
+            .observe(answer.epoch, answer.at, answer.event, lease, now);
+        replica.share.on_grant(&answer.replies[0], now);
+        if let Some(deadline) = replica.share.deadline() {
             let left = deadline.saturating_sub(now).as_micros() as Time;
             // By the slowest clock.
             let left = left * 1_000_000 / (1_000_000 - MAX_DRIFT_PPM) + 1;
@@ -477,20 +480,20 @@ impl World {
             let cut = self.replicas[other].cut_until > self.now;
             if let (false, Some(delay)) = (cut, self.travel(other)) {
                 let process = self.replicas[other].process;
-                self.push(delay, Event::Notice(other, process));
+                self.push(delay, Event::NoticeFuture(other, process));
             }
         }
     }
 
-    fn noticed(&mut self, place: usize) {
+    fn on_notice(&mut self, place: usize) {
         self.counts.noticed += 1;
-        self.replicas[place].holding.noticed();
+        self.replicas[place].share.on_notice();
         self.poll(place);
     }
 
     fn timed_out(&mut self, place: usize, seq: u64) {
         let now = self.local(place);
-        self.replicas[place].holding.failed(seq, now);
+        self.replicas[place].share.on_no_answer(seq, now);
     }
 }
 

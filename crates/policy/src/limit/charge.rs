@@ -7,7 +7,7 @@ use super::reserved::{Estimate, Pictures, bills_tokens_of_pictures};
 
 /// The end of an attempt to have a request answered by a target.
 #[derive(Clone, Debug, Default)]
-pub enum Known {
+pub enum FinalUsage {
     /// The answer came to its end.
     Complete(Counts),
     /// The answer ended before that, and no model works on it any more.
@@ -46,7 +46,7 @@ pub struct Charge {
     pub missing_prices: MissingPrices,
 }
 
-impl Known {
+impl FinalUsage {
     /// Returns the usage that the target has reported, if it has.
     pub fn usage(&self) -> Option<engine::Usage> {
         match self {
@@ -106,7 +106,7 @@ pub struct Attempt {
     /// The position of the target in the model's list of targets.
     pub target: usize,
     /// The result of the attempt, as far as it is known.
-    pub known: Known,
+    pub known: FinalUsage,
 }
 
 impl Estimate {
@@ -156,12 +156,14 @@ impl Estimate {
         }
     }
 
-    fn of_text(&self, known: &Known) -> Usage {
+    fn of_text(&self, known: &FinalUsage) -> Usage {
         let (counts, answer) = match known {
-            Known::Complete(counts) if counts.usage.is_some() => (counts, 0),
-            Known::Complete(counts) | Known::Partial(counts) => (counts, counts.tokens()),
-            Known::Unfinished(counts) => (counts, counts.tokens().max(self.most_usage().output)),
-            Known::Unused => return Usage::default(),
+            FinalUsage::Complete(counts) if counts.usage.is_some() => (counts, 0),
+            FinalUsage::Complete(counts) | FinalUsage::Partial(counts) => (counts, counts.tokens()),
+            FinalUsage::Unfinished(counts) => {
+                (counts, counts.tokens().max(self.most_usage().output))
+            }
+            FinalUsage::Unused => return Usage::default(),
         };
         let reported = counts.reported_usage();
         Usage {
@@ -177,7 +179,7 @@ impl Estimate {
 
     /// Returns the usage and the pictures of a request for pictures. Tokens are estimated only if
     /// the target bills them. Output tokens count as image tokens unless the target says otherwise.
-    fn of_pictures(&self, known: &Known, bills_tokens: bool) -> (Usage, Pictures) {
+    fn of_pictures(&self, known: &FinalUsage, bills_tokens: bool) -> (Usage, Pictures) {
         let (mut usage, pictures) = self.counted_pictures(known, bills_tokens);
         if usage.image_output == 0 {
             usage.image_output = usage.output;
@@ -185,17 +187,17 @@ impl Estimate {
         (usage, pictures)
     }
 
-    fn counted_pictures(&self, known: &Known, bills_tokens: bool) -> (Usage, Pictures) {
+    fn counted_pictures(&self, known: &FinalUsage, bills_tokens: bool) -> (Usage, Pictures) {
         match known {
-            Known::Complete(counts) if counts.usage.is_none() && bills_tokens => (
+            FinalUsage::Complete(counts) if counts.usage.is_none() && bills_tokens => (
                 self.usage_of_pictures(counts.pictures.count),
                 counts.pictures.clone(),
             ),
             // Pictures that never came cost nothing.
-            Known::Complete(counts) | Known::Partial(counts) => {
+            FinalUsage::Complete(counts) | FinalUsage::Partial(counts) => {
                 (counts.reported_usage(), counts.pictures.clone())
             }
-            Known::Unfinished(counts) => {
+            FinalUsage::Unfinished(counts) => {
                 let (reported, most) = (counts.reported_usage(), self.most_usage());
                 let usage = Usage {
                     input: reported.input.max(most.input),
@@ -204,7 +206,7 @@ impl Estimate {
                 };
                 (usage, self.reserved().pictures.clone())
             }
-            Known::Unused => (Usage::default(), Pictures::default()),
+            FinalUsage::Unused => (Usage::default(), Pictures::default()),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use quota::{Demand, LeaseLoss, Usage, Used};
 
-use super::charge::{Attempt, Charge, Known};
-use super::lender::Lender;
+use super::charge::{Attempt, Charge, FinalUsage};
+use super::lease_client::LeaseClient;
 use super::queues::QueuesToWake;
 use super::quota_state::QuotaState;
 use super::reserved::Estimate;
@@ -22,7 +22,7 @@ pub struct Permit {
     estimate: Option<Box<Estimate>>,
     clock: Clock,
     /// Gives unused parts back to the store, if the quotas are lent.
-    lender: Option<Arc<Lender>>,
+    lease_client: Option<Arc<LeaseClient>>,
     /// The queues of requests that wait until this one gives something back.
     queues: Option<Box<QueuesToWake>>,
 }
@@ -35,18 +35,18 @@ impl Permit {
         limiter: &Limiter,
         queues: Option<Box<QueuesToWake>>,
     ) -> Self {
-        let lender = limiter.lender.clone();
+        let lease_client = limiter.lease_client.clone();
         if permit.is_due()
-            && let Some(lender) = &lender
+            && let Some(lease_client) = &lease_client
         {
-            lender.wake();
+            lease_client.wake();
         }
         Self {
             permit,
             admitted_ms,
             estimate,
             clock: limiter.clock,
-            lender,
+            lease_client,
             queues,
         }
     }
@@ -97,7 +97,7 @@ impl Permit {
     pub fn end(self, attempts: &[Attempt]) -> Charge {
         let Some(estimate) = &self.estimate else {
             // Otherwise, dropping the permit does the same and reads no clock.
-            if self.lender.is_some() || self.queues.is_some() {
+            if self.lease_client.is_some() || self.queues.is_some() {
                 self.settle(Used::default());
             }
             return Charge::default();
@@ -105,7 +105,7 @@ impl Permit {
         let charge = estimate.charge(attempts);
         let Usage { output, .. } = charge.usage;
         let tokens = charge.usage.prompt().saturating_add(output);
-        let is_unfinished = |attempt: &Attempt| matches!(attempt.known, Known::Unfinished(_));
+        let is_unfinished = |attempt: &Attempt| matches!(attempt.known, FinalUsage::Unfinished(_));
         let used = Used {
             // Rates count at most their reservation, which is the probable number of tokens.
             tokens: if attempts.iter().any(is_unfinished) {
@@ -127,9 +127,9 @@ impl Permit {
     /// Gives back the place of a request that goes on without one, and keeps its reservation.
     pub fn release_place(&mut self) {
         if self.permit.release_place()
-            && let Some(lender) = &self.lender
+            && let Some(lease_client) = &self.lease_client
         {
-            lender.wake();
+            lease_client.wake();
         }
         if let Some(queues) = &self.queues {
             queues.wake();
@@ -139,9 +139,9 @@ impl Permit {
     fn settle(self, used: Used) {
         let now = self.clock.now();
         if self.permit.end(used, now)
-            && let Some(lender) = self.lender
+            && let Some(lease_client) = self.lease_client
         {
-            lender.wake();
+            lease_client.wake();
         }
         if let Some(queues) = self.queues {
             queues.wake();

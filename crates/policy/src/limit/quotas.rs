@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use config::quota::{QueueSettings, QuotaRule};
-use quota::{Budget, Caps, Claim, FailMode, Lending, LimitId, Refused, Terms};
+use quota::{Budget, Caps, Claim, FailMode, LeaseSettings, LimitId, Refused, Terms};
 
 use super::Limiter;
 use super::queues::QueueId;
@@ -71,7 +71,11 @@ impl Quotas {
 
     /// Replaces the quotas of the limiter by these.
     pub fn register(&mut self, limiter: &Limiter) {
-        let lending = |mode| limiter.lender().map(|lender| lender.lending(mode));
+        let lending = |mode| {
+            limiter
+                .lease_client()
+                .map(|lease_client| lease_client.lending(mode))
+        };
         let mut limits = Vec::new();
         for (rule, _) in &self.rules {
             push_limits(&rule.name, &rule.caps, lending(rule.mode), &mut limits);
@@ -195,7 +199,7 @@ pub const OWN_LIMITS: &str = "own limits of ";
 fn push_limits(
     name: &str,
     caps: &Caps,
-    lending: Option<Lending>,
+    lending: Option<LeaseSettings>,
     limits: &mut Vec<(Arc<str>, Terms)>,
 ) {
     let budget = caps.budget.clone();

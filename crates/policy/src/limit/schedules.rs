@@ -63,7 +63,7 @@ fn budget_is_overdrawn_by_one_answer_at_most() {
         let limiter = Limiter::new(100, 100);
         let mut quotas = Quotas::new(config.quota_rules().unwrap(), HashMap::new());
         quotas.register(&limiter);
-        let applicant = Applicant {
+        let applicant = AdmissionRequest {
             prices: &prices,
             ..applicant("a", "m", &quotas)
         };
@@ -84,7 +84,7 @@ fn budget_is_overdrawn_by_one_answer_at_most() {
     }
 }
 
-fn run(draws: &mut Draws, limiter: &Limiter, applicant: Applicant<'_>) -> Sums {
+fn run(draws: &mut Draws, limiter: &Limiter, applicant: AdmissionRequest<'_>) -> Sums {
     let (mut running, mut sums) = (Vec::new(), Sums::default());
     for _ in 0..draws.below(40) {
         if running.is_empty() || draws.below(2) == 0 {
@@ -100,7 +100,7 @@ fn run(draws: &mut Draws, limiter: &Limiter, applicant: Applicant<'_>) -> Sums {
     sums
 }
 
-fn begin(draws: &mut Draws, limiter: &Limiter, applicant: Applicant<'_>) -> Option<Running> {
+fn begin(draws: &mut Draws, limiter: &Limiter, applicant: AdmissionRequest<'_>) -> Option<Running> {
     let answers = Answers {
         count: 1 + draws.below(3),
         // Typical answers have a thousand tokens at first.
@@ -138,14 +138,14 @@ fn end(draws: &mut Draws, request: Running, sums: &mut Sums) {
     };
     let attempt = |known| Attempt { target: 0, known };
     let attempts = match draws.below(5) {
-        0 => vec![attempt(Known::Partial(counts))],
+        0 => vec![attempt(FinalUsage::Partial(counts))],
         // A model that may go on working costs all that it may.
         1 => {
             let usage = Some(Usage {
                 output: most,
                 ..usage
             });
-            vec![attempt(Known::Unfinished(Counts { usage, ..counts }))]
+            vec![attempt(FinalUsage::Unfinished(Counts { usage, ..counts }))]
         }
         // A target that is rejected, and another one that answers.
         2 => {
@@ -155,18 +155,18 @@ fn end(draws: &mut Draws, request: Running, sums: &mut Sums) {
                 ..Counts::default()
             };
             vec![
-                attempt(Known::Partial(share(first))),
-                attempt(Known::Complete(share(output - first))),
+                attempt(FinalUsage::Partial(share(first))),
+                attempt(FinalUsage::Complete(share(output - first))),
             ]
         }
-        3 => vec![attempt(Known::Unused)],
-        _ => vec![attempt(Known::Complete(counts))],
+        3 => vec![attempt(FinalUsage::Unused)],
+        _ => vec![attempt(FinalUsage::Complete(counts))],
     };
     let reported = attempts.iter().map(|attempt| match &attempt.known {
-        Known::Complete(counts) | Known::Partial(counts) | Known::Unfinished(counts) => {
-            counts.usage.unwrap_or_default().output
-        }
-        Known::Unused => 0,
+        FinalUsage::Complete(counts)
+        | FinalUsage::Partial(counts)
+        | FinalUsage::Unfinished(counts) => counts.usage.unwrap_or_default().output,
+        FinalUsage::Unused => 0,
     });
     let reported: u64 = reported.sum();
     sums.reported += reported;

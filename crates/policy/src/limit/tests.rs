@@ -51,8 +51,12 @@ fn with_quotas(quotas: &str) -> (Limiter, Quotas) {
     (limiter, quotas)
 }
 
-pub(super) fn applicant<'a>(key: &'a str, model: &'a str, quotas: &'a Quotas) -> Applicant<'a> {
-    Applicant {
+pub(super) fn applicant<'a>(
+    key: &'a str,
+    model: &'a str,
+    quotas: &'a Quotas,
+) -> AdmissionRequest<'a> {
+    AdmissionRequest {
         key,
         model,
         quotas,
@@ -76,14 +80,14 @@ fn tokens() -> Reserved {
 /// Admits a request that is not to wait.
 fn try_admit(
     limiter: &Limiter,
-    applicant: Applicant<'_>,
+    applicant: AdmissionRequest<'_>,
     reserve: impl FnOnce() -> Reserved,
 ) -> Result<Permit, Refused> {
     limiter.try_admit(applicant, &mut applicant.estimate(reserve))
 }
 
 /// Ends a request with one attempt.
-fn end(permit: Permit, known: Known) -> Charge {
+fn end(permit: Permit, known: FinalUsage) -> Charge {
     permit.end(&[Attempt { target: 0, known }])
 }
 
@@ -120,7 +124,7 @@ fn a_quota_is_counted_for_each_key() {
         admit("other", "big"),
     ];
     assert!(others.iter().all(Result::is_ok));
-    end(one, Known::Unused);
+    end(one, FinalUsage::Unused);
     assert!(admit("team-a", "big").is_ok());
 }
 
@@ -171,15 +175,15 @@ async fn tokens_are_settled_with_the_known_usage() {
         ..sent.clone()
     };
     for (known, left) in [
-        (Known::Complete(reported(usage)), 950),
-        (Known::Complete(sent.clone()), 940),
-        (Known::Partial(events(3)), 947),
-        (Known::Partial(sent), 940),
-        (Known::Partial(begun.clone()), 960),
-        (Known::Partial(Counts::default()), 950),
-        (Known::Unfinished(Counts::default()), 900),
-        (Known::Unfinished(begun), 920),
-        (Known::Unused, 1_000),
+        (FinalUsage::Complete(reported(usage)), 950),
+        (FinalUsage::Complete(sent.clone()), 940),
+        (FinalUsage::Partial(events(3)), 947),
+        (FinalUsage::Partial(sent), 940),
+        (FinalUsage::Partial(begun.clone()), 960),
+        (FinalUsage::Partial(Counts::default()), 950),
+        (FinalUsage::Unfinished(Counts::default()), 900),
+        (FinalUsage::Unfinished(begun), 920),
+        (FinalUsage::Unused, 1_000),
     ] {
         let (limiter, quotas) = with_quotas("[[quotas]]\ntokens_per_minute = 1000");
         let admit = || try_admit(&limiter, applicant("a", "m", &quotas), tokens);
@@ -213,19 +217,22 @@ async fn typical_answer_follows_reported_usage_only() {
         reserved
     };
     let complete = |output| {
-        Known::Complete(reported(Usage {
+        FinalUsage::Complete(reported(Usage {
             output,
             ..Usage::default()
         }))
     };
-    assert_eq!(admit(1, None, Known::Partial(events(3))), 1_000);
-    assert_eq!(admit(4, None, Known::Unused), 4_000);
-    assert_eq!(admit(4, Some(50), Known::Unused), 200);
+    assert_eq!(admit(1, None, FinalUsage::Partial(events(3))), 1_000);
+    assert_eq!(admit(4, None, FinalUsage::Unused), 4_000);
+    assert_eq!(admit(4, Some(50), FinalUsage::Unused), 200);
     // Two answers of 20 tokens each.
     assert_eq!(admit(2, None, complete(40)), 2_000);
-    assert_eq!(admit(1, None, Known::Unfinished(Counts::default())), 20);
-    assert_eq!(admit(3, Some(64_000), Known::Unused), 60);
-    assert_eq!(admit(1, Some(5), Known::Unused), 5);
+    assert_eq!(
+        admit(1, None, FinalUsage::Unfinished(Counts::default())),
+        20
+    );
+    assert_eq!(admit(3, Some(64_000), FinalUsage::Unused), 60);
+    assert_eq!(admit(1, Some(5), FinalUsage::Unused), 5);
 }
 
 /// Agents ask for much longer answers than they get: fifty of them share a rate that a single
@@ -248,7 +255,7 @@ async fn fifty_agents_share_a_rate_by_typical_answers() {
         ..Usage::default()
     };
     for agent in agents {
-        end(agent, Known::Complete(reported(usage)));
+        end(agent, FinalUsage::Complete(reported(usage)));
     }
     let refused = try_admit(&limiter, applicant("a", "m", &quotas), reserve).unwrap_err();
     assert_eq!(refused.dimension, Dimension::Tokens);
@@ -289,7 +296,7 @@ async fn concurrent_requests_do_not_overspend_a_budget() {
         },
     ] {
         let (limiter, quotas, prices) = with_prices(TEN_A_MILLION);
-        let applicant = Applicant {
+        let applicant = AdmissionRequest {
             prices: &prices,
             ..applicant("a", "m", &quotas)
         };
@@ -306,7 +313,7 @@ async fn concurrent_requests_do_not_overspend_a_budget() {
             ..Usage::default()
         };
         let costs = admitted.into_iter().map(|permit| {
-            let charge = end(permit, Known::Complete(reported(usage)));
+            let charge = end(permit, FinalUsage::Complete(reported(usage)));
             charge.cost.unwrap().nanos()
         });
         let spent: i64 = costs.sum();
@@ -320,7 +327,7 @@ async fn concurrent_requests_do_not_overspend_a_budget() {
 #[tokio::test(start_paused = true)]
 async fn budget_admits_what_it_can_pay_for() {
     let (limiter, quotas, prices) = with_prices(TEN_A_MILLION);
-    let applicant = Applicant {
+    let applicant = AdmissionRequest {
         prices: &prices,
         ..applicant("a", "m", &quotas)
     };
@@ -375,12 +382,12 @@ async fn requests_wait_in_turns() {
     }
     let over = limiter.admit(applicant("b", "m", quotas), tokens).await;
     assert_eq!(over.result.unwrap_err().cap, 1, "the queue is full");
-    end(first.result.unwrap(), Known::Unused);
+    end(first.result.unwrap(), FinalUsage::Unused);
     let mut order = Vec::new();
     for _ in 0..5 {
         let (number, result) = admitted.recv().await.unwrap();
         order.push(number);
-        end(result.unwrap(), Known::Unused);
+        end(result.unwrap(), FinalUsage::Unused);
     }
     assert_eq!(order, [1, 2, 4, 5, 3]);
     assert_eq!(limiter.waiting(), 0);
@@ -394,12 +401,12 @@ async fn waiting_requests_are_admitted_before_newcomers() {
     let first = limiter.admit(applicant("a", "m", quotas), tokens).await;
     let (sender, mut admitted) = unbounded_channel();
     queued(&all, "a", 1, &sender).await;
-    end(first.result.unwrap(), Known::Unused);
+    end(first.result.unwrap(), FinalUsage::Unused);
     let newcomer = limiter.admit(applicant("b", "m", quotas), tokens);
     let waiting = async {
         let (number, result) = admitted.recv().await.unwrap();
         assert_eq!(number, 1);
-        end(result.unwrap(), Known::Unused);
+        end(result.unwrap(), FinalUsage::Unused);
     };
     let (newcomer, ()) = tokio::join!(newcomer, waiting);
     assert!(newcomer.waited.is_some() && newcomer.result.is_ok());
@@ -412,7 +419,7 @@ async fn a_request_waits_for_a_rate() {
     let (limiter, quotas) = &all;
     for _ in 0..60 {
         let admitted = limiter.admit(applicant("a", "m", quotas), tokens).await;
-        end(admitted.result.unwrap(), Known::Unused);
+        end(admitted.result.unwrap(), FinalUsage::Unused);
     }
     let next = limiter.admit(applicant("a", "m", quotas), tokens).await;
     let waited = next.waited.unwrap();
@@ -442,7 +449,7 @@ async fn requests_leave_the_queue() {
     queued(&all, "a", 2, &sender).await;
     leaves.abort();
     assert!(leaves.await.unwrap_err().is_cancelled());
-    end(first.result.unwrap(), Known::Unused);
+    end(first.result.unwrap(), FinalUsage::Unused);
     assert_eq!(admitted.recv().await.unwrap().0, 2);
     assert_eq!(limiter.waiting(), 0);
 }

@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::queues::Place;
 use super::quotas::QuotaQueue;
 use super::reserved::Estimate;
-use super::{Applicant, Limiter, Permit, Reserved, lender};
+use super::{AdmissionRequest, Limiter, Permit, Reserved, lease_client};
 
 /// The decision on a request.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct Decision {
     pub waited: Option<Duration>,
 }
 
-impl<'a> Applicant<'a> {
+impl<'a> AdmissionRequest<'a> {
     /// Returns the queues that the request may have to wait in.
     pub(super) fn queues(self) -> impl Iterator<Item = QuotaQueue<'a>> {
         self.quotas.queues(self.key, self.model)
@@ -37,7 +37,7 @@ impl Limiter {
     /// store, and one that a quota with a queue has no room for waits there.
     pub async fn admit(
         &self,
-        applicant: Applicant<'_>,
+        applicant: AdmissionRequest<'_>,
         reserve: impl FnOnce() -> Reserved,
     ) -> Decision {
         let mut estimate = applicant.estimate(reserve);
@@ -67,7 +67,7 @@ impl Limiter {
     }
 
     /// Returns a queue in which requests wait that come before this one.
-    fn queue_ahead<'a>(&self, applicant: Applicant<'a>) -> Option<QuotaQueue<'a>> {
+    fn queue_ahead<'a>(&self, applicant: AdmissionRequest<'a>) -> Option<QuotaQueue<'a>> {
         match self.queues.waiting() {
             0 => None,
             _ => applicant.queues().find(|queue| self.queues.has(&queue.id)),
@@ -78,7 +78,7 @@ impl Limiter {
     /// one permits.
     async fn wait(
         &self,
-        applicant: Applicant<'_>,
+        applicant: AdmissionRequest<'_>,
         estimate: &mut Option<Box<Estimate>>,
         queue: QuotaQueue<'_>,
     ) -> Result<Permit, Refused> {
@@ -90,7 +90,7 @@ impl Limiter {
 
     async fn take_turns(
         &self,
-        applicant: Applicant<'_>,
+        applicant: AdmissionRequest<'_>,
         estimate: &mut Option<Box<Estimate>>,
         mut queue: QuotaQueue<'_>,
     ) -> Result<Permit, Refused> {
@@ -120,7 +120,7 @@ impl Limiter {
     /// refuses it.
     async fn ask_in_turn(
         &self,
-        applicant: Applicant<'_>,
+        applicant: AdmissionRequest<'_>,
         estimate: &mut Option<Box<Estimate>>,
         place: &Place<'_>,
     ) -> Result<Permit, Refused> {
@@ -145,20 +145,20 @@ impl Limiter {
     /// Admits a request, or waits shortly for the store of a lent quota that has too little.
     async fn ask(
         &self,
-        applicant: Applicant<'_>,
+        applicant: AdmissionRequest<'_>,
         estimate: &mut Option<Box<Estimate>>,
     ) -> Result<Permit, Refused> {
-        let Some(lender) = &self.lender else {
+        let Some(lease_client) = &self.lease_client else {
             return self.try_admit(applicant, estimate);
         };
-        let deadline = Instant::now() + lender::PATIENCE;
+        let deadline = Instant::now() + lease_client::GRANT_TIMEOUT;
         let mut has_answered = false;
         loop {
-            let mut ended = lender.subscribe();
+            let mut ended = lease_client.subscribe();
             match self.try_admit(applicant, estimate) {
                 Err(mut refused) if refused.may_wait => {
-                    lender.wake();
-                    if !lender::exchange_ended(&mut ended, deadline).await {
+                    lease_client.wake();
+                    if !lease_client::exchange_ended(&mut ended, deadline).await {
                         // Without any answer it is not known whether there is room.
                         refused.is_degraded |= !has_answered;
                         return Err(refused);

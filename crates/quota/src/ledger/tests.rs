@@ -8,7 +8,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Budget, Caps, Dimension, FailMode, Lending, Level, LostLease, Window, Zone};
+use crate::{Budget, Caps, Dimension, FailMode, LeaseSettings, Level, LostLease, Window, Zone};
 
 /// Demands nothing but a place.
 fn place(_: Option<u64>) -> Demand {
@@ -612,7 +612,7 @@ fn refusal_during_quarantine_is_marked_degraded() {
     let lease = Duration::from_secs(10);
     let terms = Terms {
         caps: Caps::concurrency(2),
-        lending: Some(Lending {
+        lending: Some(LeaseSettings {
             mode: FailMode::Closed,
             lease,
             lost_lease: LostLease::Finish,
@@ -626,17 +626,17 @@ fn refusal_during_quarantine_is_marked_degraded() {
     };
     let answer = |ledger: &mut Ledger, at| {
         let asked = ledger.poll(at, false);
-        let reply = Reply {
-            seq: asked[0].ask.seq,
+        let grant = LeaseGrant {
+            seq: asked[0].request.seq,
             held: 0,
-            free: 0,
+            available: 0,
             level: 0,
             replicas: 1,
-            hungry: 0,
+            waiting_replicas: 0,
             quarantined: true,
-            lease,
+            duration: lease,
         };
-        ledger.granted(&asked[0], Some(&reply), at);
+        ledger.on_grant(&asked[0], Some(&grant), at);
     };
     assert_eq!(refused(&mut ledger, at_second(0)), (true, false));
     answer(&mut ledger, at_second(0));

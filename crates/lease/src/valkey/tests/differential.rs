@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use quota::{Ask, Loan, MAX_AMOUNT, USED_MODULUS};
+use quota::{LeaseRequest, LeasedLimitSpec, MAX_AMOUNT, USED_MODULUS};
 
 use super::server::Server;
-use crate::clock::Proof;
-use crate::model::{Answer, Call, Model};
+use crate::clock::ElapsedProof;
+use crate::reference::{ExchangeRequest, ExchangeResponse, ReferenceStore};
 use crate::script::{ExchangeScript, TEXT, read};
-use crate::valkey::connection::Link;
+use crate::valkey::connection::ValkeyConnection;
 
 /// SplitMix64.
 struct Random(u64);
@@ -42,17 +42,17 @@ impl Random {
 struct Pair {
     random: Random,
     server: Server,
-    link: Link,
+    link: ValkeyConnection,
     script: ExchangeScript,
-    model: Model,
+    model: ReferenceStore,
     run: u64,
     now: u64,
-    last: Answer,
+    last: ExchangeResponse,
     /// The notices of the model, as messages of the script.
     notices: Vec<String>,
     /// The last number of an ask by replica and limit, its amount used, and what was held.
     sent: [[(u64, u64, u64); LIMITS]; 3],
-    loans: [Loan; LIMITS],
+    loans: [LeasedLimitSpec; LIMITS],
 }
 
 const LIMITS: usize = 5;
@@ -67,14 +67,14 @@ impl Pair {
         let server = Server::start(variable, &[]);
         let mut random = Random(seed);
         let loans = std::array::from_fn(|i| match i % 3 {
-            0 => Loan::Permits {
+            0 => LeasedLimitSpec::Permits {
                 cap: random.below(20),
             },
-            1 => Loan::Bucket {
+            1 => LeasedLimitSpec::Bucket {
                 per_minute: random.amount(),
                 capacity: random.amount(),
             },
-            _ => Loan::Budget {
+            _ => LeasedLimitSpec::Budget {
                 amount: random.amount(),
                 window: random.below(100),
                 accounted: 0,
@@ -82,14 +82,14 @@ impl Pair {
         });
         Self {
             random,
-            link: Link::new(&server.settings()),
+            link: ValkeyConnection::new(&server.settings()),
             server,
             script: ExchangeScript::new(&text),
-            model: Model::default(),
+            model: ReferenceStore::default(),
             run: 1,
             now: 1_790_000_000_000_000,
-            last: Answer {
-                life: 0,
+            last: ExchangeResponse {
+                epoch: 0,
                 at: 0,
                 event: 0,
                 replies: Vec::new(),
@@ -100,11 +100,11 @@ impl Pair {
         }
     }
 
-    fn call(&mut self) -> Call {
+    fn call(&mut self) -> ExchangeRequest {
         let replica = self.random.below(3);
-        let life = match self.random.below(20) {
-            0 => self.last.life + 1,
-            _ => self.last.life,
+        let epoch = match self.random.below(20) {
+            0 => self.last.epoch + 1,
+            _ => self.last.epoch,
         };
         let over = match self.random.below(4) {
             0 => self.last.event.saturating_sub(self.random.below(6)),
@@ -115,23 +115,27 @@ impl Pair {
             0 => self.last.at.saturating_sub(self.random.below(30_000)),
             _ => self.last.at + self.random.below(3_000),
         };
-        let proof = Proof { life, at, over };
+        let proof = ElapsedProof {
+            epoch,
+            elapsed_ms: at,
+            expired_event: over,
+        };
         let count = self.random.below(3) as usize;
         let first = self.random.below(LIMITS as u64) as usize;
         let limits = (0..count).map(|i| (first + i) % LIMITS);
-        Call {
+        ExchangeRequest {
             replica,
             proof,
             lease: 10_000,
-            asks: limits.map(|limit| self.ask(replica, limit)).collect(),
+            requests: limits.map(|limit| self.request(replica, limit)).collect(),
         }
     }
 
-    fn ask(&mut self, replica: u64, limit: usize) -> Ask {
+    fn request(&mut self, replica: u64, limit: usize) -> LeaseRequest {
         let (seq, used, held) = self.sent[replica as usize][limit];
         let random = &mut self.random;
-        let mut loan = self.loans[limit];
-        if let Loan::Budget { accounted, .. } = &mut loan {
+        let mut spec = self.loans[limit];
+        if let LeasedLimitSpec::Budget { accounted, .. } = &mut spec {
             *accounted = random.amount();
         }
         let seq = match random.below(8) {
@@ -149,30 +153,30 @@ impl Pair {
             0 => used.saturating_sub(spent),
             _ => (used + spent) % USED_MODULUS,
         };
-        let claim = match random.below(10) {
+        let retained = match random.below(10) {
             0 => random.amount(),
             _ => random.below(held + 1),
         };
-        let need = random.amount().min(random.amount());
-        Ask {
+        let waiting = random.amount().min(random.amount());
+        LeaseRequest {
             limit: format!("limit-{limit}").into(),
-            loan,
+            spec,
             seq,
             acked: random.below(2) * seq,
             incarnation: random.below(8) / 7,
-            claim,
-            used: if loan.is_spent() { used } else { 0 },
-            unacked: match loan.is_spent() {
+            retained,
+            used: if spec.is_consumed() { used } else { 0 },
+            unacked: match spec.is_consumed() {
                 true => random.amount(),
                 false => 0,
             },
-            more: need.max(random.amount()),
-            need,
-            least: random.below(need + 1),
+            wanted: waiting.max(random.amount()),
+            waiting,
+            smallest_waiting: random.below(waiting + 1),
         }
     }
 
-    async fn script(&self, call: &Call) -> Answer {
+    async fn script(&self, call: &ExchangeRequest) -> ExchangeResponse {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
         let [by_hash, by_text] = self
             .script
@@ -192,7 +196,7 @@ impl Pair {
         match self.random.below(150) {
             0 => {
                 self.server.run(&["FLUSHALL"]).await.unwrap();
-                self.model = Model::default();
+                self.model = ReferenceStore::default();
             }
             // As if a replica had become the primary.
             1 => {
@@ -211,10 +215,10 @@ impl Pair {
         let notices = self.model.notices().iter();
         let messages = notices.map(|limit| format!("{} {limit}", call.replica));
         self.notices.extend(messages);
-        for (ask, reply) in call.asks.iter().zip(&found.replies) {
-            let limit = ask.limit.trim_start_matches("limit-");
+        for (request, reply) in call.requests.iter().zip(&found.replies) {
+            let limit = request.limit.trim_start_matches("limit-");
             let limit: usize = limit.parse().unwrap();
-            self.sent[call.replica as usize][limit] = (reply.seq, ask.used, reply.held);
+            self.sent[call.replica as usize][limit] = (reply.seq, request.used, reply.held);
         }
         self.last = found;
     }
@@ -231,7 +235,7 @@ async fn compare(variable: &str, first: u64) {
             for reply in &pair.last.replies {
                 lent += u64::from(reply.held > 0);
                 quarantined += u64::from(reply.quarantined);
-                late += u64::from(reply.free > 0);
+                late += u64::from(reply.available > 0);
             }
         }
         pair.server

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use quota::{FailMode, Holding, Loan, Reply};
+use quota::{FailMode, LeaseGrant, LeasedLimitSpec, LeasedShare};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UnixStream};
 use tokio::time::Instant;
@@ -17,16 +17,21 @@ use crate::valkey::{Settings, Valkey};
 
 const LONG: Duration = Duration::from_secs(30);
 
-async fn ask(store: &Valkey, seq: u64, claim: u64, need: u64) -> Result<Reply, Unreachable> {
-    let mut replies = store.exchange(&[permits(10, seq, claim, need)]).await;
+async fn request(
+    store: &Valkey,
+    seq: u64,
+    retained: u64,
+    waiting: u64,
+) -> Result<LeaseGrant, Unreachable> {
+    let mut replies = store.exchange(&[permits(10, seq, retained, waiting)]).await;
     replies.remove(0)
 }
 
 /// Repeats an exchange until it succeeds.
-async fn ask_until(store: &Valkey, seq: u64, claim: u64) -> Reply {
+async fn ask_until(store: &Valkey, seq: u64, retained: u64) -> LeaseGrant {
     let start = Instant::now();
     loop {
-        match ask(store, seq, claim, 0).await {
+        match request(store, seq, retained, 0).await {
             Ok(reply) => return reply,
             Err(error) => assert!(start.elapsed() < LONG, "{error}"),
         }
@@ -35,15 +40,19 @@ async fn ask_until(store: &Valkey, seq: u64, claim: u64) -> Reply {
 }
 
 /// Lets a holding talk to the store until it has or has not `wanted`.
-async fn drive_until(store: &Valkey, holding: &mut Holding, wanted: impl Fn(&mut Holding) -> bool) {
+async fn drive_until(
+    store: &Valkey,
+    holding: &mut LeasedShare,
+    wanted: impl Fn(&mut LeasedShare) -> bool,
+) {
     let start = Instant::now();
     while !wanted(holding) {
         assert!(start.elapsed() < LONG, "{holding:?}");
-        let asks: Vec<_> = holding.poll(boottime()).into_iter().collect();
-        for (ask, result) in asks.iter().zip(store.exchange(&asks).await) {
+        let requests: Vec<_> = holding.poll(boottime()).into_iter().collect();
+        for (request, result) in requests.iter().zip(store.exchange(&requests).await) {
             match result {
-                Ok(reply) => holding.granted(&reply, boottime()),
-                Err(_) => holding.failed(ask.seq, boottime()),
+                Ok(reply) => holding.on_grant(&reply, boottime()),
+                Err(_) => holding.on_no_answer(request.seq, boottime()),
             }
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -67,11 +76,11 @@ async fn permits_of_a_replica_that_is_gone_come_back() {
         Valkey::new(&settings).unwrap(),
     );
     let new = || {
-        let loan = Loan::Permits { cap: 4 };
-        Holding::new("q0/team-a".into(), loan, FailMode::Closed, settings.lease)
+        let spec = LeasedLimitSpec::Permits { cap: 4 };
+        LeasedShare::new("q0/team-a".into(), spec, FailMode::Closed, settings.lease)
     };
     let (mut one, mut other) = (new(), new());
-    let take_all = |holding: &mut Holding| holding.take(4, boottime()).is_some();
+    let take_all = |holding: &mut LeasedShare| holding.take(4, boottime()).is_some();
     drive_until(&first, &mut one, take_all).await;
     let lent = Instant::now();
     drop((first, one));
@@ -89,7 +98,7 @@ async fn permits_of_a_replica_that_is_gone_come_back() {
 async fn held_permits_survive_store_flush_and_restart() {
     let mut server = Server::start("SLUICEGATE_VALKEY", &[]);
     let store = Valkey::new(&server.settings()).unwrap();
-    assert!(ask(&store, 1, 0, 5).await.unwrap().quarantined);
+    assert!(request(&store, 1, 0, 5).await.unwrap().quarantined);
     for round in 0..3 {
         match round {
             0 => drop(server.run(&["FLUSHALL"]).await.unwrap()),
@@ -101,8 +110,8 @@ async fn held_permits_survive_store_flush_and_restart() {
         assert_eq!((reply.held, reply.quarantined), (7, true), "{round}");
         // Nothing is lent meanwhile.
         let other = Valkey::new(&server.settings()).unwrap();
-        let reply = ask(&other, 1, 0, 3).await.unwrap();
-        assert_eq!((reply.held, reply.free), (0, 0), "{round}");
+        let reply = request(&other, 1, 0, 3).await.unwrap();
+        assert_eq!((reply.held, reply.available), (0, 0), "{round}");
     }
 }
 
@@ -113,7 +122,7 @@ async fn a_server_that_forgets_scripts_is_sent_the_text() {
     let store = Valkey::new(&server.settings()).unwrap();
     for seq in 1..4 {
         server.run(&["SCRIPT", "FLUSH"]).await.unwrap();
-        assert_eq!(ask(&store, seq, 2, 0).await.unwrap().seq, seq);
+        assert_eq!(request(&store, seq, 2, 0).await.unwrap().seq, seq);
     }
 }
 
@@ -122,14 +131,14 @@ async fn a_server_that_forgets_scripts_is_sent_the_text() {
 async fn a_large_batch_is_answered_in_its_order() {
     let server = Server::start("SLUICEGATE_VALKEY", &[]);
     let store = Valkey::new(&server.settings()).unwrap();
-    let asks: Vec<_> = (1..2_001)
+    let requests: Vec<_> = (1..2_001)
         .map(|i| {
-            let mut ask = permits(10, i, i % 11, 0);
-            ask.limit = format!("q0/{i}").into();
-            ask
+            let mut request = permits(10, i, i % 11, 0);
+            request.limit = format!("q0/{i}").into();
+            request
         })
         .collect();
-    let replies = store.exchange(&asks).await;
+    let replies = store.exchange(&requests).await;
     assert_eq!(replies.len(), 2_000);
     for (i, reply) in (1..).zip(replies) {
         let reply = reply.unwrap();
@@ -144,7 +153,7 @@ async fn a_partition_without_asks_is_asked_now_and_then() {
     let server = Server::start("SLUICEGATE_VALKEY", &[]);
     let store = Valkey::new(&server.settings()).unwrap();
     for seq in 1..4 {
-        ask(&store, seq, 0, 0).await.unwrap();
+        request(&store, seq, 0, 0).await.unwrap();
     }
     let calls = "cmdstat_evalsha:calls=18,";
     server.wait_for("INFO commandstats", calls).await;
@@ -166,7 +175,7 @@ async fn an_exchange_with_a_black_hole_ends_in_time() {
     let store = Valkey::new(&settings).unwrap();
     for seq in 1..4 {
         let start = Instant::now();
-        ask(&store, seq, 0, 1).await.unwrap_err();
+        request(&store, seq, 0, 1).await.unwrap_err();
         // The bound is 100 ms; the rest is for a slow machine.
         assert!(start.elapsed() < Duration::from_secs(10));
     }
@@ -190,7 +199,7 @@ async fn with_rediss_the_connection_begins_with_tls() {
         stream.read_u8().await.unwrap()
     };
     let first = tokio::time::timeout(LONG, first);
-    let (first, result) = tokio::join!(first, ask(&store, 1, 0, 1));
+    let (first, result) = tokio::join!(first, request(&store, 1, 0, 1));
     let error = result.unwrap_err();
     // The content type of a handshake.
     assert_eq!(first.ok(), Some(22), "{error}");
@@ -199,7 +208,7 @@ async fn with_rediss_the_connection_begins_with_tls() {
 #[tokio::test]
 async fn a_server_that_is_not_there_is_reported_at_once() {
     let settings = Settings::new("redis+unix:///nonexistent/socket".parse().unwrap());
-    let error = ask(&Valkey::new(&settings).unwrap(), 1, 0, 1)
+    let error = request(&Valkey::new(&settings).unwrap(), 1, 0, 1)
         .await
         .unwrap_err();
     let text = error.to_string();
@@ -247,7 +256,7 @@ async fn a_connection_that_has_fallen_silent_is_replaced() {
     let store = Valkey::new(&settings).unwrap();
     ask_until(&store, 1, 4).await;
     silent.store(true, Ordering::Relaxed);
-    ask(&store, 2, 4, 0).await.unwrap_err();
+    request(&store, 2, 4, 0).await.unwrap_err();
     silent.store(false, Ordering::Relaxed);
     assert_eq!(ask_until(&store, 3, 4).await.held, 4);
 }

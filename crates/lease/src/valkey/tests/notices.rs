@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quota::Reply;
+use quota::LeaseGrant;
 use tokio::time::timeout;
 
 use super::server::{Server, permits};
@@ -12,10 +12,10 @@ use crate::valkey::Valkey;
 const LONG: Duration = Duration::from_secs(30);
 
 /// Sends an ask as often as it takes on a busy machine: a repeated one changes nothing.
-async fn ask(store: &Valkey, seq: u64, claim: u64, need: u64) -> Reply {
-    let asks = [permits(10, seq, claim, need)];
+async fn request(store: &Valkey, seq: u64, retained: u64, waiting: u64) -> LeaseGrant {
+    let requests = [permits(10, seq, retained, waiting)];
     loop {
-        if let Ok(reply) = store.exchange(&asks).await[0] {
+        if let Ok(reply) = store.exchange(&requests).await[0] {
             return reply;
         }
     }
@@ -30,8 +30,8 @@ async fn replicas(server: &Server) -> (Valkey, Valkey) {
     let mut seq = 0;
     loop {
         seq += 1;
-        if ask(&first, seq, 0, 10).await.held == 10 {
-            ask(&second, 1, 0, 0).await;
+        if request(&first, seq, 0, 10).await.held == 10 {
+            request(&second, 1, 0, 0).await;
             return (first, second);
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -57,12 +57,12 @@ async fn notices_reach_waiting_replicas_after_reconnects() {
                 .wait_for("PUBSUB NUMSUB sg:1:notices", "int(2)")
                 .await;
             let seq = 10_000 + 10 * round;
-            ask(&second, seq, 0, 2).await;
-            ask(&first, seq, 10, 0).await;
-            ask(&first, seq + 1, 8, 0).await;
-            assert_eq!(ask(&second, seq + 1, 0, 2).await.held, 2);
-            ask(&second, seq + 2, 0, 0).await;
-            assert_eq!(ask(&first, seq + 2, 8, 2).await.held, 10);
+            request(&second, seq, 0, 2).await;
+            request(&first, seq, 10, 0).await;
+            request(&first, seq + 1, 8, 0).await;
+            assert_eq!(request(&second, seq + 1, 0, 2).await.held, 2);
+            request(&second, seq + 2, 0, 0).await;
+            assert_eq!(request(&first, seq + 2, 8, 2).await.held, 10);
         };
         let ((of_first, of_second), ()) = tokio::join!(noticed, asked);
         assert_eq!(of_first.unwrap(), "q0/team-a");
@@ -84,8 +84,8 @@ async fn a_user_without_the_right_to_publish_has_no_notices() {
     let words = "ACL SETUSER default resetchannels";
     let words: Vec<&str> = words.split(' ').collect();
     server.run(&words).await.unwrap();
-    let reply = ask(&second, 2, 0, 2).await;
-    assert_eq!((reply.held, reply.free, reply.replicas), (0, 0, 2));
+    let reply = request(&second, 2, 0, 2).await;
+    assert_eq!((reply.held, reply.available, reply.replicas), (0, 0, 2));
 }
 
 /// That it waits is a notice of the second replica, which comes to itself as well.
@@ -100,7 +100,7 @@ async fn a_replica_passes_over_its_own_notices() {
         server
             .wait_for("PUBSUB NUMSUB sg:1:notices", "int(1)")
             .await;
-        ask(&second, 2, 0, 2).await;
+        request(&second, 2, 0, 2).await;
         let other = ["PUBLISH", "sg:1:notices", "other#1 q0/team-b"];
         server.run(&other).await.unwrap();
     };

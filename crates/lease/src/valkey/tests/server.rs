@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use quota::{Ask, Loan};
+use quota::{LeaseRequest, LeasedLimitSpec};
 use tokio::time::Instant;
 
 use crate::valkey::Settings;
@@ -145,19 +145,19 @@ fn spawn(program: &Path, folder: &Path, options: &[String]) -> Option<Child> {
 /// The parts of lines that a server and a sentinel write when they have started.
 const READY: [&str; 2] = ["eady to accept connections", "+monitor master"];
 
-/// An ask that claims `claim` permits and needs `need` more for waiting requests.
-pub(super) fn permits(cap: u64, seq: u64, claim: u64, need: u64) -> Ask {
-    Ask {
+/// An ask that claims `retained` permits and needs `waiting` more for waiting requests.
+pub(super) fn permits(cap: u64, seq: u64, retained: u64, waiting: u64) -> LeaseRequest {
+    LeaseRequest {
         limit: "q0/team-a".into(),
-        loan: Loan::Permits { cap },
+        spec: LeasedLimitSpec::Permits { cap },
         seq,
         acked: seq - 1,
         incarnation: 0,
-        claim,
+        retained,
         used: 0,
         unacked: 0,
-        more: need,
-        need,
-        least: need.min(1),
+        wanted: waiting,
+        waiting,
+        smallest_waiting: waiting.min(1),
     }
 }

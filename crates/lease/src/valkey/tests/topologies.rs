@@ -49,16 +49,16 @@ fn words(text: &str) -> Vec<String> {
 
 /// Waits until all of many limits are answered, which are spread over all partitions.
 async fn answers(store: &Valkey) {
-    let asks: Vec<_> = (1..100)
+    let requests: Vec<_> = (1..100)
         .map(|i| {
-            let mut ask = permits(10, i, i % 11, 0);
-            ask.limit = format!("q0/{i}").into();
-            ask
+            let mut request = permits(10, i, i % 11, 0);
+            request.limit = format!("q0/{i}").into();
+            request
         })
         .collect();
     let start = Instant::now();
     loop {
-        let replies = store.exchange(&asks).await;
+        let replies = store.exchange(&requests).await;
         match replies.iter().find_map(|reply| reply.as_ref().err()) {
             Some(error) => assert!(start.elapsed() < Duration::from_secs(60), "{error}"),
             None => {
@@ -152,11 +152,15 @@ async fn sentinels_name_the_primary_and_later_the_new_one() {
     primary.kill();
     replica.wait_for("INFO replication", "role:master").await;
     // Another life: what was claimed is restored, and the asks before were answered already.
-    let mut ask = permits(10, 1_000, 4, 3);
-    ask.limit = "q0/1".into();
+    let mut request = permits(10, 1_000, 4, 3);
+    request.limit = "q0/1".into();
     let start = Instant::now();
     let reply = loop {
-        match store.exchange(std::slice::from_ref(&ask)).await.remove(0) {
+        match store
+            .exchange(std::slice::from_ref(&request))
+            .await
+            .remove(0)
+        {
             Ok(reply) => break reply,
             Err(error) => assert!(start.elapsed() < Duration::from_secs(60), "{error}"),
         }

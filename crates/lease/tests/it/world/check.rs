@@ -1,6 +1,6 @@
 //! Checks after every step of a simulated world.
 
-use quota::{Holding, Loan};
+use quota::{LeasedLimitSpec, LeasedShare};
 
 use super::truth::Truth;
 use super::{LEASE, World};
@@ -11,7 +11,7 @@ impl World {
     fn running(&self) -> u64 {
         if self.plan.end_with_lease {
             let awake = self.replicas.iter().enumerate().filter(|(place, replica)| {
-                replica.holding.is_leased(self.local(*place)) || replica.paused_until + 2 < self.now
+                replica.share.is_leased(self.local(*place)) || replica.paused_until + 2 < self.now
             });
             return awake.map(|(_, replica)| replica.open.len() as u64).sum();
         }
@@ -26,29 +26,29 @@ impl World {
     }
 
     pub(super) fn check(&self) {
-        let capacity = self.plan.loan.capacity();
+        let capacity = self.plan.spec.capacity();
         let leased = || {
             let numbered = self.replicas.iter().enumerate();
             numbered
-                .filter(|(place, replica)| replica.holding.is_leased(self.local(*place)))
-                .map(|(_, replica)| &replica.holding)
+                .filter(|(place, replica)| replica.share.is_leased(self.local(*place)))
+                .map(|(_, replica)| &replica.share)
         };
-        let held: u64 = leased().map(Holding::held).sum();
-        match self.plan.loan {
-            Loan::Permits { cap } => {
+        let held: u64 = leased().map(LeasedShare::held).sum();
+        match self.plan.spec {
+            LeasedLimitSpec::Permits { cap } => {
                 assert!(held <= cap, "{held} permits are held of {cap}");
                 let running = self.running();
                 assert!(running <= cap, "{running} requests run with {cap} permits");
             }
-            Loan::Bucket { .. } => {
+            LeasedLimitSpec::Bucket { .. } => {
                 // In all, no more than the bucket at the start, one for each loss of data, and what has
                 // flowed off since.
                 let buckets = capacity * (1 + self.counts.losses);
-                let flowed = Truth::flows(self.now, &self.plan.loan);
+                let drained_ms = Truth::flows(self.now, &self.plan.spec);
                 let reserved = self.truth.reserved;
                 assert!(
-                    reserved <= buckets + flowed,
-                    "{reserved} is given of {buckets} + {flowed}"
+                    reserved <= buckets + drained_ms,
+                    "{reserved} is given of {buckets} + {drained_ms}"
                 );
                 // And in no time more than a bucket at its start, one for each loss, and what flows off
                 // in that time.
@@ -58,7 +58,7 @@ impl World {
                     "a bucket of {capacity} is filled to {level}"
                 );
             }
-            Loan::Budget { amount, .. } => {
+            LeasedLimitSpec::Budget { amount, .. } => {
                 let spent = self.truth.reserved;
                 assert!(spent <= amount, "{spent} was admitted of {amount}");
                 assert!(

@@ -1,6 +1,6 @@
 //! Faults in a simulated world.
 
-use sluicegate_lease::Model;
+use sluicegate_lease::ReferenceStore;
 
 use super::{Event, LEASE, MILLI, World};
 
@@ -33,10 +33,10 @@ impl World {
             5 => self.store.stopped_until = self.now + long,
             // The store's clock jumps back by an hour, or on.
             6 if !self.plan.clock_is_set => {}
-            6 => self.store.wall = self.random.within(0, 7_200_000 * MILLI),
+            6 => self.store.server_clock_ms = self.random.within(0, 7_200_000 * MILLI),
             7 => {
                 self.lose();
-                self.store.model = Model::default();
+                self.store.model = ReferenceStore::default();
                 self.store.server += self.random.within(0, 2);
             }
             _ => {
@@ -51,6 +51,6 @@ impl World {
 
     fn lose(&mut self) {
         self.counts.losses += 1;
-        self.truth.lost(&self.plan.loan, self.now);
+        self.truth.take_loss(&self.plan.spec, self.now);
     }
 }

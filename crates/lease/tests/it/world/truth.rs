@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use quota::Loan;
+use quota::LeasedLimitSpec;
 
 use super::{LEASE, MAX_DRIFT_PPM, Time};
 
@@ -29,14 +29,14 @@ pub(super) struct Truth {
 
 impl Truth {
     /// Returns what flows off in `time` by the fastest clock.
-    pub(super) fn flows(time: Time, loan: &Loan) -> u64 {
-        let rate = u128::from(loan.per_minute()) * u128::from(1_000_000 + MAX_DRIFT_PPM);
+    pub(super) fn flows(time: Time, spec: &LeasedLimitSpec) -> u64 {
+        let rate = u128::from(spec.per_minute()) * u128::from(1_000_000 + MAX_DRIFT_PPM);
         (rate * u128::from(time) / 60_000_000_000_000) as u64
     }
 
-    pub(super) fn taken(&mut self, amount: u64, loan: &Loan, now: Time) {
-        let flowed = Self::flows(now - self.filled_at, loan);
-        self.filled -= (flowed as i64).min(self.filled.max(0));
+    pub(super) fn taken(&mut self, amount: u64, spec: &LeasedLimitSpec, now: Time) {
+        let drained_ms = Self::flows(now - self.filled_at, spec);
+        self.filled -= (drained_ms as i64).min(self.filled.max(0));
         self.filled += amount as i64;
         self.filled_at = now;
         while let Some((at, refund)) = self.untold.front() {
@@ -50,8 +50,8 @@ impl Truth {
         self.accounted += amount;
     }
 
-    pub(super) fn ended(&mut self, reserved: u64, spent: u64, loan: &Loan, now: Time) {
-        self.taken(0, loan, now);
+    pub(super) fn ended(&mut self, reserved: u64, spent: u64, spec: &LeasedLimitSpec, now: Time) {
+        self.taken(0, spec, now);
         self.accounted = self.accounted - reserved + spent;
         let refund = reserved.saturating_sub(spent);
         self.reserved -= refund;
@@ -59,9 +59,9 @@ impl Truth {
     }
 
     /// Adds the bucket that is full after a loss of data.
-    pub(super) fn lost(&mut self, loan: &Loan, now: Time) {
-        self.taken(0, loan, now);
-        self.filled -= loan.capacity() as i64;
+    pub(super) fn take_loss(&mut self, spec: &LeasedLimitSpec, now: Time) {
+        self.taken(0, spec, now);
+        self.filled -= spec.capacity() as i64;
     }
 
     /// Returns the level of the bucket, with all refunds.

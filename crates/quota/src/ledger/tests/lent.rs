@@ -4,8 +4,8 @@ use super::*;
 
 const LEASE: Duration = Duration::from_secs(10);
 
-fn lending_in(mode: FailMode, lost_lease: LostLease) -> Lending {
-    Lending {
+fn lending_in(mode: FailMode, lost_lease: LostLease) -> LeaseSettings {
+    LeaseSettings {
         mode,
         lease: LEASE,
         lost_lease,
@@ -26,16 +26,16 @@ fn lending(limits: &[(&str, Caps)]) -> (Ledger, Vec<LimitId>) {
     (ledger, ids)
 }
 
-fn reply(ask: &Ask, held: u64, free: u64) -> Reply {
-    Reply {
-        seq: ask.seq,
+fn grant(request: &LeaseRequest, held: u64, available: u64) -> LeaseGrant {
+    LeaseGrant {
+        seq: request.seq,
         held,
-        free,
+        available,
         level: 0,
         replicas: 1,
-        hungry: 0,
+        waiting_replicas: 0,
         quarantined: false,
-        lease: LEASE,
+        duration: LEASE,
     }
 }
 
@@ -43,10 +43,14 @@ fn reply(ask: &Ask, held: u64, free: u64) -> Reply {
 fn exchange(ledger: &mut Ledger, all: bool, at: Now) -> Vec<String> {
     let asked = ledger.poll(at, all);
     for lent in &asked {
-        let reply = reply(&lent.ask, lent.ask.claim + lent.ask.more, 100);
-        ledger.granted(lent, Some(&reply), at);
+        let grant = grant(
+            &lent.request,
+            lent.request.retained + lent.request.wanted,
+            100,
+        );
+        ledger.on_grant(lent, Some(&grant), at);
     }
-    asked.iter().map(|lent| lent.ask.key()).collect()
+    asked.iter().map(|lent| lent.request.key()).collect()
 }
 
 fn now() -> Now {
@@ -120,7 +124,7 @@ fn store_without_grants_degrades_status_and_admissions() {
     assert!(ledger.admit(&claims, place, now()).is_err());
     assert!(!ledger.status(now())[0].is_degraded);
     let asked = ledger.poll(now(), false);
-    ledger.granted(&asked[0], None, now());
+    ledger.on_grant(&asked[0], None, now());
     assert!(ledger.status(now())[0].is_degraded);
     // The fail mode admits everything.
     let admitted = ledger.admit(&claims, place, now()).unwrap();
@@ -141,11 +145,11 @@ fn the_status_has_the_parts_of_a_lent_limit() {
     for _ in 0..2 {
         assert!(ledger.admit(&claims, money("0.10"), now()).is_err());
         let asked = ledger.poll(now(), false);
-        let level = Reply {
+        let level = LeaseGrant {
             level: 250_000_000,
-            ..reply(&asked[0].ask, asked[0].ask.more, 3)
+            ..grant(&asked[0].request, asked[0].request.wanted, 3)
         };
-        ledger.granted(&asked[0], Some(&level), now());
+        ledger.on_grant(&asked[0], Some(&level), now());
     }
     let _admitted = ledger.admit(&claims, money("0.10"), now()).unwrap();
     let status = &ledger.status(now())[0];
@@ -175,9 +179,9 @@ fn lent_rate_reports_held_and_free_amounts() {
     let claims = [claim(ids[0], "a")];
     assert!(ledger.admit(&claims, place, now()).is_err());
     let asked = ledger.poll(now(), false);
-    ledger.granted(
+    ledger.on_grant(
         &asked[0],
-        Some(&reply(&asked[0].ask, 1_000_000, 3_000_000)),
+        Some(&grant(&asked[0].request, 1_000_000, 3_000_000)),
         now(),
     );
     let admitted = ledger.admit(&claims, place, now()).unwrap();
@@ -209,13 +213,13 @@ fn a_notice_finds_its_holding_by_its_key() {
         "key a/* with b/c/a/2/concurrency",
         "key a/* with b/c/concurrency",
     ] {
-        ledger.noticed(other);
+        ledger.on_notice(other);
         assert!(!ledger.is_due(), "{other}");
     }
-    ledger.noticed("key a/* with b/c/a/1/concurrency");
+    ledger.on_notice("key a/* with b/c/a/1/concurrency");
     assert!(ledger.is_due());
     let asked = ledger.poll(now(), false);
-    assert_eq!((asked.len(), asked[0].ask.claim), (1, 0));
+    assert_eq!((asked.len(), asked[0].request.retained), (1, 0));
 }
 
 #[test]
@@ -240,7 +244,7 @@ fn a_request_that_was_asked_for_in_vain_keeps_the_ledger_due() {
     let claims = [claim(ids[0], "a")];
     assert!(ledger.admit(&claims, place, now()).is_err());
     let asked = ledger.poll(now(), false);
-    ledger.granted(&asked[0], Some(&reply(&asked[0].ask, 0, 0)), now());
+    ledger.on_grant(&asked[0], Some(&grant(&asked[0].request, 0, 0)), now());
     assert!(ledger.admit(&claims, place, now()).is_err());
     assert!(
         ledger.poll(now(), false).is_empty(),
@@ -257,11 +261,11 @@ fn an_end_in_tight_times_is_due() {
     let claims = [claim(ids[0], "a")];
     assert!(ledger.admit(&claims, place, now()).is_err());
     let asked = ledger.poll(now(), false);
-    ledger.granted(&asked[0], Some(&reply(&asked[0].ask, 1, 0)), now());
+    ledger.on_grant(&asked[0], Some(&grant(&asked[0].request, 1, 0)), now());
     let admitted = ledger.admit(&claims, place, now()).unwrap();
     assert!(ledger.poll(now(), false).is_empty() && !ledger.is_due());
     assert!(ledger.end(admitted, Used::default(), now()));
-    assert_eq!(ledger.poll(now(), false)[0].ask.claim, 0);
+    assert_eq!(ledger.poll(now(), false)[0].request.retained, 0);
 }
 
 /// A ledger is due at once after an admission that leaves little of a rate.
@@ -271,9 +275,9 @@ fn an_admission_that_leaves_little_is_due() {
     let claims = [claim(ids[0], "a")];
     assert!(ledger.admit(&claims, tokens(100), now()).is_err());
     let asked = ledger.poll(now(), false);
-    ledger.granted(
+    ledger.on_grant(
         &asked[0],
-        Some(&reply(&asked[0].ask, 240_000_000, 700_000_000)),
+        Some(&grant(&asked[0].request, 240_000_000, 700_000_000)),
         now(),
     );
     let first = ledger.admit(&claims, tokens(100), now()).unwrap();
@@ -321,7 +325,7 @@ fn ending(mode: FailMode) -> (Ledger, LimitId, Admission) {
 /// Sends the due asks to a store that does not answer.
 fn ask_in_vain(ledger: &mut Ledger, at: Now) {
     for asked in ledger.poll(at, true) {
-        ledger.granted(&asked, None, at);
+        ledger.on_grant(&asked, None, at);
     }
 }
 

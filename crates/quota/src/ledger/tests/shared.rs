@@ -3,7 +3,7 @@
 use super::*;
 use crate::Limiter;
 
-fn limiter(caps: Caps, lending: Option<Lending>) -> (Limiter, LimitId) {
+fn limiter(caps: Caps, lending: Option<LeaseSettings>) -> (Limiter, LimitId) {
     let limiter = Limiter::new();
     let ids = limiter.set_limits([("limit".into(), Terms { caps, lending })]);
     (limiter, ids[0])
@@ -68,7 +68,7 @@ fn a_limiter_exchanges_with_the_store_as_its_ledger_does() {
     let mode = FailMode::Open;
     let (limiter, id) = limiter(
         Caps::concurrency(10),
-        Some(Lending {
+        Some(LeaseSettings {
             mode,
             lease,
             lost_lease: LostLease::Finish,
@@ -79,25 +79,25 @@ fn a_limiter_exchanges_with_the_store_as_its_ledger_does() {
     assert!(limiter.admit(&claims, place, Now::default()).is_err());
     assert!(limiter.is_due());
     let asked = limiter.poll(Now::default(), false);
-    let reply = Reply {
+    let grant = LeaseGrant {
         seq: 1,
         held: 2,
-        free: 8,
+        available: 8,
         level: 0,
         replicas: 1,
-        hungry: 0,
+        waiting_replicas: 0,
         quarantined: false,
-        lease,
+        duration: lease,
     };
-    limiter.granted(&asked, &[Some(reply)], Now::default());
+    limiter.on_grant(&asked, &[Some(grant)], Now::default());
     let permit = limiter.admit(&claims, place, Now::default()).unwrap();
     assert!(limiter.poll(at_second(1), false).is_empty() && !limiter.is_due());
-    limiter.noticed("limit/a/concurrency");
+    limiter.on_notice("limit/a/concurrency");
     assert!(limiter.is_due(), "one of two permits is idle");
     assert!(permit.end(Used::default(), at_second(1)));
 
     let asked = limiter.poll(at_second(1), false);
-    limiter.granted(&asked, &[None], at_second(1));
+    limiter.on_grant(&asked, &[None], at_second(1));
     // Its lease is over, and the store does not answer.
     let permit = limiter.admit(&claims, place, at_second(20)).unwrap();
     assert!(permit.is_degraded());

@@ -1,14 +1,14 @@
 //! The part of a lent limit that one replica may give out, as a state machine without I/O.
 
-mod pace;
+mod rate;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 
-use self::pace::Pace;
-use crate::exchange::{Ask, Loan, MAX_AMOUNT, Reply, USED_MODULUS};
+use self::rate::SpendingRate;
+use crate::exchange::{LeaseGrant, LeaseRequest, LeasedLimitSpec, MAX_AMOUNT, USED_MODULUS};
 
 /// The reaction of a limit when its lease is over and the store does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum FailMode {
 
 /// The way in which a limit is lent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lending {
+pub struct LeaseSettings {
     /// The reaction when the store does not answer.
     pub mode: FailMode,
     /// The duration of leases, the same for all replicas.
@@ -51,10 +51,10 @@ pub enum LostLease {
     End,
 }
 
-/// An amount taken from a [`Holding`]. Pass it back to [`Holding::settle`].
+/// An amount taken from a [`LeasedShare`]. Pass it back to [`LeasedShare::settle`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "what was taken has to be settled"]
-pub struct Taken {
+pub struct ShareReservation {
     /// The amount that was taken.
     pub amount: u64,
     era: u32,
@@ -64,7 +64,7 @@ pub struct Taken {
 ///
 /// The time is a [`Duration`] since an arbitrary start, from a clock that never goes back and goes on
 /// while the machine sleeps. The caller sends each ask that [`poll`](Self::poll) returns to the
-/// store, and reports the result by [`granted`](Self::granted) or [`failed`](Self::failed).
+/// store, and reports the result by [`granted`](Self::on_grant) or [`failed`](Self::on_no_answer).
 ///
 /// The lease counts from before its renewal was sent, less a margin for clocks of different rates.
 /// When the lease is over, the holding is empty and asks the store again, because the store may
@@ -72,34 +72,34 @@ pub struct Taken {
 /// half of the lease is left, so that shorter requests have ended by then; a renewal follows at a
 /// third of it.
 #[derive(Debug)]
-pub struct Holding {
+pub struct LeasedShare {
     limit: Arc<str>,
-    loan: Loan,
-    fail: Fail,
+    spec: LeasedLimitSpec,
+    fail: AppliedFailMode,
     /// True if requests have to end before their lease.
     ends_requests: bool,
     lease_millis: u32,
-    /// Lent by the last reply, less the amount that the last ask gave back; `used` was `base` at
+    /// Lent by the last reply, less the amount that the last ask gave back; `used` was `used_at_request` at
     /// that time.
     granted: u64,
-    base: u64,
+    used_at_request: u64,
     used: u64,
     /// `used` as of the last ask whose reply has arrived.
     acked_used: u64,
     in_use: u64,
     /// Most in use since the last ask; for permits.
-    peak: u64,
+    peak_in_use: u64,
     /// The speed of the spending; for buckets and budgets.
-    pace: Pace,
-    need: u64,
-    least: u64,
+    pace: SpendingRate,
+    waiting: u64,
+    smallest_waiting: u64,
     seq: u64,
     acked: u64,
     incarnation: u32,
     /// Counts the times after which the store may have counted a reservation in another way.
     era: u32,
     /// Times are in microseconds, which take half the memory of durations.
-    asked_at: u64,
+    requested_at: u64,
     /// Valid if `acked` is not 0.
     deadline: u64,
     renew_at: u64,
@@ -112,54 +112,54 @@ pub struct Holding {
     /// is not given back before.
     awaited: bool,
     quarantined: bool,
-    tight: bool,
+    scarce: bool,
     degraded: bool,
-    lost: bool,
+    unreported_loss: bool,
 }
 
 /// A fail mode in the form in which it is applied.
 #[derive(Clone, Copy, Debug)]
-enum Fail {
+enum AppliedFailMode {
     Closed,
-    Own(u32),
+    Floor(u32),
     Open,
 }
 
-impl Holding {
+impl LeasedShare {
     /// Creates an empty holding. `lease` is the duration of leases, the same for all replicas, in whole
     /// milliseconds.
     #[must_use]
-    pub fn new(limit: Arc<str>, loan: Loan, mode: FailMode, lease: Duration) -> Self {
-        let (loan, fail) = terms(loan, mode);
+    pub fn new(limit: Arc<str>, spec: LeasedLimitSpec, mode: FailMode, lease: Duration) -> Self {
+        let (spec, fail) = terms(spec, mode);
         Self {
             limit,
-            loan,
+            spec,
             fail,
             ends_requests: false,
             lease_millis: u32::try_from(lease.as_millis()).unwrap_or(u32::MAX),
             granted: 0,
-            base: 0,
+            used_at_request: 0,
             used: 0,
             acked_used: 0,
             in_use: 0,
-            peak: 0,
-            pace: Pace::default(),
-            need: 0,
-            least: 0,
+            peak_in_use: 0,
+            pace: SpendingRate::default(),
+            waiting: 0,
+            smallest_waiting: 0,
             seq: 0,
             acked: 0,
             incarnation: 0,
             era: 0,
-            asked_at: 0,
+            requested_at: 0,
             deadline: 0,
             renew_at: 0,
             in_flight: false,
             dry: false,
             awaited: false,
             quarantined: false,
-            tight: false,
+            scarce: false,
             degraded: false,
-            lost: false,
+            unreported_loss: false,
         }
     }
 
@@ -172,14 +172,14 @@ impl Holding {
     }
 
     /// Replaces the terms of the loan by others of the same kind.
-    pub fn set_terms(&mut self, loan: Loan, mode: FailMode) {
-        (self.loan, self.fail) = terms(loan, mode);
+    pub fn set_terms(&mut self, spec: LeasedLimitSpec, mode: FailMode) {
+        (self.spec, self.fail) = terms(spec, mode);
     }
 
     /// Returns the terms of the loan, without the part that is never lent.
     #[must_use]
-    pub fn loan(&self) -> Loan {
-        self.loan
+    pub fn spec(&self) -> LeasedLimitSpec {
+        self.spec
     }
 
     /// Takes `amount`, or returns `None` and notes that a request waits for it. If less than half
@@ -187,28 +187,28 @@ impl Holding {
     ///
     /// After `None`, poll the holding, and try again after the reply, or refuse the request if the
     /// holding [is degraded](Self::is_degraded).
-    pub fn take(&mut self, amount: u64, now: Duration) -> Option<Taken> {
+    pub fn take(&mut self, amount: u64, now: Duration) -> Option<ShareReservation> {
         let now = micros(now);
         self.expire(now);
         if self.admissible(now) < amount && !self.admits_all() {
             // A held amount only has to wait for the renewal.
             if self.available() < amount {
-                self.need = self.need.saturating_add(amount).min(MAX_AMOUNT);
-                self.least = match self.least {
+                self.waiting = self.waiting.saturating_add(amount).min(MAX_AMOUNT);
+                self.smallest_waiting = match self.smallest_waiting {
                     0 => amount,
-                    least => least.min(amount),
+                    smallest_waiting => smallest_waiting.min(amount),
                 };
             }
             return None;
         }
         self.in_use = self.in_use.saturating_add(amount);
-        if self.loan.is_spent() {
+        if self.spec.is_consumed() {
             self.used = self.used.saturating_add(amount);
         } else {
-            self.peak = self.peak.max(self.in_use);
+            self.peak_in_use = self.peak_in_use.max(self.in_use);
         }
-        self.awaited &= self.held() > self.busy();
-        Some(Taken {
+        self.awaited &= self.held() > self.leased_in_use();
+        Some(ShareReservation {
             amount,
             era: self.era,
         })
@@ -219,10 +219,10 @@ impl Holding {
     ///
     /// If the lease was lost in between, or the store has lost its data, then the store counts all of
     /// the reservation as spent, and only the excess over it is counted in addition.
-    pub fn settle(&mut self, taken: Taken, spent: u64) {
+    pub fn settle(&mut self, taken: ShareReservation, spent: u64) {
         self.in_use = self.in_use.saturating_sub(taken.amount);
         self.awaited = false;
-        if !self.loan.is_spent() {
+        if !self.spec.is_consumed() {
             return;
         }
         if spent >= taken.amount {
@@ -233,97 +233,98 @@ impl Holding {
     }
 
     /// Gives back the taken amount, as if it had never been taken.
-    pub fn give_back(&mut self, taken: Taken) {
+    pub fn release(&mut self, taken: ShareReservation) {
         self.settle(taken, 0);
     }
 
     /// Returns the ask that has to be sent to the store now, if any.
     ///
-    /// Call [`lost`](Self::lost) before. While an ask is unanswered, this function returns `None`,
+    /// Call [`unreported_loss`](Self::take_loss) before. While an ask is unanswered, this function returns `None`,
     /// so that asks coalesce. Once it has returned an ask, the amount that the ask gives back can
     /// no longer be taken.
-    pub fn poll(&mut self, now: Duration) -> Option<Ask> {
+    pub fn poll(&mut self, now: Duration) -> Option<LeaseRequest> {
         let now = micros(now);
         self.expire(now);
-        let is_early = now < self.asked_at + self.lease() / RETRIES;
+        let is_early = now < self.requested_at + self.lease() / RETRIES_PER_LEASE;
         self.awaited &= is_early;
         let may_ask = !(self.dry && is_early) && (!self.degraded || now >= self.renew_at);
-        let waiting = self.need > 0 && may_ask;
+        let waiting = self.waiting > 0 && may_ask;
         let due = self.is_active() && now >= self.renew_at;
-        if self.in_flight || !(waiting || due || self.is_due()) {
+        if self.in_flight || !(waiting || due || self.should_exchange()) {
             return None;
         }
-        let target = self.target(now);
-        let claim = self.held().min(target.max(self.busy()));
-        let more = (target - target.min(claim)).max(self.need);
-        self.granted = claim;
-        self.base = self.used;
-        self.peak = self.in_use;
+        let target = self.desired_amount(now);
+        let retained = self.held().min(target.max(self.leased_in_use()));
+        let wanted = (target - target.min(retained)).max(self.waiting);
+        self.granted = retained;
+        self.used_at_request = self.used;
+        self.peak_in_use = self.in_use;
         self.seq += 1;
         self.in_flight = true;
-        self.asked_at = now;
-        self.dry = self.need > 0;
-        Some(Ask {
+        self.requested_at = now;
+        self.dry = self.waiting > 0;
+        Some(LeaseRequest {
             limit: Arc::clone(&self.limit),
-            loan: self.loan,
+            spec: self.spec,
             seq: self.seq,
             acked: self.acked,
             incarnation: u64::from(self.incarnation),
-            claim,
+            retained,
             used: self.used % USED_MODULUS,
             unacked: self.used.saturating_sub(self.acked_used).min(MAX_AMOUNT),
-            more,
-            need: self.need,
-            least: self.least,
+            wanted,
+            waiting: self.waiting,
+            smallest_waiting: self.smallest_waiting,
         })
     }
 
     /// Applies the reply of the store to the last ask. Replies to earlier asks are ignored.
     ///
     /// Afterwards let the waiting requests try again, before the holding is polled.
-    pub fn granted(&mut self, reply: &Reply, now: Duration) {
+    pub fn on_grant(&mut self, grant: &LeaseGrant, now: Duration) {
         let now = micros(now);
         // First: a reply that arrives after the lease that its ask claimed cannot prolong it.
         self.expire(now);
-        if !self.in_flight || reply.seq != self.seq {
+        if !self.in_flight || grant.seq != self.seq {
             return;
         }
-        let lease = micros(reply.lease).min(self.lease());
+        let lease = micros(grant.duration).min(self.lease());
         let early = match self.ends_requests {
             true => lease / u64::from(CHECKS_OF_LEASE),
             false => 0,
         };
-        let deadline = self.asked_at + (lease - lease / MARGIN - early);
+        let deadline = self.requested_at + (lease - lease / SAFETY_MARGIN - early);
         if now >= deadline {
-            return self.fail(reply.seq, now);
+            return self.fail(grant.seq, now);
         }
         self.in_flight = false;
         self.degraded = false;
-        self.acked = reply.seq;
-        self.acked_used = self.base;
-        self.awaited = self.dry && reply.held > self.granted;
+        self.acked = grant.seq;
+        self.acked_used = self.used_at_request;
+        self.awaited = self.dry && grant.held > self.granted;
         self.dry &= !self.awaited;
-        self.granted = reply.held;
+        self.granted = grant.held;
         self.deadline = deadline;
-        self.renew_at = self.asked_at + lease / RENEWALS;
-        if self.quarantined || reply.quarantined {
+        self.renew_at = self.requested_at + lease / RENEWALS_PER_LEASE;
+        if self.quarantined || grant.quarantined {
             self.era = self.era.wrapping_add(1);
         }
-        self.quarantined = reply.quarantined;
-        self.tight = reply.hungry > 0 || reply.free < self.loan.capacity() / TIGHT;
-        self.need = 0;
-        self.least = 0;
+        self.quarantined = grant.quarantined;
+        self.scarce =
+            grant.waiting_replicas > 0 || grant.available < self.spec.capacity() / SCARCE_BELOW;
+        self.waiting = 0;
+        self.smallest_waiting = 0;
     }
 
     /// Returns the [key](Ask::key) of the limit of this holding.
     #[must_use]
     pub fn key(&self) -> String {
-        self.loan.key(&self.limit)
+        self.spec.key(&self.limit)
     }
 
     /// Returns true if `key` is the [key](Ask::key) of the limit of this holding, in any window.
     #[must_use]
-    pub fn is_of(&self, key: &str) -> bool {
+    pub fn matches_key(&self, key: &str) -> bool {
         let rest = key.strip_prefix(&*self.limit);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
     }
@@ -331,14 +332,14 @@ impl Holding {
     /// Applies a notice that another replica waits for something of this limit, or has given something
     /// back. Poll the holding afterwards: it gives back idle amounts, and asks for the amount that
     /// it needs.
-    pub fn noticed(&mut self) {
-        self.tight = true;
+    pub fn on_notice(&mut self) {
+        self.scarce = true;
         self.dry = false;
     }
 
     /// Notes that the ask numbered `seq` was not answered. The next one is sent a tenth of a renewal
     /// later.
-    pub fn failed(&mut self, seq: u64, now: Duration) {
+    pub fn on_no_answer(&mut self, seq: u64, now: Duration) {
         self.fail(seq, micros(now));
     }
 
@@ -346,44 +347,44 @@ impl Holding {
         if self.in_flight && seq == self.seq {
             self.in_flight = false;
             self.degraded = true;
-            self.need = 0;
-            self.least = 0;
-            self.renew_at = now + self.lease() / RENEWALS / 10;
+            self.waiting = 0;
+            self.smallest_waiting = 0;
+            self.renew_at = now + self.lease() / RENEWALS_PER_LEASE / 10;
         }
     }
 
     /// Returns true once after a lease was lost while something was taken and not settled.
     ///
     /// Requests that must not outlive their lease have to be ended then.
-    pub fn lost(&mut self, now: Duration) -> bool {
+    pub fn take_loss(&mut self, now: Duration) -> bool {
         let now = micros(now);
         self.expire(now);
-        std::mem::take(&mut self.lost)
+        std::mem::take(&mut self.unreported_loss)
     }
 
     /// Returns true if the holding has to be polled again a while later: requests wait for an
     /// amount that is not being asked for, because the store had nothing a short time ago, or have
     /// not yet taken the amount that was lent for them.
     #[must_use]
-    pub fn is_waiting(&self) -> bool {
-        (self.need > 0 || self.awaited) && !self.in_flight
+    pub fn needs_retry(&self) -> bool {
+        (self.waiting > 0 || self.awaited) && !self.in_flight
     }
 
     /// Returns true if the holding should be polled now, although no request waits and no renewal is due:
     /// it has an idle amount that others may need, or little is left of a rate or a budget.
     #[must_use]
-    pub fn is_due(&self) -> bool {
-        let is_due = match self.tight {
-            true => self.held() > self.busy() && !self.awaited,
-            false => self.loan.is_spent() && self.held() < self.granted / LOW,
+    pub fn should_exchange(&self) -> bool {
+        let should_exchange = match self.scarce {
+            true => self.held() > self.leased_in_use() && !self.awaited,
+            false => self.spec.is_consumed() && self.held() < self.granted / REFILL_BELOW,
         };
-        is_due && !self.in_flight && !self.degraded
+        should_exchange && !self.in_flight && !self.degraded
     }
 
     /// Returns the time at which the holding has to be polled, or `None` if it is dormant. A holding
     /// that is dormant and has nothing [in use](Self::in_use) can be dropped.
     #[must_use]
-    pub fn next(&self) -> Option<Duration> {
+    pub fn next_deadline(&self) -> Option<Duration> {
         let renewal = (self.is_active() && !self.in_flight).then_some(self.renew_at);
         let deadline = (self.acked > 0).then_some(self.deadline);
         let next = renewal.into_iter().chain(deadline).min();
@@ -393,14 +394,14 @@ impl Holding {
     /// Returns true if the holding can be dropped: nothing is in use, no request waits for anything,
     /// and the store knows everything.
     #[must_use]
-    pub fn is_dormant(&self) -> bool {
-        let is_idle = self.in_use == 0 && self.need == 0 && !self.in_flight;
-        is_idle && self.next().is_none()
+    pub fn is_unused(&self) -> bool {
+        let is_idle = self.in_use == 0 && self.waiting == 0 && !self.in_flight;
+        is_idle && self.next_deadline().is_none()
     }
 
     /// Sets the amount that the accounting store knows to be spent in the budget window.
     pub fn set_accounted(&mut self, spent: u64) {
-        if let Loan::Budget { accounted, .. } = &mut self.loan {
+        if let LeasedLimitSpec::Budget { accounted, .. } = &mut self.spec {
             *accounted = spent.min(MAX_AMOUNT);
         }
     }
@@ -408,11 +409,11 @@ impl Holding {
     /// Returns the amount that can be taken without asking the store, if the lease still runs.
     #[must_use]
     pub fn available(&self) -> u64 {
-        let out = match self.loan.is_spent() {
+        let out = match self.spec.is_consumed() {
             true => 0,
             false => self.in_use,
         };
-        (self.held() + self.own()).saturating_sub(out)
+        (self.held() + self.floor_permits()).saturating_sub(out)
     }
 
     /// Returns the amount that is taken and not settled, including amounts taken under a lost
@@ -425,13 +426,13 @@ impl Holding {
     /// Returns the amount that was spent or taken since the last ask.
     #[must_use]
     pub fn unreported(&self) -> u64 {
-        self.used.saturating_sub(self.base)
+        self.used.saturating_sub(self.used_at_request)
     }
 
     /// Returns the amount that is lent to this replica and not spent, including permits in use.
     #[must_use]
     pub fn held(&self) -> u64 {
-        (self.granted + self.base).saturating_sub(self.used)
+        (self.granted + self.used_at_request).saturating_sub(self.used)
     }
 
     /// Returns the time at which the lease is over, if there is one.
@@ -465,9 +466,10 @@ impl Holding {
     /// of a lease, since the store lends nothing for most of these asks. Without any ask, nothing
     /// would tell that this time is over.
     #[must_use]
-    pub fn may_lend(&self, now: Duration) -> bool {
-        let is_told = self.quarantined && micros(now) < self.asked_at + self.lease() / DOUBTS;
-        !self.degraded && !is_told
+    pub fn may_wait_for_grant(&self, now: Duration) -> bool {
+        let asked_recently = self.quarantined
+            && micros(now) < self.requested_at + self.lease() / QUARANTINE_PROBES_PER_LEASE;
+        !self.degraded && !asked_recently
     }
 
     /// Empties the holding if its lease is over.
@@ -477,16 +479,18 @@ impl Holding {
         }
         // The store counts the amount that it had lent as spent, but does not know the spending
         // above it.
-        self.used = self.used.saturating_sub(self.base + self.granted);
-        self.base = 0;
+        self.used = self
+            .used
+            .saturating_sub(self.used_at_request + self.granted);
+        self.used_at_request = 0;
         self.granted = 0;
         self.acked = 0;
         self.acked_used = 0;
         self.incarnation = self.incarnation.wrapping_add(1);
         self.era = self.era.wrapping_add(1);
         self.in_flight = false;
-        self.tight = false;
-        self.lost = self.in_use > 0;
+        self.scarce = false;
+        self.unreported_loss = self.in_use > 0;
         self.pace.begin(self.used, now);
         self.renew_at = now;
     }
@@ -498,72 +502,75 @@ impl Holding {
 
     /// Returns true if this replica has to send an ask at the next renewal.
     fn is_active(&self) -> bool {
-        self.held() > 0 || self.in_use > self.own() || self.used != self.base || self.dry
+        self.held() > 0
+            || self.in_use > self.floor_permits()
+            || self.used != self.used_at_request
+            || self.dry
     }
 
     /// Returns the amount that can be taken now. It is less than the [available](Self::available)
     /// amount if the rest of the lease is for the requests that run.
     fn admissible(&self, now: u64) -> u64 {
-        let is_late = now + self.lease() / REST >= self.deadline;
-        match is_late && !self.loan.is_spent() && !matches!(self.fail, Fail::Open) {
-            true => self.own().saturating_sub(self.in_use),
+        let is_late = now + self.lease() / LAST_PART >= self.deadline;
+        match is_late && !self.spec.is_consumed() && !matches!(self.fail, AppliedFailMode::Open) {
+            true => self.floor_permits().saturating_sub(self.in_use),
             false => self.available(),
         }
     }
 
     /// Returns the permits that this replica has without a lease.
-    fn own(&self) -> u64 {
+    fn floor_permits(&self) -> u64 {
         match self.fail {
-            Fail::Own(own) => u64::from(own),
-            Fail::Closed | Fail::Open => 0,
+            AppliedFailMode::Floor(floor_permits) => u64::from(floor_permits),
+            AppliedFailMode::Closed | AppliedFailMode::Open => 0,
         }
     }
 
     /// Returns the permits in use that have to be lent.
-    fn busy(&self) -> u64 {
-        match self.loan.is_spent() {
+    fn leased_in_use(&self) -> u64 {
+        match self.spec.is_consumed() {
             true => 0,
-            false => self.in_use.saturating_sub(self.own()),
+            false => self.in_use.saturating_sub(self.floor_permits()),
         }
     }
 
     /// Returns true if requests are admitted without a lease.
     fn admits_all(&self) -> bool {
-        self.degraded && self.acked == 0 && matches!(self.fail, Fail::Open)
+        self.degraded && self.acked == 0 && matches!(self.fail, AppliedFailMode::Open)
     }
 
     /// Returns the amount that this replica would like to hold.
-    fn target(&mut self, now: u64) -> u64 {
-        let expected = if self.loan.is_spent() {
-            let span = self.lease() / ALLOWANCES;
+    fn desired_amount(&mut self, now: u64) -> u64 {
+        let expected = if self.spec.is_consumed() {
+            let span = self.lease() / PREFETCHES_PER_LEASE;
             self.pace.expected(self.used, now, span).min(MAX_AMOUNT)
         } else {
-            self.peak.saturating_sub(self.own())
+            self.peak_in_use.saturating_sub(self.floor_permits())
         };
-        if self.tight {
-            return self.busy();
+        if self.scarce {
+            return self.leased_in_use();
         }
         match expected {
-            0 => self.busy(),
-            expected => (expected + expected / 4 + 1).min(self.loan.capacity()),
+            0 => self.leased_in_use(),
+            expected => (expected + expected / 4 + 1).min(self.spec.capacity()),
         }
     }
 }
 
 /// Splits a loan into the part that is lent and the part that each replica always has.
-fn terms(mut loan: Loan, mode: FailMode) -> (Loan, Fail) {
-    let fail = match (mode, &mut loan) {
-        (FailMode::Floor { percent, replicas }, Loan::Permits { cap }) => {
+fn terms(mut spec: LeasedLimitSpec, mode: FailMode) -> (LeasedLimitSpec, AppliedFailMode) {
+    let fail = match (mode, &mut spec) {
+        (FailMode::Floor { percent, replicas }, LeasedLimitSpec::Permits { cap }) => {
             let replicas = u64::from(replicas.max(1));
-            let own = cap.saturating_mul(u64::from(percent.min(100))) / 100 / replicas;
-            let own = u32::try_from(own).unwrap_or(u32::MAX);
-            *cap -= u64::from(own) * replicas;
-            Fail::Own(own)
+            let floor_permits = cap.saturating_mul(u64::from(percent.min(100))) / 100 / replicas;
+            let floor_permits = u32::try_from(floor_permits).unwrap_or(u32::MAX);
+            *cap -= u64::from(floor_permits) * replicas;
+            AppliedFailMode::Floor(floor_permits)
         }
-        (FailMode::Closed | FailMode::Floor { .. }, _) => Fail::Closed,
-        (FailMode::Open, _) => Fail::Open,
+        (FailMode::Closed | FailMode::Floor { .. }, _) => AppliedFailMode::Closed,
+        (FailMode::Open, _) => AppliedFailMode::Open,
     };
-    (loan, fail)
+    (spec, fail)
 }
 
 fn micros(time: Duration) -> u64 {
@@ -571,25 +578,25 @@ fn micros(time: Duration) -> u64 {
 }
 
 /// Renewals in one lease.
-const RENEWALS: u64 = 3;
+const RENEWALS_PER_LEASE: u64 = 3;
 /// The part of a lease in which no permits are given out, if it was not renewed before: at its end.
-const REST: u64 = 2;
-/// The times in a lease at which the owner of a holding looks whether it is [lost](Holding::lost).
+const LAST_PART: u64 = 2;
+/// The times in a lease at which the owner of a holding looks whether it is [lost](Holding::take_loss).
 pub const CHECKS_OF_LEASE: u32 = 30;
 /// The part of a lease (20 ms by default) after which a replica asks again for requests that wait, if
 /// the store had nothing for them. A notice lets it ask sooner.
-const RETRIES: u64 = 500;
+const RETRIES_PER_LEASE: u64 = 500;
 /// The part of a lease (200 ms by default) in which requests wait for one ask only of a store that may
 /// have forgotten its loans.
-const DOUBTS: u64 = 50;
+const QUARANTINE_PROBES_PER_LEASE: u64 = 50;
 /// The part of a loan below which the next one is asked for.
-const LOW: u64 = 4;
+const REFILL_BELOW: u64 = 4;
 /// The part of a lease by which a replica ends it early, for clocks that differ in their rates.
-const MARGIN: u64 = 50;
+const SAFETY_MARGIN: u64 = 50;
 /// The part of the capacity below which it is tight: idle amounts are given back at once.
-const TIGHT: u64 = 5;
+const SCARCE_BELOW: u64 = 5;
 /// The part of a lease (500 ms by default) for which tokens and money are borrowed in advance.
-const ALLOWANCES: u64 = 20;
+const PREFETCHES_PER_LEASE: u64 = 20;
 
 #[cfg(test)]
 mod tests;

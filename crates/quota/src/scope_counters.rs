@@ -6,24 +6,24 @@ use jiff::Timestamp;
 
 use crate::Budget;
 use crate::bucket::Bucket;
-use crate::lent::{Lent, LentTaken};
+use crate::leased_limit::{LeasedAmounts, LeasedLimit};
 use crate::limit::{Caps, Dimension, Terms};
 use crate::money::Money;
 use crate::request::{Level, LimitId, Now, Remaining, Used};
 
 /// The counts of one scope of a limit.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub(crate) struct ScopeCounters {
     pub(crate) limit: LimitId,
     pub(crate) scope: Arc<str>,
     in_use: u64,
     /// The admissions that have not ended, including requests that go on without a place.
     admissions: u64,
     /// The holdings, if the limit is lent. Then only `in_use` is counted here.
-    pub(crate) lent: Option<Box<Lent>>,
+    pub(crate) lent: Option<Box<LeasedLimit>>,
     requests: Bucket,
     tokens: Bucket,
-    spending: Spending,
+    spending: BudgetSpending,
     typical_answer: TypicalAnswer,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct BudgetWindow(i64);
 /// The money of the current window, and of the one before: a clock that is set forward and back
 /// returns to it.
 #[derive(Clone, Copy, Debug, Default)]
-struct Spending {
+struct BudgetSpending {
     current: WindowSpending,
     before: WindowSpending,
 }
@@ -51,7 +51,7 @@ struct WindowSpending {
     reserved: Money,
 }
 
-impl Slot {
+impl ScopeCounters {
     /// Creates a slot in which nothing is used.
     pub(crate) fn new(
         limit: LimitId,
@@ -61,7 +61,7 @@ impl Slot {
         now: Now,
     ) -> Self {
         let Terms { caps, lending } = terms;
-        let lent = |lending| Box::new(Lent::new(name, &scope, caps, lending, now));
+        let lent = |lending| Box::new(LeasedLimit::new(name, &scope, caps, lending, now));
         let lent = lending.map(lent);
         let full = |cap: Option<u64>| Bucket::full(cap.unwrap_or(0), now.monotonic);
         let mut slot = Self {
@@ -72,7 +72,7 @@ impl Slot {
             lent,
             requests: full(caps.requests_per_minute),
             tokens: full(caps.tokens_per_minute),
-            spending: Spending::default(),
+            spending: BudgetSpending::default(),
             typical_answer: TypicalAnswer::default(),
         };
         slot.spending.refresh(caps.budget.as_ref(), now.unix_ms);
@@ -104,7 +104,7 @@ impl Slot {
 
     /// Returns the dimension that has no room for a request, and after how many microseconds it
     /// would have room.
-    pub(crate) fn lacks(
+    pub(crate) fn first_exceeded(
         &self,
         caps: &Caps,
         tokens: u64,
@@ -150,7 +150,7 @@ impl Slot {
     }
 
     /// Gives back the place of a request that goes on without one, and keeps its reservation.
-    pub(crate) fn release_place(&mut self, taken: Option<&mut LentTaken>) {
+    pub(crate) fn release_place(&mut self, taken: Option<&mut LeasedAmounts>) {
         self.in_use = self.in_use.saturating_sub(1);
         if let (Some(lent), Some(taken)) = (&mut self.lent, taken) {
             lent.release_place(taken);
@@ -164,16 +164,16 @@ impl Slot {
         (tokens, money): (u64, Money),
         window: BudgetWindow,
         used: Used,
-        taken: Option<LentTaken>,
+        taken: Option<LeasedAmounts>,
     ) {
         self.admissions = self.admissions.saturating_sub(1);
         self.typical_answer.observe(used.answer_tokens);
         if let (Some(lent), Some(taken)) = (&mut self.lent, taken) {
             return lent.settle(taken, used);
         }
-        self.tokens.give_back(tokens);
+        self.tokens.release(tokens);
         self.tokens.take(used.tokens);
-        let Spending { current, before } = &mut self.spending;
+        let BudgetSpending { current, before } = &mut self.spending;
         let mut windows = [current, before].into_iter();
         if let Some(admitted) = windows.find(|at| window == BudgetWindow(at.ends_ms)) {
             admitted.reserved = admitted.reserved.saturating_sub(money);
@@ -192,7 +192,9 @@ impl Slot {
 
     /// Returns true if the store of a lent limit has to be asked now.
     pub(crate) fn is_due(&self) -> bool {
-        self.lent.as_ref().is_some_and(|lent| lent.is_due())
+        self.lent
+            .as_ref()
+            .is_some_and(|lent| lent.should_exchange())
     }
 
     /// Returns true if the limit is lent, and its store lends nothing now.
@@ -203,7 +205,7 @@ impl Slot {
     /// Returns true if the slot differs in nothing from a new one.
     pub(crate) fn is_idle(&mut self, caps: Option<&Caps>) -> bool {
         if let Some(lent) = &mut self.lent {
-            return self.admissions == 0 && lent.is_dormant();
+            return self.admissions == 0 && lent.is_unused();
         }
         let is_full = |bucket: &Bucket, cap: Option<u64>| cap.is_none_or(|cap| bucket.holds(cap));
         self.admissions == 0
@@ -250,7 +252,7 @@ impl Slot {
     }
 }
 
-impl Spending {
+impl BudgetSpending {
     fn refresh(&mut self, budget: Option<&Budget>, unix_ms: i64) {
         let Some(budget) = budget else { return };
         if self.current.has(unix_ms) {

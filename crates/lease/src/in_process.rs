@@ -3,42 +3,42 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use quota::Ask;
+use quota::LeaseRequest;
 
-use crate::clock::{Proof, boottime};
-use crate::model::{Call, Model, SETTLED_LIFE};
-use crate::store::{Exchange, Holders, LeaseStore};
+use crate::clock::{ElapsedProof, boottime};
+use crate::reference::{ExchangeRequest, ReferenceStore, SINGLE_PROCESS_EPOCH};
+use crate::store::{ExchangeFuture, LeaseStore, SharesFuture};
 
 /// A lease store within the process, for a gateway that shares its limits with no other.
 #[derive(Debug)]
-pub struct Local {
+pub struct InProcessStore {
     lease: Duration,
-    model: Mutex<Model>,
+    model: Mutex<ReferenceStore>,
 }
 
-impl Local {
+impl InProcessStore {
     /// Creates a store in which everything is free. `lease` is the duration of leases.
     #[must_use]
     pub fn new(lease: Duration) -> Self {
         Self {
             lease,
-            model: Mutex::new(Model::settled()),
+            model: Mutex::new(ReferenceStore::settled()),
         }
     }
 }
 
-impl LeaseStore for Local {
-    fn exchange<'a>(&'a self, asks: &'a [Ask]) -> Exchange<'a> {
+impl LeaseStore for InProcessStore {
+    fn exchange<'a>(&'a self, requests: &'a [LeaseRequest]) -> ExchangeFuture<'a> {
         let now = boottime();
-        let call = Call {
+        let call = ExchangeRequest {
             replica: 1,
-            proof: Proof {
-                life: SETTLED_LIFE,
-                at: now.as_millis() as u64,
-                over: 0,
+            proof: ElapsedProof {
+                epoch: SINGLE_PROCESS_EPOCH,
+                elapsed_ms: now.as_millis() as u64,
+                expired_event: 0,
             },
             lease: self.lease.as_millis() as u64,
-            asks: asks.to_vec(),
+            requests: requests.to_vec(),
         };
         let mut model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = model.exchange(&call, 0, now.as_micros() as u64);
@@ -46,7 +46,7 @@ impl LeaseStore for Local {
     }
 
     /// There are no other replicas.
-    fn holders<'a>(&'a self, limits: &'a [String]) -> Holders<'a> {
+    fn holders<'a>(&'a self, limits: &'a [String]) -> SharesFuture<'a> {
         let nobody = vec![Vec::new(); limits.len()];
         Box::pin(async { Ok(nobody) })
     }
@@ -54,36 +54,39 @@ impl LeaseStore for Local {
 
 #[cfg(test)]
 mod tests {
-    use quota::Loan;
+    use quota::LeasedLimitSpec;
 
     use super::*;
 
     /// There is nothing that this store could have forgotten.
     #[tokio::test]
     async fn everything_is_free_at_the_start() {
-        let store = Local::new(Duration::from_secs(10));
-        let ask = |limit: &str, loan, more| Ask {
+        let store = InProcessStore::new(Duration::from_secs(10));
+        let request = |limit: &str, spec, wanted| LeaseRequest {
             limit: limit.into(),
-            loan,
+            spec,
             seq: 1,
             acked: 0,
             incarnation: 0,
-            claim: 0,
+            retained: 0,
             used: 0,
             unacked: 0,
-            more,
-            need: more,
-            least: more,
+            wanted,
+            waiting: wanted,
+            smallest_waiting: wanted,
         };
-        let bucket = Loan::Bucket {
+        let bucket = LeasedLimitSpec::Bucket {
             per_minute: 1,
             capacity: 500,
         };
-        let asks = [ask("a", Loan::Permits { cap: 3 }, 3), ask("b", bucket, 400)];
-        let replies = store.exchange(&asks).await;
+        let requests = [
+            request("a", LeasedLimitSpec::Permits { cap: 3 }, 3),
+            request("b", bucket, 400),
+        ];
+        let replies = store.exchange(&requests).await;
         let held = replies
             .into_iter()
-            .map(|reply| reply.map(|reply| (reply.held, reply.free)));
+            .map(|reply| reply.map(|reply| (reply.held, reply.available)));
         assert_eq!(held.collect::<Vec<_>>(), [Ok((3, 0)), Ok((400, 100))]);
     }
 }

@@ -27,45 +27,45 @@ fn caps() -> Caps {
     }
 }
 
-fn lent(caps: &Caps) -> Lent {
-    let lending = Lending {
+fn lent(caps: &Caps) -> LeasedLimit {
+    let lending = LeaseSettings {
         mode: FailMode::Closed,
         lease: LEASE,
         lost_lease: LostLease::Finish,
     };
-    Lent::new("q0", "team-a", caps, lending, now(0))
+    LeasedLimit::new("q0", "team-a", caps, lending, now(0))
 }
 
-fn asks(lent: &mut Lent, at: Now) -> Vec<(LaneId, Ask)> {
-    let mut asks = Vec::new();
-    lent.poll(at, |lane, ask| asks.push((lane, ask)));
-    asks
+fn requests(lent: &mut LeasedLimit, at: Now) -> Vec<(DimensionId, LeaseRequest)> {
+    let mut requests = Vec::new();
+    lent.poll(at, |leased, request| requests.push((leased, request)));
+    requests
 }
 
-fn reply(ask: &Ask) -> Reply {
-    Reply {
-        seq: ask.seq,
-        held: ask.claim + ask.more,
-        free: ask.loan.capacity(),
+fn grant(request: &LeaseRequest) -> LeaseGrant {
+    LeaseGrant {
+        seq: request.seq,
+        held: request.retained + request.wanted,
+        available: request.spec.capacity(),
         level: 0,
         replicas: 1,
-        hungry: 0,
+        waiting_replicas: 0,
         quarantined: false,
-        lease: LEASE,
+        duration: LEASE,
     }
 }
 
 /// Lets the store lend the amounts that the holdings ask for.
-fn lend(lent: &mut Lent, at: Now) -> Vec<Ask> {
-    let asks = asks(lent, at);
-    for (lane, ask) in &asks {
-        lent.granted(*lane, ask, Some(&reply(ask)), at);
+fn lend(lent: &mut LeasedLimit, at: Now) -> Vec<LeaseRequest> {
+    let requests = requests(lent, at);
+    for (leased, request) in &requests {
+        lent.on_grant(*leased, request, Some(&grant(request)), at);
     }
-    asks.into_iter().map(|(_, ask)| ask).collect()
+    requests.into_iter().map(|(_, request)| request).collect()
 }
 
 /// Takes the amounts that a request needs, with the help of the store.
-fn take(lent: &mut Lent, tokens: u64, money: Money, at: Now) -> LentTaken {
+fn take(lent: &mut LeasedLimit, tokens: u64, money: Money, at: Now) -> LeasedAmounts {
     for _ in 0..4 {
         if let Ok(taken) = lent.take(tokens, money, at) {
             return taken;
@@ -75,10 +75,10 @@ fn take(lent: &mut Lent, tokens: u64, money: Money, at: Now) -> LentTaken {
     lent.take(tokens, money, at).unwrap()
 }
 
-fn in_use(lent: &Lent) -> Vec<u64> {
-    lent.lanes
+fn in_use(lent: &LeasedLimit) -> Vec<u64> {
+    lent.dimensions
         .iter()
-        .map(|lane| lane.holding.in_use())
+        .map(|leased| leased.share.in_use())
         .collect()
 }
 
@@ -88,30 +88,30 @@ fn each_part_of_a_limit_is_asked_for_under_its_terms() {
     let money = Money::from_nanos(700);
     let mut found = Vec::new();
     for _ in 0..4 {
-        let short = lent.take(100, money, now(0)).unwrap_err();
+        let shortfall = lent.take(100, money, now(0)).unwrap_err();
         let asked = lend(&mut lent, now(0));
-        let [ask] = &asked[..] else {
+        let [request] = &asked[..] else {
             panic!("{asked:?}")
         };
         found.push((
-            short.dimension,
-            short.retry_after,
-            ask.limit.to_string(),
-            ask.loan,
-            ask.need,
+            shortfall.dimension,
+            shortfall.retry_after,
+            request.limit.to_string(),
+            request.spec,
+            request.waiting,
         ));
     }
-    let bucket = |units| Loan::Bucket {
+    let bucket = |units| LeasedLimitSpec::Bucket {
         per_minute: units,
         capacity: units,
     };
-    let budget = Loan::Budget {
+    let budget = LeasedLimitSpec::Budget {
         amount: 50_000_000_000,
         window: 1_767_225_600,
         accounted: 0,
     };
-    let part = |dimension, wait, name: &str, loan, need| {
-        (dimension, wait, format!("q0/team-a/{name}"), loan, need)
+    let part = |dimension, wait, name: &str, spec, need| {
+        (dimension, wait, format!("q0/team-a/{name}"), spec, need)
     };
     assert_eq!(
         found,
@@ -120,7 +120,7 @@ fn each_part_of_a_limit_is_asked_for_under_its_terms() {
                 Dimension::Concurrency,
                 None,
                 "concurrency",
-                Loan::Permits { cap: 10 },
+                LeasedLimitSpec::Permits { cap: 10 },
                 1
             ),
             part(Dimension::Budget, None, "budget", budget, 700),
@@ -144,7 +144,7 @@ fn each_part_of_a_limit_is_asked_for_under_its_terms() {
     assert_eq!(in_use(&lent), [0, 0, 0, 0], "nothing was taken");
     let taken = lent.take(100, money, now(0)).unwrap();
     assert_eq!(in_use(&lent), [1, 1_000_000, 100_000_000, 700]);
-    lent.give_back(taken);
+    lent.release(taken);
     assert_eq!(in_use(&lent), [0, 0, 0, 0]);
 }
 
@@ -155,7 +155,7 @@ fn a_request_that_costs_nothing_needs_some_of_the_budget() {
         ..Caps::default()
     });
     assert!(lent.take(0, Money::ZERO, now(0)).is_err());
-    assert_eq!(lend(&mut lent, now(0))[0].need, 1);
+    assert_eq!(lend(&mut lent, now(0))[0].waiting, 1);
     let taken = lent.take(0, Money::ZERO, now(0)).unwrap();
     assert_eq!(taken[0].1.amount, 1);
 }
@@ -173,7 +173,7 @@ fn a_request_that_ends_is_counted_by_its_use() {
     assert_eq!(in_use(&lent), [0, 0, 0, 0]);
     let mut used: Vec<_> = lend(&mut lent, now(4_000))
         .into_iter()
-        .map(|ask| ask.used)
+        .map(|request| request.used)
         .collect();
     used.sort_unstable();
     assert_eq!(used, [0, 900, 1_000_000, 30_000_000]);
@@ -183,10 +183,10 @@ fn a_request_that_ends_is_counted_by_its_use() {
 fn a_request_that_is_given_back_is_not_counted() {
     let mut lent = lent(&caps());
     let taken = take(&mut lent, 100, Money::from_nanos(700), now(0));
-    lent.give_back(taken);
+    lent.release(taken);
     let asked = lend(&mut lent, now(4_000));
     assert!(
-        !asked.is_empty() && asked.iter().all(|ask| ask.used == 0),
+        !asked.is_empty() && asked.iter().all(|request| request.used == 0),
         "{asked:?}"
     );
 }
@@ -197,34 +197,34 @@ fn money_that_was_spent_before_is_reported_to_the_store() {
     lent.add_spent(Money::from_nanos(5));
     lent.add_spent(Money::from_nanos(7));
     take(&mut lent, 0, Money::ZERO, now(0));
-    let budget = |lent: &mut Lent| {
+    let budget = |lent: &mut LeasedLimit| {
         lent.find(lent.current_budget().unwrap())
             .unwrap()
-            .holding
-            .loan()
+            .share
+            .spec()
     };
-    let loan = |window, accounted| Loan::Budget {
+    let spec = |window, accounted| LeasedLimitSpec::Budget {
         amount: 50_000_000_000,
         window,
         accounted,
     };
-    assert_eq!(budget(&mut lent), loan(1_767_225_600, 12));
+    assert_eq!(budget(&mut lent), spec(1_767_225_600, 12));
     // The next hour begins without any.
     lent.refresh(&caps(), now(3_600_000));
-    assert_eq!(budget(&mut lent), loan(1_767_229_200, 0));
+    assert_eq!(budget(&mut lent), spec(1_767_229_200, 0));
 }
 
 #[test]
 fn a_store_that_does_not_answer_makes_the_limit_degraded() {
     let mut lent = lent(&Caps::concurrency(10));
-    let short = lent.take(0, Money::ZERO, now(0)).unwrap_err();
-    assert_eq!((short.may_wait, short.is_degraded), (true, false));
+    let shortfall = lent.take(0, Money::ZERO, now(0)).unwrap_err();
+    assert_eq!((shortfall.may_wait, shortfall.is_degraded), (true, false));
     assert!(!lent.is_degraded());
-    let asked = asks(&mut lent, now(0));
-    lent.granted(LaneId::Permits, &asked[0].1, None, now(1));
+    let asked = requests(&mut lent, now(0));
+    lent.on_grant(DimensionId::Permits, &asked[0].1, None, now(1));
     assert!(lent.is_degraded());
-    let short = lent.take(0, Money::ZERO, now(1)).unwrap_err();
-    assert_eq!((short.may_wait, short.is_degraded), (false, true));
+    let shortfall = lent.take(0, Money::ZERO, now(1)).unwrap_err();
+    assert_eq!((shortfall.may_wait, shortfall.is_degraded), (false, true));
     lend(&mut lent, now(1_000));
     assert!(!lent.is_degraded());
 }
@@ -233,13 +233,13 @@ fn a_store_that_does_not_answer_makes_the_limit_degraded() {
 fn a_store_that_may_have_forgotten_makes_the_limit_degraded() {
     let mut lent = lent(&Caps::concurrency(10));
     assert!(lent.take(0, Money::ZERO, now(0)).is_err());
-    let asked = asks(&mut lent, now(0));
-    let reply = Reply {
+    let asked = requests(&mut lent, now(0));
+    let grant = LeaseGrant {
         held: 0,
         quarantined: true,
-        ..reply(&asked[0].1)
+        ..grant(&asked[0].1)
     };
-    lent.granted(LaneId::Permits, &asked[0].1, Some(&reply), now(0));
+    lent.on_grant(DimensionId::Permits, &asked[0].1, Some(&grant), now(0));
     assert!(lent.is_degraded());
 }
 
@@ -247,12 +247,12 @@ fn a_store_that_may_have_forgotten_makes_the_limit_degraded() {
 fn a_reply_with_another_number_refuses_the_ask() {
     let mut lent = lent(&Caps::concurrency(10));
     assert!(lent.take(0, Money::ZERO, now(0)).is_err());
-    let asked = asks(&mut lent, now(0));
-    let late = Reply {
+    let asked = requests(&mut lent, now(0));
+    let late = LeaseGrant {
         seq: 7,
-        ..reply(&asked[0].1)
+        ..grant(&asked[0].1)
     };
-    lent.granted(LaneId::Permits, &asked[0].1, Some(&late), now(1));
+    lent.on_grant(DimensionId::Permits, &asked[0].1, Some(&late), now(1));
     assert!(lent.is_degraded());
     assert_eq!(lent.parts()[0].held, 0);
 }
@@ -261,18 +261,18 @@ fn a_reply_with_another_number_refuses_the_ask() {
 fn a_reply_for_another_scope_changes_nothing() {
     let mut lent = lent(&Caps::concurrency(10));
     assert!(lent.take(0, Money::ZERO, now(0)).is_err());
-    let asked = asks(&mut lent, now(0));
-    let other = Ask {
+    let asked = requests(&mut lent, now(0));
+    let other = LeaseRequest {
         limit: "q0/team-b/concurrency".into(),
         ..asked[0].1.clone()
     };
-    lent.granted(LaneId::Permits, &other, Some(&reply(&other)), now(1));
-    lent.granted(LaneId::Permits, &other, None, now(1));
+    lent.on_grant(DimensionId::Permits, &other, Some(&grant(&other)), now(1));
+    lent.on_grant(DimensionId::Permits, &other, None, now(1));
     assert_eq!((lent.parts()[0].held, lent.is_degraded()), (0, false));
-    lent.granted(
-        LaneId::Permits,
+    lent.on_grant(
+        DimensionId::Permits,
         &asked[0].1,
-        Some(&reply(&asked[0].1)),
+        Some(&grant(&asked[0].1)),
         now(1),
     );
     assert_eq!(lent.parts()[0].held, 1);
@@ -282,13 +282,13 @@ fn a_reply_for_another_scope_changes_nothing() {
 fn a_notice_is_for_the_part_that_it_names() {
     let mut lent = lent(&caps());
     let taken = take(&mut lent, 100, Money::from_nanos(700), now(0));
-    lent.give_back(taken);
+    lent.release(taken);
     for other in ["q0/team-a/other", "q0/team-b/concurrency", "q0/team-a"] {
-        lent.noticed(other);
-        assert!(!lent.is_due(), "{other}");
+        lent.on_notice(other);
+        assert!(!lent.should_exchange(), "{other}");
     }
-    lent.noticed("q0/team-a/budget@1767225600");
-    assert!(lent.is_due());
+    lent.on_notice("q0/team-a/budget@1767225600");
+    assert!(lent.should_exchange());
     let asked = lend(&mut lent, now(1));
     assert_eq!(
         (asked.len(), asked[0].key()),
@@ -301,8 +301,8 @@ fn parts_are_reported_in_the_units_of_their_caps() {
     let mut lent = lent(&caps());
     take(&mut lent, 100, Money::from_nanos(700), now(0));
     let free = [9, 4_000_000, 999_000_000, 41];
-    for (lane, free) in lent.lanes.iter_mut().zip(free) {
-        lane.free = free;
+    for (leased, free) in lent.dimensions.iter_mut().zip(free) {
+        leased.free = free;
     }
     let found: Vec<_> = lent
         .parts()
@@ -328,9 +328,9 @@ fn parts_are_reported_in_the_units_of_their_caps() {
 fn remaining_rate_is_held_plus_free() {
     let mut lent = lent(&caps());
     let taken = take(&mut lent, 100, Money::ZERO, now(0));
-    lent.give_back(taken);
-    lent.find(LaneId::Requests).unwrap().free = 3_000_000;
-    lent.find(LaneId::Tokens).unwrap().free = 500_000_000;
+    lent.release(taken);
+    lent.find(DimensionId::Requests).unwrap().free = 3_000_000;
+    lent.find(DimensionId::Tokens).unwrap().free = 500_000_000;
     let remaining = lent.remaining();
     // Two of six requests are gone, at one in 10 s; half of 1,200 tokens, at 20 in a second.
     assert_eq!(
@@ -349,7 +349,7 @@ fn remaining_rate_is_held_plus_free() {
         )
     );
     // A store whose bucket is larger, of a limit that was lowered since.
-    lent.find(LaneId::Requests).unwrap().free = 90_000_000;
+    lent.find(DimensionId::Requests).unwrap().free = 90_000_000;
     assert_eq!(
         lent.remaining().requests,
         Some(Level {
@@ -380,13 +380,13 @@ fn replies_update_free_and_spent_amounts() {
         ..Caps::default()
     });
     assert!(lent.take(0, Money::from_nanos(5), now(0)).is_err());
-    let asked = asks(&mut lent, now(0));
-    let reply = Reply {
-        free: 77,
+    let asked = requests(&mut lent, now(0));
+    let grant = LeaseGrant {
+        available: 77,
         level: 88,
-        ..reply(&asked[0].1)
+        ..grant(&asked[0].1)
     };
-    lent.granted(asked[0].0, &asked[0].1, Some(&reply), now(0));
+    lent.on_grant(asked[0].0, &asked[0].1, Some(&grant), now(0));
     assert_eq!(
         (lent.parts()[0].free, lent.spent()),
         (77, Money::from_nanos(88))
@@ -406,10 +406,10 @@ fn a_window_that_is_over_is_settled_and_dropped() {
         lent.parts().last().unwrap().key,
         "q0/team-a/budget@1767229200"
     );
-    let budgets = |lent: &Lent| {
-        lent.lanes
+    let budgets = |lent: &LeasedLimit| {
+        lent.dimensions
             .iter()
-            .filter(|lane| matches!(lane.id, LaneId::Budget(_)))
+            .filter(|leased| matches!(leased.id, DimensionId::Budget(_)))
             .count()
     };
     lend(&mut lent, now(3_600_000));
@@ -429,8 +429,8 @@ fn a_window_that_is_over_is_settled_and_dropped() {
     lend(&mut lent, now(3_616_000));
     assert_eq!(budgets(&lent), 1);
     assert_eq!(
-        lent.lanes.last().unwrap().id,
-        LaneId::Budget(NEW_YEAR + 2 * HOUR)
+        lent.dimensions.last().unwrap().id,
+        DimensionId::Budget(NEW_YEAR + 2 * HOUR)
     );
 }
 
@@ -438,8 +438,11 @@ fn a_window_that_is_over_is_settled_and_dropped() {
 fn a_window_is_entered_once() {
     let mut lent = lent(&caps());
     lent.refresh(&caps(), now(1));
-    assert_eq!(lent.lanes.len(), 4);
-    assert_eq!(lent.current_budget(), Some(LaneId::Budget(NEW_YEAR + HOUR)));
+    assert_eq!(lent.dimensions.len(), 4);
+    assert_eq!(
+        lent.current_budget(),
+        Some(DimensionId::Budget(NEW_YEAR + HOUR))
+    );
 }
 
 #[test]
@@ -452,13 +455,13 @@ fn changed_caps_keep_permits_in_use() {
         ..caps()
     };
     lent.refresh(&fewer, now(1));
-    let ids: Vec<_> = lent.lanes.iter().map(|lane| lane.id).collect();
-    let budget = LaneId::Budget(NEW_YEAR + HOUR);
-    assert_eq!(ids, [LaneId::Permits, LaneId::Tokens, budget]);
-    let permits = &lent.lanes[0].holding;
+    let ids: Vec<_> = lent.dimensions.iter().map(|leased| leased.id).collect();
+    let budget = DimensionId::Budget(NEW_YEAR + HOUR);
+    assert_eq!(ids, [DimensionId::Permits, DimensionId::Tokens, budget]);
+    let permits = &lent.dimensions[0].share;
     assert_eq!(
-        (permits.loan(), permits.in_use()),
-        (Loan::Permits { cap: 5 }, 1)
+        (permits.spec(), permits.in_use()),
+        (LeasedLimitSpec::Permits { cap: 5 }, 1)
     );
     assert_eq!(lent.remaining().requests, None);
 }
@@ -466,18 +469,18 @@ fn changed_caps_keep_permits_in_use() {
 #[test]
 fn a_scope_is_dormant_once_the_store_knows_everything() {
     let mut lent = lent(&Caps::concurrency(10));
-    assert!(lent.is_dormant() && !lent.is_waiting());
+    assert!(lent.is_unused() && !lent.needs_retry());
     assert!(lent.take(0, Money::ZERO, now(0)).is_err());
-    assert!(!lent.is_dormant() && lent.is_waiting());
+    assert!(!lent.is_unused() && lent.needs_retry());
     lend(&mut lent, now(0));
     let taken = lent.take(0, Money::ZERO, now(0)).unwrap();
-    assert!(!lent.is_dormant() && !lent.is_waiting());
-    lent.give_back(taken);
+    assert!(!lent.is_unused() && !lent.needs_retry());
+    lent.release(taken);
     lend(&mut lent, now(4_000));
     lend(&mut lent, now(8_000));
     // Its lease is over.
     lend(&mut lent, now(18_000));
-    assert!(lent.is_dormant());
+    assert!(lent.is_unused());
 }
 
 /// Otherwise clients with high limits could never use the last part of a budget.
@@ -501,8 +504,8 @@ fn last_part_of_a_lent_budget_goes_to_one_request() {
     assert_eq!(in_use(&lent), [30_000_000_000], "what is left of it");
     lent.settle(taken, used);
     let small = take(&mut lent, 0, Money::from_nanos(1), now(0));
-    let short = lent.take(0, sixty, now(0)).unwrap_err();
-    assert_eq!(short.dimension, Dimension::Budget, "not alone");
+    let shortfall = lent.take(0, sixty, now(0)).unwrap_err();
+    assert_eq!(shortfall.dimension, Dimension::Budget, "not alone");
     lent.settle(small, Used::default());
 }
 

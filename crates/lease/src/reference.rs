@@ -4,34 +4,34 @@ mod limit;
 
 use std::collections::BTreeMap;
 
-use crate::clock::Proof;
+use crate::clock::ElapsedProof;
 use limit::Limit;
-use quota::{Ask, Reply};
+use quota::{LeaseGrant, LeaseRequest};
 
 /// The asks of one replica that reach a store together.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct ExchangeRequest {
     /// The replica, by a random number that each process draws when it starts.
     pub replica: u64,
     /// The time that has passed in the store, as the replica can prove.
-    pub proof: Proof,
+    pub proof: ElapsedProof,
     /// The duration of leases in milliseconds.
     pub lease: u64,
     /// The asks.
-    pub asks: Vec<Ask>,
+    pub requests: Vec<LeaseRequest>,
 }
 
-/// The answer to a [`Call`].
+/// The answer to a [`ExchangeRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct ExchangeResponse {
     /// The life of the store.
-    pub life: u64,
+    pub epoch: u64,
     /// The time in it, in milliseconds.
     pub at: u64,
     /// The number of this answer in it.
     pub event: u64,
     /// The replies, in the order of the asks.
-    pub replies: Vec<Reply>,
+    pub replies: Vec<LeaseGrant>,
 }
 
 /// A lease store in memory.
@@ -41,47 +41,47 @@ pub struct Answer {
 /// one lease; until then the store believes the claims of the replicas, and lends only rates,
 /// because it can have forgotten no more than one bucket of each rate.
 #[derive(Clone, Debug, Default)]
-pub struct Model {
-    mark: Option<Mark>,
+pub struct ReferenceStore {
+    state: Option<StoreState>,
     limits: BTreeMap<String, Limit>,
     notices: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
-struct Mark {
+struct StoreState {
     server: u64,
-    life: u64,
+    epoch: u64,
     /// The event with which the life began.
-    born: u64,
+    first_event: u64,
     /// The latest event.
     event: u64,
     /// The proven time in milliseconds. It lags behind the true time, and can catch up at once.
-    at: u64,
+    proven_ms: u64,
     /// The time in milliseconds by which buckets flow. It passes with the server's clock, but never
     /// gets ahead of the proven time, whatever the clock does.
-    flowed: u64,
+    drained_ms: u64,
     /// The server's clock at the latest event, in milliseconds.
-    wall: u64,
+    server_clock_ms: u64,
     /// The latest event that is one lease ago.
-    over: u64,
+    expired_event: u64,
 }
 
-impl Model {
+impl ReferenceStore {
     /// Creates a store that knows that nothing was lent before, as within one process.
     #[must_use]
     pub fn settled() -> Self {
-        let mark = Mark {
+        let state = StoreState {
             server: 0,
-            life: SETTLED_LIFE,
-            born: 0,
+            epoch: SINGLE_PROCESS_EPOCH,
+            first_event: 0,
             event: 1,
-            at: 0,
-            flowed: 0,
-            wall: 0,
-            over: 0,
+            proven_ms: 0,
+            drained_ms: 0,
+            server_clock_ms: 0,
+            expired_event: 0,
         };
         Self {
-            mark: Some(mark),
+            state: Some(state),
             ..Self::default()
         }
     }
@@ -96,64 +96,64 @@ impl Model {
 
     /// Answers a call. `server` identifies the run of the server, and `now` is its clock in
     /// microseconds, which may be set at any time.
-    pub fn exchange(&mut self, call: &Call, server: u64, now: u64) -> Answer {
-        let mut mark = match self.mark.take() {
-            Some(mark) if mark.server == server => mark,
-            other => Mark::new(other.as_ref(), server, now),
+    pub fn exchange(&mut self, call: &ExchangeRequest, server: u64, now: u64) -> ExchangeResponse {
+        let mut state = match self.state.take() {
+            Some(state) if state.server == server => state,
+            other => StoreState::new(other.as_ref(), server, now),
         };
-        mark.advance(call.proof, now / 1000);
+        state.advance(call.proof, now / 1000);
         self.notices.clear();
-        let replies = call.asks.iter().map(|ask| {
-            let limit = self.limits.entry(ask.key()).or_default();
-            let (reply, noticed) = limit.exchange(ask, call, &mark);
-            if limit.is_empty(&mark) {
-                self.limits.remove(&ask.key());
+        let replies = call.requests.iter().map(|request| {
+            let limit = self.limits.entry(request.key()).or_default();
+            let (reply, noticed) = limit.exchange(request, call, &state);
+            if limit.is_empty(&state) {
+                self.limits.remove(&request.key());
             }
-            self.notices.extend(noticed.then(|| ask.key()));
+            self.notices.extend(noticed.then(|| request.key()));
             reply
         });
-        let answer = Answer {
+        let answer = ExchangeResponse {
             replies: replies.collect(),
-            life: mark.life,
-            at: mark.at,
-            event: mark.event,
+            epoch: state.epoch,
+            at: state.proven_ms,
+            event: state.event,
         };
-        self.mark = Some(mark);
+        self.state = Some(state);
         answer
     }
 }
 
-impl Mark {
+impl StoreState {
     /// Counts one event, and the time that has passed before it.
-    fn advance(&mut self, proof: Proof, wall: u64) {
+    fn advance(&mut self, proof: ElapsedProof, server_clock_ms: u64) {
         self.event += 1;
-        if proof.life == self.life {
-            self.at = self.at.max(proof.at);
-            self.over = self.over.max(proof.over);
+        if proof.epoch == self.epoch {
+            self.proven_ms = self.proven_ms.max(proof.elapsed_ms);
+            self.expired_event = self.expired_event.max(proof.expired_event);
         }
-        let passed = wall.saturating_sub(self.wall);
-        self.flowed = self.at.min(self.flowed.saturating_add(passed));
-        self.wall = wall;
+        let passed = server_clock_ms.saturating_sub(self.server_clock_ms);
+        self.drained_ms = self.proven_ms.min(self.drained_ms.saturating_add(passed));
+        self.server_clock_ms = server_clock_ms;
     }
 
     /// Begins a new life. Time and events go on if an earlier one is known.
-    fn new(before: Option<&Self>, server: u64, life: u64) -> Self {
-        let event = before.map_or(0, |mark| mark.event) + 1;
+    fn new(before: Option<&Self>, server: u64, epoch: u64) -> Self {
+        let event = before.map_or(0, |state| state.event) + 1;
         Self {
             server,
-            life,
-            born: event,
+            epoch,
+            first_event: event,
             event,
-            at: before.map_or(0, |mark| mark.at),
-            flowed: before.map_or(0, |mark| mark.flowed),
-            wall: life / 1000,
-            over: 0,
+            proven_ms: before.map_or(0, |state| state.proven_ms),
+            drained_ms: before.map_or(0, |state| state.drained_ms),
+            server_clock_ms: epoch / 1000,
+            expired_event: 0,
         }
     }
 }
 
 /// The life of a store within the process, which never loses its data.
-pub(crate) const SETTLED_LIFE: u64 = 1;
+pub(crate) const SINGLE_PROCESS_EPOCH: u64 = 1;
 
 #[cfg(test)]
 mod tests;

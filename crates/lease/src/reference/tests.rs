@@ -1,50 +1,55 @@
 //! Tests of the rules of a store, with one or two replicas.
 
-use quota::Loan;
+use quota::LeasedLimitSpec;
 
 use super::*;
 
 const CLOCK: u64 = 1_790_000_000_000_000;
 
-fn ask(loan: Loan, seq: u64, claim: u64, more: u64) -> Ask {
-    Ask {
+fn request(spec: LeasedLimitSpec, seq: u64, retained: u64, wanted: u64) -> LeaseRequest {
+    LeaseRequest {
         limit: "q0/team-a".into(),
-        loan,
+        spec,
         seq,
         acked: seq - 1,
         incarnation: 0,
-        claim,
+        retained,
         used: 0,
         unacked: 0,
-        more,
-        need: more,
-        least: more.min(1),
+        wanted,
+        waiting: wanted,
+        smallest_waiting: wanted.min(1),
     }
 }
 
-fn permits(seq: u64, claim: u64, more: u64) -> Ask {
-    ask(Loan::Permits { cap: 10 }, seq, claim, more)
+fn permits(seq: u64, retained: u64, wanted: u64) -> LeaseRequest {
+    request(LeasedLimitSpec::Permits { cap: 10 }, seq, retained, wanted)
 }
 
 /// Sends one ask, after `millis` have passed by all clocks, and returns the reply.
-fn send(model: &mut Model, replica: u64, ask: Ask, (millis, over): (u64, u64)) -> Reply {
-    let proof = Proof {
-        life: SETTLED_LIFE,
-        at: millis,
-        over,
+fn send(
+    model: &mut ReferenceStore,
+    replica: u64,
+    request: LeaseRequest,
+    (millis, over): (u64, u64),
+) -> LeaseGrant {
+    let proof = ElapsedProof {
+        epoch: SINGLE_PROCESS_EPOCH,
+        elapsed_ms: millis,
+        expired_event: over,
     };
-    let call = Call {
+    let call = ExchangeRequest {
         replica,
         proof,
         lease: 10_000,
-        asks: vec![ask],
+        requests: vec![request],
     };
     model.exchange(&call, 0, CLOCK + 1_000 * millis).replies[0]
 }
 
 /// Returns a store that was used at the time 0, so that its clock counts from there.
-fn store() -> Model {
-    let mut model = Model::settled();
+fn store() -> ReferenceStore {
+    let mut model = ReferenceStore::settled();
     send(&mut model, 9, permits(1, 0, 0), (0, 0));
     model
 }
@@ -54,9 +59,12 @@ fn replicas_share_the_cap_and_expired_leases_free_their_share() {
     let mut model = store();
     assert_eq!(send(&mut model, 1, permits(1, 0, 7), (0, 0)).held, 7);
     let reply = send(&mut model, 2, permits(1, 0, 7), (0, 0));
-    assert_eq!((reply.held, reply.free, reply.replicas), (3, 0, 2));
+    assert_eq!((reply.held, reply.available, reply.replicas), (3, 0, 2));
     // The second still waits for four.
-    assert_eq!(send(&mut model, 1, permits(2, 7, 0), (0, 0)).hungry, 1);
+    assert_eq!(
+        send(&mut model, 1, permits(2, 7, 0), (0, 0)).waiting_replicas,
+        1
+    );
     // The last ask of the first replica was event 5.
     let reply = send(&mut model, 2, permits(2, 3, 7), (0, 3));
     assert_eq!((reply.held, reply.replicas), (3, 2));
@@ -70,27 +78,37 @@ fn unknown_claim_counts_and_starts_a_quarantine() {
     send(&mut model, 1, permits(1, 0, 4), (0, 0));
     model.limits.clear();
     let reply = send(&mut model, 1, permits(2, 4, 1), (0, 0));
-    assert_eq!((reply.held, reply.free, reply.quarantined), (4, 0, true));
+    assert_eq!(
+        (reply.held, reply.available, reply.quarantined),
+        (4, 0, true)
+    );
     // That was event 4.
     let reply = send(&mut model, 2, permits(1, 0, 1), (0, 3));
     assert_eq!((reply.held, reply.quarantined), (0, true));
     send(&mut model, 1, permits(3, 4, 0), (0, 3));
     let reply = send(&mut model, 2, permits(2, 0, 1), (0, 4));
-    assert_eq!((reply.held, reply.free, reply.quarantined), (1, 5, false));
+    assert_eq!(
+        (reply.held, reply.available, reply.quarantined),
+        (1, 5, false)
+    );
 }
 
 #[test]
 fn new_epoch_grants_nothing_for_one_lease() {
-    let mut model = Model::default();
-    let mut send = |seq, claim, life, over| {
-        let call = Call {
+    let mut model = ReferenceStore::default();
+    let mut send = |seq, retained, epoch, over| {
+        let call = ExchangeRequest {
             replica: 1,
-            proof: Proof { life, at: 0, over },
+            proof: ElapsedProof {
+                epoch,
+                elapsed_ms: 0,
+                expired_event: over,
+            },
             lease: 10_000,
-            asks: vec![permits(seq, claim, 2)],
+            requests: vec![permits(seq, retained, 2)],
         };
         let answer = model.exchange(&call, 5, CLOCK);
-        assert_eq!((answer.life, answer.event), (CLOCK, seq + 1));
+        assert_eq!((answer.epoch, answer.event), (CLOCK, seq + 1));
         (answer.replies[0].held, answer.replies[0].quarantined)
     };
     assert_eq!(send(1, 3, 0, 0), (3, true));
@@ -101,53 +119,61 @@ fn new_epoch_grants_nothing_for_one_lease() {
 }
 
 /// A rate of 60 units in a minute.
-const RATE: Loan = Loan::Bucket {
+const RATE: LeasedLimitSpec = LeasedLimitSpec::Bucket {
     per_minute: 60,
     capacity: 60,
 };
 
-fn rate(seq: u64, claim: u64, more: u64) -> Ask {
-    ask(RATE, seq, claim, more)
+fn rate(seq: u64, retained: u64, wanted: u64) -> LeaseRequest {
+    request(RATE, seq, retained, wanted)
 }
 
 /// Sends an ask to a store whose life the replica may not know, and returns the reply and the life.
-fn send_to(model: &mut Model, replica: u64, ask: Ask, proof: Proof) -> (Reply, Proof) {
-    let call = Call {
+fn send_to(
+    model: &mut ReferenceStore,
+    replica: u64,
+    request: LeaseRequest,
+    proof: ElapsedProof,
+) -> (LeaseGrant, ElapsedProof) {
+    let call = ExchangeRequest {
         replica,
         proof,
         lease: 10_000,
-        asks: vec![ask],
+        requests: vec![request],
     };
     let answer = model.exchange(&call, 5, CLOCK);
-    let known = Proof {
-        life: answer.life,
-        at: answer.at,
-        over: answer.event,
+    let known = ElapsedProof {
+        epoch: answer.epoch,
+        elapsed_ms: answer.at,
+        expired_event: answer.event,
     };
     (answer.replies[0], known)
 }
 
 #[test]
 fn new_store_lends_full_buckets_at_once() {
-    let mut model = Model::default();
-    let (reply, _) = send_to(&mut model, 1, rate(1, 0, 40), Proof::default());
-    assert_eq!((reply.held, reply.free, reply.quarantined), (40, 20, false));
-    let (reply, _) = send_to(&mut model, 2, rate(1, 0, 40), Proof::default());
-    assert_eq!((reply.held, reply.free), (20, 0));
+    let mut model = ReferenceStore::default();
+    let (reply, _) = send_to(&mut model, 1, rate(1, 0, 40), ElapsedProof::default());
+    assert_eq!(
+        (reply.held, reply.available, reply.quarantined),
+        (40, 20, false)
+    );
+    let (reply, _) = send_to(&mut model, 2, rate(1, 0, 40), ElapsedProof::default());
+    assert_eq!((reply.held, reply.available), (20, 0));
     let mut other = permits(1, 0, 1);
     other.limit = "q0/team-b".into();
-    let (reply, _) = send_to(&mut model, 1, other, Proof::default());
+    let (reply, _) = send_to(&mut model, 1, other, ElapsedProof::default());
     assert_eq!((reply.held, reply.quarantined), (0, true));
 }
 
 /// The end of the waiting time takes nothing from a bucket either.
 #[test]
 fn bucket_stays_as_it_is_when_the_life_is_settled() {
-    let mut model = Model::default();
-    let (_, known) = send_to(&mut model, 1, rate(1, 0, 40), Proof::default());
+    let mut model = ReferenceStore::default();
+    let (_, known) = send_to(&mut model, 1, rate(1, 0, 40), ElapsedProof::default());
     let (reply, _) = send_to(&mut model, 2, rate(1, 0, 0), known);
     assert_eq!(
-        (reply.free, reply.level),
+        (reply.available, reply.level),
         (20, 40),
         "the lease of the first is over"
     );
@@ -157,16 +183,19 @@ fn bucket_stays_as_it_is_when_the_life_is_settled() {
 
 #[test]
 fn a_bucket_is_full_after_a_loss_but_for_claims() {
-    let mut model = Model::default();
-    let (_, before) = send_to(&mut model, 1, rate(1, 0, 25), Proof::default());
+    let mut model = ReferenceStore::default();
+    let (_, before) = send_to(&mut model, 1, rate(1, 0, 25), ElapsedProof::default());
     send_to(&mut model, 2, rate(1, 0, 30), before);
-    model = Model::default();
-    let (reply, _) = send_to(&mut model, 3, rate(1, 0, 10), Proof::default());
-    assert_eq!((reply.held, reply.free), (10, 50), "nothing is known");
+    model = ReferenceStore::default();
+    let (reply, _) = send_to(&mut model, 3, rate(1, 0, 10), ElapsedProof::default());
+    assert_eq!((reply.held, reply.available), (10, 50), "nothing is known");
     let (reply, _) = send_to(&mut model, 1, rate(2, 25, 0), before);
-    assert_eq!((reply.held, reply.free), (25, 25));
+    assert_eq!((reply.held, reply.available), (25, 25));
     let (reply, _) = send_to(&mut model, 2, rate(2, 30, 9), before);
-    assert_eq!((reply.held, reply.free, reply.quarantined), (30, 0, false));
+    assert_eq!(
+        (reply.held, reply.available, reply.quarantined),
+        (30, 0, false)
+    );
 }
 
 #[test]
@@ -176,9 +205,15 @@ fn a_bucket_whose_key_was_removed_is_full_but_for_claims() {
     send(&mut model, 2, rate(1, 0, 30), (0, 0));
     model.limits.clear();
     let reply = send(&mut model, 1, rate(2, 25, 5), (0, 0));
-    assert_eq!((reply.held, reply.free, reply.quarantined), (30, 30, false));
+    assert_eq!(
+        (reply.held, reply.available, reply.quarantined),
+        (30, 30, false)
+    );
     let reply = send(&mut model, 2, rate(2, 20, 0), (0, 0));
-    assert_eq!((reply.held, reply.free, reply.quarantined), (20, 10, false));
+    assert_eq!(
+        (reply.held, reply.available, reply.quarantined),
+        (20, 10, false)
+    );
 }
 
 /// The bucket itself is known.
@@ -189,17 +224,17 @@ fn lost_mark_leaves_buckets_as_they_are() {
     let mut spent = rate(2, 5, 0);
     (spent.used, spent.unacked) = (80, 80);
     assert_eq!(send(&mut model, 1, spent, (0, 0)).level, 80);
-    model.mark = None;
-    let (reply, _) = send_to(&mut model, 2, rate(1, 0, 5), Proof::default());
+    model.state = None;
+    let (reply, _) = send_to(&mut model, 2, rate(1, 0, 5), ElapsedProof::default());
     assert_eq!((reply.held, reply.level, reply.quarantined), (0, 80, false));
 }
 
 /// Spending of a replica above its reservations that it has not reported yet is paid first.
 #[test]
 fn debt_that_a_replica_still_reports_counts_after_a_loss() {
-    let mut model = Model::default();
-    let (_, before) = send_to(&mut model, 1, rate(1, 0, 10), Proof::default());
-    model = Model::default();
+    let mut model = ReferenceStore::default();
+    let (_, before) = send_to(&mut model, 1, rate(1, 0, 10), ElapsedProof::default());
+    model = ReferenceStore::default();
     let mut in_debt = rate(2, 0, 1);
     (in_debt.used, in_debt.unacked) = (200, 150);
     let (reply, known) = send_to(&mut model, 1, in_debt.clone(), before);
@@ -212,18 +247,21 @@ fn debt_that_a_replica_still_reports_counts_after_a_loss() {
 
 #[test]
 fn new_store_lends_no_money_before_it_knows_what_was_spent() {
-    let mut model = Model::default();
-    let ask = |seq, accounted| {
-        let loan = Loan::Budget {
+    let mut model = ReferenceStore::default();
+    let request = |seq, accounted| {
+        let spec = LeasedLimitSpec::Budget {
             amount: 1_000,
             window: 7,
             accounted,
         };
-        ask(loan, seq, 0, 100)
+        request(spec, seq, 0, 100)
     };
-    let (reply, known) = send_to(&mut model, 1, ask(1, 300), Proof::default());
-    assert_eq!((reply.held, reply.free, reply.quarantined), (0, 0, true));
-    let (reply, _) = send_to(&mut model, 1, ask(2, 300), known);
+    let (reply, known) = send_to(&mut model, 1, request(1, 300), ElapsedProof::default());
+    assert_eq!(
+        (reply.held, reply.available, reply.quarantined),
+        (0, 0, true)
+    );
+    let (reply, _) = send_to(&mut model, 1, request(2, 300), known);
     assert_eq!(
         (reply.held, reply.level, reply.quarantined),
         (100, 300, false)
@@ -232,26 +270,26 @@ fn new_store_lends_no_money_before_it_knows_what_was_spent() {
 
 #[test]
 fn a_bucket_flows_by_the_clock_and_not_faster_than_is_proven() {
-    let loan = Loan::Bucket {
+    let spec = LeasedLimitSpec::Bucket {
         per_minute: 60_000_001,
         capacity: 10_000,
     };
     let mut model = store();
-    let mut spend = |seq, used, wall, proven| {
-        let mut ask = ask(loan, seq, 0, 0);
-        (ask.used, ask.unacked) = (used, used);
-        let proof = Proof {
-            life: SETTLED_LIFE,
-            at: proven,
-            over: 0,
+    let mut spend = |seq, used, server_clock_ms, proven| {
+        let mut request = request(spec, seq, 0, 0);
+        (request.used, request.unacked) = (used, used);
+        let proof = ElapsedProof {
+            epoch: SINGLE_PROCESS_EPOCH,
+            elapsed_ms: proven,
+            expired_event: 0,
         };
-        let call = Call {
+        let call = ExchangeRequest {
             replica: 1,
             proof,
             lease: 10_000,
-            asks: vec![ask],
+            requests: vec![request],
         };
-        model.exchange(&call, 0, CLOCK + wall).replies[0].level
+        model.exchange(&call, 0, CLOCK + server_clock_ms).replies[0].level
     };
     // 1,000 a millisecond.
     assert_eq!(spend(1, 8_000, 0, 0), 8_000);
@@ -265,25 +303,28 @@ fn a_bucket_flows_by_the_clock_and_not_faster_than_is_proven() {
 
 #[test]
 fn expired_budget_share_counts_as_spent() {
-    let loan = Loan::Budget {
+    let spec = LeasedLimitSpec::Budget {
         amount: 1_000,
         window: 7,
         accounted: 0,
     };
     let mut model = store();
-    assert_eq!(send(&mut model, 1, ask(loan, 1, 0, 300), (0, 0)).held, 300);
+    assert_eq!(
+        send(&mut model, 1, request(spec, 1, 0, 300), (0, 0)).held,
+        300
+    );
     // A part of the free amount, for two replicas.
-    let mut in_advance = ask(loan, 1, 0, 0);
-    in_advance.more = 999;
+    let mut in_advance = request(spec, 1, 0, 0);
+    in_advance.wanted = 999;
     let reply = send(&mut model, 2, in_advance, (0, 0));
-    assert_eq!((reply.held, reply.free, reply.level), (175, 525, 0));
-    let mut later = ask(loan, 2, 100, 0);
+    assert_eq!((reply.held, reply.available, reply.level), (175, 525, 0));
+    let mut later = request(spec, 2, 100, 0);
     (later.used, later.unacked) = (75, 75);
     let reply = send(&mut model, 2, later, (0, 3));
-    assert_eq!((reply.held, reply.free, reply.level), (100, 525, 375));
+    assert_eq!((reply.held, reply.available, reply.level), (100, 525, 375));
     // All or nothing: 600 are not there.
-    let mut much = ask(loan, 3, 100, 600);
-    (much.used, much.least) = (75, 600);
+    let mut much = request(spec, 3, 100, 600);
+    (much.used, much.smallest_waiting) = (75, 600);
     assert_eq!(send(&mut model, 2, much, (0, 3)).held, 100);
 }
 
@@ -313,18 +354,18 @@ fn two_replicas_that_wait_send_a_notice_each() {
     let named = ["q0/team-a".to_owned()];
     send(&mut model, 1, permits(1, 0, 5), (0, 0));
     send(&mut model, 2, permits(1, 0, 5), (0, 0));
-    let mut ask = |replica, seq, claim, need| {
-        let reply = send(&mut model, replica, permits(seq, claim, need), (0, 0));
+    let mut request = |replica, seq, retained, waiting| {
+        let reply = send(&mut model, replica, permits(seq, retained, waiting), (0, 0));
         (reply.held, model.notices() == named)
     };
-    assert_eq!(ask(1, 2, 5, 3), (5, true));
-    assert_eq!(ask(2, 2, 5, 1), (5, true));
-    assert_eq!(ask(1, 3, 5, 3), (5, false));
-    assert_eq!(ask(2, 3, 5, 2), (5, false));
+    assert_eq!(request(1, 2, 5, 3), (5, true));
+    assert_eq!(request(2, 2, 5, 1), (5, true));
+    assert_eq!(request(1, 3, 5, 3), (5, false));
+    assert_eq!(request(2, 3, 5, 2), (5, false));
     // One whose requests were served sends another notice when requests wait again.
-    assert_eq!(ask(2, 4, 4, 0), (4, true));
-    assert_eq!(ask(1, 4, 5, 1), (6, false));
-    assert_eq!(ask(1, 5, 6, 1), (6, true));
+    assert_eq!(request(2, 4, 4, 0), (4, true));
+    assert_eq!(request(1, 4, 5, 1), (6, false));
+    assert_eq!(request(1, 5, 6, 1), (6, true));
 }
 
 /// Nobody else has anything that could come back.
@@ -335,16 +376,16 @@ fn lone_waiting_replica_sends_no_notice() {
     assert!(model.notices().is_empty());
 }
 
-fn budget(seq: u64, used: u64) -> Ask {
-    let loan = Loan::Budget {
+fn budget(seq: u64, used: u64) -> LeaseRequest {
+    let spec = LeasedLimitSpec::Budget {
         amount: 1_000,
         window: 7,
         accounted: 0,
     };
-    Ask {
+    LeaseRequest {
         used,
         unacked: used,
-        ..ask(loan, seq, 0, 0)
+        ..request(spec, seq, 0, 0)
     }
 }
 
@@ -403,7 +444,7 @@ fn spending_is_counted_across_its_modulus() {
 fn new_incarnation_forfeits_its_holdings() {
     let mut model = store();
     let mut first = budget(1, 0);
-    (first.more, first.need) = (300, 300);
+    (first.wanted, first.waiting) = (300, 300);
     assert_eq!(send(&mut model, 1, first, (0, 0)).held, 300);
     let mut anew = budget(2, 0);
     (anew.acked, anew.incarnation) = (0, 1);

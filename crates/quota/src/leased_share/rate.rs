@@ -2,7 +2,7 @@
 
 /// Measures the amount that is spent in a span of time, so that as much can be borrowed in advance.
 #[derive(Debug, Default)]
-pub(super) struct Pace {
+pub(super) struct SpendingRate {
     /// In microseconds.
     since: u64,
     /// The amount that was spent before `since`.
@@ -11,7 +11,7 @@ pub(super) struct Pace {
     last: u64,
 }
 
-impl Pace {
+impl SpendingRate {
     /// Returns the amount that the next span is expected to take; `used` is the amount spent so
     /// far. The result is as much as in the last whole span, or as in the present one if that is
     /// more already: otherwise each of many short intervals between asks would look like a slow
@@ -47,14 +47,14 @@ mod tests {
 
     #[test]
     fn a_long_interval_counts_by_its_part() {
-        let mut pace = Pace::default();
+        let mut pace = SpendingRate::default();
         pace.begin(100, at(1_000));
         assert_eq!(pace.expected(1_100, at(3_000), SPAN), 250);
     }
 
     #[test]
     fn short_intervals_count_together() {
-        let mut pace = Pace::default();
+        let mut pace = SpendingRate::default();
         pace.begin(0, at(0));
         let expected = (1..=6).map(|step| pace.expected(10 * step, at(100 * step), SPAN));
         let expected: Vec<_> = expected.collect();
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn returned_amount_does_not_count_as_spent() {
-        let mut pace = Pace::default();
+        let mut pace = SpendingRate::default();
         pace.begin(100, at(0));
         assert_eq!(pace.expected(40, at(100), SPAN), 0);
         assert_eq!(pace.expected(40, at(500), SPAN), 0);

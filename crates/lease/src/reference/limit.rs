@@ -3,26 +3,26 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use quota::{Ask, Loan, MAX_AMOUNT, Reply, USED_MODULUS};
+use quota::{LeaseGrant, LeaseRequest, LeasedLimitSpec, MAX_AMOUNT, USED_MODULUS};
 
-use super::{Call, Mark};
+use super::{ExchangeRequest, StoreState};
 
 /// The data of a limit in a store.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Limit {
-    life: u64,
+    epoch: u64,
     level: u64,
     /// The part of a unit that flows off next, in 60,000ths.
-    rest: u64,
+    remainder: u64,
     /// The time up to which `level` has flowed off.
     at: u64,
     /// The event that has to be one lease ago before all loans are known again.
     quarantine: u64,
-    replicas: BTreeMap<u64, Share>,
+    replicas: BTreeMap<u64, ReplicaShare>,
 }
 
 #[derive(Clone, Debug)]
-struct Share {
+struct ReplicaShare {
     held: u64,
     used: u64,
     seq: u64,
@@ -36,90 +36,95 @@ struct Share {
 impl Limit {
     /// Answers an ask. Also returns true if the other replicas have to know: something may be idle with
     /// them for which this one waits, or it has given back something for which they wait.
-    pub(super) fn exchange(&mut self, ask: &Ask, call: &Call, mark: &Mark) -> (Reply, bool) {
-        self.heed(mark);
-        self.flow(mark.flowed, ask.loan.per_minute());
-        self.expire(mark, &ask.loan);
-        let returned = match self.is_stale(ask, call, mark) {
+    pub(super) fn exchange(
+        &mut self,
+        request: &LeaseRequest,
+        call: &ExchangeRequest,
+        state: &StoreState,
+    ) -> (LeaseGrant, bool) {
+        self.rebase_to_epoch(state);
+        self.drain(state.drained_ms, request.spec.per_minute());
+        self.expire(state, &request.spec);
+        let returned = match self.is_stale(request, call, state) {
             true => None,
-            false => self.enter(ask, call.replica, mark),
+            false => self.record_claim(request, call.replica, state),
         };
-        self.recover(mark, &ask.loan);
-        self.reply(ask, call, mark, returned)
+        self.recover(state, &request.spec);
+        self.reply(request, call, state, returned)
     }
 
     /// Returns true if nothing has to be known of the limit.
-    pub(super) fn is_empty(&self, mark: &Mark) -> bool {
-        self.replicas.is_empty() && self.level == 0 && !self.is_quarantined(mark)
+    pub(super) fn is_empty(&self, state: &StoreState) -> bool {
+        self.replicas.is_empty() && self.level == 0 && !self.is_quarantined(state)
     }
 
     /// Lowers event numbers that are ahead of the mark to its latest event: if only the mark was
     /// lost, events and time have started over.
-    fn heed(&mut self, mark: &Mark) {
-        if self.life != mark.life {
-            self.quarantine = self.quarantine.min(mark.event);
+    fn rebase_to_epoch(&mut self, state: &StoreState) {
+        if self.epoch != state.epoch {
+            self.quarantine = self.quarantine.min(state.event);
             for share in self.replicas.values_mut() {
-                share.renewed = share.renewed.min(mark.event);
+                share.renewed = share.renewed.min(state.event);
             }
         }
     }
 
     /// Returns true while more may be lent than is known. Until then only rates are lent, and claims of
     /// unknown replicas are believed.
-    fn is_quarantined(&self, mark: &Mark) -> bool {
-        mark.over < mark.born.max(self.quarantine)
+    fn is_quarantined(&self, state: &StoreState) -> bool {
+        state.expired_event < state.first_event.max(self.quarantine)
     }
 
     /// Ends a quarantine. A budget then has at least the level that its replicas know; a bucket keeps
     /// its own, which has no more than one bucket too little.
-    fn recover(&mut self, mark: &Mark, loan: &Loan) {
-        if self.life == mark.life || self.is_quarantined(mark) {
+    fn recover(&mut self, state: &StoreState, spec: &LeasedLimitSpec) {
+        if self.epoch == state.epoch || self.is_quarantined(state) {
             return;
         }
-        self.life = mark.life;
+        self.epoch = state.epoch;
         self.quarantine = 0;
-        if let Loan::Budget { accounted, .. } = *loan {
+        if let LeasedLimitSpec::Budget { accounted, .. } = *spec {
             self.level = self.level.max(accounted);
         }
     }
 
     /// Starts a quarantine of this limit: its data was lost, but not the data of other limits.
-    fn doubt(&mut self, mark: &Mark) {
-        if !self.is_quarantined(mark) {
-            self.life = 0;
-            self.quarantine = mark.event;
+    fn start_quarantine(&mut self, state: &StoreState) {
+        if !self.is_quarantined(state) {
+            self.epoch = 0;
+            self.quarantine = state.event;
         }
     }
 
     /// Lets the due amount flow off.
-    fn flow(&mut self, at: u64, per_minute: u64) {
+    fn drain(&mut self, at: u64, per_minute: u64) {
         let elapsed = at.saturating_sub(self.at);
         self.at = at;
         let whole = (per_minute / MINUTE).saturating_mul(elapsed);
         let parts = (per_minute % MINUTE)
             .saturating_mul(elapsed)
-            .saturating_add(self.rest);
+            .saturating_add(self.remainder);
         match self.level.checked_sub(whole.saturating_add(parts / MINUTE)) {
             Some(level @ 1..) => {
                 self.level = level;
-                self.rest = parts % MINUTE;
+                self.remainder = parts % MINUTE;
             }
             Some(0) | None => {
                 self.level = 0;
-                self.rest = 0;
+                self.remainder = 0;
             }
         }
     }
 
     /// Forgets the replicas whose lease is over. Amounts that they may have spent count as spent.
-    fn expire(&mut self, mark: &Mark, loan: &Loan) {
+    fn expire(&mut self, state: &StoreState, spec: &LeasedLimitSpec) {
         let mut spent = 0;
         self.replicas.retain(|_, share| {
-            let over = share.renewed <= mark.over;
+            let over = share.renewed <= state.expired_event;
             spent += if over { share.held } else { 0 };
             !over
         });
-        if loan.is_spent() {
+        if spec.is_consumed() {
             self.level = (self.level + spent).min(MAX_AMOUNT);
         }
     }
@@ -127,52 +132,57 @@ impl Limit {
     /// Returns true if the lease that an ask continues is over, so that the ask has been on its way
     /// for a long time: it could undo later asks. The first ask of an incarnation continues no
     /// lease.
-    fn is_stale(&self, ask: &Ask, call: &Call, mark: &Mark) -> bool {
-        if ask.acked == 0 {
+    fn is_stale(&self, request: &LeaseRequest, call: &ExchangeRequest, state: &StoreState) -> bool {
+        if request.acked == 0 {
             return false;
         }
-        let is_of_life = call.proof.life == mark.life;
+        let is_of_life = call.proof.epoch == state.epoch;
         let lease = call.lease + call.lease / 10;
-        if is_of_life && call.proof.at.saturating_add(lease) < mark.at {
+        if is_of_life && call.proof.elapsed_ms.saturating_add(lease) < state.proven_ms {
             return true;
         }
         // Once a life has lent anything, all leases of earlier ones are over. Within a life, the
         // spending of each replica is known until its lease is over.
-        let is_forgotten = ask.loan.is_spent() && !self.replicas.contains_key(&call.replica);
-        self.life == mark.life && (!is_of_life || is_forgotten)
+        let is_forgotten = request.spec.is_consumed() && !self.replicas.contains_key(&call.replica);
+        self.epoch == state.epoch && (!is_of_life || is_forgotten)
     }
 
     /// Enters the claim and the spending of the asking replica, and returns the amount that it has
     /// given back. If this ask or a later one was answered already, it changes nothing and returns
     /// `None`.
-    fn enter(&mut self, ask: &Ask, replica: u64, mark: &Mark) -> Option<u64> {
+    fn record_claim(
+        &mut self,
+        request: &LeaseRequest,
+        replica: u64,
+        state: &StoreState,
+    ) -> Option<u64> {
         let known = self.replicas.remove(&replica);
-        let late = known.as_ref().is_some_and(|known| ask.seq <= known.seq);
+        let late = known.as_ref().is_some_and(|known| request.seq <= known.seq);
         let (mut share, spent) = match known {
-            Some(known) if late || known.incarnation == ask.incarnation => {
-                let spent = difference(ask.used, known.used);
+            Some(known) if late || known.incarnation == request.incarnation => {
+                let spent = difference(request.used, known.used);
                 (known, spent)
             }
             other => {
-                let burned = other.map_or(0, |before| before.held);
-                if ask.loan.is_spent() {
-                    self.level = (self.level + burned).min(MAX_AMOUNT);
+                let forfeited = other.map_or(0, |before| before.held);
+                if request.spec.is_consumed() {
+                    self.level = (self.level + forfeited).min(MAX_AMOUNT);
                 }
-                (Share::new(ask), ask.unacked.cast_signed())
+                (ReplicaShare::new(request), request.unacked.cast_signed())
             }
         };
         let mut returned = None;
         if !late {
             self.level = self.level.saturating_add_signed(spent).min(MAX_AMOUNT);
             let kept = share.held.saturating_add_signed(-spent);
-            if ask.claim > kept {
-                self.doubt(mark);
+            if request.retained > kept {
+                self.start_quarantine(state);
             }
-            returned = Some(kept.saturating_sub(ask.claim));
-            share.held = ask.claim;
-            share.used = ask.used;
-            share.seq = ask.seq;
-            share.renewed = mark.event;
+            returned = Some(kept.saturating_sub(request.retained));
+            share.held = request.retained;
+            share.used = request.used;
+            share.seq = request.seq;
+            share.renewed = state.event;
         }
         self.replicas.insert(replica, share);
         returned
@@ -182,66 +192,66 @@ impl Limit {
     /// part in the limit any more.
     fn reply(
         &mut self,
-        ask: &Ask,
-        call: &Call,
-        mark: &Mark,
+        request: &LeaseRequest,
+        call: &ExchangeRequest,
+        state: &StoreState,
         returned: Option<u64>,
-    ) -> (Reply, bool) {
-        let quarantined = self.is_quarantined(mark) && !ask.loan.is_rate();
+    ) -> (LeaseGrant, bool) {
+        let quarantined = self.is_quarantined(state) && !request.spec.is_rate();
         let replicas = self.replicas.len() as u64;
         let waits =
-            |(replica, share): &(&u64, &Share)| **replica != call.replica && share.short > 0;
-        let hungry = self.replicas.iter().filter(waits).count() as u64;
+            |(replica, share): &(&u64, &ReplicaShare)| **replica != call.replica && share.short > 0;
+        let waiting_replicas = self.replicas.iter().filter(waits).count() as u64;
         let held: u64 = self.replicas.values().map(|share| share.held).sum();
-        let mut free = match quarantined {
+        let mut available = match quarantined {
             true => 0,
-            false => ask.loan.capacity().saturating_sub(self.level + held),
+            false => request.spec.capacity().saturating_sub(self.level + held),
         };
         let known = self.replicas.remove(&call.replica);
         let is_known = known.is_some();
-        let mut share = known.unwrap_or(Share::new(ask));
+        let mut share = known.unwrap_or(ReplicaShare::new(request));
         let mut noticed = false;
         if let Some(returned) = returned {
             let elsewhere = held > share.held;
-            let lent = lend(ask, free, replicas, hungry);
-            free -= lent;
+            let lent = lend(request, available, replicas, waiting_replicas);
+            available -= lent;
             share.held += lent;
             let waited = share.short > 0;
-            share.short = ask.need.saturating_sub(lent);
+            share.short = request.waiting.saturating_sub(lent);
             // One notice for each wait: two replicas that both wait would otherwise make each other ask in turn.
             let waits_for_others = share.short > 0 && !waited && elsewhere;
-            let gives_to_others = hungry > 0 && free > 0 && returned > 0;
+            let gives_to_others = waiting_replicas > 0 && available > 0 && returned > 0;
             noticed = !quarantined && (waits_for_others || gives_to_others);
         }
-        let reply = Reply {
+        let grant = LeaseGrant {
             seq: share.seq,
             held: share.held,
-            free,
+            available,
             level: self.level,
             replicas,
-            hungry,
+            waiting_replicas,
             quarantined,
-            lease: Duration::from_millis(call.lease),
+            duration: Duration::from_millis(call.lease),
         };
         let has_part = match returned {
             None => is_known,
-            Some(_) => ask.loan.is_spent() || share.held > 0 || share.short > 0,
+            Some(_) => request.spec.is_consumed() || share.held > 0 || share.short > 0,
         };
         if has_part {
             self.replicas.insert(call.replica, share);
         }
-        (reply, noticed)
+        (grant, noticed)
     }
 }
 
-impl Share {
+impl ReplicaShare {
     /// Begins an incarnation.
-    fn new(ask: &Ask) -> Self {
+    fn new(request: &LeaseRequest) -> Self {
         Self {
             held: 0,
             used: 0,
             seq: 0,
-            incarnation: ask.incarnation,
+            incarnation: request.incarnation,
             renewed: 0,
             short: 0,
         }
@@ -249,19 +259,19 @@ impl Share {
 }
 
 /// Returns the amount to lend for an ask.
-fn lend(ask: &Ask, free: u64, replicas: u64, hungry: u64) -> u64 {
-    if free < ask.least {
+fn lend(request: &LeaseRequest, available: u64, replicas: u64, waiting_replicas: u64) -> u64 {
+    if available < request.smallest_waiting {
         return 0;
     }
-    let part = free / (2 * replicas);
+    let part = available / (2 * replicas);
     // The limit for amounts that are asked for in advance, not for requests that wait.
-    let fair = match ask.loan {
-        _ if hungry > 0 => 0,
-        Loan::Permits { .. } => free,
-        Loan::Bucket { per_minute, .. } => part.min(per_minute / ALLOWANCES),
-        Loan::Budget { .. } => part,
+    let fair = match request.spec {
+        _ if waiting_replicas > 0 => 0,
+        LeasedLimitSpec::Permits { .. } => available,
+        LeasedLimitSpec::Bucket { per_minute, .. } => part.min(per_minute / ALLOWANCES),
+        LeasedLimitSpec::Budget { .. } => part,
     };
-    free.min(ask.need.max(ask.more.min(fair)))
+    available.min(request.waiting.max(request.wanted.min(fair)))
 }
 
 /// Returns `used - before`; both are counted modulo [`USED_MODULUS`].

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use lease::{Holder, LeaseStore, Unreachable};
-use quota::{Ask, FailMode, Lending, LentAsk, LostLease};
+use lease::{LeaseStore, ShareInfo, Unreachable};
+use quota::{FailMode, LeaseRequest, LeaseSettings, LostLease, PendingRequest};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, interval, sleep, timeout_at};
 
@@ -14,7 +14,7 @@ use crate::lifecycle::Lifecycle;
 
 /// The store, and the state of the exchanges with it.
 #[derive(Debug)]
-pub struct Lender {
+pub struct LeaseClient {
     store: Arc<dyn LeaseStore>,
     lease: Duration,
     lost_lease: LostLease,
@@ -25,7 +25,7 @@ pub struct Lender {
     answered: AtomicU64,
     failed: AtomicU64,
     /// True if the last exchange has failed.
-    is_away: AtomicBool,
+    is_unreachable: AtomicBool,
 }
 
 /// The numbers of exchanges so far.
@@ -37,7 +37,7 @@ pub struct Exchanges {
     pub failed: u64,
 }
 
-impl Lender {
+impl LeaseClient {
     /// Creates the client of a store that lends for `lease`.
     pub fn new(store: Arc<dyn LeaseStore>, lease: Duration, lost_lease: LostLease) -> Self {
         Self {
@@ -48,13 +48,13 @@ impl Lender {
             ended: watch::Sender::new(0),
             answered: AtomicU64::new(0),
             failed: AtomicU64::new(0),
-            is_away: AtomicBool::new(false),
+            is_unreachable: AtomicBool::new(false),
         }
     }
 
     /// Returns the way in which a quota with this reaction to an absent store is lent.
-    pub(super) fn lending(&self, mode: FailMode) -> Lending {
-        Lending {
+    pub(super) fn lending(&self, mode: FailMode) -> LeaseSettings {
+        LeaseSettings {
             mode,
             lease: self.lease,
             lost_lease: self.lost_lease,
@@ -70,7 +70,7 @@ impl Lender {
     }
 
     /// Returns the replicas that have a part in each of these limits, as the store names them.
-    pub async fn holders(&self, limits: &[String]) -> Result<Vec<Vec<Holder>>, Unreachable> {
+    pub async fn holders(&self, limits: &[String]) -> Result<Vec<Vec<ShareInfo>>, Unreachable> {
         self.store.holders(limits).await
     }
 
@@ -97,7 +97,7 @@ impl Lender {
     async fn listen(&self, limiter: &Limiter) {
         loop {
             let key = self.store.notice().await;
-            limiter.noticed(&key);
+            limiter.on_notice(&key);
             self.wake();
         }
     }
@@ -112,7 +112,7 @@ impl Lender {
                 () = sleep(self.lease / RETRIES), if limiter.is_due() => false,
                 _ = renewals.tick() => true,
             };
-            let asks = limiter.poll_lent(all);
+            let asks = limiter.poll_leases(all);
             if limiter.has_lost_leases() {
                 lifecycle.wake_all();
             }
@@ -123,25 +123,25 @@ impl Lender {
             }
             asked = Some(Instant::now());
             // Exchanges do not wait for each other: each holding has at most one.
-            let (lender, limiter) = (Arc::clone(&self), Arc::clone(&limiter));
-            tokio::spawn(async move { lender.exchange(&limiter, asks).await });
+            let (lease_client, limiter) = (Arc::clone(&self), Arc::clone(&limiter));
+            tokio::spawn(async move { lease_client.exchange(&limiter, asks).await });
         }
     }
 
-    async fn exchange(&self, limiter: &Limiter, lent: Vec<LentAsk>) {
-        let asks: Vec<Ask> = lent.iter().map(|lent| lent.ask.clone()).collect();
+    async fn exchange(&self, limiter: &Limiter, lent: Vec<PendingRequest>) {
+        let asks: Vec<LeaseRequest> = lent.iter().map(|lent| lent.request.clone()).collect();
         let results = self.store.exchange(&asks).await;
         let replies: Vec<_> = results.into_iter().map(Result::ok).collect();
         let has_failed = replies.iter().any(Option::is_none);
         self.note(has_failed);
-        limiter.apply_lent(&lent, &replies);
+        limiter.apply_grants(&lent, &replies);
         self.ended.send_modify(|count| *count += 1);
         // Sends at once the parts that can be given back after these replies.
         self.wake();
     }
 }
 
-impl Lender {
+impl LeaseClient {
     /// Counts an exchange, and logs each time that the store goes away or comes back.
     fn note(&self, has_failed: bool) {
         let count = if has_failed {
@@ -150,7 +150,10 @@ impl Lender {
             &self.answered
         };
         count.fetch_add(1, Ordering::Relaxed);
-        match (self.is_away.swap(has_failed, Ordering::Relaxed), has_failed) {
+        match (
+            self.is_unreachable.swap(has_failed, Ordering::Relaxed),
+            has_failed,
+        ) {
             (false, true) => tracing::error!(
                 "the lease store does not answer: quotas go on as on_lost_store is configured"
             ),
@@ -172,4 +175,4 @@ const RENEWAL_CHECKS: u32 = quota::CHECKS_OF_LEASE;
 /// sooner.
 const RETRIES: u32 = 500;
 /// The time for which a request waits for the store before it is refused.
-pub(super) const PATIENCE: Duration = Duration::from_millis(100);
+pub(super) const GRANT_TIMEOUT: Duration = Duration::from_millis(100);
