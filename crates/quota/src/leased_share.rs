@@ -1,13 +1,16 @@
 //! The part of a lent limit that one replica may give out, as a state machine without I/O.
 
 mod rate;
+mod state;
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 
 use self::rate::SpendingRate;
+use self::state::{ExchangeState, StoreState, WaiterState};
 use crate::exchange::{LeaseGrant, LeaseRequest, LeasedLimitSpec, MAX_AMOUNT, USED_MODULUS};
 
 /// The reaction of a limit when its lease is over and the store does not answer.
@@ -94,27 +97,29 @@ pub struct LeasedShare {
     waiting: u64,
     smallest_waiting: u64,
     seq: u64,
-    acked: u64,
+    lease: Option<Lease>,
     incarnation: u32,
     /// Counts the times after which the store may have counted a reservation in another way.
     era: u32,
     /// Times are in microseconds, which take half the memory of durations.
     requested_at: u64,
-    /// Valid if `acked` is not 0.
-    deadline: u64,
     renew_at: u64,
-    in_flight: bool,
-    /// True after an ask for requests that wait to which nothing was lent. Another one follows a while
-    /// later, or after a notice; and at the next renewal one that waits for nothing, because the store
-    /// has noted that this replica waits.
-    dry: bool,
-    /// True after something was lent for requests that wait, until they have had the time to take it: it
-    /// is not given back before.
-    awaited: bool,
-    quarantined: bool,
+    exchange: ExchangeState,
+    store: StoreState,
+    waiters: WaiterState,
+    /// True if little of the limit is available: idle amounts are given back at once.
     scarce: bool,
-    degraded: bool,
+    /// True if a lease was lost while something was in use, until that is reported.
     unreported_loss: bool,
+}
+
+/// A lease that was granted.
+#[derive(Clone, Copy, Debug)]
+struct Lease {
+    /// The number of the request that was granted.
+    seq: NonZeroU64,
+    /// The time at which the lease is over, in microseconds.
+    deadline: u64,
 }
 
 /// A fail mode in the form in which it is applied.
@@ -147,18 +152,15 @@ impl LeasedShare {
             waiting: 0,
             smallest_waiting: 0,
             seq: 0,
-            acked: 0,
+            lease: None,
             incarnation: 0,
             era: 0,
             requested_at: 0,
-            deadline: 0,
             renew_at: 0,
-            in_flight: false,
-            dry: false,
-            awaited: false,
-            quarantined: false,
+            exchange: ExchangeState::Idle,
+            store: StoreState::Granting,
+            waiters: WaiterState::None,
             scarce: false,
-            degraded: false,
             unreported_loss: false,
         }
     }
@@ -207,7 +209,9 @@ impl LeasedShare {
         } else {
             self.peak_in_use = self.peak_in_use.max(self.in_use);
         }
-        self.awaited &= self.held() > self.leased_in_use();
+        if self.held() <= self.leased_in_use() {
+            self.end_reservation_for_waiters();
+        }
         Some(ShareReservation {
             amount,
             era: self.era,
@@ -221,13 +225,13 @@ impl LeasedShare {
     /// the reservation as spent, and only the excess over it is counted in addition.
     pub fn settle(&mut self, taken: ShareReservation, spent: u64) {
         self.in_use = self.in_use.saturating_sub(taken.amount);
-        self.awaited = false;
+        self.end_reservation_for_waiters();
         if !self.spec.is_consumed() {
             return;
         }
         if spent >= taken.amount {
             self.used = self.used.saturating_add(spent - taken.amount);
-        } else if taken.era == self.era && !self.quarantined {
+        } else if taken.era == self.era && !self.store.is_quarantined() {
             self.used = self.used.saturating_sub(taken.amount - spent);
         }
     }
@@ -245,12 +249,16 @@ impl LeasedShare {
     pub fn poll(&mut self, now: Duration) -> Option<LeaseRequest> {
         let now = micros(now);
         self.expire(now);
-        let is_early = now < self.requested_at + self.lease() / RETRIES_PER_LEASE;
-        self.awaited &= is_early;
-        let may_ask = !(self.dry && is_early) && (!self.degraded || now >= self.renew_at);
-        let waiting = self.waiting > 0 && may_ask;
-        let due = self.is_active() && now >= self.renew_at;
-        if self.in_flight || !(waiting || due || self.should_exchange()) {
+        let is_early = now < self.requested_at + self.lease_micros() / RETRIES_PER_LEASE;
+        if !is_early {
+            self.end_reservation_for_waiters();
+        }
+        let may_request = !(self.waiters == WaiterState::Unserved && is_early)
+            && (!self.store.is_unreachable() || now >= self.renew_at);
+        let is_wanted = self.waiting > 0 && may_request;
+        let is_due = self.is_active() && now >= self.renew_at;
+        let is_idle = self.exchange == ExchangeState::Idle;
+        if !is_idle || !(is_wanted || is_due || self.should_exchange()) {
             return None;
         }
         let target = self.desired_amount(now);
@@ -260,14 +268,17 @@ impl LeasedShare {
         self.used_at_request = self.used;
         self.peak_in_use = self.in_use;
         self.seq += 1;
-        self.in_flight = true;
+        self.exchange = ExchangeState::InFlight {
+            for_waiters: self.waiting > 0,
+            noticed: false,
+        };
+        self.waiters = WaiterState::None;
         self.requested_at = now;
-        self.dry = self.waiting > 0;
         Some(LeaseRequest {
             limit: Arc::clone(&self.limit),
             spec: self.spec,
             seq: self.seq,
-            acked: self.acked,
+            acked: self.lease.map_or(0, |lease| lease.seq.get()),
             incarnation: u64::from(self.incarnation),
             retained,
             used: self.used % USED_MODULUS,
@@ -285,10 +296,11 @@ impl LeasedShare {
         let now = micros(now);
         // First: a reply that arrives after the lease that its ask claimed cannot prolong it.
         self.expire(now);
-        if !self.in_flight || grant.seq != self.seq {
+        let Some(seq) = NonZeroU64::new(grant.seq).filter(|seq| self.is_in_flight(seq.get()))
+        else {
             return;
-        }
-        let lease = micros(grant.duration).min(self.lease());
+        };
+        let lease = micros(grant.duration).min(self.lease_micros());
         let early = match self.ends_requests {
             true => lease / u64::from(CHECKS_OF_LEASE),
             false => 0,
@@ -297,19 +309,19 @@ impl LeasedShare {
         if now >= deadline {
             return self.fail(grant.seq, now);
         }
-        self.in_flight = false;
-        self.degraded = false;
-        self.acked = grant.seq;
+        self.waiters = self.exchange.waiters(grant.held > self.granted);
+        self.exchange = ExchangeState::Idle;
+        self.lease = Some(Lease { seq, deadline });
         self.acked_used = self.used_at_request;
-        self.awaited = self.dry && grant.held > self.granted;
-        self.dry &= !self.awaited;
         self.granted = grant.held;
-        self.deadline = deadline;
         self.renew_at = self.requested_at + lease / RENEWALS_PER_LEASE;
-        if self.quarantined || grant.quarantined {
+        if self.store.is_quarantined() || grant.quarantined {
             self.era = self.era.wrapping_add(1);
         }
-        self.quarantined = grant.quarantined;
+        self.store = match grant.quarantined {
+            true => StoreState::Quarantined,
+            false => StoreState::Granting,
+        };
         self.scarce =
             grant.waiting_replicas > 0 || grant.available < self.spec.capacity() / SCARCE_BELOW;
         self.waiting = 0;
@@ -334,7 +346,12 @@ impl LeasedShare {
     /// it needs.
     pub fn on_notice(&mut self) {
         self.scarce = true;
-        self.dry = false;
+        if let ExchangeState::InFlight { noticed, .. } = &mut self.exchange {
+            *noticed = true;
+        }
+        if self.waiters == WaiterState::Unserved {
+            self.waiters = WaiterState::None;
+        }
     }
 
     /// Notes that the ask numbered `seq` was not answered. The next one is sent a tenth of a renewal
@@ -344,12 +361,32 @@ impl LeasedShare {
     }
 
     fn fail(&mut self, seq: u64, now: u64) {
-        if self.in_flight && seq == self.seq {
-            self.in_flight = false;
-            self.degraded = true;
+        if self.is_in_flight(seq) {
+            self.end_exchange();
+            self.store = self.store.after_no_answer();
             self.waiting = 0;
             self.smallest_waiting = 0;
-            self.renew_at = now + self.lease() / RENEWALS_PER_LEASE / 10;
+            self.renew_at = now + self.lease_micros() / RENEWALS_PER_LEASE / 10;
+        }
+    }
+
+    /// Returns true if the request with this number is in flight.
+    fn is_in_flight(&self, seq: u64) -> bool {
+        self.exchange != ExchangeState::Idle && seq == self.seq
+    }
+
+    /// Ends an exchange without a grant, if there is one.
+    fn end_exchange(&mut self) {
+        if self.exchange != ExchangeState::Idle {
+            self.waiters = self.exchange.waiters(false);
+            self.exchange = ExchangeState::Idle;
+        }
+    }
+
+    /// Lets the grant for requests that wait be given back like any other.
+    fn end_reservation_for_waiters(&mut self) {
+        if self.waiters == WaiterState::Served {
+            self.waiters = WaiterState::None;
         }
     }
 
@@ -367,7 +404,8 @@ impl LeasedShare {
     /// not yet taken the amount that was lent for them.
     #[must_use]
     pub fn needs_retry(&self) -> bool {
-        (self.waiting > 0 || self.awaited) && !self.in_flight
+        let is_wanted = self.waiting > 0 || self.waiters == WaiterState::Served;
+        is_wanted && self.exchange == ExchangeState::Idle
     }
 
     /// Returns true if the holding should be polled now, although no request waits and no renewal is due:
@@ -375,18 +413,19 @@ impl LeasedShare {
     #[must_use]
     pub fn should_exchange(&self) -> bool {
         let should_exchange = match self.scarce {
-            true => self.held() > self.leased_in_use() && !self.awaited,
+            true => self.held() > self.leased_in_use() && self.waiters != WaiterState::Served,
             false => self.spec.is_consumed() && self.held() < self.granted / REFILL_BELOW,
         };
-        should_exchange && !self.in_flight && !self.degraded
+        should_exchange && self.exchange == ExchangeState::Idle && !self.store.is_unreachable()
     }
 
     /// Returns the time at which the holding has to be polled, or `None` if it is dormant. A holding
     /// that is dormant and has nothing [in use](Self::in_use) can be dropped.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Duration> {
-        let renewal = (self.is_active() && !self.in_flight).then_some(self.renew_at);
-        let deadline = (self.acked > 0).then_some(self.deadline);
+        let is_idle = self.exchange == ExchangeState::Idle;
+        let renewal = (self.is_active() && is_idle).then_some(self.renew_at);
+        let deadline = self.lease.map(|lease| lease.deadline);
         let next = renewal.into_iter().chain(deadline).min();
         next.map(Duration::from_micros)
     }
@@ -395,7 +434,7 @@ impl LeasedShare {
     /// and the store knows everything.
     #[must_use]
     pub fn is_unused(&self) -> bool {
-        let is_idle = self.in_use == 0 && self.waiting == 0 && !self.in_flight;
+        let is_idle = self.in_use == 0 && self.waiting == 0 && self.exchange == ExchangeState::Idle;
         is_idle && self.next_deadline().is_none()
     }
 
@@ -438,26 +477,27 @@ impl LeasedShare {
     /// Returns the time at which the lease is over, if there is one.
     #[must_use]
     pub fn deadline(&self) -> Option<Duration> {
-        (self.acked > 0).then(|| Duration::from_micros(self.deadline))
+        self.lease
+            .map(|lease| Duration::from_micros(lease.deadline))
     }
 
     /// Returns true while the lease runs.
     #[must_use]
     pub fn is_leased(&self, now: Duration) -> bool {
-        self.acked > 0 && micros(now) < self.deadline
+        self.lease.is_some_and(|lease| micros(now) < lease.deadline)
     }
 
     /// Returns true if the store did not answer the last ask. A request that finds nothing to take is
     /// then refused at once.
     #[must_use]
     pub fn is_degraded(&self) -> bool {
-        self.degraded
+        self.store.is_unreachable()
     }
 
     /// Returns true while the store lends nothing, because it may have forgotten its loans.
     #[must_use]
     pub fn is_quarantined(&self) -> bool {
-        self.quarantined
+        self.store.is_quarantined()
     }
 
     /// Returns true if a request that finds too little should wait for an ask.
@@ -467,14 +507,14 @@ impl LeasedShare {
     /// would tell that this time is over.
     #[must_use]
     pub fn may_wait_for_grant(&self, now: Duration) -> bool {
-        let asked_recently = self.quarantined
-            && micros(now) < self.requested_at + self.lease() / QUARANTINE_PROBES_PER_LEASE;
-        !self.degraded && !asked_recently
+        let asked_recently = self.store.is_quarantined()
+            && micros(now) < self.requested_at + self.lease_micros() / QUARANTINE_PROBES_PER_LEASE;
+        !self.store.is_unreachable() && !asked_recently
     }
 
     /// Empties the holding if its lease is over.
     fn expire(&mut self, now: u64) {
-        if self.acked == 0 || now < self.deadline {
+        if self.lease.is_none_or(|lease| now < lease.deadline) {
             return;
         }
         // The store counts the amount that it had lent as spent, but does not know the spending
@@ -484,11 +524,11 @@ impl LeasedShare {
             .saturating_sub(self.used_at_request + self.granted);
         self.used_at_request = 0;
         self.granted = 0;
-        self.acked = 0;
+        self.lease = None;
         self.acked_used = 0;
         self.incarnation = self.incarnation.wrapping_add(1);
         self.era = self.era.wrapping_add(1);
-        self.in_flight = false;
+        self.end_exchange();
         self.scarce = false;
         self.unreported_loss = self.in_use > 0;
         self.pace.begin(self.used, now);
@@ -496,7 +536,7 @@ impl LeasedShare {
     }
 
     /// Returns the duration of a lease in microseconds.
-    fn lease(&self) -> u64 {
+    fn lease_micros(&self) -> u64 {
         u64::from(self.lease_millis) * 1_000
     }
 
@@ -505,13 +545,14 @@ impl LeasedShare {
         self.held() > 0
             || self.in_use > self.floor_permits()
             || self.used != self.used_at_request
-            || self.dry
+            || self.waiters == WaiterState::Unserved
     }
 
     /// Returns the amount that can be taken now. It is less than the [available](Self::available)
     /// amount if the rest of the lease is for the requests that run.
     fn admissible(&self, now: u64) -> u64 {
-        let is_late = now + self.lease() / LAST_PART >= self.deadline;
+        let late = now + self.lease_micros() / LAST_PART;
+        let is_late = self.lease.is_none_or(|lease| late >= lease.deadline);
         match is_late && !self.spec.is_consumed() && !matches!(self.fail, AppliedFailMode::Open) {
             true => self.floor_permits().saturating_sub(self.in_use),
             false => self.available(),
@@ -536,13 +577,15 @@ impl LeasedShare {
 
     /// Returns true if requests are admitted without a lease.
     fn admits_all(&self) -> bool {
-        self.degraded && self.acked == 0 && matches!(self.fail, AppliedFailMode::Open)
+        self.store.is_unreachable()
+            && self.lease.is_none()
+            && matches!(self.fail, AppliedFailMode::Open)
     }
 
     /// Returns the amount that this replica would like to hold.
     fn desired_amount(&mut self, now: u64) -> u64 {
         let expected = if self.spec.is_consumed() {
-            let span = self.lease() / PREFETCHES_PER_LEASE;
+            let span = self.lease_micros() / PREFETCHES_PER_LEASE;
             self.pace.expected(self.used, now, span).min(MAX_AMOUNT)
         } else {
             self.peak_in_use.saturating_sub(self.floor_permits())

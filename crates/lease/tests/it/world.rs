@@ -108,9 +108,9 @@ struct Store {
 enum Event {
     Wake(usize, u64),
     Arrive(usize, u64, ExchangeRequest),
-    ExchangeResponse(usize, u64, ExchangeResponse),
+    Answered(usize, u64, ExchangeResponse),
     Timeout(usize, u64, u64),
-    NoticeFuture(usize, u64),
+    Notice(usize, u64),
     End(usize, u64, u64),
     /// The lease of a replica may be over.
     Deadline(usize, u64),
@@ -256,9 +256,9 @@ impl World {
             Event::Fault => return self.fault(),
             Event::Arrive(place, process, call) => return self.arrive(place, process, call),
             Event::Wake(place, process)
-            | Event::ExchangeResponse(place, process, _)
+            | Event::Answered(place, process, _)
             | Event::Timeout(place, process, _)
-            | Event::NoticeFuture(place, process)
+            | Event::Notice(place, process)
             | Event::End(place, process, _)
             | Event::Deadline(place, process) => (place, process),
         };
@@ -277,9 +277,9 @@ impl World {
         }
         match event {
             Event::Wake(..) => self.wake(place),
-            Event::ExchangeResponse(_, _, answer) => self.answered(place, &answer),
+            Event::Answered(_, _, answer) => self.answered(place, &answer),
             Event::Timeout(_, _, seq) => self.timed_out(place, seq),
-            Event::NoticeFuture(..) => self.on_notice(place),
+            Event::Notice(..) => self.on_notice(place),
             Event::End(_, _, number) => self.end(place, number),
             Event::Deadline(..) | Event::Arrive(..) | Event::Fault => {}
         }
@@ -449,7 +449,7 @@ impl World {
         self.counts.late += u64::from(answer.replies[0].seq != call.requests[0].seq);
         let cut = self.replicas[place].cut_until > self.now;
         if let (false, Some(delay)) = (cut, self.travel(place)) {
-            self.push(delay, Event::ExchangeResponse(place, process, answer));
+            self.push(delay, Event::Answered(place, process, answer));
         }
     }
 
@@ -480,7 +480,7 @@ impl World {
             let cut = self.replicas[other].cut_until > self.now;
             if let (false, Some(delay)) = (cut, self.travel(other)) {
                 let process = self.replicas[other].process;
-                self.push(delay, Event::NoticeFuture(other, process));
+                self.push(delay, Event::Notice(other, process));
             }
         }
     }
@@ -499,8 +499,8 @@ impl World {
 
 /// Runs a schedule, and prints its seed if it fails.
 pub(crate) fn run(seed: u64, plan: Plan) -> World {
-    struct Tell(u64, Plan);
-    impl Drop for Tell {
+    struct FailedSchedule(u64, Plan);
+    impl Drop for FailedSchedule {
         fn drop(&mut self) {
             if std::thread::panicking() {
                 eprintln!(
@@ -510,9 +510,9 @@ pub(crate) fn run(seed: u64, plan: Plan) -> World {
             }
         }
     }
-    let tell = Tell(seed, plan);
+    let failed = FailedSchedule(seed, plan);
     let mut world = World::new(seed, plan);
     world.run();
-    drop(tell);
+    drop(failed);
     world
 }

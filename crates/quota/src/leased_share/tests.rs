@@ -505,6 +505,35 @@ fn a_notice_lets_a_replica_that_waits_ask_at_once() {
     assert_eq!(share.poll(at(1)).unwrap().waiting, 1);
 }
 
+/// A notice that arrives while a request is in flight does not take its grant from the requests that
+/// wait for it: the grant is not given back before they have had the time to take it.
+#[test]
+fn a_notice_in_flight_leaves_the_grant_to_waiting_requests() {
+    let mut share = permits(10);
+    assert!(share.take(2, at(0)).is_none());
+    let request = share.poll(at(0)).unwrap();
+    share.on_notice();
+    share.on_grant(&grant(request.seq, 2, 0), at(1));
+    assert_eq!(share.poll(at(2)), None);
+    assert!(share.needs_retry() && share.take(2, at(3)).is_some());
+}
+
+/// If such a grant has nothing, the store is asked again at once: there may be something by now.
+#[test]
+fn a_notice_in_flight_lets_a_replica_that_got_nothing_ask_at_once() {
+    for is_noticed in [false, true] {
+        let mut share = permits(10);
+        assert!(share.take(1, at(0)).is_none());
+        let request = share.poll(at(0)).unwrap();
+        if is_noticed {
+            share.on_notice();
+        }
+        share.on_grant(&grant(request.seq, 0, 0), at(1));
+        assert!(share.take(1, at(2)).is_none());
+        assert_eq!(share.poll(at(2)).is_some(), is_noticed);
+    }
+}
+
 #[test]
 fn notice_returns_idle_permits() {
     let mut share = permits(10);

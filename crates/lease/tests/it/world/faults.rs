@@ -19,7 +19,11 @@ impl World {
                 self.replicas[place] = self.start(process);
                 self.push(self.now % LEASE, Event::Wake(place, process));
             }
-            0 | 1 => self.replicas[place].paused_until = self.now + long,
+            0 | 1 => {
+                // Events wait for the end of a pause, so that no other pause may make it shorter.
+                let paused_until = &mut self.replicas[place].paused_until;
+                *paused_until = (*paused_until).max(self.now + long);
+            }
             2 => self.replicas[place].cut_until = self.now + long,
             3 => {
                 self.counts.stalls += 1;
