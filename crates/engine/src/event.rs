@@ -83,6 +83,9 @@ pub enum Stop {
 }
 
 /// Token usage of a generation.
+///
+/// `input` and `output` are totals, and the other numbers are parts of them. A server may report
+/// parts that exceed their total: then the parts count in full, and the total is their sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Prompt tokens in total, including cached ones.
@@ -110,6 +113,19 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Returns the prompt tokens, which select the tier of a price.
+    #[must_use]
+    pub fn prompt(&self) -> u64 {
+        self.input.max(self.cached())
+    }
+
+    /// Returns the prompt tokens that were read from a cache or written to one.
+    #[must_use]
+    pub fn cached(&self) -> u64 {
+        let written = self.cache_write.max(self.cache_write_1h);
+        self.cache_read.saturating_add(written)
+    }
+
     /// Returns the sum of prompt and output tokens.
     #[must_use]
     pub fn total(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! Types without values, in a build that has no client of Valkey and Redis: it accepts no address.
+//! Types without values, for a build without a client of Valkey and Redis: it accepts no address.
 
 use std::str::FromStr;
 
@@ -7,11 +7,11 @@ use quota::LeaseRequest;
 use crate::report::{Report, Unsuitable};
 use crate::store::{ExchangeFuture, LeaseStore, SharesFuture};
 
-/// The address of a store, of which there is none in this build.
+/// The address of a lease store. It has no value in a build without a client of Valkey and Redis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {}
 
-/// The client of a store, of which there is none in this build.
+/// The client of a lease store. It has no value in a build without a client of Valkey and Redis.
 #[derive(Debug)]
 pub enum Valkey {}
 
@@ -27,7 +27,7 @@ impl Valkey {
     /// Checks that the store can be used.
     ///
     /// # Errors
-    /// None: there is no such client.
+    /// Never returns an error, because this type has no value.
     #[allow(
         clippy::unused_async,
         reason = "the client that this stands for is asked"

@@ -33,7 +33,8 @@ pub(crate) enum Kind {
     Sentinel { name: String },
 }
 
-/// The reason why a text is not an [`Address`]. It never repeats the text, which can have a password.
+/// The reason why a text is not an [`Address`]. It never repeats the text, which can contain a
+/// password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressError {
     /// The scheme is not known.

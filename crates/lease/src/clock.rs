@@ -1,37 +1,40 @@
-//! The time of a store, as one replica can prove it.
+//! The time of a lease store, as far as one replica can prove it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The knowledge of one replica about the time of a store.
+/// The knowledge of one replica about the time that has passed in a store.
 ///
-/// A store has no clock of its own, because the clock of its machine can be set. The replicas prove to
-/// it how much time has passed: whoever received a reply `d` ago knows that everything that the store
-/// did before it is at least `d` old.
+/// A store does not rely on the clock of its machine, because that clock can be set. Instead, the
+/// replicas prove to the store how much time has passed: a replica that received a response `d` ago
+/// knows that everything that the store did before this response is at least `d` old.
 #[derive(Clone, Debug, Default)]
 pub struct StoreClock {
     epoch: u64,
-    /// The greatest difference, in milliseconds, of a time in a reply of the store and the
-    /// replica's own time when it arrived.
+    /// The greatest difference, in milliseconds, between the time in a response of the store and
+    /// the replica's own time when the response arrived.
     ahead: i64,
-    /// Events of the store, and when they were known to be past.
+    /// Events of the store, each with the time at which the replica knew that the event was past.
     past: VecDeque<(u64, Duration)>,
 }
 
-/// The time of a store that a replica can prove.
+/// The elapsed time of a store that a replica can prove.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ElapsedProof {
-    /// The life of the store in which the rest holds, or 0 if nothing is known.
+    /// The epoch of the store for which the other fields are valid, or 0 if the replica knows none.
     pub epoch: u64,
-    /// The least time since the life began, in milliseconds. It serves to fill buckets.
+    /// The least time that has passed in the store, in milliseconds: since the epoch began, or
+    /// since an earlier epoch if the store still knew its time. Buckets drain for no longer than
+    /// this.
     pub elapsed_ms: u64,
-    /// The last event of the store that is at least one lease ago, or 0. Leases that began with it or
-    /// earlier are over.
+    /// The last event of the store that the replica knew of a lease and a tenth ago, or 0. Leases
+    /// that began with this event or an earlier one are over.
     pub expired_event: u64,
 }
 
 impl StoreClock {
-    /// Returns what can be proved at `now` about a store whose leases have the duration `lease`.
+    /// Returns the time that can be proved at `now` about a store whose leases have the duration
+    /// `lease`.
     #[must_use]
     pub fn proof(&self, now: Duration, lease: Duration) -> ElapsedProof {
         let old = |(_, known): &&(u64, Duration)| *known + lease + lease / LATER <= now;
@@ -50,9 +53,9 @@ impl StoreClock {
         }
     }
 
-    /// Learns from an answer of the store that arrived at `now`.
+    /// Updates the clock with a response of the store that arrived at `now`.
     pub fn observe(&mut self, epoch: u64, at: u64, event: u64, lease: Duration, now: Duration) {
-        // Rounded up: the answer did not arrive later than this.
+        // Rounded up: the response did not arrive later than this.
         let ahead = i64::try_from(at)
             .unwrap_or(0)
             .saturating_sub(millis(now).saturating_add(1));
@@ -84,8 +87,8 @@ pub fn boottime() -> Duration {
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Returns the time since the first call. This system has no clock that goes on while the machine is
-/// suspended: after a suspension a holding can outlive its lease.
+/// Returns the time since the first call. This system has no clock that goes on while the machine
+/// is suspended: after a suspension, a share can outlive its lease.
 #[must_use]
 #[cfg(not(target_os = "linux"))]
 #[expect(clippy::disallowed_methods, reason = "row 4 reads the clock")]
@@ -98,12 +101,12 @@ fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// The part of a lease that a store waits in addition to it, so that also the asks are over that were
-/// on their way when it ended.
+/// The part of a lease for which a store waits after the lease has ended, so that requests that
+/// were on their way at the end have expired as well.
 const LATER: u32 = 10;
-/// Events that are kept for each lease.
+/// The number of events that are kept for each lease.
 const STEPS: u32 = 16;
-/// Events that are kept: as many as a store waits for, and one.
+/// The number of events that are kept: enough for the time that a store waits, and one more.
 const MAX_PAST: usize = 19;
 
 #[cfg(test)]
@@ -127,7 +130,7 @@ mod tests {
         clock.observe(7, 1_000, 1, LEASE, at(100));
         assert_eq!(proof(&clock, 101), (7, 1_000));
         assert_eq!(proof(&clock, 600), (7, 1_499));
-        // This one was long on its way.
+        // This response was on its way for a long time.
         clock.observe(7, 1_500, 2, LEASE, at(900));
         assert_eq!(proof(&clock, 900), (7, 1_799));
         clock.observe(8, 0, 1, LEASE, at(1_000));
@@ -146,7 +149,7 @@ mod tests {
         assert_eq!(over(&clock, 12_000), 40);
         assert_eq!(over(&clock, 13_999), 40);
         assert_eq!(over(&clock, 14_000), 50);
-        // Repeated answers do not displace the events that are kept.
+        // Repeated responses do not displace the events that are kept.
         for step in 1..=30 {
             clock.observe(7, 0, 50, LEASE, at(3_000 + 625 * step));
         }

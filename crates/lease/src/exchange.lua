@@ -1,20 +1,31 @@
--- The exchange of a lease store, version 1. `model.rs` states the same rules, with their reasons.
+-- The exchange of a lease store, version 1. `reference.rs` implements the same rules and states the
+-- reasons for them.
 --
--- KEYS: the mark of the partition, then one key for each ask.
--- ARGV: replica, proof (life, at, over), lease, channel, then thirteen numbers for each ask: kind (0
---       permits, 1 bucket, 2 budget), capacity, per_minute, accounted, seq, acked, incarnation, claim,
---       used, unacked, more, need, least.
--- Reply: {life, at, event, {seq, held, free, level, replicas, hungry, quarantined}, ...}, integers.
+-- KEYS: the store state of the partition, then one key for each lease request.
+-- ARGV: replica, proof (life, at, over), lease, channel, then thirteen numbers for each request:
+--       kind (0 permits, 1 bucket, 2 budget), capacity, per_minute, accounted, seq, acked,
+--       incarnation, claim, used, unacked, more, need, least.
+-- Response: {life, at, event, {seq, held, free, level, replicas, hungry, quarantined}, ...}, all
+--       integers.
 -- Messages on the channel: the replica and the name of a limit, separated by a space.
 --
--- The mark is a string of a server's id and seven integers. A limit is a hash: the field `limit` has
--- five integers, and the field of each replica six. Numbers are doubles, exact below 2^53.
+-- Names that differ in Rust:
+--   ask: lease request; claim: retained; more: wanted; need: waiting; least: smallest_waiting
+--   reply: grant; free: available; hungry: waiting_replicas; rest: remainder
+--   life: epoch; proof.at: elapsed_ms; proof.over and mark.over: expired_event
+--   mark: store state; born: first_event; mark.at: proven_ms; flowed: drained_ms;
+--   wall: server_clock_ms
+--
+-- The store state is a string of a server's id and seven integers. A limit is a hash: the field
+-- `limit` has five integers, and the field of each replica six. Numbers are doubles, exact below
+-- 2^53.
 
 local MAX = 9007199254740991
 local HALF = 2251799813685248
 local MINUTE = 60000
 local ALLOWANCES = 120
--- 100 days, longer than any window. It removes what nobody uses any more, and decides nothing else.
+-- 100 days, longer than any window. It removes limits that are not used any more, and decides
+-- nothing else.
 local KEEP = 8640000
 
 local floor, min, max = math.floor, math.min, math.max
@@ -128,7 +139,8 @@ local function difference(used, before)
   return difference
 end
 
--- Makes numbers of the future those of the present, if the mark alone was lost.
+-- Lowers event numbers that are ahead of the store state to its latest event: if only the store
+-- state was lost, events have started over.
 local function heed(limit)
   if limit.life ~= mark.life then
     limit.quarantine = min(limit.quarantine, mark.event)
@@ -138,7 +150,7 @@ local function heed(limit)
   end
 end
 
--- Forgets the replicas whose lease is over.
+-- Removes the replicas whose lease is over. Amounts that they may have spent count as spent.
 local function expire(limit, ask)
   for name, share in pairs(limit.shares) do
     if share.renewed <= mark.over then
@@ -149,8 +161,8 @@ local function expire(limit, ask)
   end
 end
 
--- Returns true if the lease that the ask continues is over, so that the ask could undo what later ones
--- have said.
+-- Returns true if the lease that the request continues is over, so that the request could undo
+-- later requests.
 local function is_stale(limit, ask)
   if ask.acked == 0 then
     return false
@@ -163,8 +175,8 @@ local function is_stale(limit, ask)
   return limit.life == mark.life and (not of_life or forgotten)
 end
 
--- Enters the claim and the spending of the replica, and returns what it has given back; nil if a
--- later ask was answered already.
+-- Records the retained amount and the spending of the replica, and returns the amount that it has
+-- returned; nil if this request or a later one was handled already.
 local function enter(limit, ask)
   local share, returned = limit.shares[replica], nil
   local late = share ~= nil and ask.seq <= share.seq
@@ -190,9 +202,9 @@ local function enter(limit, ask)
   return returned
 end
 
--- Lends what the ask wants, if there is as much. Returns the reply, and whether the other replicas
--- have to know: something may be idle with them for which this one waits, or it has given back
--- something for which they wait.
+-- Grants the wanted amount as far as it is available. Returns the grant, and whether the other
+-- replicas have to be notified: they may have idle amounts for which this replica waits, or this
+-- replica has returned an amount for which they wait.
 local function answer(limit, ask, returned)
   local quarantined = is_quarantined(limit) and ask.kind ~= 1
   local share = limit.shares[replica] or {held = 0, seq = 0}
@@ -222,7 +234,7 @@ local function answer(limit, ask, returned)
   return {share.seq, share.held, free, limit.level, replicas, hungry, quarantined and 1 or 0}, noticed
 end
 
--- Stores the limit, or deletes it if nothing has to be known of it.
+-- Stores the limit, or deletes its key if no data of it has to be kept.
 local function write(key, limit)
   if next(limit.shares) == nil and limit.level == 0 and not is_quarantined(limit) then
     redis.call('DEL', key)
@@ -255,7 +267,7 @@ local function exchange(key, ask)
   local reply, noticed = answer(limit, ask, returned)
   write(key, limit)
   if noticed then
-    -- A user without the right to publish does without notices.
+    -- For a user without the right to publish, there are no notices.
     redis.pcall('PUBLISH', ARGV[6], replica .. ' ' .. string.match(key, ':limit:(.*)$'))
   end
   return reply

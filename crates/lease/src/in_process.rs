@@ -17,7 +17,8 @@ pub struct InProcessStore {
 }
 
 impl InProcessStore {
-    /// Creates a store in which everything is free. `lease` is the duration of leases.
+    /// Creates a store that has granted nothing: all of each limit is available. `lease` is the
+    /// duration of leases.
     #[must_use]
     pub fn new(lease: Duration) -> Self {
         Self {
@@ -45,7 +46,7 @@ impl LeaseStore for InProcessStore {
         Box::pin(async { answer.replies.into_iter().map(Ok).collect() })
     }
 
-    /// There are no other replicas.
+    /// Returns no shares for any limit, because there are no other replicas.
     fn holders<'a>(&'a self, limits: &'a [String]) -> SharesFuture<'a> {
         let nobody = vec![Vec::new(); limits.len()];
         Box::pin(async { Ok(nobody) })
@@ -58,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    /// There is nothing that this store could have forgotten.
+    /// A store within the process cannot have forgotten leases, so it starts without a quarantine.
     #[tokio::test]
     async fn everything_is_free_at_the_start() {
         let store = InProcessStore::new(Duration::from_secs(10));

@@ -1,4 +1,4 @@
-//! The rules of a lease store, in memory. `exchange.lua` states the same rules for a server.
+//! The rules of a lease store, in memory. `exchange.lua` implements the same rules for a server.
 
 mod limit;
 
@@ -8,38 +8,39 @@ use crate::clock::ElapsedProof;
 use limit::Limit;
 use quota::{LeaseGrant, LeaseRequest};
 
-/// The asks of one replica that reach a store together.
+/// The lease requests of one replica that reach a store together.
 #[derive(Clone, Debug)]
 pub struct ExchangeRequest {
     /// The replica, by a random number that each process draws when it starts.
     pub replica: u64,
-    /// The time that has passed in the store, as the replica can prove.
+    /// The time that has passed in the store, as far as the replica can prove it.
     pub proof: ElapsedProof,
     /// The duration of leases in milliseconds.
     pub lease: u64,
-    /// The asks.
+    /// The lease requests.
     pub requests: Vec<LeaseRequest>,
 }
 
-/// The answer to a [`ExchangeRequest`].
+/// The response of a store to an [`ExchangeRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExchangeResponse {
-    /// The life of the store.
+    /// The epoch of the store.
     pub epoch: u64,
-    /// The time in it, in milliseconds.
+    /// The proven time of the store, in milliseconds.
     pub at: u64,
-    /// The number of this answer in it.
+    /// The number of the event that this exchange is.
     pub event: u64,
-    /// The replies, in the order of the asks.
+    /// The grants, in the order of the lease requests.
     pub replies: Vec<LeaseGrant>,
 }
 
 /// A lease store in memory.
 ///
-/// A *life* of a store is a time in which it forgets nothing. It begins when the store finds no mark of
-/// an earlier life, or the mark of another server. All that was lent in an earlier life is over after
-/// one lease; until then the store believes the claims of the replicas, and lends only rates,
-/// because it can have forgotten no more than one bucket of each rate.
+/// An *epoch* of a store is a time in which the store loses no data. A new epoch begins when the
+/// store finds no store state, or the state of another server. All leases of the epoch before are
+/// over after one lease. Until then, the store is in quarantine: it accepts the amounts that
+/// replicas say they retain, and grants only rates, because it can have forgotten no more than one
+/// bucket of each rate.
 #[derive(Clone, Debug, Default)]
 pub struct ReferenceStore {
     state: Option<StoreState>,
@@ -51,23 +52,24 @@ pub struct ReferenceStore {
 struct StoreState {
     server: u64,
     epoch: u64,
-    /// The event with which the life began.
+    /// The event with which the epoch began.
     first_event: u64,
     /// The latest event.
     event: u64,
     /// The proven time in milliseconds. It lags behind the true time, and can catch up at once.
     proven_ms: u64,
-    /// The time in milliseconds by which buckets flow. It passes with the server's clock, but never
-    /// gets ahead of the proven time, whatever the clock does.
+    /// The time in milliseconds by which buckets drain. It passes with the server's clock, but
+    /// never gets ahead of the proven time, whatever the clock does.
     drained_ms: u64,
     /// The server's clock at the latest event, in milliseconds.
     server_clock_ms: u64,
-    /// The latest event that is one lease ago.
+    /// The latest event that is proven to be one lease ago. Leases that began with it or before are
+    /// over.
     expired_event: u64,
 }
 
 impl ReferenceStore {
-    /// Creates a store that knows that nothing was lent before, as within one process.
+    /// Creates a store that knows that nothing was granted before, as within one process.
     #[must_use]
     pub fn settled() -> Self {
         let state = StoreState {
@@ -86,16 +88,16 @@ impl ReferenceStore {
         }
     }
 
-    /// Returns the limits, by their names in the store, about which the latest call lets the other
-    /// replicas know: one replica waits for something of them, or there is something again for which
-    /// others wait.
+    /// Returns the limits about which the latest exchange notifies the other replicas, by their
+    /// names in the store. The replica waits for an amount of such a limit, or it has returned an
+    /// amount for which others wait.
     #[must_use]
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
 
-    /// Answers a call. `server` identifies the run of the server, and `now` is its clock in
-    /// microseconds, which may be set at any time.
+    /// Handles an exchange, and returns the response. `server` identifies the run of the server,
+    /// and `now` is its clock in microseconds, which may be set at any time.
     pub fn exchange(&mut self, call: &ExchangeRequest, server: u64, now: u64) -> ExchangeResponse {
         let mut state = match self.state.take() {
             Some(state) if state.server == server => state,
@@ -124,7 +126,7 @@ impl ReferenceStore {
 }
 
 impl StoreState {
-    /// Counts one event, and the time that has passed before it.
+    /// Counts one event, and adds the time that has passed before it.
     fn advance(&mut self, proof: ElapsedProof, server_clock_ms: u64) {
         self.event += 1;
         if proof.epoch == self.epoch {
@@ -136,7 +138,7 @@ impl StoreState {
         self.server_clock_ms = server_clock_ms;
     }
 
-    /// Begins a new life. Time and events go on if an earlier one is known.
+    /// Begins a new epoch. Time and event numbers go on if the state of an earlier epoch is known.
     fn new(before: Option<&Self>, server: u64, epoch: u64) -> Self {
         let event = before.map_or(0, |state| state.event) + 1;
         Self {
@@ -152,7 +154,7 @@ impl StoreState {
     }
 }
 
-/// The life of a store within the process, which never loses its data.
+/// The epoch of a store within the process, which never loses its data.
 pub(crate) const SINGLE_PROCESS_EPOCH: u64 = 1;
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
-//! The settings of a store that matter for lending.
+//! The settings of a lease store that matter for leases.
 
 use std::fmt;
 
 use crate::store::Unreachable;
 
-/// The settings of a store that matter for lending.
+/// The settings of a lease store that matter for leases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// `min-replicas-to-write`, if the store permits reading it. While it is 0, a primary that has lost its
-    /// replicas goes on lending what their new primary lends too.
+    /// `min-replicas-to-write`, if the store permits reading it. While it is 0, a primary that has
+    /// lost its replicas goes on granting amounts that their new primary grants too.
     pub min_replicas_to_write: Option<u64>,
-    /// `cluster-require-full-coverage`, if the store is a cluster and permits reading it. While it is true, all
-    /// limits are out of reach when one part of the cluster is.
+    /// `cluster-require-full-coverage`, if the store is a cluster and permits reading it. While it
+    /// is true, all limits are out of reach when one part of the cluster is.
     pub requires_full_coverage: Option<bool>,
 }
 
@@ -21,8 +21,8 @@ pub struct Report {
 pub enum Unsuitable {
     /// The store does not answer.
     Unreachable(Unreachable),
-    /// The store drops data when its memory is full, and would then lend more than there is. Contains
-    /// the policy.
+    /// The store drops data when its memory is full, and would then grant more than is available.
+    /// Contains the policy.
     Evicts(String),
 }
 

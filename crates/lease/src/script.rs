@@ -1,4 +1,4 @@
-//! Calls of `exchange.lua`: their keys, arguments and replies.
+//! Calls of `exchange.lua`: their keys, arguments and responses.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use crate::store::ShareInfo;
 /// The longest name of a replica.
 const MAX_NAME: usize = 64;
 
-/// The parts of a store that notice a loss of data on their own. In a cluster each can be on another
-/// server; the keys of one part are on the same.
+/// The number of partitions of a store. Each partition notices a loss of data on its own. In a
+/// cluster, each can be on another server; the keys of one partition are on the same server.
 pub(crate) const PARTITIONS: usize = 16;
 
 /// The script of an exchange.
@@ -55,18 +55,18 @@ pub(crate) fn channel(namespace: &str) -> String {
     format!("{namespace}:notices")
 }
 
-/// Reads a message of that channel: the replica that has caused it, and the limit.
+/// Reads a message of the channel for notices: the replica that has caused it, and the limit.
 pub(crate) fn read_notice(message: &str) -> Option<(&str, &str)> {
     message.split_once(' ')
 }
 
-/// Returns the key of a limit in its partition. The part in braces decides on the slot of a key.
+/// Returns the key of a limit in its partition. The part in braces determines the slot of a key.
 pub(crate) fn limit_key(namespace: &str, partition: usize, limit: &str) -> String {
     format!("{{{namespace}:{partition}}}:limit:{limit}")
 }
 
-/// Returns the name of a replica in the store: letters, digits, dots, underscores and hyphens of `name`,
-/// and its number.
+/// Returns the name of a replica in the store: letters, digits, dots, underscores and hyphens of
+/// `name`, and the number.
 pub(crate) fn replica_name(name: &str, number: u64) -> String {
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || "._-".contains(*c);
     let name: String = name.chars().filter(is_plain).take(MAX_NAME).collect();
@@ -76,7 +76,8 @@ pub(crate) fn replica_name(name: &str, number: u64) -> String {
     }
 }
 
-/// Reads the replicas from the fields of a limit; `None` if they are not of the form of the script.
+/// Reads the shares of replicas from the fields of a limit. Returns `None` if they do not have the
+/// form that the script writes.
 pub(crate) fn read_holders(value: Value) -> Option<Vec<ShareInfo>> {
     let fields: Vec<(String, String)> = redis::from_redis_value(value).ok()?;
     let shares = fields.iter().filter(|(name, _)| name != "limit");
@@ -156,7 +157,7 @@ fn numbers(request: &LeaseRequest) -> [u64; 13] {
     ]
 }
 
-/// Reads the reply of the script, or returns `None` if it is not of its form.
+/// Reads the response of the script, or returns `None` if it has another form.
 pub(crate) fn read(value: &Value, call: &ExchangeRequest) -> Option<ExchangeResponse> {
     let Value::Array(values) = value else {
         return None;

@@ -6,44 +6,45 @@ use std::sync::Arc;
 
 use quota::{LeaseGrant, LeaseRequest};
 
-/// A store that lends limits to replicas.
+/// A store from which replicas lease shares of limits.
 pub trait LeaseStore: Send + Sync + fmt::Debug {
-    /// Sends asks to the store, and returns the result of each one in their order.
+    /// Sends lease requests to the store, and returns the result of each one in their order.
     ///
-    /// Call it once per renewal even without asks: a store that has lost its data notices the loss
-    /// only when it is asked, and lends only rates for the first lease after that.
+    /// Call it once per renewal even without lease requests: a store that has lost its data notices
+    /// the loss only in an exchange, and grants only rates for the first lease after that.
     fn exchange<'a>(&'a self, requests: &'a [LeaseRequest]) -> ExchangeFuture<'a>;
 
-    /// Waits for the next notice of another replica about a limit, and returns its name in the store
-    /// ([`LeaseRequest::key`]): the replica waits for something that may be idle here, or there is something
-    /// again for which requests wait here. Pass it to the ledger ([`quota::Limiter::on_notice`]).
+    /// Waits for the next notice of another replica about a limit, and returns the name of the
+    /// limit in the store ([`LeaseRequest::key`]). The other replica waits for an amount that may
+    /// be idle here, or it has returned an amount for which requests wait here. Pass the name to
+    /// the ledger ([`quota::Limiter::on_notice`]).
     ///
-    /// Notices can be lost; then idle amounts come back with the next renewal. A store within the
-    /// process has no other replicas, and no notices.
+    /// Notices can be lost; then idle amounts are returned with the next renewal. A store within
+    /// the process has no other replicas, and no notices.
     fn notice(&self) -> NoticeFuture<'_> {
         Box::pin(std::future::pending())
     }
 
-    /// Returns the replicas that have a part in each of these limits, by the names of the limits in the
-    /// store ([`LeaseRequest::key`]). A replica whose lease is over may still be among them.
+    /// Returns the shares of all replicas in each of these limits, which are named as in the store
+    /// ([`LeaseRequest::key`]). A replica whose lease is over may still be among them.
     ///
     /// # Errors
     /// Returns an error if the store does not answer.
     fn holders<'a>(&'a self, limits: &'a [String]) -> SharesFuture<'a>;
 }
 
-/// The part that a replica has in a limit. Amounts are in the unit of an [`LeaseRequest`].
+/// The share that a replica has of a limit. Amounts are in the unit of a [`LeaseRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareInfo {
     /// The name of the replica, or its number if it has none.
     pub replica: String,
-    /// The amount that it holds.
+    /// The amount that the replica holds.
     pub held: u64,
-    /// The amount for which its requests wait.
+    /// The amount for which requests of the replica wait.
     pub short: u64,
 }
 
-/// The future of the holders of limits.
+/// The future of the shares of limits.
 pub type SharesFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Vec<Vec<ShareInfo>>, Unreachable>> + Send + 'a>>;
 
@@ -54,7 +55,8 @@ pub type NoticeFuture<'a> = Pin<Box<dyn Future<Output = String> + Send + 'a>>;
 pub type ExchangeFuture<'a> =
     Pin<Box<dyn Future<Output = Vec<Result<LeaseGrant, Unreachable>>> + Send + 'a>>;
 
-/// The store did not answer, or not in time. Whether it has received the ask is not known.
+/// The error for a store that did not answer, or not in time. It is not known whether the store has
+/// received the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreachable(pub(crate) Arc<str>);
 

@@ -37,7 +37,8 @@ use subscription::Subscription;
 pub struct Settings {
     /// The address.
     pub address: Address,
-    /// The name of this replica, for [`LeaseStore::holders`]. Several replicas can have the same.
+    /// The name of this replica, for [`LeaseStore::holders`]. Several replicas can have the same
+    /// name.
     pub name: String,
     /// The first part of all keys. Gateways that share limits have the same.
     pub namespace: String,
@@ -46,8 +47,8 @@ pub struct Settings {
     /// The time after which an exchange has failed, including the time to connect if needed: at
     /// most a tenth of the lease.
     pub timeout: Duration,
-    /// The time after which an attempt to connect has failed. It may be longer than `timeout`, because
-    /// the attempt goes on when an exchange has failed.
+    /// The time after which an attempt to connect has failed. It may be longer than `timeout`,
+    /// because the attempt goes on when an exchange has failed.
     pub connect_timeout: Duration,
 }
 
@@ -59,7 +60,7 @@ pub struct Valkey {
     lease: Duration,
     timeout: Duration,
     replica: u64,
-    /// Its name in the store.
+    /// The name of this replica in the store.
     name: Arc<str>,
     script: ExchangeScript,
     link: ValkeyConnection,
@@ -75,8 +76,8 @@ struct Partition {
 }
 
 impl Settings {
-    /// Returns the default settings for `address`: no name, the namespace `sg:1`, leases of 10 s, 100 ms
-    /// for an exchange and 2 s to connect.
+    /// Returns the default settings for `address`: no name, the namespace `sg:1`, leases of 10 s,
+    /// 100 ms for an exchange and 2 s to connect.
     #[must_use]
     pub fn new(address: Address) -> Self {
         Self {
@@ -134,7 +135,7 @@ impl Valkey {
         if let Some(policy) = evicting(&info) {
             return Err(Unsuitable::Evicts(policy));
         }
-        // Providers forbid this command; then nothing is known.
+        // Some providers forbid this command; then the setting is not known.
         let get = async |name| {
             let value = request(&["CONFIG", "GET", name]).await.ok()?;
             setting(&value, name)
@@ -196,8 +197,8 @@ impl Valkey {
         results
     }
 
-    /// Returns true if a partition was not asked for a renewal, so that a loss of its data would go
-    /// unnoticed.
+    /// Returns true if a partition has had no exchange for a quarter of a lease, so that a loss of
+    /// its data would go unnoticed.
     fn is_due(&self, number: usize) -> bool {
         let asked = self.partition(number).asked;
         asked.is_none_or(|asked| asked + self.lease / 4 <= boottime())
@@ -295,5 +296,5 @@ impl From<Failure> for Unreachable {
 }
 
 const NO_SCRIPT: ErrorKind = ErrorKind::Server(ServerErrorKind::NoScript);
-/// Asks in one call: a server does nothing else while it runs a script.
+/// The most lease requests in one call: a server does nothing else while it runs a script.
 const MAX_ASKS: usize = 64;

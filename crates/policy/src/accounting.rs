@@ -311,7 +311,7 @@ impl JournalEntry {
             },
             pictures,
             cost_nanos: cost.map(quota::Money::nanos),
-            service_tier: usage.service_tier.map(str::to_owned),
+            service_tier: usage.service_tier.special().map(str::to_owned),
             missing_prices: (!missing_prices.is_empty()).then(|| missing_prices.to_string()),
         });
     }

@@ -40,7 +40,7 @@ pub struct Limiter {
     process: [LimitId; 2],
     caps: [Caps; 2],
     clock: Clock,
-    /// The store that lends the quotas, if they are shared with other gateways.
+    /// The client of the lease store, if the quotas are shared with other gateways.
     lease_client: Option<Arc<LeaseClient>>,
     queues: Arc<Queues>,
 }
@@ -50,8 +50,8 @@ pub struct Limiter {
 pub(crate) enum Clock {
     /// The clock of the runtime, from this time on.
     Runtime(Instant),
-    /// The time since the machine started, including the time in which it was suspended: leases go on
-    /// then.
+    /// The time since the machine started, including the time in which it was suspended: leases go
+    /// on then.
     Boot,
 }
 
@@ -100,14 +100,14 @@ impl Limiter {
         }
     }
 
-    /// Has the quotas lent by a store, which other gateways share.
+    /// Has the quotas leased from a store, which other gateways share.
     pub fn with_lease_client(mut self, lease_client: Arc<LeaseClient>) -> Self {
         self.clock = Clock::Boot;
         self.lease_client = Some(lease_client);
         self
     }
 
-    /// Returns the client of the store that lends quotas, if there is one.
+    /// Returns the client of the lease store, if there is one.
     pub fn lease_client(&self) -> Option<&Arc<LeaseClient>> {
         self.lease_client.as_ref()
     }
@@ -124,7 +124,7 @@ impl Limiter {
         self.queues.waiting()
     }
 
-    /// Takes a permit of a key within the limits of the process, if one is free.
+    /// Takes a permit of a key within the limits of the process, if one is available.
     pub fn take(&self, key: &str) -> Option<Permit> {
         let claims = self.process_claims(key);
         // These limits have neither rates nor windows.
@@ -182,7 +182,7 @@ impl Limiter {
         self.ledger.status(self.now())
     }
 
-    /// Returns the asks for the store of lent quotas, as [`quota::Limiter::poll`] does.
+    /// Returns the lease requests for the store, as [`quota::Limiter::poll`] does.
     fn poll_leases(&self, all: bool) -> Vec<PendingRequest> {
         self.ledger.poll(self.now(), all)
     }
@@ -191,7 +191,7 @@ impl Limiter {
         self.ledger.is_due()
     }
 
-    /// Returns true if leases were lost with which requests have to end, as
+    /// Returns true once after leases whose requests have to end were lost, as
     /// [`quota::Limiter::has_lost_leases`] does.
     fn has_lost_leases(&self) -> bool {
         self.ledger.has_lost_leases()
@@ -201,7 +201,7 @@ impl Limiter {
         self.ledger.on_grant(asks, replies, self.now());
     }
 
-    /// Applies a notice of another gateway about a lent quota.
+    /// Applies a notice of another gateway about a leased quota.
     fn on_notice(&self, key: &str) {
         self.ledger.on_notice(key);
     }

@@ -1,9 +1,9 @@
 //! A token bucket with debt, in exact integers.
 
-/// A bucket of requests or tokens that fills evenly up to one minute's worth.
+/// A bucket of requests or tokens that refills evenly, up to the amount of one minute.
 ///
 /// Its level is counted in grains, 60,000,000 per unit: a limit of one unit a minute gains one
-/// grain a microsecond, so filling never rounds. The level is negative while there is debt, which
+/// grain a microsecond, so refilling never rounds. The level is negative while there is debt, which
 /// comes from requests that used more than they had reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bucket {
@@ -41,8 +41,8 @@ impl Bucket {
         self.level = self.level.saturating_sub(grains(units));
     }
 
-    /// Gives back `units` that were taken and not used. The next [`Bucket::fill`] removes the
-    /// excess above the limit.
+    /// Returns `units` that were taken and not used to the bucket. The next [`Bucket::fill`]
+    /// removes the excess above the limit.
     pub(crate) fn release(&mut self, units: u64) {
         self.level = self.level.saturating_add(grains(units));
     }
@@ -52,8 +52,8 @@ impl Bucket {
         u64::try_from(self.level / GRAINS).unwrap_or(0)
     }
 
-    /// Returns the microseconds until the bucket holds `units`; 0 if it does. `units` is at most the
-    /// limit.
+    /// Returns the microseconds until the bucket holds `units`; 0 if it does. `units` is at most
+    /// the limit.
     pub(crate) fn until(&self, units: u64, per_minute: u64) -> u64 {
         let missing = i128::from(grains(units)) - i128::from(self.level);
         let missing = u128::try_from(missing).unwrap_or(0);

@@ -81,8 +81,8 @@ impl fmt::Display for Decimal {
     }
 }
 
-/// Deserializes a value from a string by its `FromStr`; `expected` says what is accepted instead of
-/// a value of another type.
+/// Deserializes a value from a string by its `FromStr`; for a value of another type, the error
+/// names `expected`.
 pub(crate) fn from_text<'de, D, T>(deserializer: D, expected: &'static str) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,6 +1,6 @@
-//! One exchange about one limit between a replica and the store that lends the limit.
+//! The messages about one limit between a replica and the store from which the limit is leased.
 //!
-//! For each limit, the store knows a *level*: the amount that was spent and has not flowed off yet.
+//! For each limit, the store knows a *level*: the amount that was spent and has not drained yet.
 //! For each replica, it knows the amount that the replica *holds* and may still give out. It keeps
 //! `level + Σ held ≤ capacity`. All amounts are whole numbers of at most [`MAX_AMOUNT`].
 
@@ -10,20 +10,20 @@ use std::time::Duration;
 /// The largest amount, 2⁵³ − 1: a Lua script computes in doubles, which are exact up to here.
 pub const MAX_AMOUNT: u64 = (1 << 53) - 1;
 
-/// [`LeaseRequest::used`] is counted modulo this number, 2⁵², so that it can rise for ever.
+/// [`LeaseRequest::used`] is counted modulo this number, 2⁵², so that the sum never overflows.
 pub const USED_MODULUS: u64 = 1 << 52;
 
-/// The kind of a limit that is lent, with its terms.
+/// The kind of a leased limit, with its terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeasedLimitSpec {
-    /// Permits of concurrent requests, which come back when the request has ended.
+    /// Permits of concurrent requests, which are returned when the request has ended.
     Permits {
         /// The number of permits of all replicas together.
         cap: u64,
     },
-    /// Requests or tokens by a rate, in micro-units. A full bucket can be spent at once.
+    /// Requests or tokens at a rate, in micro-units. A full bucket can be spent at once.
     Bucket {
-        /// The rate: micro-units that flow off in one minute.
+        /// The rate: the micro-units that drain in one minute.
         per_minute: u64,
         /// The micro-units that a bucket holds.
         capacity: u64,
@@ -34,63 +34,66 @@ pub enum LeasedLimitSpec {
         amount: u64,
         /// The window, as a number that differs from window to window, such as its first second.
         window: u64,
-        /// The amount that is known to be spent in the window already. The store never counts less,
-        /// so that a store that has lost its data learns the truth again.
+        /// The amount that is known to be spent in the window already. A store that does not know
+        /// the limit, for example because it has lost its data, starts with at least this amount.
         accounted: u64,
     },
 }
 
-/// The request of a replica for one limit.
+/// The request of a replica to the lease store for one limit.
 ///
-/// A replica has at most one unanswered ask for each limit.
+/// A replica has at most one unanswered request for each limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseRequest {
     /// The limit, a short text such as `q0/team-a`.
     pub limit: Arc<str>,
     /// The kind and the terms of the limit.
     pub spec: LeasedLimitSpec,
-    /// The number of this ask, which rises with each ask of the replica for this limit.
+    /// The number of this request, which rises with each request of the replica for this limit.
     pub seq: u64,
-    /// The number of the last ask of this incarnation whose reply arrived, or 0 before the first.
+    /// The number of the last request of this incarnation whose grant has arrived, or 0 before the
+    /// first grant.
     pub acked: u64,
     /// The number of leases that the replica has lost for this limit. After a loss the replica
-    /// starts over: it holds nothing, and `used` begins at zero.
+    /// starts over: it holds nothing, and `used` begins with the spending above the lost share.
     pub incarnation: u64,
-    /// The part of the held amount that the replica keeps. The rest was spent or is given back.
+    /// The part of the held amount that the replica keeps. The rest was spent or is returned.
     pub retained: u64,
     /// The amount spent since the incarnation began, modulo [`USED_MODULUS`]; 0 for permits. It can
-    /// exceed the lent amount.
+    /// exceed the granted amount.
     pub used: u64,
-    /// The part of `used` that was spent after the ask `acked`. A store that no longer knows the replica
-    /// counts only this: it has counted the rest, even if it has forgotten that.
+    /// The part of `used` that was spent after the request `acked`. A store that no longer knows
+    /// the replica counts only this part: it has counted the rest, even if it has forgotten that.
     pub unacked: u64,
     /// The amount that the replica wants to hold in addition to `retained`.
     pub wanted: u64,
     /// The part of `wanted` for which requests are waiting.
     pub waiting: u64,
-    /// The least amount that lets one of these requests go on. The store lends this much or nothing.
+    /// The smallest amount that lets one of these requests go on. The store grants at least this
+    /// amount, or nothing.
     pub smallest_waiting: u64,
 }
 
-/// The reply of the store to an [`LeaseRequest`].
+/// The response of the store to a [`LeaseRequest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseGrant {
-    /// The number of the ask. A different number means that the ask came too late.
+    /// The number of the request. A different number means that the request came too late.
     pub seq: u64,
-    /// The amount that the replica holds now: its claim and the amount lent in addition.
+    /// The amount that the replica holds now: its retained amount and the amount granted in
+    /// addition.
     pub held: u64,
-    /// The amount that could still be lent to any replica.
+    /// The amount that is still available to any replica.
     pub available: u64,
-    /// The amount spent that has not flowed off.
+    /// The spent amount that has not drained yet.
     pub level: u64,
-    /// The number of replicas that take part in the limit, including the asking one.
+    /// The number of replicas that take part in the limit, including the requesting one.
     pub replicas: u64,
     /// The number of other replicas at which requests are waiting for this limit.
     pub waiting_replicas: u64,
-    /// True while the store lends nothing, because it may have forgotten its loans. Buckets are
-    /// lent even then.
+    /// True while the store is in quarantine: it grants nothing, because it may have forgotten
+    /// leases. Never true for buckets, which are granted even then.
     pub quarantined: bool,
-    /// The duration of the lease, which began when the store received the ask.
+    /// The duration of the lease, which began when the store received the request.
     pub duration: Duration,
 }
 
@@ -105,7 +108,7 @@ impl LeasedLimitSpec {
         }
     }
 
-    /// Returns the amount that flows off in one minute; 0 for permits and budgets.
+    /// Returns the amount that drains in one minute; 0 for permits and budgets.
     #[must_use]
     pub fn per_minute(&self) -> u64 {
         match *self {
@@ -114,7 +117,7 @@ impl LeasedLimitSpec {
         }
     }
 
-    /// Returns the name under which the store keeps a limit with this loan.
+    /// Returns the name under which the store keeps a limit with these terms.
     pub(crate) fn key(&self, limit: &str) -> String {
         match self {
             Self::Budget { window, .. } => format!("{limit}@{window}"),
@@ -122,13 +125,13 @@ impl LeasedLimitSpec {
         }
     }
 
-    /// Returns true if spent amounts flow off again.
+    /// Returns true if spent amounts drain again.
     #[must_use]
     pub fn is_rate(&self) -> bool {
         matches!(self, Self::Bucket { .. })
     }
 
-    /// Returns true if taken amounts are spent, and false if they come back.
+    /// Returns true if taken amounts are spent, and false if they are returned.
     #[must_use]
     pub fn is_consumed(&self) -> bool {
         !matches!(self, Self::Permits { .. })

@@ -39,8 +39,8 @@ fn o04_a_key_with_several_permits_never_has_more() {
     explore(Limits { all: 4, of_key: 2 }, &["a", "a", "a", "a"]);
 }
 
-/// Runs one request for each of these keys concurrently, in every interleaving; for more than
-/// three, only those with few preemptions.
+/// Runs one request for each of these keys concurrently, in every interleaving; for more than three
+/// keys, only in interleavings with few preemptions.
 fn explore(limits: Limits, keys: &'static [&'static str]) {
     let mut model = Builder::new();
     model.preemption_bound = (keys.len() > 3).then_some(2);

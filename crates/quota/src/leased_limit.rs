@@ -1,4 +1,4 @@
-//! The holdings of one scope of a limit that a store lends to several replicas.
+//! The shares of one scope of a leased limit.
 
 mod loss;
 #[cfg(test)]
@@ -19,34 +19,35 @@ use crate::request::{Level, Now, Remaining, Used};
 
 pub use self::loss::LeaseLoss;
 
-/// The holdings of one scope: one for each part of the limit that has a cap.
+/// A leased limit, for one of its scopes: one share for each dimension that has a cap.
 #[derive(Debug)]
 pub(crate) struct LeasedLimit {
     /// The name of the scope in the store.
     name: Arc<str>,
     lending: LeaseSettings,
     caps: Caps,
-    /// Holdings of earlier budget windows stay until their requests have ended and the store knows
-    /// the spending of these requests.
+    /// The share of an earlier budget window stays until its requests have ended and the store
+    /// knows the spending of these requests.
     dimensions: Vec<LeasedDimension>,
-    /// True if leases were lost with which requests have to end, since that was asked last.
+    /// True if leases whose requests have to end were lost since [`take_lost`](Self::take_lost) was
+    /// called last.
     has_lost: bool,
 }
 
-/// A holding, and the last report of the store about it.
+/// The share of one dimension, and the last report of the store about it.
 #[derive(Debug)]
 struct LeasedDimension {
     id: DimensionId,
     share: LeasedShare,
-    /// The amount that could be lent to any replica.
+    /// The amount that is available to any replica.
     free: u64,
-    /// The amount spent that has not flowed off.
+    /// The spent amount that has not drained yet.
     level: u64,
     /// The loss of the present lease; `None` if requests go on after it.
     loss: Option<LeaseLoss>,
 }
 
-/// The identity of a holding within its scope.
+/// The identity of a dimension within its scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DimensionId {
     Permits,
@@ -56,38 +57,38 @@ pub(crate) enum DimensionId {
     Budget(i64),
 }
 
-/// The amounts that a request has taken from the holdings of a scope.
+/// The amounts that a request has taken from the shares of a scope.
 pub(crate) type LeasedAmounts = SmallVec<[(DimensionId, ShareReservation); 4]>;
 
-/// The state of a lent part of a limit. Amounts are in the unit of its cap; budget amounts are in
-/// nano-units of money.
+/// The status of one dimension of a leased limit. Amounts are in the unit of its cap; budget
+/// amounts are in nano-units of money.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseStatus {
-    /// The part.
+    /// The dimension.
     pub dimension: Dimension,
-    /// Its name in the store ([`LeaseRequest::key`]).
+    /// The name of the dimension in the store ([`LeaseRequest::key`]).
     pub key: String,
     /// The amount that this replica holds.
     pub held: u64,
-    /// The amount that the store could lend to any replica, when it was asked last.
+    /// The amount that was available to any replica at the last grant.
     pub free: u64,
 }
 
-/// A holding that has too little for a request.
+/// A dimension whose share has too little for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shortfall {
     pub(crate) dimension: Dimension,
-    /// The microseconds in which the missing amount flows off, for rates.
+    /// The microseconds in which the needed amount drains, for rates.
     pub(crate) retry_after: Option<u64>,
-    /// True if the store may lend more. False if it did not answer the last ask, or has said a
-    /// short time ago that it may have forgotten its loans.
+    /// True if the store may grant more. False if it did not answer the last request, or has
+    /// reported a quarantine a short time ago.
     pub(crate) may_wait: bool,
-    /// True if the store lends nothing, as far as is known.
+    /// True if the store grants nothing, as far as is known.
     pub(crate) is_degraded: bool,
 }
 
 impl LeasedLimit {
-    /// Creates empty holdings for the caps of a scope.
+    /// Creates empty shares for the caps of a scope.
     pub(crate) fn new(
         limit: &str,
         scope: &str,
@@ -106,8 +107,8 @@ impl LeasedLimit {
         lent
     }
 
-    /// Adapts the holdings to changed caps, and begins a new window of the budget if the last one
-    /// has ended.
+    /// Adapts the shares to changed caps, and begins a new window of the budget if the last one has
+    /// ended.
     pub(crate) fn refresh(&mut self, caps: &Caps, now: Now) {
         if self.caps != *caps {
             let permits = caps.concurrency.map(|cap| LeasedLimitSpec::Permits { cap });
@@ -125,7 +126,7 @@ impl LeasedLimit {
         }
     }
 
-    /// Lets the holding of a part of the limit have these terms, or removes it.
+    /// Sets the terms of a dimension, which is added or removed if necessary.
     fn set_spec(&mut self, id: DimensionId, spec: Option<LeasedLimitSpec>) {
         let mode = self.lending.mode;
         match (spec, self.find(id)) {
@@ -150,7 +151,7 @@ impl LeasedLimit {
         self.add(DimensionId::Budget(period.end.as_millisecond()), spec);
     }
 
-    /// Adds an empty holding.
+    /// Adds a dimension with an empty share.
     fn add(&mut self, id: DimensionId, spec: LeasedLimitSpec) {
         let name = format!("{}/{}", self.name, id.name());
         let LeaseSettings {
@@ -159,14 +160,14 @@ impl LeasedLimit {
             lost_lease,
         } = self.lending;
         let mut share = LeasedShare::new(name.into(), spec, mode, lease);
-        // An open limit admits more than its cap without a lease, so that it has no use for this.
+        // An open limit admits more than its cap without a lease, so its requests need not end.
         let ends_requests = lost_lease == LostLease::End && mode != FailMode::Open;
         let mut loss = None;
         if id == DimensionId::Permits && ends_requests {
             share = share.ending_requests();
             loss = Some(LeaseLoss::default());
         }
-        // Most limits keep the parts that they have.
+        // Most limits keep the dimensions that they have.
         self.dimensions.reserve_exact(1);
         self.dimensions.push(LeasedDimension {
             id,
@@ -177,10 +178,10 @@ impl LeasedLimit {
         });
     }
 
-    /// Takes the amounts that a request needs from all holdings, or nothing.
+    /// Takes the amounts that a request needs from the shares of all dimensions, or nothing.
     ///
     /// # Errors
-    /// Returns the first part of the limit that has too little.
+    /// Returns the first dimension whose share has too little.
     pub(crate) fn take(
         &mut self,
         tokens: u64,
@@ -218,20 +219,21 @@ impl LeasedLimit {
         Ok(taken)
     }
 
-    /// Returns the loss of the lease with which requests have to end that are admitted now, if they
-    /// have to.
+    /// Returns the loss of the lease with which newly admitted requests have to end, if they have
+    /// to.
     pub(crate) fn loss(&self) -> Option<&LeaseLoss> {
         self.dimensions
             .iter()
             .find_map(|leased| leased.loss.as_ref())
     }
 
-    /// Returns true if leases were lost with which requests have to end, since the last call.
+    /// Returns true if leases whose requests have to end were lost since the last call.
     pub(crate) fn take_lost(&mut self) -> bool {
         std::mem::take(&mut self.has_lost)
     }
 
-    /// Ends the requests whose lease is over. Requests that are admitted from now on have another one.
+    /// Notes the lost leases whose requests have to end. Requests that are admitted from now on
+    /// share another loss.
     fn note_losses(&mut self, now: Now) {
         for leased in &mut self.dimensions {
             if let Some(loss) = &mut leased.loss
@@ -243,7 +245,7 @@ impl LeasedLimit {
         }
     }
 
-    /// Gives back the taken amounts, as if they had never been taken.
+    /// Releases the taken amounts, as if they had never been taken.
     pub(crate) fn release(&mut self, taken: LeasedAmounts) {
         for (id, part) in taken {
             if let Some(leased) = self.find(id) {
@@ -252,7 +254,7 @@ impl LeasedLimit {
         }
     }
 
-    /// Gives back the permit among the taken amounts, and leaves the rest.
+    /// Releases the permit among the taken amounts, and keeps the rest.
     pub(crate) fn release_place(&mut self, taken: &mut LeasedAmounts) {
         let place = taken.iter().position(|(id, _)| *id == DimensionId::Permits);
         let Some(place) = place else { return };
@@ -291,7 +293,8 @@ impl LeasedLimit {
         }
     }
 
-    /// Adds the asks that have to be sent now.
+    /// Calls `add` with each lease request that has to be sent now. Drops the unused shares of
+    /// earlier budget windows.
     pub(crate) fn poll(&mut self, now: Now, mut add: impl FnMut(DimensionId, LeaseRequest)) {
         self.note_losses(now);
         let current = self.current_budget();
@@ -306,7 +309,7 @@ impl LeasedLimit {
         }
     }
 
-    /// Applies the reply to an ask; `None` if there was none.
+    /// Applies the grant for a lease request; `None` if the store did not answer.
     pub(crate) fn on_grant(
         &mut self,
         id: DimensionId,
@@ -314,13 +317,13 @@ impl LeasedLimit {
         grant: Option<&LeaseGrant>,
         now: Now,
     ) {
-        // The slot may have been given to another scope since.
+        // The slot may belong to another scope by now.
         if !request.limit.starts_with(&*self.name) {
             return;
         }
         let Some(leased) = self.find(id) else { return };
         match grant {
-            // A reply with another number refuses the ask, because it came too late.
+            // A grant with another number refuses the request, which came too late.
             Some(grant) if grant.seq == request.seq => {
                 leased.share.on_grant(grant, at(now));
                 (leased.free, leased.level) = (grant.available, grant.level);
@@ -329,14 +332,15 @@ impl LeasedLimit {
         }
     }
 
-    /// Returns true if requests wait for something that is not being asked for.
+    /// Returns true if requests wait for an amount that is not being requested, or have not taken
+    /// their grant yet.
     pub(crate) fn needs_retry(&self) -> bool {
         self.dimensions
             .iter()
             .any(|leased| leased.share.needs_retry())
     }
 
-    /// Applies a notice of another replica about the limit of a holding.
+    /// Applies a notice of another replica about a dimension of the limit.
     pub(crate) fn on_notice(&mut self, key: &str) {
         for leased in &mut self.dimensions {
             if leased.share.matches_key(key) {
@@ -345,7 +349,7 @@ impl LeasedLimit {
         }
     }
 
-    /// Returns true if a holding should be polled now: it has something idle that other replicas may
+    /// Returns true if a share should be polled now: it has an idle amount that other replicas may
     /// need, or little is left in it.
     pub(crate) fn should_exchange(&self) -> bool {
         self.dimensions
@@ -353,20 +357,20 @@ impl LeasedLimit {
             .any(|leased| leased.share.should_exchange())
     }
 
-    /// Returns true if nothing is in use, and the store knows everything.
+    /// Returns true if no share is used: nothing is in use, and the store knows everything.
     pub(crate) fn is_unused(&self) -> bool {
         self.dimensions
             .iter()
             .all(|leased| leased.share.is_unused())
     }
 
-    /// Returns true if the store lends nothing for a holding: it does not answer, or may have
-    /// forgotten its loans.
+    /// Returns true if the store grants nothing for a dimension: it does not answer, or is in
+    /// quarantine.
     pub(crate) fn is_degraded(&self) -> bool {
         self.dimensions.iter().any(|leased| !leased.lends())
     }
 
-    /// Returns the state of each part that has a cap now.
+    /// Returns the status of each dimension that has a cap now.
     pub(crate) fn parts(&self) -> Vec<LeaseStatus> {
         let current = self.current_budget();
         let dimensions = self.dimensions.iter();
@@ -396,8 +400,8 @@ impl LeasedLimit {
         Money::from_nanos(i64::try_from(level).unwrap_or(i64::MAX))
     }
 
-    /// Returns the rest of the rates: the amount that this replica holds, and the amount that the
-    /// store could lend when it was asked last.
+    /// Returns the remaining rates: the amount that this replica holds, and the amount that was
+    /// available in the store at the last grant.
     pub(crate) fn remaining(&self) -> Remaining {
         let level = |id, cap: Option<u64>| {
             let mut dimensions = self.dimensions.iter();
@@ -420,7 +424,7 @@ impl LeasedLimit {
         self.dimensions.iter_mut().find(|leased| leased.id == id)
     }
 
-    /// Returns the holding of the current window of the budget, which was added last.
+    /// Returns the identity of the current window of the budget, which was added last.
     fn current_budget(&self) -> Option<DimensionId> {
         let mut ids = self.dimensions.iter().rev().map(|leased| leased.id);
         ids.find(|id| matches!(id, DimensionId::Budget(_)))
@@ -428,7 +432,7 @@ impl LeasedLimit {
 }
 
 impl LeasedDimension {
-    /// Returns true if the store lends: it has answered, and knows its loans.
+    /// Returns true if the store grants: it has answered, and is not in quarantine.
     fn lends(&self) -> bool {
         !self.share.is_degraded() && !self.share.is_quarantined()
     }
@@ -447,7 +451,7 @@ impl LeasedDimension {
         amount.min(budget.saturating_sub(spent).max(1))
     }
 
-    /// Returns the microseconds in which an amount flows off; `None` if nothing does.
+    /// Returns the microseconds in which an amount drains; `None` if the dimension is no rate.
     fn refill_time(&self, amount: u64) -> Option<u64> {
         let per_minute = self.share.spec().per_minute();
         (per_minute > 0).then(|| amount.saturating_mul(60).saturating_mul(MICRO) / per_minute)
@@ -455,7 +459,7 @@ impl LeasedDimension {
 }
 
 impl DimensionId {
-    /// Returns the last part of the names of these holdings in the store.
+    /// Returns the last part of the name of the dimension in the store.
     fn name(self) -> &'static str {
         match self {
             Self::Permits => "concurrency",

@@ -38,45 +38,46 @@ pub struct Ledger {
     swept: usize,
     /// The latest time that was seen.
     latest: Now,
-    /// The slots with holdings that may have something to ask the store.
+    /// The slots with shares that may have to be polled.
     due: Vec<usize>,
-    /// True if leases were lost with which requests have to end, since that was asked last.
+    /// True if leases whose requests have to end were lost since [`Ledger::has_lost_leases`] was
+    /// called last.
     has_lost: bool,
 }
 
-/// The admission of a request, which has to be given back with [`Ledger::end`].
+/// The admission of a request, which has to be ended with [`Ledger::end`].
 #[derive(Debug)]
 #[must_use = "an admission that is not given back counts forever"]
 pub struct Admission {
     holds: SmallVec<[ScopeReservation; 3]>,
     /// The money that is reserved in every slot with a budget.
     money: Money,
-    /// False once its place was given back.
+    /// False once its place was released.
     has_place: bool,
-    /// The rest of the rates, if there are any.
+    /// The remaining rates, if there are any.
     remaining: Remaining,
     /// True if the ledger had to be polled after the admission.
     is_due: bool,
-    /// True if the store of a lent limit lends nothing now.
+    /// True if the store of a leased limit granted nothing at the time of the admission.
     is_degraded: bool,
-    /// The leases with which the request has to end.
+    /// The losses of the leases with which the request has to end.
     losses: SmallVec<[LeaseLoss; 2]>,
 }
 
-/// A slot in which a request is counted, and the tokens that are reserved there.
+/// The slot in which a request is counted, and the tokens that are reserved there.
 #[derive(Debug)]
 struct ScopeReservation {
     slot: usize,
     tokens: u64,
     window: BudgetWindow,
-    /// The amounts taken from the holdings of a limit that is lent.
+    /// The amounts taken from the shares of a leased limit.
     taken: Option<Box<LeasedAmounts>>,
 }
 
-/// An ask of a holding to the store that lends its limit.
+/// A lease request for one dimension of a limit, which has to be sent to the store.
 #[derive(Debug)]
 pub struct PendingRequest {
-    /// The ask.
+    /// The lease request.
     pub request: LeaseRequest,
     slot: usize,
     leased: DimensionId,
@@ -93,16 +94,16 @@ pub struct Status {
     pub caps: Caps,
     /// The requests in progress.
     pub in_use: u64,
-    /// The rest of the rates.
+    /// The remaining rates.
     pub remaining: Remaining,
     /// The money that was spent in the current window, if there is a budget.
     pub spent: Option<Money>,
     /// The money that is reserved for requests in progress.
     pub reserved: Money,
-    /// True if the limit is lent, and its store lends nothing now: it does not answer, or may have
-    /// forgotten its loans.
+    /// True if the limit is leased and its store grants nothing now: it does not answer, or is in
+    /// quarantine.
     pub is_degraded: bool,
-    /// The parts of the limit, if it is lent.
+    /// The dimensions of the limit, if it is leased.
     pub lent: Vec<LeaseStatus>,
 }
 
@@ -123,10 +124,11 @@ impl Ledger {
         Self::default()
     }
 
-    /// Replaces all limits. One whose name was there before keeps what is in use of it; one that is
-    /// not listed is removed, and takes no memory once nothing is in use of it. A budget of this process
-    /// that returns is another limit, because what was spent in between is not known here. Returns the
-    /// identities in order. A later limit of the same name replaces the caps of the earlier one.
+    /// Replaces all limits. A limit whose name was there before keeps its usage. A limit that is
+    /// not listed is removed, and takes no memory once nothing of it is in use. If a budget of this
+    /// process is removed and set again, it is another limit, because the spending in between is
+    /// not known here. Returns the identities in order. A later limit of the same name replaces the
+    /// caps of the earlier one.
     pub fn set_limits(
         &mut self,
         limits: impl IntoIterator<Item = (Arc<str>, Terms)>,
@@ -181,10 +183,11 @@ impl Ledger {
         self.limits.get(id.place).filter(|limit| limit.id == id)
     }
 
-    /// Admits a request if all its limits have room for it. Limits that were removed have.
+    /// Admits a request if all its limits have room for it. Limits that were removed always have
+    /// room.
     ///
-    /// `demand` gets the number of tokens that answers of the claimed scopes rarely exceed, if it is
-    /// known, and returns what to reserve.
+    /// `demand` gets the number of tokens that answers of the claimed scopes rarely exceed, if it
+    /// is known, and returns the amounts to reserve.
     ///
     /// # Errors
     /// Returns the first limit that has no room.
@@ -244,7 +247,7 @@ impl Ledger {
         })
     }
 
-    /// Gives back the place of a request that goes on without one, such as a response in the
+    /// Releases the place of a request that goes on without one, such as a response in the
     /// background, and keeps its reservation until its [end](Self::end). Returns true if the ledger
     /// has to be polled now.
     pub fn release_place(&mut self, admission: &mut Admission) -> bool {
@@ -262,9 +265,9 @@ impl Ledger {
         self.is_due()
     }
 
-    /// Ends a request: gives back its place and its reservation, and counts its usage, its money in
-    /// the window in which it was admitted. Returns true if the ledger has to be polled now, as
-    /// [`is_due`](Self::is_due) does.
+    /// Ends a request: releases its place and its reservation, and counts its usage. Its money
+    /// counts in the window in which it was admitted. Returns true if the ledger has to be polled
+    /// now, as [`is_due`](Self::is_due) does.
     pub fn end(&mut self, mut admission: Admission, used: Used, now: Now) -> bool {
         self.latest = now;
         self.release_place(&mut admission);
@@ -340,8 +343,8 @@ impl Ledger {
         all
     }
 
-    /// Returns the asks that have to be sent to the store of lent limits now: of the holdings in which
-    /// something has happened, or with `all`, of every holding whose lease has to be renewed.
+    /// Returns the lease requests that have to be sent to the store now: for the shares in which
+    /// something has happened, or with `all`, for every share whose lease has to be renewed.
     pub fn poll(&mut self, now: Now, all: bool) -> Vec<PendingRequest> {
         let mut due = std::mem::take(&mut self.due);
         if all {
@@ -370,20 +373,20 @@ impl Ledger {
         requests
     }
 
-    /// Returns true if something has happened in a holding since it was polled, or requests wait
-    /// for an amount that the store did not have. Poll again, after a while in the second case.
+    /// Returns true if something has happened in a share since it was polled, or requests wait for
+    /// an amount that the store did not have. Poll again, after a while in the second case.
     #[must_use]
     pub fn is_due(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// Returns true if the last polls have found leases that were lost, and with which requests have to
-    /// end: their [losses](Admission::losses) have happened. Returns so once.
+    /// Returns true once after polls have found lost leases whose requests have to end: the
+    /// [losses](Admission::losses) of these requests have happened.
     pub fn has_lost_leases(&mut self) -> bool {
         std::mem::take(&mut self.has_lost)
     }
 
-    /// Applies the reply of the store to an ask; `None` if it did not answer.
+    /// Applies the grant for a lease request; `None` if the store did not answer.
     pub fn on_grant(&mut self, asked: &PendingRequest, grant: Option<&LeaseGrant>, now: Now) {
         let slot = self.slots.get_mut(asked.slot);
         if let Some(lent) = slot.and_then(|slot| slot.lent.as_mut()) {
@@ -392,8 +395,8 @@ impl Ledger {
         }
     }
 
-    /// Applies a notice of another replica about a lent limit, by its [key](Ask::key). Poll the ledger
-    /// afterwards.
+    /// Applies a notice of another replica about a leased limit, by its [key](LeaseRequest::key).
+    /// Poll the ledger afterwards.
     pub fn on_notice(&mut self, key: &str) {
         let Some(index) = self.find_lent(key) else {
             return;
@@ -404,8 +407,8 @@ impl Ledger {
         }
     }
 
-    /// Returns the slot of a key: the names of its limit, scope and part, separated by slashes, which
-    /// the first two can contain as well.
+    /// Returns the slot of a key. A key is the names of the limit, the scope and the dimension,
+    /// separated by slashes; the first two can contain slashes as well.
     fn find_lent(&self, key: &str) -> Option<usize> {
         let (slot, _part) = key.rsplit_once('/')?;
         slot.match_indices('/').find_map(|(at, _)| {
@@ -467,8 +470,7 @@ impl Ledger {
         })
     }
 
-    /// Takes the amounts that a request needs from the holdings of all limits that are lent, or
-    /// nothing.
+    /// Takes the amounts that a request needs from the shares of all leased limits, or nothing.
     fn reserve_leased(
         &mut self,
         holds: &mut [ScopeReservation],
@@ -531,7 +533,7 @@ impl Ledger {
         }
     }
 
-    /// Looks at a few slots if there are many, so that those which have become idle are dropped.
+    /// Looks at a few slots if there are many, and drops the idle ones.
     fn sweep(&mut self, now: Now) {
         if self.slots.len() <= KEPT {
             return;
@@ -549,12 +551,12 @@ impl Ledger {
 
 /// The number of slots that each admission looks at.
 const SWEPT_AT_ONCE: usize = 2;
-/// So many slots are kept, because a scope whose last request has ended has probably another one
-/// soon.
+/// The number of slots that are kept, because a scope whose last request has ended probably has
+/// another one soon.
 const KEPT: usize = 64;
 
 impl Admission {
-    /// Returns the rest of the rates, as of the admission.
+    /// Returns the remaining rates, as of the admission.
     #[must_use]
     pub fn remaining(&self) -> Remaining {
         self.remaining
@@ -572,8 +574,8 @@ impl Admission {
         &self.losses
     }
 
-    /// Returns true if the store of a limit did not answer, or may have forgotten its loans, so
-    /// that the request was admitted by the amounts that are held without it.
+    /// Returns true if the store of a limit did not answer, or was in quarantine, so that the
+    /// request was admitted without it.
     #[must_use]
     pub fn is_degraded(&self) -> bool {
         self.is_degraded

@@ -13,11 +13,11 @@ mod ledger;
 mod limit;
 mod limiter;
 mod money;
+mod picture;
 mod price;
 mod queue;
 mod request;
 mod scope_counters;
-mod usage;
 mod window;
 mod zone;
 
@@ -33,12 +33,12 @@ pub use ledger::{Admission, Ledger, PendingRequest, Status};
 pub use limit::{Caps, Dimension, Terms};
 pub use limiter::{Limiter, Permit};
 pub use money::{Currency, CurrencyError, Money};
+pub use picture::Picture;
 pub use price::{
     MissingPrices, NoPrice, PicoPrice, PicturePrice, Price, PriceEntry, PriceError, PriceKind,
     PriceTable, RepeatedPrice, Tier, UnknownPrice,
 };
 pub use queue::FairQueue;
 pub use request::{Claim, Demand, Level, LimitId, Now, Refused, Remaining, Used};
-pub use usage::{Picture, Usage};
 pub use window::{Period, Window};
 pub use zone::{Zone, ZoneError};

@@ -32,11 +32,12 @@ pub struct Caps {
 pub struct Terms {
     /// The caps.
     pub caps: Caps,
-    /// The way in which a store lends the limit. `None` if all of it belongs to this process.
+    /// The settings by which the limit is leased from a store. `None` if all of it belongs to this
+    /// process.
     pub lending: Option<LeaseSettings>,
 }
 
-/// The part of a limit that refuses a request.
+/// The dimension of a limit: the kind of usage that a cap is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dimension {
     /// Requests at the same time.
@@ -108,8 +109,8 @@ impl Caps {
 }
 
 impl Dimension {
-    /// Converts an amount in the unit of an [`LeaseRequest`](crate::Ask) to the unit of the cap; a budget
-    /// amount stays in nano-units of money.
+    /// Converts an amount in the unit of a [`LeaseRequest`](crate::LeaseRequest) to the unit of the
+    /// cap; a budget amount stays in nano-units of money.
     #[must_use]
     pub fn units(self, amount: u64) -> u64 {
         match self {
@@ -136,7 +137,7 @@ impl fmt::Display for Dimension {
     }
 }
 
-/// The micro-units in which requests and tokens are lent.
+/// The micro-units of a request or a token, in which rates are leased.
 pub(crate) const MICRO: u64 = 1_000_000;
 
 #[cfg(test)]

@@ -19,8 +19,8 @@ pub struct Limiter {
     ledger: Arc<Mutex<Ledger>>,
 }
 
-/// The admission of a request. Dropping it gives back its place and everything that it reserved;
-/// [`Permit::end`] counts what it used as well.
+/// The admission of a request. Dropping it releases its place and its reservations; [`Permit::end`]
+/// also counts its usage.
 #[derive(Debug)]
 pub struct Permit {
     ledger: Arc<Mutex<Ledger>>,
@@ -62,7 +62,7 @@ impl Limiter {
         lock(&self.ledger).add_spent(claim, spent, now);
     }
 
-    /// Returns the asks that have to be sent to the store of lent limits, as [`Ledger::poll`] does.
+    /// Returns the lease requests that have to be sent to the store, as [`Ledger::poll`] does.
     #[must_use]
     pub fn poll(&self, now: Now, all: bool) -> Vec<PendingRequest> {
         lock(&self.ledger).poll(now, all)
@@ -74,14 +74,15 @@ impl Limiter {
         lock(&self.ledger).is_due()
     }
 
-    /// Returns true if leases were lost with which requests have to end, as
+    /// Returns true once after leases whose requests have to end were lost, as
     /// [`Ledger::has_lost_leases`] does.
     #[must_use]
     pub fn has_lost_leases(&self) -> bool {
         lock(&self.ledger).has_lost_leases()
     }
 
-    /// Applies the replies of the store to asks, in their order; `None` where it did not answer.
+    /// Applies the grants for lease requests, in their order; `None` where the store did not
+    /// answer.
     pub fn on_grant(&self, requests: &[PendingRequest], replies: &[Option<LeaseGrant>], now: Now) {
         let mut ledger = lock(&self.ledger);
         for (request, grant) in requests.iter().zip(replies) {
@@ -89,7 +90,7 @@ impl Limiter {
         }
     }
 
-    /// Applies a notice of another replica about a lent limit, as [`Ledger::on_notice`] does.
+    /// Applies a notice of another replica about a leased limit, as [`Ledger::on_notice`] does.
     pub fn on_notice(&self, key: &str) {
         lock(&self.ledger).on_notice(key);
     }
@@ -106,8 +107,8 @@ impl Limiter {
         lock(&self.ledger).status(now)
     }
 
-    /// Drops all scopes in which nothing is used, as [`Ledger::drop_idle`] does, and returns the number
-    /// of those that are left.
+    /// Drops all scopes in which nothing is used, as [`Ledger::drop_idle`] does, and returns the
+    /// number of scopes that are left.
     pub fn drop_idle(&self, now: Now) -> usize {
         let mut ledger = lock(&self.ledger);
         ledger.drop_idle(now);
@@ -116,7 +117,7 @@ impl Limiter {
 }
 
 impl Permit {
-    /// Returns the rest of the rates, as of the admission.
+    /// Returns the remaining rates, as of the admission.
     #[must_use]
     pub fn remaining(&self) -> Remaining {
         let admission = self.admission.as_ref();
@@ -129,7 +130,7 @@ impl Permit {
         self.admission.as_ref().is_some_and(Admission::is_due)
     }
 
-    /// Returns true if the request was admitted although the store of a limit lends nothing, as
+    /// Returns true if the request was admitted although the store of a limit granted nothing, as
     /// [`Admission::is_degraded`] does.
     #[must_use]
     pub fn is_degraded(&self) -> bool {
@@ -137,7 +138,7 @@ impl Permit {
         admission.is_some_and(Admission::is_degraded)
     }
 
-    /// Gives back the place of the request and keeps what it reserved, as [`Ledger::release_place`]
+    /// Releases the place of the request and keeps its reservation, as [`Ledger::release_place`]
     /// does. Returns true if the limiter has to be polled now.
     pub fn release_place(&mut self) -> bool {
         let admission = self.admission.as_mut();
@@ -151,7 +152,7 @@ impl Permit {
         admission.map(Admission::losses).unwrap_or_default()
     }
 
-    /// Ends the request, and counts what it used. Returns true if the limiter has to be polled now.
+    /// Ends the request, and counts its usage. Returns true if the limiter has to be polled now.
     pub fn end(mut self, used: Used, now: Now) -> bool {
         let admission = self.admission.take();
         admission.is_some_and(|admission| lock(&self.ledger).end(admission, used, now))

@@ -8,13 +8,14 @@ mod token_price;
 #[cfg(test)]
 mod tests;
 
+use engine::Usage;
 use serde::{Deserialize, Serialize};
 
 pub use self::entry::{PriceEntry, PriceError};
 pub use self::missing::{MissingPrices, PriceKind};
 pub use self::table::{NoPrice, PriceTable, RepeatedPrice, UnknownPrice};
 pub use self::token_price::PicoPrice;
-use crate::{Money, Picture, Usage};
+use crate::{Money, Picture};
 
 /// The price of a model: its token prices, and the price of each generated picture. The currency is
 /// the same as in the operator's budgets.
@@ -170,7 +171,7 @@ impl Price {
     /// saturates at [`Money::MAX`].
     #[must_use]
     pub fn cost(&self, usage: &Usage, pictures: &[Picture<'_>]) -> Money {
-        let rates = self.rates(usage.prompt(), usage.service_tier);
+        let rates = self.rates(usage.prompt(), usage.service_tier.special());
         let shorter_writes = usage.cache_write.saturating_sub(usage.cache_write_1h);
         let cached = [
             (usage.cache_read, rates.cached_input),
@@ -197,11 +198,11 @@ impl Price {
     }
 
     /// Returns the prices that the exact [`cost`](Self::cost) of `usage` and `pictures` needs and
-    /// that this price lacks. A kind of token without a price of its own costs as much as text, and a
-    /// service tier without one as much as the usual service tier.
+    /// that this price lacks. A kind of token without a price of its own costs as much as text, and
+    /// a service tier without one as much as the usual service tier.
     #[must_use]
     pub fn missing(&self, usage: &Usage, pictures: &[Picture<'_>]) -> MissingPrices {
-        let rates = self.rates(usage.prompt(), usage.service_tier);
+        let rates = self.rates(usage.prompt(), usage.service_tier.special());
         let is_used = |count: u64, price: Option<PicoPrice>| count > 0 && price.is_none();
         let has_tier = |name: &str| {
             let mut names = self
@@ -233,7 +234,7 @@ impl Price {
             ),
             (
                 PriceKind::ServiceTier,
-                !usage.service_tier.is_none_or(has_tier),
+                !usage.service_tier.special().is_none_or(has_tier),
             ),
             (PriceKind::Picture, !pictures.iter().all(has_picture)),
         ] {

@@ -84,8 +84,9 @@ impl<T> FairQueue<T> {
         Some(entry)
     }
 
-    /// Removes and returns the newest entry of the key that has most, to make room for one of `key`.
-    /// Returns `None` if `key` would then have as many as that one, so that it has its share already.
+    /// Removes and returns the newest entry of the key that has the most, to make room for an entry
+    /// of `key`. Returns `None` if `key` would then have as many entries as that key has now: it
+    /// already has its fair share.
     pub fn displace(&mut self, key: &str) -> Option<T> {
         let own = self.lines.get(key).map_or(0, VecDeque::len);
         let lines = self.lines.iter();
@@ -119,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// A key that comes back gets its turn after those that were there before.
+    /// A key that comes back gets its turn after the keys that were there before.
     #[test]
     fn keys_take_turns() {
         let mut queue = FairQueue::new();
@@ -169,8 +170,8 @@ mod tests {
     }
 
     proptest! {
-        /// While a key has entries, no other one gets two turns between two of its own; the entries of a
-        /// key keep their order; and none is lost.
+        /// While a key has entries, no other key gets two turns between two of its own; the entries
+        /// of a key keep their order; and no entry is lost.
         #[test]
         fn every_key_gets_its_turn(steps in vec(prop_oneof![Just(None), (0_u8..4).prop_map(Some)], 0..200)) {
             let mut queue = FairQueue::new();

@@ -53,8 +53,8 @@ pub struct Used {
     pub money: Money,
 }
 
-/// The rest of the rates after a request was admitted or refused: of all that apply, the one with the
-/// least.
+/// The remaining rates after a request was admitted or refused. If several limits apply, the
+/// smallest remaining rate counts, for requests and for tokens separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Remaining {
     /// Requests per minute, if such a limit applies.
@@ -68,23 +68,24 @@ pub struct Remaining {
 pub struct Refused {
     /// The name of the limit.
     pub limit: Arc<str>,
-    /// The part of it that has nothing left.
+    /// The dimension of the limit that has too little left.
     pub dimension: Dimension,
-    /// The cap of that part, in its unit; a budget cap is in nano-units of money.
+    /// The cap of this dimension, in its unit; a budget cap is in nano-units of money.
     pub cap: u64,
     /// The time after which the same request would fit if no other came, in microseconds. `None` if
     /// that depends on others.
     pub retry_after: Option<u64>,
-    /// True if the limit is lent and its store may lend more: ask it, and try again.
+    /// True if the limit is leased and its store may grant more: send the lease requests, and try
+    /// again.
     pub may_wait: bool,
-    /// True if the limit is lent and its store did not answer, or may have forgotten its loans: it
-    /// is not known whether there is room.
+    /// True if the limit is leased and its store did not answer, or is in quarantine: it is not
+    /// known whether there is room.
     pub is_degraded: bool,
-    /// The rest of the rates that apply to the request.
+    /// The remaining rates that apply to the request.
     pub remaining: Remaining,
 }
 
-/// The rest of a rate.
+/// The remaining amount of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
     /// The limit per minute.
@@ -96,7 +97,7 @@ pub struct Level {
 }
 
 impl Remaining {
-    /// Returns the smaller part of both, for requests and for tokens.
+    /// Returns the smaller of both rates, for requests and for tokens separately.
     pub(crate) fn min(self, other: Self) -> Self {
         let smaller = |one: Option<Level>, two: Option<Level>| match (one, two) {
             (Some(one), Some(two)) if two.remaining < one.remaining => Some(two),

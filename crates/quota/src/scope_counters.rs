@@ -19,7 +19,7 @@ pub(crate) struct ScopeCounters {
     in_use: u64,
     /// The admissions that have not ended, including requests that go on without a place.
     admissions: u64,
-    /// The holdings, if the limit is lent. Then only `in_use` is counted here.
+    /// The shares, if the limit is leased. Rates and money are counted there then, and not here.
     pub(crate) lent: Option<Box<LeasedLimit>>,
     requests: Bucket,
     tokens: Bucket,
@@ -31,8 +31,8 @@ pub(crate) struct ScopeCounters {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BudgetWindow(i64);
 
-/// The money of the current window, and of the one before: a clock that is set forward and back
-/// returns to it.
+/// The money of the current window, and of the window before, to which a clock that is set forward
+/// and back returns.
 #[derive(Clone, Copy, Debug, Default)]
 struct BudgetSpending {
     current: WindowSpending,
@@ -47,12 +47,12 @@ struct WindowSpending {
     starts_ms: i64,
     ends_ms: i64,
     spent: Money,
-    /// For requests in progress that were admitted in this window.
+    /// The money that is reserved for requests in progress that were admitted in this window.
     reserved: Money,
 }
 
 impl ScopeCounters {
-    /// Creates a slot in which nothing is used.
+    /// Creates the counters of a scope in which nothing is used.
     pub(crate) fn new(
         limit: LimitId,
         name: &str,
@@ -79,8 +79,8 @@ impl ScopeCounters {
         slot
     }
 
-    /// Fills the rates, and begins a new window of the budget if the last one has ended. `caps` is
-    /// `None` if the limit was removed.
+    /// Refills the rates, and begins a new window of the budget if the last one has ended. `caps`
+    /// is `None` if the limit was removed.
     pub(crate) fn refresh(&mut self, caps: Option<&Caps>, now: Now) {
         let Some(caps) = caps else { return };
         if let Some(lent) = &mut self.lent {
@@ -102,8 +102,8 @@ impl ScopeCounters {
             .map_or(0, |cap| tokens.min(cap.div_ceil(MAX_FRACTION)))
     }
 
-    /// Returns the dimension that has no room for a request, and after how many microseconds it
-    /// would have room.
+    /// Returns the first dimension that has no room for a request, and after how many microseconds
+    /// it would have room.
     pub(crate) fn first_exceeded(
         &self,
         caps: &Caps,
@@ -111,7 +111,7 @@ impl ScopeCounters {
         money: Money,
     ) -> Option<(Dimension, Option<u64>)> {
         if self.lent.is_some() {
-            // That is known when it is taken.
+            // For a leased limit, that is known when the amounts are taken.
             return None;
         }
         if caps.concurrency.is_some_and(|cap| self.in_use >= cap) {
@@ -149,7 +149,7 @@ impl ScopeCounters {
         BudgetWindow(self.spending.current.ends_ms)
     }
 
-    /// Gives back the place of a request that goes on without one, and keeps its reservation.
+    /// Releases the place of a request that goes on without one, and keeps its reservation.
     pub(crate) fn release_place(&mut self, taken: Option<&mut LeasedAmounts>) {
         self.in_use = self.in_use.saturating_sub(1);
         if let (Some(lent), Some(taken)) = (&mut self.lent, taken) {
@@ -157,8 +157,8 @@ impl ScopeCounters {
         }
     }
 
-    /// Ends a request that has given back its place: its usage replaces its reservation. Money
-    /// counts in the window in which the request was admitted, even if that window has ended.
+    /// Ends a request that has released its place: its usage replaces its reservation. Money counts
+    /// in the window in which the request was admitted, even if that window has ended.
     pub(crate) fn settle(
         &mut self,
         (tokens, money): (u64, Money),
@@ -190,19 +190,19 @@ impl ScopeCounters {
         current.spent = current.spent.saturating_add(money);
     }
 
-    /// Returns true if the store of a lent limit has to be asked now.
+    /// Returns true if the limit is leased and one of its shares should be polled now.
     pub(crate) fn is_due(&self) -> bool {
         self.lent
             .as_ref()
             .is_some_and(|lent| lent.should_exchange())
     }
 
-    /// Returns true if the limit is lent, and its store lends nothing now.
+    /// Returns true if the limit is leased and its store grants nothing now.
     pub(crate) fn is_degraded(&self) -> bool {
         self.lent.as_ref().is_some_and(|lent| lent.is_degraded())
     }
 
-    /// Returns true if the slot differs in nothing from a new one.
+    /// Returns true if the counters do not differ from new ones.
     pub(crate) fn is_idle(&mut self, caps: Option<&Caps>) -> bool {
         if let Some(lent) = &mut self.lent {
             return self.admissions == 0 && lent.is_unused();

@@ -93,7 +93,7 @@ impl Window {
         }
     }
 
-    /// Returns the first day of the period after that which begins with `first`, or `None` at the
+    /// Returns the first day of the period after the one that begins with `first`, or `None` at the
     /// end of time.
     fn next(self, first: Date) -> Option<Date> {
         let length = match self {
@@ -155,7 +155,8 @@ fn hour(at: Timestamp, rules: &TimeZone) -> (Timestamp, Timestamp) {
 
 /// Returns the first moment of a day.
 fn midnight(date: Date, rules: &TimeZone) -> Timestamp {
-    // Of two midnights, the first; of none, the moment to which the clock is set ahead.
+    // If there are two midnights, the first one; without any, the moment to which the clock is set
+    // ahead.
     let midnight = rules.to_timestamp(date.to_datetime(time(0, 0, 0, 0)));
     midnight.unwrap_or(if date.year() < 0 {
         Timestamp::MIN

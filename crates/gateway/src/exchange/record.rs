@@ -173,7 +173,7 @@ pub(crate) struct Record {
     /// The tokens of input and output that the targets have reported, of all attempts together.
     reported: Option<(u64, u64)>,
     /// The usage that the request is charged for, if it matters to any limit or journal.
-    settled: Option<quota::Usage>,
+    settled: Option<engine::Usage>,
     /// The usage and the images that an unbuffered relayed reply reports, known with its last byte.
     pub(crate) relayed: Option<Arc<Reported>>,
     pub(crate) first_event: Option<Instant>,

@@ -12,11 +12,11 @@ use super::{ExchangeRequest, StoreState};
 pub(super) struct Limit {
     epoch: u64,
     level: u64,
-    /// The part of a unit that flows off next, in 60,000ths.
+    /// The part of a unit that has drained and is not yet subtracted from `level`, in 60,000ths.
     remainder: u64,
-    /// The time up to which `level` has flowed off.
+    /// The time up to which `level` has drained.
     at: u64,
-    /// The event that has to be one lease ago before all loans are known again.
+    /// The event that has to be one lease ago before all leases are known again.
     quarantine: u64,
     replicas: BTreeMap<u64, ReplicaShare>,
 }
@@ -29,13 +29,14 @@ struct ReplicaShare {
     incarnation: u64,
     /// The event with which the lease began.
     renewed: u64,
-    /// The amount that waiting requests still lack.
+    /// The amount for which requests of the replica still wait.
     short: u64,
 }
 
 impl Limit {
-    /// Answers an ask. Also returns true if the other replicas have to know: something may be idle with
-    /// them for which this one waits, or it has given back something for which they wait.
+    /// Handles a lease request. Also returns true if the other replicas have to be notified: they
+    /// may have idle amounts for which this replica waits, or this replica has returned an amount
+    /// for which they wait.
     pub(super) fn exchange(
         &mut self,
         request: &LeaseRequest,
@@ -53,13 +54,13 @@ impl Limit {
         self.reply(request, call, state, returned)
     }
 
-    /// Returns true if nothing has to be known of the limit.
+    /// Returns true if the store need not keep any data of the limit.
     pub(super) fn is_empty(&self, state: &StoreState) -> bool {
         self.replicas.is_empty() && self.level == 0 && !self.is_quarantined(state)
     }
 
-    /// Lowers event numbers that are ahead of the mark to its latest event: if only the mark was
-    /// lost, events and time have started over.
+    /// Lowers event numbers that are ahead of the store state to its latest event: if only the
+    /// store state was lost, events and time have started over.
     fn rebase_to_epoch(&mut self, state: &StoreState) {
         if self.epoch != state.epoch {
             self.quarantine = self.quarantine.min(state.event);
@@ -69,14 +70,14 @@ impl Limit {
         }
     }
 
-    /// Returns true while more may be lent than is known. Until then only rates are lent, and claims of
-    /// unknown replicas are believed.
+    /// Returns true while more may be leased than the store knows. During this quarantine, it
+    /// grants only rates, and accepts the retained amounts of replicas that it does not know.
     fn is_quarantined(&self, state: &StoreState) -> bool {
         state.expired_event < state.first_event.max(self.quarantine)
     }
 
-    /// Ends a quarantine. A budget then has at least the level that its replicas know; a bucket keeps
-    /// its own, which has no more than one bucket too little.
+    /// Ends a quarantine whose time is over. A budget then has at least the level that its replicas
+    /// know; a bucket keeps its level, which is too low by no more than one bucket.
     fn recover(&mut self, state: &StoreState, spec: &LeasedLimitSpec) {
         if self.epoch == state.epoch || self.is_quarantined(state) {
             return;
@@ -96,7 +97,7 @@ impl Limit {
         }
     }
 
-    /// Lets the due amount flow off.
+    /// Drains the level up to the time `at`.
     fn drain(&mut self, at: u64, per_minute: u64) {
         let elapsed = at.saturating_sub(self.at);
         self.at = at;
@@ -116,7 +117,7 @@ impl Limit {
         }
     }
 
-    /// Forgets the replicas whose lease is over. Amounts that they may have spent count as spent.
+    /// Removes the replicas whose lease is over. Amounts that they may have spent count as spent.
     fn expire(&mut self, state: &StoreState, spec: &LeasedLimitSpec) {
         let mut spent = 0;
         self.replicas.retain(|_, share| {
@@ -129,9 +130,9 @@ impl Limit {
         }
     }
 
-    /// Returns true if the lease that an ask continues is over, so that the ask has been on its way
-    /// for a long time: it could undo later asks. The first ask of an incarnation continues no
-    /// lease.
+    /// Returns true if the lease that a request continues is over. Such a request has been on its
+    /// way for a long time, and could undo later requests. The first request of an incarnation
+    /// continues no lease.
     fn is_stale(&self, request: &LeaseRequest, call: &ExchangeRequest, state: &StoreState) -> bool {
         if request.acked == 0 {
             return false;
@@ -141,15 +142,16 @@ impl Limit {
         if is_of_life && call.proof.elapsed_ms.saturating_add(lease) < state.proven_ms {
             return true;
         }
-        // Once a life has lent anything, all leases of earlier ones are over. Within a life, the
-        // spending of each replica is known until its lease is over.
+        // A limit has the current epoch once its quarantine is over, and then all leases of earlier
+        // epochs are over too. Within an epoch, the spending of each replica is known until its
+        // lease is over.
         let is_forgotten = request.spec.is_consumed() && !self.replicas.contains_key(&call.replica);
         self.epoch == state.epoch && (!is_of_life || is_forgotten)
     }
 
-    /// Enters the claim and the spending of the asking replica, and returns the amount that it has
-    /// given back. If this ask or a later one was answered already, it changes nothing and returns
-    /// `None`.
+    /// Records the retained amount and the spending of the requesting replica, and computes the
+    /// amount that it has returned. If this request or a later one was handled already, this
+    /// changes nothing and returns `None`.
     fn record_claim(
         &mut self,
         request: &LeaseRequest,
@@ -188,8 +190,8 @@ impl Limit {
         returned
     }
 
-    /// Lends the amount that the ask wants, if there is as much, and forgets a replica that has no
-    /// part in the limit any more.
+    /// Grants the wanted amount as far as it is available, and removes a replica that no longer has
+    /// a share of the limit. If `returned` is `None`, nothing is granted in addition.
     fn reply(
         &mut self,
         request: &LeaseRequest,
@@ -218,7 +220,8 @@ impl Limit {
             share.held += lent;
             let waited = share.short > 0;
             share.short = request.waiting.saturating_sub(lent);
-            // One notice for each wait: two replicas that both wait would otherwise make each other ask in turn.
+            // One notice for each wait: otherwise two waiting replicas would make each other send
+            // requests in turn.
             let waits_for_others = share.short > 0 && !waited && elsewhere;
             let gives_to_others = waiting_replicas > 0 && available > 0 && returned > 0;
             noticed = !quarantined && (waits_for_others || gives_to_others);
@@ -245,7 +248,7 @@ impl Limit {
 }
 
 impl ReplicaShare {
-    /// Begins an incarnation.
+    /// Creates the empty share of a new incarnation.
     fn new(request: &LeaseRequest) -> Self {
         Self {
             held: 0,
@@ -258,13 +261,13 @@ impl ReplicaShare {
     }
 }
 
-/// Returns the amount to lend for an ask.
+/// Returns the amount to grant to a request: at least `smallest_waiting`, or nothing.
 fn lend(request: &LeaseRequest, available: u64, replicas: u64, waiting_replicas: u64) -> u64 {
     if available < request.smallest_waiting {
         return 0;
     }
     let part = available / (2 * replicas);
-    // The limit for amounts that are asked for in advance, not for requests that wait.
+    // The cap on amounts that are requested in advance. It does not apply to waiting requests.
     let fair = match request.spec {
         _ if waiting_replicas > 0 => 0,
         LeasedLimitSpec::Permits { .. } => available,
@@ -289,5 +292,5 @@ fn difference(used: u64, before: u64) -> i64 {
 
 /// Milliseconds in a minute.
 const MINUTE: u64 = 60_000;
-/// Half seconds in a minute: the most that is lent in advance.
+/// Half seconds in a minute: no more than the rate of half a second is granted in advance.
 const ALLOWANCES: u64 = 120;

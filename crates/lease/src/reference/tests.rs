@@ -26,7 +26,7 @@ fn permits(seq: u64, retained: u64, wanted: u64) -> LeaseRequest {
     request(LeasedLimitSpec::Permits { cap: 10 }, seq, retained, wanted)
 }
 
-/// Sends one ask, after `millis` have passed by all clocks, and returns the reply.
+/// Sends one lease request, after `millis` have passed by all clocks, and returns the grant.
 fn send(
     model: &mut ReferenceStore,
     replica: u64,
@@ -60,12 +60,12 @@ fn replicas_share_the_cap_and_expired_leases_free_their_share() {
     assert_eq!(send(&mut model, 1, permits(1, 0, 7), (0, 0)).held, 7);
     let reply = send(&mut model, 2, permits(1, 0, 7), (0, 0));
     assert_eq!((reply.held, reply.available, reply.replicas), (3, 0, 2));
-    // The second still waits for four.
+    // The second replica still waits for four.
     assert_eq!(
         send(&mut model, 1, permits(2, 7, 0), (0, 0)).waiting_replicas,
         1
     );
-    // The last ask of the first replica was event 5.
+    // The last request of the first replica was event 5.
     let reply = send(&mut model, 2, permits(2, 3, 7), (0, 3));
     assert_eq!((reply.held, reply.replicas), (3, 2));
     let reply = send(&mut model, 2, permits(3, 3, 7), (0, 5));
@@ -112,7 +112,7 @@ fn new_epoch_grants_nothing_for_one_lease() {
         (answer.replies[0].held, answer.replies[0].quarantined)
     };
     assert_eq!(send(1, 3, 0, 0), (3, true));
-    // A proof of another life proves nothing.
+    // A proof of another epoch proves nothing.
     assert_eq!(send(2, 3, 7, 1), (3, true));
     assert_eq!(send(3, 3, CLOCK, 0), (3, true));
     assert_eq!(send(4, 3, CLOCK, 1), (5, false));
@@ -128,7 +128,8 @@ fn rate(seq: u64, retained: u64, wanted: u64) -> LeaseRequest {
     request(RATE, seq, retained, wanted)
 }
 
-/// Sends an ask to a store whose life the replica may not know, and returns the reply and the life.
+/// Sends a lease request to a store whose epoch the replica may not know. Returns the grant, and
+/// the proof that all leases so far are over.
 fn send_to(
     model: &mut ReferenceStore,
     replica: u64,
@@ -166,7 +167,7 @@ fn new_store_lends_full_buckets_at_once() {
     assert_eq!((reply.held, reply.quarantined), (0, true));
 }
 
-/// The end of the waiting time takes nothing from a bucket either.
+/// The end of the quarantine takes nothing from a bucket either.
 #[test]
 fn bucket_stays_as_it_is_when_the_life_is_settled() {
     let mut model = ReferenceStore::default();
@@ -216,7 +217,7 @@ fn a_bucket_whose_key_was_removed_is_full_but_for_claims() {
     );
 }
 
-/// The bucket itself is known.
+/// If only the store state is lost, the bucket is still known.
 #[test]
 fn lost_mark_leaves_buckets_as_they_are() {
     let mut model = store();
@@ -229,7 +230,7 @@ fn lost_mark_leaves_buckets_as_they_are() {
     assert_eq!((reply.held, reply.level, reply.quarantined), (0, 80, false));
 }
 
-/// Spending of a replica above its reservations that it has not reported yet is paid first.
+/// Spending above reservations that a replica has not reported before the loss is paid first.
 #[test]
 fn debt_that_a_replica_still_reports_counts_after_a_loss() {
     let mut model = ReferenceStore::default();
@@ -239,7 +240,7 @@ fn debt_that_a_replica_still_reports_counts_after_a_loss() {
     (in_debt.used, in_debt.unacked) = (200, 150);
     let (reply, known) = send_to(&mut model, 1, in_debt.clone(), before);
     assert_eq!((reply.held, reply.level), (0, 150));
-    // It is counted once, if the reply was lost and the next ask reports the same.
+    // It is counted once if the response was lost and the next request reports the same.
     in_debt.seq = 3;
     let (reply, _) = send_to(&mut model, 1, in_debt, known);
     assert_eq!((reply.held, reply.level), (0, 150));
@@ -313,7 +314,7 @@ fn expired_budget_share_counts_as_spent() {
         send(&mut model, 1, request(spec, 1, 0, 300), (0, 0)).held,
         300
     );
-    // A part of the free amount, for two replicas.
+    // A quarter of the available amount, since there are two replicas.
     let mut in_advance = request(spec, 1, 0, 0);
     in_advance.wanted = 999;
     let reply = send(&mut model, 2, in_advance, (0, 0));
@@ -322,13 +323,14 @@ fn expired_budget_share_counts_as_spent() {
     (later.used, later.unacked) = (75, 75);
     let reply = send(&mut model, 2, later, (0, 3));
     assert_eq!((reply.held, reply.available, reply.level), (100, 525, 375));
-    // All or nothing: 600 are not there.
+    // All or nothing: 600 are not available.
     let mut much = request(spec, 3, 100, 600);
     (much.used, much.smallest_waiting) = (75, 600);
     assert_eq!(send(&mut model, 2, much, (0, 3)).held, 100);
 }
 
-/// A replica that waits lets the others know; and so does one that gives back while another waits.
+/// A replica that begins to wait notifies the others, and so does a replica that returns an amount
+/// while another one waits.
 #[test]
 fn waiting_and_returning_replicas_notify_the_others() {
     let mut model = store();
@@ -347,7 +349,7 @@ fn waiting_and_returning_replicas_notify_the_others() {
 }
 
 /// Two waiting replicas send one notice each. Otherwise each notice would make the other replica
-/// ask again, without success and without end.
+/// send another request, without success and without end.
 #[test]
 fn two_replicas_that_wait_send_a_notice_each() {
     let mut model = store();
@@ -362,13 +364,13 @@ fn two_replicas_that_wait_send_a_notice_each() {
     assert_eq!(request(2, 2, 5, 1), (5, true));
     assert_eq!(request(1, 3, 5, 3), (5, false));
     assert_eq!(request(2, 3, 5, 2), (5, false));
-    // One whose requests were served sends another notice when requests wait again.
+    // A replica whose requests were served sends another notice when requests wait again.
     assert_eq!(request(2, 4, 4, 0), (4, true));
     assert_eq!(request(1, 4, 5, 1), (6, false));
     assert_eq!(request(1, 5, 6, 1), (6, true));
 }
 
-/// Nobody else has anything that could come back.
+/// A waiting replica sends no notice if no other replica holds anything.
 #[test]
 fn lone_waiting_replica_sends_no_notice() {
     let mut model = store();
@@ -389,15 +391,15 @@ fn budget(seq: u64, used: u64) -> LeaseRequest {
     }
 }
 
-/// Two asks of a replica arrive after its lease is over. The second one has spent less, because
-/// something came back to it: that must not come back once more.
+/// Two requests of a replica arrive after its lease is over. The second one reports less spending,
+/// because of a refund, which must not count once more.
 #[test]
 fn an_ask_of_a_lease_that_is_over_changes_nothing() {
     let mut model = store();
     send(&mut model, 1, budget(1, 0), (0, 0));
     assert_eq!(send(&mut model, 1, budget(2, 500), (0, 0)).level, 500);
     assert_eq!(send(&mut model, 1, budget(5, 400), (0, 0)).level, 400);
-    // The lease of the first replica is over, by an ask of another one.
+    // A request of another replica proves that the lease of the first one is over.
     assert_eq!(send(&mut model, 2, budget(1, 0), (12_000, 5)).level, 400);
     for (millis, seq, used) in [(0, 3, 500), (0, 4, 400), (12_000, 3, 500), (12_000, 4, 400)] {
         let reply = send(&mut model, 1, budget(seq, used), (millis, 0));
@@ -409,7 +411,7 @@ fn an_ask_of_a_lease_that_is_over_changes_nothing() {
     assert_eq!(send(&mut model, 1, anew, (12_000, 0)).level, 410);
 }
 
-/// A permit that is claimed after its lease is no reason for a quarantine.
+/// Permits that a replica retains after its lease start no quarantine.
 #[test]
 fn a_claim_of_a_lease_that_is_over_is_not_believed() {
     let mut model = store();
@@ -419,7 +421,7 @@ fn a_claim_of_a_lease_that_is_over_is_not_believed() {
     assert_eq!((reply.seq, reply.held, reply.quarantined), (0, 0, false));
 }
 
-/// An answer was lost, and the request is sent once more.
+/// A request that is sent once more because its response was lost changes nothing.
 #[test]
 fn repeated_sequence_number_changes_nothing() {
     let mut model = store();

@@ -43,11 +43,11 @@ struct State {
     /// Counts the connections.
     number: u64,
     open: Option<Open>,
-    /// An attempt to connect, which goes on when those who wait for it give up.
+    /// An attempt to connect, which goes on when the callers that wait for it give up.
     opening: Option<JoinHandle<RedisResult<Open>>>,
 }
 
-/// An open connection. All of its clones are one.
+/// An open connection. All clones share it.
 #[derive(Clone)]
 enum Open {
     One(MultiplexedConnection),
@@ -82,8 +82,8 @@ impl ValkeyConnection {
         Ok(())
     }
 
-    /// Sends a command. A connection on which there is no reply by the deadline, or which fails, is not
-    /// used again: if the peer has vanished, no error would ever be reported.
+    /// Sends a command. A connection on which there is no reply by the deadline, or which fails, is
+    /// not used again: if the peer has vanished, no error would ever be reported.
     pub(super) async fn query(&self, deadline: Instant, command: &Cmd) -> Result<Value, Failure> {
         let mut used = 0;
         let sent = tokio::time::timeout_at(deadline, async {
@@ -147,7 +147,8 @@ impl Connector {
         connected.await.unwrap_or_else(|_| Err(timed_out()))
     }
 
-    /// Connects to a server that passes on the messages of all: in a cluster, any.
+    /// Connects to a server that forwards the messages of all servers: in a cluster, any server
+    /// does.
     async fn subscriber(&self) -> RedisResult<PubSub> {
         if let Kind::Sentinel { name } = &self.address.kind {
             let primary = self.sentinels(name)?.async_get_client().await?;

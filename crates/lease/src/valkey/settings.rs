@@ -1,8 +1,8 @@
-//! Reading the settings of servers out of their replies.
+//! Reads the settings of servers from their replies.
 
 use redis::Value;
 
-/// Returns the policies that are no `noeviction` in replies to `INFO memory`.
+/// Returns a policy other than `noeviction`, if one is in replies to `INFO memory`.
 pub(super) fn evicting(info: &Value) -> Option<String> {
     let mut found = None;
     visit(info, &mut |text| {

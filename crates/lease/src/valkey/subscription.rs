@@ -14,12 +14,12 @@ use crate::script::read_notice;
 /// A subscription, opened when it is needed and again when its connection fails.
 pub(super) struct Subscription {
     channel: String,
-    /// The replica whose own notices are passed over.
+    /// The name of this replica, whose own notices are ignored.
     replica: Arc<str>,
-    /// The silence after which the server has to show that it is there, and the time after which an
-    /// attempt to connect is repeated.
+    /// The time without a message after which the server has to answer a ping, and the time after
+    /// which an attempt to connect is repeated.
     interval: Duration,
-    /// The time for its answer.
+    /// The time that the server has to answer the ping.
     patience: Duration,
     open: Option<(PubSubSink, PubSubStream)>,
 }
@@ -40,7 +40,8 @@ impl Subscription {
         }
     }
 
-    /// Waits for the next notice, and returns the name of its limit. Connects as often as it takes.
+    /// Waits for the next notice, and returns the name of its limit. Connects again as often as
+    /// needed.
     pub(super) async fn next(&mut self, link: &ValkeyConnection) -> String {
         loop {
             if self.open.is_none() {
@@ -65,8 +66,9 @@ impl Subscription {
         Ok(open)
     }
 
-    /// Returns the next message; `None` if there is no connection any more. One whose peer has vanished
-    /// reports no error, so it is asked for a sign of life after each silence.
+    /// Returns the next message, or `None` if the connection is lost. A connection whose peer has
+    /// vanished reports no error, so the server is sent a ping after each interval without a
+    /// message.
     async fn receive(&mut self) -> Option<String> {
         let (sink, stream) = self.open.as_mut()?;
         loop {

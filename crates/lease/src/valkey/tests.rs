@@ -1,4 +1,4 @@
-//! Tests against real servers, by default of `SLUICEGATE_VALKEY` and `SLUICEGATE_REDIS`.
+//! Tests against real servers, whose programs `SLUICEGATE_VALKEY` and `SLUICEGATE_REDIS` name.
 
 mod differential;
 mod faults;

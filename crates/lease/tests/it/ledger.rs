@@ -1,4 +1,4 @@
-//! A ledger whose limits a store lends.
+//! Tests of a ledger whose limits are leased from a store.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn lent(caps: Caps) -> Terms {
     }
 }
 
-/// Sends the asks of the ledger, and applies the replies.
+/// Sends the lease requests of the ledger, applies the grants, and returns the number of requests.
 async fn exchange(ledger: &mut Ledger, store: &InProcessStore) -> usize {
     let lent = ledger.poll(now(), false);
     let requests: Vec<_> = lent.iter().map(|lent| lent.request.clone()).collect();
@@ -47,7 +47,7 @@ fn claims(ids: &[LimitId]) -> Vec<Claim<'static>> {
     ids.iter().map(retained).collect()
 }
 
-/// Admits a request, after exchanges if the ledger says that it may wait for them.
+/// Admits a request, after as many exchanges with the store as it may have to wait for.
 async fn admit(
     ledger: &mut Ledger,
     store: &InProcessStore,
@@ -59,7 +59,7 @@ async fn admit(
         ..Demand::default()
     };
     let mut refused = None;
-    // One exchange for each limit, and one more for amounts that others have given back by then.
+    // One exchange for each limit, and one more for amounts that others have returned by then.
     for _ in 0..=claims.len() + 1 {
         match ledger.admit(claims, demand, now()) {
             Ok(admission) => return Ok(admission),
@@ -70,8 +70,8 @@ async fn admit(
     Err(refused.expect("at least one attempt"))
 }
 
-/// A request that finds nothing in hand has to wait for the store, and is admitted after its
-/// reply, as long as the store has any.
+/// A request that finds an empty share has to wait for the store, and is admitted after the grant,
+/// as long as the store has permits.
 #[tokio::test]
 async fn a_request_is_admitted_once_the_store_has_lent() {
     let (store, mut ledger) = (InProcessStore::new(LEASE), Ledger::new());
@@ -98,7 +98,7 @@ async fn a_request_is_admitted_once_the_store_has_lent() {
     assert!(admit(&mut ledger, &store, &claims, 0).await.is_ok());
 }
 
-/// A request that one limit refuses holds nothing of the others.
+/// A request that one limit refuses holds nothing of the other limits.
 #[tokio::test]
 async fn a_request_takes_from_all_limits_or_from_none() {
     let (store, mut ledger) = (InProcessStore::new(LEASE), Ledger::new());
@@ -118,7 +118,7 @@ async fn a_request_takes_from_all_limits_or_from_none() {
     assert!(admit(&mut ledger, &store, &both, 0).await.is_ok());
 }
 
-/// Tokens beyond the reservation are owed to the store.
+/// Tokens above the reservation are a debt at the store.
 #[tokio::test]
 async fn tokens_are_settled_with_the_store() {
     let (store, mut ledger) = (InProcessStore::new(LEASE), Ledger::new());
@@ -134,13 +134,13 @@ async fn tokens_are_settled_with_the_store() {
         ..Used::default()
     };
     ledger.end(admission, used, now());
-    // 500 more than there are: even a small request has to wait until they have flowed off.
+    // 500 more than the bucket holds: even a small request has to wait until they have drained.
     let refused = admit(&mut ledger, &store, &claims, 1).await.unwrap_err();
     assert_eq!(refused.dimension, Dimension::Tokens);
 }
 
-/// A notice finds its holding, also if the names of the limit and of the scope have slashes, and lets
-/// it give back its idle amount.
+/// A notice finds its share, even if the names of the limit and of the scope have slashes, and
+/// makes it return its idle amount.
 #[tokio::test]
 async fn notice_reclaims_idle_permits() {
     let (store, mut ledger) = (InProcessStore::new(LEASE), Ledger::new());
@@ -170,7 +170,7 @@ async fn notice_reclaims_idle_permits() {
     );
 }
 
-/// The ledger has to be polled again while requests wait and the store lends nothing.
+/// The ledger has to be polled again while requests wait and the store grants nothing.
 #[tokio::test]
 async fn a_ledger_is_due_while_requests_wait() {
     let (store, mut ledger) = (InProcessStore::new(LEASE), Ledger::new());

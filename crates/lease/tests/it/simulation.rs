@@ -47,7 +47,7 @@ fn schedules(kind: u64, plan: impl Fn(&mut Random) -> Plan) {
         }
     }
     eprintln!("{count} schedules: {sum:?}");
-    // The schedules try what they are meant to try.
+    // The schedules have covered the cases that they are meant for.
     if count >= 100 {
         assert!(
             sum.taken > 10 * count && sum.short > count && sum.lost > count / 20,
@@ -57,7 +57,7 @@ fn schedules(kind: u64, plan: impl Fn(&mut Random) -> Plan) {
             sum.losses > count / 2 && sum.stalls > count / 4 && sum.late > 0,
             "{sum:?}"
         );
-        // Rates are lent at once after a loss.
+        // Rates are granted at once after a loss, without a quarantine.
         assert_eq!(sum.quarantined > count, waits, "{sum:?}");
         assert!(sum.noticed > count, "{sum:?}");
     }
@@ -85,7 +85,7 @@ fn permits_never_exceed_their_cap() {
     });
 }
 
-/// Requests that take less than half of a lease never exceed the cap, although none is ended.
+/// Requests that take less than half of a lease never exceed the cap, although no request is ended.
 #[test]
 fn short_requests_never_exceed_their_cap() {
     schedules(5, |random| {
@@ -127,7 +127,7 @@ fn money_never_exceeds_its_budget() {
     });
 }
 
-/// Without faults, nothing is burned: the store counts exactly what was spent.
+/// Without faults, nothing is forfeited: the store counts exactly the amount that was spent.
 #[test]
 fn store_level_equals_spending_without_faults() {
     let mut spent = 0;

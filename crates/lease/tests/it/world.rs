@@ -1,4 +1,4 @@
-//! A simulated world: replicas, a store, and a network between them that does its worst.
+//! A simulated world: replicas, a store, and an unreliable network between them.
 
 mod check;
 mod faults;
@@ -20,7 +20,7 @@ type Time = u64;
 
 pub(crate) const MILLI: Time = 1_000;
 pub(crate) const LEASE: Time = 10_000 * MILLI;
-/// An ask that was not answered in this time has failed.
+/// A lease request that was not answered in this time has failed.
 const TIMEOUT: Time = 100 * MILLI;
 /// The clocks of two replicas differ by less than the margin of a lease, which is 2 %.
 const MAX_DRIFT_PPM: u64 = 9_000;
@@ -30,14 +30,14 @@ const MAX_DRIFT_PPM: u64 = 9_000;
 pub(crate) struct Plan {
     pub(crate) spec: LeasedLimitSpec,
     pub(crate) replicas: usize,
-    /// Requests end before their lease is over; otherwise they go on.
+    /// True if requests end before their lease is over; otherwise they go on.
     pub(crate) end_with_lease: bool,
     /// The longest time of a request.
     pub(crate) longest: Time,
     pub(crate) faults: bool,
     /// The chance in percent of a request wherever there can be one.
     pub(crate) pressure: u64,
-    /// The server's clock is set back and forth by an hour.
+    /// True if the server's clock is set back and forward by up to an hour.
     pub(crate) clock_is_set: bool,
     /// The time for which requests come.
     pub(crate) busy: Time,
@@ -66,7 +66,7 @@ pub(crate) struct Counts {
     pub(crate) short: u64,
     pub(crate) lost: u64,
     pub(crate) quarantined: u64,
-    /// The times that the store has lost data.
+    /// The number of times that the store has lost data.
     pub(crate) losses: u64,
     pub(crate) stalls: u64,
     pub(crate) late: u64,
@@ -84,7 +84,7 @@ struct Replica {
     open: Vec<Open>,
     paused_until: Time,
     cut_until: Time,
-    /// Messages from and to it arrive then.
+    /// Messages from and to the replica arrive after this time.
     stalled_until: Time,
 }
 
@@ -171,7 +171,7 @@ impl World {
         }
     }
 
-    /// Runs until all requests have ended and all that was lent is back.
+    /// Runs until all requests have ended and all leased amounts are returned.
     pub(crate) fn run(&mut self) {
         let end = self.plan.busy + 6 * LEASE;
         while let Some(((at, _), event)) = self.events.pop_first() {
@@ -185,7 +185,8 @@ impl World {
         }
     }
 
-    /// Returns what a replica gets that asks for everything a minute later, and the level before.
+    /// Returns the amount that a new replica gets if it requests everything after all leases are
+    /// over and all buckets have drained, and the level before.
     pub(crate) fn ask_for_all(&mut self) -> (u64, u64) {
         let mut spec = self.plan.spec;
         if let LeasedLimitSpec::Budget { accounted, .. } = &mut spec {
@@ -216,8 +217,8 @@ impl World {
         let (server, server_clock_ms) = (self.store.server, self.store.server_clock_ms + 1);
         let model = &mut self.store.model;
         let first = model.exchange(&probe(ElapsedProof::default(), 0), server, server_clock_ms);
-        // First all leases end, which burns what they held, and then that flows off: here within the
-        // time that the slowest bucket needs.
+        // First all leases end, which forfeits the held amounts. Then the buckets drain, here for
+        // the time that the slowest bucket needs.
         let mut later = ElapsedProof {
             epoch: first.epoch,
             elapsed_ms: first.at,
@@ -267,12 +268,12 @@ impl World {
             return;
         }
         if paused > self.now {
-            // What has piled up while a process was paused comes in any order.
+            // Events that have queued up while a process was paused come in any order.
             let after = paused - self.now + self.random.within(0, 2);
             return self.push(after, event);
         }
         if self.plan.end_with_lease {
-            // The first thing that a process does when it goes on.
+            // A process does this first when it goes on.
             self.look_for_loss(place);
         }
         match event {
@@ -332,7 +333,7 @@ impl World {
     }
 
     fn request(&mut self, place: usize) {
-        // The end of a lease is found by whichever call comes first.
+        // Whichever call comes first finds the end of a lease.
         if self.random.chance(50) {
             self.look_for_loss(place);
         }

@@ -1,6 +1,8 @@
 //! The usage and the cost that a request is charged with when it ends.
 
-use quota::{MissingPrices, Money, Price, Usage};
+use engine::Usage;
+use quota::{MissingPrices, Money, Price};
+use wire::ServiceTier;
 
 use super::estimate::text_tokens;
 use super::reserved::{Estimate, Pictures, bills_tokens_of_pictures};
@@ -12,7 +14,7 @@ pub enum FinalUsage {
     Complete(Counts),
     /// The answer ended before that, and no model works on it any more.
     Partial(Counts),
-    /// A model may still work on the answer. All that was reserved counts, so that nobody gains by
+    /// A model may still work on the answer. The whole reservation counts, so that nobody gains by
     /// leaving before the usage is known.
     Unfinished(Counts),
     /// No model has worked on it.
@@ -24,7 +26,7 @@ pub enum FinalUsage {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The usage, if the model has reported it.
-    pub usage: Option<engine::Usage>,
+    pub usage: Option<Usage>,
     /// The number of events.
     pub events: u64,
     /// The length of all texts, thoughts and arguments, in bytes.
@@ -48,7 +50,7 @@ pub struct Charge {
 
 impl FinalUsage {
     /// Returns the usage that the target has reported, if it has.
-    pub fn usage(&self) -> Option<engine::Usage> {
+    pub fn usage(&self) -> Option<Usage> {
         match self {
             Self::Complete(counts) | Self::Partial(counts) | Self::Unfinished(counts) => {
                 counts.usage
@@ -80,23 +82,6 @@ impl Counts {
     /// many tokens in one.
     fn tokens(&self) -> u64 {
         self.events.max(text_tokens(self.content))
-    }
-
-    fn reported_usage(&self) -> Usage {
-        let usage = self.usage.unwrap_or_default();
-        Usage {
-            input: usage.input,
-            cache_read: usage.cache_read,
-            cache_write: usage.cache_write,
-            cache_write_1h: usage.cache_write_1h,
-            audio_input: usage.audio_input,
-            image_input: usage.image_input,
-            output: usage.output,
-            reasoning: usage.reasoning,
-            audio_output: usage.audio_output,
-            image_output: usage.image_output,
-            service_tier: usage.service_tier.special(),
-        }
     }
 }
 
@@ -134,7 +119,7 @@ impl Estimate {
             let tokens = price.cost(&usage, &[]);
             tokens.saturating_add(pictures.cost(price))
         };
-        // The output of a model of pictures is images, so `output` is a price of theirs.
+        // The output of a model of pictures is images, so `output` is their price.
         let image_output = if asked.count > 0 {
             0
         } else {
@@ -165,7 +150,7 @@ impl Estimate {
             }
             FinalUsage::Unused => return Usage::default(),
         };
-        let reported = counts.reported_usage();
+        let reported = counts.usage.unwrap_or_default();
         Usage {
             // No prompt is empty.
             input: match reported.prompt() {
@@ -195,10 +180,10 @@ impl Estimate {
             ),
             // Pictures that never came cost nothing.
             FinalUsage::Complete(counts) | FinalUsage::Partial(counts) => {
-                (counts.reported_usage(), counts.pictures.clone())
+                (counts.usage.unwrap_or_default(), counts.pictures.clone())
             }
             FinalUsage::Unfinished(counts) => {
-                let (reported, most) = (counts.reported_usage(), self.most_usage());
+                let (reported, most) = (counts.usage.unwrap_or_default(), self.most_usage());
                 let usage = Usage {
                     input: reported.input.max(most.input),
                     output: reported.output.max(most.output),
@@ -230,7 +215,10 @@ impl Charge {
                 reasoning: one.reasoning.saturating_add(two.reasoning),
                 audio_output: one.audio_output.saturating_add(two.audio_output),
                 image_output: one.image_output.saturating_add(two.image_output),
-                service_tier: two.service_tier.or(one.service_tier),
+                service_tier: match two.service_tier {
+                    ServiceTier::Standard => one.service_tier,
+                    special => special,
+                },
             },
             pictures: self.pictures.saturating_add(other.pictures),
             cost,

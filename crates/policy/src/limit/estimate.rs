@@ -26,13 +26,13 @@ pub fn prompt_tokens(body: &[u8]) -> u64 {
     text_tokens(text) + files * TOKENS_OF_FILE
 }
 
-/// Estimates the tokens of the prompt for pictures, from the length of its text in bytes and the number
-/// of pictures in it.
+/// Estimates the tokens of the prompt for pictures, from the length of its text in bytes and the
+/// number of pictures in it.
 pub fn image_prompt_tokens(text: usize, pictures: usize) -> u64 {
     text_tokens(text as u64) + pictures as u64 * TOKENS_OF_FILE
 }
 
-/// Estimates the tokens of a text of this many bytes: one for each 3.5 of them.
+/// Estimates the tokens of a text of this many bytes: one for each 3.5 bytes.
 pub(crate) fn text_tokens(bytes: u64) -> u64 {
     bytes.saturating_mul(2).div_ceil(7)
 }
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(prompt_tokens(raw.as_bytes()), 800 + 3);
     }
 
-    /// Otherwise a long prompt could be had for the price of a picture.
+    /// Otherwise a long prompt could be billed at the price of a picture.
     #[test]
     fn text_that_resembles_base64_counts_by_its_length() {
         let letters = "a".repeat(700_000);

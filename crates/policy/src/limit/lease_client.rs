@@ -1,4 +1,4 @@
-//! Exchanges with the store that lends the quotas which several gateways share.
+//! Exchanges with the lease store, from which several gateways lease the quotas that they share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,13 +12,13 @@ use tokio::time::{Instant, interval, sleep, timeout_at};
 use super::Limiter;
 use crate::lifecycle::Lifecycle;
 
-/// The store, and the state of the exchanges with it.
+/// The client of a lease store, and the state of the exchanges with the store.
 #[derive(Debug)]
 pub struct LeaseClient {
     store: Arc<dyn LeaseStore>,
     lease: Duration,
     lost_lease: LostLease,
-    /// Set when a holding may have something to ask.
+    /// Set when a share may have to be polled.
     wake: Notify,
     /// The number of exchanges that have ended.
     ended: watch::Sender<u64>,
@@ -38,7 +38,7 @@ pub struct Exchanges {
 }
 
 impl LeaseClient {
-    /// Creates the client of a store that lends for `lease`.
+    /// Creates the client of a store whose leases have the duration `lease`.
     pub fn new(store: Arc<dyn LeaseStore>, lease: Duration, lost_lease: LostLease) -> Self {
         Self {
             store,
@@ -52,7 +52,7 @@ impl LeaseClient {
         }
     }
 
-    /// Returns the way in which a quota with this reaction to an absent store is lent.
+    /// Returns the lease settings of a quota with this reaction to an unreachable store.
     pub(super) fn lending(&self, mode: FailMode) -> LeaseSettings {
         LeaseSettings {
             mode,
@@ -69,12 +69,12 @@ impl LeaseClient {
         }
     }
 
-    /// Returns the replicas that have a part in each of these limits, as the store names them.
+    /// Returns the shares of all replicas in each of these limits, which are named as in the store.
     pub async fn holders(&self, limits: &[String]) -> Result<Vec<Vec<ShareInfo>>, Unreachable> {
         self.store.holders(limits).await
     }
 
-    /// Notes that a holding may have something to ask or to give back.
+    /// Notes that a share may have to request or return something.
     pub(super) fn wake(&self) {
         self.wake.notify_one();
     }
@@ -84,9 +84,9 @@ impl LeaseClient {
         self.ended.subscribe()
     }
 
-    /// Renews the leases, borrows for requests that wait, gives back parts that other gateways wait
-    /// for, and aborts requests that have to end with their lease. Runs forever. `lifecycle` wakes
-    /// the connections of aborted requests.
+    /// Renews the leases, sends lease requests for waiting requests, returns idle amounts that
+    /// other gateways wait for, and aborts requests that have to end with their lease. Runs
+    /// forever. `lifecycle` wakes the connections of aborted requests.
     pub async fn run(self: Arc<Self>, limiter: Arc<Limiter>, lifecycle: Lifecycle) {
         tokio::join!(
             Arc::clone(&self).renew(Arc::clone(&limiter), lifecycle),
@@ -104,7 +104,8 @@ impl LeaseClient {
 
     async fn renew(self: Arc<Self>, limiter: Arc<Limiter>, lifecycle: Lifecycle) {
         let mut renewals = interval(self.lease / RENEWAL_CHECKS);
-        // The first exchange tells the store when this gateway has begun, so that it need not wait longer.
+        // The first exchange shows the store when this gateway has begun, so that the store need
+        // not wait longer.
         let mut asked: Option<Instant> = None;
         loop {
             let all = tokio::select! {
@@ -116,13 +117,13 @@ impl LeaseClient {
             if limiter.has_lost_leases() {
                 lifecycle.wake_all();
             }
-            // A store that has lost its data has to notice it, even if nothing is lent.
+            // A store that has lost its data has to notice it, even if nothing is leased.
             let is_due = all && asked.is_none_or(|asked| asked.elapsed() >= self.lease / 4);
             if asks.is_empty() && !is_due {
                 continue;
             }
             asked = Some(Instant::now());
-            // Exchanges do not wait for each other: each holding has at most one.
+            // Exchanges do not wait for each other: each share has at most one.
             let (lease_client, limiter) = (Arc::clone(&self), Arc::clone(&limiter));
             tokio::spawn(async move { lease_client.exchange(&limiter, asks).await });
         }
@@ -136,7 +137,7 @@ impl LeaseClient {
         self.note(has_failed);
         limiter.apply_grants(&lent, &replies);
         self.ended.send_modify(|count| *count += 1);
-        // Sends at once the parts that can be given back after these replies.
+        // Returns at once the amounts that are idle after these grants.
         self.wake();
     }
 }
@@ -168,10 +169,11 @@ pub(super) async fn exchange_ended(ended: &mut watch::Receiver<u64>, deadline: I
     timeout_at(deadline, ended.changed()).await.is_ok()
 }
 
-/// The times in a lease at which all holdings are looked at: they renew each third of it, and requests
-/// that must not outlive their lease are ended as much earlier.
+/// The number of times in a lease at which all shares are checked: they renew their lease after a
+/// third of it, and requests that must not outlive their lease are ended earlier by the time
+/// between two checks.
 const RENEWAL_CHECKS: u32 = quota::CHECKS_OF_LEASE;
-/// The part of a lease after which the store is asked again for requests that wait. A holding asks no
+/// The part of a lease after which the store is asked again for waiting requests. A share asks no
 /// sooner.
 const RETRIES: u32 = 500;
 /// The time for which a request waits for the store before it is refused.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use quota::{Demand, LeaseLoss, Usage, Used};
+use engine::Usage;
+use quota::{Demand, LeaseLoss, Used};
 
 use super::charge::{Attempt, Charge, FinalUsage};
 use super::lease_client::LeaseClient;
@@ -11,8 +12,8 @@ use super::quota_state::QuotaState;
 use super::reserved::Estimate;
 use super::{Clock, Limiter};
 
-/// A permit to be answered. It is given back when it is dropped, which the response body does last;
-/// [`Permit::end`] also counts the usage.
+/// The permit of a request to be answered. It is released when it is dropped, which the response
+/// body does last; [`Permit::end`] also counts the usage.
 #[derive(Debug)]
 pub struct Permit {
     permit: quota::Permit,
@@ -21,9 +22,9 @@ pub struct Permit {
     /// `None` if the usage of the request does not matter to any limit or journal.
     estimate: Option<Box<Estimate>>,
     clock: Clock,
-    /// Gives unused parts back to the store, if the quotas are lent.
+    /// Returns unused amounts to the store, if the quotas are leased.
     lease_client: Option<Arc<LeaseClient>>,
-    /// The queues of requests that wait until this one gives something back.
+    /// The queues of requests that wait until this one releases something.
     queues: Option<Box<QueuesToWake>>,
 }
 
@@ -59,7 +60,7 @@ impl Permit {
         }
     }
 
-    /// Returns the leases with which the request has to end.
+    /// Returns the losses of the leases with which the request has to end.
     pub fn losses(&self) -> &[LeaseLoss] {
         self.permit.losses()
     }
@@ -70,7 +71,7 @@ impl Permit {
         estimate.map(|estimate| estimate.most()).unwrap_or_default()
     }
 
-    /// Returns the tokens that are reserved of rates.
+    /// Returns the tokens that are reserved in rates.
     #[cfg(test)]
     pub(super) fn reserved_tokens(&self) -> u64 {
         let estimate = self.estimate.as_ref();
@@ -93,7 +94,7 @@ impl Permit {
         self.admitted_ms
     }
 
-    /// Gives the permit back, and counts the usage. Without an estimate there is no charge.
+    /// Releases the permit, and counts the usage. Without an estimate there is no charge.
     pub fn end(self, attempts: &[Attempt]) -> Charge {
         let Some(estimate) = &self.estimate else {
             // Otherwise, dropping the permit does the same and reads no clock.
@@ -124,7 +125,7 @@ impl Permit {
         charge
     }
 
-    /// Gives back the place of a request that goes on without one, and keeps its reservation.
+    /// Releases the place of a request that goes on without one, and keeps its reservation.
     pub fn release_place(&mut self) {
         if self.permit.release_place()
             && let Some(lease_client) = &self.lease_client

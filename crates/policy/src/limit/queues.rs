@@ -1,7 +1,7 @@
 //! The requests that wait for a quota which has a queue.
 //!
-//! The first one of a queue has the *turn*: it alone asks the ledger again, whenever a request of the
-//! quota has ended. Once it is admitted or gives up, the turn goes to the next one.
+//! The first one of a queue has the *turn*: it alone asks the ledger again, whenever a request of
+//! the quota has ended. Once it is admitted or gives up, the turn goes to the next one.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -43,7 +43,7 @@ struct Waiter {
     turn: oneshot::Sender<()>,
 }
 
-/// The queues of the quotas that get something back when a request has ended.
+/// The queues of the quotas for which a request releases something when it ends.
 #[derive(Debug)]
 pub(super) struct QueuesToWake {
     pub(super) queues: Arc<Queues>,
@@ -75,8 +75,9 @@ impl Queues {
         self.lock().contains_key(id)
     }
 
-    /// Lets a request of a key wait in a queue. If `depth` others do, it takes the place of the newest
-    /// request of the key that has most of them; if this key has as many, it is refused.
+    /// Lets a request of a key wait in a queue. If `depth` requests wait already, it takes the
+    /// place of the newest request of the key that has the most waiting; if its own key has as
+    /// many, it is refused.
     pub(super) fn join<'a>(&'a self, id: QueueId, key: &'a str, depth: usize) -> Option<Place<'a>> {
         let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
         let (changed, turn) = match self.lock().entry(id.clone()) {
@@ -133,7 +134,7 @@ impl Queues {
 }
 
 impl QueuesToWake {
-    /// Lets the requests that have the turn ask again.
+    /// Lets the requests that have the turn try again.
     pub(super) fn wake(&self) {
         if self.queues.waiting() > 0 {
             let queues = self.queues.lock();

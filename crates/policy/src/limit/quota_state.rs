@@ -5,9 +5,9 @@ use quota::{Refused, Remaining};
 /// The state of the quotas when they admitted or refused a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QuotaState {
-    /// The rest of the quotas per minute that apply to the request.
+    /// The remaining amounts of the quotas per minute that apply to the request.
     pub remaining: Remaining,
-    /// True if the store that lends a quota does not answer, or may have forgotten its loans.
+    /// True if the store of a leased quota does not answer, or is in quarantine.
     pub is_degraded: bool,
 }
 

@@ -39,7 +39,8 @@ pub(super) struct QuotaQueue<'a> {
 }
 
 impl QuotaQueue<'_> {
-    /// Returns true if it is the queue of the quota that has refused a request, and it helps to wait.
+    /// Returns true if it is the queue of the quota that has refused a request, and it helps to
+    /// wait.
     pub(super) fn is_for(&self, refused: &Refused) -> bool {
         *self.quota == *refused.limit && !refused.is_degraded
     }
@@ -195,7 +196,8 @@ impl Registered {
 /// The beginning of the names of keys' own limits.
 pub const OWN_LIMITS: &str = "own limits of ";
 
-/// Adds the limits of caps: one for all but the budget, and one for that, if there is one.
+/// Adds the limits of caps: one for everything but the budget, and one for the budget, if there is
+/// one.
 fn push_limits(
     name: &str,
     caps: &Caps,

@@ -1,6 +1,7 @@
 //! The usage that a request may have, which is reserved for it.
 
-use quota::{Demand, MissingPrices, Money, PicoPrice, Picture, PicturePrice, Price, Usage};
+use engine::Usage;
+use quota::{Demand, MissingPrices, Money, PicoPrice, Picture, PicturePrice, Price};
 use translate::relay::Delivered;
 use wire::ServiceTier;
 
@@ -12,7 +13,7 @@ use crate::prices::TargetPrices;
 pub struct Reserved {
     /// Tokens of the prompt, as estimated.
     pub prompt: u64,
-    /// The answers that it asks for.
+    /// The answers that the request asks for.
     pub answers: Answers,
     /// Pictures of the answer.
     pub pictures: Pictures,
@@ -98,7 +99,7 @@ impl Reserved {
         }
     }
 
-    /// Returns the tokens of so many of its pictures, with their previews.
+    /// Returns the tokens of `count` of its pictures, with their previews.
     fn picture_tokens(&self, count: u64) -> u64 {
         let previews = self.previews.saturating_mul(TOKENS_OF_PREVIEW);
         let each = tokens_of_picture(&self.pictures.size, &self.pictures.quality);
@@ -113,7 +114,7 @@ impl Reserved {
     }
 }
 
-/// The tokens of a request at most.
+/// The most tokens of a request.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tokens {
     prompt: u64,
@@ -128,7 +129,7 @@ pub(super) struct Estimate {
     prices: TargetPrices,
     /// The most tokens, by the limit of the request or of the configuration.
     most: Tokens,
-    /// The reservation: of budgets the most that the request may cost, and of rates the tokens that
+    /// The reservation: in budgets, the most that the request may cost; in rates, the tokens that
     /// it probably uses.
     demand: Demand,
 }
@@ -187,7 +188,7 @@ impl Estimate {
         tokens.div_ceil(self.reserved.answers.count.max(1))
     }
 
-    /// Returns the tokens that were reserved of rates.
+    /// Returns the tokens that were reserved in rates.
     pub(super) fn reserved_tokens(&self) -> u64 {
         self.demand.tokens
     }
@@ -209,7 +210,7 @@ impl Estimate {
         }
     }
 
-    /// Returns the usage of so many pictures.
+    /// Returns the usage of this many pictures.
     pub(super) fn usage_of_pictures(&self, count: u64) -> Usage {
         Usage {
             input: self.most.prompt,
@@ -220,7 +221,8 @@ impl Estimate {
 }
 
 impl Pictures {
-    /// Returns these pictures with the properties of others, where those are known.
+    /// Returns the pictures in `stated`. Properties that it leaves open are taken from these
+    /// pictures.
     pub(super) fn with(&self, stated: &Self) -> Self {
         let known = |stated: &String, own: &String| match &**stated {
             "" | AUTO => own.clone(),
@@ -237,7 +239,7 @@ impl Pictures {
         self.times(price.cost(&Usage::default(), &[self.each()]))
     }
 
-    /// Returns the prices that one of them needs and that are missing.
+    /// Returns the missing prices that one of these pictures needs.
     pub(super) fn missing_prices(&self, price: &Price) -> MissingPrices {
         let each = [self.each()];
         let pictures = if self.count > 0 { &each[..] } else { &[] };

@@ -1,6 +1,6 @@
-//! Random schedules of requests under a budget: concurrent ones whose answers are up to a hundred times
-//! as long as is typical, which end in order, are cut, are left, fail over, or go on in the background.
-//! `SLUICEGATE_SIM_SCHEDULES` sets their number.
+//! Random schedules of requests under a budget: concurrent requests whose answers are up to a
+//! hundred times as long as is typical. They end in order, are cut, are left, fail over, or go on
+//! in the background. `SLUICEGATE_SIM_SCHEDULES` sets the number of schedules.
 
 use std::collections::HashMap;
 
@@ -112,7 +112,7 @@ fn begin(draws: &mut Draws, limiter: &Limiter, applicant: AdmissionRequest<'_>) 
     };
     let permit = limiter.try_admit(applicant, &mut applicant.estimate(reserve));
     let mut permit = permit.ok()?;
-    // In the background it gives back its place, and is charged later.
+    // In the background it releases its place, and is charged later.
     if draws.below(4) == 0 {
         permit.release_place();
     }
@@ -139,7 +139,7 @@ fn end(draws: &mut Draws, request: Running, sums: &mut Sums) {
     let attempt = |known| Attempt { target: 0, known };
     let attempts = match draws.below(5) {
         0 => vec![attempt(FinalUsage::Partial(counts))],
-        // A model that may go on working costs all that it may.
+        // A model that may go on working costs its whole reservation.
         1 => {
             let usage = Some(Usage {
                 output: most,

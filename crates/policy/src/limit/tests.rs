@@ -198,8 +198,8 @@ async fn tokens_are_settled_with_the_known_usage() {
     }
 }
 
-/// Rates reserve the tokens that answers rarely exceed, for each answer that a request asks for. The
-/// length of an answer that ended early, or was never reported, is a guess.
+/// Rates reserve the tokens that answers rarely exceed, for each answer that a request asks for.
+/// The length of an answer that ended early, or was never reported, is a guess.
 #[tokio::test(start_paused = true)]
 async fn typical_answer_follows_reported_usage_only() {
     let (limiter, quotas) = with_quotas("[[quotas]]\ntokens_per_minute = 100000");
@@ -248,7 +248,7 @@ async fn fifty_agents_share_a_rate_by_typical_answers() {
     let agents: Vec<_> = (0..50)
         .map(|_| try_admit(&limiter, applicant("a", "m", &quotas), reserve).unwrap())
         .collect();
-    // Usage beyond a reservation is owed.
+    // Usage above a reservation is a debt.
     let usage = Usage {
         input: 100,
         output: 64_000,
@@ -430,8 +430,8 @@ async fn a_request_waits_for_a_rate() {
     );
 }
 
-/// A request that finds no room within the time is refused, and one whose client leaves passes its
-/// turn on.
+/// A request that finds no room within the time is refused, and a request whose client leaves
+/// passes its turn on.
 #[tokio::test(start_paused = true)]
 async fn requests_leave_the_queue() {
     let all = with_queue("concurrency = 1\nqueue = { wait = \"2s\" }");

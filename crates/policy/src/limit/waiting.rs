@@ -1,4 +1,5 @@
-//! The admission of requests that may wait: for the store of a lent quota, or in the queue of a quota.
+//! The admission of requests that may wait: for the store of a leased quota, or in the queue of a
+//! quota.
 
 use std::time::Duration;
 
@@ -33,8 +34,8 @@ impl<'a> AdmissionRequest<'a> {
 
 impl Limiter {
     /// Admits a request, and reserves its possible usage. `reserve` is called only if a quota or
-    /// the journal needs it. A request that finds too little of a lent quota waits shortly for its
-    /// store, and one that a quota with a queue has no room for waits there.
+    /// the journal needs it. A request that finds too little of a leased quota waits briefly for
+    /// the store. A request that finds no room in a quota with a queue waits in the queue.
     pub async fn admit(
         &self,
         applicant: AdmissionRequest<'_>,
@@ -74,8 +75,8 @@ impl Limiter {
         }
     }
 
-    /// Lets a request wait in a queue, and in others that it comes to need, for as long as the first
-    /// one permits.
+    /// Lets a request wait in a queue, and in others that it comes to need, for as long as the
+    /// first one permits.
     async fn wait(
         &self,
         applicant: AdmissionRequest<'_>,
@@ -116,8 +117,8 @@ impl Limiter {
         }
     }
 
-    /// Asks again after each change, until the request is admitted or something else than this quota
-    /// refuses it.
+    /// Tries again after each change, until the request is admitted or refused by something else
+    /// than this quota.
     async fn ask_in_turn(
         &self,
         applicant: AdmissionRequest<'_>,
@@ -134,7 +135,8 @@ impl Limiter {
             if queue.is_none_or(|queue| queue.id != *place.id()) {
                 return Err(refused);
             }
-            // A request that was refused by the store of a lent quota has waited for it already.
+            // A request that the store of a leased quota has refused has waited for the store
+            // already.
             if !refused.may_wait {
                 let soon = refused.retry_after.map(Duration::from_micros);
                 let _ = timeout(soon.unwrap_or(RECHECK).min(RECHECK), change).await;
@@ -142,7 +144,7 @@ impl Limiter {
         }
     }
 
-    /// Admits a request, or waits shortly for the store of a lent quota that has too little.
+    /// Admits a request, or waits briefly for the store of a leased quota that has too little.
     async fn ask(
         &self,
         applicant: AdmissionRequest<'_>,
@@ -159,7 +161,7 @@ impl Limiter {
                 Err(mut refused) if refused.may_wait => {
                     lease_client.wake();
                     if !lease_client::exchange_ended(&mut ended, deadline).await {
-                        // Without any answer it is not known whether there is room.
+                        // Without any response it is not known whether there is room.
                         refused.is_degraded |= !has_answered;
                         return Err(refused);
                     }
@@ -171,6 +173,6 @@ impl Limiter {
     }
 }
 
-/// The time after which the request that has the turn asks again, if nothing was given back. Requests
-/// that were admitted before their quota got its queue wake nobody.
+/// The time after which the request that has the turn tries again, if nothing was released.
+/// Requests that were admitted before their quota got its queue wake nobody.
 const RECHECK: Duration = Duration::from_secs(1);

@@ -12,7 +12,7 @@ pub(crate) enum Mutex<T> {
     Loom(loom::sync::Mutex<T>),
 }
 
-/// The access to what a [`Mutex`] protects.
+/// The access to the value that a [`Mutex`] protects.
 #[derive(Debug)]
 pub(crate) enum MutexGuard<'m, T> {
     Std(std::sync::MutexGuard<'m, T>),

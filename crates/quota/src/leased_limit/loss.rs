@@ -1,10 +1,10 @@
-//! The loss of a lease with which requests have to end.
+//! The loss of a lease whose requests have to end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The loss of a lease. The requests that were admitted by the lease share it, and have to end when it
-/// has happened.
+/// The loss of a lease. The requests that were admitted under the lease share it, and have to end
+/// when it has happened.
 #[derive(Clone, Debug, Default)]
 pub struct LeaseLoss(Arc<AtomicBool>);
 

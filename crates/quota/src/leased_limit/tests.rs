@@ -1,4 +1,4 @@
-//! Tests of the holdings of one scope.
+//! Tests of the shares of one scope.
 
 use super::*;
 use crate::{FailMode, Window, Zone};
@@ -55,7 +55,7 @@ fn grant(request: &LeaseRequest) -> LeaseGrant {
     }
 }
 
-/// Lets the store lend the amounts that the holdings ask for.
+/// Grants the amounts that the shares want.
 fn lend(lent: &mut LeasedLimit, at: Now) -> Vec<LeaseRequest> {
     let requests = requests(lent, at);
     for (leased, request) in &requests {
@@ -64,7 +64,7 @@ fn lend(lent: &mut LeasedLimit, at: Now) -> Vec<LeaseRequest> {
     requests.into_iter().map(|(_, request)| request).collect()
 }
 
-/// Takes the amounts that a request needs, with the help of the store.
+/// Takes the amounts that a request needs, after grants of the store if necessary.
 fn take(lent: &mut LeasedLimit, tokens: u64, money: Money, at: Now) -> LeasedAmounts {
     for _ in 0..4 {
         if let Ok(taken) = lent.take(tokens, money, at) {
@@ -209,7 +209,7 @@ fn money_that_was_spent_before_is_reported_to_the_store() {
         accounted,
     };
     assert_eq!(budget(&mut lent), spec(1_767_225_600, 12));
-    // The next hour begins without any.
+    // The next hour begins without accounted spending.
     lent.refresh(&caps(), now(3_600_000));
     assert_eq!(budget(&mut lent), spec(1_767_229_200, 0));
 }
@@ -322,8 +322,8 @@ fn parts_are_reported_in_the_units_of_their_caps() {
     );
 }
 
-/// The remaining rate is the amount that the replica holds plus the amount that the store could
-/// lend.
+/// The remaining rate is the amount that the replica holds plus the amount that is available in the
+/// store.
 #[test]
 fn remaining_rate_is_held_plus_free() {
     let mut lent = lent(&caps());
@@ -348,7 +348,7 @@ fn remaining_rate_is_held_plus_free() {
             }),
         )
     );
-    // A store whose bucket is larger, of a limit that was lowered since.
+    // The store still has the larger bucket of a limit that was lowered since.
     lent.find(DimensionId::Requests).unwrap().free = 90_000_000;
     assert_eq!(
         lent.remaining().requests,
@@ -393,7 +393,7 @@ fn replies_update_free_and_spent_amounts() {
     );
 }
 
-/// The holding of a window that is over stays until its requests have ended and are reported.
+/// The share of a window that is over stays until its requests have ended and are reported.
 #[test]
 fn a_window_that_is_over_is_settled_and_dropped() {
     let mut lent = lent(&Caps {

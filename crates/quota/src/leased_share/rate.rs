@@ -1,9 +1,10 @@
-//! The speed at which the lent amount is spent.
+//! The rate at which a replica spends its share.
 
-/// Measures the amount that is spent in a span of time, so that as much can be borrowed in advance.
+/// Measures the amount that is spent in a span of time, so that as much can be requested in
+/// advance.
 #[derive(Debug, Default)]
 pub(super) struct SpendingRate {
-    /// In microseconds.
+    /// The start of the present span, in microseconds.
     since: u64,
     /// The amount that was spent before `since`.
     before: u64,
@@ -14,8 +15,8 @@ pub(super) struct SpendingRate {
 impl SpendingRate {
     /// Returns the amount that the next span is expected to take; `used` is the amount spent so
     /// far. The result is as much as in the last whole span, or as in the present one if that is
-    /// more already: otherwise each of many short intervals between asks would look like a slow
-    /// start.
+    /// more already: otherwise each of many short intervals between lease requests would look like
+    /// a slow start.
     pub(super) fn expected(&mut self, used: u64, now: u64, span: u64) -> u64 {
         let spent = used.saturating_sub(self.before);
         let elapsed = now.saturating_sub(self.since);

@@ -1,4 +1,4 @@
-//! The states of a [`LeasedShare`](super::LeasedShare): three questions that are independent of each
+//! The states of a [`LeasedShare`](super::LeasedShare): three states that are independent of each
 //! other.
 //!
 //! ```text
@@ -18,9 +18,9 @@
 //!
 //! | state of the waiters | begins with | ends with |
 //! |---|---|---|
-//! | `None` | the start, a notice, a request to the store | a grant for requests that wait |
-//! | `Unserved` | a grant of nothing, or no answer | the next request to the store, or a notice |
-//! | `Served` | a grant of something | a reservation that uses it up, a settlement, or a five-hundredth of the lease |
+//! | `None` | the start, a request to the store, the end of the others | an exchange for waiters |
+//! | `Unserved` | an empty grant, or no answer | the next request to the store, or a notice |
+//! | `Served` | a grant | its use, a settlement, the next request, a five-hundredth of the lease |
 
 /// The exchange of a share with the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(super) enum ExchangeState {
     InFlight {
         /// True if requests of clients wait for its grant.
         for_waiters: bool,
-        /// True if a notice has arrived since the request was sent: there may be something that the
+        /// True if a notice has arrived since the request was sent: there may be an amount that the
         /// store did not have when it received the request.
         noticed: bool,
     },
@@ -46,7 +46,7 @@ pub(super) enum StoreState {
     Quarantined,
     /// It did not answer.
     Unreachable {
-        /// True if it was in quarantine when it answered last. What is given back is not credited then,
+        /// True if it was in quarantine when it answered last. Refunds are not credited then,
         /// because the store may have counted the reservation in another way.
         was_quarantined: bool,
     },
@@ -55,22 +55,22 @@ pub(super) enum StoreState {
 /// Requests of clients that have found too little in a share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaiterState {
-    /// None is known to the store.
+    /// The next request to the store need not wait, and no grant is kept for them.
     None,
     /// The store had nothing for them. It is asked again after a five-hundredth of the lease or a
-    /// notice; and at the next renewal without waiting requests, because the store has noted that this
-    /// replica waits.
+    /// notice; and at the next renewal even without waiting requests, because the store has noted
+    /// that this replica waits.
     Unserved,
-    /// The last grant is for them, and is not given back until they have had the time to take it.
+    /// The last grant is for them, and is not returned until they have had the time to take it.
     Served,
 }
 
 impl ExchangeState {
-    /// Returns the state of the waiters after the exchange, in which the store has granted something
-    /// for them or not.
+    /// Returns the state of the waiters after the exchange; `has_granted` is true if the store has
+    /// granted something for them.
     ///
-    /// A notice that arrives during the exchange does not take the grant from those who wait for it.
-    /// If they got nothing, the store is asked again at once.
+    /// A notice that arrives during the exchange does not take the grant from the requests that
+    /// wait for it. If they got nothing, the store is asked again at once.
     pub(super) fn waiters(self, has_granted: bool) -> WaiterState {
         match self {
             Self::InFlight {

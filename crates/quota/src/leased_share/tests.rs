@@ -1,4 +1,4 @@
-//! Tests of the holding.
+//! Tests of the leased share.
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn grant(seq: u64, held: u64, available: u64) -> LeaseGrant {
     }
 }
 
-/// Lets the holding be lent `held` at `millis`.
+/// Polls the share, and grants it `held` at `millis`. Returns the lease request.
 fn lend(share: &mut LeasedShare, millis: u64, held: u64, available: u64) -> LeaseRequest {
     let request = share.poll(at(millis)).unwrap();
     share.on_grant(&grant(request.seq, held, available), at(millis));
@@ -79,7 +79,7 @@ fn a_lease_counts_from_before_its_ask_and_ends_a_fiftieth_early() {
     let mut share = permits(10);
     assert!(share.take(1, at(0)).is_none());
     let request = share.poll(at(0)).unwrap();
-    // The reply is on its way for 90 ms.
+    // The grant is on its way for 90 ms.
     share.on_grant(&grant(request.seq, 5, 5), at(90));
     assert!(share.take(1, at(4_799)).is_some());
     assert!(share.is_leased(at(9_799)) && !share.is_leased(at(9_800)));
@@ -108,12 +108,12 @@ fn permits_are_given_out_in_the_first_half_of_a_lease() {
     share.on_no_answer(renewal.seq, at(4_801));
     assert!(!share.may_wait_for_grant(at(4_801)));
     let request = lend(&mut share, 5_200, 5, 5);
-    // The store need not lend more for the request that was refused.
+    // The store need not grant more for the request that was refused.
     assert_eq!((request.retained, request.waiting), (4, 0));
     assert!(share.take(1, at(5_201)).is_some());
 }
 
-/// A process that was stopped asks before it admits.
+/// A process that was stopped renews its lease before it admits a request.
 #[test]
 fn renewal_is_due_for_a_request_in_the_second_half() {
     let mut share = permits(10);
@@ -134,7 +134,7 @@ fn rates_are_given_out_until_the_lease_is_over() {
     assert!(share.take(1, at(9_800)).is_none());
 }
 
-/// Its own part is no loan.
+/// The floor is not leased, so it does not depend on a lease.
 #[test]
 fn floor_is_given_out_in_the_second_half_too() {
     let mode = FailMode::Floor {
@@ -150,7 +150,7 @@ fn floor_is_given_out_in_the_second_half_too() {
     assert!(share.take(1, at(4_800)).is_none());
 }
 
-/// The replica slept, and finds the reply when it wakes.
+/// A replica that slept past its lease finds the grant when it wakes.
 #[test]
 fn a_reply_does_not_revive_a_lease_that_is_over() {
     let mut share = permits(10);
@@ -247,7 +247,7 @@ fn in_tight_times_idle_permits_go_back_at_once() {
     let taken = share.take(2, at(1)).unwrap();
     let request = share.poll(at(20)).unwrap();
     assert_eq!((request.retained, request.wanted), (2, 0));
-    // The amount given back cannot be taken, although the store has not replied.
+    // The returned amount cannot be taken, although the store has not answered.
     assert!(share.take(1, at(20)).is_none());
     share.on_grant(&grant(request.seq, 2, 1), at(21));
     assert_eq!(share.poll(at(22)), None);
@@ -255,7 +255,8 @@ fn in_tight_times_idle_permits_go_back_at_once() {
     assert_eq!(share.poll(at(22)).unwrap().retained, 0);
 }
 
-/// Requests wait in tasks of their own, and take some time to learn of the reply.
+/// A grant for waiting requests is kept for them: they wait in tasks of their own, and take some
+/// time to learn of it.
 #[test]
 fn grant_for_waiters_is_retained_until_they_retry() {
     let mut share = permits(10);
@@ -286,7 +287,7 @@ fn tokens_are_spent_and_settled() {
     share.settle(taken, 40);
     assert_eq!((share.held(), share.in_use()), (60, 200));
     share.settle(other, 290);
-    // Debt: 30 above the lent amount.
+    // Debt: 30 above the granted amount.
     assert_eq!((share.held(), share.in_use()), (0, 0));
     assert!(share.take(1, at(2)).is_none());
     let request = share.poll(at(2)).unwrap();
@@ -305,7 +306,7 @@ fn overspending_of_a_lost_lease_is_still_reported() {
     let second = share.take(40, at(1)).unwrap();
     share.settle(first, 90);
     assert!(share.take_loss(at(9_800)));
-    // The store has counted the 100 that it had lent. 30 are missing.
+    // The store has counted the 100 that it had granted. 30 are missing.
     let request = lend(&mut share, 9_801, 50, 700);
     assert_eq!(
         (request.used, request.incarnation, request.acked),
@@ -319,7 +320,7 @@ fn overspending_of_a_lost_lease_is_still_reported() {
     assert_eq!(share.held(), 46);
 }
 
-/// A store that has lost its data counts this again.
+/// A store that has lost its data counts only the spending since the last grant.
 #[test]
 fn spending_since_the_last_reply_is_reported_apart() {
     let mut share = bucket();
@@ -359,7 +360,7 @@ fn refund_from_an_earlier_era_is_dropped() {
     assert_eq!(share.held(), held);
 }
 
-/// The store may count all of it as spent when it recovers.
+/// The store may count the whole reservation as spent when its quarantine ends.
 #[test]
 fn refund_during_a_quarantine_is_dropped() {
     let mut share = bucket();
@@ -448,7 +449,7 @@ fn budget_reports_its_accounted_spending() {
     assert_eq!(accounted, 123);
 }
 
-/// A holding can be dropped once nothing is in use, and not while a request waits for it.
+/// A share can be dropped once nothing is in use, and not while a request waits for it.
 #[test]
 fn a_holding_for_which_a_request_waits_is_not_dormant() {
     let spec = LeasedLimitSpec::Permits { cap: 1 };
@@ -459,7 +460,7 @@ fn a_holding_for_which_a_request_waits_is_not_dormant() {
     assert!(!share.is_unused());
 }
 
-/// Requests that wait are asked for once, and again a while later: not for each of them.
+/// The store is asked once for all waiting requests, and again a while later.
 #[test]
 fn a_store_that_has_nothing_is_asked_again_a_while_later() {
     let mut share = permits(10);
@@ -470,7 +471,8 @@ fn a_store_that_has_nothing_is_asked_again_a_while_later() {
     assert_eq!(share.poll(at(20)).unwrap().waiting, 1);
 }
 
-/// The store has noted that requests wait, and others give back at once as long as it has.
+/// The store has noted that requests wait, and as long as it has, the other replicas return idle
+/// amounts at once.
 #[test]
 fn unmet_need_is_withdrawn_at_the_next_renewal() {
     let mut share = permits(10);
@@ -505,8 +507,8 @@ fn a_notice_lets_a_replica_that_waits_ask_at_once() {
     assert_eq!(share.poll(at(1)).unwrap().waiting, 1);
 }
 
-/// A notice that arrives while a request is in flight does not take its grant from the requests that
-/// wait for it: the grant is not given back before they have had the time to take it.
+/// A notice that arrives while a request is in flight does not take its grant from the requests
+/// that wait for it: the grant is not returned before they have had the time to take it.
 #[test]
 fn a_notice_in_flight_leaves_the_grant_to_waiting_requests() {
     let mut share = permits(10);
@@ -518,7 +520,7 @@ fn a_notice_in_flight_leaves_the_grant_to_waiting_requests() {
     assert!(share.needs_retry() && share.take(2, at(3)).is_some());
 }
 
-/// If such a grant has nothing, the store is asked again at once: there may be something by now.
+/// If such a grant is empty, the store is asked again at once: it may have something by now.
 #[test]
 fn a_notice_in_flight_lets_a_replica_that_got_nothing_ask_at_once() {
     for is_noticed in [false, true] {
@@ -545,7 +547,7 @@ fn notice_returns_idle_permits() {
     let request = share.poll(at(20)).unwrap();
     assert_eq!((request.retained, request.wanted), (2, 0));
     share.on_grant(&grant(request.seq, 2, 8), at(21));
-    // It goes on as before once there is enough.
+    // The share goes on as before once enough is available.
     share.release(taken);
     assert_eq!(share.poll(at(22)), None);
 }
@@ -559,8 +561,8 @@ fn a_key_names_its_limit_in_any_window() {
     );
 }
 
-/// A store that may have forgotten its loans is asked again, so that the end of this time is found,
-/// but requests do not wait for each of these asks.
+/// A store in quarantine is asked again, so that the end of the quarantine is found, but requests
+/// do not wait for each of these lease requests.
 #[test]
 fn quarantine_is_probed_once_per_interval() {
     let mut share = permits(10);
@@ -580,7 +582,7 @@ fn quarantine_is_probed_once_per_interval() {
     assert!(!share.may_wait_for_grant(at(1_000)), "it does not answer");
 }
 
-/// Of requests that come one after another, only the first few wait for the store.
+/// If requests come one after another, only the first few wait for the store.
 #[test]
 fn bucket_tokens_are_borrowed_in_advance() {
     let mut share = bucket();
@@ -601,7 +603,8 @@ fn bucket_tokens_are_borrowed_in_advance() {
     }
     assert!(waited_at.len() <= 3, "{waited_at:?}");
     assert!(waited_at.iter().all(|millis| *millis < 10), "{waited_at:?}");
-    // 500 ms and a quarter are borrowed, and three quarters of that are spent until the next ask.
+    // The amount of 500 ms and a quarter more is requested in advance, and three quarters of it are
+    // spent until the next request.
     let later = requested_at
         .iter()
         .filter(|millis| **millis >= 1_000)

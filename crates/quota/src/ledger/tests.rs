@@ -88,19 +88,20 @@ fn a_request_is_admitted_by_all_limits_or_by_none() {
     }
     assert_eq!(ledger.in_use(claim(ids[0], "")), 1);
     assert_eq!(ledger.in_use(claim(ids[2], "a")), 1);
-    // The rate of another key is whole.
+    // The rate of another key is unused.
     let other = ledger.admit(&of_key("b"), place, Now::default()).unwrap();
     assert_eq!(other.remaining().requests.unwrap().remaining, 0);
     ledger.end(first, Used::default(), Now::default());
     ledger.end(other, Used::default(), Now::default());
-    // The rates are whole a minute later.
+    // The rates are full again a minute later.
     ledger.drop_idle(at_second(59));
     assert_eq!(ledger.len(), 2);
     ledger.drop_idle(at_second(60));
     assert!(ledger.is_empty(), "{ledger:?}");
 }
 
-/// Of several limits, the least that is left counts, of requests and of tokens by itself.
+/// If several limits apply, the smallest remaining rate counts, for requests and for tokens
+/// separately.
 #[test]
 fn the_rest_of_the_rates_is_the_least_of_all_limits() {
     let rates = |requests, tokens| Caps {
@@ -139,8 +140,8 @@ fn a_refusal_names_the_limit_and_the_time_to_wait() {
     assert!(ledger.admit(&claims, place, at_second(10)).is_ok());
 }
 
-/// Tokens that were reserved and not used are given back; those beyond the reservation are a debt,
-/// which is paid before the next request is admitted.
+/// Reserved tokens that were not used are returned; tokens above the reservation are a debt, which
+/// is paid before the next request is admitted.
 #[test]
 fn tokens_are_reserved_and_settled() {
     let (mut ledger, ids) = ledger(&[("tokens", tokens_per_minute(1_200))]);
@@ -165,7 +166,8 @@ fn tokens_are_reserved_and_settled() {
         .unwrap();
     assert_eq!(large.remaining().tokens.unwrap().remaining, 880);
     ledger.end(large, used(1_300), Now::default());
-    // 1,180 − 1,300 = −120: at 20 tokens a second, 6 s until the debt is paid, and 5 s for 100 more.
+    // 1,180 − 1,300 = −120: at 20 tokens a second, 6 s until the debt is paid, and 5 s for 100
+    // more.
     let refused = ledger
         .admit(&claims, tokens(100), Now::default())
         .unwrap_err();
@@ -358,7 +360,7 @@ fn budget_that_returns_is_another_one() {
     ledger.end(in_progress.unwrap(), Used::default(), at_second(0));
 }
 
-/// Each key that was ever made may have had limits of its own.
+/// Keys that were deleted leave no limits behind: each of them may have had limits of its own.
 #[test]
 fn removed_limits_take_no_memory_once_nothing_is_in_use() {
     let (mut ledger, first) = ledger(&[("of key 0", requests(1))]);
@@ -389,7 +391,7 @@ fn removed_limits_take_no_memory_once_nothing_is_in_use() {
     assert!(refused.is_err());
 }
 
-/// Keys that come and go do not fill the memory: admissions drop those that are idle.
+/// Keys that come and go do not fill the memory: admissions drop idle ones.
 #[test]
 fn scopes_that_are_idle_are_dropped_little_by_little() {
     let (mut ledger, ids) = ledger(&[("key", Caps::concurrency(1))]);
@@ -529,7 +531,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..80)
 }
 
-/// The requests that the history has admitted, counted apart from the ledger.
+/// The requests that the history has admitted, counted separately from the ledger.
 #[derive(Default)]
 struct Judge {
     /// The keys of the requests in progress, and their reservations.
@@ -540,7 +542,7 @@ struct Judge {
 
 proptest! {
     /// In any history: never more requests at once, nor begun in any span of time, than the limits
-    /// allow; money is admitted only within the budget; and everything comes back in the end.
+    /// allow; money is admitted only within the budget; and everything is released in the end.
     #[test]
     fn no_history_exceeds_a_limit(steps in steps()) {
         let caps = [
@@ -595,7 +597,7 @@ proptest! {
         for admission in admissions {
             ledger.end(admission, Used::default(), now);
         }
-        // After an hour the rates are whole, and a new month has a new budget. Spending is kept for
+        // After an hour the rates are full, and a new month has a new budget. Spending is kept for
         // one month more.
         for days in [40, 70] {
             now = Now { monotonic: now.monotonic + 3_600_000_000, unix_ms: days * 86_400_000 };
@@ -605,8 +607,8 @@ proptest! {
     }
 }
 
-/// A request that waits for a store that may have forgotten its loans, and still lends nothing after
-/// that, is refused because it is not known whether there is room.
+/// A request that waits for a store in quarantine, which still grants nothing after that, is
+/// refused because it is not known whether there is room.
 #[test]
 fn refusal_during_quarantine_is_marked_degraded() {
     let lease = Duration::from_secs(10);
@@ -642,7 +644,7 @@ fn refusal_during_quarantine_is_marked_degraded() {
     answer(&mut ledger, at_second(0));
     assert_eq!(refused(&mut ledger, at_second(0)), (false, true));
     // More than a fiftieth of a lease later, a request may wait again, and is refused in the same
-    // way if the store still lends nothing.
+    // way if the store still grants nothing.
     assert_eq!(refused(&mut ledger, at_second(1)), (true, true));
     answer(&mut ledger, at_second(1));
     assert_eq!(refused(&mut ledger, at_second(1)), (false, true));

@@ -114,7 +114,8 @@ impl Fields {
         negative.map_or(Ok(()), |picture| Err(PriceError::Picture(picture.price)))
     }
 
-    /// Returns the limit of the first tier that does not rise above the last one of its service tier.
+    /// Returns the limit of the first tier that does not rise above the last one of its service
+    /// tier.
     fn falling(&self) -> Option<u64> {
         let is_lower = |(i, high): &(usize, &Tier)| {
             let before = self.tiers[..*i].iter();

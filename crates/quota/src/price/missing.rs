@@ -71,7 +71,7 @@ impl MissingPrices {
         PriceKind::ALL.into_iter().filter(is_missing)
     }
 
-    /// Returns true if none is missing.
+    /// Returns true if no price is missing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()

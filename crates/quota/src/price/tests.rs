@@ -3,6 +3,8 @@
 mod list;
 mod properties;
 
+use wire::ServiceTier;
+
 use super::*;
 
 /// Reads the fields of a price, in TOML.
@@ -206,7 +208,7 @@ fn pictures_cost_by_size_and_quality() {
         cost(&[("1536x1024", "high"), ("1024x1024", "high")]),
         "0.4175"
     );
-    // None matches: as the dearest.
+    // No entry matches, so the price is the dearest one.
     assert_eq!(cost(&[("1536x1024", "auto")]), "0.2505");
     assert_eq!(cost(&[("", "")]), "0.2505");
     let without = Picture {
@@ -330,39 +332,39 @@ fn with_service_tiers() -> Price {
 
 #[test]
 fn a_service_tier_has_its_own_prices() {
-    let at = |service_tier, input| {
+    let at = |service_tier: &str, input| {
         let usage = Usage {
-            service_tier,
+            service_tier: ServiceTier::named(service_tier.as_bytes()),
             ..usage(input, 100, 0, 100, 0)
         };
         cost(&with_service_tiers(), usage)
     };
     // 100 × 1.25 + 100 × 0.125 + 100 × 10
-    assert_eq!(at(None, 200), "0.0011375");
+    assert_eq!(at("default", 200), "0.0011375");
     // 100 × 0.625 + 100 × 0.125 + 100 × 5
-    assert_eq!(at(Some("flex"), 200), "0.000575");
+    assert_eq!(at("flex", 200), "0.000575");
     // 100 × 2.50 + 100 × 0.25 + 100 × 20
-    assert_eq!(at(Some("priority"), 200), "0.002275");
+    assert_eq!(at("priority", 200), "0.002275");
     // 1100 × 2.50 + 100 × 0.125 + 100 × 15
-    assert_eq!(at(None, 1200), "0.0042625");
+    assert_eq!(at("default", 1200), "0.0042625");
     // The last tier has only a prompt price: 1100 × 5 + 100 × 0.125 + 100 × 15.
-    assert_eq!(at(Some("priority"), 1200), "0.0070125");
+    assert_eq!(at("priority", 1200), "0.0070125");
     // A service tier without prices costs as much as the usual one.
-    assert_eq!(at(Some("scale"), 200), "0.0011375");
+    assert_eq!(at("scale", 200), "0.0011375");
 }
 
 #[test]
 fn a_service_tier_without_a_price_is_marked() {
-    let missing = |service_tier| {
+    let missing = |service_tier: &str| {
         let usage = Usage {
-            service_tier,
+            service_tier: ServiceTier::named(service_tier.as_bytes()),
             ..usage(200, 0, 0, 100, 0)
         };
         with_service_tiers().missing(&usage, &[]).to_string()
     };
-    assert_eq!(missing(None), "");
-    assert_eq!(missing(Some("flex")), "");
-    assert_eq!(missing(Some("scale")), "service_tier");
+    assert_eq!(missing("default"), "");
+    assert_eq!(missing("flex"), "");
+    assert_eq!(missing("scale"), "service_tier");
 }
 
 #[test]

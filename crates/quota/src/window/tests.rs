@@ -1,4 +1,4 @@
-//! Tests of periods. The days of clock changes are those that the zones' laws name.
+//! Tests of periods. The laws of the zones name the days of clock changes.
 
 use proptest::prelude::*;
 
@@ -79,8 +79,8 @@ fn a_month_begins_on_its_first_by_the_clock_of_the_zone() {
     );
 }
 
-/// The first days of 2027 are in the last week of 2026, which has 53, and the last days of 2024 in the
-/// first week of 2025.
+/// The first days of 2027 are in the last week of 2026, which has 53, and the last days of 2024 in
+/// the first week of 2025.
 #[test]
 fn a_week_begins_on_monday_and_is_named_by_iso_8601() {
     check(
@@ -112,8 +112,8 @@ fn the_hour_that_occurs_twice_has_two_names() {
     );
 }
 
-/// On Lord Howe Island, 2:00 becomes 1:30 on 5 April 2026, and 2:30 on 4 October. In St. John's, 0:01
-/// became 23:01 of the day before on 7 November 2010.
+/// On Lord Howe Island, 2:00 becomes 1:30 on 5 April 2026, and 2:30 on 4 October. In St. John's,
+/// 0:01 became 23:01 of the day before on 7 November 2010.
 #[test]
 fn hours_begin_by_the_clock_of_zones_with_odd_offsets() {
     check(

@@ -1,4 +1,4 @@
-//! The same random exchanges with the script and with the model.
+//! Compares the script with the reference store in random exchanges.
 
 use std::time::Duration;
 
@@ -48,9 +48,10 @@ struct Pair {
     run: u64,
     now: u64,
     last: ExchangeResponse,
-    /// The notices of the model, as messages of the script.
+    /// The notices of the reference store, in the form of the script's messages.
     notices: Vec<String>,
-    /// The last number of an ask by replica and limit, its amount used, and what was held.
+    /// By replica and limit: the number in the last grant, the used amount in its request, and the
+    /// held amount.
     sent: [[(u64, u64, u64); LIMITS]; 3],
     loans: [LeasedLimitSpec; LIMITS],
 }
@@ -59,7 +60,7 @@ const LIMITS: usize = 5;
 
 impl Pair {
     fn new(variable: &str, seed: u64) -> Self {
-        // The clock is an argument here; all else is the shipped text.
+        // The clock is an argument here; everything else is the shipped text.
         let clock = "local clock = redis.call('TIME')";
         assert_eq!(TEXT.matches("TIME").count(), 1);
         assert!(TEXT.contains(clock));
@@ -145,7 +146,7 @@ impl Pair {
         let spent = match random.below(4) {
             0 => 0,
             1 => random.below(held + 1),
-            // Almost all around, so that the sum passes its modulus.
+            // Almost the modulus, so that the sum passes it.
             2 => USED_MODULUS - random.below(1_000),
             _ => random.amount(),
         };

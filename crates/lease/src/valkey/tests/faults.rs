@@ -39,7 +39,7 @@ async fn ask_until(store: &Valkey, seq: u64, retained: u64) -> LeaseGrant {
     }
 }
 
-/// Lets a holding talk to the store until it has or has not `wanted`.
+/// Exchanges a share with the store until `wanted` returns true for it.
 async fn drive_until(
     store: &Valkey,
     holding: &mut LeasedShare,
@@ -65,7 +65,7 @@ fn settings_with_short_leases(server: &Server) -> Settings {
     settings
 }
 
-/// The permits of a replica that was killed are lent to another one after its lease.
+/// The permits of a replica that was killed are granted to another one after its lease.
 #[tokio::test]
 #[ignore = "needs a Valkey server: set SLUICEGATE_VALKEY"]
 async fn permits_of_a_replica_that_is_gone_come_back() {
@@ -85,7 +85,7 @@ async fn permits_of_a_replica_that_is_gone_come_back() {
     let lent = Instant::now();
     drop((first, one));
     drive_until(&second, &mut other, take_all).await;
-    // Not before the lease of the first was over. The rest is for a slow machine.
+    // Not before the lease of the first replica was over. The rest is for a slow machine.
     assert!(
         lent.elapsed() > Duration::from_secs(2),
         "{:?}",
@@ -108,7 +108,7 @@ async fn held_permits_survive_store_flush_and_restart() {
         }
         let reply = ask_until(&store, 10 + round, 7).await;
         assert_eq!((reply.held, reply.quarantined), (7, true), "{round}");
-        // Nothing is lent meanwhile.
+        // The store grants nothing meanwhile.
         let other = Valkey::new(&server.settings()).unwrap();
         let reply = request(&other, 1, 0, 3).await.unwrap();
         assert_eq!((reply.held, reply.available), (0, 0), "{round}");
@@ -146,7 +146,8 @@ async fn a_large_batch_is_answered_in_its_order() {
     }
 }
 
-/// All partitions are asked at first, and those without asks not again for a quarter of a lease.
+/// The first exchange contacts all partitions. Partitions without lease requests are not contacted
+/// again for a quarter of a lease.
 #[tokio::test]
 #[ignore = "needs a Valkey server: set SLUICEGATE_VALKEY"]
 async fn a_partition_without_asks_is_asked_now_and_then() {
@@ -159,7 +160,7 @@ async fn a_partition_without_asks_is_asked_now_and_then() {
     server.wait_for("INFO commandstats", calls).await;
 }
 
-/// A listener that accepts and never answers.
+/// An exchange fails in time if the server accepts connections and never answers.
 #[tokio::test]
 async fn an_exchange_with_a_black_hole_ends_in_time() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -241,7 +242,7 @@ async fn a_connection_that_has_fallen_silent_is_replaced() {
                 let mut bytes = [0; 4_096];
                 while let Ok(count @ 1..) = near_in.read(&mut bytes).await {
                     if flag.load(Ordering::Relaxed) {
-                        // Swallowed, with all that follows on this connection.
+                        // Dropped, with all that follows on this connection.
                         std::future::pending::<()>().await;
                     }
                     far_out.write_all(&bytes[..count]).await.unwrap();

@@ -11,7 +11,8 @@ use crate::valkey::Valkey;
 
 const LONG: Duration = Duration::from_secs(30);
 
-/// Sends an ask as often as it takes on a busy machine: a repeated one changes nothing.
+/// Sends a lease request until it is answered, which takes several attempts on a busy machine: a
+/// repeated request changes nothing.
 async fn request(store: &Valkey, seq: u64, retained: u64, waiting: u64) -> LeaseGrant {
     let requests = [permits(10, seq, retained, waiting)];
     loop {
@@ -21,8 +22,8 @@ async fn request(store: &Valkey, seq: u64, retained: u64, waiting: u64) -> Lease
     }
 }
 
-/// Returns the clients of two replicas. The first one has all permits, the leases of an earlier life
-/// are over, and the second one has subscribed.
+/// Returns the clients of two replicas. The first one holds all permits, the quarantine of the new
+/// store is over, and the second one has had an exchange.
 async fn replicas(server: &Server) -> (Valkey, Valkey) {
     let mut settings = server.settings();
     settings.lease = Duration::from_secs(6);
@@ -38,8 +39,9 @@ async fn replicas(server: &Server) -> (Valkey, Valkey) {
     }
 }
 
-/// A replica whose requests wait is noticed by the one that has permits, and the return of these by
-/// the one that waits; also after the connections of both were cut.
+/// The replica that holds permits receives a notice when requests of the other one wait, and the
+/// waiting replica receives a notice when permits are returned; also after the connections of both
+/// were cut.
 #[tokio::test]
 #[ignore = "needs a Valkey server: set SLUICEGATE_VALKEY"]
 async fn notices_reach_waiting_replicas_after_reconnects() {
@@ -74,7 +76,7 @@ async fn notices_reach_waiting_replicas_after_reconnects() {
     }
 }
 
-/// A user who may not publish does without notices; the exchange itself is answered.
+/// A user without the right to publish sends no notices; the exchange itself is answered.
 #[tokio::test]
 #[ignore = "needs a Valkey server: set SLUICEGATE_VALKEY"]
 async fn a_user_without_the_right_to_publish_has_no_notices() {
@@ -88,7 +90,7 @@ async fn a_user_without_the_right_to_publish_has_no_notices() {
     assert_eq!((reply.held, reply.available, reply.replicas), (0, 0, 2));
 }
 
-/// That it waits is a notice of the second replica, which comes to itself as well.
+/// The second replica publishes that it waits. It receives this notice as well, and ignores it.
 #[tokio::test]
 #[ignore = "needs a Valkey server: set SLUICEGATE_VALKEY"]
 async fn a_replica_passes_over_its_own_notices() {

@@ -77,7 +77,7 @@ impl Server {
         let start = Instant::now();
         loop {
             let reply = format!("{:?}", self.run(&words).await);
-            // Texts are shown as they are, except for those in bytes.
+            // A reply is shown with its texts as they are, or as lists of bytes.
             let bytes = format!("{:?}", text.as_bytes());
             let bytes = bytes.trim_matches(['[', ']']);
             if reply.contains(text) || reply.contains(bytes) {
@@ -145,7 +145,7 @@ fn spawn(program: &Path, folder: &Path, options: &[String]) -> Option<Child> {
 /// The parts of lines that a server and a sentinel write when they have started.
 const READY: [&str; 2] = ["eady to accept connections", "+monitor master"];
 
-/// An ask that claims `retained` permits and needs `waiting` more for waiting requests.
+/// A lease request that retains `retained` permits and wants `waiting` more for waiting requests.
 pub(super) fn permits(cap: u64, seq: u64, retained: u64, waiting: u64) -> LeaseRequest {
     LeaseRequest {
         limit: "q0/team-a".into(),

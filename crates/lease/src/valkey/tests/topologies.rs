@@ -30,7 +30,8 @@ fn settings(address: &str) -> Settings {
     settings
 }
 
-/// Starts a server with a port, which another process can take first.
+/// Starts a server with a free port. Another process can take the port first, so this tries several
+/// times.
 fn start_with_port(options: impl Fn(&str) -> Vec<String>) -> (Server, u16) {
     for _ in 0..20 {
         let port = free_port();
@@ -47,7 +48,7 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Waits until all of many limits are answered, which are spread over all partitions.
+/// Waits until the store answers for all of many limits, which are spread over all partitions.
 async fn answers(store: &Valkey) {
     let requests: Vec<_> = (1..100)
         .map(|i| {
@@ -151,7 +152,8 @@ async fn sentinels_name_the_primary_and_later_the_new_one() {
     answers(&store).await;
     primary.kill();
     replica.wait_for("INFO replication", "role:master").await;
-    // Another life: what was claimed is restored, and the asks before were answered already.
+    // A new epoch: the store accepts the retained amount. The number of the request is above the
+    // numbers that it has handled already.
     let mut request = permits(10, 1_000, 4, 3);
     request.limit = "q0/1".into();
     let start = Instant::now();

@@ -6,8 +6,9 @@ use super::truth::Truth;
 use super::{LEASE, World};
 
 impl World {
-    /// Returns the requests that run and that the cap is for: those that end before their lease, except
-    /// at a process that sleeps, and otherwise those that take less than half of it, wherever they run.
+    /// Returns the number of running requests that must not exceed the cap. If requests end with
+    /// their lease, all requests count, except at a process that sleeps past its lease. Otherwise,
+    /// requests that take less than half of a lease count, wherever they run.
     fn running(&self) -> u64 {
         if self.plan.end_with_lease {
             let awake = self.replicas.iter().enumerate().filter(|(place, replica)| {
@@ -41,8 +42,8 @@ impl World {
                 assert!(running <= cap, "{running} requests run with {cap} permits");
             }
             LeasedLimitSpec::Bucket { .. } => {
-                // In all, no more than the bucket at the start, one for each loss of data, and what has
-                // flowed off since.
+                // In all, no more is given out than the bucket at the start, one bucket for each
+                // loss of data, and the amount that has drained since.
                 let buckets = capacity * (1 + self.counts.losses);
                 let drained_ms = Truth::flows(self.now, &self.plan.spec);
                 let reserved = self.truth.reserved;
@@ -50,8 +51,8 @@ impl World {
                     reserved <= buckets + drained_ms,
                     "{reserved} is given of {buckets} + {drained_ms}"
                 );
-                // And in no time more than a bucket at its start, one for each loss, and what flows off
-                // in that time.
+                // In any span of time, no more is given out than a bucket at its start, one bucket
+                // for each loss, and the amount that drains in that span.
                 let level = self.truth.level();
                 assert!(
                     self.plan.clock_is_set || level <= capacity as i64,

@@ -35,7 +35,7 @@ impl World {
                 }
             }
             5 => self.store.stopped_until = self.now + long,
-            // The store's clock jumps back by an hour, or on.
+            // The store's clock jumps back or forward by up to an hour.
             6 if !self.plan.clock_is_set => {}
             6 => self.store.server_clock_ms = self.random.within(0, 7_200_000 * MILLI),
             7 => {

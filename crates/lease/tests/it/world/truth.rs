@@ -6,29 +6,30 @@ use quota::LeasedLimitSpec;
 
 use super::{LEASE, MAX_DRIFT_PPM, Time};
 
-/// The store hears of a refund with the next ask of its replica, which is sent within a lease and is
-/// ignored if it travels for longer than a lease and a tenth. Until then the bucket flows as if nothing
-/// had come back.
+/// The longest time until the store learns of a refund. A refund is reported with the next request
+/// of its replica, which is sent within a lease and is ignored if it travels for longer than a
+/// lease and a tenth. Until then, the bucket drains as if there were no refund.
 const UNTOLD: Time = 2 * LEASE + LEASE / 10;
 
 /// The true spending.
 #[derive(Debug, Default)]
 pub(super) struct Truth {
-    /// All that was taken, less refunds, without what exceeded its reservation.
+    /// The sum of all reservations less refunds, without spending above reservations.
     pub(super) reserved: u64,
-    /// The figure of the accounting store: reservations of open requests, and what others have spent.
+    /// The figure of the accounting store: reservations of open requests, and the spending of ended
+    /// ones.
     pub(super) accounted: u64,
-    /// A bucket that hears of everything that is taken at once, and of refunds as late as the store may.
-    /// Below zero it has refunds of what had flowed off already, which can be spent at any time, and the
-    /// bucket that each loss of data adds.
+    /// The level of a bucket that counts each reservation at once, and each refund as late as the
+    /// store may learn of it. A negative level comes from refunds of amounts that had drained
+    /// already, which can be spent at any time, and from the bucket that each loss of data adds.
     filled: i64,
     filled_at: Time,
-    /// The refunds that are not in it yet.
+    /// The refunds that are not subtracted from `filled` yet.
     untold: VecDeque<(Time, u64)>,
 }
 
 impl Truth {
-    /// Returns what flows off in `time` by the fastest clock.
+    /// Returns the amount that drains in `time` by the fastest clock.
     pub(super) fn flows(time: Time, spec: &LeasedLimitSpec) -> u64 {
         let rate = u128::from(spec.per_minute()) * u128::from(1_000_000 + MAX_DRIFT_PPM);
         (rate * u128::from(time) / 60_000_000_000_000) as u64

@@ -1,4 +1,4 @@
-//! Tests of limits that a store lends.
+//! Tests of leased limits.
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn grant(request: &LeaseRequest, held: u64, available: u64) -> LeaseGrant {
     }
 }
 
-/// Lets the store lend the requested amounts, and returns the keys of the asks.
+/// Grants the wanted amounts, and returns the keys of the lease requests.
 fn exchange(ledger: &mut Ledger, all: bool, at: Now) -> Vec<String> {
     let asked = ledger.poll(at, all);
     for lent in &asked {
@@ -92,7 +92,7 @@ fn a_refusal_of_a_lent_rate_states_the_time_to_wait() {
     assert_eq!((refused.cap, refused.retry_after), (6, Some(10_000_000)));
 }
 
-/// Amounts taken of one limit are given back if another limit has too little.
+/// Amounts taken from one limit are released if another limit has too little.
 #[test]
 fn request_refused_by_a_lent_limit_takes_nothing_elsewhere() {
     let (mut ledger, ids) = lending(&[
@@ -196,7 +196,7 @@ fn lent_rate_reports_held_and_free_amounts() {
     assert_eq!(admitted.remaining().tokens, None);
 }
 
-/// The names of limits and scopes can contain slashes.
+/// A notice finds its share, even if the names of the limit and the scope have slashes.
 #[test]
 fn a_notice_finds_its_holding_by_its_key() {
     let (mut ledger, ids) = lending(&[("key a/* with b/c", Caps::concurrency(8))]);
@@ -254,7 +254,7 @@ fn a_request_that_was_asked_for_in_vain_keeps_the_ledger_due() {
     assert_eq!(ledger.poll(at_second(1_001), false).len(), 1);
 }
 
-/// Idle amounts go back at once if the store has little left.
+/// Idle amounts are returned at once if the store has little left.
 #[test]
 fn an_end_in_tight_times_is_due() {
     let (mut ledger, ids) = lending(&[("lent", Caps::concurrency(10))]);
@@ -322,7 +322,7 @@ fn ending(mode: FailMode) -> (Ledger, LimitId, Admission) {
     (ledger, id, admitted)
 }
 
-/// Sends the due asks to a store that does not answer.
+/// Sends the due lease requests to a store that does not answer.
 fn ask_in_vain(ledger: &mut Ledger, at: Now) {
     for asked in ledger.poll(at, true) {
         ledger.on_grant(&asked, None, at);
@@ -335,8 +335,8 @@ fn after(millis: u64) -> Now {
     now
 }
 
-/// A look at the holdings follows within a thirtieth of the lease, 333 ms, and the lease is over after
-/// 9,800 ms.
+/// Shares are checked every thirtieth of the lease, 333 ms. The lease is over after 9,800 ms, and
+/// its requests are ended as much earlier.
 #[test]
 fn requests_are_ended_before_their_lease_is_over() {
     let (mut ledger, id, admitted) = ending(FailMode::Closed);
@@ -348,7 +348,7 @@ fn requests_are_ended_before_their_lease_is_over() {
     ask_in_vain(&mut ledger, after(9_467));
     assert!(loss.has_happened());
     assert!(ledger.has_lost_leases() && !ledger.has_lost_leases());
-    // The next lease is another one.
+    // The next lease has a loss of its own.
     let _ = ledger.end(admitted, Used::default(), after(9_468));
     assert!(
         ledger
@@ -371,7 +371,7 @@ fn renewed_lease_ends_no_request() {
     assert!(!ledger.has_lost_leases() && !admitted.losses()[0].has_happened());
 }
 
-/// The part that belongs to this replica is for new requests then.
+/// After the loss, new requests use the floor of this replica, and are not ended.
 #[test]
 fn request_of_a_floor_is_not_ended_with_an_earlier_lease() {
     let mode = FailMode::Floor {

@@ -1,4 +1,4 @@
-//! Tests of a ledger that many threads share, on one thread: its interleavings are tested elsewhere.
+//! Tests of a ledger that many threads share, on one thread: other tests try its interleavings.
 
 use super::*;
 use crate::Limiter;
