@@ -77,8 +77,8 @@ impl StoreClock {
     }
 }
 
-/// Returns the time since the machine started, including the time in which it was suspended. It is the
-/// clock for [`LeasedShare`](quota::LeasedShare).
+/// Returns the time since the machine started, including the time in which it was suspended. It is
+/// the clock for [`LeasedShare`](quota::LeasedShare).
 #[must_use]
 #[cfg(target_os = "linux")]
 pub fn boottime() -> Duration {

@@ -41,8 +41,8 @@ impl Bucket {
         self.level = self.level.saturating_sub(grains(units));
     }
 
-    /// Returns `units` that were taken and not used to the bucket. The next [`Bucket::fill`]
-    /// removes the excess above the limit.
+    /// Releases `units` that were taken and not used. The next [`Bucket::fill`] removes the excess
+    /// above the limit.
     pub(crate) fn release(&mut self, units: u64) {
         self.level = self.level.saturating_add(grains(units));
     }

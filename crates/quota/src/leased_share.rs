@@ -1,4 +1,4 @@
-//! The part of a lent limit that one replica may give out, as a state machine without I/O.
+//! The share of one replica in a leased limit, as a state machine without I/O.
 
 mod rate;
 mod state;
@@ -18,10 +18,10 @@ use crate::exchange::{LeaseGrant, LeaseRequest, LeasedLimitSpec, MAX_AMOUNT, USE
 pub enum FailMode {
     /// Nothing is admitted.
     Closed,
-    /// A part of the permits is never lent, and belongs to the replicas in equal parts at all times.
-    /// Applies to permits; buckets and budgets are closed.
+    /// A part of the permits is never leased, and belongs to the replicas in equal parts at all
+    /// times. Applies to permits; buckets and budgets are closed.
     Floor {
-        /// The part that is never lent, in percent of the cap.
+        /// The part that is never leased, in percent of the cap.
         percent: u8,
         /// The number of replicas. If more of them run, the cap can be exceeded.
         replicas: u32,
@@ -30,7 +30,7 @@ pub enum FailMode {
     Open,
 }
 
-/// The way in which a limit is lent.
+/// The settings of the leases of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseSettings {
     /// The reaction when the store does not answer.
@@ -41,20 +41,20 @@ pub struct LeaseSettings {
     pub lost_lease: LostLease,
 }
 
-/// The reaction of running requests when the lease of their permits is lost: the store may lend the
-/// same permits to others then.
+/// The reaction of running requests when the lease of their permits is lost: the store may grant
+/// the same permits to other replicas then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LostLease {
-    /// They go on. Those that take less than half of a lease have ended by then, because permits are
-    /// given out only in the first half.
+    /// They go on. Those that take less than half of a lease have ended by then, because permits
+    /// are given out only in the first half.
     #[default]
     Finish,
     /// They have to end before.
     End,
 }
 
-/// An amount taken from a [`LeasedShare`]. Pass it back to [`LeasedShare::settle`].
+/// An amount that a request has taken from a [`LeasedShare`], to pass to [`LeasedShare::settle`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "what was taken has to be settled"]
 pub struct ShareReservation {
@@ -63,17 +63,18 @@ pub struct ShareReservation {
     era: u32,
 }
 
-/// The part of one limit that this replica may give out.
+/// The share of one replica in a limit: the amount that it may give out.
 ///
-/// The time is a [`Duration`] since an arbitrary start, from a clock that never goes back and goes on
-/// while the machine sleeps. The caller sends each ask that [`poll`](Self::poll) returns to the
-/// store, and reports the result by [`granted`](Self::on_grant) or [`failed`](Self::on_no_answer).
+/// The time is a [`Duration`] since an arbitrary start, from a clock that never goes back and goes
+/// on while the machine sleeps. The caller sends each request that [`poll`](Self::poll) returns to
+/// the store, and reports the result by [`on_grant`](Self::on_grant) or
+/// [`on_no_answer`](Self::on_no_answer).
 ///
 /// The lease counts from before its renewal was sent, less a margin for clocks of different rates.
-/// When the lease is over, the holding is empty and asks the store again, because the store may
-/// have lent the held amount to other replicas since. Permits are given out only while at least
-/// half of the lease is left, so that shorter requests have ended by then; a renewal follows at a
-/// third of it.
+/// When the lease is over, the share is empty and sends a new request, because the store may have
+/// granted the held amount to other replicas since. Permits are given out only while at least half
+/// of the lease is left, so that shorter requests have ended by then; a renewal follows at a third
+/// of it.
 #[derive(Debug)]
 pub struct LeasedShare {
     limit: Arc<str>,
@@ -82,17 +83,17 @@ pub struct LeasedShare {
     /// True if requests have to end before their lease.
     ends_requests: bool,
     lease_millis: u32,
-    /// Lent by the last reply, less the amount that the last ask gave back; `used` was `used_at_request` at
-    /// that time.
+    /// The amount that the last grant has left, less what the last request has returned; `used` was
+    /// `used_at_request` at that time.
     granted: u64,
     used_at_request: u64,
     used: u64,
-    /// `used` as of the last ask whose reply has arrived.
+    /// `used` as of the last request that was granted.
     acked_used: u64,
     in_use: u64,
-    /// Most in use since the last ask; for permits.
+    /// The most in use since the last request to the store; for permits.
     peak_in_use: u64,
-    /// The speed of the spending; for buckets and budgets.
+    /// The rate of the spending; for buckets and budgets.
     pace: SpendingRate,
     waiting: u64,
     smallest_waiting: u64,
@@ -107,7 +108,7 @@ pub struct LeasedShare {
     exchange: ExchangeState,
     store: StoreState,
     waiters: WaiterState,
-    /// True if little of the limit is available: idle amounts are given back at once.
+    /// True if little of the limit is available: idle amounts are returned at once.
     scarce: bool,
     /// True if a lease was lost while something was in use, until that is reported.
     unreported_loss: bool,
@@ -131,8 +132,8 @@ enum AppliedFailMode {
 }
 
 impl LeasedShare {
-    /// Creates an empty holding. `lease` is the duration of leases, the same for all replicas, in whole
-    /// milliseconds.
+    /// Creates an empty share. `lease` is the duration of leases, the same for all replicas, in
+    /// whole milliseconds.
     #[must_use]
     pub fn new(limit: Arc<str>, spec: LeasedLimitSpec, mode: FailMode, lease: Duration) -> Self {
         let (spec, fail) = terms(spec, mode);
@@ -165,30 +166,30 @@ impl LeasedShare {
         }
     }
 
-    /// Has the lease end earlier by the time between two looks at it, which are [`CHECKS_OF_LEASE`] in a
-    /// lease, so that requests that must not outlive it are ended before it is really over.
+    /// Ends the lease earlier, by the time between two checks of it, which are [`CHECKS_OF_LEASE`]
+    /// in a lease: requests that must not outlive it are ended before it is really over.
     #[must_use]
     pub fn ending_requests(mut self) -> Self {
         self.ends_requests = true;
         self
     }
 
-    /// Replaces the terms of the loan by others of the same kind.
+    /// Replaces the limit by another one of the same kind.
     pub fn set_terms(&mut self, spec: LeasedLimitSpec, mode: FailMode) {
         (self.spec, self.fail) = terms(spec, mode);
     }
 
-    /// Returns the terms of the loan, without the part that is never lent.
+    /// Returns the limit, without the part that is never leased.
     #[must_use]
     pub fn spec(&self) -> LeasedLimitSpec {
         self.spec
     }
 
     /// Takes `amount`, or returns `None` and notes that a request waits for it. If less than half
-    /// of the lease is left, lent permits are not taken before it is renewed.
+    /// of the lease is left, leased permits are not taken before it is renewed.
     ///
-    /// After `None`, poll the holding, and try again after the reply, or refuse the request if the
-    /// holding [is degraded](Self::is_degraded).
+    /// After `None`, poll the share, and try again after the grant, or refuse the request if the
+    /// store [is unreachable](Self::is_degraded).
     pub fn take(&mut self, amount: u64, now: Duration) -> Option<ShareReservation> {
         let now = micros(now);
         self.expire(now);
@@ -221,8 +222,8 @@ impl LeasedShare {
     /// Replaces the reserved amount by the amount really spent, which can be larger. Permits come
     /// back, whatever `spent` is.
     ///
-    /// If the lease was lost in between, or the store has lost its data, then the store counts all of
-    /// the reservation as spent, and only the excess over it is counted in addition.
+    /// If the lease was lost in between, or the store has lost its data, then the store counts all
+    /// of the reservation as spent, and only the excess over it is counted in addition.
     pub fn settle(&mut self, taken: ShareReservation, spent: u64) {
         self.in_use = self.in_use.saturating_sub(taken.amount);
         self.end_reservation_for_waiters();
@@ -236,16 +237,16 @@ impl LeasedShare {
         }
     }
 
-    /// Gives back the taken amount, as if it had never been taken.
+    /// Returns the taken amount, as if it had never been taken.
     pub fn release(&mut self, taken: ShareReservation) {
         self.settle(taken, 0);
     }
 
-    /// Returns the ask that has to be sent to the store now, if any.
+    /// Returns the request that has to be sent to the store now, if any.
     ///
-    /// Call [`unreported_loss`](Self::take_loss) before. While an ask is unanswered, this function returns `None`,
-    /// so that asks coalesce. Once it has returned an ask, the amount that the ask gives back can
-    /// no longer be taken.
+    /// Call [`take_loss`](Self::take_loss) before. While a request is in flight, this function
+    /// returns `None`, so that requests coalesce. Once it has returned a request, the amount that
+    /// the request returns to the store can no longer be taken.
     pub fn poll(&mut self, now: Duration) -> Option<LeaseRequest> {
         let now = micros(now);
         self.expire(now);
@@ -289,12 +290,14 @@ impl LeasedShare {
         })
     }
 
-    /// Applies the reply of the store to the last ask. Replies to earlier asks are ignored.
+    /// Applies the grant of the store for the last request. Grants for earlier requests are
+    /// ignored.
     ///
-    /// Afterwards let the waiting requests try again, before the holding is polled.
+    /// Afterwards let the waiting requests try again, before the share is polled.
     pub fn on_grant(&mut self, grant: &LeaseGrant, now: Duration) {
         let now = micros(now);
-        // First: a reply that arrives after the lease that its ask claimed cannot prolong it.
+        // First: a grant that arrives after the lease that its request has claimed cannot prolong
+        // it.
         self.expire(now);
         let Some(seq) = NonZeroU64::new(grant.seq).filter(|seq| self.is_in_flight(seq.get()))
         else {
@@ -328,21 +331,22 @@ impl LeasedShare {
         self.smallest_waiting = 0;
     }
 
-    /// Returns the [key](Ask::key) of the limit of this holding.
+    /// Returns the [key](LeaseRequest::key) of the limit of this share.
     #[must_use]
     pub fn key(&self) -> String {
         self.spec.key(&self.limit)
     }
 
-    /// Returns true if `key` is the [key](Ask::key) of the limit of this holding, in any window.
+    /// Returns true if `key` is the [key](LeaseRequest::key) of the limit of this share, in any
+    /// window.
     #[must_use]
     pub fn matches_key(&self, key: &str) -> bool {
         let rest = key.strip_prefix(&*self.limit);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
     }
 
-    /// Applies a notice that another replica waits for something of this limit, or has given something
-    /// back. Poll the holding afterwards: it gives back idle amounts, and asks for the amount that
+    /// Applies a notice that another replica waits for something of this limit, or has returned
+    /// something. Poll the share afterwards: it returns idle amounts, and requests the amount that
     /// it needs.
     pub fn on_notice(&mut self) {
         self.scarce = true;
@@ -354,8 +358,8 @@ impl LeasedShare {
         }
     }
 
-    /// Notes that the ask numbered `seq` was not answered. The next one is sent a tenth of a renewal
-    /// later.
+    /// Notes that the request numbered `seq` was not answered. The next one is sent a tenth of a
+    /// renewal later.
     pub fn on_no_answer(&mut self, seq: u64, now: Duration) {
         self.fail(seq, micros(now));
     }
@@ -383,7 +387,7 @@ impl LeasedShare {
         }
     }
 
-    /// Lets the grant for requests that wait be given back like any other.
+    /// Lets the grant for waiting requests be returned like any other.
     fn end_reservation_for_waiters(&mut self) {
         if self.waiters == WaiterState::Served {
             self.waiters = WaiterState::None;
@@ -399,17 +403,17 @@ impl LeasedShare {
         std::mem::take(&mut self.unreported_loss)
     }
 
-    /// Returns true if the holding has to be polled again a while later: requests wait for an
-    /// amount that is not being asked for, because the store had nothing a short time ago, or have
-    /// not yet taken the amount that was lent for them.
+    /// Returns true if the share has to be polled again a while later: requests wait for an amount
+    /// that is not being requested, because the store had nothing a short time ago, or have not yet
+    /// taken the amount that was granted for them.
     #[must_use]
     pub fn needs_retry(&self) -> bool {
         let is_wanted = self.waiting > 0 || self.waiters == WaiterState::Served;
         is_wanted && self.exchange == ExchangeState::Idle
     }
 
-    /// Returns true if the holding should be polled now, although no request waits and no renewal is due:
-    /// it has an idle amount that others may need, or little is left of a rate or a budget.
+    /// Returns true if the share should be polled now, although no request waits and no renewal is
+    /// due: it has an idle amount that others may need, or little is left of a rate or a budget.
     #[must_use]
     pub fn should_exchange(&self) -> bool {
         let should_exchange = match self.scarce {
@@ -419,8 +423,8 @@ impl LeasedShare {
         should_exchange && self.exchange == ExchangeState::Idle && !self.store.is_unreachable()
     }
 
-    /// Returns the time at which the holding has to be polled, or `None` if it is dormant. A holding
-    /// that is dormant and has nothing [in use](Self::in_use) can be dropped.
+    /// Returns the time at which the share has to be polled, or `None` if it is unused. A share
+    /// that is unused and has nothing [in use](Self::in_use) can be dropped.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Duration> {
         let is_idle = self.exchange == ExchangeState::Idle;
@@ -430,8 +434,8 @@ impl LeasedShare {
         next.map(Duration::from_micros)
     }
 
-    /// Returns true if the holding can be dropped: nothing is in use, no request waits for anything,
-    /// and the store knows everything.
+    /// Returns true if the share can be dropped: nothing is in use, no request waits for anything,
+    /// and the store knows all spending.
     #[must_use]
     pub fn is_unused(&self) -> bool {
         let is_idle = self.in_use == 0 && self.waiting == 0 && self.exchange == ExchangeState::Idle;
@@ -445,7 +449,8 @@ impl LeasedShare {
         }
     }
 
-    /// Returns the amount that can be taken without asking the store, if the lease still runs.
+    /// Returns the amount that can be taken without a request to the store, if the lease still
+    /// runs.
     #[must_use]
     pub fn available(&self) -> u64 {
         let out = match self.spec.is_consumed() {
@@ -462,13 +467,13 @@ impl LeasedShare {
         self.in_use
     }
 
-    /// Returns the amount that was spent or taken since the last ask.
+    /// Returns the amount that was spent or taken since the last request to the store.
     #[must_use]
     pub fn unreported(&self) -> u64 {
         self.used.saturating_sub(self.used_at_request)
     }
 
-    /// Returns the amount that is lent to this replica and not spent, including permits in use.
+    /// Returns the amount that is granted to this replica and not spent, including permits in use.
     #[must_use]
     pub fn held(&self) -> u64 {
         (self.granted + self.used_at_request).saturating_sub(self.used)
@@ -487,24 +492,24 @@ impl LeasedShare {
         self.lease.is_some_and(|lease| micros(now) < lease.deadline)
     }
 
-    /// Returns true if the store did not answer the last ask. A request that finds nothing to take is
-    /// then refused at once.
+    /// Returns true if the store did not answer the last request. A request of a client that finds
+    /// nothing to take is then refused at once.
     #[must_use]
     pub fn is_degraded(&self) -> bool {
         self.store.is_unreachable()
     }
 
-    /// Returns true while the store lends nothing, because it may have forgotten its loans.
+    /// Returns true while the store grants nothing, because it may have forgotten its leases.
     #[must_use]
     pub fn is_quarantined(&self) -> bool {
         self.store.is_quarantined()
     }
 
-    /// Returns true if a request that finds too little should wait for an ask.
+    /// Returns true if a request of a client that finds too little should wait for a grant.
     ///
-    /// While the store may have forgotten its loans, requests wait for only one ask in a fiftieth
-    /// of a lease, since the store lends nothing for most of these asks. Without any ask, nothing
-    /// would tell that this time is over.
+    /// While the store may have forgotten its leases, requests wait for only one exchange in a
+    /// fiftieth of a lease, since the store grants nothing in most of them. Without any exchange,
+    /// the end of this time would not be noticed.
     #[must_use]
     pub fn may_wait_for_grant(&self, now: Duration) -> bool {
         let asked_recently = self.store.is_quarantined()
@@ -512,13 +517,12 @@ impl LeasedShare {
         !self.store.is_unreachable() && !asked_recently
     }
 
-    /// Empties the holding if its lease is over.
+    /// Empties the share if its lease is over.
     fn expire(&mut self, now: u64) {
         if self.lease.is_none_or(|lease| now < lease.deadline) {
             return;
         }
-        // The store counts the amount that it had lent as spent, but does not know the spending
-        // above it.
+        // The store counts the granted amount as spent, but does not know the spending above it.
         self.used = self
             .used
             .saturating_sub(self.used_at_request + self.granted);
@@ -540,7 +544,7 @@ impl LeasedShare {
         u64::from(self.lease_millis) * 1_000
     }
 
-    /// Returns true if this replica has to send an ask at the next renewal.
+    /// Returns true if this replica has to send a request at the next renewal.
     fn is_active(&self) -> bool {
         self.held() > 0
             || self.in_use > self.floor_permits()
@@ -567,7 +571,7 @@ impl LeasedShare {
         }
     }
 
-    /// Returns the permits in use that have to be lent.
+    /// Returns the permits in use that have to be leased.
     fn leased_in_use(&self) -> u64 {
         match self.spec.is_consumed() {
             true => 0,
@@ -600,7 +604,7 @@ impl LeasedShare {
     }
 }
 
-/// Splits a loan into the part that is lent and the part that each replica always has.
+/// Splits a limit into the part that is leased and the part that each replica always has.
 fn terms(mut spec: LeasedLimitSpec, mode: FailMode) -> (LeasedLimitSpec, AppliedFailMode) {
     let fail = match (mode, &mut spec) {
         (FailMode::Floor { percent, replicas }, LeasedLimitSpec::Permits { cap }) => {
@@ -624,21 +628,22 @@ fn micros(time: Duration) -> u64 {
 const RENEWALS_PER_LEASE: u64 = 3;
 /// The part of a lease in which no permits are given out, if it was not renewed before: at its end.
 const LAST_PART: u64 = 2;
-/// The times in a lease at which the owner of a holding looks whether it is [lost](Holding::take_loss).
+/// The number of times in a lease at which the owner of a share checks whether it was
+/// [lost](LeasedShare::take_loss).
 pub const CHECKS_OF_LEASE: u32 = 30;
-/// The part of a lease (20 ms by default) after which a replica asks again for requests that wait, if
-/// the store had nothing for them. A notice lets it ask sooner.
+/// The part of a lease (20 ms by default) after which a replica sends another request for waiting
+/// requests, if the store had nothing for them. A notice lets it do so sooner.
 const RETRIES_PER_LEASE: u64 = 500;
-/// The part of a lease (200 ms by default) in which requests wait for one ask only of a store that may
-/// have forgotten its loans.
+/// The part of a lease (200 ms by default) in which requests wait for one exchange only with a
+/// store that may have forgotten its leases.
 const QUARANTINE_PROBES_PER_LEASE: u64 = 50;
-/// The part of a loan below which the next one is asked for.
+/// The part of a grant below which the next one is requested.
 const REFILL_BELOW: u64 = 4;
 /// The part of a lease by which a replica ends it early, for clocks that differ in their rates.
 const SAFETY_MARGIN: u64 = 50;
-/// The part of the capacity below which it is tight: idle amounts are given back at once.
+/// The part of the capacity below which it is scarce: idle amounts are returned at once.
 const SCARCE_BELOW: u64 = 5;
-/// The part of a lease (500 ms by default) for which tokens and money are borrowed in advance.
+/// The part of a lease (500 ms by default) for which tokens and money are requested in advance.
 const PREFETCHES_PER_LEASE: u64 = 20;
 
 #[cfg(test)]

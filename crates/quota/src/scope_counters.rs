@@ -95,8 +95,8 @@ impl ScopeCounters {
         self.spending.refresh(caps.budget.as_ref(), now.unix_ms);
     }
 
-    /// Returns the tokens to reserve for a demand: at most a quarter of the limit, so that one large
-    /// request can be admitted, and several can be at the same time.
+    /// Returns the tokens to reserve for a demand: at most a quarter of the limit, so that one
+    /// large request can be admitted, and several can be at the same time.
     pub(crate) fn reservation(&self, caps: &Caps, tokens: u64) -> u64 {
         caps.tokens_per_minute
             .map_or(0, |cap| tokens.min(cap.div_ceil(MAX_FRACTION)))
