@@ -8,8 +8,6 @@
 )]
 
 mod audit;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod columns;
 mod error;
 mod journal;
 mod key;
@@ -17,9 +15,9 @@ mod key;
 mod postgres;
 mod query;
 mod record;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod rollup;
 mod segment;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;

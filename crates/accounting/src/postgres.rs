@@ -1,14 +1,11 @@
 //! The store in PostgreSQL, which the gateways of several machines share.
 
 mod address;
-mod append;
-mod failure;
-mod keys;
+pub(crate) mod failure;
 mod link;
 mod plain;
-mod rollup;
-mod rows;
 mod schema;
+mod session;
 mod tls;
 
 use std::sync::Mutex;
@@ -20,10 +17,10 @@ use crate::audit::{AuditEntry, AuditQuery};
 use crate::error::StoreError;
 use crate::key::{By, KeyChange, LiveKeys, NewKey, StoredKey};
 use crate::query::{RowQuery, UsageQuery, UsageSum};
+use crate::sql::{Failure, audit, keys, rollup, rows, sums, usage};
 use crate::store::{AccountingStore, StoreFuture};
 use crate::usage::{Batch, UsageRow};
 pub use address::{PostgresAddress, PostgresAddressError};
-use failure::Failure;
 use link::{Link, transact};
 
 /// A store in a schema of a PostgreSQL database of version 15 or newer.
@@ -129,11 +126,11 @@ impl Postgres {
     }
 
     fn read_sums(&self, query: UsageQuery) -> StoreFuture<'_, Vec<UsageSum>> {
-        transact!(self.reader, tx => rows::sums(&tx, &query))
+        transact!(self.reader, tx => sums::usage(&tx, &query))
     }
 
     fn append_batch(&self, batch: Batch) -> StoreFuture<'_, ()> {
-        transact!(self.writer, tx => append::append(&tx, &batch))
+        transact!(self.writer, tx => usage::append(&tx, &batch))
     }
 }
 
@@ -200,7 +197,7 @@ impl AccountingStore for Postgres {
     }
 
     fn shipped<'a>(&'a self, run: &'a str) -> StoreFuture<'a, u64> {
-        transact!(self.reader, tx => append::shipped(&tx, run))
+        transact!(self.reader, tx => usage::shipped(&tx, run))
     }
 
     fn sync(&self) -> StoreFuture<'_, ()> {
@@ -209,7 +206,7 @@ impl AccountingStore for Postgres {
     }
 
     fn abandon<'a>(&'a self, run: &'a str) -> StoreFuture<'a, u64> {
-        transact!(self.writer, tx => append::abandon(&tx, run))
+        transact!(self.writer, tx => usage::abandon(&tx, run))
     }
 
     fn usage(&self, query: UsageQuery) -> StoreFuture<'_, Vec<UsageSum>> {
@@ -228,7 +225,7 @@ impl AccountingStore for Postgres {
     }
 
     fn audit(&self, query: AuditQuery) -> StoreFuture<'_, Vec<AuditEntry>> {
-        transact!(self.reader, tx => keys::audit(&tx, &query))
+        transact!(self.reader, tx => audit::page(&tx, &query))
     }
 
     fn retain(&self, before_ms: i64) -> StoreFuture<'_, u64> {

@@ -1,15 +1,10 @@
 //! The store in one SQLite file.
 
-mod audit;
-mod failure;
+pub(crate) mod failure;
 mod jobs;
-mod keys;
-mod rollup;
-mod rows;
 mod schema;
-mod sums;
+mod session;
 mod threads;
-mod usage;
 
 use std::fs::OpenOptions;
 use std::io;
@@ -23,9 +18,10 @@ use crate::audit::{AuditEntry, AuditQuery};
 use crate::error::StoreError;
 use crate::key::{By, KeyChange, LiveKeys, NewKey, StoredKey};
 use crate::query::{RowQuery, UsageQuery, UsageSum};
+use crate::sql::{Failure, audit, keys, rollup, rows, sums, usage};
 use crate::store::{AccountingStore, StoreFuture};
 use crate::usage::{Batch, UsageRow};
-use failure::Failure;
+use session::at_once;
 use threads::{Reader, Writer};
 
 /// A store in one SQLite file, which operators can read with `sqlite3`.
@@ -67,7 +63,7 @@ impl Sqlite {
             reason: format!("cannot start a thread: {error}"),
         };
         Ok(Self {
-            writer: Writer::start(writing, &name, rollup::bring_up_to_date).map_err(no_thread)?,
+            writer: Writer::start(writing, &name, sum_up).map_err(no_thread)?,
             reader: Reader::start(reading, &name).map_err(no_thread)?,
         })
     }
@@ -92,34 +88,36 @@ fn connect(path: &Path) -> Result<Connection, Failure> {
     Ok(connection)
 }
 
+/// Computes the sums that are due.
+fn sum_up(connection: &Connection) -> Result<(), Failure> {
+    at_once(rollup::bring_up_to_date(connection))
+}
+
 impl AccountingStore for Sqlite {
     fn epoch(&self) -> StoreFuture<'_, u64> {
-        self.reader.read(keys::epoch)
+        self.reader
+            .read(|connection| at_once(keys::epoch(connection)))
     }
 
     fn keys(&self) -> StoreFuture<'_, LiveKeys> {
-        self.reader.read(|connection| {
-            Ok(LiveKeys {
-                epoch: keys::epoch(connection)?,
-                keys: keys::list(connection, false)?,
-            })
-        })
+        self.reader
+            .read(|connection| at_once(keys::live_keys(connection)))
     }
 
     fn list_keys(&self, revoked: bool) -> StoreFuture<'_, Vec<StoredKey>> {
         self.reader
-            .read(move |connection| keys::list(connection, revoked))
+            .read(move |connection| at_once(keys::list(connection, revoked)))
     }
 
     fn key<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<StoredKey>> {
         let id = id.to_owned();
         self.reader
-            .read(move |connection| keys::find(connection, &id))
+            .read(move |connection| at_once(keys::find(connection, &id)))
     }
 
     fn create_key(&self, new: NewKey, by: By) -> StoreFuture<'_, StoredKey> {
         self.writer
-            .write_synced(move |connection| keys::create(connection, &new, &by))
+            .write_synced(move |connection| at_once(keys::create(connection, &new, &by)))
     }
 
     fn change_key<'a>(
@@ -130,7 +128,7 @@ impl AccountingStore for Sqlite {
     ) -> StoreFuture<'a, StoredKey> {
         let id = id.to_owned();
         self.writer
-            .write_synced(move |connection| keys::change(connection, &id, &change, &by))
+            .write_synced(move |connection| at_once(keys::change(connection, &id, &change, &by)))
     }
 
     fn rotate_key<'a>(
@@ -141,8 +139,9 @@ impl AccountingStore for Sqlite {
         by: By,
     ) -> StoreFuture<'a, StoredKey> {
         let id = id.to_owned();
-        self.writer
-            .write_synced(move |connection| keys::rotate(connection, &id, hash, old_until, &by))
+        self.writer.write_synced(move |connection| {
+            at_once(keys::rotate(connection, &id, hash, old_until, &by))
+        })
     }
 
     fn revoke_key<'a>(
@@ -152,20 +151,22 @@ impl AccountingStore for Sqlite {
         by: By,
     ) -> StoreFuture<'a, StoredKey> {
         let id = id.to_owned();
-        self.writer
-            .write_synced(move |connection| keys::revoke(connection, &id, ends_streams, &by))
+        self.writer.write_synced(move |connection| {
+            at_once(keys::revoke(connection, &id, ends_streams, &by))
+        })
     }
 
     fn append(&self, batch: Batch) -> StoreFuture<'_, ()> {
         let entries = batch.entries.len();
-        self.writer
-            .write(entries, move |connection| usage::append(connection, &batch))
+        self.writer.write(entries, move |connection| {
+            at_once(usage::append(connection, &batch))
+        })
     }
 
     fn shipped<'a>(&'a self, run: &'a str) -> StoreFuture<'a, u64> {
         let run = run.to_owned();
         self.reader
-            .read(move |connection| usage::shipped(connection, &run))
+            .read(move |connection| at_once(usage::shipped(connection, &run)))
     }
 
     fn sync(&self) -> StoreFuture<'_, ()> {
@@ -175,14 +176,14 @@ impl AccountingStore for Sqlite {
     fn abandon<'a>(&'a self, run: &'a str) -> StoreFuture<'a, u64> {
         let run = run.to_owned();
         self.writer
-            .write_synced(move |connection| usage::abandon(connection, &run))
+            .write_synced(move |connection| at_once(usage::abandon(connection, &run)))
     }
 
     fn usage(&self, query: UsageQuery) -> StoreFuture<'_, Vec<UsageSum>> {
         Box::pin(async move {
-            self.writer.write(0, rollup::bring_up_to_date).await?;
+            self.writer.write(0, sum_up).await?;
             self.reader
-                .read(move |connection| sums::usage(connection, &query))
+                .read(move |connection| at_once(sums::usage(connection, &query)))
                 .await
         })
     }
@@ -190,17 +191,17 @@ impl AccountingStore for Sqlite {
     fn request<'a>(&'a self, request_id: &'a str) -> StoreFuture<'a, Option<UsageRow>> {
         let request_id = request_id.to_owned();
         self.reader
-            .read(move |connection| rows::find(connection, &request_id))
+            .read(move |connection| at_once(rows::find(connection, &request_id)))
     }
 
     fn rows(&self, query: RowQuery) -> StoreFuture<'_, Vec<UsageRow>> {
         self.reader
-            .read(move |connection| rows::page(connection, &query))
+            .read(move |connection| at_once(rows::page(connection, &query)))
     }
 
     fn audit(&self, query: AuditQuery) -> StoreFuture<'_, Vec<AuditEntry>> {
         self.reader
-            .read(move |connection| audit::page(connection, &query))
+            .read(move |connection| at_once(audit::page(connection, &query)))
     }
 
     fn retain(&self, before_ms: i64) -> StoreFuture<'_, u64> {
@@ -210,7 +211,7 @@ impl AccountingStore for Sqlite {
             while let Some(rows) = self
                 .writer
                 .write(0, move |connection| {
-                    rollup::fold_an_hour(connection, before_ms)
+                    at_once(rollup::fold_an_hour(connection, before_ms))
                 })
                 .await?
             {

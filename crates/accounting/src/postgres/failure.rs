@@ -1,71 +1,30 @@
-//! Failures inside the store, before they are returned to the caller.
+//! What an error of PostgreSQL means to the caller.
 
-use tokio_postgres::error::SqlState;
+use tokio_postgres::Error;
 
 use crate::error::StoreError;
+use crate::sql::Failure;
 
-/// A failure of an operation. It does not know the address yet.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// The server or the connection has reported an error.
-    Postgres(tokio_postgres::Error),
-    /// The operation is refused, for this reason.
-    Refused(String),
-    /// The operation cannot be done now, for this reason.
-    Unavailable(String),
-    /// The caller asked for something impossible.
-    Caller(StoreError),
-}
-
-impl Failure {
-    /// Returns the error for the caller of the store at `address`.
-    pub(super) fn at(self, address: &str) -> StoreError {
-        let store = address.to_owned();
-        let reason = self.reason();
-        match &self {
-            Self::Caller(error) => error.clone(),
-            Self::Unavailable(_) => StoreError::Unreachable { store, reason },
-            Self::Refused(_) => StoreError::Refused { store, reason },
-            Self::Postgres(error) if is_of(MAY_PASS, error) => {
-                StoreError::Unreachable { store, reason }
-            }
-            Self::Postgres(error) if is_of(UNFIT, error) => StoreError::Unfit { store, reason },
-            // The connection is broken.
-            Self::Postgres(error) if error.code().is_none() => {
-                StoreError::Unreachable { store, reason }
-            }
-            Self::Postgres(_) => StoreError::Refused { store, reason },
-        }
-    }
-
-    /// Returns the failure as text, with its causes.
-    pub(super) fn reason(&self) -> String {
-        match self {
-            Self::Postgres(error) => {
-                let text = match std::error::Error::source(error) {
-                    Some(cause) => format!("{error}: {cause}"),
-                    None => error.to_string(),
-                };
-                let advice = ADVICE.iter().find(|(end, _)| text.ends_with(end));
-                text + advice.map_or("", |(_, advice)| advice)
-            }
-            Self::Refused(reason) | Self::Unavailable(reason) => reason.clone(),
-            Self::Caller(error) => error.to_string(),
-        }
-    }
-
-    /// Returns `reason` as an error of the caller if a unique index is violated, and the failure
-    /// itself otherwise.
-    pub(super) fn taken(error: tokio_postgres::Error, reason: impl FnOnce() -> StoreError) -> Self {
-        match error.code() {
-            Some(&SqlState::UNIQUE_VIOLATION) => Self::Caller(reason()),
-            _ => Self::Postgres(error),
-        }
+/// Returns an error for the caller of the store at this address, with its causes.
+pub(crate) fn report(error: &Error, store: String) -> StoreError {
+    let text = match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    };
+    let advice = ADVICE.iter().find(|(end, _)| text.ends_with(end));
+    let reason = text + advice.map_or("", |(_, advice)| advice);
+    // Without a code the connection is broken.
+    if error.code().is_none() || is_of(MAY_PASS, error) {
+        StoreError::Unreachable { store, reason }
+    } else if is_of(UNFIT, error) {
+        StoreError::Unfit { store, reason }
+    } else {
+        StoreError::Refused { store, reason }
     }
 }
 
 /// Returns true if the code of an error is of one of these classes.
-fn is_of(classes: &[&str], error: &tokio_postgres::Error) -> bool {
+fn is_of(classes: &[&str], error: &Error) -> bool {
     error
         .code()
         .is_some_and(|code| classes.iter().any(|class| code.code().starts_with(class)))
@@ -91,14 +50,8 @@ const ADVICE: [(&str, &str); 2] = [
     ),
 ];
 
-impl From<tokio_postgres::Error> for Failure {
-    fn from(error: tokio_postgres::Error) -> Self {
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
         Self::Postgres(error)
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        Self::Caller(error)
     }
 }

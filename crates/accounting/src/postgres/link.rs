@@ -8,8 +8,8 @@ use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::PostgresAddress;
-use super::failure::Failure;
 use crate::error::StoreError;
+use crate::sql::Failure;
 
 /// The longest time that an operation takes, connecting included.
 pub(super) const TIME_LIMIT: Duration = Duration::from_secs(30);

@@ -2,7 +2,7 @@
 
 use tokio_postgres::Transaction;
 
-use super::failure::Failure;
+use crate::sql::Failure;
 
 /// The steps from each version of the schema to the next, beginning with nothing. A step that has
 /// been released never changes; `compatible_since` in the table `meta` is as in the SQLite store.
@@ -13,13 +13,14 @@ const STEPS: [&str; 4] = [
     include_str!("schema/4_prices.sql"),
 ];
 
-/// The advisory locks of this program: for the tables, and for the sums.
+/// The advisory lock for the tables. That for the sums is the next one.
 const SCHEMA_LOCK: i64 = 0x534c_4754_0001;
-pub(super) const ROLLUP_LOCK: i64 = 0x534c_4754_0002;
 
 /// Creates the schema and takes the steps that it lacks.
 pub(super) async fn prepare(tx: &Transaction<'_>, schema: &str) -> Result<(), Failure> {
-    lock(tx, SCHEMA_LOCK).await?;
+    // Other gateways wait here until the end of this transaction.
+    tx.execute("SELECT pg_advisory_xact_lock($1)", &[&SCHEMA_LOCK])
+        .await?;
     tx.batch_execute(&format!("CREATE SCHEMA IF NOT EXISTS {schema}"))
         .await?;
     let version = match exists(tx, schema).await? {
@@ -64,13 +65,6 @@ pub(super) async fn exists(tx: &Transaction<'_>, schema: &str) -> Result<bool, F
         )
         .await?;
     Ok(found.get(0))
-}
-
-/// Waits until no other transaction has the lock, and keeps it until the end of this one.
-pub(super) async fn lock(tx: &Transaction<'_>, lock: i64) -> Result<(), Failure> {
-    tx.execute("SELECT pg_advisory_xact_lock($1)", &[&lock])
-        .await?;
-    Ok(())
 }
 
 async fn meta(tx: &Transaction<'_>, name: &str) -> Result<i64, Failure> {

@@ -1,43 +1,19 @@
-//! Failures inside the store, before they are returned to the caller.
+//! What an error of SQLite means to the caller.
 
 use rusqlite::ErrorCode;
 
 use crate::error::StoreError;
+use crate::sql::Failure;
 
-/// A failure of an operation. It does not know the file yet.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// SQLite has reported an error.
-    Sqlite(rusqlite::Error),
-    /// The operation is refused, for this reason.
-    Refused(String),
-    /// The system cannot do the operation now, for this reason.
-    Unavailable(String),
-    /// The caller asked for something impossible.
-    Caller(StoreError),
-}
-
-impl Failure {
-    /// Returns the error for the caller of the store at `path`.
-    pub(super) fn at(self, path: &str) -> StoreError {
-        let store = path.to_owned();
-        match self {
-            Self::Caller(error) => error,
-            Self::Refused(reason) => StoreError::Refused { store, reason },
-            Self::Unavailable(reason) => StoreError::Unreachable { store, reason },
-            Self::Sqlite(error) if may_pass(&error) => StoreError::Unreachable {
-                store,
-                reason: error.to_string(),
-            },
-            Self::Sqlite(error) if is_unfit(&error) => StoreError::Unfit {
-                store,
-                reason: error.to_string(),
-            },
-            Self::Sqlite(error) => StoreError::Refused {
-                store,
-                reason: error.to_string(),
-            },
-        }
+/// Returns an error for the caller of the store at this path.
+pub(crate) fn report(error: &rusqlite::Error, store: String) -> StoreError {
+    let reason = error.to_string();
+    if may_pass(error) {
+        StoreError::Unreachable { store, reason }
+    } else if is_unfit(error) {
+        StoreError::Unfit { store, reason }
+    } else {
+        StoreError::Refused { store, reason }
     }
 }
 
@@ -71,12 +47,6 @@ fn is_unfit(error: &rusqlite::Error) -> bool {
 impl From<rusqlite::Error> for Failure {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sqlite(error)
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        Self::Caller(error)
     }
 }
 

@@ -7,8 +7,8 @@ use std::thread::{self, JoinHandle};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::failure::Failure;
 use crate::error::StoreError;
+use crate::sql::Failure;
 use crate::store::StoreFuture;
 
 /// A thread with a queue of messages. Dropping it waits for those that were sent.

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 
-use super::failure::Failure;
+use crate::sql::Failure;
 
 /// The steps from each version of the schema to the next, beginning with an empty file. A step that
 /// has been released never changes. A step whose result older gateways cannot work with, such as one

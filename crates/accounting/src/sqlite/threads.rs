@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::failure::Failure;
 use super::jobs::{Job, Thread};
 use crate::error::StoreError;
+use crate::sql::Failure;
 use crate::store::StoreFuture;
 
 /// The largest number of entries that one transaction stores, unless a single write has more.

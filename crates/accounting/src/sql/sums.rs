@@ -1,19 +1,22 @@
-//! Sums of usage, as both kinds of store have them: by the minute, hour and day, and of deleted rows.
+//! Sums of usage, read from the sums by the minute, hour and day, and of deleted rows.
 
 use std::sync::LazyLock;
 
-use crate::query::{Granularity, UsageQuery};
+use super::Value::Given;
+use super::rows::tokens;
+use super::{Failure, Row, Session};
+use crate::query::{Granularity, Totals, UsageQuery, UsageSum};
 use crate::tokens::TokenCounts;
 
 /// The grain of the sums of deleted rows, each of [`KEPT`]. Other grains are lengths in milliseconds.
-pub(crate) const DELETED: i64 = 1;
+pub(super) const DELETED: i64 = 1;
 
 /// The length of the sums of deleted rows: a quarter of an hour, in milliseconds. The hours and days of
 /// all time zones begin at its multiples.
-pub(crate) const KEPT: i64 = 900_000;
+pub(super) const KEPT: i64 = 900_000;
 
 /// The columns of the sums.
-pub(crate) static SUMS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+pub(super) static SUMS: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let before = ["requests", "open", "abandoned", "unpriced", "inexact"];
     let after = ["pictures", "cost_nanos", "open_nanos", "abandoned_nanos"];
     before
@@ -23,16 +26,75 @@ pub(crate) static SUMS: LazyLock<Vec<&str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The place of the first token count in [`SUMS`].
-pub(crate) const TOKENS: usize = 5;
+/// The place of the first token count behind the three columns by which sums are grouped.
+const TOKENS: usize = 3 + 5;
 /// The place of the first sum behind the token counts.
-pub(crate) const AFTER_TOKENS: usize = TOKENS + TokenCounts::COLUMNS.len();
+const AFTER_TOKENS: usize = TOKENS + TokenCounts::COLUMNS.len();
 
-const MINUTE: i64 = Granularity::Minute.millis();
-const HOUR: i64 = Granularity::Hour.millis();
+/// The grain of the sums by the minute.
+pub(super) const MINUTE: i64 = Granularity::Minute.millis();
+/// The grain of the sums by the hour.
+pub(super) const HOUR: i64 = Granularity::Hour.millis();
+
+/// Returns the sums that `query` asks for, in order of time, key and model.
+pub(crate) async fn usage(
+    session: &impl Session,
+    query: &UsageQuery,
+) -> Result<Vec<UsageSum>, Failure> {
+    let group = [
+        (query.granularity.is_some(), "start_ms", "bigint"),
+        (query.by_key, "key", "text"),
+        (query.by_model, "model", "text"),
+    ]
+    .map(|(is_asked, column, kind)| match is_asked {
+        true => column.to_owned(),
+        false => format!("CAST(NULL AS {kind})"),
+    })
+    .join(", ");
+    let sql = format!(
+        "SELECT {group}, {} FROM rollups
+         WHERE ({}) AND (key = $1 OR $1 IS NULL) AND (model = $2 OR $2 IS NULL)
+         GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
+        over_sums(),
+        condition(query),
+    );
+    let values = [&query.key, &query.model].map(|name| Given(name.as_deref()));
+    session.query(&sql, &values, read).await
+}
+
+fn read(row: &dyn Row) -> Result<UsageSum, Failure> {
+    Ok(UsageSum {
+        start_ms: row.number_or_null(0)?,
+        key: row.text_or_null(1)?,
+        model: row.text_or_null(2)?,
+        totals: Totals {
+            requests: row.count(3)?,
+            open: row.count(4)?,
+            abandoned: row.count(5)?,
+            unpriced: row.count(6)?,
+            inexact: row.count(7)?,
+            tokens: tokens(row, TOKENS)?,
+            pictures: row.count(AFTER_TOKENS)?,
+            cost_nanos: row.number(AFTER_TOKENS + 1)?,
+            open_nanos: row.number(AFTER_TOKENS + 2)?,
+            abandoned_nanos: row.number(AFTER_TOKENS + 3)?,
+        },
+    })
+}
+
+/// Returns the expressions that add up the sums of several intervals.
+pub(super) fn over_sums() -> String {
+    let sums: Vec<_> = SUMS.iter().map(|column| total(column)).collect();
+    sums.join(", ")
+}
+
+/// Returns the expression that adds up a column.
+pub(super) fn total(column: &str) -> String {
+    format!("CAST(sum({column}) AS bigint)")
+}
 
 /// Returns the beginning of the interval that contains `at_ms`.
-pub(crate) fn floor(at_ms: i64, grain: i64) -> i64 {
+pub(super) fn floor(at_ms: i64, grain: i64) -> i64 {
     at_ms.saturating_sub(at_ms.rem_euclid(grain))
 }
 
@@ -45,7 +107,7 @@ fn ceil(at_ms: i64, grain: i64) -> i64 {
 }
 
 /// Returns the SQL condition for the sums that make up the interval of `query`.
-pub(crate) fn condition(query: &UsageQuery) -> String {
+fn condition(query: &UsageQuery) -> String {
     let grain = query.granularity.map_or(MINUTE, Granularity::millis);
     let from = query.from_ms.map(|at_ms| floor(at_ms, grain));
     let to = query.to_ms.map(|at_ms| ceil(at_ms, grain));
