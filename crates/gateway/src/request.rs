@@ -9,14 +9,11 @@ pub mod routing;
 // A reply before it becomes the body of a response.
 pub(crate) mod reply;
 
-// Whether and how the response of a request is stored.
-pub(crate) mod keeping;
+// What is done with the response of a request on its way to the client.
+pub(crate) mod response_stage;
 
-// The upstream that keeps a response, for later requests.
-pub(crate) mod tracking;
-
-// A request with resolved references.
-pub(crate) mod resolved;
+// The references of a request to earlier responses.
+pub(crate) mod references;
 
 // The targets of a request, one after the other.
 pub(crate) mod attempt;

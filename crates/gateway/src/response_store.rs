@@ -1,7 +1,7 @@
 //! Responses that later requests of the same key can refer to.
 
 // The bounded store in memory.
-pub(crate) mod kept;
+pub(crate) mod store;
 
 // The upstreams that keep responses themselves.
 pub(crate) mod origins;

@@ -20,8 +20,8 @@ use crate::exchange::body::budget::Budget;
 use crate::exchange::record::Record;
 use crate::exchange::refusal::Refusal;
 use crate::long_work::LongWork;
-use crate::response_store::kept::Kept;
-use crate::response_store::origins::Origins;
+use crate::response_store::origins::ResponseOrigins;
+use crate::response_store::store::ResponseStore;
 use crate::telemetry::metrics::Metrics;
 
 /// The state that all requests share.
@@ -45,9 +45,9 @@ pub struct GatewayState {
     pub(crate) fetches: Limiter,
     pub(crate) long_work: LongWork,
     /// The answers that later requests may refer to. `None` if none is kept.
-    pub(crate) kept: Option<Arc<Kept>>,
+    pub(crate) kept: Option<Arc<ResponseStore>>,
     /// The upstreams that keep responses, for models that allow it.
-    pub(crate) origins: Origins,
+    pub(crate) origins: ResponseOrigins,
     /// The requests whose responses are made in the background.
     pub(crate) background: Arc<Background>,
     /// The metrics.
@@ -220,8 +220,8 @@ impl GatewayState {
             fetcher: Fetcher::new(fetch.options(parts.addresses, limits.picture)),
             fetches: Limiter::new(fetch.at_once, fetch.at_once_per_key),
             long_work: LongWork::new(),
-            kept: Kept::new(responses).map(Arc::new),
-            origins: Origins::default(),
+            kept: ResponseStore::new(responses).map(Arc::new),
+            origins: ResponseOrigins::default(),
             background: Arc::default(),
             limits: limits.clone(),
             metrics: Arc::new(Metrics::new()),

@@ -15,9 +15,8 @@ use wire::{ApiError, Path, Splice, TextOr};
 
 use super::text::{RelayNotes, TextEndpoint};
 use crate::exchange::refusal::Refusal;
-use crate::request::keeping::Keeping;
-use crate::request::resolved::{Attach, Resolved};
-use crate::request::tracking::Tracking;
+use crate::request::references::References;
+use crate::request::response_stage::{OriginPlan, ResponseStage, StorePlan};
 use crate::response_store::stored_input::{self, StoredInput};
 use crate::state::Caller;
 
@@ -97,19 +96,19 @@ impl TextEndpoint for Responses {
         }
     }
 
-    fn resolve(request: &Request, caller: &Caller<'_>) -> Result<Resolved, Refusal> {
+    fn resolve(request: &Request, caller: &Caller<'_>) -> Result<References, Refusal> {
         let model = caller.policy.catalog.find(&request.model);
         // The gateway does not keep responses that a server keeps.
         if model.is_some_and(Model::keeps_responses) {
             return tracked(request, caller);
         }
         let Some(kept) = &caller.state.kept else {
-            return Ok(Resolved::default());
+            return Ok(References::default());
         };
-        Ok(Resolved {
+        Ok(References {
             stored: StoredInput::find(kept, &caller.key.id, request)?,
             is_kept: request.store != Some(false),
-            attach: Keeping::new(request, kept, caller).map(Attach::Keep),
+            attach: StorePlan::new(request, kept, caller).map(ResponseStage::Store),
             upstream: None,
         })
     }
@@ -154,7 +153,7 @@ impl TextEndpoint for Responses {
 /// Finds the upstream that keeps the previous response of a request whose own response an upstream
 /// may keep. All keys share the account of the upstream, so a response that this key is not known to
 /// have made is refused, unless the model allows it.
-fn tracked(request: &Request, caller: &Caller<'_>) -> Result<Resolved, Refusal> {
+fn tracked(request: &Request, caller: &Caller<'_>) -> Result<References, Refusal> {
     let origin = |id| caller.state.origins.get(&caller.key.id, id);
     let model = caller.policy.catalog.find(&request.model);
     let is_open = model.is_some_and(|model| model.allows(Allowed::UnknownResponses));
@@ -165,10 +164,13 @@ fn tracked(request: &Request, caller: &Caller<'_>) -> Result<Resolved, Refusal> 
         },
         None => None,
     };
-    Ok(Resolved {
-        attach: Some(Attach::Track(Tracking::new(caller, &request.model))),
+    Ok(References {
+        attach: Some(ResponseStage::NoteOrigin(OriginPlan::new(
+            caller,
+            &request.model,
+        ))),
         upstream,
-        ..Resolved::default()
+        ..References::default()
     })
 }
 

@@ -17,7 +17,7 @@ use wire::{ApiError, Code, ErrorKind, Json, Splice};
 pub(crate) use self::relay::Action;
 use crate::exchange::refusal::Refusal;
 use crate::request::reply::{ReplyBody, json, json_bytes};
-use crate::response_store::kept::{Answer, InputItem};
+use crate::response_store::store::{InputItem, StoredResponse};
 use crate::state::Caller;
 
 /// The confirmation that a response was deleted.
@@ -86,7 +86,7 @@ pub(crate) async fn answer(
 
 /// Lists the items that a response answers, the newest first unless the query asks for another
 /// order.
-fn input_items(answer: &Answer, query: &str) -> Result<Response<ReplyBody>, Refusal> {
+fn input_items(answer: &StoredResponse, query: &str) -> Result<Response<ReplyBody>, Refusal> {
     let page = Page::read(query)?;
     let positions = page.positions(&answer.input);
     let shown = &positions[..positions.len().min(page.limit)];

@@ -35,8 +35,8 @@ use crate::exchange::refusal::Refusal;
 use crate::outcome::Outcome;
 use crate::request::image_urls;
 use crate::request::outgoing;
+use crate::request::references::References;
 use crate::request::reply::{self, ReplyBody};
-use crate::request::resolved::Resolved;
 use crate::response_store::stored_input::StoredInput;
 use crate::state::Caller;
 
@@ -101,8 +101,8 @@ pub(crate) trait TextEndpoint:
 
     /// Finds the references of a request, and prepares to keep its answer, or to note which
     /// upstream keeps it.
-    fn resolve(_: &Self::Unchecked, _: &Caller<'_>) -> Result<Resolved, Refusal> {
-        Ok(Resolved::default())
+    fn resolve(_: &Self::Unchecked, _: &Caller<'_>) -> Result<References, Refusal> {
+        Ok(References::default())
     }
 
     /// Returns the complete reply of an upstream to a request that is relayed, for the client.
@@ -175,7 +175,7 @@ struct Checked<D: TextEndpoint> {
     /// has to be validated again.
     is_lenient: bool,
     /// The references of the request, and the further handling of its response.
-    resolved: Resolved,
+    resolved: References,
 }
 
 /// A validated request, and everything needed to send it to a target.
@@ -224,7 +224,7 @@ pub(crate) async fn answer<D: TextEndpoint>(
             state.long_work.run(upload.bytes.len(), check).await?
         }
     };
-    let Resolved {
+    let References {
         stored,
         mut attach,
         upstream,
@@ -318,7 +318,7 @@ fn outlined<D: TextEndpoint>(body: &[u8], policy: &Policy) -> Option<Checked<D>>
                 ..RelayNotes::default()
             },
             is_lenient: true,
-            resolved: Resolved::default(),
+            resolved: References::default(),
         })
 }
 

@@ -10,11 +10,11 @@ use crate::shared_bound::SharedBound;
 ///
 /// There is room for a number of them. Beyond it, the key that has most loses its oldest one.
 #[derive(Default)]
-pub(crate) struct Origins(Mutex<FinalUsage>);
+pub(crate) struct ResponseOrigins(Mutex<KnownOrigins>);
 
 /// Where a response comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Origin {
+pub(crate) struct ResponseOrigin {
     /// The name of the upstream.
     pub(crate) upstream: String,
     /// The client's name of the model.
@@ -22,16 +22,16 @@ pub(crate) struct Origin {
 }
 
 #[derive(Default)]
-struct FinalUsage {
+struct KnownOrigins {
     /// The origins with their numbers, by key and response.
-    of_keys: HashMap<String, HashMap<String, (Origin, u64)>>,
+    of_keys: HashMap<String, HashMap<String, (ResponseOrigin, u64)>>,
     count: SharedBound,
     next: u64,
 }
 
-impl Origins {
+impl ResponseOrigins {
     /// Notes where a response to a key comes from, and forgets one if there are too many.
-    pub(crate) fn insert(&self, key: &str, id: &str, origin: Origin) {
+    pub(crate) fn insert(&self, key: &str, id: &str, origin: ResponseOrigin) {
         if id.is_empty() || id.len() > MAX_ID {
             return;
         }
@@ -52,7 +52,7 @@ impl Origins {
     }
 
     /// Returns the origin of a response to this key.
-    pub(crate) fn get(&self, key: &str, id: &str) -> Option<Origin> {
+    pub(crate) fn get(&self, key: &str, id: &str) -> Option<ResponseOrigin> {
         let known = self.lock();
         let (origin, _) = known.of_keys.get(key)?.get(id)?;
         Some(origin.clone())
@@ -62,13 +62,13 @@ impl Origins {
         self.lock().remove(key, id);
     }
 
-    fn lock(&self) -> MutexGuard<'_, FinalUsage> {
+    fn lock(&self) -> MutexGuard<'_, KnownOrigins> {
         // No step of a change panics halfway.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl FinalUsage {
+impl KnownOrigins {
     fn remove(&mut self, key: &str, id: &str) {
         let Some(of_key) = self.of_keys.get_mut(key) else {
             return;
@@ -91,8 +91,8 @@ const MAX_ID: usize = 256;
 mod tests {
     use super::*;
 
-    fn origin(upstream: &str) -> Origin {
-        Origin {
+    fn origin(upstream: &str) -> ResponseOrigin {
+        ResponseOrigin {
             upstream: upstream.to_owned(),
             model: "m".to_owned(),
         }
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_key_with_many_responses_forgets_its_own() {
-        let origins = Origins::default();
+        let origins = ResponseOrigins::default();
         for number in 0..3 {
             origins.insert("few", &format!("resp_{number}"), origin("u"));
         }
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn the_latest_response_of_an_id_counts() {
-        let origins = Origins::default();
+        let origins = ResponseOrigins::default();
         origins.insert("k", "resp_1", origin("u"));
         origins.insert("k", "resp_1", origin("v"));
         origins.insert("other", "resp_1", origin("w"));

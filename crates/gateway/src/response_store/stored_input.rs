@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::{ApiError, Code, ErrorKind, Piece, Splice, TextOr};
 
-use crate::response_store::kept::{Answer, Kept};
+use crate::response_store::store::{ResponseStore, StoredResponse};
 
 #[derive(Deserialize)]
 struct BodyView<'a> {
@@ -22,10 +22,10 @@ struct BodyView<'a> {
 /// copied only into the expanded request.
 #[derive(Debug)]
 pub(crate) struct StoredInput {
-    previous: Option<Arc<Answer>>,
+    previous: Option<Arc<StoredResponse>>,
     /// For each item of the request, the output item that it stands for, by its answer and its
     /// position there; `None` for an item of the request itself.
-    references: Vec<Option<(Arc<Answer>, usize)>>,
+    references: Vec<Option<(Arc<StoredResponse>, usize)>>,
 }
 
 impl StoredInput {
@@ -36,7 +36,7 @@ impl StoredInput {
     /// Returns 400 for an unknown response or an item that is referred to twice, and 404 for an
     /// unknown item.
     pub(crate) fn find(
-        kept: &Kept,
+        kept: &ResponseStore,
         key: &str,
         request: &Request,
     ) -> Result<Option<Self>, ApiError> {

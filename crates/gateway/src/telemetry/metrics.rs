@@ -353,7 +353,8 @@ const USUAL_ROUTES: [&str; 5] = [
 const REQUEST_DURATION: &str = "Time from the head of a request to the last byte of its response";
 const CONTENT_LEFT_OUT: &str =
     "Translated answers by the kind of content that their clients' protocol cannot express";
-const RESPONSES_EVICTED: &str = "Kept answers that were removed early to make room for others";
+const RESPONSES_EVICTED: &str =
+    "ResponseStore answers that were removed early to make room for others";
 const LEASE_EXCHANGES: &str = "Exchanges with the store that lends quotas, by outcome";
 const USAGE_REFUSED: &str =
     "Entries of usage that the store will never take, and that were set aside";

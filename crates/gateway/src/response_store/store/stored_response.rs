@@ -13,7 +13,7 @@ use wire::lenient::Text;
 
 /// A response, and the items that it answers.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct StoredResponse {
     /// The id of the response.
     pub(crate) id: String,
     /// The model, as the client has named it.
@@ -83,7 +83,7 @@ struct ItemView<'a> {
     content: Option<&'a RawValue>,
 }
 
-impl Answer {
+impl StoredResponse {
     /// Creates the answer of a complete response to these items. `is_relayed` is true if an
     /// upstream wrote the response. Returns `None` if it has no id or no readable output.
     pub(crate) fn new(input: Vec<Box<str>>, response: String, is_relayed: bool) -> Option<Self> {
@@ -124,7 +124,7 @@ impl Answer {
 
     /// Returns the response without copying it: its bytes live as long as the answer.
     pub(crate) fn response(self: Arc<Self>) -> Bytes {
-        struct Response(Arc<Answer>);
+        struct Response(Arc<StoredResponse>);
 
         impl AsRef<[u8]> for Response {
             fn as_ref(&self) -> &[u8] {
@@ -134,18 +134,18 @@ impl Answer {
         Bytes::from_owner(Response(self))
     }
 
-    /// Returns the size of [`Answer::conversation`]; its length is at most this.
+    /// Returns the size of [`StoredResponse::conversation`]; its length is at most this.
     pub(crate) fn extent(&self) -> Extent {
         self.conversation
     }
 
-    /// Returns the length of [`Answer::output`] at most, with a comma.
+    /// Returns the length of [`StoredResponse::output`] at most, with a comma.
     pub(crate) fn output_length(&self, position: usize) -> usize {
         let item = self.output.get(position);
         item.map_or(0, |item| item.place.len() + MISSING.len() + 1)
     }
 
-    /// Returns an estimate of the tokens of [`Answer::output`].
+    /// Returns an estimate of the tokens of [`StoredResponse::output`].
     pub(crate) fn output_tokens(&self, position: usize) -> u64 {
         self.output.get(position).map_or(0, |item| item.tokens)
     }

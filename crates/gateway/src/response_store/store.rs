@@ -4,7 +4,7 @@
 //! The memory is bounded: an answer that does not fit takes the place of the oldest ones of the key
 //! that uses most. Nothing is written to disk, and nothing survives the process.
 
-mod answer;
+mod stored_response;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,12 +13,12 @@ use std::time::Duration;
 use config::{Responses, bytes};
 use tokio::time::Instant;
 
-pub(crate) use self::answer::{Answer, InputItem};
+pub(crate) use self::stored_response::{InputItem, StoredResponse};
 use crate::shared_bound::SharedBound;
 use crate::telemetry::metrics::ResponseStoreFigures;
 
 /// The answers that are kept.
-pub(crate) struct Kept {
+pub(crate) struct ResponseStore {
     age: Duration,
     capacity: usize,
     answers: Mutex<Answers>,
@@ -39,16 +39,16 @@ struct Answers {
 struct OfKey {
     answers: HashMap<String, Entry>,
     /// The answer with an output item, by the id of the item, and its position there.
-    items: HashMap<String, (Arc<Answer>, usize)>,
+    items: HashMap<String, (Arc<StoredResponse>, usize)>,
 }
 
 struct Entry {
-    answer: Arc<Answer>,
+    answer: Arc<StoredResponse>,
     number: u64,
     kept_at: Instant,
 }
 
-impl Kept {
+impl ResponseStore {
     /// Creates an empty store, or `None` if no answers are to be kept.
     pub(crate) fn new(settings: &Responses) -> Option<Self> {
         Some(Self {
@@ -61,7 +61,7 @@ impl Kept {
     /// Keeps an answer for a key, and removes the oldest ones of the key that uses most if it does not
     /// fit otherwise. Returns false if it is larger than the whole store, or if its key would use most
     /// by this answer alone.
-    pub(crate) fn insert(&self, key: &str, answer: Answer) -> bool {
+    pub(crate) fn insert(&self, key: &str, answer: StoredResponse) -> bool {
         let size = answer.size() + key.len();
         if size > self.capacity {
             let (id, capacity) = (&answer.id, self.capacity);
@@ -77,14 +77,14 @@ impl Kept {
     }
 
     /// Returns an answer of this key.
-    pub(crate) fn get(&self, key: &str, id: &str) -> Option<Arc<Answer>> {
+    pub(crate) fn get(&self, key: &str, id: &str) -> Option<Arc<StoredResponse>> {
         let answers = self.lock();
         let entry = answers.of_keys.get(key)?.answers.get(id)?;
         Some(Arc::clone(&entry.answer))
     }
 
     /// Returns the answer of this key with an output item, and the position of the item.
-    pub(crate) fn item(&self, key: &str, id: &str) -> Option<(Arc<Answer>, usize)> {
+    pub(crate) fn item(&self, key: &str, id: &str) -> Option<(Arc<StoredResponse>, usize)> {
         self.lock().of_keys.get(key)?.items.get(id).cloned()
     }
 
@@ -117,7 +117,7 @@ impl Kept {
 }
 
 impl Answers {
-    fn add(&mut self, key: &str, answer: Arc<Answer>, size: usize) {
+    fn add(&mut self, key: &str, answer: Arc<StoredResponse>, size: usize) {
         let (number, id) = (self.next, answer.id.clone());
         self.next += 1;
         self.bytes.add(key, number, &id, size);
@@ -175,7 +175,7 @@ impl Answers {
         };
         for (item, _) in answer.item_ids() {
             // A later answer may have an item of the same id.
-            let is_of = |(other, _): &(Arc<Answer>, usize)| Arc::ptr_eq(other, &answer);
+            let is_of = |(other, _): &(Arc<StoredResponse>, usize)| Arc::ptr_eq(other, &answer);
             if of_key.items.get(item).is_some_and(is_of) {
                 of_key.items.remove(item);
             }

@@ -1,36 +1,31 @@
-//! Keeps the answer to a request.
-
-mod stream;
+//! Whether and how the response of a request is stored.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::Response;
 use policy::Policy;
 use responses::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::Splice;
 
-use self::stream::KeptStream;
 use crate::exchange::body::budget::Share;
 use crate::exchange::body::upload::Upload;
 use crate::exchange::record::Targets;
-use crate::request::reply::ReplyBody;
-use crate::response_store::kept::{Answer, Kept};
+use crate::response_store::store::{ResponseStore, StoredResponse};
 use crate::response_store::stored_input::items;
 use crate::state::Caller;
 
-/// The state for keeping the answer to a request, and for reporting in the answer that it is kept.
-pub(crate) struct Keeping {
-    kept: Arc<Kept>,
+/// Whether and how to store the response of a request, and to report in it that it is stored.
+pub(crate) struct StorePlan {
+    kept: Arc<ResponseStore>,
     policy: Arc<Policy>,
     /// The id of the key.
     key: String,
     /// The response that the request continues.
     previous: Option<String>,
     /// True if the answer is to be kept.
-    is_stored: bool,
+    pub(super) is_stored: bool,
     /// The request, and its share of the memory, if the answer is to be kept.
     request: Option<(Bytes, Share)>,
     /// The target that answers, once known.
@@ -43,10 +38,14 @@ struct OutputView<'a> {
     output: Option<Vec<&'a RawValue>>,
 }
 
-impl Keeping {
+impl StorePlan {
     /// Prepares to keep the answer to a request, or to state that it continues a kept one. Returns
     /// `None` if there is nothing to do.
-    pub(crate) fn new(request: &Request, kept: &Arc<Kept>, caller: &Caller<'_>) -> Option<Self> {
+    pub(crate) fn new(
+        request: &Request,
+        kept: &Arc<ResponseStore>,
+        caller: &Caller<'_>,
+    ) -> Option<Self> {
         let is_stored = request.store != Some(false);
         let previous = request.previous_response_id.clone();
         (is_stored || previous.is_some()).then(|| Self {
@@ -67,19 +66,8 @@ impl Keeping {
         }
     }
 
-    /// Returns the response to the request, which is kept once it is complete.
-    pub(crate) fn attach(self, response: Response<ReplyBody>) -> Response<ReplyBody> {
-        response.map(|body| match body {
-            ReplyBody::Buffered(body) => ReplyBody::Buffered(self.reply(&body.into_bytes()).into()),
-            ReplyBody::Stream(stream) => {
-                ReplyBody::Stream(Box::new(KeptStream::new(stream, Box::new(self))))
-            }
-            forwarded @ ReplyBody::Forwarded(_) => forwarded,
-        })
-    }
-
     /// Keeps a plain reply, and returns it as the client gets it.
-    fn reply(&self, body: &Bytes) -> Bytes {
+    pub(super) fn reply(&self, body: &Bytes) -> Bytes {
         let is_kept = std::str::from_utf8(body).is_ok_and(|response| self.keep(response, &[]));
         let mut splice = Splice::new(body);
         self.mark(&mut splice, &[], is_kept);
@@ -88,7 +76,7 @@ impl Keeping {
 
     /// Keeps a complete response. `done` are the output items of its stream, which some servers
     /// leave out of the response itself. Returns false if it is not kept.
-    fn keep(&self, response: &str, done: &[Box<str>]) -> bool {
+    pub(super) fn keep(&self, response: &str, done: &[Box<str>]) -> bool {
         let Some((request, _)) = &self.request else {
             return false;
         };
@@ -103,12 +91,12 @@ impl Keeping {
         };
         let input = items(request).into_iter();
         let input = input.map(|item| item.into_owned().into());
-        let answer = Answer::new(input.collect(), response, self.is_relayed());
+        let answer = StoredResponse::new(input.collect(), response, self.is_relayed());
         answer.is_some_and(|answer| self.kept.insert(&self.key, answer))
     }
 
     /// Sets the members of the response object at `path` that are about the store.
-    fn mark(&self, splice: &mut Splice<'_>, path: &[&str], is_kept: bool) {
+    pub(super) fn mark(&self, splice: &mut Splice<'_>, path: &[&str], is_kept: bool) {
         let previous = self.previous.as_deref();
         let previous = previous.map(|id| serde_json::Value::from(id).to_string());
         let store = is_kept.to_string();

@@ -1,4 +1,4 @@
-//! A streamed answer that is kept once it is complete.
+//! A streamed response that is read while it is written for the client.
 
 use std::borrow::Cow;
 use std::task::{Context, Poll, ready};
@@ -11,19 +11,28 @@ use serde_json::value::RawValue;
 use sse::{Decoder, EventName, Limits};
 use wire::{ApiError, Splice};
 
-use super::Keeping;
+use super::{OriginPlan, StorePlan};
 use crate::exchange::answer::{AnswerStream, Progress, StreamFailure};
 
-/// A stream of Responses whose answer is kept.
-///
-/// It reads the events that were written for the client, so that relayed and translated answers are
-/// kept alike, and it sets the members of their response objects that are about the store.
-pub(super) struct KeptStream {
+/// A stream of Responses with a stage, which reads the events that were written for the client, so that
+/// relayed and translated responses are handled alike.
+pub(super) struct StagedStream {
     stream: Box<dyn AnswerStream>,
-    /// `None` once another stream has taken its place.
-    keeping: Option<Box<Keeping>>,
-    /// The output items that are done.
-    items: Vec<Box<str>>,
+    /// `None` if it needs no further event, or another stream has taken the place of this one.
+    stage: Option<StreamStage>,
+}
+
+/// What is done with the events of a stream.
+pub(super) enum StreamStage {
+    /// Stores the response once it is complete, and sets the members of each response object that are
+    /// about the store.
+    Store {
+        plan: Box<StorePlan>,
+        /// The output items that are done.
+        items: Vec<Box<str>>,
+    },
+    /// Notes the origin of the response with the first event that has one.
+    NoteOrigin(OriginPlan),
 }
 
 #[derive(Deserialize)]
@@ -36,23 +45,37 @@ struct EventView<'a> {
     item: Option<&'a RawValue>,
 }
 
-impl KeptStream {
-    pub(super) fn new(stream: Box<dyn AnswerStream>, keeping: Box<Keeping>) -> Self {
-        Self {
-            stream,
-            keeping: Some(keeping),
+impl StreamStage {
+    pub(super) fn store(plan: StorePlan) -> Self {
+        Self::Store {
+            plan: Box::new(plan),
             items: Vec::new(),
         }
     }
 
-    /// Reads the events in `out` from this position on, and edits those with a response.
+    /// Reads the data of an event. Returns its data as the client gets it, if it differs, and true if
+    /// no further event is needed.
+    fn event(&mut self, data: &str) -> (Option<String>, bool) {
+        match self {
+            Self::Store { plan, items } => (edited(plan, items, data), false),
+            Self::NoteOrigin(plan) => (None, plan.event(data)),
+        }
+    }
+}
+
+impl StagedStream {
+    pub(super) fn new(stream: Box<dyn AnswerStream>, stage: StreamStage) -> Self {
+        Self {
+            stream,
+            stage: Some(stage),
+        }
+    }
+
+    /// Reads the events in `out` from this position on, and edits them.
     fn read(&mut self, out: &mut Vec<u8>, from: usize) {
-        let Some(keeping) = &self.keeping else { return };
+        let is_of_interest = |name: &&[u8]| memmem::find(&out[from..], name).is_some();
         // Most events are deltas, which are not of interest.
-        if !NAMES
-            .iter()
-            .any(|name| memmem::find(&out[from..], name).is_some())
-        {
+        if self.stage.is_none() || !NAMES.iter().any(is_of_interest) {
             return;
         }
         let events = Bytes::from(out.split_off(from));
@@ -62,9 +85,14 @@ impl KeptStream {
         });
         decoder.feed(events);
         while let Some(Ok(event)) = decoder.poll() {
-            match edited(keeping, &mut self.items, &event.data()) {
+            let stage = self.stage.as_mut();
+            let (edited, is_done) = stage.map_or((None, false), |stage| stage.event(&event.data()));
+            match edited {
                 Some(data) => sse::encode(EventName::new(&event.name()).ok(), &data, out),
                 None => out.extend_from_slice(event.raw()),
+            }
+            if is_done {
+                self.stage = None;
             }
         }
     }
@@ -72,7 +100,7 @@ impl KeptStream {
 
 /// Returns the data of an event with a response as the client gets it. Keeps the response if it is
 /// the final one.
-fn edited(keeping: &Keeping, items: &mut Vec<Box<str>>, data: &str) -> Option<String> {
+fn edited(plan: &StorePlan, items: &mut Vec<Box<str>>, data: &str) -> Option<String> {
     let event: EventView<'_> = serde_json::from_str(data).ok()?;
     if event.kind == "response.output_item.done" {
         items.extend(event.item.map(|item| item.get().into()));
@@ -80,16 +108,16 @@ fn edited(keeping: &Keeping, items: &mut Vec<Box<str>>, data: &str) -> Option<St
     }
     let response = event.response?.get();
     let is_kept = match &*event.kind {
-        "response.completed" | "response.incomplete" => keeping.keep(response, items),
+        "response.completed" | "response.incomplete" => plan.keep(response, items),
         "response.failed" => false,
-        _ => keeping.is_stored,
+        _ => plan.is_stored,
     };
     let mut splice = Splice::new(data.as_bytes());
-    keeping.mark(&mut splice, &["response"], is_kept);
+    plan.mark(&mut splice, &["response"], is_kept);
     String::from_utf8(splice.to_vec()).ok()
 }
 
-impl AnswerStream for KeptStream {
+impl AnswerStream for StagedStream {
     fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
@@ -99,12 +127,12 @@ impl AnswerStream for KeptStream {
         let written = ready!(self.stream.poll_write(cx, out));
         // There may be events before a failure.
         self.read(out, before);
-        Poll::Ready(Ok(match (written?, self.keeping.take()) {
-            (Progress::Started(stream), Some(keeping)) => {
-                Progress::Started(Box::new(Self::new(stream, keeping)))
+        Poll::Ready(Ok(match (written?, self.stage.take()) {
+            (Progress::Started(stream), Some(stage)) => {
+                Progress::Started(Box::new(Self::new(stream, stage)))
             }
-            (progress, keeping) => {
-                self.keeping = keeping;
+            (progress, stage) => {
+                self.stage = stage;
                 progress
             }
         }))

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn store(keep_bytes: u64) -> Kept {
-    Kept::new(&Responses {
+fn store(keep_bytes: u64) -> ResponseStore {
+    ResponseStore::new(&Responses {
         keep: Some(Duration::from_secs(60)),
         keep_bytes: bytesize::ByteSize::b(keep_bytes),
     })
@@ -11,10 +11,10 @@ fn store(keep_bytes: u64) -> Kept {
 }
 
 /// An answer with this id and one message.
-fn answer(id: &str) -> Answer {
+fn answer(id: &str) -> StoredResponse {
     let response =
         format!(r#"{{"id":"resp_{id}","output":[{{"type":"message","id":"msg_{id}"}}]}}"#);
-    Answer::new(vec![r#"{"role":"user"}"#.into()], response, false).unwrap()
+    StoredResponse::new(vec![r#"{"role":"user"}"#.into()], response, false).unwrap()
 }
 
 /// The memory of an answer for the key `k`, in bytes.
@@ -127,7 +127,7 @@ fn an_item_belongs_to_the_latest_answer_that_has_it() {
     let kept = store(10 * size());
     let of = |id: &str, text: &str| {
         let item = format!(r#"{{"type":"message","id":"msg","text":"{text}"}}"#);
-        Answer::new(
+        StoredResponse::new(
             Vec::new(),
             format!(r#"{{"id":"{id}","output":[{item}]}}"#),
             false,
@@ -175,7 +175,7 @@ fn reasoning_that_only_its_server_can_read_is_left_out() {
     ];
     let response = format!(r#"{{"id":"resp_1","output":[{}]}}"#, items.join(","));
     let output = |is_relayed| {
-        let answer = Answer::new(Vec::new(), response.clone(), is_relayed).unwrap();
+        let answer = StoredResponse::new(Vec::new(), response.clone(), is_relayed).unwrap();
         (0..4)
             .map(|at| answer.output(at).map(std::borrow::Cow::into_owned))
             .collect::<Vec<_>>()
