@@ -33,9 +33,6 @@ pub mod request;
 // The endpoints of the protocols.
 pub mod endpoints;
 
-// Keys of upstreams that are read again.
-pub mod key_refresh;
-
 // The path of one request from its head to its response. Read this first.
 pub mod service;
 

@@ -1,5 +1,6 @@
 //! Starts a gateway from a configuration.
 
+mod key_refresh;
 mod reload;
 
 use std::io::{self, Write as _};
@@ -14,7 +15,6 @@ use admin::admin::Admin;
 use auth::{KeyHash, Scope};
 use config::state::State;
 use config::{Config, ConfigError, Limits};
-use gateway::key_refresh;
 use gateway::state::{GatewayState, Parts};
 use policy::accounting::Accounting;
 use policy::keys::{self, GeneratedKey};

@@ -297,7 +297,7 @@ impl Metrics {
     }
 
     /// Counts a refresh of an upstream's key by its command.
-    pub(crate) fn key_refreshed(&self, upstream: &str, succeeded: bool) {
+    pub fn key_refreshed(&self, upstream: &str, succeeded: bool) {
         self.key_refreshes
             .get_or_create(&KeyLabels {
                 upstream: upstream.to_owned(),

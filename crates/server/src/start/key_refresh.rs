@@ -4,16 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use gateway::telemetry::metrics::Metrics;
 use policy::Policies;
 use policy::key_schedule::KeySchedule;
 use policy::targets::UpstreamTarget;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-use crate::telemetry::metrics::Metrics;
-
 /// Refreshes the keys of the current policy when they are due, forever.
-pub async fn run(policies: Arc<Policies>, metrics: Arc<Metrics>) {
+pub(super) async fn run(policies: Arc<Policies>, metrics: Arc<Metrics>) {
     loop {
         sleep(POLL_INTERVAL).await;
         for server in policies.current().routes.upstreams() {
