@@ -1,9 +1,10 @@
 //! Starts a gateway from a configuration.
 
+mod banner;
 mod key_refresh;
 mod reload;
 
-use std::io::{self, Write as _};
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,12 +13,12 @@ use std::time::Duration;
 use accounting::StoreError;
 use admin::access::AdminAccess;
 use admin::admin::Admin;
-use auth::{KeyHash, Scope};
+use auth::KeyHash;
 use config::state::State;
 use config::{Config, ConfigError, Limits};
 use gateway::state::{GatewayState, Parts};
 use policy::accounting::Accounting;
-use policy::keys::{self, GeneratedKey};
+use policy::keys;
 use policy::lease_store;
 use policy::limit::lease_client::LeaseClient;
 use policy::policy_keys::StoredKeys;
@@ -25,7 +26,7 @@ use policy::{Embedded, Policy};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use upstream::Network;
 
 use crate::engines;
@@ -48,70 +49,79 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     fd_limit::clamp(&mut config);
     let listeners = bind(&config.listen, &config.limits)?;
     let admin_listener = bind(config.admin.as_slice(), &config.limits)?.pop();
-    let needed = |images| policy.needs_embedded(images);
-    let missing = engines::missing(needed(false), needed(true));
-    for advice in &missing {
-        tracing::warn!("{advice}");
-    }
-    let engines = engines::load(&config, needed(false), needed(true)).await?;
-    let addresses: Vec<_> = listeners
-        .iter()
-        .filter_map(|listener| listener.local_addr().ok())
-        .collect();
-    let with_examples = config.models.is_none() && missing.is_empty();
-    let keep_rows = config.state.keep_rows;
-    let lease_client = open_lender(&config.state).await?;
+    let addresses: Vec<_> = listeners.iter().filter_map(address).collect();
+    let admin_address = admin_listener.as_ref().and_then(address);
     let access = admin_access(&config)?;
-    let state = Arc::new(GatewayState::new(Parts {
-        config: &config,
-        policy,
-        engines,
-        addresses: &addresses,
-        lease_client,
-        accounting,
-    }));
-    let mut tasks = start_bookkeeping(&state, keep_rows).await?;
-    if let Some(lease_client) = state.limiter.lease_client() {
-        let (limiter, lifecycle) = (Arc::clone(&state.limiter), state.lifecycle.clone());
-        let lending = Arc::clone(lease_client).run(limiter, lifecycle);
-        tasks.push(tokio::spawn(lending));
-    }
-    let reload = reload.map(|(path, hangup)| {
-        let policies = Arc::clone(&state.policies);
-        let metrics = Arc::clone(&state.metrics);
-        let engines = Embedded {
-            text: state.text_engine.is_some(),
-            images: state.image_engine.is_some(),
-        };
-        tokio::spawn(reload::watch_file(path, hangup, policies, engines, metrics))
-    });
-    let refresh = key_refresh::run(Arc::clone(&state.policies), Arc::clone(&state.metrics));
-    let refresh = tokio::spawn(refresh);
+    let (state, has_all_engines) = make_state(&config, policy, &addresses, accounting).await?;
+    let mut tasks = start_tasks(&state, config.state.keep_rows, reload).await?;
+    let with_examples = config.models.is_none() && has_all_engines;
     // Whoever reads it may change the file.
-    print_banner(
-        &addresses,
-        admin_listener
-            .as_ref()
-            .and_then(|admin| admin.local_addr().ok()),
-        &generated,
-        with_examples,
-    );
-    let accounting = state.accounting.clone();
+    banner::print(&addresses, admin_address, &generated, with_examples);
     let admin = Admin {
         state: Arc::clone(&state),
         access,
     };
     let admin = admin_listener.map(|listener| (listener, admin));
-    serve(state, listeners, admin, stop).await;
-    refresh.abort();
-    tasks.iter().for_each(JoinHandle::abort);
-    if let Some(accounting) = accounting {
+    serve(Arc::clone(&state), listeners, admin, stop).await;
+    tasks.abort_all();
+    if let Some(accounting) = &state.accounting {
         accounting.finish().await;
     }
-    if let Some(reload) = reload {
-        reload.abort();
-    }
     Ok(())
+}
+
+/// Loads the engines, opens the lease store, and makes the state of the gateway. Returns true with it
+/// if this build has all engines that the models need.
+async fn make_state(
+    config: &Config,
+    policy: Policy,
+    addresses: &[SocketAddr],
+    accounting: Option<Arc<Accounting>>,
+) -> Result<(Arc<GatewayState>, bool), ConfigError> {
+    let needed = |images| policy.needs_embedded(images);
+    let missing = engines::missing(needed(false), needed(true));
+    for advice in &missing {
+        tracing::warn!("{advice}");
+    }
+    let engines = engines::load(config, needed(false), needed(true)).await?;
+    let state = GatewayState::new(Parts {
+        config,
+        policy,
+        engines,
+        addresses,
+        lease_client: open_lease_client(&config.state).await?,
+        accounting,
+    });
+    Ok((Arc::new(state), missing.is_empty()))
+}
+
+/// Starts the tasks that run beside the requests, until they are dropped.
+async fn start_tasks(
+    state: &GatewayState,
+    keep_rows: Option<Duration>,
+    reload: Option<(PathBuf, Signal)>,
+) -> Result<JoinSet<()>, ConfigError> {
+    let mut tasks = JoinSet::new();
+    start_accounting(&mut tasks, state, keep_rows).await?;
+    if let Some(lease_client) = state.limiter.lease_client() {
+        let (limiter, lifecycle) = (Arc::clone(&state.limiter), state.lifecycle.clone());
+        tasks.spawn(Arc::clone(lease_client).run(limiter, lifecycle));
+    }
+    let (policies, metrics) = (Arc::clone(&state.policies), Arc::clone(&state.metrics));
+    if let Some((path, hangup)) = reload {
+        let engines = Embedded {
+            text: state.text_engine.is_some(),
+            images: state.image_engine.is_some(),
+        };
+        let (policies, metrics) = (Arc::clone(&policies), Arc::clone(&metrics));
+        tasks.spawn(reload::watch_file(path, hangup, policies, engines, metrics));
+    }
+    tasks.spawn(key_refresh::run(policies, metrics));
+    Ok(tasks)
+}
+
+fn address(listener: &TcpListener) -> Option<SocketAddr> {
+    listener.local_addr().ok()
 }
 
 /// Returns the keys of the store; none without one.
@@ -123,8 +133,8 @@ async fn stored_keys(accounting: Option<&Accounting>) -> Result<Arc<StoredKeys>,
     Ok(Arc::new(StoredKeys::new(keys)))
 }
 
-/// Opens the store that lends the quotas, if there is one.
-async fn open_lender(state: &State) -> Result<Option<Arc<LeaseClient>>, ConfigError> {
+/// Returns a client of the lease store, if quotas are shared.
+async fn open_lease_client(state: &State) -> Result<Option<Arc<LeaseClient>>, ConfigError> {
     let Some(address) = state.limits().map_err(ConfigError::one)? else {
         return Ok(None);
     };
@@ -151,21 +161,21 @@ fn admin_access(config: &Config) -> Result<AdminAccess, ConfigError> {
 
 /// Starts the tasks of the store of keys and usage, once its budgets include the money already
 /// spent.
-async fn start_bookkeeping(
+async fn start_accounting(
+    tasks: &mut JoinSet<()>,
     state: &GatewayState,
     keep_rows: Option<Duration>,
-) -> Result<Vec<JoinHandle<()>>, ConfigError> {
+) -> Result<(), ConfigError> {
     let Some(accounting) = &state.accounting else {
-        return Ok(Vec::new());
+        return Ok(());
     };
-    accounting
-        .begin(&state.policies)
-        .await
-        .map_err(unreadable)?;
-    let (watcher, cleaner) = (Arc::clone(accounting), Arc::clone(accounting));
-    let keys = tokio::spawn(watcher.watch_keys(Arc::clone(&state.policies)));
-    let rows = keep_rows.map(|age| tokio::spawn(cleaner.delete_old_rows(age)));
-    Ok(rows.into_iter().chain([keys]).collect())
+    let begun = accounting.begin(&state.policies).await;
+    begun.map_err(unreadable)?;
+    tasks.spawn(Arc::clone(accounting).watch_keys(Arc::clone(&state.policies)));
+    if let Some(age) = keep_rows {
+        tasks.spawn(Arc::clone(accounting).delete_old_rows(age));
+    }
+    Ok(())
 }
 
 fn unreadable(error: StoreError) -> ConfigError {
@@ -232,90 +242,6 @@ fn catch_stop() -> Result<impl Future<Output = Stop>, ConfigError> {
     Ok(async { receiver.await.unwrap_or(Stop::Immediate) })
 }
 
-/// Prints the addresses, and how to use the generated keys, with examples if the models are the
-/// built-in ones.
-fn print_banner(
-    addresses: &[SocketAddr],
-    admin: Option<SocketAddr>,
-    generated: &[GeneratedKey],
-    with_examples: bool,
-) {
-    let mut out = io::stdout().lock();
-    // Serve even if standard output is closed.
-    let _ = write_banner(&mut out, addresses, admin, generated, with_examples);
-    let _ = out.flush();
-}
-
-fn write_banner(
-    out: &mut impl io::Write,
-    addresses: &[SocketAddr],
-    admin: Option<SocketAddr>,
-    generated: &[GeneratedKey],
-    with_examples: bool,
-) -> io::Result<()> {
-    for address in addresses {
-        writeln!(out, "sluicegate listens on http://{address}")?;
-    }
-    if let Some(admin) = admin {
-        writeln!(out, "admin: http://{admin}/metrics /livez /readyz")?;
-    }
-    let Some(address) = addresses.first() else {
-        return Ok(());
-    };
-    for GeneratedKey {
-        scope,
-        variable,
-        key,
-    } in generated
-    {
-        let key = key.expose();
-        writeln!(
-            out,
-            "\n# A key for {}, made for this run. To keep it, set it before the start.",
-            scope.as_str()
-        )?;
-        writeln!(out, "export {variable}={key}")?;
-        if let Some((path, body, then)) = example(*scope).filter(|_| with_examples) {
-            writeln!(
-                out,
-                "curl http://{address}{path} -H 'Authorization: Bearer {key}' \\"
-            )?;
-            writeln!(
-                out,
-                "  -H 'Content-Type: application/json' -d '{body}'{then}"
-            )?;
-        }
-    }
-    Ok(())
-}
-
-/// Returns an example request for a scope: its path, its body, and the command that handles the
-/// reply.
-fn example(scope: Scope) -> Option<(&'static str, &'static str, &'static str)> {
-    match scope {
-        Scope::Text => Some((
-            "/v1/responses",
-            r#"{"model":"alt-flash","input":"What is the capital of France?"}"#,
-            "",
-        )),
-        Scope::Messages => Some((
-            "/v1/messages",
-            r#"{"model":"msg-sonnet-5","max_tokens":64,"messages":[{"role":"user","content":"Say hello."}]}"#,
-            "",
-        )),
-        Scope::Images => Some((
-            "/v1/images/generations",
-            r#"{"model":"model-image-2.5-flare","prompt":"A paper boat on a pond","size":"1024x1024"}"#,
-            SAVE,
-        )),
-        _ => None,
-    }
-}
-
-/// A command that saves the image of a reply to a file.
-const SAVE: &str = r#" \
-  | python3 -c 'import base64, json, sys
-open("boat.png", "wb").write(base64.b64decode(json.load(sys.stdin)["data"][0]["b64_json"]))'"#;
 /// The exit status after a second signal.
 const SECOND_SIGNAL: i32 = 130;
 const BACKLOG: u32 = 1024;
