@@ -1,4 +1,5 @@
-//! Finds circles of imports between the root modules of a crate.
+//! Finds circles of imports between the root modules of a crate, and imports that go up, if `lib.rs`
+//! declares the modules in the order of their layers, lowest first.
 //!
 //! A root module imports another if its code, outside of tests, has a path `crate::NAME` to it.
 
@@ -23,8 +24,9 @@ pub(crate) fn problems(metadata: &Metadata) -> Outcome<Vec<String>> {
         let sources = sources.iter();
         let within =
             sources.filter_map(|(name, text)| Some((name.strip_prefix(&folder)?, &**text)));
-        let circle = circle(&within.collect::<Vec<_>>());
-        found.extend(circle.map(|circle| format!("{folder}: {circle}")));
+        let within: Vec<_> = within.collect();
+        let problems = circle(&within).into_iter().chain(upward(&within));
+        found.extend(problems.map(|problem| format!("{folder}: {problem}")));
     }
     Ok(found)
 }
@@ -51,6 +53,21 @@ fn circle(files: &[(&str, &str)]) -> Option<String> {
     None
 }
 
+/// The imports of modules that `lib.rs` declares later. Modules in alphabetical order have no layers.
+fn upward(files: &[(&str, &str)]) -> Vec<String> {
+    let lib = files.iter().find(|(name, _)| *name == "lib.rs");
+    let lines = lib.into_iter().flat_map(|(_, text)| text.lines());
+    let words = lines.filter_map(|line| line.split("mod ").nth(1)?.strip_suffix(';'));
+    let order: Vec<_> = words.collect();
+    let place = |module: &str| order.iter().position(|name| *name == module);
+    let mut found = Vec::new();
+    for (from, to) in arrows(files).iter().filter(|_| !order.is_sorted()) {
+        let later = to.iter().filter(|(to, _)| place(from) < place(to));
+        found.extend(later.map(|(to, at)| format!("{from} imports {to} above it ({at})")));
+    }
+    found
+}
+
 fn shown(way: &[&str], arrows: &Arrows<'_>) -> String {
     let pairs = way.iter().zip(&way[1..]);
     let imports = pairs.map(|(from, to)| format!("{from} imports {to} ({})", arrows[from][to]));
@@ -63,7 +80,6 @@ fn arrows<'a>(files: &[(&'a str, &'a str)]) -> Arrows<'a> {
     for (name, text) in files.iter().filter(|(name, _)| !is_tests(name)) {
         let own = module(name);
         for (line, path) in paths(text) {
-            let path = grouped(path);
             if path != own && modules.contains(path) {
                 let of = arrows.entry(own).or_default();
                 of.entry(path).or_insert_with(|| format!("{name}:{line}"));
@@ -80,15 +96,7 @@ fn arrows<'a>(files: &[(&'a str, &'a str)]) -> Arrows<'a> {
 /// The root module of a file: `limit` for `limit.rs` and for `limit/permit.rs`.
 fn module(name: &str) -> &str {
     let first = name.split('/').next().unwrap_or(name);
-    grouped(first.trim_end_matches(".rs"))
-}
-
-/// The module that stands for those that count as one.
-fn grouped(module: &str) -> &str {
-    match TOGETHER.contains(&module) {
-        true => TOGETHER[0],
-        false => module,
-    }
+    first.trim_end_matches(".rs")
 }
 
 fn is_tests(name: &str) -> bool {
@@ -141,10 +149,6 @@ fn is_of_name(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// Modules of the server that are one layer, and are to become one folder: a response, its body, its
-/// record and its refusal.
-const TOGETHER: [&str; 4] = ["answer", "body", "record", "refusal"];
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,6 +166,16 @@ mod tests {
             Some("a imports b (a.rs:3), b imports c (b.rs:1), c imports a (c/d.rs:1)")
         );
         assert_eq!(circle(&files[..3]), None);
+    }
+
+    #[test]
+    fn imports_of_modules_that_are_declared_later_go_up() {
+        let files = |lib| [("lib.rs", lib), ("a.rs", "use crate::b;"), ("b.rs", "")];
+        assert_eq!(upward(&files("mod b;\n\npub mod a;")), Vec::<String>::new());
+        // In alphabetical order there are no layers.
+        assert_eq!(upward(&files("mod a;\nmod b;")), Vec::<String>::new());
+        let up = upward(&files("mod a;\n\nmod c;\n\npub(crate) mod b;"));
+        assert_eq!(up, ["a imports b above it (a.rs:1)"]);
     }
 
     #[test]

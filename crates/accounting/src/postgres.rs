@@ -1,7 +1,6 @@
 //! The store in PostgreSQL, which the gateways of several machines share.
 
 mod address;
-pub(crate) mod failure;
 mod link;
 mod plain;
 mod schema;

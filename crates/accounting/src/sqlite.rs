@@ -1,6 +1,5 @@
 //! The store in one SQLite file.
 
-pub(crate) mod failure;
 mod jobs;
 mod schema;
 mod session;

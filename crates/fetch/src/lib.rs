@@ -1,8 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 pub mod address;
-pub mod target;
-
 #[cfg(feature = "client")]
 mod dial;
 #[cfg(feature = "client")]
@@ -13,6 +11,7 @@ mod exchange;
 mod fetcher;
 #[cfg(feature = "client")]
 mod options;
+pub mod target;
 
 #[cfg(feature = "client")]
 pub use error::FetchError;

@@ -1,13 +1,14 @@
 //! Failures inside a store, before they are returned to the caller.
 
 #[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+#[cfg(feature = "postgres")]
 use tokio_postgres::error::SqlState;
 
 use crate::error::StoreError;
-#[cfg(feature = "postgres")]
-use crate::postgres::failure as postgres;
-#[cfg(feature = "sqlite")]
-use crate::sqlite::failure as sqlite;
 
 /// A failure of an operation. It does not know the file or the address of the store yet.
 #[derive(Debug)]

@@ -2,11 +2,11 @@
 
 use rusqlite::ErrorCode;
 
+use super::Failure;
 use crate::error::StoreError;
-use crate::sql::Failure;
 
 /// Returns an error for the caller of the store at this path.
-pub(crate) fn report(error: &rusqlite::Error, store: String) -> StoreError {
+pub(super) fn report(error: &rusqlite::Error, store: String) -> StoreError {
     let reason = error.to_string();
     if may_pass(error) {
         StoreError::Unreachable { store, reason }

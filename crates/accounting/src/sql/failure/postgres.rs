@@ -2,11 +2,11 @@
 
 use tokio_postgres::Error;
 
+use super::Failure;
 use crate::error::StoreError;
-use crate::sql::Failure;
 
 /// Returns an error for the caller of the store at this address, with its causes.
-pub(crate) fn report(error: &Error, store: String) -> StoreError {
+pub(super) fn report(error: &Error, store: String) -> StoreError {
     let text = match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),
