@@ -30,10 +30,10 @@ enum May {
 /// The table, top row first.
 const LAYERS: &[LayerCrate] = &[
     layer(10, "server", UseBelow(10)),
-    layer(9, "admin", Use(BELOW_ADMIN)),
-    layer(8, "gateway", Use(BELOW_GATEWAY)),
-    layer(7, "policy", Use(BELOW_POLICY)),
-    layer(6, "config", Use(BELOW_CONFIG)),
+    layer(9, "admin", Use(ADMIN)),
+    layer(8, "gateway", Use(GATEWAY)),
+    layer(7, "policy", Use(POLICY)),
+    layer(6, "config", Use(CONFIG)),
     layer(6, "simulator", UseBelow(4)),
     layer(6, "answer", Use("engine translate upstream")),
     layer(5, "upstream", Use("engine net")),
@@ -57,13 +57,12 @@ const LAYERS: &[LayerCrate] = &[
     layer(0, "sse", Use("")),
 ];
 
-const BELOW_ADMIN: &str = "accounting auth catalog chat config engine gateway images lease messages net policy \
+const ADMIN: &str = "accounting auth catalog chat config engine gateway images lease messages net policy \
                            quota responses translate upstream wire";
-const BELOW_GATEWAY: &str = "answer auth catalog chat config engine fetch images messages net policy quota responses \
+const GATEWAY: &str = "answer auth catalog chat config engine fetch images messages net policy quota responses \
                              sse translate upstream wire";
-const BELOW_POLICY: &str =
-    "accounting auth catalog config engine lease quota translate upstream wire";
-const BELOW_CONFIG: &str = "accounting auth catalog fetch lease quota translate upstream wire";
+const POLICY: &str = "accounting auth catalog config engine lease quota translate upstream wire";
+const CONFIG: &str = "accounting auth catalog fetch lease quota translate upstream wire";
 /// The crates whose tests may use another one in addition, and that crate.
 const TEST_TOOLS: &[(&str, &str)] = &[
     ("server", "simulator"),
@@ -76,15 +75,12 @@ const FIRST_ROW_THAT_COMBINES: u8 = 3;
 const FIRST_ROW_WITH_IO: u8 = 4;
 /// Packages that no crate without I/O may depend on.
 const WITH_IO: &[&str] = &["hyper", "mio", "socket2", "tokio"];
-/// Packages that the fuzz targets may not depend on, so that they stay quick to build.
-const ENGINES: &[&str] = &["sluicegate-image-engine", "sluicegate-text-engine"];
 
 /// Reports every dependency, import and feature that is not allowed.
 pub(crate) fn run() -> Outcome {
     let metadata = workspace::metadata()?;
     let mut found = sideways(&metadata);
     found.extend(impure()?);
-    found.extend(heavy()?);
     found.extend(without_lints(&metadata)?);
     found.extend(arrows::problems(&metadata)?);
     found.extend(unrun::problems(&metadata)?);
@@ -96,8 +92,9 @@ pub(crate) fn run() -> Outcome {
 
 /// The packages that are published separately.
 pub(crate) fn published() -> impl Iterator<Item = String> {
-    let crates = LAYERS.iter();
-    let alone = crates.filter(|krate| krate.row < FIRST_ROW_THAT_COMBINES);
+    let alone = LAYERS
+        .iter()
+        .filter(|krate| krate.row < FIRST_ROW_THAT_COMBINES);
     alone.map(LayerCrate::package)
 }
 
@@ -159,7 +156,7 @@ fn impure() -> Outcome<Vec<String>> {
     for krate in LAYERS.iter().filter(|krate| krate.row < FIRST_ROW_WITH_IO) {
         let package = krate.package();
         // One package at a time: the others would add their features.
-        let reached = reached("--package", &package)?;
+        let reached = reached(&package)?;
         for name in WITH_IO.iter().filter(|name| reached.contains(**name)) {
             found.push(format!(
                 "{} must be free of I/O, but depends on {name}: `cargo tree -p {package} -e normal -i {name}`",
@@ -170,19 +167,10 @@ fn impure() -> Outcome<Vec<String>> {
     Ok(found)
 }
 
-/// Engines that the fuzz targets depend on.
-fn heavy() -> Outcome<Vec<String>> {
-    let reached = reached("--manifest-path", "fuzz/Cargo.toml")?;
-    let heavy = ENGINES.iter().filter(|name| reached.contains(**name));
-    let problem =
-        |name| format!("fuzz depends on {name}: its targets may use the light crates only");
-    Ok(heavy.map(problem).collect())
-}
-
-/// The names of all packages in the dependency tree that an option with its value selects.
-fn reached(option: &str, value: &str) -> Outcome<BTreeSet<String>> {
+/// The names of all packages in the dependency tree of a package.
+fn reached(package: &str) -> Outcome<BTreeSet<String>> {
     let mut tree = workspace::cargo("tree --locked --edges normal --prefix none --format {p}");
-    let packages = process::output(tree.args([option, value]))?;
+    let packages = process::output(tree.args(["--package", package]))?;
     let names = packages.lines().filter_map(|line| line.split(' ').next());
     Ok(names.map(str::to_owned).collect())
 }
