@@ -11,7 +11,7 @@ use slab::Slab;
 use smallvec::SmallVec;
 
 use crate::exchange::{LeaseGrant, LeaseRequest};
-use crate::leased_limit::{DimensionId, LeaseLoss, LeaseStatus, LeasedAmounts};
+use crate::leased_limit::{DimensionId, LeaseLoss, LeaseStatus, LeasedAmounts, LeasedLimit};
 use crate::limit::{Caps, Terms};
 use crate::money::Money;
 use crate::request::{Claim, Demand, LimitId, Now, Refused, Remaining, Used};
@@ -232,7 +232,7 @@ impl Ledger {
         let remaining = self.remaining(&holds);
         let lent = holds
             .iter()
-            .filter_map(|hold| self.slots[hold.slot].lent.as_ref());
+            .filter_map(|hold| self.slots[hold.slot].leased());
         let losses = lent.filter_map(|lent| lent.loss().cloned()).collect();
         let is_degraded = holds.iter().any(|hold| self.slots[hold.slot].is_degraded());
         self.sweep(now);
@@ -333,10 +333,7 @@ impl Ledger {
                 spent: caps.budget.as_ref().map(|_| slot.spent()),
                 reserved: slot.reserved(),
                 is_degraded: slot.is_degraded(),
-                lent: slot
-                    .lent
-                    .as_ref()
-                    .map_or_else(Vec::new, |lent| lent.parts()),
+                lent: slot.leased().map_or_else(Vec::new, LeasedLimit::parts),
             });
         }
         all.sort_by(|a, b| (&a.limit, &a.scope).cmp(&(&b.limit, &b.scope)));
@@ -355,7 +352,7 @@ impl Ledger {
         let mut requests = Vec::new();
         for slot in due {
             let lent = self.slots.get_mut(slot);
-            let Some(lent) = lent.and_then(|slot| slot.lent.as_mut()) else {
+            let Some(lent) = lent.and_then(ScopeCounters::leased_mut) else {
                 continue;
             };
             lent.poll(now, |leased, request| {
@@ -389,7 +386,7 @@ impl Ledger {
     /// Applies the grant for a lease request; `None` if the store did not answer.
     pub fn on_grant(&mut self, asked: &PendingRequest, grant: Option<&LeaseGrant>, now: Now) {
         let slot = self.slots.get_mut(asked.slot);
-        if let Some(lent) = slot.and_then(|slot| slot.lent.as_mut()) {
+        if let Some(lent) = slot.and_then(ScopeCounters::leased_mut) {
             lent.on_grant(asked.leased, &asked.request, grant, now);
             self.due.push(asked.slot);
         }
@@ -401,7 +398,7 @@ impl Ledger {
         let Some(index) = self.find_lent(key) else {
             return;
         };
-        if let Some(lent) = &mut self.slots[index].lent {
+        if let Some(lent) = self.slots[index].leased_mut() {
             lent.on_notice(key);
             self.due.push(index);
         }
@@ -480,7 +477,9 @@ impl Ledger {
         let mut shortfall = None;
         for hold in holds.iter_mut() {
             let slot = &mut self.slots[hold.slot];
-            let Some(lent) = &mut slot.lent else { continue };
+            let Some(lent) = slot.leased_mut() else {
+                continue;
+            };
             match lent.take(hold.tokens, demand.money, now) {
                 Ok(taken) => hold.taken = Some(Box::new(taken)),
                 Err(found) => {
@@ -492,7 +491,7 @@ impl Ledger {
         }
         let (limit, shortfall) = shortfall?;
         for hold in holds {
-            let lent = self.slots[hold.slot].lent.as_mut();
+            let lent = self.slots[hold.slot].leased_mut();
             if let (Some(lent), Some(taken)) = (lent, hold.taken.take()) {
                 lent.release(*taken);
             }
