@@ -5,7 +5,6 @@ mod encode;
 mod event;
 pub mod lenient;
 mod logprobs;
-mod outline;
 mod request;
 mod response;
 mod seen;
@@ -15,7 +14,6 @@ mod validate;
 
 pub use encode::{Encoder, Head};
 pub use event::{Chunk, ChunkChoice, Delta, Event, FunctionDelta, ToolCallDelta};
-pub use outline::Outline;
 pub use request::{
     AllowedTools, AllowedToolsChoice, AssistantMessage, AudioPart, CustomChoice, CustomTool,
     CustomToolCall, Effort, FilePart, FileSource, FunctionCall, FunctionChoice, FunctionMessage,

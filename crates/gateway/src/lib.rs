@@ -3,9 +3,6 @@
 // The outcome of a request, for the log and the metrics.
 pub mod outcome;
 
-// A memory bound that all keys share.
-mod shared_bound;
-
 // Work that takes too long for the threads of the connections.
 pub mod long_work;
 

@@ -9,6 +9,9 @@ pub mod lifecycle;
 // The revocation of a key while its requests run.
 pub mod revocation;
 
+// A bound that several keys share.
+pub mod shared_bound;
+
 // When a key of an upstream is read again.
 pub mod key_schedule;
 

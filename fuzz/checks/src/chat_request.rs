@@ -14,13 +14,6 @@ pub fn check(body: &[u8]) {
             "a cap leaves room for an answer"
         );
     });
-    if let Some(outline) = chat::Request::outline(body) {
-        let read = chat::Request::read(body).expect("a request with an outline can be read");
-        let valid = read.validate(&chat::Rules::default());
-        let valid = valid.expect("a request with an outline is valid");
-        assert_eq!(outline.model, valid.model);
-        assert!(!valid.streams(), "an outline is that of a plain request");
-    }
     if let Some(skimmed) = chat::Request::skim(body) {
         let mut read = chat::Request::read(body).expect("a request that is skimmed can be read");
         let verdict = |request: chat::Request| request.validate(&chat::Rules::default()).map(drop);

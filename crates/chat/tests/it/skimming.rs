@@ -74,55 +74,6 @@ fn request(messages: &[&str], members: &[&str]) -> String {
     format!("{{{}}}", members.join(" , "))
 }
 
-/// Members whose names an outline knows, except for the last one; some are not valid.
-const OUTLINED: [&str; 22] = [
-    r#""stream":false"#,
-    r#""stream":true"#,
-    r#""max_tokens":16"#,
-    r#""max_tokens":0"#,
-    r#""max_tokens":9223372036854775808"#,
-    r#""max_completion_tokens":7"#,
-    r#""temperature":0"#,
-    r#""temperature":1.25"#,
-    r#""temperature":2.000000000000000001"#,
-    r#""temperature":2.1"#,
-    r#""temperature":-0"#,
-    r#""top_p":1"#,
-    r#""top_p":1.5"#,
-    r#""n":1"#,
-    r#""n":2"#,
-    r#""seed":0"#,
-    r#""seed":18446744073709551615"#,
-    r#""user":"ann \"\u00e9\"""#,
-    r#""stop":"\n""#,
-    r#""stop":["a"]"#,
-    r#""user":null"#,
-    r#""x":1"#,
-];
-
-/// Outlines a request, and compares it with the one that is read, by the strictest rules. Returns
-/// true if it has an outline.
-fn is_outlined(body: &str) -> bool {
-    let Some(outline) = Request::outline(body.as_bytes()) else {
-        return false;
-    };
-    let read = Request::read(body.as_bytes()).expect("a request with an outline can be read");
-    let valid = read.validate(&Rules::default());
-    let valid = valid.expect("a request with an outline is valid");
-    assert_eq!(outline.model, valid.model, "{body}");
-    let limit = valid.output_cap().map(|cap| u64::try_from(cap).unwrap());
-    assert_eq!(outline.output_limit, limit, "{body}");
-    let is_for_one = valid.n.is_none_or(|n| n == 1);
-    assert!(
-        !valid.streams() && valid.stream_options.is_none() && is_for_one,
-        "{body}"
-    );
-    let mut urls = 0;
-    valid.addresses(&mut |_, _| urls += 1);
-    assert_eq!(urls, 0, "{body}");
-    true
-}
-
 /// Skims a request, and compares it with the one that is read, by the strictest rules. Returns true
 /// if its messages were passed over.
 fn is_skimmed(body: &str) -> bool {
@@ -155,51 +106,6 @@ fn messages_of_frequent_forms_are_passed_over() {
     assert!(!is_skimmed(&request(&[], &[])));
 }
 
-#[test]
-fn plain_requests_of_the_frequent_form_have_an_outline() {
-    for (member, has_outline) in [
-        (0, true),
-        (1, false),
-        (2, true),
-        (3, false),
-        (4, false),
-        (5, true),
-        (6, true),
-        (7, true),
-        (9, false),
-        (10, true),
-        (11, true),
-        (12, false),
-        (13, true),
-        (14, false),
-        (15, true),
-        (16, false),
-        (17, true),
-        (18, true),
-        (19, false),
-        (20, false),
-        (21, false),
-    ] {
-        let member = OUTLINED[member];
-        let found = is_outlined(&request(&FREQUENT, &[member]));
-        assert_eq!(found, has_outline, "{member}");
-    }
-    for message in OTHERS {
-        assert!(!is_outlined(&request(&[message], &[])), "{message}");
-    }
-    for body in [
-        r#"{"model":"m"}"#,
-        r#"{"model":"m","messages":[]}"#,
-        r#"{"model":"","messages":[{"role":"user","content":"Hi."}]}"#,
-        r#"{"messages":[{"role":"user","content":"Hi."}]}"#,
-        r#"{"model":"m","messages":[{"role":"user","content":"Hi."}]} 1"#,
-        r#"{"model":"m","max_tokens":1,"max_completion_tokens":2,"messages":[{"role":"user","content":"Hi."}]}"#,
-        "",
-    ] {
-        assert!(!is_outlined(body), "{body}");
-    }
-}
-
 /// A document with more bytes than a request may have values is read, which counts them.
 #[test]
 fn a_very_long_request_is_read() {
@@ -230,20 +136,5 @@ proptest! {
             letters[at] = letter;
         }
         is_skimmed(&letters.concat());
-    }
-
-    /// A request with an outline is valid and matches the outline, also after random changes.
-    #[test]
-    fn outlined_requests_are_valid_and_match_their_outline(
-        messages in messages(),
-        members in subsequence(&OUTLINED[..], 0..4),
-        changes in prop::collection::vec((any::<Index>(), "[\\PC\u{1}\n\"\\\\,:{}\\[\\]0-9.eEu-]?"), 0..2),
-    ) {
-        let mut letters: Vec<String> = request(&messages, &members).chars().map(String::from).collect();
-        for (at, letter) in changes {
-            let at = at.index(letters.len());
-            letters[at] = letter;
-        }
-        is_outlined(&letters.concat());
     }
 }

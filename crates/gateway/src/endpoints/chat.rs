@@ -26,10 +26,6 @@ impl TextEndpoint for Chat {
         Request::skim(body)
     }
 
-    fn outline(body: &[u8]) -> Option<(&str, Option<u64>)> {
-        Request::outline(body).map(|outline| (outline.model, outline.output_limit))
-    }
-
     fn model_and_stream(request: &Request) -> (&str, bool) {
         (&request.model, request.streams())
     }

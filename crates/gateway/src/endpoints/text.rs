@@ -69,12 +69,6 @@ pub(crate) trait TextEndpoint:
         None
     }
 
-    /// Returns the model and the limit of the output of a plain request that certainly has no
-    /// violations, no URLs and nothing else that its relaying depends on, without building it.
-    fn outline(_: &[u8]) -> Option<(&str, Option<u64>)> {
-        None
-    }
-
     /// Returns the model that a request names, and true if it requests a stream.
     fn model_and_stream(request: &Self::Unchecked) -> (&str, bool);
 
@@ -162,8 +156,7 @@ pub(crate) struct RelayNotes {
 
 /// A request without violations.
 struct Checked<D: TextEndpoint> {
-    /// `None` if it was not built, because it is only relayed.
-    valid: Option<Box<D::Request>>,
+    valid: Box<D::Request>,
     /// True if `valid` lacks its messages, because they are only relayed.
     is_skimmed: bool,
     /// The id of the model in the client's request.
@@ -217,12 +210,9 @@ pub(crate) async fn answer<D: TextEndpoint>(
         mut notes,
         is_lenient,
         resolved,
-    } = match outlined::<D>(&upload.bytes, policy) {
-        Some(outlined) => outlined,
-        None => {
-            let check = || checked::<D>(&upload.bytes, &caller);
-            state.long_work.run(upload.bytes.len(), check).await?
-        }
+    } = {
+        let check = || checked::<D>(&upload.bytes, &caller);
+        state.long_work.run(upload.bytes.len(), check).await?
     };
     let References {
         stored,
@@ -230,9 +220,8 @@ pub(crate) async fn answer<D: TextEndpoint>(
         upstream,
         ..
     } = resolved;
-    let valid_request = valid.as_deref();
     let model = policy.catalog.serves(&id, D::PROTOCOL)?;
-    check_access::<D>(&caller, &id, valid_request)?;
+    check_access::<D>(&caller, &id, &valid)?;
     caller.record.model = Some(id.clone());
     caller.record.stream = streams;
     let stored_tokens = stored.as_ref().map_or(0, StoredInput::tokens);
@@ -242,26 +231,23 @@ pub(crate) async fn answer<D: TextEndpoint>(
         reserved
     };
     if let Err(refusal) = caller.take_permit(&id, reserve).await {
-        return over_the_limit::<D>(refusal, valid_request.filter(|_| streams), caller.record);
+        return over_the_limit::<D>(refusal, streams.then_some(&*valid), caller.record);
     }
     if let Some(stored) = stored {
-        valid = Some(expanded::<D>(stored, &mut upload, is_lenient, &caller).await?);
+        valid = expanded::<D>(stored, &mut upload, is_lenient, &caller).await?;
     }
     if let Some(attach) = &mut attach {
         attach.set_request(&upload);
     }
-    let valid_request = valid.as_deref();
-    let (mut targets, conversation) = targets::<D>(&caller, model, valid_request);
+    let (mut targets, conversation) = targets::<D>(&caller, model, &valid);
     if let Some(name) = upstream {
         only(&name, &mut targets);
     }
     notes.has_store |= model.keeps_responses();
-    let encoder = valid_request
-        .filter(|_| streams)
-        .map(|valid| Answer::<D>::new(valid, &stamp()));
+    let encoder = streams.then(|| Answer::<D>::new(&valid, &stamp()));
     let parsed = ParsedRequest {
         notes,
-        valid: valid.filter(|_| !is_skimmed),
+        valid: (!is_skimmed).then_some(valid),
         upload,
         model: id,
         reasons_by_default: model.reasoning,
@@ -285,41 +271,16 @@ pub(crate) async fn answer<D: TextEndpoint>(
 fn check_access<D: TextEndpoint>(
     caller: &Caller<'_>,
     model: &str,
-    request: Option<&D::Request>,
+    request: &D::Request,
 ) -> Result<(), Refusal> {
     let Caller { state, key, .. } = caller;
     if !key.may_use(model) {
         return Err(Refusal::model(model));
     }
-    let Some(request) = request else {
-        return Ok(());
-    };
     if D::makes_images(request) && !key.scopes.contains(Scope::Images) {
         return Err(Refusal::capability(Scope::Images.as_str()));
     }
     image_urls::check_all(state, |visit| D::image_urls(request, visit))
-}
-
-/// Returns the outline of a short request that is only relayed.
-fn outlined<D: TextEndpoint>(body: &[u8], policy: &Policy) -> Option<Checked<D>> {
-    let (id, output_limit) = (body.len() < LONG).then(|| D::outline(body)).flatten()?;
-    let model = policy.catalog.find(id)?;
-    policy
-        .routes
-        .relays_all(model, D::PROTOCOL)
-        .then(|| Checked {
-            valid: None,
-            is_skimmed: false,
-            model: id.to_owned(),
-            answers: Answers::one(output_limit),
-            streams: false,
-            notes: RelayNotes {
-                choices: 1,
-                ..RelayNotes::default()
-            },
-            is_lenient: true,
-            resolved: References::default(),
-        })
 }
 
 /// Reads and validates a request. Its references are found here, but read only once it is admitted.
@@ -344,7 +305,7 @@ fn checked<D: TextEndpoint>(body: &[u8], caller: &Caller<'_>) -> Result<Checked<
     notes.is_kept = resolved.is_kept;
     Ok(Checked {
         answers: D::answers(&valid),
-        valid: Some(valid),
+        valid,
         is_skimmed,
         model: id,
         streams,
@@ -404,11 +365,11 @@ const LONG: usize = 8 << 10;
 fn targets<D: TextEndpoint>(
     caller: &Caller<'_>,
     model: &Model,
-    request: Option<&D::Request>,
+    request: &D::Request,
 ) -> (Vec<Target>, Option<u64>) {
     let conversation = LazyCell::new(|| {
         let mut conversation = Conversation::of(&caller.key.id);
-        D::identify(request?, &mut conversation);
+        D::identify(request, &mut conversation);
         conversation.hash()
     });
     let targets = caller.policy.routes.select(model, || *conversation);

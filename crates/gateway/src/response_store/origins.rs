@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::shared_bound::SharedBound;
+use policy::shared_bound::SharedBound;
 
 /// The upstreams of the latest responses of each key, by the ids of the key and of the response.
 ///

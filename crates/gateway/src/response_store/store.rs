@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use config::{Responses, bytes};
+use policy::shared_bound::SharedBound;
 use tokio::time::Instant;
 
 pub(crate) use self::stored_response::{InputItem, StoredResponse};
-use crate::shared_bound::SharedBound;
 use crate::telemetry::metrics::ResponseStoreFigures;
 
 /// The answers that are kept.

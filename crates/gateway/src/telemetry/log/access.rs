@@ -12,27 +12,54 @@ use tracing::Level;
 
 use super::{QUEUE, json};
 
-/// The fields of the line of a request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AccessLine<'a> {
-    pub(crate) request_id: &'a str,
-    pub(crate) client_request_id: Option<&'a str>,
-    pub(crate) route: &'a str,
-    pub(crate) key: Option<&'a str>,
-    pub(crate) model: Option<&'a str>,
-    pub(crate) target: Option<&'a str>,
-    pub(crate) upstream_request_id: Option<&'a str>,
-    pub(crate) status: u16,
-    pub(crate) code: Option<&'a str>,
-    pub(crate) cause: Option<&'a str>,
-    pub(crate) stream: bool,
-    pub(crate) outcome: &'a str,
-    pub(crate) input_tokens: Option<u64>,
-    pub(crate) output_tokens: Option<u64>,
-    pub(crate) left_out: Option<&'a str>,
-    pub(crate) queued_ms: Option<f64>,
-    pub(crate) first_event_ms: Option<f64>,
-    pub(crate) took_ms: f64,
+/// Declares the fields of the line of a request, each with the function that writes it.
+macro_rules! access_line {
+    ($($write:ident $name:ident: $type:ty,)*) => {
+        /// The fields of the line of a request.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct AccessLine<'a> {
+            $(pub(crate) $name: $type,)*
+        }
+
+        impl AccessLine<'_> {
+            /// Returns true if the filter of the log permits the line. It may name the fields.
+            fn is_enabled() -> bool {
+                tracing::event_enabled!(target: "access", Level::INFO, $($name),*)
+            }
+
+            /// Emits the line as an event.
+            fn emit(&self) {
+                tracing::info!(target: "access", $($name = self.$name,)*);
+            }
+        }
+
+        impl Scratch {
+            fn write_fields(&mut self, line: &AccessLine<'_>) {
+                $(self.$write(concat!(",\"", stringify!($name), "\":"), line.$name);)*
+            }
+        }
+    };
+}
+
+access_line! {
+    text request_id: &'a str,
+    optional_text client_request_id: Option<&'a str>,
+    text route: &'a str,
+    optional_text key: Option<&'a str>,
+    optional_text model: Option<&'a str>,
+    optional_text target: Option<&'a str>,
+    optional_text upstream_request_id: Option<&'a str>,
+    value status: u16,
+    optional_text code: Option<&'a str>,
+    optional_text cause: Option<&'a str>,
+    value stream: bool,
+    text outcome: &'a str,
+    optional_value input_tokens: Option<u64>,
+    optional_value output_tokens: Option<u64>,
+    optional_text left_out: Option<&'a str>,
+    optional_value queued_ms: Option<f64>,
+    optional_value first_event_ms: Option<f64>,
+    value took_ms: f64,
 }
 
 impl AccessLine<'_> {
@@ -42,13 +69,7 @@ impl AccessLine<'_> {
         let Some(queue) = QUEUE.get() else {
             return self.emit();
         };
-        // With the names of the fields, because a filter may contain them.
-        if !tracing::event_enabled!(
-            target: "access", Level::INFO,
-            request_id, client_request_id, route, key, model, target, upstream_request_id, status,
-            code, cause, stream, outcome, input_tokens, output_tokens, left_out, queued_ms,
-            first_event_ms, took_ms
-        ) {
+        if !Self::is_enabled() {
             return;
         }
         let written = SCRATCH.try_with(|scratch| {
@@ -60,38 +81,6 @@ impl AccessLine<'_> {
             self.emit();
         }
     }
-
-    /// Emits the line as an event.
-    fn emit(&self) {
-        tracing::info!(
-            target: "access",
-            request_id = self.request_id,
-            client_request_id = self.client_request_id,
-            route = self.route,
-            key = self.key,
-            model = self.model,
-            target = self.target,
-            upstream_request_id = self.upstream_request_id,
-            status = self.status,
-            code = self.code,
-            cause = self.cause,
-            stream = self.stream,
-            outcome = self.outcome,
-            input_tokens = self.input_tokens,
-            output_tokens = self.output_tokens,
-            left_out = self.left_out,
-            queued_ms = self.queued_ms,
-            first_event_ms = self.first_event_ms,
-            took_ms = self.took_ms,
-        );
-    }
-}
-
-/// The text of a member that is not the first, up to its value.
-macro_rules! member {
-    ($name:literal) => {
-        concat!(",\"", $name, "\":")
-    };
 }
 
 /// The buffers of a thread that writes lines.
@@ -112,24 +101,7 @@ impl Scratch {
         self.write_time(at);
         self.line
             .extend_from_slice(br#"","level":"INFO","log":"access""#);
-        self.text(member!("request_id"), Some(line.request_id));
-        self.text(member!("client_request_id"), line.client_request_id);
-        self.text(member!("route"), Some(line.route));
-        self.text(member!("key"), line.key);
-        self.text(member!("model"), line.model);
-        self.text(member!("target"), line.target);
-        self.text(member!("upstream_request_id"), line.upstream_request_id);
-        self.value(member!("status"), Some(line.status));
-        self.text(member!("code"), line.code);
-        self.text(member!("cause"), line.cause);
-        self.value(member!("stream"), Some(line.stream));
-        self.text(member!("outcome"), Some(line.outcome));
-        self.value(member!("input_tokens"), line.input_tokens);
-        self.value(member!("output_tokens"), line.output_tokens);
-        self.text(member!("left_out"), line.left_out);
-        self.value(member!("queued_ms"), line.queued_ms);
-        self.value(member!("first_event_ms"), line.first_event_ms);
-        self.value(member!("took_ms"), Some(line.took_ms));
+        self.write_fields(line);
         self.line.extend_from_slice(b"}\n");
         &self.line
     }
@@ -156,14 +128,19 @@ impl Scratch {
         self.line.extend_from_slice(&fraction);
     }
 
-    fn text(&mut self, member: &str, text: Option<&str>) {
-        let Some(text) = text else { return };
+    fn optional_text(&mut self, member: &str, text: Option<&str>) {
+        if let Some(text) = text {
+            self.text(member, text);
+        }
+    }
+
+    fn text(&mut self, member: &str, text: &str) {
         // Without a branch for each byte.
         let is_plain = text.bytes().fold(true, |is_plain, byte| {
             is_plain & (b' '..0x7f).contains(&byte) & (byte != b'"') & (byte != b'\\')
         });
         if !is_plain {
-            return self.value(member, Some(text));
+            return self.value(member, text);
         }
         self.line.extend_from_slice(member.as_bytes());
         self.line.push(b'"');
@@ -171,11 +148,15 @@ impl Scratch {
         self.line.push(b'"');
     }
 
-    fn value(&mut self, member: &str, value: Option<impl Serialize>) {
+    fn optional_value(&mut self, member: &str, value: Option<impl Serialize>) {
         if let Some(value) = value {
-            self.line.extend_from_slice(member.as_bytes());
-            json::write(value, &mut self.line);
+            self.value(member, value);
         }
+    }
+
+    fn value(&mut self, member: &str, value: impl Serialize) {
+        self.line.extend_from_slice(member.as_bytes());
+        json::write(value, &mut self.line);
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The sizes of the entries of keys.
 #[derive(Debug, Default)]
-pub(crate) struct SharedBound {
+pub struct SharedBound {
     of_keys: HashMap<String, OfKey>,
     /// The size of all entries of each key, and the key.
     by_size: BTreeSet<(usize, String)>,
@@ -21,12 +21,12 @@ struct OfKey {
 
 impl SharedBound {
     /// Returns the size of all entries.
-    pub(crate) fn total(&self) -> usize {
+    pub fn total(&self) -> usize {
         self.total
     }
 
     /// Adds an entry of a key. Numbers rise with time.
-    pub(crate) fn add(&mut self, key: &str, number: u64, id: &str, size: usize) {
+    pub fn add(&mut self, key: &str, number: u64, id: &str, size: usize) {
         let of_key = self.of_keys.entry(key.to_owned()).or_default();
         let before = of_key.size;
         of_key.entries.insert(number, (id.to_owned(), size));
@@ -37,7 +37,7 @@ impl SharedBound {
     }
 
     /// Removes the entry of a key with this number, if there is one.
-    pub(crate) fn remove(&mut self, key: &str, number: u64) {
+    pub fn remove(&mut self, key: &str, number: u64) {
         let Some(of_key) = self.of_keys.get_mut(key) else {
             return;
         };
@@ -56,7 +56,7 @@ impl SharedBound {
     }
 
     /// Returns the key that uses most, and the id of its oldest entry.
-    pub(crate) fn oldest_of_largest(&self) -> Option<(&str, &str)> {
+    pub fn oldest_of_largest(&self) -> Option<(&str, &str)> {
         let (_, key) = self.by_size.last()?;
         let (_, (id, _)) = self.of_keys.get(key)?.entries.first_key_value()?;
         Some((key, id))
