@@ -15,7 +15,7 @@ use crate::api;
 pub struct Admin {
     /// The state of the gateway.
     pub state: Arc<GatewayState>,
-    /// Who has access.
+    /// The rules of access.
     pub access: AdminAccess,
 }
 

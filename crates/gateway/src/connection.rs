@@ -3,5 +3,5 @@
 // The deadlines of a connection, in one timer.
 pub(crate) mod timer;
 
-// What the parts of a connection tell each other.
+// The state that the requests of a connection share.
 pub mod state;

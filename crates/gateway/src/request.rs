@@ -9,7 +9,7 @@ pub mod routing;
 // A reply before it becomes the body of a response.
 pub(crate) mod reply;
 
-// What is done with the response of a request on its way to the client.
+// The stage that a response passes on its way to the client.
 pub(crate) mod response_stage;
 
 // The references of a request to earlier responses.

@@ -66,7 +66,7 @@ pub struct Engines {
     pub images: Option<Arc<dyn ImageEngine>>,
 }
 
-/// The parts of which the state is made.
+/// The parts of a gateway, from which its state is made.
 pub struct Parts<'a> {
     /// The configuration, whose limits, image fetches and kept responses are used.
     pub config: &'a Config,

@@ -12,7 +12,7 @@ impl Session for Transaction<'_> {
     const HOLDING: &'static str = " FOR UPDATE OF held";
     const SEE_ONE_MOMENT: Option<&'static str> =
         Some("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
-    // The number behind that of the lock for the tables.
+    // The number after the lock for the tables.
     const LOCK_SUMS: Option<&'static str> =
         Some("SELECT pg_advisory_xact_lock(x'534c47540002'::bigint)");
 

@@ -21,7 +21,7 @@ pub(crate) trait Session {
     /// it needs one.
     const LOCK_SUMS: Option<&'static str>;
 
-    /// Returns the query for rows of values, of which the first shows the types of the columns.
+    /// Returns the query for rows of values. The first row shows the types of the columns.
     fn rows(first: &[Value<'_>]) -> String;
 
     /// Returns the failure of a statement that has to find a row and does not.
@@ -38,7 +38,7 @@ pub(crate) trait Session {
         read: Read<T>,
     ) -> Result<Vec<T>, Failure>;
 
-    /// Runs a statement that contains [`rows`](Self::rows), of which there is at least one: once for
+    /// Runs a statement that contains [`rows`](Self::rows), which are at least one: once for
     /// all of them, or for one after the other.
     async fn query_each<T>(
         &self,
@@ -53,7 +53,7 @@ pub(crate) trait Session {
         rows.into_iter().next().ok_or_else(Self::no_row)
     }
 
-    /// Runs the statement that `sql` makes of the query for rows of values, unless there are none.
+    /// Runs the statement that `sql` makes of the query for rows of values, if there are any.
     async fn query_rows<T>(
         &self,
         rows: &[Vec<Value<'_>>],

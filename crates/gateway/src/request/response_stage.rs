@@ -12,7 +12,7 @@ use self::stream::{StagedStream, StreamStage};
 use crate::exchange::body::upload::Upload;
 use crate::request::reply::ReplyBody;
 
-/// What is done with the response of a request.
+/// The stage that the response of a request passes.
 pub(crate) enum ResponseStage {
     /// The gateway stores it, or states that it continues a stored one.
     Store(StorePlan),

@@ -1,4 +1,4 @@
-//! What an error of PostgreSQL means to the caller.
+//! Classifies the errors of PostgreSQL for the caller.
 
 use tokio_postgres::Error;
 

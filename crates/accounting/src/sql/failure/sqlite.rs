@@ -1,4 +1,4 @@
-//! What an error of SQLite means to the caller.
+//! Classifies the errors of SQLite for the caller.
 
 use rusqlite::ErrorCode;
 

@@ -22,7 +22,7 @@ pub(super) struct StagedStream {
     stage: Option<StreamStage>,
 }
 
-/// What is done with the events of a stream.
+/// The stage that the events of a stream pass.
 pub(super) enum StreamStage {
     /// Stores the response once it is complete, and sets the members of each response object that are
     /// about the store.
