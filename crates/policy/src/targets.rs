@@ -294,7 +294,7 @@ impl UpstreamTarget {
 
     /// Sends a request and reads the head of its response, with this effort. A key that the upstream
     /// rejects is refreshed, if a command prints it.
-    pub async fn send(
+    pub async fn send_to_upstream(
         &self,
         outgoing: &Outgoing,
         deadline: Instant,

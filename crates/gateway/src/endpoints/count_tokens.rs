@@ -200,7 +200,7 @@ async fn counted(
             "invalid token count: {why}"
         )))
     };
-    match outgoing::send(server, outgoing, deadline, effort, meta).await? {
+    match outgoing::send_and_classify(server, outgoing, deadline, effort, meta).await? {
         Answer::Json(body) => match serde_json::from_slice::<TokenCount>(&body) {
             Ok(_) => Ok(body),
             Err(error) => Err(invalid(&wire::json_fault(&error))),

@@ -25,7 +25,7 @@ pub(crate) trait Dispatch: Send + 'static {
     type Answer: Send;
 
     /// Sends the request to a target, and waits until it has started to answer.
-    fn send(
+    fn start(
         &mut self,
         target: &Target,
         turn: Turn,
@@ -190,7 +190,7 @@ pub(crate) fn first_successful_target<A: Dispatch>(
             untried = untried.saturating_sub(1);
             record.set_asked(&target);
             let attempted = {
-                let attempt = pin!(send(&mut dispatch, &target, turn));
+                let attempt = pin!(start_redacted(&mut dispatch, &target, turn));
                 in_time(&timer, deadline, end, &record, attempt).await
             };
             let meta = dispatch.take_meta();
@@ -237,12 +237,13 @@ async fn in_time<A>(
     }
 }
 
-async fn send<A: Dispatch>(
+/// Starts an attempt. A failure does not contain the API key of the upstream.
+async fn start_redacted<A: Dispatch>(
     dispatch: &mut A,
     target: &Target,
     turn: Turn,
 ) -> StartResult<A::Answer> {
-    let result = dispatch.send(target, turn).await;
+    let result = dispatch.start(target, turn).await;
     match &target.backend {
         Backend::Embedded => result,
         Backend::Upstream(server) => {

@@ -15,14 +15,14 @@ use crate::request::attempt::TargetFailure;
 
 /// Sends a request to an upstream, and reads its response until it is known to be JSON or an event
 /// stream. `meta` gets the part of the head that is for the log and for the client.
-pub(crate) async fn send(
+pub(crate) async fn send_and_classify(
     server: &UpstreamTarget,
     outgoing: &Outgoing,
     deadline: Instant,
     effort: Effort,
     meta: &mut ResponseMeta,
 ) -> Result<Answer, TargetFailure> {
-    let incoming = server.send(outgoing, deadline, effort).await;
+    let incoming = server.send_to_upstream(outgoing, deadline, effort).await;
     let mut incoming = incoming.map_err(TargetFailure::of)?;
     *meta = std::mem::take(&mut incoming.meta);
     Answer::read(incoming, MAX_REPLY)

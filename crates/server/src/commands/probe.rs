@@ -254,7 +254,7 @@ async fn send(
         may_retry: false,
         has_alternative: false,
     };
-    let sent = server.send(&outgoing, deadline, effort);
+    let sent = server.send_to_upstream(&outgoing, deadline, effort);
     let incoming = sent.await.map_err(in_words)?;
     let status = incoming.status;
     if status.is_success() {

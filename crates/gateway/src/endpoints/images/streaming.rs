@@ -32,7 +32,7 @@ struct StreamingDispatch(ImageDispatch);
 impl Dispatch for StreamingDispatch {
     type Answer = StartedStream<()>;
 
-    async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<Self::Answer> {
+    async fn start(&mut self, target: &Target, turn: Turn) -> StartResult<Self::Answer> {
         let answer = match &target.backend {
             Backend::Embedded => {
                 let (events, pictures) = Box::pin(self.0.embedded(turn)).await?;
@@ -64,7 +64,8 @@ impl StreamingDispatch {
     ) -> Result<StartedStream<()>, TargetFailure> {
         let outgoing = self.0.outgoing(server, target).await?;
         let (deadline, meta) = (self.0.deadline, &mut self.0.meta);
-        let answer = outgoing::send(server, &outgoing, deadline, turn.effort(), meta).await?;
+        let answer =
+            outgoing::send_and_classify(server, &outgoing, deadline, turn.effort(), meta).await?;
         let request = &self.0.parsed;
         match answer {
             Answer::Events(first, body) => {

@@ -36,7 +36,7 @@ enum UnaryAnswer {
 impl Dispatch for UnaryDispatch {
     type Answer = UnaryAnswer;
 
-    async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<UnaryAnswer> {
+    async fn start(&mut self, target: &Target, turn: Turn) -> StartResult<UnaryAnswer> {
         let answer = match &target.backend {
             Backend::Embedded => {
                 let (events, pictures) = Box::pin(self.0.embedded(turn)).await?;
@@ -44,7 +44,9 @@ impl Dispatch for UnaryDispatch {
             }
             Backend::Upstream(server) => {
                 let outgoing = self.0.outgoing(server, target).await?;
-                let incoming = server.send(&outgoing, self.0.deadline, turn.effort()).await;
+                let incoming = server
+                    .send_to_upstream(&outgoing, self.0.deadline, turn.effort())
+                    .await;
                 let mut incoming = incoming.map_err(TargetFailure::of)?;
                 self.0.meta = std::mem::take(&mut incoming.meta);
                 let reply = ImageReply::read(incoming, &self.0.record.reported).await;

@@ -109,7 +109,9 @@ async fn ask(
         may_retry: outgoing.method == Method::GET,
         has_alternative: false,
     };
-    let mut incoming = server.send(outgoing, caller.deadline, effort).await?;
+    let mut incoming = server
+        .send_to_upstream(outgoing, caller.deadline, effort)
+        .await?;
     *meta = std::mem::take(&mut incoming.meta);
     if incoming.status == StatusCode::NOT_FOUND {
         return Ok(None);

@@ -69,7 +69,11 @@ impl<D: TextEndpoint> TextDispatch<D> {
 
     /// Sends the request to a target, and returns its answer. Only the kind of a relayed answer is
     /// known.
-    pub(super) async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<TextAnswer> {
+    pub(super) async fn start_on(
+        &mut self,
+        target: &Target,
+        turn: Turn,
+    ) -> StartResult<TextAnswer> {
         let Backend::Upstream(server) = &target.backend else {
             // Boxed because its future is large, with the state for fetching images in it, and
             // would enlarge every request.
@@ -145,7 +149,8 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let path = outgoing::path(D::UPSTREAM_PROTOCOL);
         let outgoing = outgoing::json(&self.key, path, headers, body, *streams);
         let (deadline, meta) = (self.deadline, &mut self.meta);
-        let answer = outgoing::send(server, &outgoing, deadline, turn.effort(), meta).await?;
+        let answer =
+            outgoing::send_and_classify(server, &outgoing, deadline, turn.effort(), meta).await?;
         Ok(Started {
             dropped,
             answer: TextAnswer::Relayed(answer.at_most(outgoing::MAX_STREAM)),
@@ -181,7 +186,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let path = outgoing::path(protocol);
         let outgoing = outgoing::json(&self.key, path, headers, body, self.parsed.streams);
         let (deadline, meta) = (self.deadline, &mut self.meta);
-        let answer = outgoing::send(server, &outgoing, deadline, turn.effort(), meta)
+        let answer = outgoing::send_and_classify(server, &outgoing, deadline, turn.effort(), meta)
             .await?
             .at_most(outgoing::MAX_STREAM);
         let reported = Arc::clone(&self.record.reported);

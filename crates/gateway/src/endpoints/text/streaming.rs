@@ -29,8 +29,8 @@ struct StreamingDispatch<D: TextEndpoint>(TextDispatch<D>);
 impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
     type Answer = StartedStream<Answer<D>>;
 
-    async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<Self::Answer> {
-        let Started { dropped, answer } = self.0.send(target, turn).await?;
+    async fn start(&mut self, target: &Target, turn: Turn) -> StartResult<Self::Answer> {
+        let Started { dropped, answer } = self.0.start_on(target, turn).await?;
         let answer = match answer {
             TextAnswer::Translated(events) => translated(self.0.noted(events)),
             TextAnswer::Relayed(answer::Answer::Json(body)) => {

@@ -38,8 +38,8 @@ enum UnaryAnswer<D: TextEndpoint> {
 impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
     type Answer = UnaryAnswer<D>;
 
-    async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<Self::Answer> {
-        let Started { dropped, answer } = self.0.send(target, turn).await?;
+    async fn start(&mut self, target: &Target, turn: Turn) -> StartResult<Self::Answer> {
+        let Started { dropped, answer } = self.0.start_on(target, turn).await?;
         let answer = match answer {
             TextAnswer::Translated(events) => {
                 let events = self.0.noted(events);
