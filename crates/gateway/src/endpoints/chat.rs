@@ -10,13 +10,17 @@ use translate::inbound::Chat;
 use translate::{outbound, relay};
 use wire::{ApiError, Path, Splice};
 
-use super::text::{RelayNotes, TextEndpoint};
+use super::text::{
+    EndpointRules, Permissions, RelayNotes, RelayPolicy, RequestCodec, TextEndpoint,
+};
 
-impl TextEndpoint for Chat {
+impl EndpointRules for Chat {
     const PROTOCOL: Protocol = Protocol::Chat;
     const UPSTREAM_PROTOCOL: outbound::Protocol = outbound::Protocol::Chat;
+}
+
+impl RequestCodec for Chat {
     type Unchecked = Request;
-    type Relay = relay::Chat;
 
     fn read(body: &[u8]) -> Result<Request, ApiError> {
         Ok(Request::read(body)?)
@@ -33,10 +37,10 @@ impl TextEndpoint for Chat {
     fn validate(
         request: Request,
         model: Option<&Model>,
-        is_relayed: bool,
+        permissions: Permissions,
     ) -> Result<ValidRequest, ApiError> {
         let mut rules = model.map_or_else(Rules::default, Model::chat_rules);
-        rules.unknown_types = is_relayed;
+        rules.unknown_types = permissions.unknown_types;
         Ok(request.validate(&rules)?)
     }
 
@@ -82,6 +86,10 @@ impl TextEndpoint for Chat {
             }
         }
     }
+}
+
+impl RelayPolicy for Chat {
+    type Relay = relay::Chat;
 
     fn notes(request: &ValidRequest) -> RelayNotes {
         RelayNotes {
@@ -114,6 +122,8 @@ impl TextEndpoint for Chat {
         }
     }
 }
+
+impl TextEndpoint for Chat {}
 
 /// The text that distinguishes a part: its own text, the URL of an image or the data of a file.
 fn text_of(part: &Part) -> Option<&str> {

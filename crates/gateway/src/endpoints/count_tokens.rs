@@ -16,7 +16,7 @@ use upstream::{Effort, Outgoing, ResponseMeta};
 use wire::{ApiError, ErrorKind, Splice};
 
 use super::json_body;
-use super::text::TextEndpoint;
+use super::text::EndpointRules as _;
 use crate::exchange::body::ClientBody;
 use crate::exchange::body::budget::Share;
 use crate::exchange::body::upload::Upload;

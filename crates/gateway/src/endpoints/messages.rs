@@ -9,15 +9,19 @@ use translate::inbound::Messages;
 use translate::{outbound, relay};
 use wire::{ApiError, Path, Splice};
 
-use super::text::{RelayNotes, TextEndpoint};
+use super::text::{
+    EndpointRules, Permissions, RelayNotes, RelayPolicy, RequestCodec, TextEndpoint,
+};
 
-impl TextEndpoint for Messages {
+impl EndpointRules for Messages {
     const PROTOCOL: Protocol = Protocol::Messages;
     const UPSTREAM_PROTOCOL: outbound::Protocol = outbound::Protocol::Messages;
     const USES_ENVELOPES: bool = true;
     const FORWARDED: &'static [&'static str] = &["anthropic-version", "anthropic-beta"];
+}
+
+impl RequestCodec for Messages {
     type Unchecked = Request;
-    type Relay = relay::Messages;
 
     fn read(body: &[u8]) -> Result<Request, ApiError> {
         Request::read(body).map_err(refusal)
@@ -30,10 +34,10 @@ impl TextEndpoint for Messages {
     fn validate(
         request: Request,
         model: Option<&Model>,
-        is_relayed: bool,
+        permissions: Permissions,
     ) -> Result<ValidRequest, ApiError> {
         let mut rules = model.map_or_else(Rules::default, Model::messages_rules);
-        rules.unknown_types = is_relayed;
+        rules.unknown_types = permissions.unknown_types;
         request.validate(&rules).map_err(refusal)
     }
 
@@ -61,6 +65,10 @@ impl TextEndpoint for Messages {
             conversation.add_content(content, text_of);
         }
     }
+}
+
+impl RelayPolicy for Messages {
+    type Relay = relay::Messages;
 
     /// Removes the sampling parameters for upstreams whose models refuse them.
     fn edit(server: &UpstreamTarget, _: RelayNotes, splice: &mut Splice<'_>) {
@@ -69,6 +77,8 @@ impl TextEndpoint for Messages {
         }
     }
 }
+
+impl TextEndpoint for Messages {}
 
 /// The text that distinguishes a block: its own text, or the data or the URL of its source.
 fn text_of(block: &InputBlock) -> Option<&str> {

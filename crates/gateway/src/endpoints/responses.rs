@@ -13,20 +13,24 @@ use translate::relay::End;
 use translate::{outbound, relay};
 use wire::{ApiError, Path, Splice, TextOr};
 
-use super::text::{RelayNotes, TextEndpoint};
+use super::text::{
+    EndpointRules, Permissions, RelayNotes, RelayPolicy, RequestCodec, TextEndpoint,
+};
 use crate::exchange::refusal::Refusal;
 use crate::request::references::References;
 use crate::request::response_stage::{OriginPlan, ResponseStage, StorePlan};
 use crate::response_store::stored_input::{self, StoredInput};
 use crate::state::Caller;
 
-impl TextEndpoint for Responses {
+impl EndpointRules for Responses {
     const PROTOCOL: Protocol = Protocol::Responses;
     const UPSTREAM_PROTOCOL: outbound::Protocol = outbound::Protocol::Responses;
     const LIMIT_IN_STREAM: bool = true;
     const USES_ENVELOPES: bool = true;
+}
+
+impl RequestCodec for Responses {
     type Unchecked = Request;
-    type Relay = relay::Responses;
 
     fn read(body: &[u8]) -> Result<Request, ApiError> {
         Ok(Request::read(body)?)
@@ -39,10 +43,12 @@ impl TextEndpoint for Responses {
     fn validate(
         request: Request,
         model: Option<&Model>,
-        is_relayed: bool,
+        permissions: Permissions,
     ) -> Result<ValidRequest, ApiError> {
         let mut rules = model.map_or_else(lenient, Model::responses_rules);
-        rules.unknown_types = is_relayed;
+        rules.unknown_types = permissions.unknown_types;
+        rules.previous_response |= permissions.references;
+        rules.item_references |= permissions.references;
         Ok(request.validate(&rules)?)
     }
 
@@ -87,6 +93,10 @@ impl TextEndpoint for Responses {
             }
         }
     }
+}
+
+impl RelayPolicy for Responses {
+    type Relay = relay::Responses;
 
     fn notes(request: &ValidRequest) -> RelayNotes {
         RelayNotes {
@@ -94,35 +104,6 @@ impl TextEndpoint for Responses {
             is_in_background: request.background == Some(true),
             ..RelayNotes::default()
         }
-    }
-
-    fn resolve(request: &Request, caller: &Caller<'_>) -> Result<References, Refusal> {
-        let model = caller.policy.catalog.find(&request.model);
-        // The gateway does not keep responses that a server keeps.
-        if model.is_some_and(Model::keeps_responses) {
-            return tracked(request, caller);
-        }
-        let Some(kept) = &caller.state.kept else {
-            return Ok(References::default());
-        };
-        Ok(References {
-            stored: StoredInput::find(kept, &caller.key.id, request)?,
-            is_kept: request.store != Some(false),
-            attach: StorePlan::new(request, kept, caller).map(ResponseStage::Store),
-            upstream: None,
-        })
-    }
-
-    fn validate_referring(
-        request: Request,
-        model: Option<&Model>,
-        is_relayed: bool,
-    ) -> Result<ValidRequest, ApiError> {
-        let mut rules = model.map_or_else(lenient, Model::responses_rules);
-        rules.unknown_types = is_relayed;
-        rules.previous_response = true;
-        rules.item_references = true;
-        Ok(request.validate(&rules)?)
     }
 
     /// The reply to a request in the background may be unfinished.
@@ -144,9 +125,28 @@ impl TextEndpoint for Responses {
     /// answer that the gateway keeps itself either.
     fn edit(_: &UpstreamTarget, notes: RelayNotes, splice: &mut Splice<'_>) {
         splice.remove(&[], &["metadata"]);
-        if !notes.has_store || notes.is_kept {
+        if !notes.has_store || notes.is_stored {
             splice.set("store", b"false");
         }
+    }
+}
+
+impl TextEndpoint for Responses {
+    fn resolve(request: &Request, caller: &Caller<'_>) -> Result<References, Refusal> {
+        let model = caller.policy.catalog.find(&request.model);
+        // The gateway does not keep responses that a server keeps.
+        if model.is_some_and(Model::keeps_responses) {
+            return tracked(request, caller);
+        }
+        let Some(kept) = &caller.state.kept else {
+            return Ok(References::default());
+        };
+        Ok(References {
+            stored: StoredInput::find(kept, &caller.key.id, request)?,
+            is_stored: request.store != Some(false),
+            attach: StorePlan::new(request, kept, caller).map(ResponseStage::Store),
+            upstream: None,
+        })
     }
 }
 

@@ -2,7 +2,9 @@
 //! validated.
 
 mod dispatch;
+mod endpoint;
 mod relocated;
+mod request_body;
 pub(crate) mod streaming;
 mod unary;
 
@@ -10,9 +12,9 @@ use std::cell::LazyCell;
 
 use auth::Scope;
 use bytes::Bytes;
-use catalog::{Model, Protocol};
+use catalog::Model;
 use config::bytes;
-use engine::{EngineError, Stop, TextEvent};
+use engine::{Stop, TextEvent};
 use http::{HeaderMap, Request, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
@@ -20,13 +22,17 @@ use policy::Policy;
 use policy::affinity::Conversation;
 use policy::clock;
 use policy::limit::{Answers, Reserved};
-use policy::targets::{Target, UpstreamTarget};
-use translate::inbound::{Answer, ClientProtocol, Stamp};
-use translate::relay::{End, RelayProtocol};
-use wire::{ApiError, ErrorKind, Path, Splice};
+use policy::targets::Target;
+use translate::inbound::{Answer, Stamp};
+use translate::relay::End;
+use wire::{ApiError, ErrorKind};
 
 use self::dispatch::TextDispatch;
+pub(crate) use self::endpoint::{
+    EndpointRules, Permissions, RelayNotes, RelayPolicy, RequestCodec, TextEndpoint,
+};
 use self::relocated::relocated;
+use self::request_body::{Form, RequestBody};
 use super::json_body;
 use crate::exchange::body::ClientBody;
 use crate::exchange::body::upload::Upload;
@@ -40,143 +46,53 @@ use crate::request::reply::{self, ReplyBody};
 use crate::response_store::stored_input::StoredInput;
 use crate::state::Caller;
 
-/// A text endpoint: the reading, validating and relaying of its requests.
-pub(crate) trait TextEndpoint:
-    ClientProtocol<Request: Send + Sync> + Send + Sync + 'static
-{
-    /// The endpoint's protocol in the catalog.
-    const PROTOCOL: Protocol;
-    /// The same protocol, as an upstream protocol.
-    const UPSTREAM_PROTOCOL: translate::outbound::Protocol;
-    /// True if a streaming request over a limit gets a failure event; otherwise it
-    /// gets a 429.
-    const LIMIT_IN_STREAM: bool = false;
-    /// True if the signatures of reasoning are passed to clients in envelopes, which clients send
-    /// back unchanged (see [`translate::envelope`]).
-    const USES_ENVELOPES: bool = false;
-    /// The headers of a client that are forwarded to an upstream of the same protocol.
-    const FORWARDED: &'static [&'static str] = &[];
-    /// A parsed request that is not validated yet.
-    type Unchecked;
-    /// The protocol that checks a relayed answer.
-    type Relay: RelayProtocol + Default + Unpin + 'static;
-
-    fn read(body: &[u8]) -> Result<Self::Unchecked, ApiError>;
-
-    /// Reads a request without building its messages, if they have no violations and no URLs. It is
-    /// enough for a request that is only relayed.
-    fn skim(_: &[u8]) -> Option<Self::Unchecked> {
-        None
-    }
-
-    /// Returns the model that a request names, and true if it requests a stream.
-    fn model_and_stream(request: &Self::Unchecked) -> (&str, bool);
-
-    /// Validates a request by the rules of its model. With `is_relayed`, types and roles may be
-    /// unknown, because the upstream interprets them.
-    fn validate(
-        request: Self::Unchecked,
-        model: Option<&Model>,
-        is_relayed: bool,
-    ) -> Result<Self::Request, ApiError>;
-
-    /// Returns a validated request for another validation.
-    fn unchecked(request: Self::Request) -> Self::Unchecked;
-
-    /// As [`validate`](Self::validate), for a request that refers to parts of its input which the
-    /// gateway keeps.
-    fn validate_referring(
-        request: Self::Unchecked,
-        model: Option<&Model>,
-        is_relayed: bool,
-    ) -> Result<Self::Request, ApiError> {
-        Self::validate(request, model, is_relayed)
-    }
-
-    /// Finds the references of a request, and prepares to keep its answer, or to note which
-    /// upstream keeps it.
-    fn resolve(_: &Self::Unchecked, _: &Caller<'_>) -> Result<References, Refusal> {
-        Ok(References::default())
-    }
-
-    /// Returns the complete reply of an upstream to a request that is relayed, for the client.
-    fn relayed_reply(
-        _: RelayNotes,
-        body: &[u8],
-        model: &str,
-    ) -> Result<(Vec<u8>, End), EngineError> {
-        translate::relay::reply::<Self::Relay>(body, model)
-    }
-
-    /// Visits every image URL of a request, with its path in the document.
-    fn image_urls(request: &Self::Request, visit: &mut dyn FnMut(&Path<'_>, &str));
-
-    /// Returns the answers that a request asks for.
-    fn answers(request: &Self::Request) -> Answers;
-
-    /// Returns true if a request offers a hosted tool that makes images.
-    fn makes_images(_: &Self::Request) -> bool {
-        false
-    }
-
-    /// Adds the values that identify the conversation of a request: its cache key, else its end
-    /// user, else its system instructions and its first message.
-    fn identify(request: &Self::Request, conversation: &mut Conversation);
-
-    /// Returns the facts that the relaying of a request depends on.
-    fn notes(_: &Self::Request) -> RelayNotes {
-        RelayNotes::default()
-    }
-
-    /// Edits the fields of a request that is relayed to this upstream.
-    fn edit(_: &UpstreamTarget, _: RelayNotes, _: &mut Splice<'_>) {}
-
-    /// Creates the protocol that checks the answer to a relayed request.
-    fn relay(_: RelayNotes) -> Self::Relay {
-        Self::Relay::default()
-    }
-}
-
-/// The facts about a request that its relaying depends on.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RelayNotes {
-    /// True if the client requests a stream without the usage, which the log needs.
-    pub(crate) hides_usage: bool,
-    /// True if the request has options of the stream.
-    pub(crate) has_stream_options: bool,
-    /// True if the request has a value for `store`, or leaves it to a server that keeps responses.
-    pub(crate) has_store: bool,
-    /// True if the gateway keeps the answer, so that no upstream needs to.
-    pub(crate) is_kept: bool,
-    /// The number of choices that it asks for, if it has one.
-    pub(crate) choices: usize,
-    /// True if it is processed in the background.
-    pub(crate) is_in_background: bool,
-}
-
 /// A request without violations.
 struct Checked<D: TextEndpoint> {
     valid: Box<D::Request>,
-    /// True if `valid` lacks its messages, because they are only relayed.
-    is_skimmed: bool,
+    read_for: ReadFor,
     /// The id of the model in the client's request.
     model: String,
     answers: Answers,
     streams: bool,
     notes: RelayNotes,
-    /// True if it was validated for an upstream that interprets it itself: for any other target it
-    /// has to be validated again.
-    is_lenient: bool,
     /// The references of the request, and the further handling of its response.
     resolved: References,
 }
 
+/// The targets for which a request was read and validated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReadFor {
+    /// All targets: the gateway interprets the request for each of them.
+    AllTargets,
+    /// Upstreams of the same protocol, which interpret the request. For any other target it has to be
+    /// validated again.
+    Relays,
+    /// As `Relays`, without building the messages, because no target needs them.
+    RelaysWithoutMessages,
+}
+
+impl ReadFor {
+    /// The permissions of the validation.
+    fn permissions(self) -> Permissions {
+        Permissions {
+            unknown_types: self != Self::AllTargets,
+            references: false,
+        }
+    }
+
+    /// The parsed form of a request that was read in this way.
+    fn form<D: TextEndpoint>(self, request: Box<D::Request>) -> Form<D> {
+        match self {
+            Self::AllTargets => Form::Interpreted(request),
+            Self::Relays => Form::ForRelay(request),
+            Self::RelaysWithoutMessages => Form::Bytes,
+        }
+    }
+}
+
 /// A validated request, and everything needed to send it to a target.
 pub(crate) struct ParsedRequest<D: TextEndpoint> {
-    /// `Some` until it is converted to a `TextRequest`, or relayed; `None` if it or its messages
-    /// were not built. Boxed, because it is large and moved from one future to the next.
-    valid: Option<Box<D::Request>>,
-    upload: Upload,
+    body: RequestBody<D>,
     /// The id of the model in the client's request.
     model: String,
     /// True if the model reasons when the request does not specify it.
@@ -186,8 +102,6 @@ pub(crate) struct ParsedRequest<D: TextEndpoint> {
     /// The hash of the conversation, if it is known and an upstream may need it.
     conversation: Option<u64>,
     streams: bool,
-    /// As in [`Checked`].
-    is_lenient: bool,
 }
 
 /// Answers a request: reads and validates it, takes a permit, tries the targets in order, and
@@ -203,12 +117,11 @@ pub(crate) async fn answer<D: TextEndpoint>(
     let mut upload = json_body(request, state.limits.json_body, state, key).await?;
     let Checked {
         mut valid,
-        is_skimmed,
+        read_for,
         model: id,
         answers,
         streams,
         mut notes,
-        is_lenient,
         resolved,
     } = {
         let check = || checked::<D>(&upload.bytes, &caller);
@@ -234,7 +147,7 @@ pub(crate) async fn answer<D: TextEndpoint>(
         return over_the_limit::<D>(refusal, streams.then_some(&*valid), caller.record);
     }
     if let Some(stored) = stored {
-        valid = expanded::<D>(stored, &mut upload, is_lenient, &caller).await?;
+        valid = expanded::<D>(stored, &mut upload, read_for, &caller).await?;
     }
     if let Some(attach) = &mut attach {
         attach.set_request(&upload);
@@ -247,14 +160,12 @@ pub(crate) async fn answer<D: TextEndpoint>(
     let encoder = streams.then(|| Answer::<D>::new(&valid, &stamp()));
     let parsed = ParsedRequest {
         notes,
-        valid: (!is_skimmed).then_some(valid),
-        upload,
+        body: RequestBody::new(upload, read_for.form(valid)),
         model: id,
         reasons_by_default: model.reasoning,
         headers,
         conversation,
         streams,
-        is_lenient,
     };
     let dispatch = TextDispatch::new(parsed, &caller);
     let response = match encoder {
@@ -286,31 +197,27 @@ fn check_access<D: TextEndpoint>(
 /// Reads and validates a request. Its references are found here, but read only once it is admitted.
 fn checked<D: TextEndpoint>(body: &[u8], caller: &Caller<'_>) -> Result<Checked<D>, Refusal> {
     let policy = caller.policy;
-    let (read, is_skimmed) = read::<D>(body, policy)?;
+    let (read, read_for) = read::<D>(body, policy)?;
     let resolved = D::resolve(&read, caller)?;
     let (id, streams) = D::model_and_stream(&read);
     let id = id.to_owned();
-    let model = policy.catalog.find(&id);
-    let is_lenient = model.is_some_and(|model| policy.routes.may_relay(model, D::PROTOCOL));
-    let valid = Box::new(match &resolved.stored {
-        None => D::validate(read, model, is_lenient)?,
-        Some(stored) => {
-            if body.len().saturating_add(stored.length()) > bytes(caller.state.limits.json_body) {
-                return Err(Refusal::too_large());
-            }
-            D::validate_referring(read, model, is_lenient)?
+    let mut permissions = read_for.permissions();
+    if let Some(stored) = &resolved.stored {
+        if body.len().saturating_add(stored.length()) > bytes(caller.state.limits.json_body) {
+            return Err(Refusal::too_large());
         }
-    });
+        permissions.references = true;
+    }
+    let valid = Box::new(D::validate(read, policy.catalog.find(&id), permissions)?);
     let mut notes = D::notes(&valid);
-    notes.is_kept = resolved.is_kept;
+    notes.is_stored = resolved.is_stored;
     Ok(Checked {
         answers: D::answers(&valid),
         valid,
-        is_skimmed,
+        read_for,
         model: id,
         streams,
         notes,
-        is_lenient,
         resolved,
     })
 }
@@ -320,7 +227,7 @@ fn checked<D: TextEndpoint>(body: &[u8], caller: &Caller<'_>) -> Result<Checked<
 async fn expanded<D: TextEndpoint>(
     stored: StoredInput,
     upload: &mut Upload,
-    is_lenient: bool,
+    read_for: ReadFor,
     caller: &Caller<'_>,
 ) -> Result<Box<D::Request>, Refusal> {
     upload.share.grow(stored.length())?;
@@ -329,7 +236,7 @@ async fn expanded<D: TextEndpoint>(
         upload.bytes = Bytes::from(stored.expand(&upload.bytes));
         let request = D::read(&upload.bytes)?;
         let model = caller.policy.catalog.find(D::model_and_stream(&request).0);
-        let valid = D::validate(request, model, is_lenient);
+        let valid = D::validate(request, model, read_for.permissions());
         let valid = valid.map_err(|error| relocated(error, stored.before()))?;
         Ok(Box::new(valid))
     };
@@ -344,17 +251,25 @@ fn stamp() -> Stamp {
     }
 }
 
-/// Reads a request. Returns true with a long one whose messages were not built, because they are
-/// only relayed.
-fn read<D: TextEndpoint>(body: &[u8], policy: &Policy) -> Result<(D::Unchecked, bool), ApiError> {
+/// Reads a request, as far as its targets need it.
+fn read<D: TextEndpoint>(
+    body: &[u8],
+    policy: &Policy,
+) -> Result<(D::Unchecked, ReadFor), ApiError> {
     if body.len() >= LONG
         && let Some(skimmed) = D::skim(body)
         && let Some(model) = policy.catalog.find(D::model_and_stream(&skimmed).0)
         && policy.routes.relays_all(model, D::PROTOCOL)
     {
-        return Ok((skimmed, true));
+        return Ok((skimmed, ReadFor::RelaysWithoutMessages));
     }
-    Ok((D::read(body)?, false))
+    let request = D::read(body)?;
+    let model = policy.catalog.find(D::model_and_stream(&request).0);
+    let may_relay = model.is_some_and(|model| policy.routes.may_relay(model, D::PROTOCOL));
+    Ok(match may_relay {
+        true => (request, ReadFor::Relays),
+        false => (request, ReadFor::AllTargets),
+    })
 }
 
 /// The length from which on it pays to look at the messages of a request first, in bytes.

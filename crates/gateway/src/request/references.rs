@@ -9,7 +9,7 @@ pub(crate) struct References {
     /// The parts of the input that the gateway keeps, if the request refers to some.
     pub(crate) stored: Option<StoredInput>,
     /// True if the gateway keeps the answer.
-    pub(crate) is_kept: bool,
+    pub(crate) is_stored: bool,
     /// The further handling of the response to the request.
     pub(crate) attach: Option<ResponseStage>,
     /// The upstream that keeps the previous response of the request.

@@ -37,8 +37,6 @@ pub(super) struct TextDispatch<D: TextEndpoint> {
     key: Arc<str>,
     deadline: Instant,
     record: Arc<Targets>,
-    /// The request in the neutral model, or the error of its conversion, once a target needed it.
-    inbound: Option<Box<Result<Inbound, ApiError>>>,
     /// The plain reply that the events of a model are folded into, once the request was read for it.
     reply: Option<Box<Reply<D>>>,
     /// The parts of the head of the last response for the log and for the client.
@@ -61,7 +59,6 @@ impl<D: TextEndpoint> TextDispatch<D> {
             key: Arc::clone(&caller.key.name),
             deadline: caller.deadline,
             record: Arc::clone(&caller.record.targets),
-            inbound: None,
             reply: None,
             meta: ResponseMeta::default(),
         }
@@ -102,7 +99,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let mut inbound = self.inbound(turn).map_err(TargetFailure::fall_back)?;
         inbound.request.reasoning.by_default = self.parsed.reasons_by_default;
         self.record.lose(&inbound.dropped);
-        let share = &self.parsed.upload.share;
+        let share = &self.parsed.body.upload.share;
         image_urls::inline(&mut inbound.request, &self.key, &state, share)
             .await
             .map_err(TargetFailure::fatal)?;
@@ -123,17 +120,14 @@ impl<D: TextEndpoint> TextDispatch<D> {
         model: Option<&str>,
         turn: Turn,
     ) -> StartResult<TextAnswer> {
-        // The parsed request takes several times the memory of its bytes, and the answer may take
-        // minutes to begin: a target that needs it reads it again.
-        self.parsed.valid = None;
-        self.inbound = None;
+        self.parsed.body.release();
         let ParsedRequest {
-            upload,
+            body,
             headers,
             streams,
             ..
         } = &self.parsed;
-        let whole = &upload.bytes;
+        let whole = &body.upload.bytes;
         let adapt = || {
             let mut splice = Splice::new(whole);
             if let Some(model) = model {
@@ -169,7 +163,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let uses_envelopes = D::USES_ENVELOPES
             && (D::UPSTREAM_PROTOCOL, protocol) != (Protocol::Messages, Protocol::Messages);
         let envelope = server.envelope.as_ref().filter(|_| uses_envelopes);
-        let (state, length) = (Arc::clone(&self.state), self.parsed.upload.bytes.len());
+        let (state, length) = (Arc::clone(&self.state), self.parsed.body.upload.bytes.len());
         let encode = || self.encoded(server, protocol, model, envelope, turn);
         let (encoded, mut dropped) = state.long_work.run(length, encode).await?;
         let headers = if protocol == D::UPSTREAM_PROTOCOL {
@@ -255,7 +249,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let mut dropped = self
             .dropped_fields(protocol)
             .map_err(TargetFailure::fall_back)?;
-        if self.parsed.notes.is_kept {
+        if self.parsed.notes.is_stored {
             dropped.retain(|name| name != "store");
         }
         let mut inbound = self.inbound(turn).map_err(TargetFailure::fall_back)?;
@@ -290,7 +284,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
 
     /// Returns the names of the request's fields that the upstream's protocol cannot express.
     fn dropped_fields(&self, protocol: Protocol) -> Result<Vec<String>, Refusal> {
-        let outline = Outline::read(D::UPSTREAM_PROTOCOL, &self.parsed.upload.bytes);
+        let outline = Outline::read(D::UPSTREAM_PROTOCOL, &self.parsed.body.upload.bytes);
         let outline = outline.map_err(|error| {
             Refusal::internal(format!(
                 "failed to parse the request a second time: {error}"
@@ -299,31 +293,20 @@ impl<D: TextEndpoint> TextDispatch<D> {
         Ok(outline.dropped_fields(protocol)?)
     }
 
-    /// Returns the request in the neutral model. It is cloned only if another target may need it
-    /// too.
+    /// Returns the request in the neutral model. A plain reply is prepared with it.
     fn inbound(&mut self, turn: Turn) -> Result<Inbound, ApiError> {
-        let inbound = match self.inbound.take() {
-            Some(inbound) => *inbound,
-            None => D::request(self.valid()?),
-        };
-        if !turn.last {
-            self.inbound = Some(Box::new(inbound.clone()));
-        }
-        inbound
-    }
-
-    /// Returns the request as it is valid for targets for which the gateway interprets it, and reads
-    /// it again if a relay has dropped it.
-    fn valid(&mut self) -> Result<D::Request, ApiError> {
-        let valid = match self.parsed.valid.take() {
-            Some(valid) if !self.parsed.is_lenient => *valid,
-            Some(valid) => self.validate(D::unchecked(*valid), false)?,
-            None => self.validate(D::read(&self.parsed.upload.bytes)?, false)?,
-        };
-        if !self.parsed.streams && self.reply.is_none() {
-            self.reply = Some(Box::new(Reply::new(&valid, &stamp())));
-        }
-        Ok(valid)
+        let ParsedRequest {
+            body,
+            model,
+            streams,
+            ..
+        } = &mut self.parsed;
+        let model = self.policy.catalog.find(model);
+        body.neutral(model, turn.last, |request| {
+            if !*streams && self.reply.is_none() {
+                self.reply = Some(Box::new(Reply::new(request, &stamp())));
+            }
+        })
     }
 
     /// Returns the plain reply that the events of a model are folded into. A relayed request is read
@@ -332,14 +315,9 @@ impl<D: TextEndpoint> TextDispatch<D> {
         if let Some(reply) = self.reply.take() {
             return Ok(reply);
         }
-        let request = D::read(&self.parsed.upload.bytes)?;
-        let valid = self.validate(request, self.parsed.is_lenient)?;
-        Ok(Box::new(Reply::new(&valid, &stamp())))
-    }
-
-    fn validate(&self, request: D::Unchecked, is_relayed: bool) -> Result<D::Request, ApiError> {
         let model = self.policy.catalog.find(&self.parsed.model);
-        D::validate(request, model, is_relayed)
+        let request = self.parsed.body.parsed_again(model)?;
+        Ok(Box::new(Reply::new(&request, &stamp())))
     }
 }
 
