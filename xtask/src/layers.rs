@@ -29,9 +29,10 @@ enum May {
 
 /// The table, top row first.
 const LAYERS: &[LayerCrate] = &[
-    layer(10, "server", UseBelow(10)),
-    layer(9, "admin", Use(ADMIN)),
-    layer(8, "gateway", Use(GATEWAY)),
+    layer(11, "server", UseBelow(11)),
+    layer(10, "admin", Use(ADMIN)),
+    layer(9, "gateway", Use(GATEWAY)),
+    layer(8, "telemetry", Use("engine policy quota wire")),
     layer(7, "policy", Use(POLICY)),
     layer(6, "config", Use(CONFIG)),
     layer(6, "simulator", UseBelow(4)),
@@ -58,9 +59,9 @@ const LAYERS: &[LayerCrate] = &[
 ];
 
 const ADMIN: &str = "accounting auth catalog chat config engine gateway images lease messages net policy \
-                           quota responses translate upstream wire";
+                           quota responses telemetry translate upstream wire";
 const GATEWAY: &str = "answer auth catalog chat config engine fetch images messages net policy quota responses \
-                             sse translate upstream wire";
+                             sse telemetry translate upstream wire";
 const POLICY: &str = "accounting auth catalog config engine lease quota translate upstream wire";
 const CONFIG: &str = "accounting auth catalog fetch lease quota translate upstream wire";
 /// The crates whose tests may use another one in addition, and that crate.

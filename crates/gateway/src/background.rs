@@ -10,8 +10,8 @@ use policy::limit::{Attempt, Counts, FinalUsage, Permit};
 use serde::Deserialize;
 use translate::outbound::{self, Protocol};
 
-use crate::outcome::Outcome;
-use crate::telemetry::metrics::Metrics;
+use telemetry::metrics::Metrics;
+use telemetry::outcome::Outcome;
 
 /// The requests that have not been charged yet, by the ids of their responses.
 #[derive(Debug, Default)]

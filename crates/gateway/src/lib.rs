@@ -1,16 +1,10 @@
 #![doc = include_str!("../README.md")]
 
-// The outcome of a request, for the log and the metrics.
-pub mod outcome;
-
 // Work that takes too long for the threads of the connections.
 pub mod long_work;
 
 // The state of a client connection, and its timers.
 pub mod connection;
-
-// The log and the metrics.
-pub mod telemetry;
 
 // Requests whose responses are made after their clients have left.
 mod background;

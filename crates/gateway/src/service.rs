@@ -24,11 +24,11 @@ use crate::exchange::body::{Body, ClientBody};
 use crate::exchange::quota_headers;
 use crate::exchange::record::Record;
 use crate::exchange::refusal::{Refusal, Style};
-use crate::outcome::Outcome;
 use crate::request::head;
 use crate::request::reply::ReplyBody;
 use crate::request::routing::{Endpoint, style};
 use crate::state::{Caller, GatewayState};
+use telemetry::outcome::Outcome;
 
 /// Answers one request received on `connection`. A panic is answered with a 500: the process and
 /// the connection survive it.

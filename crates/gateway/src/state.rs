@@ -22,7 +22,7 @@ use crate::exchange::refusal::Refusal;
 use crate::long_work::LongWork;
 use crate::response_store::origins::ResponseOrigins;
 use crate::response_store::store::ResponseStore;
-use crate::telemetry::metrics::Metrics;
+use telemetry::metrics::Metrics;
 
 /// The state that all requests share.
 pub struct GatewayState {
@@ -224,7 +224,7 @@ impl GatewayState {
             origins: ResponseOrigins::default(),
             background: Arc::default(),
             limits: limits.clone(),
-            metrics: Arc::new(Metrics::new()),
+            metrics: Arc::new(Metrics::default()),
             lifecycle,
             started: Instant::now(),
         }

@@ -16,8 +16,8 @@ use std::process::ExitCode;
 use admin::openapi;
 use clap::{Args, Parser, Subcommand};
 use config::{Config, ConfigError, DEFAULT_ADMIN, Responses, pass_through, presets, price_import};
-use gateway::telemetry::log;
 use policy::Policy;
+use telemetry::log;
 use url::Url;
 
 use self::check::stores::{self, Stores};

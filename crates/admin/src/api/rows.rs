@@ -6,12 +6,12 @@ use accounting::{AccountingStore, RowQuery, StoreError, UsageRow};
 use bytes::Bytes;
 use futures_util::stream;
 use gateway::exchange::body::Aborted;
-use gateway::outcome::Outcome;
 use http::StatusCode;
 use http_body::Frame;
 use http_body_util::{BodyExt as _, StreamBody};
 use schemars::JsonSchema;
 use serde::Serialize;
+use telemetry::outcome::Outcome;
 
 use super::failure::Failure;
 use super::parameters::{Kind, Parameter, Parameters};

@@ -9,9 +9,10 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use policy::lifecycle::AbortWatch;
+use telemetry::close_reason::CloseReason;
 
 use crate::connection::timer::ConnectionTimer;
-use crate::outcome::Outcome;
+use telemetry::outcome::Outcome;
 
 /// The state of a client connection, which its requests share.
 #[derive(Debug, Default)]
@@ -23,23 +24,6 @@ pub struct ConnectionState {
     pub timer: ConnectionTimer,
     /// The shutdown, for the requests of the connection.
     pub(crate) shutdown: AbortWatch,
-}
-
-/// Why a connection ended, from a closed list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CloseReason {
-    /// One side closed it in order.
-    Done,
-    /// No request for the idle timeout.
-    Idle,
-    /// No byte was ever received.
-    NoFirstByte,
-    /// The head of a request was not received in time.
-    SlowHead,
-    /// The received bytes are not an HTTP/1 request.
-    BadHead,
-    /// The client did not read its response in time.
-    SlowReader,
 }
 
 /// The body of a request, which notes on the connection when it was read to its end.
@@ -94,20 +78,6 @@ pub enum HttpEnd {
     Violation,
     /// A request head was not complete in time.
     Timeout,
-}
-
-impl CloseReason {
-    /// The value in logs and metrics.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Idle => "idle",
-            Self::NoFirstByte => "no_first_byte",
-            Self::SlowHead => "slow_head",
-            Self::BadHead => "bad_head",
-            Self::SlowReader => "slow_reader",
-        }
-    }
 }
 
 impl<B: Body> TrackedBody<B> {

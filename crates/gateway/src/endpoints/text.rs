@@ -38,13 +38,13 @@ use crate::exchange::body::ClientBody;
 use crate::exchange::body::upload::Upload;
 use crate::exchange::record::Record;
 use crate::exchange::refusal::Refusal;
-use crate::outcome::Outcome;
 use crate::request::image_urls;
 use crate::request::outgoing;
 use crate::request::references::References;
 use crate::request::reply::{self, ReplyBody};
 use crate::response_store::stored_input::StoredInput;
 use crate::state::Caller;
+use telemetry::outcome::Outcome;
 
 /// A request without violations.
 struct Checked<D: TextEndpoint> {

@@ -17,7 +17,7 @@ use translate::relay::End;
 use wire::ApiError;
 
 use crate::exchange::refusal::{self, Refusal};
-use crate::outcome::Outcome;
+use telemetry::outcome::Outcome;
 
 /// A streamed answer. It is pulled, and stops when it is dropped.
 pub(crate) trait AnswerStream: Send {

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 
 use self::buffered::Buffered;
-use crate::outcome::Outcome;
+use telemetry::outcome::Outcome;
 
 /// The body of a request as the client sends it.
 pub trait ClientBody: http_body::Body<Data = Bytes, Error: Error + Send> + Send {}

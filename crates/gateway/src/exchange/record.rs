@@ -20,9 +20,9 @@ use upstream::ResponseMeta;
 
 use crate::background::{Background, Uncharged};
 use crate::connection::state::ConnectionState;
-use crate::outcome::Outcome;
-use crate::telemetry::log::AccessLine;
-use crate::telemetry::metrics::Metrics;
+use telemetry::log::AccessLine;
+use telemetry::metrics::Metrics;
+use telemetry::outcome::Outcome;
 
 /// The targets of a request, as its attempts and its response share it.
 #[derive(Debug, Default)]
@@ -495,7 +495,7 @@ mod tests {
             .iter()
             .flat_map(|first| OUTCOMES.iter().map(move |second| vec![*first, *second]));
         for noted in orders.chain([vec![], vec![Outcome::Completed]]) {
-            let metrics = Arc::new(Metrics::new());
+            let metrics = Arc::new(Metrics::default());
             let mut record = stream(&metrics);
             for outcome in &noted {
                 record.end(*outcome);
@@ -527,7 +527,7 @@ mod tests {
     #[test]
     fn c06_outcomes_that_come_at_once_are_all_counted_once() {
         const EACH: usize = 200;
-        let metrics = Arc::new(Metrics::new());
+        let metrics = Arc::new(Metrics::default());
         thread::scope(|scope| {
             for place in 0..8 {
                 let metrics = &metrics;

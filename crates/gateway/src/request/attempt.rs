@@ -15,8 +15,8 @@ use crate::connection::timer::ConnectionTimer;
 use crate::exchange::answer::started::Started;
 use crate::exchange::record::{ServedBy, Targets};
 use crate::exchange::refusal::Refusal;
-use crate::outcome::Outcome;
 use crate::state::{Caller, GatewayState};
+use telemetry::outcome::Outcome;
 
 /// A request that can be sent to any of its targets. It owns all its data, so that attempts can
 /// continue within the body of the response.

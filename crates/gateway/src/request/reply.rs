@@ -16,8 +16,8 @@ use crate::exchange::body::delivered::delivered;
 use crate::exchange::body::events::{Events, Times};
 use crate::exchange::record::Record;
 use crate::exchange::refusal::Refusal;
-use crate::outcome::Outcome;
 use crate::state::{Caller, GatewayState};
+use telemetry::outcome::Outcome;
 
 /// The body of a successful response.
 pub(crate) enum ReplyBody {

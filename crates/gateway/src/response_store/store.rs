@@ -15,7 +15,7 @@ use policy::shared_bound::SharedBound;
 use tokio::time::Instant;
 
 pub(crate) use self::stored_response::{InputItem, StoredResponse};
-use crate::telemetry::metrics::ResponseStoreFigures;
+use telemetry::metrics::ResponseStoreFigures;
 
 /// The answers that are kept.
 pub(crate) struct ResponseStore {

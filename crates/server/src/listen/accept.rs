@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gateway::state::GatewayState;
-use gateway::telemetry::metrics::Metrics;
 use policy::lifecycle::Phase;
+use telemetry::metrics::Metrics;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use gateway::connection::state::{CloseReason, ConnectionState};
+use gateway::connection::state::ConnectionState;
+use telemetry::close_reason::CloseReason;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 

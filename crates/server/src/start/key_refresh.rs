@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gateway::telemetry::metrics::Metrics;
 use policy::Policies;
 use policy::key_schedule::KeySchedule;
 use policy::targets::UpstreamTarget;
+use telemetry::metrics::Metrics;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 

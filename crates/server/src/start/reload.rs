@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime};
 
 use config::fixed::FixedSettings;
 use config::{Config, ConfigError};
-use gateway::telemetry::metrics::Metrics;
 use policy::{Embedded, Policies, Policy};
+use telemetry::metrics::Metrics;
 use tokio::signal::unix::Signal;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;

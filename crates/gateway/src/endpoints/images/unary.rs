@@ -21,10 +21,10 @@ use crate::exchange::answer::started::Started;
 use crate::exchange::body::Aborted;
 use crate::exchange::record::Record;
 use crate::exchange::refusal::Refusal;
-use crate::outcome::Outcome;
 use crate::request::attempt::{self, Dispatch, StartResult, TargetFailure, Turn};
 use crate::request::reply::{ReplyBody, json_bytes, json_reply, name_dropped, unserializable};
 use crate::state::Caller;
+use telemetry::outcome::Outcome;
 
 struct UnaryDispatch(ImageDispatch);
 

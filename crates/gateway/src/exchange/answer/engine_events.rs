@@ -10,7 +10,7 @@ use translate::relay::End;
 
 use crate::exchange::record::Record;
 use crate::exchange::refusal::Refusal;
-use crate::outcome::Outcome;
+use telemetry::outcome::Outcome;
 
 /// The events of one answer, pulled one at a time.
 pub(crate) type EngineEvents<S> = Pin<Box<dyn Stream<Item = Result<S, EngineError>> + Send>>;

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::{Aborted, Body};
 use crate::connection::timer::ConnectionTimer;
 use crate::exchange::record::Record;
-use crate::outcome::Outcome;
+use telemetry::outcome::Outcome;
 
 /// Attaches the record of a request, and the permit that it holds, to the response body: the record
 /// ends when the last byte has been handed to the socket. The body is aborted at the deadline, at
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::exchange::body::buffered::{Buffered, MAX_FRAME};
     use crate::exchange::body::whole;
-    use crate::telemetry::metrics::Metrics;
+    use telemetry::metrics::Metrics;
 
     /// A response body of three frames, and all that its record reports to.
     struct Harness {
@@ -138,7 +138,7 @@ mod tests {
             let (limiter, lifecycle, metrics) = (
                 Limiter::new(1, 1),
                 Lifecycle::new(),
-                Arc::new(Metrics::new()),
+                Arc::new(Metrics::default()),
             );
             let mut record = Record::new(Arc::clone(&metrics), Arc::default(), "req_1".to_owned());
             record.permit = limiter.take("key");

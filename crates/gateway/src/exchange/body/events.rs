@@ -32,7 +32,7 @@ use super::Aborted;
 use super::buffered::MAX_FRAME;
 use crate::exchange::answer::{AnswerStream, Progress, StreamFailure};
 use crate::exchange::record::Record;
-use crate::outcome::Outcome;
+use telemetry::outcome::Outcome;
 
 pin_project! {
     /// The body of a streamed answer in the client's protocol.

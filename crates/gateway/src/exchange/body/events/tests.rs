@@ -15,7 +15,7 @@ use translate::inbound::{Answer, Messages, Responses, Stamp};
 use super::*;
 use crate::endpoints::text::TextEndpoint;
 use crate::endpoints::text::streaming::TranslatedText;
-use crate::telemetry::metrics::Metrics;
+use telemetry::metrics::Metrics;
 
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The deadline of the first event.
@@ -49,7 +49,11 @@ impl Harness {
     }
 
     fn stream(&self, stream: impl AnswerStream + 'static) -> Events {
-        let mut record = Record::new(Arc::new(Metrics::new()), Arc::default(), "req_1".to_owned());
+        let mut record = Record::new(
+            Arc::new(Metrics::default()),
+            Arc::default(),
+            "req_1".to_owned(),
+        );
         record.permit = Some(self.limiter.take("key").expect("a permit is free"));
         let times = Times {
             keep_alive: KEEP_ALIVE,

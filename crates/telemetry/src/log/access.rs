@@ -14,11 +14,11 @@ use super::{QUEUE, json};
 
 /// Declares the fields of the line of a request, each with the function that writes it.
 macro_rules! access_line {
-    ($($write:ident $name:ident: $type:ty,)*) => {
+    ($($(#[$doc:meta])* $write:ident $name:ident: $type:ty,)*) => {
         /// The fields of the line of a request.
         #[derive(Clone, Copy, Debug)]
-        pub(crate) struct AccessLine<'a> {
-            $(pub(crate) $name: $type,)*
+        pub struct AccessLine<'a> {
+            $($(#[$doc])* pub $name: $type,)*
         }
 
         impl AccessLine<'_> {
@@ -42,30 +42,48 @@ macro_rules! access_line {
 }
 
 access_line! {
+    /// The gateway's id of the request.
     text request_id: &'a str,
+    /// The client's own id of the request, if it is safe to log.
     optional_text client_request_id: Option<&'a str>,
+    /// The endpoint, from a closed list.
     text route: &'a str,
+    /// The name of the key.
     optional_text key: Option<&'a str>,
+    /// The client's name of the model.
     optional_text model: Option<&'a str>,
+    /// The upstream that has answered, or `embedded`.
     optional_text target: Option<&'a str>,
+    /// The upstream's id of the request.
     optional_text upstream_request_id: Option<&'a str>,
+    /// The status of the response; 499 if the client disconnected.
     value status: u16,
+    /// The code of the error.
     optional_text code: Option<&'a str>,
+    /// The internal cause of the error, which the client does not see.
     optional_text cause: Option<&'a str>,
+    /// True if the request asks for a stream.
     value stream: bool,
+    /// How the request ended: see [`Outcome`](crate::outcome::Outcome).
     text outcome: &'a str,
+    /// The tokens of the prompt that the targets have reported.
     optional_value input_tokens: Option<u64>,
+    /// The tokens of the answer that the targets have reported.
     optional_value output_tokens: Option<u64>,
+    /// The kinds of content that the client's protocol cannot express.
     optional_text left_out: Option<&'a str>,
+    /// The time in queues of quotas, in milliseconds.
     optional_value queued_ms: Option<f64>,
+    /// The time to the first event of the stream, in milliseconds.
     optional_value first_event_ms: Option<f64>,
+    /// The time to the last byte of the response, in milliseconds.
     value took_ms: f64,
 }
 
 impl AccessLine<'_> {
     /// Writes the line to the log if its filter permits it. In a process with another subscriber,
     /// the line is an event for that.
-    pub(crate) fn log(&self) {
+    pub fn log(&self) {
         let Some(queue) = QUEUE.get() else {
             return self.emit();
         };
@@ -174,7 +192,7 @@ mod tests {
     use tracing_subscriber::layer::{Context, SubscriberExt as _};
 
     use super::*;
-    use crate::telemetry::log::format;
+    use crate::log::format;
 
     const LINE: AccessLine<'_> = AccessLine {
         request_id: "req_1",

@@ -22,7 +22,7 @@ mod tests {
     use tracing_subscriber::layer::SubscriberExt as _;
 
     use super::*;
-    use crate::telemetry::log::Lines;
+    use crate::log::Lines;
 
     /// A panic is one line of JSON with its location; its message, which may contain a prompt, is
     /// omitted.

@@ -46,7 +46,7 @@ impl From<Abort> for Outcome {
 
 impl Outcome {
     /// The outcome of an answer whose engine failed.
-    pub(crate) fn of_failure(error: &EngineError) -> Self {
+    pub fn of_failure(error: &EngineError) -> Self {
         match error {
             EngineError::ContextLength { .. } | EngineError::Unsupported { .. } => Self::Refused,
             EngineError::Rejected { .. } => Self::Refused,
@@ -65,7 +65,7 @@ impl Outcome {
     }
 
     /// The outcome of a request that was answered with an error.
-    pub(crate) fn of_refusal(error: &ApiError) -> Self {
+    pub fn of_refusal(error: &ApiError) -> Self {
         match error.kind.status() {
             429 | 503 => Self::Shed,
             408 | 504 => Self::Timeout,
@@ -76,7 +76,7 @@ impl Outcome {
     }
 
     /// The value in logs and metrics.
-    pub(crate) fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Completed => "completed",
             Self::Incomplete => "incomplete",

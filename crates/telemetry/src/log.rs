@@ -17,7 +17,7 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::{EnvFilter, Layer};
 
-pub(crate) use self::access::AccessLine;
+pub use self::access::AccessLine;
 use self::queue::{Queue, Writer};
 
 /// Starts the log. Dropping the returned guard flushes it.

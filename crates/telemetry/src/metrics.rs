@@ -17,9 +17,9 @@ use prometheus_client::registry::{Metric, Registry, Unit};
 use quota::Refused;
 
 use self::durations::Durations;
-use crate::connection::state::CloseReason;
+use crate::close_reason::CloseReason;
+use crate::log;
 use crate::outcome::Outcome;
-use crate::telemetry::log;
 
 /// Every metric of the gateway, all named `sluicegate_…`.
 #[derive(Debug)]
@@ -98,17 +98,17 @@ type Labels<const N: usize> = [(&'static str, &'static str); N];
 
 /// The figures of the response store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ResponseStoreFigures {
+pub struct ResponseStoreFigures {
     /// The number of answers.
-    pub(crate) answers: usize,
+    pub answers: usize,
     /// Their size in bytes.
-    pub(crate) bytes: usize,
+    pub bytes: usize,
     /// The number of answers that were removed for others, before they were too old.
-    pub(crate) evicted: u64,
+    pub evicted: u64,
 }
 
-impl Metrics {
-    pub(crate) fn new() -> Self {
+impl Default for Metrics {
+    fn default() -> Self {
         let mut registry = Registry::with_prefix("sluicegate");
         let to = &mut registry;
         let [duration, queue_duration] = [Durations::default(), Durations::default()];
@@ -156,8 +156,11 @@ impl Metrics {
             registry,
         }
     }
+}
 
-    pub(crate) fn request_ended(
+impl Metrics {
+    /// Counts a finished request, and its duration to the last byte.
+    pub fn request_ended(
         &self,
         route: &'static str,
         status: u16,
@@ -181,7 +184,8 @@ impl Metrics {
         self.duration.observe(took);
     }
 
-    pub(crate) fn stream_ended(&self, protocol: &'static str, outcome: Outcome) {
+    /// Counts a finished stream by its outcome.
+    pub fn stream_ended(&self, protocol: &'static str, outcome: Outcome) {
         let labels = [("protocol", protocol), ("outcome", outcome.as_str())];
         match self.usual(protocol) {
             Some(usual) if outcome == Outcome::Completed => {
@@ -194,7 +198,8 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn tokens(&self, prompt: u64, answer: u64) {
+    /// Counts the tokens of a request.
+    pub fn tokens(&self, prompt: u64, answer: u64) {
         let counter = |direction| self.tokens.get_or_create_owned(&[("direction", direction)]);
         let create = || [counter("input"), counter("output")];
         let [input, output] = self.token_counters.get_or_init(create);
@@ -208,7 +213,7 @@ impl Metrics {
     }
 
     /// Counts an answer whose content of this kind its client does not get.
-    pub(crate) fn left_out(&self, kind: &'static str) {
+    pub fn left_out(&self, kind: &'static str) {
         self.left_out.get_or_create(&[("kind", kind)]).inc();
     }
 
@@ -227,13 +232,14 @@ impl Metrics {
             .inc();
     }
 
-    pub(crate) fn fetched(&self, outcome: &'static str) {
+    /// Counts a fetched image, or a failed fetch.
+    pub fn fetched(&self, outcome: &'static str) {
         self.fetches.get_or_create(&[("outcome", outcome)]).inc();
     }
 
     /// Counts a request that a limit has refused. The own limits of all keys are one series, because
     /// keys come and go while the gateway runs.
-    pub(crate) fn limited(&self, refused: &Refused) {
+    pub fn limited(&self, refused: &Refused) {
         let limit = match refused.limit.starts_with(OWN_LIMITS) {
             true => "own limits of a key".to_owned(),
             false => refused.limit.to_string(),
@@ -244,16 +250,17 @@ impl Metrics {
     }
 
     /// Observes the time that a request has waited in queues of quotas.
-    pub(crate) fn queued(&self, waited: Duration) {
+    pub fn queued(&self, waited: Duration) {
         self.queue_duration.observe(waited);
     }
 
     /// Sets the number of requests that wait in queues of quotas.
-    pub(crate) fn waiting(&self, requests: usize) {
+    pub fn waiting(&self, requests: usize) {
         self.queued.set(i64::try_from(requests).unwrap_or(i64::MAX));
     }
 
-    pub(crate) fn upstream_failed(&self, upstream: &str, code: &'static str) {
+    /// Counts a failed request to an upstream.
+    pub fn upstream_failed(&self, upstream: &str, code: &'static str) {
         self.upstream_failures
             .get_or_create(&UpstreamLabels {
                 upstream: upstream.to_owned(),
@@ -263,7 +270,7 @@ impl Metrics {
     }
 
     /// Sets the figures of the answers that are kept.
-    pub(crate) fn kept(&self, figures: ResponseStoreFigures) {
+    pub fn kept(&self, figures: ResponseStoreFigures) {
         let gauge = |number| i64::try_from(number).unwrap_or(i64::MAX);
         self.kept.set(gauge(figures.answers));
         self.kept_bytes.set(gauge(figures.bytes));
@@ -273,7 +280,7 @@ impl Metrics {
     }
 
     /// Sets the numbers of exchanges with the lease store.
-    pub(crate) fn exchanged(&self, exchanges: Exchanges) {
+    pub fn exchanged(&self, exchanges: Exchanges) {
         for (outcome, count) in [
             ("answered", exchanges.answered),
             ("failed", exchanges.failed),
@@ -284,12 +291,12 @@ impl Metrics {
     }
 
     /// Sets the number of entries of usage that the store refuses.
-    pub(crate) fn usage_refused(&self, entries: u64) {
+    pub fn usage_refused(&self, entries: u64) {
         self.usage_refused.inner().store(entries, Ordering::Relaxed);
     }
 
     /// Sets the numbers of failures of the journal of usage.
-    pub(crate) fn journal_faults(&self, faults: impl Iterator<Item = (&'static str, u64)>) {
+    pub fn journal_faults(&self, faults: impl Iterator<Item = (&'static str, u64)>) {
         for (kind, count) in faults {
             let counter = self.journal_faults.get_or_create(&[("kind", kind)]);
             counter.inner().store(count, Ordering::Relaxed);
@@ -306,12 +313,13 @@ impl Metrics {
             .inc();
     }
 
-    pub(crate) fn panicked(&self) {
+    /// Counts a panic that ended a request or a stream.
+    pub fn panicked(&self) {
         self.caught.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Renders every metric in the Prometheus text format.
-    pub(crate) fn render(&self, in_flight: u64, uptime: Duration) -> String {
+    pub fn render(&self, in_flight: u64, uptime: Duration) -> String {
         self.in_flight
             .set(i64::try_from(in_flight).unwrap_or(i64::MAX));
         self.uptime.set(uptime.as_secs_f64());

@@ -1,0 +1,13 @@
+#![doc = include_str!("../README.md")]
+
+// The outcome of a request.
+pub mod outcome;
+
+// The reason why a client connection ended.
+pub mod close_reason;
+
+// One line of JSON for each event and each request.
+pub mod log;
+
+// Counters and gauges in the Prometheus text format.
+pub mod metrics;
