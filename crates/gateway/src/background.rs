@@ -8,10 +8,9 @@ use engine::TextEvent;
 use policy::accounting::{Ended, JournalEntry};
 use policy::limit::{Attempt, Counts, FinalUsage, Permit};
 use serde::Deserialize;
-use translate::outbound::{self, Protocol};
-
 use telemetry::metrics::Metrics;
 use telemetry::outcome::Outcome;
+use translate::outbound::{self, Protocol};
 
 /// The requests that have not been charged yet, by the ids of their responses.
 #[derive(Debug, Default)]

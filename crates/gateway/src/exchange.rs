@@ -1,5 +1,8 @@
 //! The parts of one exchange of a request and its response.
 
+// The attempts at the targets of a request.
+pub(crate) mod targets;
+
 // The outcome, the permit and the access line of a request.
 pub mod record;
 

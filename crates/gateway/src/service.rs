@@ -13,8 +13,8 @@ use auth::{Credentials, Denied, Entry};
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use policy::clock;
-use policy::lifecycle::Abort;
 use policy::policy_keys::PolicyKeys;
+use telemetry::outcome::Outcome;
 
 use crate::connection::state::ConnectionState;
 use crate::endpoints::stored_response::Action::{Cancel, Delete, InputItems, Retrieve};
@@ -28,7 +28,6 @@ use crate::request::head;
 use crate::request::reply::ReplyBody;
 use crate::request::routing::{Endpoint, style};
 use crate::state::{Caller, GatewayState};
-use telemetry::outcome::Outcome;
 
 /// Answers one request received on `connection`. A panic is answered with a 500: the process and
 /// the connection survive it.
@@ -65,19 +64,18 @@ async fn respond(
 ) -> Response<Body> {
     let mut record = Record::new(
         Arc::clone(&state.metrics),
+        Arc::clone(&state.history),
         Arc::clone(connection),
         id.to_owned(),
     );
     record.client_id = client_id(request.headers());
+    let aborting = record.aborting(&state.lifecycle);
     let answered = tokio::select! {
         biased;
         answered = dispatch(state, request, &mut record) => answered,
-        abort = connection.shutdown.aborting(&state.lifecycle) => {
-            record.end(abort.into());
-            Err(match abort {
-                Abort::LeaseLost => Refusal::lease_lost(),
-                Abort::Shutdown => Refusal::shutting_down(),
-            })
+        outcome = aborting => {
+            record.end(outcome);
+            Err(Refusal::aborted(outcome))
         }
     };
     match answered {

@@ -1,5 +1,6 @@
 //! The state that all requests share.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -10,19 +11,22 @@ use fetch::Fetcher;
 use policy::accounting::{Accounting, Admitted, JournalEntry};
 use policy::lifecycle::Lifecycle;
 use policy::limit::lease_client::LeaseClient;
-use policy::limit::{AdmissionRequest, Decision, Limiter, Permit, Reserved};
+use policy::limit::{self, AdmissionRequest, Decision, Limiter, Permit, Reserved};
 use policy::prices::TargetPrices;
 use policy::{Policies, Policy};
+use telemetry::metrics::Metrics;
+use telemetry::requests::history::RequestHistory;
+use telemetry::requests::live::LiveRequests;
+use telemetry::requests::report::{Admission, AppliedLimit};
 use tokio::time::Instant;
 
 use crate::background::Background;
 use crate::exchange::body::budget::Budget;
-use crate::exchange::record::Record;
+use crate::exchange::record::{Record, milliseconds};
 use crate::exchange::refusal::Refusal;
 use crate::long_work::LongWork;
 use crate::response_store::origins::ResponseOrigins;
 use crate::response_store::store::ResponseStore;
-use telemetry::metrics::Metrics;
 
 /// The state that all requests share.
 pub struct GatewayState {
@@ -52,6 +56,10 @@ pub struct GatewayState {
     pub(crate) background: Arc<Background>,
     /// The metrics.
     pub metrics: Arc<Metrics>,
+    /// The requests in flight.
+    pub live: Arc<LiveRequests>,
+    /// The most recent finished requests.
+    pub history: Arc<RequestHistory>,
     /// The phase of the shutdown.
     pub lifecycle: Lifecycle,
     pub(crate) started: Instant,
@@ -108,6 +116,8 @@ impl Caller<'_> {
         reserve: impl FnOnce() -> Reserved,
     ) -> Result<(), Refusal> {
         let prices = self.prices(model)?;
+        self.record
+            .register(&self.state.live, &self.key.name, model);
         let applicant = AdmissionRequest {
             key: &self.key.name,
             model,
@@ -129,17 +139,54 @@ impl Caller<'_> {
                 return Err(Refusal::invalid_key());
             }
         }
-        let permit = result.map_err(|refused| {
-            self.state.metrics.limited(&refused);
-            self.record.refused = Some(Box::new((&refused).into()));
-            Refusal::limit(&refused)
-        })?;
+        let mut admission = self.admission(model);
+        admission.queued_ms = waited.map(milliseconds);
+        let permit = match result {
+            Ok(permit) => {
+                admission.degraded = permit.quotas().is_degraded;
+                admission.reserved_tokens = permit.most().tokens;
+                self.record.admission = Some(admission);
+                permit
+            }
+            Err(refused) => {
+                self.state.metrics.limited(&refused);
+                admission.set_refused(&refused);
+                self.record.admission = Some(admission);
+                self.record.refused = Some(Box::new((&refused).into()));
+                return Err(Refusal::limit(&refused));
+            }
+        };
+        self.record.targets.set_admitted();
         self.record.journal = self.journaled(model, &permit)?;
         if !permit.losses().is_empty() {
             self.record.connection.shutdown.set_losses(permit.losses());
         }
         self.record.permit = Some(permit);
         Ok(())
+    }
+
+    /// The limits that apply to a request for a model, for its report.
+    fn admission(&self, model: &str) -> Admission {
+        let own = |limit| AppliedLimit {
+            limit: Cow::Borrowed(limit),
+            key: None,
+        };
+        let per_key = AppliedLimit {
+            key: Some(Arc::clone(&self.key.name)),
+            ..own(limit::PER_KEY)
+        };
+        let quotas = self.policy.quotas.names(&self.key.name, model);
+        let quotas = quotas.map(|(name, is_per_key)| AppliedLimit {
+            limit: Cow::Owned(name.to_owned()),
+            key: is_per_key.then(|| Arc::clone(&self.key.name)),
+        });
+        Admission {
+            limits: [own(limit::ALL), per_key]
+                .into_iter()
+                .chain(quotas)
+                .collect(),
+            ..Admission::default()
+        }
     }
 
     /// Returns the prices of a model, if it has any. A model without one is refused if a budget
@@ -224,7 +271,9 @@ impl GatewayState {
             origins: ResponseOrigins::default(),
             background: Arc::default(),
             limits: limits.clone(),
-            metrics: Arc::new(Metrics::default()),
+            metrics: Arc::default(),
+            live: Arc::default(),
+            history: Arc::default(),
             lifecycle,
             started: Instant::now(),
         }

@@ -107,7 +107,7 @@ impl Lifecycle {
     }
 
     /// Wakes all connections, so that each checks whether its request must be aborted.
-    pub(crate) fn wake_all(&self) {
+    pub fn wake_all(&self) {
         self.wakers().all.values().for_each(Waker::wake_by_ref);
     }
 

@@ -253,9 +253,10 @@ impl Clock {
     }
 }
 
-/// The names of the process limits, which are the names of their settings.
-const ALL: &str = "limits.concurrency";
-const PER_KEY: &str = "limits.concurrency_per_key";
+/// The name of the limit of all requests, which is its setting.
+pub const ALL: &str = "limits.concurrency";
+/// The name of the limit of the requests of one key, which is its setting.
+pub const PER_KEY: &str = "limits.concurrency_per_key";
 
 #[cfg(test)]
 mod schedules;

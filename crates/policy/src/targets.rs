@@ -242,7 +242,7 @@ impl Target {
     };
 
     /// True if requests of this protocol are relayed to it.
-    fn relays(&self, protocol: catalog::Protocol) -> bool {
+    pub fn relays(&self, protocol: catalog::Protocol) -> bool {
         match &self.backend {
             Backend::Embedded => false,
             Backend::Upstream(server) => server.translation(protocol).is_none(),

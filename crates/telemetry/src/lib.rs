@@ -11,3 +11,6 @@ pub mod log;
 
 // Counters and gauges in the Prometheus text format.
 pub mod metrics;
+
+// The requests in flight, and the most recent finished ones.
+pub mod requests;

@@ -33,6 +33,8 @@ pub enum Outcome {
     Revoked,
     /// Aborted because the lease of a quota was lost.
     LeaseLost,
+    /// Aborted by an operator, through the admin API.
+    EndedByOperator,
 }
 
 impl From<Abort> for Outcome {
@@ -91,6 +93,7 @@ impl Outcome {
             Self::Shutdown => "shutdown",
             Self::Revoked => "revoked",
             Self::LeaseLost => "lease_lost",
+            Self::EndedByOperator => "ended_by_operator",
         }
     }
 }

@@ -10,9 +10,9 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use policy::lifecycle::AbortWatch;
 use telemetry::close_reason::CloseReason;
+use telemetry::outcome::Outcome;
 
 use crate::connection::timer::ConnectionTimer;
-use telemetry::outcome::Outcome;
 
 /// The state of a client connection, which its requests share.
 #[derive(Debug, Default)]

@@ -23,6 +23,7 @@ use policy::affinity::Conversation;
 use policy::clock;
 use policy::limit::{Answers, Reserved};
 use policy::targets::Target;
+use telemetry::outcome::Outcome;
 use translate::inbound::{Answer, Stamp};
 use translate::relay::End;
 use wire::{ApiError, ErrorKind};
@@ -44,7 +45,6 @@ use crate::request::references::References;
 use crate::request::reply::{self, ReplyBody};
 use crate::response_store::stored_input::StoredInput;
 use crate::state::Caller;
-use telemetry::outcome::Outcome;
 
 /// A request without violations.
 struct Checked<D: TextEndpoint> {

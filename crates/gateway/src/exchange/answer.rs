@@ -13,11 +13,11 @@ use std::task::{Context, Poll};
 
 use engine::EngineError;
 use policy::limit::Counts;
+use telemetry::outcome::Outcome;
 use translate::relay::End;
 use wire::ApiError;
 
 use crate::exchange::refusal::{self, Refusal};
-use telemetry::outcome::Outcome;
 
 /// A streamed answer. It is pulled, and stops when it is dropped.
 pub(crate) trait AnswerStream: Send {

@@ -12,9 +12,9 @@ use std::error::Error;
 
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
+use telemetry::outcome::Outcome;
 
 use self::buffered::Buffered;
-use telemetry::outcome::Outcome;
 
 /// The body of a request as the client sends it.
 pub trait ClientBody: http_body::Body<Data = Bytes, Error: Error + Send> + Send {}

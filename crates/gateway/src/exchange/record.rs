@@ -1,143 +1,31 @@
 //! The access record of one request. Logs and counts its outcome exactly once, on drop.
 
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
 use answer::{Report, Reported};
-use engine::TextEvent;
 use http::HeaderMap;
 use policy::accounting::{Ended, JournalEntry};
+use policy::clock;
 use policy::lifecycle::Lifecycle;
 use policy::limit::{Attempt, Counts, FinalUsage, Permit, QuotaState};
 use policy::revocation::Revocation;
-use policy::targets::Target;
-use tokio::time::Instant;
-use translate::relay::End;
-use upstream::ResponseMeta;
-
-use crate::background::{Background, Uncharged};
-use crate::connection::state::ConnectionState;
+use quota::Money;
 use telemetry::log::AccessLine;
 use telemetry::metrics::Metrics;
 use telemetry::outcome::Outcome;
+use telemetry::requests::history::RequestHistory;
+use telemetry::requests::live::{LiveRequest, LiveRequests, Registration};
+use telemetry::requests::report::{Admission, ReceivedAt, RequestReport};
+use tokio::time::Instant;
+use translate::relay::End;
 
-/// The targets of a request, as its attempts and its response share it.
-#[derive(Debug, Default)]
-pub(crate) struct Targets {
-    /// The target that answers, once known.
-    pub(crate) served_by: OnceLock<ServedBy>,
-    /// The fields that the latest target could not be given, which are known before it has begun to
-    /// answer.
-    losses: RwLock<Vec<String>>,
-    /// The kinds of content of the answer that the client's protocol cannot express.
-    left_out: RwLock<Vec<&'static str>>,
-    /// The place of the target that is asked and has not failed, plus one; 0 without such a target.
-    asked: AtomicUsize,
-    /// The usage and the images that this target has reported.
-    pub(crate) reported: Arc<Reported>,
-    /// The length of the translated content that this target has sent, in bytes.
-    content: AtomicU64,
-    /// The attempts that have failed, and may have cost something.
-    failed: Mutex<Vec<Attempt>>,
-    /// True if the target that was asked last has sent events, but no content yet.
-    opened: AtomicBool,
-    /// The headers for the client of the response by which the last target has failed.
-    passed: RwLock<Option<Box<HeaderMap>>>,
-    /// The id of the response, if it is made in the background, and where it waits for its usage.
-    in_background: OnceLock<(Arc<Background>, String)>,
-}
-
-impl Targets {
-    /// Notes that the response is made in the background.
-    pub(crate) fn set_in_background(&self, background: Arc<Background>, id: &str) {
-        // A response has one id.
-        let _ = self.in_background.set((background, id.to_owned()));
-    }
-
-    /// Notes that a target is asked.
-    pub(crate) fn set_asked(&self, target: &Target) {
-        self.asked.store(target.place + 1, Ordering::Relaxed);
-        self.opened.store(false, Ordering::Relaxed);
-    }
-
-    /// Notes that the target that was asked last has sent events without content.
-    pub(crate) fn set_opened(&self) {
-        self.opened.store(true, Ordering::Relaxed);
-    }
-
-    /// Returns true if the target that was asked last has sent events, so that the wait for its
-    /// content has the deadline of streams.
-    pub(crate) fn has_opened(&self) -> bool {
-        self.opened.load(Ordering::Relaxed)
-    }
-
-    /// Sets the head of the response by which the last target has failed.
-    pub(crate) fn set_failed_head(&self, meta: ResponseMeta) {
-        *self.passed.write().unwrap_or_else(PoisonError::into_inner) = meta.passed;
-    }
-
-    /// Notes that the target that was asked has failed before its answer began. `may_work` is true if it
-    /// may still work on it, and `was_cut` if it had begun to respond.
-    pub(crate) fn set_failed(&self, may_work: bool, was_cut: bool) {
-        let counts = self.take_counts(Counts::default());
-        let known = match () {
-            () if may_work => FinalUsage::Unfinished(counts),
-            () if was_cut => FinalUsage::Partial(counts),
-            () => FinalUsage::partial(counts),
-        };
-        let asked = self.asked.swap(0, Ordering::Relaxed);
-        self.opened.store(false, Ordering::Relaxed);
-        if let Some(target) = asked.checked_sub(1)
-            && !matches!(known, FinalUsage::Unused)
-        {
-            self.failed().push(Attempt { target, known });
-        }
-    }
-
-    /// Returns the counts of an answer with those that were noted of it here, and forgets these.
-    fn take_counts(&self, counts: Counts) -> Counts {
-        let Report { usage, pictures } = self.reported.take();
-        let content = self.content.swap(0, Ordering::Relaxed);
-        Counts {
-            usage: counts.usage.or(usage),
-            content: counts.content.max(content),
-            pictures: match counts.pictures.count {
-                0 => pictures.into(),
-                _ => counts.pictures,
-            },
-            ..counts
-        }
-    }
-
-    fn failed(&self) -> MutexGuard<'_, Vec<Attempt>> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Sets the fields that the target which is tried next cannot be given.
-    pub(crate) fn lose(&self, names: &[String]) {
-        names.clone_into(&mut self.losses.write().unwrap_or_else(PoisonError::into_inner));
-    }
-
-    pub(crate) fn losses(&self) -> Vec<String> {
-        let losses = self.losses.read().unwrap_or_else(PoisonError::into_inner);
-        losses.clone()
-    }
-
-    /// Adds the length of an event, or the kind of content that it leaves out, if it is such an event.
-    pub(crate) fn note(&self, event: &TextEvent) {
-        self.content.fetch_add(event.length(), Ordering::Relaxed);
-        if let TextEvent::LeftOut(kind) = event {
-            let mut kinds = self
-                .left_out
-                .write()
-                .unwrap_or_else(PoisonError::into_inner);
-            kinds.push(kind);
-        }
-    }
-}
+use crate::background::{Background, Uncharged};
+use crate::connection::state::ConnectionState;
+use crate::exchange::targets::Targets;
 
 /// The access record of a request, from its head to its last byte. Dropping it writes the log line.
 #[derive(Debug)]
@@ -170,8 +58,8 @@ pub(crate) struct Record {
     pub(crate) outcome: Option<Outcome>,
     /// The counts of the answer, once it has ended.
     pub(crate) counts: Counts,
-    /// The tokens of input and output that the targets have reported, of all attempts together.
-    reported: Option<(u64, u64)>,
+    /// The tokens that the targets have reported, of all attempts together.
+    reported: Option<ReportedTokens>,
     /// The usage that the request is charged for, if it matters to any limit or journal.
     settled: Option<engine::Usage>,
     /// The usage and the images that an unbuffered relayed reply reports, known with its last byte.
@@ -185,22 +73,34 @@ pub(crate) struct Record {
     pub(crate) queued: Option<Duration>,
     /// The entry of the request in the journal of usage, if there is one.
     pub(crate) journal: Option<Box<JournalEntry>>,
+    /// The decision of the limits, once they were asked.
+    pub(crate) admission: Option<Admission>,
+    /// The registration of the request among those in flight.
+    pub(crate) live: Option<Registration>,
+    /// The cost of the request, if it is known.
+    cost: Option<Money>,
+    history: Arc<RequestHistory>,
 }
 
-/// The target that answers a request.
-#[derive(Debug)]
-pub(crate) struct ServedBy {
-    /// The name of an upstream, or `embedded`.
-    pub(crate) target: String,
-    /// The parts of the head of the upstream's response for the log and for the client.
-    pub(crate) meta: ResponseMeta,
+/// Sums of the tokens that targets have reported.
+#[derive(Clone, Copy, Debug, Default)]
+struct ReportedTokens {
+    input: u64,
+    cache_read: u64,
+    output: u64,
 }
 
 impl Record {
     /// Starts the record of a request that was just received.
-    pub(crate) fn new(metrics: Arc<Metrics>, connection: Arc<ConnectionState>, id: String) -> Self {
+    pub(crate) fn new(
+        metrics: Arc<Metrics>,
+        history: Arc<RequestHistory>,
+        connection: Arc<ConnectionState>,
+        id: String,
+    ) -> Self {
         Self {
             metrics,
+            history,
             connection,
             started: Instant::now(),
             id,
@@ -224,7 +124,33 @@ impl Record {
             refused: None,
             queued: None,
             journal: None,
+            admission: None,
+            live: None,
+            cost: None,
         }
+    }
+
+    /// Registers the request among those in flight, before the limits are asked.
+    pub(crate) fn register(&mut self, requests: &Arc<LiveRequests>, key: &Arc<str>, model: &str) {
+        let mut request = LiveRequest::new(
+            self.id.clone(),
+            self.route,
+            Arc::clone(key),
+            model.to_owned(),
+        );
+        request.started = self.started;
+        request.at_ms = self.received_ms();
+        request.stream = self.stream;
+        let registration = requests.register(request);
+        // A request asks its limits once.
+        let _ = self.targets.live.set(Arc::clone(registration.request()));
+        self.live = Some(registration);
+    }
+
+    /// The time at which the request was received, in Unix milliseconds.
+    fn received_ms(&self) -> i64 {
+        let elapsed = i64::try_from(self.started.elapsed().as_millis());
+        clock::unix_ms().saturating_sub(elapsed.unwrap_or(i64::MAX))
     }
 
     /// Adds the headers for the client of the upstream's response: of the one that answers, or of
@@ -251,19 +177,23 @@ impl Record {
         });
     }
 
-    /// Waits until the response must be aborted, by a shutdown, because the lease of a quota was lost,
-    /// or because its key was revoked, and returns its outcome.
+    /// Waits until the request must be aborted, by a shutdown, by an operator, because the lease of a
+    /// quota was lost, or because its key was revoked, and returns its outcome.
     pub(crate) fn aborting(
         &self,
         lifecycle: &Lifecycle,
     ) -> impl Future<Output = Outcome> + Send + use<> {
         let (connection, lifecycle) = (Arc::clone(&self.connection), lifecycle.clone());
+        let targets = Arc::clone(&self.targets);
         let revocation = self.revocation.clone();
         let is_revoked = move || revocation.as_ref().is_some_and(Revocation::ends_streams);
-        // The revocation is looked at after the connection is registered to be woken.
+        // The others are looked at after the connection is registered to be woken.
         poll_fn(move |cx| match connection.shutdown.poll(cx, &lifecycle) {
             Poll::Ready(abort) => Poll::Ready(abort.into()),
             Poll::Pending if is_revoked() => Poll::Ready(Outcome::Revoked),
+            Poll::Pending if targets.is_ended_by_operator() => {
+                Poll::Ready(Outcome::EndedByOperator)
+            }
             Poll::Pending => Poll::Pending,
         })
     }
@@ -300,6 +230,7 @@ impl Record {
             let charge = permit.end(attempts);
             if is_estimated {
                 self.settled = Some(charge.usage);
+                self.cost = charge.cost;
             }
             if let Some(entry) = &mut self.journal {
                 entry.charge = charge;
@@ -374,12 +305,21 @@ impl Record {
     }
 }
 
-/// Returns the sums of the tokens of input and output that were reported; `None` if none were.
-fn reported(attempts: &[Attempt]) -> Option<(u64, u64)> {
-    let counts = attempts.iter().filter_map(|attempt| attempt.known.usage());
-    counts
-        .map(|usage| (usage.input, usage.output))
-        .reduce(|sum, usage| (sum.0.saturating_add(usage.0), sum.1.saturating_add(usage.1)))
+/// The sums of the reported tokens; `None` if no target has reported any.
+fn reported(attempts: &[Attempt]) -> Option<ReportedTokens> {
+    let usages = attempts.iter().filter_map(|attempt| attempt.known.usage());
+    usages.fold(None, |sum, usage| {
+        let ReportedTokens {
+            input,
+            cache_read,
+            output,
+        } = sum.unwrap_or_default();
+        Some(ReportedTokens {
+            input: input.saturating_add(usage.input),
+            cache_read: cache_read.saturating_add(usage.cache_read),
+            output: output.saturating_add(usage.output),
+        })
+    })
 }
 
 impl Drop for Record {
@@ -394,31 +334,55 @@ impl Drop for Record {
             self.counts.pictures = pictures.into();
         }
         self.release_permit();
-        let is_client_abort = matches!(outcome, Outcome::ClientGone | Outcome::SlowReader);
-        let status = if is_client_abort { 499 } else { self.status };
+        self.live = None;
+        if matches!(outcome, Outcome::ClientGone | Outcome::SlowReader) {
+            self.status = 499;
+        }
         let took = self.started.elapsed();
+        self.count(outcome, took);
+        if let Some(entry) = self.journal.take() {
+            let served_by = self.targets.served_by.get();
+            entry.close(&Ended {
+                outcome: outcome.as_str(),
+                status: self.status,
+                target: served_by.map(|by| by.target.as_str()),
+            });
+        }
+        if let Some(cause) = &mut self.cause {
+            cause.truncate(cause.floor_char_boundary(MAX_CAUSE));
+        }
+        self.log(outcome, took);
+        if let Some(key) = self.key.take() {
+            let history = Arc::clone(&self.history);
+            history.push(self.report(key, outcome, took));
+        }
+    }
+}
+
+impl Record {
+    /// Counts the request in the metrics.
+    fn count(&self, outcome: Outcome, took: Duration) {
         self.metrics
-            .request_ended(self.route, status, self.code, took);
+            .request_ended(self.route, self.status, self.code, took);
         if self.stream {
             self.metrics.stream_ended(self.route, outcome);
         }
         let settled = self.settled.map(|usage| (usage.prompt(), usage.output));
-        if let Some((input, output)) = settled.or(self.reported) {
+        let reported = self.reported.map(|tokens| (tokens.input, tokens.output));
+        if let Some((input, output)) = settled.or(reported) {
             self.metrics.tokens(input, output);
         }
-        let left_out = self.targets.left_out.read();
-        let left_out = left_out.unwrap_or_else(PoisonError::into_inner);
-        left_out.iter().for_each(|kind| self.metrics.left_out(kind));
+        self.targets
+            .left_out()
+            .iter()
+            .for_each(|kind| self.metrics.left_out(kind));
+    }
+
+    /// Writes the line of the request to the log.
+    fn log(&self, outcome: Outcome, took: Duration) {
         let served_by = self.targets.served_by.get();
-        if let Some(entry) = self.journal.take() {
-            entry.close(&Ended {
-                outcome: outcome.as_str(),
-                status,
-                target: served_by.map(|by| by.target.as_str()),
-            });
-        }
+        let left_out = self.targets.left_out();
         let left_out = (!left_out.is_empty()).then(|| left_out.join(","));
-        let cause = self.cause.as_deref();
         let line = AccessLine {
             request_id: &self.id,
             client_request_id: self.client_id.as_deref(),
@@ -427,29 +391,58 @@ impl Drop for Record {
             model: self.model.as_deref(),
             target: served_by.map(|by| by.target.as_str()),
             upstream_request_id: served_by.and_then(|by| by.meta.request_id.as_deref()),
-            status,
+            status: self.status,
             code: self.code,
-            cause: cause.map(|cause| &cause[..cause.floor_char_boundary(MAX_CAUSE)]),
+            cause: self.cause.as_deref(),
             stream: self.stream,
             outcome: outcome.as_str(),
-            input_tokens: self.reported.map(|(input, _)| input),
-            output_tokens: self.reported.map(|(_, output)| output),
+            input_tokens: self.reported.map(|tokens| tokens.input),
+            output_tokens: self.reported.map(|tokens| tokens.output),
             left_out: left_out.as_deref(),
             queued_ms: self.queued.map(milliseconds),
-            first_event_ms: self
-                .first_event
-                .map(|at| milliseconds(at.duration_since(self.started))),
+            first_event_ms: self.first_event_ms(),
             took_ms: milliseconds(took),
         };
         line.log();
     }
+
+    /// The report of the ended request, which takes its texts.
+    fn report(&mut self, key: Arc<str>, outcome: Outcome, took: Duration) -> RequestReport {
+        RequestReport {
+            at: ReceivedAt(self.received_ms()),
+            request_id: std::mem::take(&mut self.id),
+            client_request_id: self.client_id.take(),
+            route: self.route,
+            key,
+            model: self.model.take(),
+            stream: self.stream,
+            outcome: outcome.as_str(),
+            status: self.status,
+            code: self.code,
+            cause: self.cause.take(),
+            admission: self.admission.take(),
+            attempts: self.targets.take_attempts(),
+            left_out: self.targets.left_out().clone(),
+            input_tokens: self.reported.map(|tokens| tokens.input),
+            cache_read_tokens: self.reported.map(|tokens| tokens.cache_read),
+            output_tokens: self.reported.map(|tokens| tokens.output),
+            cost: self.cost,
+            first_event_ms: self.first_event_ms(),
+            took_ms: milliseconds(took),
+        }
+    }
+
+    fn first_event_ms(&self) -> Option<f64> {
+        let first = self.first_event?;
+        Some(milliseconds(first.duration_since(self.started)))
+    }
 }
 
 /// The maximum length of a logged cause, in bytes.
-const MAX_CAUSE: usize = 1024;
+pub(crate) const MAX_CAUSE: usize = 1024;
 
 /// Converts a duration to milliseconds, with microsecond precision.
-fn milliseconds(time: Duration) -> f64 {
+pub(crate) fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }
 
@@ -480,7 +473,12 @@ mod tests {
     }
 
     fn stream(metrics: &Arc<Metrics>) -> Record {
-        let mut record = Record::new(Arc::clone(metrics), Arc::default(), "req_1".to_owned());
+        let mut record = Record::new(
+            Arc::clone(metrics),
+            Arc::default(),
+            Arc::default(),
+            "req_1".to_owned(),
+        );
         record.stream = true;
         record.status = 200;
         record

@@ -5,6 +5,7 @@ use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, UPGRADE, WWW_AU
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use policy::clock;
 use quota::{Dimension, Refused};
+use telemetry::outcome::Outcome;
 use wire::{ApiError, ErrorKind};
 
 use crate::exchange::body::{Body, whole};
@@ -222,9 +223,24 @@ impl Refusal {
         }
     }
 
+    /// The request is aborted before its answer has started.
+    pub(crate) fn aborted(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::LeaseLost => Self::lease_lost(),
+            Outcome::EndedByOperator => Self::ended_by_operator(),
+            _ => Self::shutting_down(),
+        }
+    }
+
+    /// An operator has ended the request. The status is one after which clients do not try again.
+    fn ended_by_operator() -> Self {
+        let sentence = "An operator of the service has ended this request.";
+        ApiError::new(ErrorKind::Permission, "request_ended", sentence).into()
+    }
+
     /// The shutdown aborts the request before the answer has started. Another process may answer
     /// it.
-    pub(crate) fn shutting_down() -> Self {
+    fn shutting_down() -> Self {
         let sentence = "The service is shutting down.";
         ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence)
             .with_retry_after(2)
@@ -232,7 +248,7 @@ impl Refusal {
     }
 
     /// The lease of a quota was lost, and the request has to end with it.
-    pub(crate) fn lease_lost() -> Self {
+    fn lease_lost() -> Self {
         Self {
             cause: Some("the lease of a quota was lost".into()),
             ..Self::unchecked_limits().into()

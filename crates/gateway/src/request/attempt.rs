@@ -4,23 +4,28 @@ use std::collections::VecDeque;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
+use catalog::Protocol;
 use engine::{EngineError, Rejection};
 use policy::limit::Permit;
 use policy::targets::{Backend, Target};
+use telemetry::outcome::Outcome;
+use telemetry::requests::report::{AttemptReport, AttemptResult, Road};
 use tokio::time::Instant;
 use upstream::{Effort, ResponseMeta, Upstream};
 use wire::ErrorKind;
 
 use crate::connection::timer::ConnectionTimer;
 use crate::exchange::answer::started::Started;
-use crate::exchange::record::{ServedBy, Targets};
+use crate::exchange::record::{MAX_CAUSE, milliseconds};
 use crate::exchange::refusal::Refusal;
+use crate::exchange::targets::{ServedBy, Targets};
 use crate::state::{Caller, GatewayState};
-use telemetry::outcome::Outcome;
 
 /// A request that can be sent to any of its targets. It owns all its data, so that attempts can
 /// continue within the body of the response.
 pub(crate) trait Dispatch: Send + 'static {
+    /// The client's protocol.
+    const PROTOCOL: Protocol;
     /// An answer that has started.
     type Answer: Send;
 
@@ -175,7 +180,8 @@ pub(crate) fn first_successful_target<A: Dispatch>(
     // A model notices that nobody reads its text, and stops.
     let permit = caller.record.permit.as_ref();
     let may_go_on = !caller.record.stream || permit.is_some_and(Permit::makes_pictures);
-    let end = caller.record.started + state.limits.stream_timeout;
+    let received = caller.record.started;
+    let end = received + state.limits.stream_timeout;
     async move {
         let mut last_failure = None;
         let mut targets = VecDeque::from(targets);
@@ -189,12 +195,19 @@ pub(crate) fn first_successful_target<A: Dispatch>(
             };
             untried = untried.saturating_sub(1);
             record.set_asked(&target);
+            let mut report = attempt_report(&target, A::PROTOCOL, received);
             let attempted = {
                 let attempt = pin!(start_redacted(&mut dispatch, &target, turn));
                 in_time(&timer, deadline, end, &record, attempt).await
             };
             let meta = dispatch.take_meta();
-            match attempted.unwrap_or_else(|| Err(TargetFailure::timeout())) {
+            let attempted = attempted.unwrap_or_else(|| Err(TargetFailure::timeout()));
+            report.answered_ms = milliseconds(received.elapsed());
+            report.upstream_request_id = meta.request_id.as_deref().map(str::to_owned);
+            complete(&mut report, &attempted);
+            report.dropped = record.losses();
+            record.report_attempt(report);
+            match attempted {
                 Ok(started) => {
                     let target = target.label().to_owned();
                     // It cannot be set already: a request is answered by one target.
@@ -219,6 +232,38 @@ pub(crate) fn first_successful_target<A: Dispatch>(
         }
         Err(last_failure.unwrap_or_else(Refusal::no_engine))
     }
+}
+
+/// The report of an attempt that begins now.
+fn attempt_report(target: &Target, client: Protocol, received: Instant) -> AttemptReport {
+    AttemptReport {
+        target: target.label().to_owned(),
+        model: target.model.clone(),
+        road: match target.backend {
+            Backend::Embedded => Road::Embedded,
+            Backend::Upstream(_) if target.relays(client) => Road::Relayed,
+            Backend::Upstream(_) => Road::Translated,
+        },
+        result: AttemptResult::Answered,
+        code: None,
+        cause: None,
+        upstream_request_id: None,
+        dropped: Vec::new(),
+        started_ms: milliseconds(received.elapsed()),
+        answered_ms: 0.0,
+    }
+}
+
+/// Adds the result of an attempt to its report.
+fn complete<A>(report: &mut AttemptReport, attempted: &StartResult<A>) {
+    let Err(failure) = attempted else { return };
+    report.result = match failure.was_left_alone {
+        true => AttemptResult::CircuitOpen,
+        false => AttemptResult::Failed,
+    };
+    report.code = Some(failure.refusal.error.code);
+    let cause = failure.refusal.cause.as_deref();
+    report.cause = cause.map(|cause| cause[..cause.floor_char_boundary(MAX_CAUSE)].to_owned());
 }
 
 /// Awaits an attempt until `deadline`, or until `end` if its target has sent events by then: one that

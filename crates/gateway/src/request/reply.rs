@@ -5,6 +5,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use http_body_util::BodyExt;
 use serde::Serialize;
+use telemetry::outcome::Outcome;
 use tokio::time::Instant;
 
 use crate::exchange::answer::AnswerStream;
@@ -17,7 +18,6 @@ use crate::exchange::body::events::{Events, Times};
 use crate::exchange::record::Record;
 use crate::exchange::refusal::Refusal;
 use crate::state::{Caller, GatewayState};
-use telemetry::outcome::Outcome;
 
 /// The body of a successful response.
 pub(crate) enum ReplyBody {

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use config::{Responses, bytes};
 use policy::shared_bound::SharedBound;
+use telemetry::metrics::ResponseStoreFigures;
 use tokio::time::Instant;
 
 pub(crate) use self::stored_response::{InputItem, StoredResponse};
-use telemetry::metrics::ResponseStoreFigures;
 
 /// The answers that are kept.
 pub(crate) struct ResponseStore {

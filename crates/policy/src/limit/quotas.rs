@@ -159,7 +159,21 @@ impl Quotas {
         let own = self.of_keys.get(key).into_iter();
         rules
             .map(|rule| (rule.name.as_str(), &rule.caps, rule.queue))
-            .chain(own.map(|(caps, _)| ("this key", caps, None)))
+            .chain(own.map(|(caps, _)| (THIS_KEY, caps, None)))
+    }
+
+    /// The names of the quotas that apply to the requests of a key for a model, and true for each one
+    /// that counts the key by itself.
+    pub fn names<'a>(
+        &'a self,
+        key: &'a str,
+        model: &'a str,
+    ) -> impl Iterator<Item = (&'a str, bool)> {
+        let rules = self.applying_rules(key, model);
+        let own = self.of_keys.contains_key(key).then_some((THIS_KEY, true));
+        rules
+            .map(move |(rule, _)| (rule.name.as_str(), !rule.scope(key).is_empty()))
+            .chain(own)
     }
 
     fn applying_rules<'a>(
@@ -193,6 +207,8 @@ impl Registered {
     }
 }
 
+/// The name of a key's own limits for the owner of the key.
+const THIS_KEY: &str = "this key";
 /// The beginning of the names of keys' own limits.
 pub const OWN_LIMITS: &str = "own limits of ";
 

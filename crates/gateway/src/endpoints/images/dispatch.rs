@@ -17,8 +17,8 @@ use wire::{ApiError, Splice};
 
 use super::inline::inline;
 use super::read::{EditInputs, ParsedRequest};
-use crate::exchange::record::Targets;
 use crate::exchange::refusal::Refusal;
+use crate::exchange::targets::Targets;
 use crate::request::attempt::{TargetFailure, Turn};
 use crate::request::image_urls;
 use crate::request::outgoing;

@@ -5,6 +5,7 @@ use std::task::{Context, Poll, ready};
 
 use answer::Answer;
 use answer::Relay;
+use catalog::Protocol;
 use engine::ImageStream;
 use http::Response;
 use images::Event;
@@ -30,6 +31,7 @@ use crate::state::Caller;
 struct StreamingDispatch(ImageDispatch);
 
 impl Dispatch for StreamingDispatch {
+    const PROTOCOL: Protocol = Protocol::ImagesGenerations;
     type Answer = StartedStream<()>;
 
     async fn start(&mut self, target: &Target, turn: Turn) -> StartResult<Self::Answer> {

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use answer::{ImageReply, StreamingReply};
 use bytes::Bytes;
+use catalog::Protocol;
 use engine::{EngineError, ImageStream};
 use http::Response;
 use http_body_util::BodyExt;
 use images::Fold;
 use policy::targets::{Backend, Target};
+use telemetry::outcome::Outcome;
 use tokio::time::timeout_at;
 use translate::inbound::Pictures;
 use upstream::ResponseMeta;
@@ -24,7 +26,6 @@ use crate::exchange::refusal::Refusal;
 use crate::request::attempt::{self, Dispatch, StartResult, TargetFailure, Turn};
 use crate::request::reply::{ReplyBody, json_bytes, json_reply, name_dropped, unserializable};
 use crate::state::Caller;
-use telemetry::outcome::Outcome;
 
 struct UnaryDispatch(ImageDispatch);
 
@@ -34,6 +35,7 @@ enum UnaryAnswer {
 }
 
 impl Dispatch for UnaryDispatch {
+    const PROTOCOL: Protocol = Protocol::ImagesGenerations;
     type Answer = UnaryAnswer;
 
     async fn start(&mut self, target: &Target, turn: Turn) -> StartResult<UnaryAnswer> {

@@ -13,8 +13,8 @@ use policy::targets::{Backend, Target, UpstreamTarget};
 use upstream::{Effort, Outgoing, ResponseMeta};
 use wire::{ApiError, Code, ErrorKind, Splice};
 
-use crate::exchange::record::ServedBy;
 use crate::exchange::refusal::Refusal;
+use crate::exchange::targets::ServedBy;
 use crate::request::attempt::{self, TargetFailure};
 use crate::request::outgoing;
 use crate::request::reply::{ReplyBody, json_bytes};

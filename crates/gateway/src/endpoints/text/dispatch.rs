@@ -20,8 +20,8 @@ use wire::{ApiError, Splice};
 
 use super::{ParsedRequest, TextEndpoint, stamp};
 use crate::exchange::answer::started::Started;
-use crate::exchange::record::Targets;
 use crate::exchange::refusal::Refusal;
+use crate::exchange::targets::Targets;
 use crate::long_work::LongWork;
 use crate::request::attempt::{StartResult, TargetFailure, Turn};
 use crate::request::image_urls;

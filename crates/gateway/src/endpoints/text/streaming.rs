@@ -4,6 +4,7 @@ use std::task::{Context, Poll, ready};
 
 use answer::Relay;
 use answer::read_reply;
+use catalog::Protocol;
 use engine::TextStream;
 use http::Response;
 use policy::clock;
@@ -27,6 +28,7 @@ use crate::state::Caller;
 struct StreamingDispatch<D: TextEndpoint>(TextDispatch<D>);
 
 impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
+    const PROTOCOL: Protocol = D::PROTOCOL;
     type Answer = StartedStream<Answer<D>>;
 
     async fn start(&mut self, target: &Target, turn: Turn) -> StartResult<Self::Answer> {

@@ -36,6 +36,7 @@ enum UnaryAnswer<D: TextEndpoint> {
 }
 
 impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
+    const PROTOCOL: catalog::Protocol = D::PROTOCOL;
     type Answer = UnaryAnswer<D>;
 
     async fn start(&mut self, target: &Target, turn: Turn) -> StartResult<Self::Answer> {

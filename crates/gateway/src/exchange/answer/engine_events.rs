@@ -6,11 +6,11 @@ use std::task::{Context, Poll, ready};
 
 use engine::EngineError;
 use futures_util::Stream;
+use telemetry::outcome::Outcome;
 use translate::relay::End;
 
 use crate::exchange::record::Record;
 use crate::exchange::refusal::Refusal;
-use telemetry::outcome::Outcome;
 
 /// The events of one answer, pulled one at a time.
 pub(crate) type EngineEvents<S> = Pin<Box<dyn Stream<Item = Result<S, EngineError>> + Send>>;

@@ -6,12 +6,12 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::BodyExt;
+use telemetry::outcome::Outcome;
 use tokio::time::Instant;
 
 use super::{Aborted, Body};
 use crate::connection::timer::ConnectionTimer;
 use crate::exchange::record::Record;
-use telemetry::outcome::Outcome;
 
 /// Attaches the record of a request, and the permit that it holds, to the response body: the record
 /// ends when the last byte has been handed to the socket. The body is aborted at the deadline, at
@@ -52,6 +52,9 @@ impl Delivered {
         if let Poll::Ready(outcome) = self.abort.as_mut().poll(cx) {
             let cause = match outcome {
                 Outcome::Revoked => "the key was revoked before the response was sent",
+                Outcome::EndedByOperator => {
+                    "an operator ended the request before its response was sent"
+                }
                 Outcome::LeaseLost => "the lease of a quota was lost before the response was sent",
                 _ => "shutdown before the response was sent",
             };
@@ -117,11 +120,11 @@ mod tests {
 
     use policy::lifecycle::{Lifecycle, Phase};
     use policy::limit::Limiter;
+    use telemetry::metrics::Metrics;
 
     use super::*;
     use crate::exchange::body::buffered::{Buffered, MAX_FRAME};
     use crate::exchange::body::whole;
-    use telemetry::metrics::Metrics;
 
     /// A response body of three frames, and all that its record reports to.
     struct Harness {
@@ -140,7 +143,12 @@ mod tests {
                 Lifecycle::new(),
                 Arc::new(Metrics::default()),
             );
-            let mut record = Record::new(Arc::clone(&metrics), Arc::default(), "req_1".to_owned());
+            let mut record = Record::new(
+                Arc::clone(&metrics),
+                Arc::default(),
+                Arc::default(),
+                "req_1".to_owned(),
+            );
             record.permit = limiter.take("key");
             record.stream = true;
             record.end(Outcome::Incomplete);

@@ -24,6 +24,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame};
 use pin_project_lite::pin_project;
+use telemetry::outcome::Outcome;
 use tokio::time::Instant;
 use translate::relay::End;
 use wire::ApiError;
@@ -32,7 +33,6 @@ use super::Aborted;
 use super::buffered::MAX_FRAME;
 use crate::exchange::answer::{AnswerStream, Progress, StreamFailure};
 use crate::exchange::record::Record;
-use telemetry::outcome::Outcome;
 
 pin_project! {
     /// The body of a streamed answer in the client's protocol.
@@ -57,7 +57,7 @@ pin_project! {
         end: Instant,
         // True if the timer of the connection has fired for a deadline or a keep-alive.
         has_fired: bool,
-        // The outcome of a shutdown, a lost lease or a revocation.
+        // The outcome of a shutdown, a lost lease, a revocation or an operator's command.
         abort: Pin<Box<dyn Future<Output = Outcome> + Send>>,
         // Work since the task last yielded: bytes, plus a fixed cost for each step.
         work: usize,
@@ -283,7 +283,8 @@ impl Events {
                 *this.stream = Some(stream);
                 return;
             }
-            Progress::Opened | Progress::Written | Progress::Ended(_) => {}
+            Progress::Opened => {}
+            Progress::Written | Progress::Ended(_) => this.record.targets.count_event(),
         }
         let now = Instant::now();
         *this.last_write = now;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::exchange::record::Targets;
+use crate::exchange::targets::Targets;
 use crate::response_store::origins::ResponseOrigin;
 use crate::state::{Caller, GatewayState};
 

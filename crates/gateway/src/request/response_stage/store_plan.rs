@@ -11,7 +11,7 @@ use wire::Splice;
 
 use crate::exchange::body::budget::Share;
 use crate::exchange::body::upload::Upload;
-use crate::exchange::record::Targets;
+use crate::exchange::targets::Targets;
 use crate::response_store::store::{ResponseStore, StoredResponse};
 use crate::response_store::stored_input::items;
 use crate::state::Caller;

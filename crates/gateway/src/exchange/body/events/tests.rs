@@ -8,6 +8,7 @@ use futures_util::stream::{self, StreamExt};
 use http_body_util::BodyExt;
 use policy::lifecycle::{Lifecycle, Phase};
 use policy::limit::{Counts, Limiter};
+use telemetry::metrics::Metrics;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use translate::inbound::{Answer, Messages, Responses, Stamp};
@@ -15,7 +16,6 @@ use translate::inbound::{Answer, Messages, Responses, Stamp};
 use super::*;
 use crate::endpoints::text::TextEndpoint;
 use crate::endpoints::text::streaming::TranslatedText;
-use telemetry::metrics::Metrics;
 
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The deadline of the first event.
@@ -51,6 +51,7 @@ impl Harness {
     fn stream(&self, stream: impl AnswerStream + 'static) -> Events {
         let mut record = Record::new(
             Arc::new(Metrics::default()),
+            Arc::default(),
             Arc::default(),
             "req_1".to_owned(),
         );

@@ -1,0 +1,12 @@
+//! The requests that this gateway answers and has answered, for operators: how each one was admitted,
+//! which targets were tried, what was dropped, what it cost and how it ended. They contain no prompts
+//! and no answers.
+
+// The report of one finished request.
+pub mod report;
+
+// The most recent reports.
+pub mod history;
+
+// The requests in flight.
+pub mod live;
