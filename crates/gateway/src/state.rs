@@ -285,6 +285,16 @@ impl GatewayState {
         record.started + self.limits.request_timeout
     }
 
+    /// Ends a request in flight: its client gets an error, and its target is cancelled. Returns false
+    /// if no such request is in flight.
+    pub fn end_request(&self, id: &str) -> bool {
+        let is_found = self.live.end(id);
+        if is_found {
+            self.lifecycle.wake_all();
+        }
+        is_found
+    }
+
     /// Renders every metric in the Prometheus text format.
     pub fn render_metrics(&self) -> String {
         if let Some(kept) = &self.kept {
