@@ -10,6 +10,7 @@ mod recent;
 use std::time::{Duration, Instant};
 
 use self::recent::{Count, Recent};
+use crate::health::Circuit;
 
 /// The settings of a breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +115,17 @@ impl Breaker {
         })
     }
 
+    /// The state for operators at `now`. A probe is due once the open time is over.
+    pub(crate) fn circuit(&self, now: Instant) -> Circuit {
+        match self.state {
+            State::Closed => Circuit::Closed,
+            State::Open { until } if now < until => Circuit::Open {
+                probe_in: until.duration_since(now),
+            },
+            State::Open { .. } | State::HalfOpen { .. } => Circuit::HalfOpen,
+        }
+    }
+
     /// Records the outcome of an admitted request.
     pub(crate) fn settle(&mut self, ticket: Ticket, outcome: Outcome, now: Instant) {
         if ticket.era != self.era {
@@ -201,6 +213,20 @@ mod tests {
         run(&mut breaker, now, &[Outcome::Failure; 20]);
         assert!(breaker.is_open(now));
         breaker
+    }
+
+    #[test]
+    fn operators_see_an_open_circuit_breaker_until_its_probe_is_due() {
+        let now = start();
+        assert_eq!(
+            Breaker::new(Options::default()).circuit(now),
+            Circuit::Closed
+        );
+        let breaker = opened(now);
+        let second = Duration::from_secs(1);
+        let probe_in = Duration::from_secs(9);
+        assert_eq!(breaker.circuit(now + second), Circuit::Open { probe_in });
+        assert_eq!(breaker.circuit(now + 10 * second), Circuit::HalfOpen);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::connect::{Connector, Network};
 use crate::credential::{Credential, CurrentCredential};
 use crate::exchange::exchange;
 use crate::failure::Failure;
+use crate::health::HostHealth;
 use crate::host::Host;
 use crate::host_attempt::HostAttempt;
 use crate::incoming::Incoming;
@@ -99,6 +100,13 @@ impl Upstream {
     /// upstream without a credential keeps none.
     pub fn replace_credential(&self, credential: Credential) {
         self.inner.credential.replace(credential);
+    }
+
+    /// The health of each host: of the base URL, and of the fallback if there is one.
+    #[must_use]
+    pub fn health(&self) -> Vec<HostHealth> {
+        let hosts = self.inner.hosts.iter();
+        hosts.map(|host| host.health()).collect()
     }
 
     /// Redacts the upstream's API key in a text that comes from the upstream: servers may echo

@@ -15,6 +15,7 @@ use crate::connect::Connector;
 use crate::credential::CurrentCredential;
 use crate::event_memory::EventMemory;
 use crate::failure::Failure;
+use crate::health::HostHealth;
 use crate::http1::unsent::{self, Unsent};
 use crate::http1::{ConnectionEnded, Http1Connection};
 use crate::options::Options;
@@ -73,6 +74,20 @@ impl Host {
         // A panic cannot leave the breaker in an inconsistent state.
         let mut breaker = self.breaker.lock().unwrap_or_else(PoisonError::into_inner);
         act(&mut breaker, Instant::now().into_std())
+    }
+
+    /// The health of the host, for operators.
+    pub(crate) fn health(&self) -> HostHealth {
+        HostHealth {
+            host: self
+                .origin
+                .authority
+                .to_str()
+                .unwrap_or_default()
+                .to_owned(),
+            circuit: self.breaker(|breaker, now| breaker.circuit(now)),
+            idle_connections: self.pool.len(),
+        }
     }
 
     /// Sends a request over an idle connection, or over a new one.

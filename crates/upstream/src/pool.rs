@@ -40,6 +40,11 @@ impl Pool {
         }
     }
 
+    /// The number of idle connections.
+    pub(crate) fn len(&self) -> usize {
+        self.connections().idle.len()
+    }
+
     /// Adds a connection, if another request can be sent over it.
     pub(crate) fn put(self: &Arc<Self>, mut connection: Box<Http1Connection>) {
         if !connection.is_idle() {
