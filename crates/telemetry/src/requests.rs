@@ -5,6 +5,9 @@
 // The report of one finished request.
 pub mod report;
 
+// The explanation of a report in sentences.
+mod explain;
+
 // The most recent reports.
 pub mod history;
 
