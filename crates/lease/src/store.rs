@@ -17,7 +17,7 @@ pub trait LeaseStore: Send + Sync + fmt::Debug {
     /// Waits for the next notice of another replica about a limit, and returns the name of the
     /// limit in the store ([`LeaseRequest::key`]). The other replica waits for an amount that may
     /// be idle here, or it has returned an amount for which requests wait here. Pass the name to
-    /// the ledger ([`quota::Limiter::on_notice`]).
+    /// the ledger ([`quota::Ledger::on_notice`]).
     ///
     /// Notices can be lost; then idle amounts are returned with the next renewal. A store within
     /// the process has no other replicas, and no notices.

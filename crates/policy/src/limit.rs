@@ -1,5 +1,5 @@
 //! The limits of requests: the concurrency limits of the process, and the quotas of the
-//! configuration. Both are counted in one ledger ([`quota::Limiter`]).
+//! configuration. Both are counted in one ledger ([`quota::SharedLedger`]).
 
 mod charge;
 mod estimate;
@@ -35,7 +35,7 @@ use crate::prices::TargetPrices;
 /// Admits requests within all limits that apply to them, lets them wait, or refuses them.
 #[derive(Debug)]
 pub struct Limiter {
-    ledger: quota::Limiter,
+    ledger: quota::SharedLedger,
     /// The limits of the process: in total, and for each key.
     process: [LimitId; 2],
     caps: [Caps; 2],
@@ -87,7 +87,7 @@ impl AdmissionRequest<'_> {
 impl Limiter {
     /// Creates a limiter for `all` requests at the same time, and `per_key` for each key.
     pub fn new(all: usize, per_key: usize) -> Self {
-        let ledger = quota::Limiter::new();
+        let ledger = quota::SharedLedger::new();
         let caps = [all, per_key].map(|cap| Caps::concurrency(cap as u64));
         let (process, _) = set_limits(&ledger, &caps, &[]);
         Self {
@@ -182,7 +182,7 @@ impl Limiter {
         self.ledger.status(self.now())
     }
 
-    /// Returns the lease requests for the store, as [`quota::Limiter::poll`] does.
+    /// Returns the lease requests for the store, as [`quota::Ledger::poll`] does.
     fn poll_leases(&self, all: bool) -> Vec<PendingRequest> {
         self.ledger.poll(self.now(), all)
     }
@@ -192,7 +192,7 @@ impl Limiter {
     }
 
     /// Returns true once after leases whose requests have to end were lost, as
-    /// [`quota::Limiter::has_lost_leases`] does.
+    /// [`quota::Ledger::has_lost_leases`] does.
     fn has_lost_leases(&self) -> bool {
         self.ledger.has_lost_leases()
     }
@@ -226,7 +226,7 @@ impl Limiter {
 
 /// Sets the limits of the process and the quotas, and returns the identities of both.
 fn set_limits(
-    ledger: &quota::Limiter,
+    ledger: &quota::SharedLedger,
     [all, per_key]: &[Caps; 2],
     quotas: &[(Arc<str>, Terms)],
 ) -> ([LimitId; 2], Vec<LimitId>) {

@@ -1,4 +1,4 @@
-//! Tests the limiter in every interleaving of threads with loom.
+//! Tests the shared ledger in every interleaving of threads with loom.
 
 pub(crate) mod lock;
 
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use loom::model::Builder;
 use loom::thread;
 
-use crate::{Caps, Claim, Demand, LimitId, Limiter, Now, Permit};
+use crate::{Caps, Claim, Demand, LimitId, Now, Permit, SharedLedger};
 
 /// The end of a request that has a permit. Each one releases it, on different threads.
 #[derive(Clone, Copy, PartialEq)]
@@ -74,7 +74,7 @@ fn explore(limits: Limits, keys: &'static [&'static str]) {
             kept.into_iter()
                 .for_each(|(permit, key)| held.end(permit, key));
             assert_eq!(
-                (limiter.taken(), limiter.limiter.drop_idle(Now::default())),
+                (limiter.taken(), limiter.ledger.drop_idle(Now::default())),
                 (0, 0),
                 "all are released"
             );
@@ -123,20 +123,20 @@ fn request(
 
 /// A limiter of requests at the same time, in total and per key.
 struct Requests {
-    limiter: Limiter,
+    ledger: SharedLedger,
     all: LimitId,
     of_key: LimitId,
 }
 
 impl Requests {
     fn new(all: usize, of_key: usize) -> Self {
-        let limiter = lock::of_loom(Limiter::new);
+        let ledger = lock::of_loom(SharedLedger::new);
         let caps = [("all", all), ("key", of_key)];
-        let ids = limiter.set_limits(
+        let ids = ledger.set_limits(
             caps.map(|(name, cap)| (name.into(), Caps::concurrency(cap as u64).into())),
         );
         Self {
-            limiter,
+            ledger,
             all: ids[0],
             of_key: ids[1],
         }
@@ -146,13 +146,13 @@ impl Requests {
         let claims = [(self.all, ""), (self.of_key, key)];
         let claims = claims.map(|(limit, scope)| Claim { limit, scope });
         let permit = self
-            .limiter
+            .ledger
             .admit(&claims, |_| Demand::default(), Now::default());
         permit.ok()
     }
 
     fn taken(&self) -> u64 {
-        self.limiter.in_use(Claim {
+        self.ledger.in_use(Claim {
             limit: self.all,
             scope: "",
         })

@@ -11,13 +11,13 @@ mod leased_limit;
 mod leased_share;
 mod ledger;
 mod limit;
-mod limiter;
 mod money;
 mod picture;
 mod price;
 mod queue;
 mod request;
 mod scope_counters;
+mod shared_ledger;
 mod window;
 mod zone;
 
@@ -31,7 +31,6 @@ pub use leased_share::{
 };
 pub use ledger::{Admission, Ledger, PendingRequest, Status};
 pub use limit::{Caps, Dimension, Terms};
-pub use limiter::{Limiter, Permit};
 pub use money::{Currency, CurrencyError, Money};
 pub use picture::Picture;
 pub use price::{
@@ -40,5 +39,6 @@ pub use price::{
 };
 pub use queue::FairQueue;
 pub use request::{Claim, Demand, Level, LimitId, Now, Refused, Remaining, Used};
+pub use shared_ledger::{Permit, SharedLedger};
 pub use window::{Period, Window};
 pub use zone::{Zone, ZoneError};

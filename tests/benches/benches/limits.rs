@@ -14,7 +14,7 @@ use benches::{Outcome, page};
 use clap::Parser;
 use quota::{
     Budget, Caps, Claim, Demand, FailMode, LeaseGrant, LeaseRequest, LeaseSettings, LimitId,
-    Limiter, LostLease, Money, Now, Terms, Used,
+    LostLease, Money, Now, SharedLedger, Terms, Used,
 };
 use tikv_jemallocator::Jemalloc;
 
@@ -78,8 +78,8 @@ impl Row {
     /// in progress at any time.
     #[allow(clippy::disallowed_methods)] // A bench reads the clock: time is what it measures.
     fn measured(&self, requests: usize) -> Times {
-        let limiter = Limiter::new();
-        let limits = limiter.set_limits((0..self.limits).map(limit));
+        let ledger = SharedLedger::new();
+        let limits = ledger.set_limits((0..self.limits).map(limit));
         let keys: Vec<_> = (0..self.keys).map(|key| format!("team-{key}")).collect();
         let mut permits = Vec::with_capacity(IN_PROGRESS);
         let mut times = Times::default();
@@ -88,7 +88,7 @@ impl Row {
             let claims = claims(&limits, &keys[turn % keys.len()]);
             let now = now(started);
             let before = Instant::now();
-            let permit = limiter.admit(black_box(&claims), |_| DEMAND, now);
+            let permit = ledger.admit(black_box(&claims), |_| DEMAND, now);
             let admitted = before.elapsed();
             permits.push(permit.expect("there is room"));
             if permits.len() < IN_PROGRESS {
@@ -133,25 +133,25 @@ impl Row {
 /// The bytes that each key takes in a limit of concurrent requests, requests and tokens per minute, as
 /// the memory of this process grows.
 fn memory_of_scopes(lending: Option<LeaseSettings>) -> Outcome<u64> {
-    let limiter = Limiter::new();
+    let ledger = SharedLedger::new();
     let caps = Caps {
         budget: None,
         ..caps(0)
     };
-    let limits = limiter.set_limits([("limit".into(), Terms { caps, lending })]);
+    let limits = ledger.set_limits([("limit".into(), Terms { caps, lending })]);
     let before = resident()?;
     let now = Now::default();
     for key in 0..KEYS {
         let key = format!("team-{key}");
         // One that is lent has to ask the store first.
-        let permit = limiter.admit(&claims(&limits, &key), |_| DEMAND, now);
+        let permit = ledger.admit(&claims(&limits, &key), |_| DEMAND, now);
         if let Ok(permit) = permit {
             permit.end(USED, now);
         }
     }
-    let asks = limiter.poll(now, true);
+    let asks = ledger.poll(now, true);
     let replies: Vec<_> = asks.iter().map(|lent| Some(lend(&lent.request))).collect();
-    limiter.on_grant(&asks, &replies, now);
+    ledger.on_grant(&asks, &replies, now);
     drop((asks, replies));
     Ok((resident()? - before) / KEYS)
 }

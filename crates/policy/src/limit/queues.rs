@@ -193,8 +193,8 @@ mod tests {
     use super::*;
 
     fn id() -> QueueId {
-        let limiter = quota::Limiter::new();
-        let limits = limiter.set_limits([("q".into(), quota::Caps::concurrency(1).into())]);
+        let ledger = quota::SharedLedger::new();
+        let limits = ledger.set_limits([("q".into(), quota::Caps::concurrency(1).into())]);
         QueueId {
             limit: limits[0],
             scope: String::new(),

@@ -1,4 +1,4 @@
-//! The lock of the limiter in the tests: loom's where a test explores interleavings, and else the
+//! The lock of the shared ledger in the tests: loom's where a test explores interleavings, and else the
 //! standard library's, because loom's exists only within its models.
 
 use std::cell::Cell;

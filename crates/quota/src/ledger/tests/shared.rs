@@ -1,12 +1,12 @@
 //! Tests of a ledger that many threads share, on one thread: other tests try its interleavings.
 
 use super::*;
-use crate::Limiter;
+use crate::SharedLedger;
 
-fn limiter(caps: Caps, lending: Option<LeaseSettings>) -> (Limiter, LimitId) {
-    let limiter = Limiter::new();
-    let ids = limiter.set_limits([("limit".into(), Terms { caps, lending })]);
-    (limiter, ids[0])
+fn shared(caps: Caps, lending: Option<LeaseSettings>) -> (SharedLedger, LimitId) {
+    let ledger = SharedLedger::new();
+    let ids = ledger.set_limits([("limit".into(), Terms { caps, lending })]);
+    (ledger, ids[0])
 }
 
 fn used(money: &str) -> Used {
@@ -18,55 +18,55 @@ fn used(money: &str) -> Used {
 
 #[test]
 fn ended_permit_counts_its_usage() {
-    let (limiter, id) = limiter(budget("1.00", Window::Day), None);
+    let (ledger, id) = shared(budget("1.00", Window::Day), None);
     let claims = [claim(id, "a")];
-    limiter.add_spent(claims[0], "0.25".parse().unwrap(), Now::default());
-    let permit = limiter
+    ledger.add_spent(claims[0], "0.25".parse().unwrap(), Now::default());
+    let permit = ledger
         .admit(&claims, money("0.50"), Now::default())
         .unwrap();
-    let status = &limiter.status(Now::default())[0];
+    let status = &ledger.status(Now::default())[0];
     assert_eq!(
         (status.in_use, status.reserved),
         (1, "0.50".parse().unwrap())
     );
     assert!(!permit.end(used("0.10"), Now::default()));
-    let status = &limiter.status(Now::default())[0];
+    let status = &ledger.status(Now::default())[0];
     assert_eq!((status.in_use, status.reserved), (0, Money::ZERO));
     assert_eq!(status.spent, Some("0.35".parse().unwrap()));
 }
 
 #[test]
 fn a_permit_that_is_dropped_gives_everything_back() {
-    let (limiter, id) = limiter(budget("1.00", Window::Day), None);
+    let (ledger, id) = shared(budget("1.00", Window::Day), None);
     let claims = [claim(id, "a")];
     drop(
-        limiter
+        ledger
             .admit(&claims, money("0.50"), Now::default())
             .unwrap(),
     );
-    let status = &limiter.status(Now::default())[0];
+    let status = &ledger.status(Now::default())[0];
     assert_eq!((status.in_use, status.reserved), (0, Money::ZERO));
     assert_eq!(status.spent, Some(Money::ZERO));
-    assert_eq!(limiter.drop_idle(Now::default()), 0);
+    assert_eq!(ledger.drop_idle(Now::default()), 0);
 }
 
 #[test]
 fn a_permit_has_the_rest_of_the_rates() {
-    let (limiter, id) = limiter(requests(6), None);
-    let permit = limiter
+    let (ledger, id) = shared(requests(6), None);
+    let permit = ledger
         .admit(&[claim(id, "a")], place, Now::default())
         .unwrap();
     assert_eq!(permit.remaining().requests.unwrap().remaining, 5);
     assert!(!permit.is_due() && !permit.is_degraded());
-    assert_eq!(limiter.in_use(claim(id, "a")), 1);
-    assert_eq!(limiter.drop_idle(Now::default()), 1);
+    assert_eq!(ledger.in_use(claim(id, "a")), 1);
+    assert_eq!(ledger.drop_idle(Now::default()), 1);
 }
 
 #[test]
 fn a_limiter_exchanges_with_the_store_as_its_ledger_does() {
     let lease = Duration::from_secs(10);
     let mode = FailMode::Open;
-    let (limiter, id) = limiter(
+    let (ledger, id) = shared(
         Caps::concurrency(10),
         Some(LeaseSettings {
             mode,
@@ -75,10 +75,10 @@ fn a_limiter_exchanges_with_the_store_as_its_ledger_does() {
         }),
     );
     let claims = [claim(id, "a")];
-    assert!(!limiter.is_due());
-    assert!(limiter.admit(&claims, place, Now::default()).is_err());
-    assert!(limiter.is_due());
-    let asked = limiter.poll(Now::default(), false);
+    assert!(!ledger.is_due());
+    assert!(ledger.admit(&claims, place, Now::default()).is_err());
+    assert!(ledger.is_due());
+    let asked = ledger.poll(Now::default(), false);
     let grant = LeaseGrant {
         seq: 1,
         held: 2,
@@ -89,17 +89,17 @@ fn a_limiter_exchanges_with_the_store_as_its_ledger_does() {
         quarantined: false,
         duration: lease,
     };
-    limiter.on_grant(&asked, &[Some(grant)], Now::default());
-    let permit = limiter.admit(&claims, place, Now::default()).unwrap();
-    assert!(limiter.poll(at_second(1), false).is_empty() && !limiter.is_due());
-    limiter.on_notice("limit/a/concurrency");
-    assert!(limiter.is_due(), "one of two permits is idle");
+    ledger.on_grant(&asked, &[Some(grant)], Now::default());
+    let permit = ledger.admit(&claims, place, Now::default()).unwrap();
+    assert!(ledger.poll(at_second(1), false).is_empty() && !ledger.is_due());
+    ledger.on_notice("limit/a/concurrency");
+    assert!(ledger.is_due(), "one of two permits is idle");
     assert!(permit.end(Used::default(), at_second(1)));
 
-    let asked = limiter.poll(at_second(1), false);
-    limiter.on_grant(&asked, &[None], at_second(1));
+    let asked = ledger.poll(at_second(1), false);
+    ledger.on_grant(&asked, &[None], at_second(1));
     // Its lease is over, and the store does not answer.
-    let permit = limiter.admit(&claims, place, at_second(20)).unwrap();
+    let permit = ledger.admit(&claims, place, at_second(20)).unwrap();
     assert!(permit.is_degraded());
-    assert_eq!(limiter.poll(at_second(20), true).len(), 1);
+    assert_eq!(ledger.poll(at_second(20), true).len(), 1);
 }

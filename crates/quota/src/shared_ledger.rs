@@ -15,7 +15,7 @@ use crate::request::{Claim, Demand, LimitId, Now, Refused, Remaining, Used};
 
 /// A [`Ledger`] behind a lock. It never waits: a request that does not fit is refused.
 #[derive(Debug, Default)]
-pub struct Limiter {
+pub struct SharedLedger {
     ledger: Arc<Mutex<Ledger>>,
 }
 
@@ -28,8 +28,8 @@ pub struct Permit {
     admission: Option<Admission>,
 }
 
-impl Limiter {
-    /// Creates a limiter without limits.
+impl SharedLedger {
+    /// Creates a ledger without limits.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -57,7 +57,7 @@ impl Limiter {
         })
     }
 
-    /// Adds money that was spent before this limiter began.
+    /// Adds money that was spent before this ledger began.
     pub fn add_spent(&self, claim: Claim<'_>, spent: Money, now: Now) {
         lock(&self.ledger).add_spent(claim, spent, now);
     }
@@ -68,7 +68,7 @@ impl Limiter {
         lock(&self.ledger).poll(now, all)
     }
 
-    /// Returns true if the limiter has to be polled again, as [`Ledger::is_due`] does.
+    /// Returns true if the ledger has to be polled again, as [`Ledger::is_due`] does.
     #[must_use]
     pub fn is_due(&self) -> bool {
         lock(&self.ledger).is_due()
@@ -124,7 +124,7 @@ impl Permit {
         admission.map(Admission::remaining).unwrap_or_default()
     }
 
-    /// Returns true if the limiter had to be polled after the admission.
+    /// Returns true if the ledger had to be polled after the admission.
     #[must_use]
     pub fn is_due(&self) -> bool {
         self.admission.as_ref().is_some_and(Admission::is_due)
@@ -139,7 +139,7 @@ impl Permit {
     }
 
     /// Releases the place of the request and keeps its reservation, as [`Ledger::release_place`]
-    /// does. Returns true if the limiter has to be polled now.
+    /// does. Returns true if the ledger has to be polled now.
     pub fn release_place(&mut self) -> bool {
         let admission = self.admission.as_mut();
         admission.is_some_and(|admission| lock(&self.ledger).release_place(admission))
@@ -152,7 +152,7 @@ impl Permit {
         admission.map(Admission::losses).unwrap_or_default()
     }
 
-    /// Ends the request, and counts its usage. Returns true if the limiter has to be polled now.
+    /// Ends the request, and counts its usage. Returns true if the ledger has to be polled now.
     pub fn end(mut self, used: Used, now: Now) -> bool {
         let admission = self.admission.take();
         admission.is_some_and(|admission| lock(&self.ledger).end(admission, used, now))
