@@ -174,41 +174,50 @@ impl Limiter {
 
     /// Adds money that was spent before the limiter began.
     pub(crate) fn add_spent(&self, claim: Claim<'_>, spent: Money) {
-        self.ledger.add_spent(claim, spent, self.now());
+        let now = self.now();
+        self.ledger.lock().add_spent(claim, spent, now);
     }
 
     /// Returns the state of each limit that has something in use.
     pub fn status(&self) -> Vec<Status> {
-        self.ledger.status(self.now())
+        let now = self.now();
+        self.ledger.lock().status(now)
     }
 
     /// Returns the lease requests for the store, as [`quota::Ledger::poll`] does.
     fn poll_leases(&self, all: bool) -> Vec<PendingRequest> {
-        self.ledger.poll(self.now(), all)
+        let now = self.now();
+        self.ledger.lock().poll(now, all)
     }
 
     fn is_due(&self) -> bool {
-        self.ledger.is_due()
+        self.ledger.lock().is_due()
     }
 
     /// Returns true once after leases whose requests have to end were lost, as
     /// [`quota::Ledger::has_lost_leases`] does.
     fn has_lost_leases(&self) -> bool {
-        self.ledger.has_lost_leases()
+        self.ledger.lock().has_lost_leases()
     }
 
-    fn apply_grants(&self, asks: &[PendingRequest], replies: &[Option<LeaseGrant>]) {
-        self.ledger.on_grant(asks, replies, self.now());
+    /// Applies the grants for lease requests, in their order; `None` where the store did not
+    /// answer.
+    fn apply_grants(&self, requests: &[PendingRequest], grants: &[Option<LeaseGrant>]) {
+        let now = self.now();
+        let mut ledger = self.ledger.lock();
+        for (request, grant) in requests.iter().zip(grants) {
+            ledger.on_grant(request, grant.as_ref(), now);
+        }
     }
 
     /// Applies a notice of another gateway about a leased quota.
     fn on_notice(&self, key: &str) {
-        self.ledger.on_notice(key);
+        self.ledger.lock().on_notice(key);
     }
 
     /// Returns the number of requests in progress.
     pub fn taken(&self) -> u64 {
-        self.ledger.in_use(Claim {
+        self.ledger.lock().in_use(Claim {
             limit: self.process[0],
             scope: "",
         })
@@ -230,7 +239,7 @@ fn set_limits(
     [all, per_key]: &[Caps; 2],
     quotas: &[(Arc<str>, Terms)],
 ) -> ([LimitId; 2], Vec<LimitId>) {
-    let mut process = ledger.set_limits(
+    let mut process = ledger.lock().set_limits(
         [(ALL, all), (PER_KEY, per_key)]
             .map(|(name, caps)| (name.into(), caps.clone().into()))
             .into_iter()

@@ -1,17 +1,15 @@
 //! A ledger that many threads share.
 
+use std::ops::DerefMut;
 use std::sync::{Arc, PoisonError};
 #[cfg(not(test))]
 use std::sync::{Mutex, MutexGuard};
 
-use crate::exchange::LeaseGrant;
 #[cfg(test)]
 use crate::interleavings::lock::{Mutex, MutexGuard};
 use crate::leased_limit::LeaseLoss;
-use crate::ledger::{Admission, Ledger, PendingRequest, Status};
-use crate::limit::Terms;
-use crate::money::Money;
-use crate::request::{Claim, Demand, LimitId, Now, Refused, Remaining, Used};
+use crate::ledger::{Admission, Ledger};
+use crate::request::{Claim, Demand, Now, Refused, Remaining, Used};
 
 /// A [`Ledger`] behind a lock. It never waits: a request that does not fit is refused.
 #[derive(Debug, Default)]
@@ -35,11 +33,6 @@ impl SharedLedger {
         Self::default()
     }
 
-    /// Replaces all limits, as [`Ledger::set_limits`] does.
-    pub fn set_limits(&self, limits: impl IntoIterator<Item = (Arc<str>, Terms)>) -> Vec<LimitId> {
-        lock(&self.ledger).set_limits(limits)
-    }
-
     /// Admits a request if all its limits have room for it, as [`Ledger::admit`] does.
     ///
     /// # Errors
@@ -57,62 +50,11 @@ impl SharedLedger {
         })
     }
 
-    /// Adds money that was spent before this ledger began.
-    pub fn add_spent(&self, claim: Claim<'_>, spent: Money, now: Now) {
-        lock(&self.ledger).add_spent(claim, spent, now);
-    }
-
-    /// Returns the lease requests that have to be sent to the store, as [`Ledger::poll`] does.
+    /// Locks the ledger for all its other operations. The guard must not be held across an await:
+    /// every request needs the ledger.
     #[must_use]
-    pub fn poll(&self, now: Now, all: bool) -> Vec<PendingRequest> {
-        lock(&self.ledger).poll(now, all)
-    }
-
-    /// Returns true if the ledger has to be polled again, as [`Ledger::is_due`] does.
-    #[must_use]
-    pub fn is_due(&self) -> bool {
-        lock(&self.ledger).is_due()
-    }
-
-    /// Returns true once after leases whose requests have to end were lost, as
-    /// [`Ledger::has_lost_leases`] does.
-    #[must_use]
-    pub fn has_lost_leases(&self) -> bool {
-        lock(&self.ledger).has_lost_leases()
-    }
-
-    /// Applies the grants for lease requests, in their order; `None` where the store did not
-    /// answer.
-    pub fn on_grant(&self, requests: &[PendingRequest], replies: &[Option<LeaseGrant>], now: Now) {
-        let mut ledger = lock(&self.ledger);
-        for (request, grant) in requests.iter().zip(replies) {
-            ledger.on_grant(request, grant.as_ref(), now);
-        }
-    }
-
-    /// Applies a notice of another replica about a leased limit, as [`Ledger::on_notice`] does.
-    pub fn on_notice(&self, key: &str) {
-        lock(&self.ledger).on_notice(key);
-    }
-
-    /// Returns the requests in progress of one scope.
-    #[must_use]
-    pub fn in_use(&self, claim: Claim<'_>) -> u64 {
-        lock(&self.ledger).in_use(claim)
-    }
-
-    /// Returns the state of all scopes in which something is used, by limit and scope.
-    #[must_use]
-    pub fn status(&self, now: Now) -> Vec<Status> {
-        lock(&self.ledger).status(now)
-    }
-
-    /// Drops all scopes in which nothing is used, as [`Ledger::drop_idle`] does, and returns the
-    /// number of scopes that are left.
-    pub fn drop_idle(&self, now: Now) -> usize {
-        let mut ledger = lock(&self.ledger);
-        ledger.drop_idle(now);
-        ledger.len()
+    pub fn lock(&self) -> impl DerefMut<Target = Ledger> {
+        lock(&self.ledger)
     }
 }
 

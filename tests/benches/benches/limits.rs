@@ -79,7 +79,7 @@ impl Row {
     #[allow(clippy::disallowed_methods)] // A bench reads the clock: time is what it measures.
     fn measured(&self, requests: usize) -> Times {
         let ledger = SharedLedger::new();
-        let limits = ledger.set_limits((0..self.limits).map(limit));
+        let limits = ledger.lock().set_limits((0..self.limits).map(limit));
         let keys: Vec<_> = (0..self.keys).map(|key| format!("team-{key}")).collect();
         let mut permits = Vec::with_capacity(IN_PROGRESS);
         let mut times = Times::default();
@@ -138,7 +138,9 @@ fn memory_of_scopes(lending: Option<LeaseSettings>) -> Outcome<u64> {
         budget: None,
         ..caps(0)
     };
-    let limits = ledger.set_limits([("limit".into(), Terms { caps, lending })]);
+    let limits = ledger
+        .lock()
+        .set_limits([("limit".into(), Terms { caps, lending })]);
     let before = resident()?;
     let now = Now::default();
     for key in 0..KEYS {
@@ -149,10 +151,12 @@ fn memory_of_scopes(lending: Option<LeaseSettings>) -> Outcome<u64> {
             permit.end(USED, now);
         }
     }
-    let asks = ledger.poll(now, true);
-    let replies: Vec<_> = asks.iter().map(|lent| Some(lend(&lent.request))).collect();
-    ledger.on_grant(&asks, &replies, now);
-    drop((asks, replies));
+    let asks = ledger.lock().poll(now, true);
+    for pending in &asks {
+        let grant = lend(&pending.request);
+        ledger.lock().on_grant(pending, Some(&grant), now);
+    }
+    drop(asks);
     Ok((resident()? - before) / KEYS)
 }
 

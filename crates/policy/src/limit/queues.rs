@@ -194,7 +194,9 @@ mod tests {
 
     fn id() -> QueueId {
         let ledger = quota::SharedLedger::new();
-        let limits = ledger.set_limits([("q".into(), quota::Caps::concurrency(1).into())]);
+        let limits = ledger
+            .lock()
+            .set_limits([("q".into(), quota::Caps::concurrency(1).into())]);
         QueueId {
             limit: limits[0],
             scope: String::new(),

@@ -5,7 +5,9 @@ use crate::SharedLedger;
 
 fn shared(caps: Caps, lending: Option<LeaseSettings>) -> (SharedLedger, LimitId) {
     let ledger = SharedLedger::new();
-    let ids = ledger.set_limits([("limit".into(), Terms { caps, lending })]);
+    let ids = ledger
+        .lock()
+        .set_limits([("limit".into(), Terms { caps, lending })]);
     (ledger, ids[0])
 }
 
@@ -20,17 +22,19 @@ fn used(money: &str) -> Used {
 fn ended_permit_counts_its_usage() {
     let (ledger, id) = shared(budget("1.00", Window::Day), None);
     let claims = [claim(id, "a")];
-    ledger.add_spent(claims[0], "0.25".parse().unwrap(), Now::default());
+    ledger
+        .lock()
+        .add_spent(claims[0], "0.25".parse().unwrap(), Now::default());
     let permit = ledger
         .admit(&claims, money("0.50"), Now::default())
         .unwrap();
-    let status = &ledger.status(Now::default())[0];
+    let status = &ledger.lock().status(Now::default())[0];
     assert_eq!(
         (status.in_use, status.reserved),
         (1, "0.50".parse().unwrap())
     );
     assert!(!permit.end(used("0.10"), Now::default()));
-    let status = &ledger.status(Now::default())[0];
+    let status = &ledger.lock().status(Now::default())[0];
     assert_eq!((status.in_use, status.reserved), (0, Money::ZERO));
     assert_eq!(status.spent, Some("0.35".parse().unwrap()));
 }
@@ -44,10 +48,11 @@ fn a_permit_that_is_dropped_gives_everything_back() {
             .admit(&claims, money("0.50"), Now::default())
             .unwrap(),
     );
-    let status = &ledger.status(Now::default())[0];
+    let status = &ledger.lock().status(Now::default())[0];
     assert_eq!((status.in_use, status.reserved), (0, Money::ZERO));
     assert_eq!(status.spent, Some(Money::ZERO));
-    assert_eq!(ledger.drop_idle(Now::default()), 0);
+    ledger.lock().drop_idle(Now::default());
+    assert_eq!(ledger.lock().len(), 0);
 }
 
 #[test]
@@ -58,8 +63,9 @@ fn a_permit_has_the_rest_of_the_rates() {
         .unwrap();
     assert_eq!(permit.remaining().requests.unwrap().remaining, 5);
     assert!(!permit.is_due() && !permit.is_degraded());
-    assert_eq!(ledger.in_use(claim(id, "a")), 1);
-    assert_eq!(ledger.drop_idle(Now::default()), 1);
+    assert_eq!(ledger.lock().in_use(claim(id, "a")), 1);
+    ledger.lock().drop_idle(Now::default());
+    assert_eq!(ledger.lock().len(), 1);
 }
 
 #[test]
@@ -75,10 +81,10 @@ fn a_limiter_exchanges_with_the_store_as_its_ledger_does() {
         }),
     );
     let claims = [claim(id, "a")];
-    assert!(!ledger.is_due());
+    assert!(!ledger.lock().is_due());
     assert!(ledger.admit(&claims, place, Now::default()).is_err());
-    assert!(ledger.is_due());
-    let asked = ledger.poll(Now::default(), false);
+    assert!(ledger.lock().is_due());
+    let asked = ledger.lock().poll(Now::default(), false);
     let grant = LeaseGrant {
         seq: 1,
         held: 2,
@@ -89,17 +95,19 @@ fn a_limiter_exchanges_with_the_store_as_its_ledger_does() {
         quarantined: false,
         duration: lease,
     };
-    ledger.on_grant(&asked, &[Some(grant)], Now::default());
+    ledger
+        .lock()
+        .on_grant(&asked[0], Some(&grant), Now::default());
     let permit = ledger.admit(&claims, place, Now::default()).unwrap();
-    assert!(ledger.poll(at_second(1), false).is_empty() && !ledger.is_due());
-    ledger.on_notice("limit/a/concurrency");
-    assert!(ledger.is_due(), "one of two permits is idle");
+    assert!(ledger.lock().poll(at_second(1), false).is_empty() && !ledger.lock().is_due());
+    ledger.lock().on_notice("limit/a/concurrency");
+    assert!(ledger.lock().is_due(), "one of two permits is idle");
     assert!(permit.end(Used::default(), at_second(1)));
 
-    let asked = ledger.poll(at_second(1), false);
-    ledger.on_grant(&asked, &[None], at_second(1));
+    let asked = ledger.lock().poll(at_second(1), false);
+    ledger.lock().on_grant(&asked[0], None, at_second(1));
     // Its lease is over, and the store does not answer.
     let permit = ledger.admit(&claims, place, at_second(20)).unwrap();
     assert!(permit.is_degraded());
-    assert_eq!(ledger.poll(at_second(20), true).len(), 1);
+    assert_eq!(ledger.lock().poll(at_second(20), true).len(), 1);
 }
