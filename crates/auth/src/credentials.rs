@@ -16,11 +16,14 @@ pub struct Credentials {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Denied {
-    /// The request carries no key.
+    /// The request carries no key. The client is at fault and has to send one, unless a proxy on
+    /// the way has removed it.
     Missing,
-    /// A header that should carry a key is malformed.
+    /// A header that should carry a key is malformed. The client is at fault and has to send the
+    /// header once, with a valid key.
     Malformed(Malformed),
-    /// The key is unknown or expired; clients cannot distinguish the two.
+    /// The key is unknown or expired; clients cannot distinguish the two. The client is at fault
+    /// and has to get a valid key from the operator.
     Invalid,
 }
 
@@ -28,11 +31,14 @@ pub enum Denied {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Malformed {
-    /// The header occurs more than once. A proxy on the way could have read a different key.
+    /// The header occurs more than once, and a proxy on the way could have read a different key.
+    /// The client or such a proxy is at fault: the header has to be sent once.
     Repeated,
-    /// `Authorization` does not begin with `Bearer` and a space.
+    /// `Authorization` does not begin with `Bearer` and a space. The client is at fault and has to
+    /// use this scheme.
     Scheme,
-    /// The value is not a valid key.
+    /// The value is not a valid key. The client is at fault and has to send the key as it was
+    /// issued.
     Key(KeyError),
 }
 

@@ -21,11 +21,14 @@ pub struct Key(Box<str>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// The text is empty.
+    /// The text is empty. The client or the operator who has given it is at fault and has to give a
+    /// key.
     Empty,
-    /// The text has more than [`MAX_KEY`] bytes.
+    /// The text has more than [`MAX_KEY`] bytes. The client or the operator who has given it is at
+    /// fault and has to give a shorter key.
     TooLong,
-    /// The text contains white space, a control character or a non-ASCII character.
+    /// The text contains white space, a control character or a non-ASCII character. The client or
+    /// the operator who has given it is at fault and has to give a key of visible ASCII characters.
     Character,
 }
 

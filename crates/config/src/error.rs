@@ -1,6 +1,8 @@
 //! The problems of a configuration.
 
-/// The problems that prevent the gateway from starting, one per line.
+/// The problems for which a configuration or a command is refused, one per line. The operator is at
+/// fault in most cases and has to correct what each line names; a line about a store, an address or
+/// the system may instead mean that these are not available now.
 #[derive(Debug)]
 pub struct ConfigError(Vec<String>);
 

@@ -9,7 +9,8 @@ use wire::{Reported, StreamCode};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// The prompt exceeds the model's context. Caused by the client.
+    /// The prompt exceeds the context of the embedded model. The client is at fault: it has to send
+    /// a shorter prompt, or to choose a model with a longer context.
     #[error("the prompt has {found} tokens, of which the model takes at most {limit}")]
     ContextLength {
         /// Maximum number of tokens.
@@ -17,7 +18,8 @@ pub enum EngineError {
         /// Number of tokens in the prompt.
         found: u64,
     },
-    /// The request uses something that is not supported. Caused by the client.
+    /// The request uses something that the model, its engine or the protocol of its upstream does
+    /// not support. The client is at fault: it has to change the request as the reason says.
     #[error("{reason}")]
     Unsupported {
         /// The field, named as in the client's protocol, if known.
@@ -25,8 +27,9 @@ pub enum EngineError {
         /// Complete sentences that state what was found and what is accepted.
         reason: String,
     },
-    /// The upstream rejected the request. Caused by the client. The upstream's message may contain
-    /// client data, so it is returned to the client but not logged.
+    /// The upstream rejected the request. The client is at fault: it has to change the request as
+    /// the upstream's message says. The message may contain client data, so it is returned to the
+    /// client but not logged.
     #[error("the upstream rejected the request: {why}")]
     Rejected {
         /// The reason for the rejection.
@@ -38,7 +41,9 @@ pub enum EngineError {
         /// The words by which the upstream has named the error.
         reported: Option<Box<Reported>>,
     },
-    /// The upstream's rate limit is exceeded.
+    /// The upstream refused the request because its rate limit is exceeded. The load is at fault:
+    /// the client may retry later, and the operator may raise the limit at the upstream or add a
+    /// target.
     #[error("upstream rate limit exceeded")]
     RateLimited {
         /// Seconds to wait, as advised by the upstream.
@@ -46,7 +51,8 @@ pub enum EngineError {
         /// The words by which the upstream has named the error.
         reported: Option<Box<Reported>>,
     },
-    /// The upstream is overloaded.
+    /// The upstream is overloaded, or the gateway has no memory left for another long event of a
+    /// stream. The load is at fault: the client may retry later, and the operator may add a target.
     #[error("the upstream is overloaded")]
     Overloaded {
         /// Seconds to wait, as advised by the upstream.
@@ -55,7 +61,8 @@ pub enum EngineError {
         reported: Option<Box<Reported>>,
     },
     /// The operator's account at the upstream is disabled, in arrears, or has used up its quota.
-    /// Waiting does not help, and clients need not know more than that.
+    /// The operator is at fault and has to settle it with the vendor: waiting does not help, and
+    /// clients need not know more than that.
     #[error("the upstream failed: {cause}")]
     Account {
         /// The code of the error if clients know it: the upstream has reported a used-up quota as
@@ -64,7 +71,8 @@ pub enum EngineError {
         /// The description for the log.
         cause: String,
     },
-    /// The upstream failed, and has named its failure.
+    /// The upstream failed, and has named its failure. The upstream is at fault: another target may
+    /// answer, or the same one later.
     #[error("the upstream failed: {cause}")]
     Failed {
         /// The description for the log.
@@ -72,30 +80,41 @@ pub enum EngineError {
         /// The words by which the upstream has named the error.
         reported: Option<Box<Reported>>,
     },
-    /// The engine's concurrency limit is reached; the client may retry with fewer parallel
-    /// requests.
+    /// The embedded engine runs and queues as many requests as its settings permit. The load is at
+    /// fault: the client may retry with fewer parallel requests, and the operator may raise the
+    /// limits.
     #[error("concurrency limit of the engine reached")]
     Busy,
-    /// No engine or upstream is available.
+    /// The request was not sent because the circuit breaker of the upstream is open, or the
+    /// embedded engine is stopping. The upstream is at fault for the failures that opened the
+    /// circuit breaker, and nobody for a stop: another target may answer, or the same one later.
     #[error("engine unavailable: {0}")]
     Unavailable(String),
-    /// The engine or upstream did not respond in time.
+    /// Connecting to the upstream, generating in the embedded engine or fetching the images of a
+    /// reply took too long, or the upstream has reported a timeout. The upstream, the network or
+    /// the load is at fault: another target may answer, or the same one later.
     #[error("timeout: {0}")]
     Timeout(String),
-    /// The upstream has the request and did not respond in time. It may still work on it.
+    /// The upstream has the request and did not respond in time. The upstream or the network is at
+    /// fault, and the upstream may still work on the request and charge for it.
     #[error("timeout: {0}")]
     Unanswered(String),
-    /// The upstream failed or sent an invalid response.
+    /// The upstream failed, could not be reached or sent an invalid response. The upstream or the
+    /// network is at fault, or its address in the configuration: the cause in the log tells them
+    /// apart, and another target may answer.
     #[error("the upstream failed: {0}")]
     Upstream(String),
-    /// The upstream rejected the gateway's own key, or does not know the model or the path. Caused
-    /// by the operator; it does not pass by itself.
+    /// The upstream rejected the gateway's own key, or does not know the model or the path. The
+    /// operator is at fault and has to correct the configuration: it does not pass by itself.
     #[error("the upstream failed: {0}")]
     Misconfigured(String),
-    /// The upstream's response ended before it was complete.
+    /// The upstream's response ended before it was complete. The upstream or the network is at
+    /// fault: the client may retry.
     #[error("the upstream response was truncated: {0}")]
     Truncated(String),
-    /// An internal error of the gateway or the engine.
+    /// The gateway or the embedded engine failed by itself. A defect of either is at fault, or a
+    /// lack of resources of the machine: the operator finds the cause in the log, and may report
+    /// it.
     #[error("internal error: {0}")]
     Internal(String),
 }
@@ -104,16 +123,19 @@ pub enum EngineError {
 /// request: ".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Rejection {
-    /// An invalid field or value.
+    /// A field or value is invalid. The client is at fault and has to correct it.
     #[error("invalid request")]
     Invalid,
-    /// The prompt exceeds the model's context.
+    /// The prompt exceeds the context of the upstream's model. The client is at fault: it has to
+    /// send a shorter prompt, or to choose a model with a longer context.
     #[error("context length exceeded")]
     ContextLength,
-    /// The request violates a content policy.
+    /// The request violates a content policy of the upstream. The client is at fault and has to
+    /// change the content.
     #[error("content policy violation")]
     ContentPolicy,
-    /// The request exceeds a size limit.
+    /// The request exceeds a size limit of the upstream. The client is at fault and has to send a
+    /// smaller one.
     #[error("request too large")]
     TooLarge,
 }

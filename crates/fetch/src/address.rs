@@ -7,7 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use thiserror::Error;
 
-/// A rejected address. Its `Display` completes "the address is refused: ".
+/// A rejected address. The DNS of the host is at fault, or the sender of a URL who probes the
+/// network of the gateway. `Display` completes "the address is refused: ".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("it is {0}")]
 pub struct Refused(pub(crate) &'static str);

@@ -5,47 +5,62 @@ use thiserror::Error;
 use crate::address::Refused;
 use crate::target::NotAllowed;
 
-/// A failed fetch. Its `Display` is for logs: it has no URL and no text that a host sent.
+/// A failed fetch. The sender of the URL is a client, or an upstream whose reply has URLs of
+/// images. `Display` is for logs: it has no URL and no text that a host sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FetchError {
-    /// Fetching is disabled.
+    /// Fetching is disabled. The sender of the URL is at fault: it has to send the image itself,
+    /// unless the operator enables fetching.
     #[error("fetching is disabled")]
     Off,
-    /// The URL was rejected before the DNS lookup.
+    /// The URL was rejected before the DNS lookup. The sender is at fault: it has to give a public
+    /// https URL, or to send the image itself.
     #[error("the URL is not allowed: {0}")]
     Url(#[from] NotAllowed),
-    /// The host is not on the allow list.
+    /// The host is not on the allow list. The sender is at fault: it has to send the image itself,
+    /// unless the operator adds the host.
     #[error("the host is not on the allow list")]
     NotListed,
-    /// The limit of concurrent fetches is reached.
+    /// The limit of concurrent fetches is reached. The load is at fault: the sender may retry
+    /// later, and the operator may raise the limit.
     #[error("too many concurrent fetches")]
     Busy,
-    /// The name resolves to at least one address that must not be dialed.
+    /// The name resolves to at least one address that must not be dialed, or the connection leads
+    /// to another address. The sender is at fault if it probes the gateway's network, and otherwise
+    /// the DNS of the host: the sender has to give the URL of a public host.
     #[error("the address is refused: {0}")]
     Address(#[from] Refused),
-    /// The redirect must not be followed.
+    /// The redirect must not be followed. The host is at fault: the sender has to give the URL of
+    /// the image itself.
     #[error("the redirect is refused: {0}")]
     Redirect(&'static str),
-    /// The body exceeds the size limit.
+    /// The body exceeds the size limit. The sender is at fault: it has to give the URL of a smaller
+    /// image.
     #[error("response body exceeds the size limit")]
     TooLarge,
-    /// The timeout of the complete fetch expired.
+    /// The timeout of the complete fetch expired. The host or the network is at fault: the sender
+    /// may retry, or send the image itself.
     #[error("timeout")]
     Timeout,
-    /// DNS lookup or connect failed, or the host does not speak HTTP.
+    /// DNS lookup or connect failed, or the host does not speak HTTP. The host or the network is at
+    /// fault: the sender has to check the URL, or may retry.
     #[error("the host cannot be reached: {0}")]
     Unreachable(&'static str),
-    /// The TLS handshake failed, for example because of an invalid certificate.
+    /// The TLS handshake failed, for example because of an invalid certificate. The host is at
+    /// fault: its operator has to correct that, or the sender gives the URL of another host.
     #[error("TLS handshake failed")]
     Tls,
-    /// A status other than 200.
+    /// The host responded with a status other than 200. The host or the URL is at fault: the sender
+    /// has to check that the image is public.
     #[error("unexpected status {0}")]
     Status(u16),
-    /// A body with a content encoding.
+    /// The body has a content encoding, although none was accepted. The host is at fault: the
+    /// sender has to give the URL of another host, or to send the image itself.
     #[error("unsupported content encoding")]
     Encoding,
-    /// A body that is not PNG, JPEG or WebP, or an image with too many pixels.
+    /// The body is not PNG, JPEG or WebP, is damaged, or has too many pixels. The sender is at
+    /// fault: it has to give the URL of a supported image.
     #[error("unsupported image format or size")]
     Kind,
 }

@@ -24,32 +24,34 @@ pub struct Target {
     host: String,
 }
 
-/// A rejected URL. Its `Display` completes "the URL is not allowed: ", and clients see it.
+/// A rejected URL. The sender of the URL is at fault: a client, or an upstream whose reply has URLs
+/// of images. `Display` completes "the URL is not allowed: ", and clients see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NotAllowed {
-    /// The URL is too long.
+    /// The URL is longer than [`MAX_LENGTH`]. Its sender has to give a shorter one.
     #[error("it is longer than {MAX_LENGTH} bytes")]
     Length,
-    /// The URL is not absolute, or is ambiguous.
+    /// The URL is not absolute, or is ambiguous. Its sender has to write it in full, without
+    /// spaces, control characters and backslashes.
     #[error("it is no absolute URL, or has spaces, control characters or backslashes")]
     Malformed,
-    /// The scheme is not https.
+    /// The scheme is not https. Its sender has to use https.
     #[error("its scheme is not https")]
     Scheme,
-    /// The URL has a user or a password.
+    /// The URL has a user or a password. Its sender has to leave them out.
     #[error("it has a user or a password")]
     Userinfo,
-    /// The port is not 443.
+    /// The port is not 443. Its sender has to use a host that serves the image on port 443.
     #[error("its port is not 443")]
     Port,
-    /// The URL has a fragment.
+    /// The URL has a fragment. Its sender has to leave it out.
     #[error("it has a fragment")]
     Fragment,
-    /// The host is an IP address, in any notation.
+    /// The host is an IP address, in any notation. Its sender has to give a host name.
     #[error("its host is an address, not a name")]
     Literal,
-    /// The host is not a name of the public DNS.
+    /// The host is not a name of the public DNS. Its sender has to give the name of a public host.
     #[error("its host is no public name")]
     Name,
 }

@@ -37,11 +37,14 @@ pub(crate) enum Kind {
 /// password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressError {
-    /// The scheme is not known.
+    /// The scheme is not known. The operator is at fault and has to write one of the forms of
+    /// [`Address`].
     Scheme,
-    /// A host, a port, a user or the database is not of its form.
+    /// A host, a port, a user or the database is not of its form, or a cluster has a database. The
+    /// operator is at fault and has to correct the address.
     Server,
-    /// There is no name of a primary after the sentinels.
+    /// There is no name of a primary after the sentinels. The operator is at fault and has to add
+    /// the name by which the sentinels know the primary.
     Name,
 }
 

@@ -19,10 +19,12 @@ pub struct Report {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unsuitable {
-    /// The store does not answer.
+    /// The store does not answer. The network, the store or its settings are at fault: the store
+    /// may be used as soon as it answers.
     Unreachable(Unreachable),
-    /// The store drops data when its memory is full, and would then grant more than is available.
-    /// Contains the policy.
+    /// The store drops data when its memory is full, by the policy in this variant, and would then
+    /// grant more than is available. The operator is at fault and has to set its `maxmemory-policy`
+    /// to `noeviction`.
     Evicts(String),
 }
 

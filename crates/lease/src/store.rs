@@ -55,8 +55,9 @@ pub type NoticeFuture<'a> = Pin<Box<dyn Future<Output = String> + Send + 'a>>;
 pub type ExchangeFuture<'a> =
     Pin<Box<dyn Future<Output = Vec<Result<LeaseGrant, Unreachable>>> + Send + 'a>>;
 
-/// The error for a store that did not answer, or not in time. It is not known whether the store has
-/// received the request.
+/// The error for a store that did not answer in time, or not with a grant. The network, the store
+/// or its settings are at fault: it is not known whether the store has received the request. A
+/// limit whose lease is over before the store answers goes on by its [`FailMode`](quota::FailMode).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreachable(pub(crate) Arc<str>);
 
