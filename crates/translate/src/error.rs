@@ -7,9 +7,23 @@ use wire::{ApiError, ErrorKind, Reported, StreamCode};
 
 /// Returns the error that the client receives. The cause of a failure that is not the caller's
 /// fault is only logged.
+///
+/// This is a function and not a `From`, because both types are from other crates, and the crate of
+/// the engines does not know what clients are told.
 #[must_use]
 pub fn api_error(error: &EngineError) -> ApiError {
-    match error {
+    let converted = refused(error)
+        .or_else(|| not_now(error))
+        .unwrap_or_else(|| failed(error));
+    match reported(error) {
+        Some(reported) => named(converted, reported),
+        None => converted,
+    }
+}
+
+/// Returns the error for a request that is at fault itself.
+fn refused(error: &EngineError) -> Option<ApiError> {
+    Some(match error {
         EngineError::ContextLength { .. } => {
             let sentence = format!("The prompt is too long: {error}.");
             ApiError::new(
@@ -18,44 +32,60 @@ pub fn api_error(error: &EngineError) -> ApiError {
                 sentence,
             )
         }
-        EngineError::Unsupported { param, reason } => {
-            let error = ApiError::new(ErrorKind::InvalidRequest, "invalid_value", reason);
-            ApiError {
-                param: param.clone(),
-                ..error
-            }
-        }
+        EngineError::Unsupported { param, reason } => ApiError {
+            param: param.clone(),
+            ..ApiError::new(ErrorKind::InvalidRequest, "invalid_value", reason)
+        },
         EngineError::Rejected {
             why,
             param,
             message,
-            reported,
+            ..
         } => {
-            let (kind, code) = rejected(*why);
-            let error = ApiError {
+            let (kind, code) = rejection(*why);
+            ApiError {
                 param: param.clone(),
                 ..ApiError::new(kind, code, message)
-            };
-            named(error, reported.as_deref())
+            }
         }
-        EngineError::RateLimited {
-            retry_after,
-            reported,
-        } => {
+        _ => return None,
+    })
+}
+
+/// Returns the error for a request that may succeed later, when there is less load.
+fn not_now(error: &EngineError) -> Option<ApiError> {
+    Some(match error {
+        EngineError::RateLimited { retry_after, .. } => {
             let seconds = retry_after_secs(*retry_after, 1);
             let sentence =
                 format!("The model takes no more requests just now; try again in {seconds}s.");
-            let error = ApiError::new(ErrorKind::RateLimit, "rate_limit_exceeded", sentence);
-            named(error.with_retry_after(seconds), reported.as_deref())
+            ApiError::new(ErrorKind::RateLimit, "rate_limit_exceeded", sentence)
+                .with_retry_after(seconds)
         }
-        EngineError::Overloaded {
-            retry_after,
-            reported,
-        } => {
-            let sentence = "The model is overloaded just now.";
-            let seconds = retry_after_secs(*retry_after, 2);
-            let error = ApiError::new(ErrorKind::Overloaded, "service_unavailable", sentence);
-            named(error.with_retry_after(seconds), reported.as_deref())
+        EngineError::Overloaded { retry_after, .. } => {
+            ApiError::new(ErrorKind::Overloaded, "service_unavailable", OVERLOADED)
+                .with_retry_after(retry_after_secs(*retry_after, 2))
+        }
+        EngineError::Busy => ApiError::concurrency_limit(),
+        EngineError::Unavailable(_) => {
+            let sentence = "The model is not available just now.";
+            ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence)
+                .with_retry_after(2)
+        }
+        _ => return None,
+    })
+}
+
+/// Returns the error for a failure of the upstream, of the operator's settings, or of the gateway.
+fn failed(error: &EngineError) -> ApiError {
+    match error {
+        EngineError::Timeout(_) | EngineError::Unanswered(_) => ApiError::new(
+            ErrorKind::UpstreamTimeout,
+            "upstream_timeout",
+            "The upstream did not answer in time.",
+        ),
+        EngineError::Upstream(_) | EngineError::Truncated(_) | EngineError::Failed { .. } => {
+            ApiError::new(ErrorKind::Upstream, "upstream_error", BAD_GATEWAY)
         }
         EngineError::Account {
             quota: Some(code), ..
@@ -63,19 +93,6 @@ pub fn api_error(error: &EngineError) -> ApiError {
             code_in_stream: Some(*code),
             ..ApiError::new(ErrorKind::RateLimit, "insufficient_quota", QUOTA_USED_UP)
         },
-        EngineError::Busy => ApiError::concurrency_limit(),
-        EngineError::Unavailable(_) => {
-            let sentence = "The model is not available just now.";
-            ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence)
-                .with_retry_after(2)
-        }
-        EngineError::Timeout(_) | EngineError::Unanswered(_) => ApiError::new(
-            ErrorKind::UpstreamTimeout,
-            "upstream_timeout",
-            "The upstream did not answer in time.",
-        ),
-        EngineError::Upstream(_) | EngineError::Truncated(_) => bad_gateway(),
-        EngineError::Failed { reported, .. } => named(bad_gateway(), reported.as_deref()),
         // The client cannot help it, and need not know more.
         EngineError::Misconfigured(_) | EngineError::Account { .. } => {
             ApiError::new(ErrorKind::Misconfigured, "upstream_error", BAD_GATEWAY)
@@ -84,7 +101,18 @@ pub fn api_error(error: &EngineError) -> ApiError {
     }
 }
 
-fn rejected(why: Rejection) -> (ErrorKind, &'static str) {
+/// Returns the words by which the upstream has named an error, if it has.
+fn reported(error: &EngineError) -> Option<&Reported> {
+    match error {
+        EngineError::Rejected { reported, .. }
+        | EngineError::RateLimited { reported, .. }
+        | EngineError::Overloaded { reported, .. }
+        | EngineError::Failed { reported, .. } => reported.as_deref(),
+        _ => None,
+    }
+}
+
+fn rejection(why: Rejection) -> (ErrorKind, &'static str) {
     match why {
         Rejection::Invalid => (ErrorKind::InvalidRequest, "invalid_value"),
         Rejection::ContextLength => (ErrorKind::InvalidRequest, "context_length_exceeded"),
@@ -93,17 +121,12 @@ fn rejected(why: Rejection) -> (ErrorKind, &'static str) {
     }
 }
 
-fn bad_gateway() -> ApiError {
-    ApiError::new(ErrorKind::Upstream, "upstream_error", BAD_GATEWAY)
-}
-
 /// Adds the words by which the upstream has named an error. Its code also counts within a stream if
 /// clients know it there.
-fn named(error: ApiError, reported: Option<&Reported>) -> ApiError {
-    let code = reported.and_then(|reported| reported.code.as_deref());
+fn named(error: ApiError, reported: &Reported) -> ApiError {
     ApiError {
-        code_in_stream: code.and_then(StreamCode::named),
-        reported: reported.cloned().map(Box::new),
+        code_in_stream: reported.code.as_deref().and_then(StreamCode::named),
+        reported: Some(Box::new(reported.clone())),
         ..error
     }
 }
@@ -122,9 +145,7 @@ pub fn in_stream(error: &ApiError) -> ApiError {
         let sentence = match code {
             StreamCode::InvalidPrompt => PROMPT_REFUSED,
             StreamCode::InsufficientQuota | StreamCode::UsageNotIncluded => QUOTA_USED_UP,
-            StreamCode::ServerIsOverloaded | StreamCode::SlowDown => {
-                "The model is overloaded just now."
-            }
+            StreamCode::ServerIsOverloaded | StreamCode::SlowDown => OVERLOADED,
         };
         return ApiError::new(error.kind, code.as_str(), sentence);
     }
@@ -150,6 +171,7 @@ pub(crate) fn truncated() -> EngineError {
 
 /// The message for a prompt that is too long when the lengths are not known.
 pub(crate) const PROMPT_TOO_LONG: &str = "The prompt is longer than the context of the model.";
+const OVERLOADED: &str = "The model is overloaded just now.";
 const BAD_GATEWAY: &str = "The upstream returned an invalid reply.";
 const QUOTA_USED_UP: &str = "The quota of the model is used up.";
 const PROMPT_REFUSED: &str = "The upstream refused the prompt.";
