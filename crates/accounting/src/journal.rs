@@ -33,6 +33,26 @@ pub use stats::JournalStats;
 /// same folder; the requests that were open when it ended become abandoned.
 ///
 /// Dropping the journal writes queued entries to its file and stops sending.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use sluicegate_accounting::{AccountingStore, Closed, Journal, JournalOptions, Opened};
+/// # use sluicegate_accounting::{Sqlite, State};
+/// #[tokio::main(flavor = "current_thread")]
+/// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let folder = tempfile::tempdir()?;
+///     let store = Arc::new(Sqlite::open(folder.path().join("accounting.db"))?);
+///     let options = JournalOptions::new(folder.path().join("journal"));
+///     let journal = Journal::open(&options, store.clone())?;
+///     let (request_id, run) = ("req_1".to_owned(), journal.run().to_owned());
+///     journal.opened(&Opened { request_id: request_id.clone(), run, ..Opened::default() })?;
+///     journal.closed(Closed { request_id, ..Closed::default() });
+///     journal.shipped().await;
+///     let row = store.request("req_1").await?;
+///     assert_eq!(row.map(|row| row.state), Some(State::Closed));
+///     Ok(())
+/// }
+/// ```
 pub struct Journal {
     log: Arc<Log>,
     writer: Writer,

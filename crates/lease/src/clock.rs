@@ -8,6 +8,19 @@ use std::time::Duration;
 /// A store does not rely on the clock of its machine, because that clock can be set. Instead, the
 /// replicas prove to the store how much time has passed: a replica that received a response `d` ago
 /// knows that everything that the store did before this response is at least `d` old.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use sluicegate_lease::{ElapsedProof, StoreClock};
+/// let seconds = Duration::from_secs;
+/// let lease = seconds(10);
+/// let mut clock = StoreClock::default();
+/// // The response of event 40 had the time 5 s of the store, and came 100 s after the start here.
+/// clock.observe(7, 5_000, 40, lease, seconds(100));
+/// // The lease of that event and a tenth have passed. The first millisecond cannot be proved.
+/// let proof = clock.proof(seconds(111), lease);
+/// assert_eq!(proof, ElapsedProof { epoch: 7, elapsed_ms: 15_999, expired_event: 40 });
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct StoreClock {
     epoch: u64,

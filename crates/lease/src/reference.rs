@@ -41,6 +41,24 @@ pub struct ExchangeResponse {
 /// over after one lease. Until then, the store is in quarantine: it accepts the amounts that
 /// replicas say they retain, and grants only rates, because it can have forgotten no more than one
 /// bucket of each rate.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use quota::{FailMode, LeasedLimitSpec, LeasedShare};
+/// # use sluicegate_lease::{ElapsedProof, ExchangeRequest, ReferenceStore};
+/// let (now, lease) = (Duration::ZERO, Duration::from_secs(10));
+/// let spec = LeasedLimitSpec::Permits { cap: 8 };
+/// let mut share = LeasedShare::new("q0/team-a".into(), spec, FailMode::Closed, lease);
+/// let mut store = ReferenceStore::settled();
+/// assert!(share.take(1, now).is_none(), "nothing is leased yet");
+/// let requests = share.poll(now).into_iter().collect();
+/// let proof = ElapsedProof::default();
+/// let call = ExchangeRequest { replica: 1, proof, lease: 10_000, requests };
+/// let response = store.exchange(&call, 0, 0);
+/// share.on_grant(&response.replies[0], now);
+/// let taken = share.take(1, now).expect("a permit is leased");
+/// share.settle(taken, 1);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct ReferenceStore {
     state: Option<StoreState>,
