@@ -117,9 +117,9 @@ fn millis(time: Duration) -> i64 {
 /// The part of a lease for which a store waits after the lease has ended, so that requests that
 /// were on their way at the end have expired as well.
 const LATER: u32 = 10;
-/// The number of events that are kept for each lease.
+/// The number of events that are retained for each lease.
 const STEPS: u32 = 16;
-/// The number of events that are kept: enough for the time that a store waits, and one more.
+/// The number of events that are retained: enough for the time that a store waits, and one more.
 const MAX_PAST: usize = 19;
 
 #[cfg(test)]
@@ -162,12 +162,12 @@ mod tests {
         assert_eq!(over(&clock, 12_000), 40);
         assert_eq!(over(&clock, 13_999), 40);
         assert_eq!(over(&clock, 14_000), 50);
-        // Repeated responses do not displace the events that are kept.
+        // Repeated responses do not displace the events that are retained.
         for step in 1..=30 {
             clock.observe(7, 0, 50, LEASE, at(3_000 + 625 * step));
         }
         assert_eq!(over(&clock, 14_000), 50);
-        // The events that are kept reach back far enough, however many there are.
+        // The events that are retained reach back far enough, however many there are.
         for event in 0..5_000 {
             clock.observe(7, 0, 100 + event, LEASE, at(20_000 + 10 * event));
         }

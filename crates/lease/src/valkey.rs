@@ -174,7 +174,7 @@ impl Valkey {
         }
         let calls = places.iter().flat_map(|(number, places)| {
             let empty = places.is_empty().then_some(&places[..]);
-            let chunks = empty.into_iter().chain(places.chunks(MAX_ASKS));
+            let chunks = empty.into_iter().chain(places.chunks(MAX_REQUESTS));
             chunks.map(|places| (*number, places))
         });
         let calls = calls.map(async |(number, places)| {
@@ -243,7 +243,7 @@ impl Valkey {
     async fn all_holders(&self, limits: &[String]) -> Result<Vec<Vec<ShareInfo>>, Unreachable> {
         let deadline = Instant::now() + self.timeout + self.link.connect_timeout();
         let mut all = Vec::with_capacity(limits.len());
-        for limits in limits.chunks(MAX_ASKS) {
+        for limits in limits.chunks(MAX_REQUESTS) {
             let asked = limits.iter().map(async |limit| {
                 let mut command = cmd("HGETALL");
                 command.arg(limit_key(&self.namespace, partition(limit), limit));
@@ -297,4 +297,4 @@ impl From<Failure> for Unreachable {
 
 const NO_SCRIPT: ErrorKind = ErrorKind::Server(ServerErrorKind::NoScript);
 /// The most lease requests in one call: a server does nothing else while it runs a script.
-const MAX_ASKS: usize = 64;
+const MAX_REQUESTS: usize = 64;

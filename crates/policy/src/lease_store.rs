@@ -1,4 +1,4 @@
-//! The client of the Valkey or Redis that lends quotas.
+//! The client of the Valkey or Redis from which quotas are leased.
 
 use std::time::Duration;
 

@@ -33,7 +33,7 @@ pub mod keys;
 // Keys of the configuration and of a store, together.
 pub mod policy_keys;
 
-// The client of the store that lends quotas.
+// The lease client: the client of the store from which quotas are leased.
 pub mod lease_store;
 
 // Limits of concurrent requests, and quotas.

@@ -54,9 +54,9 @@ impl StoredKeys {
 
     /// Returns the ids of the keys that are not among newer ones: they are revoked.
     pub(crate) fn missing_in(&self, newer: &LiveKeys) -> Vec<String> {
-        let kept: HashSet<&str> = newer.keys.iter().map(|key| key.id.as_str()).collect();
+        let retained: HashSet<&str> = newer.keys.iter().map(|key| key.id.as_str()).collect();
         let ids = self.live.keys.iter().map(|key| &key.id);
-        ids.filter(|id| !kept.contains(id.as_str()))
+        ids.filter(|id| !retained.contains(id.as_str()))
             .cloned()
             .collect()
     }

@@ -1,4 +1,5 @@
-//! Exact decimal numbers as text: digits with an optional point, kept as integers of a small unit.
+//! Exact decimal numbers as text: digits with an optional point, stored as integers of a small
+//! unit.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -57,7 +57,7 @@ fn explore(limits: Limits, keys: &'static [&'static str]) {
             let threads: Vec<_> = requests.into_iter().map(thread::spawn).collect();
             let mine = last();
             let theirs = threads.into_iter().map(|thread| thread.join().unwrap());
-            let kept: Vec<_> = theirs.chain([mine]).flatten().collect();
+            let retained: Vec<_> = theirs.chain([mine]).flatten().collect();
             if (0..keys.len()).all(|index| end(index) == End::Finished) {
                 let of = |key| {
                     keys.iter()
@@ -66,12 +66,13 @@ fn explore(limits: Limits, keys: &'static [&'static str]) {
                         .min(limits.of_key)
                 };
                 assert_eq!(
-                    kept.len(),
+                    retained.len(),
                     limits.all.min(of("a") + of("b")),
                     "no request is refused needlessly"
                 );
             }
-            kept.into_iter()
+            retained
+                .into_iter()
                 .for_each(|(permit, key)| held.end(permit, key));
             assert_eq!(
                 (limiter.taken(), limiter.scopes_in_use()),

@@ -96,15 +96,15 @@ impl LeasedLimit {
         lending: LeaseSettings,
         now: Now,
     ) -> Self {
-        let mut lent = Self {
+        let mut leased = Self {
             name: format!("{limit}/{scope}").into(),
             lending,
             caps: Caps::default(),
             dimensions: Vec::new(),
             has_lost: false,
         };
-        lent.refresh(caps, now);
-        lent
+        leased.refresh(caps, now);
+        leased
     }
 
     /// Adapts the shares to changed caps, and begins a new window of the budget if the last one has

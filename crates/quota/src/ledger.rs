@@ -80,7 +80,7 @@ pub struct PendingRequest {
     /// The lease request.
     pub request: LeaseRequest,
     slot: usize,
-    leased: DimensionId,
+    dimension: DimensionId,
 }
 
 /// The state of one scope of a limit.
@@ -230,10 +230,10 @@ impl Ledger {
             }
         }
         let remaining = self.remaining(&holds);
-        let lent = holds
+        let leased = holds
             .iter()
             .filter_map(|hold| self.slots[hold.slot].leased());
-        let losses = lent.filter_map(|lent| lent.loss().cloned()).collect();
+        let losses = leased.filter_map(|leased| leased.loss().cloned()).collect();
         let is_degraded = holds.iter().any(|hold| self.slots[hold.slot].is_degraded());
         self.sweep(now);
         Ok(Admission {
@@ -351,19 +351,19 @@ impl Ledger {
         due.dedup();
         let mut requests = Vec::new();
         for slot in due {
-            let lent = self.slots.get_mut(slot);
-            let Some(lent) = lent.and_then(ScopeCounters::leased_mut) else {
+            let leased = self.slots.get_mut(slot);
+            let Some(leased) = leased.and_then(ScopeCounters::leased_mut) else {
                 continue;
             };
-            lent.poll(now, |leased, request| {
+            leased.poll(now, |dimension, request| {
                 requests.push(PendingRequest {
                     request,
                     slot,
-                    leased,
+                    dimension,
                 });
             });
-            self.has_lost |= lent.take_lost();
-            if lent.needs_retry() {
+            self.has_lost |= leased.take_lost();
+            if leased.needs_retry() {
                 self.due.push(slot);
             }
         }
@@ -386,8 +386,8 @@ impl Ledger {
     /// Applies the grant for a lease request; `None` if the store did not answer.
     pub fn on_grant(&mut self, asked: &PendingRequest, grant: Option<&LeaseGrant>, now: Now) {
         let slot = self.slots.get_mut(asked.slot);
-        if let Some(lent) = slot.and_then(ScopeCounters::leased_mut) {
-            lent.on_grant(asked.leased, &asked.request, grant, now);
+        if let Some(leased) = slot.and_then(ScopeCounters::leased_mut) {
+            leased.on_grant(asked.dimension, &asked.request, grant, now);
             self.due.push(asked.slot);
         }
     }
@@ -395,18 +395,18 @@ impl Ledger {
     /// Applies a notice of another replica about a leased limit, by its [key](LeaseRequest::key).
     /// Poll the ledger afterwards.
     pub fn on_notice(&mut self, key: &str) {
-        let Some(index) = self.find_lent(key) else {
+        let Some(index) = self.find_leased(key) else {
             return;
         };
-        if let Some(lent) = self.slots[index].leased_mut() {
-            lent.on_notice(key);
+        if let Some(leased) = self.slots[index].leased_mut() {
+            leased.on_notice(key);
             self.due.push(index);
         }
     }
 
     /// Returns the slot of a key. A key is the names of the limit, the scope and the dimension,
     /// separated by slashes; the first two can contain slashes as well.
-    fn find_lent(&self, key: &str) -> Option<usize> {
+    fn find_leased(&self, key: &str) -> Option<usize> {
         let (slot, _part) = key.rsplit_once('/')?;
         slot.match_indices('/').find_map(|(at, _)| {
             let limit = self.limit(*self.names.get(&slot[..at])?)?;
@@ -477,10 +477,10 @@ impl Ledger {
         let mut shortfall = None;
         for hold in holds.iter_mut() {
             let slot = &mut self.slots[hold.slot];
-            let Some(lent) = slot.leased_mut() else {
+            let Some(leased) = slot.leased_mut() else {
                 continue;
             };
-            match lent.take(hold.tokens, demand.money, now) {
+            match leased.take(hold.tokens, demand.money, now) {
                 Ok(taken) => hold.taken = Some(Box::new(taken)),
                 Err(found) => {
                     self.due.push(hold.slot);
@@ -491,9 +491,9 @@ impl Ledger {
         }
         let (limit, shortfall) = shortfall?;
         for hold in holds {
-            let lent = self.slots[hold.slot].leased_mut();
-            if let (Some(lent), Some(taken)) = (lent, hold.taken.take()) {
-                lent.release(*taken);
+            let leased = self.slots[hold.slot].leased_mut();
+            if let (Some(leased), Some(taken)) = (leased, hold.taken.take()) {
+                leased.release(*taken);
             }
         }
         let limit = &self.limits[limit.place];
@@ -534,7 +534,7 @@ impl Ledger {
 
     /// Looks at a few slots if there are many, and drops the idle ones.
     fn sweep(&mut self, now: Now) {
-        if self.slots.len() <= KEPT {
+        if self.slots.len() <= RETAINED {
             return;
         }
         for _ in 0..SWEPT_AT_ONCE {
@@ -550,9 +550,9 @@ impl Ledger {
 
 /// The number of slots that each admission looks at.
 const SWEPT_AT_ONCE: usize = 2;
-/// The number of slots that are kept, because a scope whose last request has ended probably has
+/// The number of slots that are retained, because a scope whose last request has ended probably has
 /// another one soon.
-const KEPT: usize = 64;
+const RETAINED: usize = 64;
 
 impl Admission {
     /// Returns the remaining rates, as of the admission.

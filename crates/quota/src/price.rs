@@ -34,8 +34,8 @@ pub struct Price {
     /// A token of the prompt that was written to a cache. `None` means as `input`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<PicoPrice>,
-    /// A token of the prompt that was written to a cache to be kept for an hour. `None` means twice
-    /// `input`, which is
+    /// A token of the prompt that was written to a cache to be stored for an hour. `None` means
+    /// twice `input`, which is
     /// [Anthropic's ratio](https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching#pricing).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write_1h: Option<PicoPrice>,

@@ -176,11 +176,11 @@ impl Limit {
         let mut returned = None;
         if !late {
             self.level = self.level.saturating_add_signed(spent).min(MAX_AMOUNT);
-            let kept = share.held.saturating_add_signed(-spent);
-            if request.retained > kept {
+            let stored = share.held.saturating_add_signed(-spent);
+            if request.retained > stored {
                 self.start_quarantine(state);
             }
-            returned = Some(kept.saturating_sub(request.retained));
+            returned = Some(stored.saturating_sub(request.retained));
             share.held = request.retained;
             share.used = request.used;
             share.seq = request.seq;
@@ -215,11 +215,11 @@ impl Limit {
         let mut noticed = false;
         if let Some(returned) = returned {
             let elsewhere = held > share.held;
-            let lent = lend(request, available, replicas, waiting_replicas);
-            available -= lent;
-            share.held += lent;
+            let leased = lend(request, available, replicas, waiting_replicas);
+            available -= leased;
+            share.held += leased;
             let waited = share.short > 0;
-            share.short = request.waiting.saturating_sub(lent);
+            share.short = request.waiting.saturating_sub(leased);
             // One notice for each wait: otherwise two waiting replicas would make each other send
             // requests in turn.
             let waits_for_others = share.short > 0 && !waited && elsewhere;

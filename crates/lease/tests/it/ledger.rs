@@ -17,7 +17,7 @@ fn now() -> Now {
     }
 }
 
-fn lent(caps: Caps) -> Terms {
+fn leased(caps: Caps) -> Terms {
     Terms {
         caps,
         lending: Some(LeaseSettings {
@@ -30,13 +30,16 @@ fn lent(caps: Caps) -> Terms {
 
 /// Sends the lease requests of the ledger, applies the grants, and returns the number of requests.
 async fn exchange(ledger: &mut Ledger, store: &InProcessStore) -> usize {
-    let lent = ledger.poll(now(), false);
-    let requests: Vec<_> = lent.iter().map(|lent| lent.request.clone()).collect();
+    let pending = ledger.poll(now(), false);
+    let requests: Vec<_> = pending
+        .iter()
+        .map(|pending| pending.request.clone())
+        .collect();
     let replies = store.exchange(&requests).await;
-    for (lent, reply) in lent.iter().zip(replies) {
-        ledger.on_grant(lent, reply.ok().as_ref(), now());
+    for (request, reply) in pending.iter().zip(replies) {
+        ledger.on_grant(request, reply.ok().as_ref(), now());
     }
-    lent.len()
+    pending.len()
 }
 
 fn claims(ids: &[LimitId]) -> Vec<Claim<'static>> {
@@ -75,7 +78,7 @@ async fn admit(
 #[tokio::test]
 async fn a_request_is_admitted_once_the_store_has_lent() {
     let (store, mut ledger) = (InProcessStore::new(LEASE), Ledger::new());
-    let ids = ledger.set_limits([("shared".into(), lent(Caps::concurrency(2)))]);
+    let ids = ledger.set_limits([("shared".into(), leased(Caps::concurrency(2)))]);
     let claims = claims(&ids);
     let refused = ledger
         .admit(&claims, |_| Demand::default(), now())
@@ -85,7 +88,7 @@ async fn a_request_is_admitted_once_the_store_has_lent() {
         (refused.dimension, refused.cap),
         (Dimension::Concurrency, 2)
     );
-    assert_eq!(exchange(&mut ledger, &store).await, 1, "one ask");
+    assert_eq!(exchange(&mut ledger, &store).await, 1, "one request");
 
     let one = admit(&mut ledger, &store, &claims, 0).await.unwrap();
     let two = admit(&mut ledger, &store, &claims, 0).await.unwrap();
@@ -103,8 +106,8 @@ async fn a_request_is_admitted_once_the_store_has_lent() {
 async fn a_request_takes_from_all_limits_or_from_none() {
     let (store, mut ledger) = (InProcessStore::new(LEASE), Ledger::new());
     let ids = ledger.set_limits([
-        ("first".into(), lent(Caps::concurrency(1))),
-        ("second".into(), lent(Caps::concurrency(1))),
+        ("first".into(), leased(Caps::concurrency(1))),
+        ("second".into(), leased(Caps::concurrency(1))),
     ]);
     let (both, first, second) = (claims(&ids), claims(&ids[..1]), claims(&ids[1..]));
     let occupied = admit(&mut ledger, &store, &second, 0).await.unwrap();
@@ -126,7 +129,7 @@ async fn tokens_are_settled_with_the_store() {
         tokens_per_minute: Some(1_000),
         ..Caps::default()
     };
-    let ids = ledger.set_limits([("tokens".into(), lent(caps))]);
+    let ids = ledger.set_limits([("tokens".into(), leased(caps))]);
     let claims = claims(&ids);
     let admission = admit(&mut ledger, &store, &claims, 100).await.unwrap();
     let used = Used {
@@ -144,7 +147,7 @@ async fn tokens_are_settled_with_the_store() {
 #[tokio::test]
 async fn notice_reclaims_idle_permits() {
     let (store, mut ledger) = (InProcessStore::new(LEASE), Ledger::new());
-    let ids = ledger.set_limits([("key a/* with b/c".into(), lent(Caps::concurrency(8)))]);
+    let ids = ledger.set_limits([("key a/* with b/c".into(), leased(Caps::concurrency(8)))]);
     let claims = [Claim {
         limit: ids[0],
         scope: "a/1",
@@ -174,7 +177,7 @@ async fn notice_reclaims_idle_permits() {
 #[tokio::test]
 async fn a_ledger_is_due_while_requests_wait() {
     let (store, mut ledger) = (InProcessStore::new(LEASE), Ledger::new());
-    let ids = ledger.set_limits([("shared".into(), lent(Caps::concurrency(1)))]);
+    let ids = ledger.set_limits([("shared".into(), leased(Caps::concurrency(1)))]);
     let claims = claims(&ids);
     let first = admit(&mut ledger, &store, &claims, 0).await.unwrap();
     exchange(&mut ledger, &store).await;

@@ -113,29 +113,30 @@ impl LeaseClient {
                 () = sleep(self.lease / RETRIES), if limiter.is_due() => false,
                 _ = renewals.tick() => true,
             };
-            let asks = limiter.poll_leases(all);
+            let requests = limiter.poll_leases(all);
             if limiter.has_lost_leases() {
                 lifecycle.wake_all();
             }
             // A store that has lost its data has to notice it, even if nothing is leased.
             let is_due = all && asked.is_none_or(|asked| asked.elapsed() >= self.lease / 4);
-            if asks.is_empty() && !is_due {
+            if requests.is_empty() && !is_due {
                 continue;
             }
             asked = Some(Instant::now());
             // Exchanges do not wait for each other: each share has at most one.
             let (lease_client, limiter) = (Arc::clone(&self), Arc::clone(&limiter));
-            tokio::spawn(async move { lease_client.exchange(&limiter, asks).await });
+            tokio::spawn(async move { lease_client.exchange(&limiter, requests).await });
         }
     }
 
-    async fn exchange(&self, limiter: &Limiter, lent: Vec<PendingRequest>) {
-        let asks: Vec<LeaseRequest> = lent.iter().map(|lent| lent.request.clone()).collect();
-        let results = self.store.exchange(&asks).await;
+    async fn exchange(&self, limiter: &Limiter, pending: Vec<PendingRequest>) {
+        let requests = pending.iter().map(|pending| pending.request.clone());
+        let requests: Vec<LeaseRequest> = requests.collect();
+        let results = self.store.exchange(&requests).await;
         let replies: Vec<_> = results.into_iter().map(Result::ok).collect();
         let has_failed = replies.iter().any(Option::is_none);
         self.note(has_failed);
-        limiter.apply_grants(&lent, &replies);
+        limiter.apply_grants(&pending, &replies);
         self.ended.send_modify(|count| *count += 1);
         // Returns at once the amounts that are idle after these grants.
         self.wake();

@@ -27,7 +27,7 @@ fn caps() -> Caps {
     }
 }
 
-fn lent(caps: &Caps) -> LeasedLimit {
+fn leased(caps: &Caps) -> LeasedLimit {
     let lending = LeaseSettings {
         mode: FailMode::Closed,
         lease: LEASE,
@@ -36,9 +36,9 @@ fn lent(caps: &Caps) -> LeasedLimit {
     LeasedLimit::new("q0", "team-a", caps, lending, now(0))
 }
 
-fn requests(lent: &mut LeasedLimit, at: Now) -> Vec<(DimensionId, LeaseRequest)> {
+fn requests(leased: &mut LeasedLimit, at: Now) -> Vec<(DimensionId, LeaseRequest)> {
     let mut requests = Vec::new();
-    lent.poll(at, |leased, request| requests.push((leased, request)));
+    leased.poll(at, |dimension, request| requests.push((dimension, request)));
     requests
 }
 
@@ -56,40 +56,41 @@ fn grant(request: &LeaseRequest) -> LeaseGrant {
 }
 
 /// Grants the amounts that the shares want.
-fn lend(lent: &mut LeasedLimit, at: Now) -> Vec<LeaseRequest> {
-    let requests = requests(lent, at);
-    for (leased, request) in &requests {
-        lent.on_grant(*leased, request, Some(&grant(request)), at);
+fn lend(leased: &mut LeasedLimit, at: Now) -> Vec<LeaseRequest> {
+    let requests = requests(leased, at);
+    for (dimension, request) in &requests {
+        leased.on_grant(*dimension, request, Some(&grant(request)), at);
     }
     requests.into_iter().map(|(_, request)| request).collect()
 }
 
 /// Takes the amounts that a request needs, after grants of the store if necessary.
-fn take(lent: &mut LeasedLimit, tokens: u64, money: Money, at: Now) -> LeasedAmounts {
+fn take(leased: &mut LeasedLimit, tokens: u64, money: Money, at: Now) -> LeasedAmounts {
     for _ in 0..4 {
-        if let Ok(taken) = lent.take(tokens, money, at) {
+        if let Ok(taken) = leased.take(tokens, money, at) {
             return taken;
         }
-        lend(lent, at);
+        lend(leased, at);
     }
-    lent.take(tokens, money, at).unwrap()
+    leased.take(tokens, money, at).unwrap()
 }
 
-fn in_use(lent: &LeasedLimit) -> Vec<u64> {
-    lent.dimensions
+fn in_use(leased: &LeasedLimit) -> Vec<u64> {
+    leased
+        .dimensions
         .iter()
-        .map(|leased| leased.share.in_use())
+        .map(|dimension| dimension.share.in_use())
         .collect()
 }
 
 #[test]
 fn each_part_of_a_limit_is_asked_for_under_its_terms() {
-    let mut lent = lent(&caps());
+    let mut leased = leased(&caps());
     let money = Money::from_nanos(700);
     let mut found = Vec::new();
     for _ in 0..4 {
-        let shortfall = lent.take(100, money, now(0)).unwrap_err();
-        let asked = lend(&mut lent, now(0));
+        let shortfall = leased.take(100, money, now(0)).unwrap_err();
+        let asked = lend(&mut leased, now(0));
         let [request] = &asked[..] else {
             panic!("{asked:?}")
         };
@@ -141,37 +142,37 @@ fn each_part_of_a_limit_is_asked_for_under_its_terms() {
             ),
         ]
     );
-    assert_eq!(in_use(&lent), [0, 0, 0, 0], "nothing was taken");
-    let taken = lent.take(100, money, now(0)).unwrap();
-    assert_eq!(in_use(&lent), [1, 1_000_000, 100_000_000, 700]);
-    lent.release(taken);
-    assert_eq!(in_use(&lent), [0, 0, 0, 0]);
+    assert_eq!(in_use(&leased), [0, 0, 0, 0], "nothing was taken");
+    let taken = leased.take(100, money, now(0)).unwrap();
+    assert_eq!(in_use(&leased), [1, 1_000_000, 100_000_000, 700]);
+    leased.release(taken);
+    assert_eq!(in_use(&leased), [0, 0, 0, 0]);
 }
 
 #[test]
 fn a_request_that_costs_nothing_needs_some_of_the_budget() {
-    let mut lent = lent(&Caps {
+    let mut leased = leased(&Caps {
         budget: caps().budget,
         ..Caps::default()
     });
-    assert!(lent.take(0, Money::ZERO, now(0)).is_err());
-    assert_eq!(lend(&mut lent, now(0))[0].waiting, 1);
-    let taken = lent.take(0, Money::ZERO, now(0)).unwrap();
+    assert!(leased.take(0, Money::ZERO, now(0)).is_err());
+    assert_eq!(lend(&mut leased, now(0))[0].waiting, 1);
+    let taken = leased.take(0, Money::ZERO, now(0)).unwrap();
     assert_eq!(taken[0].1.amount, 1);
 }
 
 #[test]
 fn a_request_that_ends_is_counted_by_its_use() {
-    let mut lent = lent(&caps());
-    let taken = take(&mut lent, 100, Money::from_nanos(700), now(0));
+    let mut leased = leased(&caps());
+    let taken = take(&mut leased, 100, Money::from_nanos(700), now(0));
     let used = Used {
         tokens: 30,
         answer_tokens: 20,
         money: Money::from_nanos(900),
     };
-    lent.settle(taken, used);
-    assert_eq!(in_use(&lent), [0, 0, 0, 0]);
-    let mut used: Vec<_> = lend(&mut lent, now(4_000))
+    leased.settle(taken, used);
+    assert_eq!(in_use(&leased), [0, 0, 0, 0]);
+    let mut used: Vec<_> = lend(&mut leased, now(4_000))
         .into_iter()
         .map(|request| request.used)
         .collect();
@@ -181,10 +182,10 @@ fn a_request_that_ends_is_counted_by_its_use() {
 
 #[test]
 fn a_request_that_is_given_back_is_not_counted() {
-    let mut lent = lent(&caps());
-    let taken = take(&mut lent, 100, Money::from_nanos(700), now(0));
-    lent.release(taken);
-    let asked = lend(&mut lent, now(4_000));
+    let mut leased = leased(&caps());
+    let taken = take(&mut leased, 100, Money::from_nanos(700), now(0));
+    leased.release(taken);
+    let asked = lend(&mut leased, now(4_000));
     assert!(
         !asked.is_empty() && asked.iter().all(|request| request.used == 0),
         "{asked:?}"
@@ -193,12 +194,13 @@ fn a_request_that_is_given_back_is_not_counted() {
 
 #[test]
 fn money_that_was_spent_before_is_reported_to_the_store() {
-    let mut lent = lent(&caps());
-    lent.add_spent(Money::from_nanos(5));
-    lent.add_spent(Money::from_nanos(7));
-    take(&mut lent, 0, Money::ZERO, now(0));
-    let budget = |lent: &mut LeasedLimit| {
-        lent.find(lent.current_budget().unwrap())
+    let mut leased = leased(&caps());
+    leased.add_spent(Money::from_nanos(5));
+    leased.add_spent(Money::from_nanos(7));
+    take(&mut leased, 0, Money::ZERO, now(0));
+    let budget = |leased: &mut LeasedLimit| {
+        leased
+            .find(leased.current_budget().unwrap())
             .unwrap()
             .share
             .spec()
@@ -208,88 +210,88 @@ fn money_that_was_spent_before_is_reported_to_the_store() {
         window,
         accounted,
     };
-    assert_eq!(budget(&mut lent), spec(1_767_225_600, 12));
+    assert_eq!(budget(&mut leased), spec(1_767_225_600, 12));
     // The next hour begins without accounted spending.
-    lent.refresh(&caps(), now(3_600_000));
-    assert_eq!(budget(&mut lent), spec(1_767_229_200, 0));
+    leased.refresh(&caps(), now(3_600_000));
+    assert_eq!(budget(&mut leased), spec(1_767_229_200, 0));
 }
 
 #[test]
 fn a_store_that_does_not_answer_makes_the_limit_degraded() {
-    let mut lent = lent(&Caps::concurrency(10));
-    let shortfall = lent.take(0, Money::ZERO, now(0)).unwrap_err();
+    let mut leased = leased(&Caps::concurrency(10));
+    let shortfall = leased.take(0, Money::ZERO, now(0)).unwrap_err();
     assert_eq!((shortfall.may_wait, shortfall.is_degraded), (true, false));
-    assert!(!lent.is_degraded());
-    let asked = requests(&mut lent, now(0));
-    lent.on_grant(DimensionId::Permits, &asked[0].1, None, now(1));
-    assert!(lent.is_degraded());
-    let shortfall = lent.take(0, Money::ZERO, now(1)).unwrap_err();
+    assert!(!leased.is_degraded());
+    let asked = requests(&mut leased, now(0));
+    leased.on_grant(DimensionId::Permits, &asked[0].1, None, now(1));
+    assert!(leased.is_degraded());
+    let shortfall = leased.take(0, Money::ZERO, now(1)).unwrap_err();
     assert_eq!((shortfall.may_wait, shortfall.is_degraded), (false, true));
-    lend(&mut lent, now(1_000));
-    assert!(!lent.is_degraded());
+    lend(&mut leased, now(1_000));
+    assert!(!leased.is_degraded());
 }
 
 #[test]
 fn a_store_that_may_have_forgotten_makes_the_limit_degraded() {
-    let mut lent = lent(&Caps::concurrency(10));
-    assert!(lent.take(0, Money::ZERO, now(0)).is_err());
-    let asked = requests(&mut lent, now(0));
+    let mut leased = leased(&Caps::concurrency(10));
+    assert!(leased.take(0, Money::ZERO, now(0)).is_err());
+    let asked = requests(&mut leased, now(0));
     let grant = LeaseGrant {
         held: 0,
         quarantined: true,
         ..grant(&asked[0].1)
     };
-    lent.on_grant(DimensionId::Permits, &asked[0].1, Some(&grant), now(0));
-    assert!(lent.is_degraded());
+    leased.on_grant(DimensionId::Permits, &asked[0].1, Some(&grant), now(0));
+    assert!(leased.is_degraded());
 }
 
 #[test]
 fn a_reply_with_another_number_refuses_the_ask() {
-    let mut lent = lent(&Caps::concurrency(10));
-    assert!(lent.take(0, Money::ZERO, now(0)).is_err());
-    let asked = requests(&mut lent, now(0));
+    let mut leased = leased(&Caps::concurrency(10));
+    assert!(leased.take(0, Money::ZERO, now(0)).is_err());
+    let asked = requests(&mut leased, now(0));
     let late = LeaseGrant {
         seq: 7,
         ..grant(&asked[0].1)
     };
-    lent.on_grant(DimensionId::Permits, &asked[0].1, Some(&late), now(1));
-    assert!(lent.is_degraded());
-    assert_eq!(lent.parts()[0].held, 0);
+    leased.on_grant(DimensionId::Permits, &asked[0].1, Some(&late), now(1));
+    assert!(leased.is_degraded());
+    assert_eq!(leased.parts()[0].held, 0);
 }
 
 #[test]
 fn a_reply_for_another_scope_changes_nothing() {
-    let mut lent = lent(&Caps::concurrency(10));
-    assert!(lent.take(0, Money::ZERO, now(0)).is_err());
-    let asked = requests(&mut lent, now(0));
+    let mut leased = leased(&Caps::concurrency(10));
+    assert!(leased.take(0, Money::ZERO, now(0)).is_err());
+    let asked = requests(&mut leased, now(0));
     let other = LeaseRequest {
         limit: "q0/team-b/concurrency".into(),
         ..asked[0].1.clone()
     };
-    lent.on_grant(DimensionId::Permits, &other, Some(&grant(&other)), now(1));
-    lent.on_grant(DimensionId::Permits, &other, None, now(1));
-    assert_eq!((lent.parts()[0].held, lent.is_degraded()), (0, false));
-    lent.on_grant(
+    leased.on_grant(DimensionId::Permits, &other, Some(&grant(&other)), now(1));
+    leased.on_grant(DimensionId::Permits, &other, None, now(1));
+    assert_eq!((leased.parts()[0].held, leased.is_degraded()), (0, false));
+    leased.on_grant(
         DimensionId::Permits,
         &asked[0].1,
         Some(&grant(&asked[0].1)),
         now(1),
     );
-    assert_eq!(lent.parts()[0].held, 1);
+    assert_eq!(leased.parts()[0].held, 1);
 }
 
 #[test]
 fn a_notice_is_for_the_part_that_it_names() {
-    let mut lent = lent(&caps());
-    let taken = take(&mut lent, 100, Money::from_nanos(700), now(0));
-    lent.release(taken);
+    let mut leased = leased(&caps());
+    let taken = take(&mut leased, 100, Money::from_nanos(700), now(0));
+    leased.release(taken);
     for other in ["q0/team-a/other", "q0/team-b/concurrency", "q0/team-a"] {
-        lent.on_notice(other);
-        assert!(!lent.should_exchange(), "{other}");
+        leased.on_notice(other);
+        assert!(!leased.should_exchange(), "{other}");
     }
-    lent.on_notice("q0/team-a/budget@1767225600");
-    assert!(lent.should_exchange());
-    let asked = lend(&mut lent, now(1));
+    leased.on_notice("q0/team-a/budget@1767225600");
+    assert!(leased.should_exchange());
+    let asked = lend(&mut leased, now(1));
     assert_eq!(
         (asked.len(), asked[0].key()),
         (1, "q0/team-a/budget@1767225600".to_owned())
@@ -298,13 +300,13 @@ fn a_notice_is_for_the_part_that_it_names() {
 
 #[test]
 fn parts_are_reported_in_the_units_of_their_caps() {
-    let mut lent = lent(&caps());
-    take(&mut lent, 100, Money::from_nanos(700), now(0));
+    let mut leased = leased(&caps());
+    take(&mut leased, 100, Money::from_nanos(700), now(0));
     let free = [9, 4_000_000, 999_000_000, 41];
-    for (leased, free) in lent.dimensions.iter_mut().zip(free) {
-        leased.free = free;
+    for (dimension, free) in leased.dimensions.iter_mut().zip(free) {
+        dimension.free = free;
     }
-    let found: Vec<_> = lent
+    let found: Vec<_> = leased
         .parts()
         .into_iter()
         .map(|part| (part.dimension, part.key, part.held, part.free))
@@ -326,12 +328,12 @@ fn parts_are_reported_in_the_units_of_their_caps() {
 /// store.
 #[test]
 fn remaining_rate_is_held_plus_free() {
-    let mut lent = lent(&caps());
-    let taken = take(&mut lent, 100, Money::ZERO, now(0));
-    lent.release(taken);
-    lent.find(DimensionId::Requests).unwrap().free = 3_000_000;
-    lent.find(DimensionId::Tokens).unwrap().free = 500_000_000;
-    let remaining = lent.remaining();
+    let mut leased = leased(&caps());
+    let taken = take(&mut leased, 100, Money::ZERO, now(0));
+    leased.release(taken);
+    leased.find(DimensionId::Requests).unwrap().free = 3_000_000;
+    leased.find(DimensionId::Tokens).unwrap().free = 500_000_000;
+    let remaining = leased.remaining();
     // Two of six requests are gone, at one in 10 s; half of 1,200 tokens, at 20 in a second.
     assert_eq!(
         (remaining.requests, remaining.tokens),
@@ -349,9 +351,9 @@ fn remaining_rate_is_held_plus_free() {
         )
     );
     // The store still has the larger bucket of a limit that was lowered since.
-    lent.find(DimensionId::Requests).unwrap().free = 90_000_000;
+    leased.find(DimensionId::Requests).unwrap().free = 90_000_000;
     assert_eq!(
-        lent.remaining().requests,
+        leased.remaining().requests,
         Some(Level {
             limit: 6,
             remaining: 6,
@@ -362,33 +364,33 @@ fn remaining_rate_is_held_plus_free() {
 
 #[test]
 fn spent_money_is_the_stores_count_in_the_window() {
-    let mut lent = lent(&caps());
-    assert_eq!(lent.spent(), Money::ZERO);
-    let id = lent.current_budget().unwrap();
-    lent.find(id).unwrap().level = 123;
-    assert_eq!(lent.spent(), Money::from_nanos(123));
-    lent.refresh(&caps(), now(3_599_999));
-    assert_eq!(lent.spent(), Money::from_nanos(123));
-    lent.refresh(&caps(), now(3_600_000));
-    assert_eq!(lent.spent(), Money::ZERO);
+    let mut leased = leased(&caps());
+    assert_eq!(leased.spent(), Money::ZERO);
+    let id = leased.current_budget().unwrap();
+    leased.find(id).unwrap().level = 123;
+    assert_eq!(leased.spent(), Money::from_nanos(123));
+    leased.refresh(&caps(), now(3_599_999));
+    assert_eq!(leased.spent(), Money::from_nanos(123));
+    leased.refresh(&caps(), now(3_600_000));
+    assert_eq!(leased.spent(), Money::ZERO);
 }
 
 #[test]
 fn replies_update_free_and_spent_amounts() {
-    let mut lent = lent(&Caps {
+    let mut leased = leased(&Caps {
         budget: caps().budget,
         ..Caps::default()
     });
-    assert!(lent.take(0, Money::from_nanos(5), now(0)).is_err());
-    let asked = requests(&mut lent, now(0));
+    assert!(leased.take(0, Money::from_nanos(5), now(0)).is_err());
+    let asked = requests(&mut leased, now(0));
     let grant = LeaseGrant {
         available: 77,
         level: 88,
         ..grant(&asked[0].1)
     };
-    lent.on_grant(asked[0].0, &asked[0].1, Some(&grant), now(0));
+    leased.on_grant(asked[0].0, &asked[0].1, Some(&grant), now(0));
     assert_eq!(
-        (lent.parts()[0].free, lent.spent()),
+        (leased.parts()[0].free, leased.spent()),
         (77, Money::from_nanos(88))
     );
 }
@@ -396,91 +398,96 @@ fn replies_update_free_and_spent_amounts() {
 /// The share of a window that is over stays until its requests have ended and are reported.
 #[test]
 fn a_window_that_is_over_is_settled_and_dropped() {
-    let mut lent = lent(&Caps {
+    let mut leased = leased(&Caps {
         budget: caps().budget,
         ..Caps::default()
     });
-    let taken = take(&mut lent, 0, Money::from_nanos(700), now(0));
-    lent.refresh(&caps(), now(3_600_000));
+    let taken = take(&mut leased, 0, Money::from_nanos(700), now(0));
+    leased.refresh(&caps(), now(3_600_000));
     assert_eq!(
-        lent.parts().last().unwrap().key,
+        leased.parts().last().unwrap().key,
         "q0/team-a/budget@1767229200"
     );
-    let budgets = |lent: &LeasedLimit| {
-        lent.dimensions
+    let budgets = |leased: &LeasedLimit| {
+        leased
+            .dimensions
             .iter()
-            .filter(|leased| matches!(leased.id, DimensionId::Budget(_)))
+            .filter(|dimension| matches!(dimension.id, DimensionId::Budget(_)))
             .count()
     };
-    lend(&mut lent, now(3_600_000));
-    assert_eq!(budgets(&lent), 2);
+    lend(&mut leased, now(3_600_000));
+    assert_eq!(budgets(&leased), 2);
     let used = Used {
         money: Money::from_nanos(900),
         ..Used::default()
     };
-    lent.settle(taken, used);
-    let asked = lend(&mut lent, now(3_604_000));
+    leased.settle(taken, used);
+    let asked = lend(&mut leased, now(3_604_000));
     // The store has counted the 700 of the lost lease, and learns of the rest.
     assert_eq!(
         (asked[0].key(), asked[0].used),
         ("q0/team-a/budget@1767225600".to_owned(), 200)
     );
-    lend(&mut lent, now(3_615_000));
-    lend(&mut lent, now(3_616_000));
-    assert_eq!(budgets(&lent), 1);
+    lend(&mut leased, now(3_615_000));
+    lend(&mut leased, now(3_616_000));
+    assert_eq!(budgets(&leased), 1);
     assert_eq!(
-        lent.dimensions.last().unwrap().id,
+        leased.dimensions.last().unwrap().id,
         DimensionId::Budget(NEW_YEAR + 2 * HOUR)
     );
 }
 
 #[test]
 fn a_window_is_entered_once() {
-    let mut lent = lent(&caps());
-    lent.refresh(&caps(), now(1));
-    assert_eq!(lent.dimensions.len(), 4);
+    let mut leased = leased(&caps());
+    leased.refresh(&caps(), now(1));
+    assert_eq!(leased.dimensions.len(), 4);
     assert_eq!(
-        lent.current_budget(),
+        leased.current_budget(),
         Some(DimensionId::Budget(NEW_YEAR + HOUR))
     );
 }
 
 #[test]
 fn changed_caps_keep_permits_in_use() {
-    let mut lent = lent(&caps());
-    take(&mut lent, 0, Money::ZERO, now(0));
+    let mut leased = leased(&caps());
+    take(&mut leased, 0, Money::ZERO, now(0));
     let fewer = Caps {
         concurrency: Some(5),
         requests_per_minute: None,
         ..caps()
     };
-    lent.refresh(&fewer, now(1));
-    let ids: Vec<_> = lent.dimensions.iter().map(|leased| leased.id).collect();
+    leased.refresh(&fewer, now(1));
+    let ids: Vec<_> = leased
+        .dimensions
+        .iter()
+        .map(|dimension| dimension.id)
+        .collect();
     let budget = DimensionId::Budget(NEW_YEAR + HOUR);
     assert_eq!(ids, [DimensionId::Permits, DimensionId::Tokens, budget]);
-    let permits = &lent.dimensions[0].share;
+    let permits = &leased.dimensions[0].share;
     assert_eq!(
         (permits.spec(), permits.in_use()),
         (LeasedLimitSpec::Permits { cap: 5 }, 1)
     );
-    assert_eq!(lent.remaining().requests, None);
+    assert_eq!(leased.remaining().requests, None);
 }
 
 #[test]
 fn a_scope_is_dormant_once_the_store_knows_everything() {
-    let mut lent = lent(&Caps::concurrency(10));
-    assert!(lent.is_unused() && !lent.needs_retry());
-    assert!(lent.take(0, Money::ZERO, now(0)).is_err());
-    assert!(!lent.is_unused() && lent.needs_retry());
-    lend(&mut lent, now(0));
-    let taken = lent.take(0, Money::ZERO, now(0)).unwrap();
-    assert!(!lent.is_unused() && !lent.needs_retry());
-    lent.release(taken);
-    lend(&mut lent, now(4_000));
-    lend(&mut lent, now(8_000));
+    let mut leased = leased(&Caps::concurrency(10));
+    assert!(leased.is_unused() && !leased.needs_retry());
+    assert!(leased.take(0, Money::ZERO, now(0)).is_err());
+    assert!(!leased.is_unused() && leased.needs_retry());
+    lend(&mut leased, now(0));
+    let taken = leased.take(0, Money::ZERO, now(0)).unwrap();
+    assert!(!leased.is_unused() && !leased.needs_retry());
+    leased.release(taken);
+    lend(&mut leased, now(4_000));
+    lend(&mut leased, now(8_000));
     // Its lease is over.
-    lend(&mut lent, now(18_000));
-    assert!(lent.is_unused());
+    lend(&mut leased, now(18_000));
+    assert!(leased.is_unused());
 }
 
 /// Otherwise clients with high limits could never use the last part of a budget.
@@ -490,37 +497,37 @@ fn last_part_of_a_lent_budget_goes_to_one_request() {
         budget: caps().budget,
         ..Caps::default()
     };
-    let mut lent = lent(&caps);
+    let mut leased = leased(&caps);
     let sixty = Money::from_nanos(60_000_000_000);
-    let taken = take(&mut lent, 0, sixty, now(0));
-    assert_eq!(in_use(&lent), [50_000_000_000], "all of the budget");
-    assert!(lent.take(0, Money::from_nanos(1), now(0)).is_err());
+    let taken = take(&mut leased, 0, sixty, now(0));
+    assert_eq!(in_use(&leased), [50_000_000_000], "all of the budget");
+    assert!(leased.take(0, Money::from_nanos(1), now(0)).is_err());
     let used = Used {
         money: Money::from_nanos(20_000_000_000),
         ..Used::default()
     };
-    lent.settle(taken, used);
-    let taken = take(&mut lent, 0, sixty, now(0));
-    assert_eq!(in_use(&lent), [30_000_000_000], "what is left of it");
-    lent.settle(taken, used);
-    let small = take(&mut lent, 0, Money::from_nanos(1), now(0));
-    let shortfall = lent.take(0, sixty, now(0)).unwrap_err();
+    leased.settle(taken, used);
+    let taken = take(&mut leased, 0, sixty, now(0));
+    assert_eq!(in_use(&leased), [30_000_000_000], "what is left of it");
+    leased.settle(taken, used);
+    let small = take(&mut leased, 0, Money::from_nanos(1), now(0));
+    let shortfall = leased.take(0, sixty, now(0)).unwrap_err();
     assert_eq!(shortfall.dimension, Dimension::Budget, "not alone");
-    lent.settle(small, Used::default());
+    leased.settle(small, Used::default());
 }
 
 /// A response in the background takes no permit, and may still cost the amount reserved for it.
 #[test]
 fn permit_is_given_back_before_the_reservation() {
-    let mut lent = lent(&caps());
+    let mut leased = leased(&caps());
     let money = Money::from_nanos(700);
-    let mut taken = take(&mut lent, 100, money, now(0));
-    let before = in_use(&lent);
-    lent.release_place(&mut taken);
-    lent.release_place(&mut taken);
-    let after = in_use(&lent);
+    let mut taken = take(&mut leased, 100, money, now(0));
+    let before = in_use(&leased);
+    leased.release_place(&mut taken);
+    leased.release_place(&mut taken);
+    let after = in_use(&leased);
     assert_eq!((before[0], after[0]), (1, 0));
     assert_eq!(before[1..], after[1..]);
-    lent.settle(taken, Used::default());
-    assert!(in_use(&lent).iter().all(|amount| *amount == 0));
+    leased.settle(taken, Used::default());
+    assert!(in_use(&leased).iter().all(|amount| *amount == 0));
 }

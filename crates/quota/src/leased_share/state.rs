@@ -55,7 +55,7 @@ pub(super) enum StoreState {
 /// Requests of clients that have found too little in a share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaiterState {
-    /// The next request to the store need not wait, and no grant is kept for them.
+    /// The next request to the store need not wait, and no grant is reserved for them.
     None,
     /// The store had nothing for them. It is asked again after a five-hundredth of the lease or a
     /// notice; and at the next renewal even without waiting requests, because the store has noted

@@ -64,7 +64,7 @@ fn waiting_requests_are_combined_into_one_grant_request() {
         (request.wanted, request.waiting, request.smallest_waiting),
         (3, 3, 1)
     );
-    assert_eq!(share.poll(at(1)), None, "one ask at a time");
+    assert_eq!(share.poll(at(1)), None, "one request at a time");
     share.on_grant(&grant(1, 3, 7), at(2));
     assert_eq!((share.held(), share.available()), (3, 3));
     let taken = share.take(2, at(2)).unwrap();
@@ -255,8 +255,8 @@ fn in_tight_times_idle_permits_go_back_at_once() {
     assert_eq!(share.poll(at(22)).unwrap().retained, 0);
 }
 
-/// A grant for waiting requests is kept for them: they wait in tasks of their own, and take some
-/// time to learn of it.
+/// A grant for waiting requests is reserved for them: they wait in tasks of their own, and take
+/// some time to learn of it.
 #[test]
 fn grant_for_waiters_is_retained_until_they_retry() {
     let mut share = permits(10);

@@ -403,7 +403,7 @@ fn scopes_that_are_idle_are_dropped_little_by_little() {
     assert!(ledger.len() <= 200, "{}", ledger.len());
 }
 
-/// A scope with spending is kept for one window more, so that its budget does not start over.
+/// A scope with spending is retained for one window more, so that its budget does not start over.
 #[test]
 fn scope_with_spending_is_kept_for_one_window_more() {
     let (mut ledger, ids) = ledger(&[("budget", budget("1.00", Window::Hour))]);
@@ -597,8 +597,8 @@ proptest! {
         for admission in admissions {
             ledger.end(admission, Used::default(), now);
         }
-        // After an hour the rates are full, and a new month has a new budget. Spending is kept for
-        // one month more.
+        // After an hour the rates are full, and a new month has a new budget. Spending is retained
+        // for one month more.
         for days in [40, 70] {
             now = Now { monotonic: now.monotonic + 3_600_000_000, unix_ms: days * 86_400_000 };
             ledger.drop_idle(now);
@@ -621,7 +621,7 @@ fn refusal_during_quarantine_is_marked_degraded() {
         }),
     };
     let mut ledger = Ledger::new();
-    let ids = ledger.set_limits([("lent".into(), terms)]);
+    let ids = ledger.set_limits([("leased".into(), terms)]);
     let refused = |ledger: &mut Ledger, at| {
         let refused = ledger.admit(&[claim(ids[0], "a")], place, at).unwrap_err();
         (refused.may_wait, refused.is_degraded)

@@ -226,7 +226,7 @@ impl Pair {
 }
 
 async fn compare(variable: &str, first: u64) {
-    let (mut lent, mut quarantined, mut late, mut noticed) = (0, 0, 0, 0);
+    let (mut leased, mut quarantined, mut late, mut noticed) = (0, 0, 0, 0);
     for seed in first..first + 10 {
         let mut pair = Pair::new(variable, seed);
         let mut subscription = pair.link.subscriber().await.unwrap();
@@ -234,7 +234,7 @@ async fn compare(variable: &str, first: u64) {
         for _ in 0..1_000 {
             pair.step().await;
             for reply in &pair.last.replies {
-                lent += u64::from(reply.held > 0);
+                leased += u64::from(reply.held > 0);
                 quarantined += u64::from(reply.quarantined);
                 late += u64::from(reply.available > 0);
             }
@@ -254,8 +254,8 @@ async fn compare(variable: &str, first: u64) {
     }
     // All of these cases were compared.
     assert!(
-        lent > 500 && quarantined > 100 && late > 100,
-        "{lent} {quarantined} {late}"
+        leased > 500 && quarantined > 100 && late > 100,
+        "{leased} {quarantined} {late}"
     );
     assert!(noticed > 100, "{noticed}");
 }

@@ -28,7 +28,7 @@ async fn request(
 }
 
 /// Repeats an exchange until it succeeds.
-async fn ask_until(store: &Valkey, seq: u64, retained: u64) -> LeaseGrant {
+async fn request_until(store: &Valkey, seq: u64, retained: u64) -> LeaseGrant {
     let start = Instant::now();
     loop {
         match request(store, seq, retained, 0).await {
@@ -82,14 +82,14 @@ async fn permits_of_a_replica_that_is_gone_come_back() {
     let (mut one, mut other) = (new(), new());
     let take_all = |holding: &mut LeasedShare| holding.take(4, boottime()).is_some();
     drive_until(&first, &mut one, take_all).await;
-    let lent = Instant::now();
+    let leased_at = Instant::now();
     drop((first, one));
     drive_until(&second, &mut other, take_all).await;
     // Not before the lease of the first replica was over. The rest is for a slow machine.
     assert!(
-        lent.elapsed() > Duration::from_secs(2),
+        leased_at.elapsed() > Duration::from_secs(2),
         "{:?}",
-        lent.elapsed()
+        leased_at.elapsed()
     );
 }
 
@@ -106,7 +106,7 @@ async fn held_permits_survive_store_flush_and_restart() {
             // The data are there, but the server may have been another one in between.
             _ => drop(server.run(&["DEBUG", "CHANGE-REPL-ID"]).await.unwrap()),
         }
-        let reply = ask_until(&store, 10 + round, 7).await;
+        let reply = request_until(&store, 10 + round, 7).await;
         assert_eq!((reply.held, reply.quarantined), (7, true), "{round}");
         // The store grants nothing meanwhile.
         let other = Valkey::new(&server.settings()).unwrap();
@@ -255,11 +255,11 @@ async fn a_connection_that_has_fallen_silent_is_replaced() {
     settings.address = address.parse().unwrap();
     settings.timeout = Duration::from_secs(1);
     let store = Valkey::new(&settings).unwrap();
-    ask_until(&store, 1, 4).await;
+    request_until(&store, 1, 4).await;
     silent.store(true, Ordering::Relaxed);
     request(&store, 2, 4, 0).await.unwrap_err();
     silent.store(false, Ordering::Relaxed);
-    assert_eq!(ask_until(&store, 3, 4).await.held, 4);
+    assert_eq!(request_until(&store, 3, 4).await.held, 4);
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ fn lending_in(mode: FailMode, lost_lease: LostLease) -> LeaseSettings {
     }
 }
 
-fn lent(caps: Caps) -> Terms {
+fn leased(caps: Caps) -> Terms {
     Terms {
         caps,
         lending: Some(lending_in(FailMode::Closed, LostLease::Finish)),
@@ -22,7 +22,8 @@ fn lent(caps: Caps) -> Terms {
 fn lending(limits: &[(&str, Caps)]) -> (Ledger, Vec<LimitId>) {
     let mut ledger = Ledger::new();
     let limits = limits.iter();
-    let ids = ledger.set_limits(limits.map(|(name, caps)| (Arc::from(*name), lent(caps.clone()))));
+    let ids =
+        ledger.set_limits(limits.map(|(name, caps)| (Arc::from(*name), leased(caps.clone()))));
     (ledger, ids)
 }
 
@@ -42,15 +43,15 @@ fn grant(request: &LeaseRequest, held: u64, available: u64) -> LeaseGrant {
 /// Grants the wanted amounts, and returns the keys of the lease requests.
 fn exchange(ledger: &mut Ledger, all: bool, at: Now) -> Vec<String> {
     let asked = ledger.poll(at, all);
-    for lent in &asked {
+    for leased in &asked {
         let grant = grant(
-            &lent.request,
-            lent.request.retained + lent.request.wanted,
+            &leased.request,
+            leased.request.retained + leased.request.wanted,
             100,
         );
-        ledger.on_grant(lent, Some(&grant), at);
+        ledger.on_grant(leased, Some(&grant), at);
     }
-    asked.iter().map(|lent| lent.request.key()).collect()
+    asked.iter().map(|leased| leased.request.key()).collect()
 }
 
 fn now() -> Now {
@@ -59,21 +60,24 @@ fn now() -> Now {
 
 #[test]
 fn waiting_request_is_admitted_after_the_stores_reply() {
-    let (mut ledger, ids) = lending(&[("lent", Caps::concurrency(2))]);
+    let (mut ledger, ids) = lending(&[("leased", Caps::concurrency(2))]);
     let claims = [claim(ids[0], "a")];
     assert!(!ledger.is_due());
     let refused = ledger.admit(&claims, place, now()).unwrap_err();
     assert_eq!(
         (&*refused.limit, refused.dimension, refused.cap),
-        ("lent", Dimension::Concurrency, 2)
+        ("leased", Dimension::Concurrency, 2)
     );
     assert_eq!(
         (refused.may_wait, refused.is_degraded, refused.retry_after),
         (true, false, None)
     );
     assert!(ledger.is_due());
-    assert_eq!(exchange(&mut ledger, false, now()), ["lent/a/concurrency"]);
-    assert!(ledger.is_due(), "what was lent may be given back");
+    assert_eq!(
+        exchange(&mut ledger, false, now()),
+        ["leased/a/concurrency"]
+    );
+    assert!(ledger.is_due(), "what was leased may be given back");
     let admitted = ledger.admit(&claims, place, now()).unwrap();
     assert!(!admitted.is_degraded());
     assert_eq!(ledger.in_use(claims[0]), 1);
@@ -85,7 +89,7 @@ fn waiting_request_is_admitted_after_the_stores_reply() {
 
 #[test]
 fn a_refusal_of_a_lent_rate_states_the_time_to_wait() {
-    let (mut ledger, ids) = lending(&[("lent", requests(6))]);
+    let (mut ledger, ids) = lending(&[("leased", requests(6))]);
     let refused = ledger
         .admit(&[claim(ids[0], "a")], place, now())
         .unwrap_err();
@@ -119,7 +123,7 @@ fn store_without_grants_degrades_status_and_admissions() {
         lending: Some(lending_in(mode, LostLease::Finish)),
     };
     let mut ledger = Ledger::new();
-    let ids = ledger.set_limits([("lent".into(), terms)]);
+    let ids = ledger.set_limits([("leased".into(), terms)]);
     let claims = [claim(ids[0], "a")];
     assert!(ledger.admit(&claims, place, now()).is_err());
     assert!(!ledger.status(now())[0].is_degraded);
@@ -134,7 +138,7 @@ fn store_without_grants_degrades_status_and_admissions() {
 #[test]
 fn the_status_has_the_parts_of_a_lent_limit() {
     let (mut ledger, ids) = lending(&[(
-        "lent",
+        "leased",
         Caps {
             concurrency: Some(4),
             ..budget("1.00", Window::Hour)
@@ -155,7 +159,7 @@ fn the_status_has_the_parts_of_a_lent_limit() {
     let status = &ledger.status(now())[0];
     assert_eq!(
         (&*status.limit, &*status.scope, status.in_use),
-        ("lent", "a", 1)
+        ("leased", "a", 1)
     );
     assert_eq!(
         (status.spent, status.reserved),
@@ -169,13 +173,13 @@ fn the_status_has_the_parts_of_a_lent_limit() {
     // 1970-01-01T00:16:40Z is in the first hour.
     assert_eq!(
         parts,
-        [("lent/a/concurrency", 1, 3), ("lent/a/budget@0", 0, 3)]
+        [("leased/a/concurrency", 1, 3), ("leased/a/budget@0", 0, 3)]
     );
 }
 
 #[test]
 fn lent_rate_reports_held_and_free_amounts() {
-    let (mut ledger, ids) = lending(&[("lent", requests(6))]);
+    let (mut ledger, ids) = lending(&[("leased", requests(6))]);
     let claims = [claim(ids[0], "a")];
     assert!(ledger.admit(&claims, place, now()).is_err());
     let asked = ledger.poll(now(), false);
@@ -224,7 +228,7 @@ fn a_notice_finds_its_holding_by_its_key() {
 
 #[test]
 fn leases_are_renewed_if_all_are_polled() {
-    let (mut ledger, ids) = lending(&[("lent", Caps::concurrency(8))]);
+    let (mut ledger, ids) = lending(&[("leased", Caps::concurrency(8))]);
     for scope in ["a", "b"] {
         assert!(ledger.admit(&[claim(ids[0], scope)], place, now()).is_err());
         exchange(&mut ledger, false, now());
@@ -235,12 +239,12 @@ fn leases_are_renewed_if_all_are_polled() {
     assert!(exchange(&mut ledger, true, at_second(1_003)).is_empty());
     assert!(exchange(&mut ledger, false, at_second(1_004)).is_empty());
     let renewed = exchange(&mut ledger, true, at_second(1_004));
-    assert_eq!(renewed, ["lent/a/concurrency", "lent/b/concurrency"]);
+    assert_eq!(renewed, ["leased/a/concurrency", "leased/b/concurrency"]);
 }
 
 #[test]
 fn a_request_that_was_asked_for_in_vain_keeps_the_ledger_due() {
-    let (mut ledger, ids) = lending(&[("lent", Caps::concurrency(1))]);
+    let (mut ledger, ids) = lending(&[("leased", Caps::concurrency(1))]);
     let claims = [claim(ids[0], "a")];
     assert!(ledger.admit(&claims, place, now()).is_err());
     let asked = ledger.poll(now(), false);
@@ -257,7 +261,7 @@ fn a_request_that_was_asked_for_in_vain_keeps_the_ledger_due() {
 /// Idle amounts are returned at once if the store has little left.
 #[test]
 fn an_end_in_tight_times_is_due() {
-    let (mut ledger, ids) = lending(&[("lent", Caps::concurrency(10))]);
+    let (mut ledger, ids) = lending(&[("leased", Caps::concurrency(10))]);
     let claims = [claim(ids[0], "a")];
     assert!(ledger.admit(&claims, place, now()).is_err());
     let asked = ledger.poll(now(), false);
@@ -271,7 +275,7 @@ fn an_end_in_tight_times_is_due() {
 /// A ledger is due at once after an admission that leaves little of a rate.
 #[test]
 fn an_admission_that_leaves_little_is_due() {
-    let (mut ledger, ids) = lending(&[("lent", tokens_per_minute(1_000))]);
+    let (mut ledger, ids) = lending(&[("leased", tokens_per_minute(1_000))]);
     let claims = [claim(ids[0], "a")];
     assert!(ledger.admit(&claims, tokens(100), now()).is_err());
     let asked = ledger.poll(now(), false);
@@ -290,7 +294,7 @@ fn an_admission_that_leaves_little_is_due() {
 
 #[test]
 fn a_lent_scope_is_dropped_once_the_store_knows_everything() {
-    let (mut ledger, ids) = lending(&[("lent", Caps::concurrency(8))]);
+    let (mut ledger, ids) = lending(&[("leased", Caps::concurrency(8))]);
     let claims = [claim(ids[0], "a")];
     assert!(ledger.admit(&claims, place, now()).is_err());
     exchange(&mut ledger, false, now());
@@ -315,7 +319,7 @@ fn ending(mode: FailMode) -> (Ledger, LimitId, Admission) {
         lending: Some(lending_in(mode, LostLease::End)),
     };
     let mut ledger = Ledger::new();
-    let id = ledger.set_limits([("lent".into(), terms)])[0];
+    let id = ledger.set_limits([("leased".into(), terms)])[0];
     let _ = ledger.admit(&[claim(id, "a")], place, now());
     exchange(&mut ledger, false, now());
     let admitted = ledger.admit(&[claim(id, "a")], place, now()).unwrap();
@@ -383,7 +387,7 @@ fn request_of_a_floor_is_not_ended_with_an_earlier_lease() {
         lending: Some(lending_in(mode, LostLease::End)),
     };
     let mut ledger = Ledger::new();
-    let claims = [claim(ledger.set_limits([("lent".into(), terms)])[0], "a")];
+    let claims = [claim(ledger.set_limits([("leased".into(), terms)])[0], "a")];
     let first = ledger.admit(&claims, place, now()).unwrap();
     assert!(ledger.admit(&claims, place, now()).is_err());
     exchange(&mut ledger, false, now());
