@@ -1,8 +1,43 @@
-//! The framing of a body, and its decoding in place.
+//! The rest of a body: its framing, and its decoding in place.
+
+use bytes::Bytes;
 
 use crate::http1::chunked::Chunked;
 use crate::http1::decoded::Decoded;
 use crate::http1::error::Invalid;
+
+/// The rest of a body.
+pub(crate) struct Body {
+    pub(crate) framing: Framing,
+    /// The part that was received with the head.
+    pub(crate) first: Bytes,
+    /// The violation that follows the received part.
+    pub(crate) violation: Option<Invalid>,
+}
+
+impl Body {
+    /// A body of which nothing was received.
+    pub(crate) fn new(framing: Framing) -> Self {
+        Self {
+            framing,
+            first: Bytes::new(),
+            violation: None,
+        }
+    }
+
+    /// Returns true once the body was returned completely.
+    pub(crate) fn is_end(&self) -> bool {
+        self.framing.is_end() && self.first.is_empty() && self.violation.is_none()
+    }
+
+    /// The number of bytes that are left to be returned, if the head has declared it.
+    pub(crate) fn length(&self) -> Option<u64> {
+        match self.framing {
+            Framing::Length(left) => Some(left + self.first.len() as u64),
+            Framing::Chunked(_) | Framing::UntilClose => None,
+        }
+    }
+}
 
 /// The framing of a body, and how much of it is still to come.
 #[derive(Debug)]
