@@ -1,5 +1,18 @@
 //! One HTTP/1.1 connection. The caller that sends or reads drives it: there is no separate task, so
 //! dropping it closes it. While it waits, it holds no memory for reading or writing.
+//!
+//! ```text
+//!         send                 head complete               last byte
+//!   Idle ──────► AwaitingHead ───────────────► ReadingBody ─────────► Idle, or Ended if no other
+//!    │           │        ▲ │ 1xx, a part       │     ▲ │ a piece           request can be sent
+//!    │           │        └─┘                   │     └─┘
+//!    │ bytes,    │ close, reset,                │ close, reset,
+//!    │ close     │ invalid head                 │ violation
+//!    └───────────┴────────────► Failed ◄────────┘
+//! ```
+//!
+//! In every phase but `Idle`, a part of the request may be unsent: a host may respond before it has
+//! received all of it.
 
 pub(crate) mod body;
 pub(crate) mod chunked;
@@ -15,6 +28,7 @@ mod differential;
 #[cfg(test)]
 mod tests;
 
+use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -30,12 +44,24 @@ use crate::http1::unsent::Unsent;
 
 pub(crate) struct Http1Connection {
     transport: Transport,
-    /// The bytes of an incomplete head.
-    head: Vec<u8>,
-    body: Body,
+    phase: Phase,
     connect_time: Duration,
     /// The timer for all waits of its requests and responses.
     pub(crate) timer: LazyTimer,
+}
+
+/// The phase of a connection.
+enum Phase {
+    /// Another request can be sent.
+    Idle,
+    /// A request is being sent, and its response has no complete head yet.
+    AwaitingHead,
+    /// The head was returned, and the body was not returned to its end.
+    ReadingBody(Body),
+    /// The response was returned to its end. No other request can be sent.
+    Ended,
+    /// The connection has failed, or the host has violated the protocol.
+    Failed,
 }
 
 /// A connection that ended before the head of a response.
@@ -50,8 +76,7 @@ impl Http1Connection {
     pub(crate) fn new(io: Box<dyn Connection>, connect_time: Duration) -> Box<Self> {
         Box::new(Self {
             transport: Transport::new(io),
-            head: Vec::new(),
-            body: Body::new(Framing::Length(0)),
+            phase: Phase::Idle,
             connect_time,
             timer: LazyTimer::default(),
         })
@@ -66,19 +91,23 @@ impl Http1Connection {
         facts: impl Fn(StatusCode, Headers<'_>) -> T,
     ) -> Result<T, ConnectionEnded> {
         self.transport.has_received = false;
-        if let Some(error) = self.transport.interruption() {
+        if let Some(error) = self.interruption() {
             return Err(ConnectionEnded {
                 error,
                 was_written: false,
             });
         }
         self.transport.unsent = Some(request);
-        std::future::poll_fn(|cx| self.poll_head(cx, has_body, &facts))
-            .await
-            .map_err(|error| ConnectionEnded {
+        self.phase = Phase::AwaitingHead;
+        let mut partial = Vec::new();
+        let head = poll_fn(|cx| self.poll_head(cx, &mut partial, has_body, &facts)).await;
+        head.map_err(|error| {
+            self.phase = Phase::Failed;
+            ConnectionEnded {
                 error,
                 was_written: true,
-            })
+            }
+        })
     }
 
     /// Returns true if at least one byte was received since the last request was sent.
@@ -94,21 +123,21 @@ impl Http1Connection {
     /// Returns true if another request can be sent: the last response was read to its end, no byte
     /// came after it, and the host has not closed the connection.
     pub(crate) fn is_idle(&mut self) -> bool {
-        let transport = &mut self.transport;
-        transport.may_reuse
-            && transport.unsent.is_none()
-            && self.body.is_end()
-            && transport.interruption().is_none()
+        matches!(self.phase, Phase::Idle) && self.interruption().is_none()
     }
 
     /// Returns true once the body was returned completely.
     pub(crate) fn is_end(&self) -> bool {
-        self.body.is_end()
+        matches!(self.phase, Phase::Idle | Phase::Ended)
     }
 
     /// The number of bytes of the body that are left to be returned, if the head has declared it.
     pub(crate) fn length(&self) -> Option<u64> {
-        self.body.length()
+        match &self.phase {
+            Phase::ReadingBody(body) => body.length(),
+            Phase::Idle | Phase::Ended => Some(0),
+            Phase::AwaitingHead | Phase::Failed => None,
+        }
     }
 
     /// Polls for the next piece of the body, which is `None` at the end. All data of one read is
@@ -117,19 +146,51 @@ impl Http1Connection {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, Http1Error>> {
-        self.transport.poll_body(cx, &mut self.body)
+        let body = match &mut self.phase {
+            Phase::ReadingBody(body) => body,
+            Phase::Idle | Phase::Ended => return Poll::Ready(Ok(None)),
+            // A body that has failed does not end as if it were complete.
+            Phase::AwaitingHead | Phase::Failed => {
+                return Poll::Ready(Err(Invalid::Truncated.into()));
+            }
+        };
+        let polled = self.transport.poll_body(cx, body);
+        match polled {
+            Poll::Ready(Ok(_)) if body.is_end() => self.end_body(),
+            Poll::Ready(Err(_)) => self.phase = Phase::Failed,
+            Poll::Ready(Ok(_)) | Poll::Pending => {}
+        }
+        polled
+    }
+
+    /// Ends the response, whose body was returned completely.
+    fn end_body(&mut self) {
+        let is_idle = self.transport.may_reuse && self.transport.unsent.is_none();
+        self.phase = if is_idle { Phase::Idle } else { Phase::Ended };
+    }
+
+    /// Returns an error if the host has sent bytes without a request, or the connection has ended
+    /// or failed.
+    fn interruption(&mut self) -> Option<Http1Error> {
+        let interruption = self.transport.interruption();
+        if interruption.is_some() {
+            self.phase = Phase::Failed;
+        }
+        interruption
     }
 
     /// Writes the rest of the request, and reads until the head of the response is complete: a host
-    /// may respond before it has received all of the request.
+    /// may respond before it has received all of the request. `partial` keeps an incomplete head.
     fn poll_head<T>(
         &mut self,
         cx: &mut Context<'_>,
+        partial: &mut Vec<u8>,
         has_body: bool,
         facts: &impl Fn(StatusCode, Headers<'_>) -> T,
     ) -> Poll<Result<T, Http1Error>> {
         let written = self.transport.poll_write(cx);
-        let head = scratch::with(|scratch| self.poll_read_head(cx, scratch, has_body, facts));
+        let head =
+            scratch::with(|scratch| self.poll_read_head(cx, scratch, partial, has_body, facts));
         match (written, head) {
             (_, Poll::Ready(Ok(head))) => Poll::Ready(Ok(head)),
             // A host that has closed the connection may have responded before.
@@ -142,6 +203,7 @@ impl Http1Connection {
         &mut self,
         cx: &mut Context<'_>,
         scratch: &mut [u8],
+        partial: &mut Vec<u8>,
         has_body: bool,
         facts: &impl Fn(StatusCode, Headers<'_>) -> T,
     ) -> Poll<Result<T, Http1Error>> {
@@ -152,41 +214,37 @@ impl Http1Connection {
             }
             self.transport.has_received = true;
             let received = &mut scratch[..received];
-            let before = self.head.len();
-            let taken = if before == 0 {
-                self.take_head(received, has_body, facts)?
+            let before = partial.len();
+            let mut joined;
+            let bytes = if before == 0 {
+                received
             } else {
-                self.head.extend_from_slice(received);
-                if self.head.len() < head::MAX_HEAD && !head::may_be_complete(&self.head, before) {
+                partial.extend_from_slice(received);
+                if partial.len() < head::MAX_HEAD && !head::may_be_complete(partial, before) {
                     continue;
                 }
-                let mut head = std::mem::take(&mut self.head);
-                self.take_head(&mut head, has_body, facts)?
+                joined = std::mem::take(partial);
+                &mut joined
             };
-            if let Some(facts) = taken {
-                return Poll::Ready(Ok(facts));
+            match head::parse(bytes, has_body, facts)? {
+                Parsed::Incomplete { skipped } => *partial = bytes[skipped..].to_vec(),
+                Parsed::Complete(head) => {
+                    self.transport.may_reuse &= head.may_reuse;
+                    self.begin_body(head.framing, &mut bytes[head.length..]);
+                    return Poll::Ready(Ok(head.facts));
+                }
             }
         }
     }
 
-    /// Takes a head, and the part of the body that follows it. Returns `None` if it is incomplete.
-    fn take_head<T>(
-        &mut self,
-        bytes: &mut [u8],
-        has_body: bool,
-        facts: &impl Fn(StatusCode, Headers<'_>) -> T,
-    ) -> Result<Option<T>, Invalid> {
-        let head = match head::parse(bytes, has_body, facts)? {
-            Parsed::Complete(head) => head,
-            Parsed::Incomplete { skipped } => {
-                self.head = bytes[skipped..].to_vec();
-                return Ok(None);
-            }
-        };
-        self.body = Body::new(head.framing);
-        self.transport.may_reuse &= head.may_reuse;
-        let received = &mut bytes[head.length..];
-        self.body.first = self.transport.decode(&mut self.body, received);
-        Ok(Some(head.facts))
+    /// Begins the body, whose first bytes were received with the head.
+    fn begin_body(&mut self, framing: Framing, received: &mut [u8]) {
+        let mut body = Body::new(framing);
+        body.first = self.transport.decode(&mut body, received);
+        if body.is_end() {
+            self.end_body();
+        } else {
+            self.phase = Phase::ReadingBody(body);
+        }
     }
 }

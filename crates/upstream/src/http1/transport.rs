@@ -72,8 +72,10 @@ impl Transport {
         if let Some(violation) = body.violation {
             return Poll::Ready(Err(violation.into()));
         }
-        // The response to a request that could not be written completely is as good as any.
-        let _ = self.poll_write(cx);
+        if self.unsent.is_some() {
+            // The response to a request that could not be written completely is as good as any.
+            let _ = self.poll_write(cx);
+        }
         loop {
             if body.framing.is_end() {
                 return Poll::Ready(Ok(None));
