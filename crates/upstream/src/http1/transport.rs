@@ -17,8 +17,8 @@ pub(crate) struct Transport {
     io: Box<dyn Connection>,
     /// The rest of the request, until it was written.
     pub(crate) unsent: Option<Unsent>,
-    /// The memory for the pieces of a long body: it is usually free again, and still in the cache of
-    /// the processor, when the next one is read.
+    /// The memory for the pieces of a long body: it is usually free again, and still in the cache
+    /// of the processor, when the next one is read.
     piece: BytesMut,
     /// True if at least one byte was received since the last request was sent.
     pub(crate) has_received: bool,
