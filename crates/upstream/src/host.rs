@@ -102,7 +102,7 @@ impl Host {
         deadline: Instant,
     ) -> Result<(Box<Http1Connection>, ResponseHead), Failure> {
         if let Some(connection) = self.pool.take() {
-            match self.send(connection, outgoing, deadline).await {
+            match self.send_to_host(connection, outgoing, deadline).await {
                 Err(Failure {
                     closed_silently: true,
                     ..
@@ -113,7 +113,7 @@ impl Host {
         // Boxed, because it is rare, and large because of TLS: unboxed, the future of every request
         // would be larger.
         let connection = Box::pin(self.connect(deadline)).await?;
-        self.send(connection, outgoing, deadline).await
+        self.send_to_host(connection, outgoing, deadline).await
     }
 
     async fn connect(&self, deadline: Instant) -> Result<Box<Http1Connection>, Failure> {
@@ -123,7 +123,7 @@ impl Host {
         Ok(Http1Connection::new(io, started.elapsed()))
     }
 
-    async fn send(
+    async fn send_to_host(
         &self,
         mut connection: Box<Http1Connection>,
         outgoing: &Outgoing,
