@@ -21,6 +21,26 @@ use crate::origin::Origin;
 use crate::outgoing::Outgoing;
 
 /// The client of a model server. Clones share connections, circuit breakers and the retry budget.
+///
+/// ```
+/// # use std::{error::Error, sync::Arc, time::Duration};
+/// # use network::{WITH_RETRY, World, ok, post};
+/// # use sluicegate_upstream::{Network, Options, Upstream};
+/// # use tokio::time::Instant;
+/// #[tokio::main(flavor = "current_thread")]
+/// async fn main() -> Result<(), Box<dyn Error>> {
+///     let world = World::default(); // A network in memory.
+///     world.serve("a.example", |_, peer| peer.always(ok(r#"{"status":"completed"}"#)));
+///     let (resolver, dialer) = (Arc::new(world.clone()), Arc::new(world));
+///     let network = Network { resolver, dialer, ..Network::default() };
+///     let upstream = Upstream::with_network(&network, Options::new("http://a.example".parse()?))?;
+///     let (request, deadline) = (post("{}"), Instant::now() + Duration::from_secs(600));
+///     let response = upstream.send_with_retry(&request, deadline, WITH_RETRY).await?;
+///     assert_eq!(response.status, 200);
+///     assert_eq!(response.body.collect(1 << 20).await?, r#"{"status":"completed"}"#);
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Upstream {
     inner: Arc<Inner>,
