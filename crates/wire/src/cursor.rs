@@ -1,6 +1,7 @@
 //! A cursor over a JSON document, for readers of its most frequent form.
 
 mod blocks;
+mod ranges;
 
 use std::ops::Range;
 

@@ -1,11 +1,10 @@
 //! Deserialization of a document into a type, with all errors reported at once.
 
-use memchr::memchr2;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{Code, Path, Problem, Shape, Violations};
+use crate::{Code, Cursor, Path, Problem, Shape, Violations};
 
 /// Maximum nesting depth of arrays and objects in a document.
 pub const MAX_DEPTH: usize = 64;
@@ -87,11 +86,10 @@ impl Extent {
         let mut depth = 0_usize;
         let mut deepest = 0;
         let mut values = 1;
-        let mut rest = document;
-        while let Some((byte, after)) = rest.split_first() {
-            rest = after;
+        let mut cursor = Cursor::of_bytes(document, 0);
+        while let Some(byte) = cursor.byte() {
             match byte {
-                b'"' => rest = after_text(rest),
+                b'"' if cursor.pass_text().is_none() => break,
                 b'[' | b'{' => {
                     depth += 1;
                     values += 1;
@@ -107,20 +105,6 @@ impl Extent {
             values,
         }
     }
-}
-
-/// Returns the rest behind a text whose opening quote was read. Most of a long document is text.
-fn after_text(mut rest: &[u8]) -> &[u8] {
-    while let Some(at) = memchr2(b'"', b'\\', rest) {
-        let is_end = rest[at] == b'"';
-        // A backslash goes with the character behind it.
-        let length = at + if is_end { 1 } else { 2 };
-        rest = rest.get(length..).unwrap_or_default();
-        if is_end {
-            return rest;
-        }
-    }
-    &[]
 }
 
 #[cfg(test)]
