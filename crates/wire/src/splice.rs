@@ -6,7 +6,8 @@ mod tests;
 
 use std::ops::Range;
 
-use self::scanner::{Member, Members, Scanner, is_name};
+use self::scanner::{Member, Members, is_name};
+use crate::Cursor;
 
 /// A set of edits to one JSON document, located by path and applied together.
 ///
@@ -103,23 +104,18 @@ impl<'a> Splice<'a> {
     /// Replaces the value of the member `name` in each object of the top-level array `list`, where
     /// it is the JSON text `from`, with the JSON text `to`.
     pub fn replace_in_each(&mut self, list: &str, name: &str, from: &[u8], to: &[u8]) {
-        let Some(mut at) = enter_array(self.document, list) else {
+        let document = self.document;
+        let Some(mut cursor) = enter_array(document, list) else {
             return;
         };
-        let document = self.document;
-        while let Some(element) = (Scanner { document, at }).value() {
+        while let Some(element) = cursor.pass_value() {
             let found = member(document, element.start, name);
             if let Some(found) = found.filter(|found| &document[found.value.clone()] == from) {
                 self.edit(found.value, to.to_vec());
             }
-            let mut rest = Scanner {
-                document,
-                at: element.end,
-            };
-            if rest.expect(b',').is_none() {
+            if !cursor.take(b',') {
                 return;
             }
-            at = rest.at;
         }
     }
 
@@ -297,18 +293,26 @@ pub enum Piece<'a> {
 fn find(document: &[u8], path: &[&str]) -> Option<Range<usize>> {
     let (last, outer) = path.split_last()?;
     let at = start_of(document, outer)?;
-    let scanner = || Scanner { document, at };
-    if scanner().next()? == b'[' {
-        return scanner().element(last.parse().ok()?);
+    let mut cursor = Cursor::of_bytes(document, at);
+    if cursor.take(b'[') {
+        return element(cursor, last.parse().ok()?);
     }
     member(document, at, last).map(|member| member.value)
 }
 
+/// Returns the range of an element of the array whose bracket is behind the cursor.
+fn element(mut cursor: Cursor<'_>, number: usize) -> Option<Range<usize>> {
+    for _ in 0..number {
+        cursor.pass_value()?;
+        cursor.expect(b',')?;
+    }
+    cursor.pass_value()
+}
+
 /// Returns the member of the object at a position.
 fn member(document: &[u8], at: usize, name: &str) -> Option<Member> {
-    let start = Scanner { document, at }.object()?;
     let matches = |member: &Member| is_name(&document[member.name.clone()], name);
-    Members::new(document, start).find(matches)
+    Members::of_object(document, at)?.find(matches)
 }
 
 /// Returns the position of the value at `path`.
@@ -321,14 +325,14 @@ fn start_of(document: &[u8], path: &[&str]) -> Option<usize> {
 
 /// Returns the position after the opening brace of the object at `path`.
 fn enter(document: &[u8], path: &[&str]) -> Option<usize> {
-    let at = start_of(document, path)?;
-    Scanner { document, at }.object()
+    let mut cursor = Cursor::of_bytes(document, start_of(document, path)?);
+    cursor.expect(b'{')?;
+    Some(cursor.at())
 }
 
-/// Returns the position after the opening bracket of the top-level array `list`, unless it is empty.
-fn enter_array(document: &[u8], list: &str) -> Option<usize> {
-    let at = start_of(document, &[list])?;
-    let mut scanner = Scanner { document, at };
-    scanner.expect(b'[')?;
-    (document.get(scanner.at_next()) != Some(&b']')).then_some(scanner.at)
+/// Returns a cursor after the opening bracket of the top-level array `list`, unless it is empty.
+fn enter_array<'a>(document: &'a [u8], list: &str) -> Option<Cursor<'a>> {
+    let mut cursor = Cursor::of_bytes(document, start_of(document, &[list])?);
+    cursor.expect(b'[')?;
+    (cursor.peek() != Some(b']')).then_some(cursor)
 }

@@ -1,6 +1,8 @@
 //! Moves over parts of a document without checking them: a parser has accepted the document, or reads
 //! it afterwards.
 
+use std::ops::Range;
+
 use memchr::memchr2;
 
 use super::Cursor;
@@ -39,5 +41,37 @@ impl<'a> Cursor<'a> {
                 _ => return None,
             };
         }
+    }
+
+    /// Moves over a value, and returns its range.
+    #[inline]
+    pub(crate) fn pass_value(&mut self) -> Option<Range<usize>> {
+        self.peek();
+        let start = self.at();
+        match self.byte()? {
+            b'"' => self.pass_text()?,
+            b'{' | b'[' => self.pass_nested()?,
+            _ => {
+                let is_end =
+                    |byte: &u8| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace();
+                let length = self.rest.iter().position(is_end)?;
+                self.rest = &self.rest[length..];
+            }
+        }
+        Some(start..self.at())
+    }
+
+    /// Moves over the rest of an object or array behind its opening bracket.
+    fn pass_nested(&mut self) -> Option<()> {
+        let mut depth = 1_usize;
+        while depth > 0 {
+            match self.byte()? {
+                b'"' => self.pass_text()?,
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth -= 1,
+                _ => {}
+            }
+        }
+        Some(())
     }
 }

@@ -7,8 +7,8 @@
 use memchr::memchr;
 
 use super::ReadError;
-use crate::Splice;
-use crate::splice::scanner::{Members, Scanner};
+use crate::splice::scanner::Members;
+use crate::{Cursor, Splice};
 
 /// The first halves of surrogate pairs, which wait for the second ones.
 ///
@@ -85,11 +85,12 @@ impl Walk<'_, '_> {
     /// Walks through the value at a position. `name` is the name of the member that contains it.
     fn value(&mut self, at: usize, name: &str, depth: usize) -> Result<(), ReadError> {
         let document = self.document;
-        let scanner = || Scanner { document, at };
-        let start = scanner().at_next();
-        match document.get(start) {
+        let mut cursor = Cursor::of_bytes(document, at);
+        let first = cursor.peek();
+        let start = cursor.at();
+        match first {
             Some(b'"') if TEXTS.contains(&name) => {
-                let end = scanner().value().map_or(start + 1, |range| range.end - 1);
+                let end = cursor.pass_value().map_or(start + 1, |range| range.end - 1);
                 self.text(start + 1, end)
             }
             Some(b'{') if depth > 0 => {
@@ -157,12 +158,7 @@ impl Walk<'_, '_> {
 /// Returns the place of an event: its type, its indexes, and its item id if it has no
 /// `output_index`.
 fn place_of(event: &[u8]) -> String {
-    let start = (Scanner {
-        document: event,
-        at: 0,
-    })
-    .object();
-    let members = start.map(|start| Members::new(event, start));
+    let members = Members::of_object(event, 0);
     let mut values: [&[u8]; PLACES.len()] = Default::default();
     for member in members.into_iter().flatten() {
         let name: String = serde_json::from_slice(&event[member.name]).unwrap_or_default();
@@ -179,23 +175,22 @@ fn place_of(event: &[u8]) -> String {
 
 /// The positions of the elements of the array at a position.
 fn elements(document: &[u8], start: usize) -> impl Iterator<Item = usize> {
-    let mut at = start + 1;
+    let mut cursor = Cursor::of_bytes(document, start + 1);
+    let mut has_ended = false;
     std::iter::from_fn(move || {
-        let range = (Scanner { document, at }).value();
-        let range = range.filter(|range| document[range.start] != b']')?;
-        let mut rest = Scanner {
-            document,
-            at: range.end,
-        };
-        at = rest.expect(b',').map_or(document.len(), |()| rest.at);
-        Some(range.start)
+        if has_ended {
+            return None;
+        }
+        let element = cursor.pass_value();
+        let element = element.filter(|range| document[range.start] != b']')?;
+        has_ended = !cursor.take(b',');
+        Some(element.start)
     })
 }
 
 /// The `index` of the object at a position.
 fn number_of(document: &[u8], at: usize) -> Option<String> {
-    let start = (Scanner { document, at }).object()?;
-    let mut members = Members::new(document, start);
+    let mut members = Members::of_object(document, at)?;
     let index = members.find(|member| document[member.name.clone()] == *b"\"index\"")?;
     Some(String::from_utf8_lossy(&document[index.value]).into_owned())
 }
