@@ -1,12 +1,12 @@
 //! Edits single values of a JSON document and leaves every other byte unchanged.
 
-pub(crate) mod scanner;
+pub(crate) mod members;
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
 
-use self::scanner::{Member, Members, is_name};
+use self::members::{Member, Members, is_name};
 use crate::Cursor;
 
 /// A set of edits to one JSON document, located by path and applied together.

@@ -7,7 +7,7 @@
 use memchr::memchr;
 
 use super::ReadError;
-use crate::splice::scanner::Members;
+use crate::splice::members::Members;
 use crate::{Cursor, Splice};
 
 /// The first halves of surrogate pairs, which wait for the second ones.
