@@ -57,6 +57,18 @@ pub struct Stamp {
 }
 
 /// A client protocol for text generation.
+///
+/// ```
+/// use engine::{Turn, UserPart};
+/// use messages::{Request, Rules};
+/// use sluicegate_translate::inbound::{ClientProtocol, Messages};
+///
+/// let body = br#"{"model":"m","max_tokens":64,"messages":[{"role":"user","content":"Hi."}]}"#;
+/// let request = Request::read(body).unwrap().validate(&Rules::default()).unwrap();
+/// let neutral = Messages::request(request).unwrap().request;
+/// assert_eq!(neutral.turns, [Turn::User(vec![UserPart::Text("Hi.".into())])]);
+/// assert_eq!(neutral.max_output_tokens, Some(64));
+/// ```
 pub trait ClientProtocol: Sized {
     /// A validated request.
     type Request;

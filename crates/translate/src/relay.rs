@@ -155,6 +155,21 @@ pub struct Delivered {
 }
 
 /// Validates the events of an upstream and forwards them.
+///
+/// ```
+/// use sluicegate_translate::relay::{Chat, Guard};
+///
+/// let (mut guard, mut out) = (Guard::new(Chat::default(), "ours".to_owned()), Vec::new());
+/// let chunk = br#"data: {"object":"chat.completion.chunk","model":"theirs","#;
+/// guard.feed(chunk[..].into(), &mut out).unwrap();
+/// assert!(out.is_empty());
+/// // An event is forwarded when it is complete, with the model's name in the client's request.
+/// guard.feed("\"choices\":[]}\n\n".into(), &mut out).unwrap();
+/// let event = br#"data: {"object":"chat.completion.chunk","model":"ours","choices":[]}"#;
+/// assert_eq!(out, [&event[..], b"\n\n"].concat());
+/// // The stream ends without a finish reason.
+/// assert!(guard.finish(&mut out).is_err());
+/// ```
 #[derive(Debug)]
 pub struct Guard<S> {
     decoder: Decoder,
