@@ -1,6 +1,5 @@
 //! The state that all requests share.
 
-use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use fetch::Fetcher;
 use policy::accounting::{Accounting, Admitted, JournalEntry};
 use policy::lifecycle::Lifecycle;
 use policy::limit::lease_client::LeaseClient;
-use policy::limit::{self, AdmissionRequest, Decision, Limiter, Permit, Reserved};
+use policy::limit::{AdmissionRequest, Decision, Limiter, Permit, Reserved};
 use policy::prices::TargetPrices;
 use policy::{Policies, Policy};
 use telemetry::metrics::Metrics;
@@ -166,27 +165,16 @@ impl Caller<'_> {
     }
 
     /// The limits that apply to a request for a model, for its report.
-    fn admission(&self, model: &str) -> Admission {
-        let own = |limit| AppliedLimit {
-            limit: Cow::Borrowed(limit),
-            key: None,
-        };
-        let per_key = AppliedLimit {
-            key: Some(Arc::clone(&self.key.name)),
-            ..own(limit::PER_KEY)
-        };
+    fn admission(&self, model: &str) -> Box<Admission> {
         let quotas = self.policy.quotas.names(&self.key.name, model);
-        let quotas = quotas.map(|(name, is_per_key)| AppliedLimit {
-            limit: Cow::Owned(name.to_owned()),
+        let limits = quotas.map(|(name, is_per_key)| AppliedLimit {
+            limit: name.to_owned(),
             key: is_per_key.then(|| Arc::clone(&self.key.name)),
         });
-        Admission {
-            limits: [own(limit::ALL), per_key]
-                .into_iter()
-                .chain(quotas)
-                .collect(),
+        Box::new(Admission {
+            limits: limits.collect(),
             ..Admission::default()
-        }
+        })
     }
 
     /// Returns the prices of a model, if it has any. A model without one is refused if a budget

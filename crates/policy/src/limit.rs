@@ -262,10 +262,9 @@ impl Clock {
     }
 }
 
-/// The name of the limit of all requests, which is its setting.
-pub const ALL: &str = "limits.concurrency";
-/// The name of the limit of the requests of one key, which is its setting.
-pub const PER_KEY: &str = "limits.concurrency_per_key";
+/// The names of the process limits, which are the names of their settings.
+const ALL: &str = "limits.concurrency";
+const PER_KEY: &str = "limits.concurrency_per_key";
 
 #[cfg(test)]
 mod schedules;

@@ -74,7 +74,7 @@ pub(crate) struct Record {
     /// The entry of the request in the journal of usage, if there is one.
     pub(crate) journal: Option<Box<JournalEntry>>,
     /// The decision of the limits, once they were asked.
-    pub(crate) admission: Option<Admission>,
+    pub(crate) admission: Option<Box<Admission>>,
     /// The registration of the request among those in flight.
     pub(crate) live: Option<Registration>,
     /// The cost of the request, if it is known.
@@ -147,7 +147,7 @@ impl Record {
         self.live = Some(registration);
     }
 
-    /// The time at which the request was received, in Unix milliseconds.
+    /// The time at which the request was received, in Unix milliseconds, by the clock.
     fn received_ms(&self) -> i64 {
         let elapsed = i64::try_from(self.started.elapsed().as_millis());
         clock::unix_ms().saturating_sub(elapsed.unwrap_or(i64::MAX))
@@ -334,7 +334,6 @@ impl Drop for Record {
             self.counts.pictures = pictures.into();
         }
         self.release_permit();
-        self.live = None;
         if matches!(outcome, Outcome::ClientGone | Outcome::SlowReader) {
             self.status = 499;
         }
@@ -354,7 +353,7 @@ impl Drop for Record {
         self.log(outcome, took);
         if let Some(key) = self.key.take() {
             let history = Arc::clone(&self.history);
-            history.push(self.report(key, outcome, took));
+            history.push(Arc::new(self.report(key, outcome, took)));
         }
     }
 }
@@ -409,7 +408,7 @@ impl Record {
     /// The report of the ended request, which takes its texts.
     fn report(&mut self, key: Arc<str>, outcome: Outcome, took: Duration) -> RequestReport {
         RequestReport {
-            at: ReceivedAt(self.received_ms()),
+            at: ReceivedAt(self.at_ms()),
             request_id: std::mem::take(&mut self.id),
             client_request_id: self.client_id.take(),
             route: self.route,
@@ -429,6 +428,14 @@ impl Record {
             cost: self.cost,
             first_event_ms: self.first_event_ms(),
             took_ms: milliseconds(took),
+        }
+    }
+
+    /// The time at which the request was received, in Unix milliseconds.
+    fn at_ms(&mut self) -> i64 {
+        match self.live.take() {
+            Some(live) => live.request().at_ms,
+            None => self.received_ms(),
         }
     }
 

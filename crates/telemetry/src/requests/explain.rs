@@ -89,9 +89,14 @@ impl Admission {
                     Some(after) => format!("; the same request fits after {after} ms"),
                     None => String::new(),
                 };
-                format!(
-                    "Refused by the limit '{limit}' ({dimension}){retry}. These limits apply: {limits}."
-                )
+                let mut line = format!("Refused by the limit '{limit}' ({dimension}){retry}.");
+                if !limits.is_empty() {
+                    line += &format!(" These limits apply: {limits}.");
+                }
+                line
+            }
+            None if self.limits.is_empty() => {
+                "Admitted by the limits of the process; no other one applies.".to_owned()
             }
             None if self.reserved_tokens > 0 => {
                 let reserved = self.reserved_tokens;
@@ -181,10 +186,10 @@ mod tests {
             status: 200,
             code: None,
             cause: None,
-            admission: Some(Admission {
+            admission: Some(Box::new(Admission {
                 limits: vec![
                     AppliedLimit {
-                        limit: "limits.concurrency".into(),
+                        limit: "all keys".into(),
                         key: None,
                     },
                     AppliedLimit {
@@ -193,7 +198,7 @@ mod tests {
                     },
                 ],
                 ..Admission::default()
-            }),
+            })),
             attempts: Vec::new(),
             left_out: Vec::new(),
             input_tokens: None,
@@ -230,7 +235,7 @@ mod tests {
             report.explanation(),
             [
                 "req_1: a streaming request to messages by the key 'team' for the model 'small'.",
-                "Admitted by 'limits.concurrency', 'key *' of the key 'team'.",
+                "Admitted by 'all keys', 'key *' of the key 'team'.",
                 "Attempt 1: 'first', relayed, failed after 30 ms with upstream_error. Cause: connection reset.",
                 "Attempt 2: 'second', relayed, not asked: its circuit breaker is open.",
                 "Attempt 3: 'third' as 'qwen3', translated, began to answer after 30 ms. Its id there: abc. \
@@ -258,7 +263,7 @@ mod tests {
             [
                 "It waited 2000 ms in a queue.",
                 "Refused by the limit 'key *' (requests_per_minute); the same request fits after 1500 ms. \
-                 These limits apply: 'limits.concurrency', 'key *' of the key 'team'.",
+                 These limits apply: 'all keys', 'key *' of the key 'team'.",
                 "Ended as shed after 412 ms; status 429, code rate_limit_exceeded.",
             ]
         );

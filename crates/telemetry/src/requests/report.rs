@@ -38,7 +38,7 @@ pub struct RequestReport {
     /// The internal cause of the failure, which the client does not see.
     pub cause: Option<String>,
     /// The decision of the limits; null if the request ended before they were asked.
-    pub admission: Option<Admission>,
+    pub admission: Option<Box<Admission>>,
     /// The targets that were tried, in order.
     pub attempts: Vec<AttemptReport>,
     /// The kinds of content of the answer that the client's protocol cannot express.
@@ -62,7 +62,8 @@ pub struct RequestReport {
 /// The decision of the limits on a request.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Admission {
-    /// The limits that apply to the request. All of them have admitted it, unless `refused_by` is set.
+    /// The limits of the configuration and of the key that apply to the request, besides the limits of
+    /// the process. All of them have admitted it, unless `refused_by` is set.
     pub limits: Vec<AppliedLimit>,
     /// The limit that has refused the request.
     pub refused_by: Option<RefusingLimit>,
@@ -78,7 +79,7 @@ pub struct Admission {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AppliedLimit {
     /// The name of the limit.
-    pub limit: Cow<'static, str>,
+    pub limit: String,
     /// The name of the key, if the limit counts each key by itself.
     #[serde(serialize_with = "optional_shared_text")]
     #[schemars(with = "Option<String>")]
