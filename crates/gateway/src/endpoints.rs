@@ -90,6 +90,4 @@ fn is_json(media_type: &str) -> bool {
 const JSON: &str = "application/json";
 
 #[cfg(test)]
-mod report_tests;
-#[cfg(test)]
 mod tests;

@@ -1,5 +1,7 @@
 //! Token counts and deadlines of requests to the embedded engines.
 
+mod reports;
+
 use std::time::Duration;
 
 use bytes::Bytes;
