@@ -118,6 +118,40 @@ fn new_epoch_grants_nothing_for_one_lease() {
     assert_eq!(send(4, 3, CLOCK, 1), (5, false));
 }
 
+/// If only the store state is lost, event numbers start over, far below the events of the known leases.
+/// These are over after one lease, too.
+#[test]
+fn leases_of_a_lost_epoch_are_over_one_lease_later() {
+    let mut model = store();
+    for seq in 2..20 {
+        send(&mut model, 9, permits(seq, 0, 0), (0, 0));
+    }
+    assert_eq!(send(&mut model, 1, permits(1, 0, 7), (0, 0)).held, 7);
+    model.state = None;
+    let proof = ElapsedProof::default();
+    let (reply, known) = send_to(&mut model, 2, permits(1, 0, 7), proof);
+    assert_eq!((reply.held, reply.quarantined), (0, true));
+    let (reply, _) = send_to(&mut model, 2, permits(2, 0, 7), known);
+    assert_eq!(
+        (reply.held, reply.available, reply.replicas),
+        (7, 3, 1),
+        "the lease of the first replica is over"
+    );
+}
+
+/// A request is stale once its lease and a tenth of it are over, not before.
+#[test]
+fn a_request_counts_until_its_lease_and_a_tenth_are_over() {
+    for (millis, available) in [(11_000, 8), (11_001, 3)] {
+        let mut model = store();
+        send(&mut model, 1, permits(1, 0, 7), (0, 0));
+        send(&mut model, 2, permits(1, 0, 0), (millis, 0));
+        send(&mut model, 1, permits(2, 2, 0), (0, 0));
+        let reply = send(&mut model, 2, permits(2, 0, 0), (millis, 0));
+        assert_eq!(reply.available, available, "{millis}");
+    }
+}
+
 /// A rate of 60 units in a minute.
 const RATE: LeasedLimitSpec = LeasedLimitSpec::Bucket {
     per_minute: 60,
