@@ -23,7 +23,7 @@ impl Admin {
     /// Answers a request to the admin address.
     pub async fn answer(&self, request: Request<impl ClientBody>) -> Response<Body> {
         match api::is_path(request.uri().path()) {
-            true => api::answer(self, request).await,
+            true => api::answer(&self.state, &self.access, request).await,
             false => probe(self, &request),
         }
     }

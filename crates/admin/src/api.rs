@@ -25,8 +25,7 @@ use serde::Serialize;
 
 use self::failure::Failure;
 use self::route::Route;
-use crate::access::NoAccess;
-use crate::admin::Admin;
+use crate::access::{AdminAccess, NoAccess};
 
 /// A request of an administrator whose key was valid.
 struct AdminRequest<'a> {
@@ -48,8 +47,12 @@ pub(crate) fn is_path(path: &str) -> bool {
 }
 
 /// Answers a request for a path of the admin API.
-pub(crate) async fn answer(admin: &Admin, request: Request<impl ClientBody>) -> Response<Body> {
-    let mut response = match respond(admin, request).await {
+pub(crate) async fn answer(
+    state: &GatewayState,
+    access: &AdminAccess,
+    request: Request<impl ClientBody>,
+) -> Response<Body> {
+    let mut response = match respond(state, access, request).await {
         Ok(response) => response,
         Err(failure) => failure.into_response(),
     };
@@ -60,12 +63,15 @@ pub(crate) async fn answer(admin: &Admin, request: Request<impl ClientBody>) -> 
 }
 
 /// Checks the host, the key and the path, in this order, and performs the requested operation.
-async fn respond(admin: &Admin, request: Request<impl ClientBody>) -> Answer {
-    if let Err(reason) = admin.access.check(request.headers()) {
+async fn respond(
+    state: &GatewayState,
+    access: &AdminAccess,
+    request: Request<impl ClientBody>,
+) -> Answer {
+    if let Err(reason) = access.check(request.headers()) {
         log_refusal(&reason, request.uri().path());
         return Err(reason.into());
     }
-    let state = &*admin.state;
     let Some(accounting) = &state.accounting else {
         return Err(Failure::no_store());
     };

@@ -1,5 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+// The schemas of the types in the OpenAPI documents.
+mod schemas;
+
 // The hosts and the key of the admin address.
 pub mod access;
 

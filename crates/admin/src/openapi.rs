@@ -10,13 +10,12 @@ mod exchange;
 mod failures;
 mod form;
 mod operation;
-mod schemas;
 
+use crate::schemas::Schemas;
 use exchange::Exchange;
 use gateway::endpoints::stored_response::{Deleted, ItemList};
 use gateway::request::routing::Endpoint;
 use operation::Operation;
-use schemas::Schemas;
 use serde_json::{Map, Value, json};
 
 pub use self::admin::document as admin_document;

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::schemas::Schemas;
 use crate::api::parameters::{Kind, Parameter};
 use crate::api::{audit, keys, limits, prices, rows, usage};
+use crate::schemas::Schemas;
 
 /// Builds the OpenAPI 3.1 document.
 pub fn document() -> Value {

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
-use super::schemas::Schemas;
 use super::{examples, form};
+use crate::schemas::Schemas;
 
 /// The request and successful response bodies of an operation: media types and their schemas.
 pub(super) struct Exchange {

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::schemas::Schemas;
+use crate::schemas::Schemas;
 
 /// Returns the body of `POST /v1/images/edits` as `multipart/form-data`.
 pub(super) fn image_edits(schemas: &mut Schemas) -> Value {

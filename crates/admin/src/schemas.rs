@@ -13,14 +13,14 @@ use serde_json::{Map, Value, json};
 /// request is always present in a response; the name of the second ends in `Written`. The requests
 /// of a protocol must therefore be added first.
 #[derive(Default)]
-pub(super) struct Schemas {
-    pub(super) all: Map<String, Value>,
+pub(crate) struct Schemas {
+    pub(crate) all: Map<String, Value>,
     read: BTreeSet<String>,
 }
 
 impl Schemas {
     /// Adds the schema for reading a `T`, and returns a reference to it.
-    pub(super) fn read<T: JsonSchema>(&mut self, prefix: &str) -> Value {
+    pub(crate) fn read<T: JsonSchema>(&mut self, prefix: &str) -> Value {
         let mut generator = generator(SchemaSettings::draft2020_12());
         let schema = generator.subschema_for::<T>().to_value();
         let definitions = generator.take_definitions(true);
@@ -30,7 +30,7 @@ impl Schemas {
     }
 
     /// Adds the schema for writing a `T`, and returns a reference to it.
-    pub(super) fn written<T: JsonSchema>(&mut self, prefix: &str) -> Value {
+    pub(crate) fn written<T: JsonSchema>(&mut self, prefix: &str) -> Value {
         let mut generator = generator(SchemaSettings::draft2020_12().for_serialize());
         let schema = generator.subschema_for::<T>().to_value();
         let mut definitions = generator.take_definitions(true);
@@ -51,13 +51,13 @@ impl Schemas {
     }
 
     /// Adds a hand-written schema, and returns a reference to it.
-    pub(super) fn named(&mut self, name: &str, schema: Value) -> Value {
+    pub(crate) fn named(&mut self, name: &str, schema: Value) -> Value {
         self.all.insert(name.to_owned(), schema);
         json!({ "$ref": format!("{REFERENCE}{name}") })
     }
 
     /// Returns the schema that a reference points to, or `schema` itself if it is not a reference.
-    pub(super) fn target<'a>(&'a self, schema: &'a Value) -> &'a Value {
+    pub(crate) fn target<'a>(&'a self, schema: &'a Value) -> &'a Value {
         let name = schema["$ref"]
             .as_str()
             .and_then(|target| target.strip_prefix(REFERENCE));
