@@ -1,40 +1,45 @@
 //! The admin API: keys, usage and limits as JSON under `/admin/v1`, on the admin address.
 
-pub(crate) mod audit;
+mod audit;
 mod body;
 mod failure;
-pub(crate) mod keys;
-pub(crate) mod limits;
+mod keys;
+mod limits;
+pub(crate) mod operation;
+pub(crate) mod operations;
 pub(crate) mod parameters;
-pub(crate) mod prices;
-pub(crate) mod route;
-pub(crate) mod rows;
+mod prices;
+mod route;
+mod rows;
 #[cfg(test)]
 mod tests;
-pub(crate) mod usage;
-pub(crate) mod values;
+mod usage;
+mod values;
 
 use accounting::{By, StoredKey};
+use bytes::Bytes;
 use gateway::exchange::body::{Body, ClientBody, whole};
 use gateway::state::GatewayState;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use policy::accounting::Accounting;
 use policy::clock;
 use serde::Serialize;
 
 use self::failure::Failure;
-use self::route::Route;
+use self::parameters::Parameters;
 use crate::access::{AdminAccess, NoAccess};
 
 /// A request of an administrator whose key was valid.
-struct AdminRequest<'a> {
+pub(crate) struct AdminRequest<'a> {
     state: &'a GatewayState,
     accounting: &'a Accounting,
     /// The author of changes, for the audit log.
     actor: String,
-    /// The query of the request.
-    query: &'a str,
+    /// The id in the path; empty for an operation without one.
+    id: &'a str,
+    parameters: Parameters,
+    body: Bytes,
 }
 
 /// The result of an operation.
@@ -76,44 +81,26 @@ async fn respond(
         return Err(Failure::no_store());
     };
     let (head, body) = request.into_parts();
-    let path = head.uri.path();
-    let route = Route::of(path).ok_or_else(|| Failure::no_path(path))?;
-    if !route.allows(&head.method) {
-        return Err(Failure::method(&head.method, path, route.methods()));
+    let (found, id) = route::find(&head.method, head.uri.path())?;
+    let mut body = body::read(body, &head.headers, state).await?;
+    let operation = &found.description;
+    match operation.body {
+        None if !body.is_empty() => return Err(Failure::unexpected_body(&head.method)),
+        Some(_) if operation.is_body_optional && body.is_empty() => body = "{}".into(),
+        _ => {}
     }
-    let body = body::read(body, &head.headers, state).await?;
-    let admin = AdminRequest {
+    let query = head.uri.query().unwrap_or_default();
+    let request = AdminRequest {
         state,
         accounting,
         actor: actor(&head.headers),
-        query: head.uri.query().unwrap_or_default(),
+        id,
+        parameters: Parameters::parse(query, operation.parameters)?,
+        body,
     };
-    dispatch(&admin, route, &head.method, &body).await
-}
-
-async fn dispatch(
-    admin: &AdminRequest<'_>,
-    route: Route<'_>,
-    method: &Method,
-    body: &[u8],
-) -> Answer {
-    if !matches!(*method, Method::POST | Method::PATCH) && !body.is_empty() {
-        return Err(Failure::unexpected_body(method));
-    }
-    match (route, method.as_str()) {
-        (Route::Keys, "POST") => keys::create(admin, body).await,
-        (Route::Keys, _) => keys::list(admin).await,
-        (Route::Key(id), "PATCH") => keys::change(admin, id, body).await,
-        (Route::Key(id), "DELETE") => keys::revoke(admin, id).await,
-        (Route::Key(id), _) => keys::show(admin, id).await,
-        (Route::Rotate(id), _) => keys::rotate(admin, id, body).await,
-        (Route::Usage, _) => usage::sums(admin).await,
-        (Route::Rows, _) => rows::export(admin).await,
-        (Route::Request(id), _) => rows::request(admin, id).await,
-        (Route::Limits, _) => limits::status(admin).await,
-        (Route::Prices, _) => prices::list(admin),
-        (Route::Audit, _) => audit::list(admin).await,
-    }
+    let mut response = (found.handler)(&request).await?;
+    *response.status_mut() = operation.status;
+    Ok(response)
 }
 
 impl AdminRequest<'_> {
@@ -164,17 +151,15 @@ fn actor(headers: &HeaderMap) -> String {
 }
 
 /// Returns a response with `value` as JSON.
-fn json(status: StatusCode, value: &impl Serialize) -> Answer {
+fn json(value: &impl Serialize) -> Answer {
     let body = serde_json::to_vec(value).map_err(|error| Failure::internal(error.to_string()))?;
-    Ok(response(status, "application/json", whole(body.into())))
+    Ok(response("application/json", whole(body.into())))
 }
 
-fn response(status: StatusCode, media_type: &'static str, body: Body) -> Response<Body> {
+fn response(media_type: &'static str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
-    *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    let media_type = HeaderValue::from_static(media_type);
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
     response
 }
 

@@ -1,14 +1,14 @@
 //! The log of changes of keys.
 
 use accounting::{AuditEntry, AuditQuery};
-use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::parameters::{Kind, Parameter, Parameters};
+use super::AdminRequest;
+use super::failure::Failure;
+use super::parameters::{Kind, Parameter};
 use super::values::Time;
-use super::{AdminRequest, Answer, json};
 
 /// A page of the audit log, the newest entry first.
 #[derive(Serialize, JsonSchema)]
@@ -40,8 +40,8 @@ pub(crate) struct EntryView {
 }
 
 /// Answers with a page of entries.
-pub(super) async fn list(admin: &AdminRequest<'_>) -> Answer {
-    let parameters = Parameters::parse(admin.query, &OF_AUDIT)?;
+pub(super) async fn list(admin: &AdminRequest<'_>) -> Result<AuditPage, Failure> {
+    let parameters = &admin.parameters;
     let limit: u32 = parameters.number("limit", 1..=1000)?.unwrap_or(100);
     let query = AuditQuery {
         key: parameters.text("key"),
@@ -55,7 +55,7 @@ pub(super) async fn list(admin: &AdminRequest<'_>) -> Answer {
     found.truncate(length);
     let next = found.last().filter(|_| has_more).map(|entry| entry.id);
     let entries = found.into_iter().map(EntryView::from).collect();
-    json(StatusCode::OK, &AuditPage { entries, next })
+    Ok(AuditPage { entries, next })
 }
 
 impl From<AuditEntry> for EntryView {

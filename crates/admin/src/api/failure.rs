@@ -3,8 +3,7 @@
 use accounting::StoreError;
 use gateway::exchange::body::{Body, whole};
 use gateway::exchange::refusal::Refusal;
-use http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
+use http::{HeaderValue, Method, Response, StatusCode};
 use lease::Unreachable;
 use wire::{ErrorBody, ErrorDetail};
 
@@ -12,17 +11,17 @@ use crate::access::NoAccess;
 
 /// An error response, in the shape of OpenAI's errors.
 #[derive(Debug)]
-pub(super) struct Failure {
-    status: StatusCode,
+pub(crate) struct Failure {
+    status: u16,
     code: &'static str,
     message: String,
     /// The field or parameter at fault.
     param: Option<String>,
-    header: Option<(HeaderName, &'static str)>,
+    header: Option<(&'static str, String)>,
 }
 
 impl Failure {
-    fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+    fn new(status: u16, code: &'static str, message: impl Into<String>) -> Self {
         Self {
             status,
             code,
@@ -32,11 +31,14 @@ impl Failure {
         }
     }
 
-    fn at(self, param: impl Into<String>) -> Self {
-        Self {
-            param: Some(param.into()),
-            ..self
-        }
+    fn at(mut self, param: &str) -> Self {
+        self.param = Some(param.to_owned());
+        self
+    }
+
+    fn with_header(mut self, name: &'static str, value: &str) -> Self {
+        self.header = Some((name, value.to_owned()));
+        self
     }
 
     /// A field or parameter is not valid. `problem` says what was found and what is accepted.
@@ -46,7 +48,7 @@ impl Failure {
 
     /// A field is not valid, as this message says, which names it.
     pub(super) fn value(param: &str, message: String) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "invalid_value", message).at(param)
+        Self::new(400, "invalid_value", message).at(param)
     }
 
     /// A field or parameter is unknown. `accepted` are those that there are.
@@ -57,12 +59,12 @@ impl Failure {
         };
         let shown = wire::truncate_for_error(param);
         let message = format!("{shown}: is unknown; accepted: {accepted}");
-        Self::new(StatusCode::BAD_REQUEST, "unknown_parameter", message).at(shown)
+        Self::new(400, "unknown_parameter", message).at(shown)
     }
 
     /// The body does not have its form. `message` names the field.
     pub(super) fn body(param: &str, message: impl Into<String>) -> Self {
-        let failure = Self::new(StatusCode::BAD_REQUEST, "invalid_body", message);
+        let failure = Self::new(400, "invalid_body", message);
         match param {
             "" => failure,
             param => failure.at(param),
@@ -74,78 +76,45 @@ impl Failure {
     }
 
     pub(super) fn name_taken(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::CONFLICT, "name_taken", message).at("name")
+        Self::new(409, "name_taken", message).at("name")
     }
 
     /// There is no such key, request or the like.
     pub(super) fn not_found(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not_found", message).at("id")
+        Self::new(404, "not_found", message).at("id")
     }
 
-    pub(super) fn no_path(path: &str) -> Self {
+    /// There is no such path, but those of this list, which begin with `/admin/v1/`.
+    pub(super) fn no_path(path: &str, paths: &str) -> Self {
         let path = wire::truncate_for_error(path);
-        let message = format!(
-            "No such path: {path}. There are /admin/v1/keys, keys/{{id}}, keys/{{id}}/rotate, usage, usage/rows, requests/{{id}}, limits, prices and audit."
-        );
-        Self::new(StatusCode::NOT_FOUND, "not_found", message)
+        let message = format!("No such path: {path}. There are /admin/v1/{paths}.");
+        Self::new(404, "not_found", message)
     }
 
-    pub(super) fn method(method: &Method, path: &str, allow: &'static str) -> Self {
+    pub(super) fn method(method: &Method, path: &str, allow: &str) -> Self {
         let path = wire::truncate_for_error(path);
         let message = format!("Method {method} is not allowed for {path}; allowed: {allow}.");
-        Self {
-            header: Some((ALLOW, allow)),
-            ..Self::new(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "method_not_allowed",
-                message,
-            )
-        }
-    }
-
-    fn disabled() -> Self {
-        let message = "There is no admin API: set state.admin_key in the configuration, or the environment variable SLUICEGATE_ADMIN_KEY.";
-        Self::new(StatusCode::NOT_FOUND, "admin_api_disabled", message)
+        Self::new(405, "method_not_allowed", message).with_header("allow", allow)
     }
 
     pub(super) fn no_store() -> Self {
         let message = "The admin API needs [state] accounting: a store of keys and usage.";
-        Self::new(StatusCode::NOT_FOUND, "no_store", message)
-    }
-
-    fn host() -> Self {
-        let message =
-            "The header Host is neither an address, nor localhost, nor in state.admin_hosts.";
-        Self::new(StatusCode::MISDIRECTED_REQUEST, "wrong_host", message).at("Host")
-    }
-
-    fn unauthorized(message: String) -> Self {
-        Self {
-            header: Some((WWW_AUTHENTICATE, "Bearer")),
-            ..Self::new(StatusCode::UNAUTHORIZED, "invalid_admin_key", message).at("Authorization")
-        }
+        Self::new(404, "no_store", message)
     }
 
     fn store_away(message: String) -> Self {
         tracing::error!(error = message, "an admin request has failed");
-        Self {
-            header: Some((RETRY_AFTER, "5")),
-            ..Self::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "store_unavailable",
-                message,
-            )
-        }
+        Self::new(503, "store_unavailable", message).with_header("retry-after", "5")
     }
 
-    pub(super) fn internal(cause: String) -> Self {
-        tracing::error!(cause, "an admin request has failed");
+    pub(super) fn internal(cause: impl Into<String>) -> Self {
+        tracing::error!(cause = cause.into(), "an admin request has failed");
         let message = "The server had an error while processing the request.";
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", message)
+        Self::new(500, "server_error", message)
     }
 
     pub(super) fn into_response(self) -> Response<Body> {
-        let kind = match self.status.as_u16() {
+        let kind = match self.status {
             401 => "authentication_error",
             500.. => "server_error",
             _ => "invalid_request_error",
@@ -160,11 +129,13 @@ impl Failure {
         };
         // It consists of strings, which can always be serialized.
         let body = serde_json::to_vec(&body).unwrap_or_default();
-        let mut response = super::response(self.status, "application/json", whole(body.into()));
-        if let Some((name, value)) = self.header {
-            response
-                .headers_mut()
-                .insert(name, HeaderValue::from_static(value));
+        let mut response = super::response("application/json", whole(body.into()));
+        let status = StatusCode::from_u16(self.status);
+        *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        if let Some((name, value)) = self.header
+            && let Ok(value) = HeaderValue::try_from(value)
+        {
+            response.headers_mut().insert(name, value);
         }
         response
     }
@@ -173,9 +144,11 @@ impl Failure {
 impl From<NoAccess> for Failure {
     fn from(reason: NoAccess) -> Self {
         match reason {
-            NoAccess::Host => Self::host(),
-            NoAccess::Disabled => Self::disabled(),
-            NoAccess::Key(message) => Self::unauthorized(message),
+            NoAccess::Host => Self::new(421, "wrong_host", HOST).at("Host"),
+            NoAccess::Disabled => Self::new(404, "admin_api_disabled", DISABLED),
+            NoAccess::Key(message) => Self::new(401, "invalid_admin_key", message)
+                .at("Authorization")
+                .with_header("www-authenticate", "Bearer"),
         }
     }
 }
@@ -185,7 +158,7 @@ impl From<StoreError> for Failure {
         let message = error.to_string();
         match error {
             StoreError::Unreachable { .. } => Self::store_away(message),
-            StoreError::Invalid(_) => Self::new(StatusCode::BAD_REQUEST, "invalid_value", message),
+            StoreError::Invalid(_) => Self::new(400, "invalid_value", message),
             StoreError::UnknownKey(_) => Self::not_found(message),
             StoreError::NameTaken(_) => Self::name_taken(message),
             _ => Self::internal(message),
@@ -204,14 +177,13 @@ impl From<Unreachable> for Failure {
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         let error = refusal.error;
-        let status = StatusCode::from_u16(error.kind.status());
-        Self::new(
-            status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
-            error.code,
-            error.message,
-        )
+        Self::new(error.kind.status(), error.code, error.message)
     }
 }
+
+const HOST: &str =
+    "The header Host is neither an address, nor localhost, nor in state.admin_hosts.";
+const DISABLED: &str = "There is no admin API: set state.admin_key in the configuration, or the environment variable SLUICEGATE_ADMIN_KEY.";
 
 #[cfg(test)]
 mod tests {

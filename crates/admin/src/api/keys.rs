@@ -1,22 +1,19 @@
 //! Keys of the store: create, list, show, change, rotate and revoke.
 
-pub(crate) mod forms;
-pub(crate) mod limits;
+mod forms;
+mod limits;
 
 use accounting::{KeyChange, NewKey, StoredKey};
 use auth::{Entry, KeyHash, KeyRing, Pattern, RingProblem, Scope, Scopes};
-use http::StatusCode;
 use policy::{clock, keys};
 
 use self::forms::{Created, KeyChangeForm, KeyList, KeyView, NewKeyForm, Rotation};
+use super::AdminRequest;
 use super::failure::Failure;
-use super::parameters::{Kind, Parameter, Parameters};
-use super::{AdminRequest, Answer, body, json};
+use super::parameters::{Kind, Parameter};
 
 /// Creates a key, and shows it.
-pub(super) async fn create(admin: &AdminRequest<'_>, body: &[u8]) -> Answer {
-    Parameters::parse(admin.query, &[])?;
-    let form: NewKeyForm = body::parse(body)?;
+pub(super) async fn create(admin: &AdminRequest<'_>, form: NewKeyForm) -> Result<Created, Failure> {
     refuse_fixed_name(admin, &form.name)?;
     let key = keys::generate().map_err(|error| Failure::internal(error.to_string()))?;
     let new = NewKey {
@@ -30,32 +27,30 @@ pub(super) async fn create(admin: &AdminRequest<'_>, body: &[u8]) -> Answer {
     check(&new.name, new.hash, new.scopes, new.models.as_ref())?;
     let stored = admin.accounting.store.create_key(new, admin.by()).await?;
     admin.note("create", &stored).await;
-    let created = Created::new(&key, &stored);
-    json(StatusCode::CREATED, &created)
+    Ok(Created::new(&key, &stored))
 }
 
 /// Lists the keys.
-pub(super) async fn list(admin: &AdminRequest<'_>) -> Answer {
-    let parameters = Parameters::parse(admin.query, &OF_LIST)?;
-    let revoked = parameters.get("revoked") == Some("true");
+pub(super) async fn list(admin: &AdminRequest<'_>) -> Result<KeyList, Failure> {
+    let revoked = admin.parameters.get("revoked") == Some("true");
     let found = admin.accounting.store.list_keys(revoked).await?;
     let keys = found.iter().map(KeyView::of).collect();
-    json(StatusCode::OK, &KeyList { keys })
+    Ok(KeyList { keys })
 }
 
 /// Shows a key, which may be revoked.
-pub(super) async fn show(admin: &AdminRequest<'_>, id: &str) -> Answer {
-    Parameters::parse(admin.query, &[])?;
-    let found = admin.accounting.store.key(id).await?;
-    let key = found.ok_or_else(|| no_key(id))?;
-    json(StatusCode::OK, &KeyView::of(&key))
+pub(super) async fn show(admin: &AdminRequest<'_>) -> Result<KeyView, Failure> {
+    let found = admin.accounting.store.key(admin.id).await?;
+    let key = found.ok_or_else(|| no_key(admin.id))?;
+    Ok(KeyView::of(&key))
 }
 
 /// Changes the properties of a key that the body has.
-pub(super) async fn change(admin: &AdminRequest<'_>, id: &str, body: &[u8]) -> Answer {
-    Parameters::parse(admin.query, &[])?;
-    let form: KeyChangeForm = body::parse(body)?;
-    let before = in_use(admin, id).await?;
+pub(super) async fn change(
+    admin: &AdminRequest<'_>,
+    form: KeyChangeForm,
+) -> Result<KeyView, Failure> {
+    let before = in_use(admin).await?;
     let change = read_change(form)?;
     if let Some(name) = change.name.as_ref().filter(|name| **name != before.name) {
         refuse_fixed_name(admin, name)?;
@@ -66,42 +61,37 @@ pub(super) async fn change(admin: &AdminRequest<'_>, id: &str, body: &[u8]) -> A
         let scopes = change.scopes.unwrap_or(before.scopes);
         check(name, hash.hash, scopes, models)?;
     }
-    let by = admin.by();
-    let changed = admin.accounting.store.change_key(id, change, by).await?;
+    let store = &admin.accounting.store;
+    let changed = store.change_key(admin.id, change, admin.by()).await?;
     admin.note("change", &changed).await;
-    json(StatusCode::OK, &KeyView::of(&changed))
+    Ok(KeyView::of(&changed))
 }
 
 /// Replaces a key by a new one, and shows that. The old one is accepted for a while.
-pub(super) async fn rotate(admin: &AdminRequest<'_>, id: &str, body: &[u8]) -> Answer {
-    Parameters::parse(admin.query, &[])?;
-    let body = if body.is_empty() { b"{}" } else { body };
-    let form: Rotation = body::parse(body)?;
+pub(super) async fn rotate(admin: &AdminRequest<'_>, form: Rotation) -> Result<Created, Failure> {
     let old_until = overlap(form.overlap.as_deref().unwrap_or(OVERLAP))?;
     let key = keys::generate().map_err(|error| Failure::internal(error.to_string()))?;
     let (hash, by) = (KeyHash::of(&key), admin.by());
     let store = &admin.accounting.store;
-    let rotated = store.rotate_key(id, hash, old_until, by).await?;
+    let rotated = store.rotate_key(admin.id, hash, old_until, by).await?;
     admin.note("rotate", &rotated).await;
-    json(StatusCode::OK, &Created::new(&key, &rotated))
+    Ok(Created::new(&key, &rotated))
 }
 
 /// Revokes a key permanently.
-pub(super) async fn revoke(admin: &AdminRequest<'_>, id: &str) -> Answer {
-    let parameters = Parameters::parse(admin.query, &OF_REVOKE)?;
-    let ends_streams = parameters.get("streams") == Some("end");
+pub(super) async fn revoke(admin: &AdminRequest<'_>) -> Result<KeyView, Failure> {
+    let ends_streams = admin.parameters.get("streams") == Some("end");
     let store = &admin.accounting.store;
-    let revoked = store.revoke_key(id, ends_streams, admin.by()).await?;
+    let revoked = store.revoke_key(admin.id, ends_streams, admin.by()).await?;
     admin.note("revoke", &revoked).await;
-    json(StatusCode::OK, &KeyView::of(&revoked))
+    Ok(KeyView::of(&revoked))
 }
 
-/// Returns a key that is not revoked.
-async fn in_use(admin: &AdminRequest<'_>, id: &str) -> Result<StoredKey, Failure> {
-    let found = admin.accounting.store.key(id).await?;
-    found
-        .filter(|key| key.revoked.is_none())
-        .ok_or_else(|| no_key(id))
+/// Returns the key of the path, unless it is revoked.
+async fn in_use(admin: &AdminRequest<'_>) -> Result<StoredKey, Failure> {
+    let found = admin.accounting.store.key(admin.id).await?;
+    let found = found.filter(|key| key.revoked.is_none());
+    found.ok_or_else(|| no_key(admin.id))
 }
 
 fn no_key(id: &str) -> Failure {

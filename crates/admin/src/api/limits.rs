@@ -1,15 +1,14 @@
 //! The state of the limits of this process, and of the parts that other gateways hold of them.
 
-use http::StatusCode;
 use lease::ShareInfo;
 use quota::{Dimension, LeaseStatus, Level, Money, Status};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::AdminRequest;
 use super::failure::Failure;
-use super::parameters::{Kind, Parameter, Parameters};
+use super::parameters::{Kind, Parameter};
 use super::values::Amount;
-use super::{AdminRequest, Answer, json};
 
 /// The limits of which something is in use in this process.
 #[derive(Serialize, JsonSchema)]
@@ -97,17 +96,16 @@ pub(crate) struct Rate {
 
 /// Answers with the state of the limits, and with the parts of all gateways if the request asks for
 /// them: that asks the store.
-pub(super) async fn status(admin: &AdminRequest<'_>) -> Answer {
-    let parameters = Parameters::parse(admin.query, &OF_LIMITS)?;
+pub(super) async fn status(admin: &AdminRequest<'_>) -> Result<LimitList, Failure> {
     let status = admin.state.limiter.status();
-    let mut holders = match parameters.get("replicas") {
+    let mut holders = match admin.parameters.get("replicas") {
         Some("true") => holders(admin, &status).await?,
         _ => Vec::new(),
     }
     .into_iter();
     let view = |status| LimitView::new(status, || holders.next());
     let limits = status.into_iter().map(view).collect();
-    json(StatusCode::OK, &LimitList { limits })
+    Ok(LimitList { limits })
 }
 
 /// Returns the gateways that have a part in each part of the limits that is lent.

@@ -1,19 +1,18 @@
 //! The prices of the configuration.
 
-use http::StatusCode;
 use quota::{PriceEntry, UnknownPrice};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::parameters::Parameters;
-use super::{AdminRequest, Answer, json};
+use super::AdminRequest;
+use super::failure::Failure;
 
 /// The prices of models, in the order of the configuration.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct PriceList<'a> {
+pub(crate) struct PriceList {
     /// The prices.
     #[schemars(with = "Vec<PriceView>")]
-    prices: &'a [PriceEntry],
+    prices: Vec<PriceEntry>,
     /// The handling of models without a price: `refuse`, `free` or `default`.
     unknown_price: &'static str,
 }
@@ -103,17 +102,15 @@ struct PictureView {
 }
 
 /// Answers with the prices.
-pub(super) fn list(admin: &AdminRequest<'_>) -> Answer {
-    Parameters::parse(admin.query, &[])?;
+pub(super) async fn list(admin: &AdminRequest<'_>) -> Result<PriceList, Failure> {
     let policy = admin.state.policies.current();
     let unknown_price = match policy.prices.unknown() {
         UnknownPrice::Refuse => "refuse",
         UnknownPrice::Free => "free",
         UnknownPrice::Default(_) => "default",
     };
-    let list = PriceList {
-        prices: policy.prices.entries(),
+    Ok(PriceList {
+        prices: policy.prices.entries().to_vec(),
         unknown_price,
-    };
-    json(StatusCode::OK, &list)
+    })
 }

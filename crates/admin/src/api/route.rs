@@ -1,62 +1,45 @@
-//! The paths of the admin API.
+//! Finds the operation of a request.
 
 use http::Method;
 
-/// A path of the admin API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Route<'a> {
-    /// `/keys`
-    Keys,
-    /// `/keys/{id}`
-    Key(&'a str),
-    /// `/keys/{id}/rotate`
-    Rotate(&'a str),
-    /// `/usage`
-    Usage,
-    /// `/usage/rows`
-    Rows,
-    /// `/requests/{id}`
-    Request(&'a str),
-    /// `/limits`
-    Limits,
-    /// `/prices`
-    Prices,
-    /// `/audit`
-    Audit,
+use super::failure::Failure;
+use super::operation::Operation;
+use super::operations::OPERATIONS;
+
+/// Returns the operation of a method and path, and the id in the path.
+pub(super) fn find<'p>(
+    method: &Method,
+    path: &'p str,
+) -> Result<(&'static Operation, &'p str), Failure> {
+    let operations = OPERATIONS.iter();
+    let of_path = operations.filter_map(|operation| Some((operation, operation.id_in(path)?)));
+    let of_path: Vec<_> = of_path.collect();
+    if of_path.is_empty() {
+        return Err(Failure::no_path(path, &paths()));
+    }
+    let find = |method: &str| {
+        let mut found = of_path.iter();
+        found.find(|(operation, _)| operation.description.method == method)
+    };
+    find(method.as_str()).copied().ok_or_else(|| {
+        let allowed = METHODS.into_iter().filter(|method| find(method).is_some());
+        let allowed = allowed.collect::<Vec<_>>().join(", ");
+        Failure::method(method, path, &allowed)
+    })
 }
 
-impl<'a> Route<'a> {
-    /// Returns the route of a complete path.
-    pub(crate) fn of(path: &'a str) -> Option<Self> {
-        let rest = path.strip_prefix(super::PREFIX)?.strip_prefix('/')?;
-        let parts: Vec<&str> = rest.split('/').collect();
-        match *parts {
-            ["keys"] => Some(Self::Keys),
-            ["keys", id] if !id.is_empty() => Some(Self::Key(id)),
-            ["keys", id, "rotate"] if !id.is_empty() => Some(Self::Rotate(id)),
-            ["usage"] => Some(Self::Usage),
-            ["usage", "rows"] => Some(Self::Rows),
-            ["requests", id] if !id.is_empty() => Some(Self::Request(id)),
-            ["limits"] => Some(Self::Limits),
-            ["prices"] => Some(Self::Prices),
-            ["audit"] => Some(Self::Audit),
-            _ => None,
+/// Returns the list of all paths, without their common beginning.
+fn paths() -> String {
+    let mut paths = Vec::new();
+    for operation in OPERATIONS.iter() {
+        let path = operation.description.path.trim_start_matches("/admin/v1/");
+        if !paths.contains(&path) {
+            paths.push(path);
         }
     }
-
-    /// Returns the methods of the route, as in the header `Allow`.
-    pub(crate) fn methods(self) -> &'static str {
-        match self {
-            Self::Keys => "GET, POST",
-            Self::Key(_) => "GET, PATCH, DELETE",
-            Self::Rotate(_) => "POST",
-            _ => "GET",
-        }
-    }
-
-    pub(crate) fn allows(self, method: &Method) -> bool {
-        self.methods()
-            .split(", ")
-            .any(|allowed| allowed == method.as_str())
-    }
+    let last = paths.pop().unwrap_or_default();
+    format!("{} and {last}", paths.join(", "))
 }
+
+/// The methods of operations, in the order of the header `Allow`.
+const METHODS: [&str; 4] = ["GET", "POST", "PATCH", "DELETE"];

@@ -6,18 +6,18 @@ use accounting::{AccountingStore, RowQuery, StoreError, UsageRow};
 use bytes::Bytes;
 use futures_util::stream;
 use gateway::exchange::body::Aborted;
-use http::StatusCode;
 use http_body::Frame;
 use http_body_util::{BodyExt as _, StreamBody};
 use schemars::JsonSchema;
 use serde::Serialize;
 use telemetry::outcome::Outcome;
+use telemetry::outcome::Outcome;
 
 use super::failure::Failure;
-use super::parameters::{Kind, Parameter, Parameters};
+use super::parameters::{Kind, Parameter};
 use super::usage::{FROM, KEY, MODEL, TO};
 use super::values::{Amount, Time};
-use super::{AdminRequest, Answer, json, response};
+use super::{AdminRequest, Answer, response};
 
 /// The usage of one request.
 #[derive(Serialize, JsonSchema)]
@@ -98,21 +98,20 @@ struct Export {
 }
 
 /// Shows one request.
-pub(super) async fn request(admin: &AdminRequest<'_>, id: &str) -> Answer {
-    Parameters::parse(admin.query, &[])?;
-    let found = admin.accounting.store.request(id).await?;
+pub(super) async fn request(admin: &AdminRequest<'_>) -> Result<Row, Failure> {
+    let found = admin.accounting.store.request(admin.id).await?;
     let row = found.ok_or_else(|| {
-        let id = wire::truncate_for_error(id);
+        let id = wire::truncate_for_error(admin.id);
         Failure::not_found(format!(
             "id: no request '{id}' is stored; one that has just been made is, after a moment"
         ))
     })?;
-    json(StatusCode::OK, &Row::from(row))
+    Ok(Row::from(row))
 }
 
 /// Exports rows, page by page, as fast as the client reads.
 pub(super) async fn export(admin: &AdminRequest<'_>) -> Answer {
-    let parameters = Parameters::parse(admin.query, &OF_ROWS)?;
+    let parameters = &admin.parameters;
     let format = match parameters.get("format") {
         Some("csv") => Format::Csv,
         _ => Format::JsonLines,
@@ -141,7 +140,7 @@ pub(super) async fn export(admin: &AdminRequest<'_>) -> Answer {
         Ok::<_, Aborted>(Some((Frame::data(page), export)))
     });
     let body = StreamBody::new(pages).boxed_unsync();
-    Ok(response(StatusCode::OK, format.media_type(), body))
+    Ok(response(format.media_type(), body))
 }
 
 impl Export {

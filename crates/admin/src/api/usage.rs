@@ -1,15 +1,14 @@
 //! Sums of usage.
 
 use accounting::{Granularity, UsageQuery, UsageSum};
-use http::StatusCode;
 use policy::clock;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::AdminRequest;
 use super::failure::Failure;
-use super::parameters::{Kind, Parameter, Parameters};
+use super::parameters::{Kind, Parameter};
 use super::values::{Amount, Time};
-use super::{AdminRequest, Answer, json};
 
 /// Sums of usage, in order of time, key and model.
 #[derive(Serialize, JsonSchema)]
@@ -72,8 +71,8 @@ pub(crate) struct Sum {
 }
 
 /// Answers with the sums that the query asks for.
-pub(super) async fn sums(admin: &AdminRequest<'_>) -> Answer {
-    let parameters = Parameters::parse(admin.query, &OF_USAGE)?;
+pub(super) async fn sums(admin: &AdminRequest<'_>) -> Result<Usage, Failure> {
+    let parameters = &admin.parameters;
     let granularity = match parameters.get("per") {
         Some("minute") => Some(Granularity::Minute),
         Some("hour") => Some(Granularity::Hour),
@@ -92,7 +91,7 @@ pub(super) async fn sums(admin: &AdminRequest<'_>) -> Answer {
     check_intervals(&query)?;
     let sums = admin.accounting.store.usage(query).await?;
     let usage = sums.into_iter().map(Sum::from).collect();
-    json(StatusCode::OK, &Usage { usage })
+    Ok(Usage { usage })
 }
 
 /// Refuses a question for too many intervals.

@@ -1,41 +1,31 @@
 //! Tests that the document describes each path and each field.
 
-use http::Method;
-
 use super::*;
-use crate::api::route::Route;
 
 #[test]
 fn every_method_of_every_path_is_described() {
     let document = document();
-    let mut described = Vec::new();
-    for (path, operations) in document["paths"].as_object().unwrap() {
-        for method in operations.as_object().unwrap().keys() {
-            let method: Method = method.to_uppercase().parse().unwrap();
-            let route = Route::of(path).unwrap();
-            assert!(route.allows(&method), "{method} {path}");
-            described.push((path.as_str(), method));
-        }
-    }
-    let of = |path: &str| {
-        let methods = described.iter().filter(|(found, _)| *found == path);
-        methods.count()
-    };
-    for (path, route) in [
-        ("/admin/v1/keys", Route::Keys),
-        ("/admin/v1/keys/{id}", Route::Key("{id}")),
-        ("/admin/v1/keys/{id}/rotate", Route::Rotate("{id}")),
-        ("/admin/v1/usage", Route::Usage),
-        ("/admin/v1/usage/rows", Route::Rows),
-        ("/admin/v1/requests/{id}", Route::Request("{id}")),
-        ("/admin/v1/limits", Route::Limits),
-        ("/admin/v1/prices", Route::Prices),
-        ("/admin/v1/audit", Route::Audit),
-    ] {
-        assert_eq!(Route::of(path), Some(route));
-        assert_eq!(of(path), route.methods().split(", ").count(), "{path}");
-    }
-    assert_eq!(described.len(), 12);
+    let paths = document["paths"].as_object().unwrap();
+    let described = paths.iter().map(|(path, operations)| {
+        let methods: Vec<_> = operations.as_object().unwrap().keys().cloned().collect();
+        (path.as_str(), methods.join(" "))
+    });
+    let described: Vec<_> = described.collect();
+    let expected = [
+        ("/admin/v1/keys", "post get"),
+        ("/admin/v1/keys/{id}", "get patch delete"),
+        ("/admin/v1/keys/{id}/rotate", "post"),
+        ("/admin/v1/usage", "get"),
+        ("/admin/v1/usage/rows", "get"),
+        ("/admin/v1/requests/{id}", "get"),
+        ("/admin/v1/limits", "get"),
+        ("/admin/v1/prices", "get"),
+        ("/admin/v1/audit", "get"),
+    ];
+    assert_eq!(
+        described,
+        expected.map(|(path, methods)| (path, methods.to_owned()))
+    );
 }
 
 #[test]
