@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use accounting::{AccountingStore, RowQuery, StoreError, UsageRow};
+use accounting::{AccountingStore, RowQuery, StoreError, TokenCounts, UsageRow};
 use bytes::Bytes;
 use futures_util::stream;
 use gateway::exchange::body::Aborted;
@@ -10,12 +10,12 @@ use http_body::Frame;
 use http_body_util::{BodyExt as _, StreamBody};
 use schemars::JsonSchema;
 use serde::Serialize;
-use telemetry::outcome::Outcome;
+use serde_json::{Map, Value};
 use telemetry::outcome::Outcome;
 
 use super::failure::Failure;
 use super::parameters::{Kind, Parameter};
-use super::usage::{FROM, KEY, MODEL, TO};
+use super::usage::{FROM, KEY, MODEL, TO, TokenView};
 use super::values::{Amount, Time};
 use super::{AdminRequest, Answer, response};
 
@@ -51,26 +51,9 @@ pub(crate) struct Row {
     status: u16,
     /// The target that has answered.
     target: Option<String>,
-    /// Tokens of the input outside of caches.
-    input: u64,
-    /// Tokens read from a cache.
-    cache_read: u64,
-    /// Tokens written to a cache, for whatever time.
-    cache_write: u64,
-    /// Those of them that are kept for an hour.
-    cache_write_1h: u64,
-    /// Tokens of the input that are audio, whether cached or not.
-    audio_input: u64,
-    /// Tokens of the input that are images, whether cached or not.
-    image_input: u64,
-    /// Tokens of the output, reasoning included.
-    output: u64,
-    /// Tokens of reasoning.
-    reasoning: u64,
-    /// Tokens of the output that are audio.
-    audio_output: u64,
-    /// Tokens of the output that are images.
-    image_output: u64,
+    #[serde(flatten)]
+    #[schemars(with = "TokenView")]
+    tokens: TokenCounts,
     /// Pictures.
     pictures: u64,
     /// The cost; null until the end and if the model has no price.
@@ -164,7 +147,7 @@ impl Export {
         let rows = rows.into_iter().map(Row::from);
         match self.format {
             Format::JsonLines => json_lines(rows).map_err(|error| error.to_string()),
-            Format::Csv => csv(rows, is_first).map_err(|error| error.to_string()),
+            Format::Csv => csv(rows, is_first),
         }
     }
 }
@@ -187,16 +170,34 @@ fn json_lines(mut rows: impl Iterator<Item = Row>) -> serde_json::Result<Bytes> 
     Ok(out.into())
 }
 
-fn csv(mut rows: impl Iterator<Item = Row>, with_header: bool) -> Result<Bytes, csv::Error> {
-    let mut out = csv::WriterBuilder::new()
-        .has_headers(false)
-        .from_writer(Vec::new());
+/// Writes rows with the members of their JSON as columns.
+fn csv(rows: impl Iterator<Item = Row>, with_header: bool) -> Result<Bytes, String> {
+    let mut out = csv::Writer::from_writer(Vec::new());
+    let failed = |error: csv::Error| error.to_string();
     if with_header {
-        out.write_record(COLUMNS)?;
+        let schema = schemars::schema_for!(Row);
+        let columns = schema.get("properties").and_then(Value::as_object);
+        let names = columns.into_iter().flat_map(Map::keys);
+        out.write_record(names).map_err(failed)?;
     }
-    rows.try_for_each(|row| out.serialize(row.for_spreadsheets()))?;
-    let written = out.into_inner().map_err(csv::IntoInnerError::into_error)?;
+    for row in rows {
+        let row = serde_json::to_value(row).map_err(|error| error.to_string())?;
+        let members = row.as_object().into_iter().flat_map(Map::values);
+        out.write_record(members.map(cell)).map_err(failed)?;
+    }
+    let written = out.into_inner().map_err(|error| error.to_string())?;
     Ok(written.into())
+}
+
+/// Returns a cell of CSV. An apostrophe is put in front of a text that a spreadsheet would execute
+/// (<https://owasp.org/www-community/attacks/CSV_Injection>).
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) if text.starts_with(FORMULA_STARTS) => format!("'{text}"),
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
 }
 
 impl Format {
@@ -205,28 +206,6 @@ impl Format {
             Self::JsonLines => "application/jsonl",
             Self::Csv => "text/csv; charset=utf-8",
         }
-    }
-}
-
-impl Row {
-    /// Puts an apostrophe in front of each text that a spreadsheet would execute
-    /// (<https://owasp.org/www-community/attacks/CSV_Injection>).
-    fn for_spreadsheets(mut self) -> Self {
-        let texts = [
-            &mut self.request_id,
-            &mut self.replica,
-            &mut self.run,
-            &mut self.key,
-            &mut self.route,
-            &mut self.model,
-            &mut self.outcome,
-        ];
-        for text in texts.into_iter().chain(self.target.as_mut()) {
-            if text.starts_with(FORMULA_STARTS) {
-                text.insert(0, '\'');
-            }
-        }
-        self
     }
 }
 
@@ -247,16 +226,7 @@ impl From<UsageRow> for Row {
             outcome: row.outcome,
             status: row.status,
             target: row.target,
-            input: row.tokens.input,
-            cache_read: row.tokens.cache_read,
-            cache_write: row.tokens.cache_write,
-            cache_write_1h: row.tokens.cache_write_1h,
-            audio_input: row.tokens.audio_input,
-            image_input: row.tokens.image_input,
-            output: row.tokens.output,
-            reasoning: row.tokens.reasoning,
-            audio_output: row.tokens.audio_output,
-            image_output: row.tokens.image_output,
+            tokens: row.tokens,
             pictures: row.pictures,
             cost: row.cost_nanos.map(Amount::nanos),
             service_tier: row.service_tier,
@@ -269,38 +239,6 @@ impl From<UsageRow> for Row {
 /// skip before them.
 const FORMULA_STARTS: [char; 11] = [
     '=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
-];
-
-/// The names of the columns, in the order of the fields of [`Row`].
-const COLUMNS: [&str; 28] = [
-    "request_id",
-    "state",
-    "at",
-    "closed",
-    "replica",
-    "run",
-    "key",
-    "route",
-    "model",
-    "reserved_tokens",
-    "reserved_cost",
-    "outcome",
-    "status",
-    "target",
-    "input",
-    "cache_read",
-    "cache_write",
-    "cache_write_1h",
-    "audio_input",
-    "image_input",
-    "output",
-    "reasoning",
-    "audio_output",
-    "image_output",
-    "pictures",
-    "cost",
-    "service_tier",
-    "missing_prices",
 ];
 
 /// The query parameters of an export.

@@ -1,6 +1,6 @@
 //! Sums of usage.
 
-use accounting::{Granularity, UsageQuery, UsageSum};
+use accounting::{Granularity, TokenCounts, UsageQuery, UsageSum};
 use policy::clock;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -40,6 +40,23 @@ pub(crate) struct Sum {
     unpriced: u64,
     /// Requests whose cost is not exact, because a price was missing.
     inexact: u64,
+    #[serde(flatten)]
+    #[schemars(with = "TokenView")]
+    tokens: TokenCounts,
+    /// Pictures.
+    pictures: u64,
+    /// The cost of the requests that have ended.
+    cost: Amount,
+    /// The reservations of open requests.
+    open_cost: Amount,
+    /// The reservations of abandoned requests, which stand for their unknown cost.
+    abandoned_cost: Amount,
+}
+
+/// The token counts of requests.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "describes `TokenCounts`")]
+pub(super) struct TokenView {
     /// Tokens of the input outside of caches.
     input: u64,
     /// Tokens read from a cache.
@@ -60,14 +77,6 @@ pub(crate) struct Sum {
     audio_output: u64,
     /// Tokens of the output that are images.
     image_output: u64,
-    /// Pictures.
-    pictures: u64,
-    /// The cost of the requests that have ended.
-    cost: Amount,
-    /// The reservations of open requests.
-    open_cost: Amount,
-    /// The reservations of abandoned requests, which stand for their unknown cost.
-    abandoned_cost: Amount,
 }
 
 /// Answers with the sums that the query asks for.
@@ -127,16 +136,7 @@ impl From<UsageSum> for Sum {
             abandoned: totals.abandoned,
             unpriced: totals.unpriced,
             inexact: totals.inexact,
-            input: totals.tokens.input,
-            cache_read: totals.tokens.cache_read,
-            cache_write: totals.tokens.cache_write,
-            cache_write_1h: totals.tokens.cache_write_1h,
-            audio_input: totals.tokens.audio_input,
-            image_input: totals.tokens.image_input,
-            output: totals.tokens.output,
-            reasoning: totals.tokens.reasoning,
-            audio_output: totals.tokens.audio_output,
-            image_output: totals.tokens.image_output,
+            tokens: totals.tokens,
             pictures: totals.pictures,
             cost: Amount::nanos(totals.cost_nanos),
             open_cost: Amount::nanos(totals.open_nanos),
