@@ -1,19 +1,21 @@
 //! Values in the documents of the admin API: times, and amounts of money.
 
-use std::borrow::Cow;
-
 use jiff::Timestamp;
 use quota::Money;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A time, written as of RFC 3339 in UTC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Time(Timestamp);
+// Documentation of these types would be a part of the documents of their fields.
 
-/// An amount of money, written as a decimal string.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Amount(Money);
+// A time, written as of RFC 3339 in UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline, extend("format" = "date-time"))]
+pub(crate) struct Time(#[schemars(with = "String")] Timestamp);
+
+// An amount of money, written as a decimal string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline, extend("pattern" = "^-?[0-9]+\\.[0-9]{2,9}$"))]
+pub(crate) struct Amount(#[schemars(with = "String")] Money);
 
 impl Time {
     /// Creates a time from Unix seconds.
@@ -36,33 +38,5 @@ impl Amount {
 impl From<Money> for Amount {
     fn from(money: Money) -> Self {
         Self(money)
-    }
-}
-
-impl JsonSchema for Time {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Time".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "format": "date-time" })
-    }
-}
-
-impl JsonSchema for Amount {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Amount".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^-?[0-9]+\\.[0-9]{2,9}$" })
     }
 }
