@@ -15,7 +15,7 @@ use crate::schemas::Schemas;
 use exchange::Exchange;
 use gateway::endpoints::stored_response::{Deleted, ItemList};
 use gateway::request::routing::Endpoint;
-use operation::Operation;
+use operation::{Operation, operation};
 use serde_json::{Map, Value, json};
 
 pub use self::admin::document as admin_document;
@@ -24,12 +24,15 @@ pub use self::admin::document as admin_document;
 pub fn document() -> Value {
     let mut schemas = Schemas::default();
     let operations = operations(&mut schemas);
+    let openai_error = schemas.written::<wire::ErrorBody>("");
+    let messages_error = schemas.written::<messages::ErrorBody>("Messages");
     let mut paths = Map::new();
     let mut responses = Map::new();
     for operation in &operations {
         let method = operation.method().to_ascii_lowercase();
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
-        path[method] = operation.describe(&mut responses);
+        let error = operation::error(operation.path, &openai_error, &messages_error);
+        path[method] = operation.describe(&error, &mut responses);
     }
     json!({
         "openapi": "3.1.0",
@@ -79,134 +82,68 @@ fn security_schemes() -> Value {
     })
 }
 
-/// The operations, in the order of the document.
+/// Returns the operations, in the order of the document.
 fn operations(schemas: &mut Schemas) -> Vec<Operation> {
-    let responses = Exchange::responses(schemas);
-    let chat = Exchange::chat(schemas);
-    let messages = Exchange::messages(schemas);
-    let count = Exchange::count_tokens(schemas);
-    let generations = Exchange::image_generations(schemas);
-    let edits = Exchange::image_edits(schemas);
-    let stored = stored_responses(schemas);
-    let list = Exchange::reply::<catalog::List>(schemas, "Models");
-    let model = Exchange::reply::<catalog::Entry>(schemas, "Models");
-    let openai_error = schemas.written::<wire::ErrorBody>("");
-    let messages_error = schemas.written::<messages::ErrorBody>("Messages");
-    let of = |endpoint, path, id, summary, exchange| {
-        let error = operation::error(path, &openai_error, &messages_error);
-        Operation {
-            endpoint,
-            path,
-            id,
-            summary,
-            exchange,
-            error,
-        }
-    };
-    let counting = "How many tokens a message's prompt has";
-    let any_model = Endpoint::Model("{id}".to_owned());
-    let stored = stored
-        .map(|(endpoint, path, id, summary, exchange)| of(endpoint, path, id, summary, exchange));
-    let mut all = vec![of(
-        Endpoint::Responses,
-        "/v1/responses",
-        "createResponse",
-        "A model's response",
-        responses,
-    )];
-    all.extend(stored);
-    all.extend([
-        of(
-            Endpoint::Chat,
-            "/v1/chat/completions",
-            "createChatCompletion",
-            "A chat completion",
-            chat,
-        ),
-        of(
-            Endpoint::Messages,
-            "/v1/messages",
-            "createMessage",
-            "A message",
-            messages,
-        ),
-        of(
-            Endpoint::CountTokens,
-            "/v1/messages/count_tokens",
-            "countTokens",
-            counting,
-            count,
-        ),
-        of(
-            Endpoint::ImageGenerations,
-            "/v1/images/generations",
-            "createImage",
-            "Pictures from a prompt",
-            generations,
-        ),
-        of(
-            Endpoint::ImageEdits,
-            "/v1/images/edits",
-            "createImageEdit",
-            "Pictures from pictures",
-            edits,
-        ),
-        of(
-            Endpoint::Models,
-            "/v1/models",
-            "listModels",
-            "The models that the key may use",
-            list,
-        ),
-        of(
-            any_model,
-            "/v1/models/{id}",
-            "retrieveModel",
-            "One model",
-            model,
-        ),
-    ]);
-    all
+    // Types of requests are added first: see `Schemas`.
+    let [responses, others @ ..] = operations_with_body(schemas);
+    let of_response = operations_on_response(schemas);
+    let of_models = operations_on_models(schemas);
+    let all = [responses].into_iter().chain(of_response);
+    all.chain(others).chain(of_models).collect()
 }
 
-/// The operations on a single response: endpoint, path, id, summary and bodies.
-fn stored_responses(
-    schemas: &mut Schemas,
-) -> [(Endpoint, &'static str, &'static str, &'static str, Exchange); 4] {
-    let response = Exchange::reply::<responses::Response>(schemas, "Responses");
-    let cancelled = Exchange::reply::<responses::Response>(schemas, "Responses");
-    let deleted = Exchange::reply::<Deleted>(schemas, "Responses");
-    let items = Exchange::reply::<ItemList>(schemas, "Responses");
+fn operations_with_body(schemas: &mut Schemas) -> [Operation; 6] {
+    [
+        operation(Endpoint::Responses, "/v1/responses")
+            .named("createResponse", "A model's response")
+            .with(Exchange::responses(schemas)),
+        operation(Endpoint::Chat, "/v1/chat/completions")
+            .named("createChatCompletion", "A chat completion")
+            .with(Exchange::chat(schemas)),
+        operation(Endpoint::Messages, "/v1/messages")
+            .named("createMessage", "A message")
+            .with(Exchange::messages(schemas)),
+        operation(Endpoint::CountTokens, "/v1/messages/count_tokens")
+            .named("countTokens", "How many tokens a message's prompt has")
+            .with(Exchange::count_tokens(schemas)),
+        operation(Endpoint::ImageGenerations, "/v1/images/generations")
+            .named("createImage", "Pictures from a prompt")
+            .with(Exchange::image_generations(schemas)),
+        operation(Endpoint::ImageEdits, "/v1/images/edits")
+            .named("createImageEdit", "Pictures from pictures")
+            .with(Exchange::image_edits(schemas)),
+    ]
+}
+
+fn operations_on_response(schemas: &mut Schemas) -> [Operation; 4] {
     let id = || "{id}".to_owned();
     [
-        (
-            Endpoint::Response(id()),
-            "/v1/responses/{id}",
-            "getResponse",
-            "A response that is kept",
-            response,
-        ),
-        (
-            Endpoint::DeleteResponse(id()),
-            "/v1/responses/{id}",
-            "deleteResponse",
-            "A response to be deleted",
-            deleted,
-        ),
-        (
-            Endpoint::CancelResponse(id()),
-            "/v1/responses/{id}/cancel",
-            "cancelResponse",
-            "A response in the background to be cancelled",
-            cancelled,
-        ),
-        (
-            Endpoint::InputItems(id()),
-            "/v1/responses/{id}/input_items",
-            "listInputItems",
-            "The items that a response answers",
-            items,
-        ),
+        operation(Endpoint::Response(id()), "/v1/responses/{id}")
+            .named("getResponse", "A response that is kept")
+            .with(Exchange::reply::<responses::Response>(schemas, "Responses")),
+        operation(Endpoint::DeleteResponse(id()), "/v1/responses/{id}")
+            .named("deleteResponse", "A response to be deleted")
+            .with(Exchange::reply::<Deleted>(schemas, "Responses")),
+        operation(Endpoint::CancelResponse(id()), "/v1/responses/{id}/cancel")
+            .named(
+                "cancelResponse",
+                "A response in the background to be cancelled",
+            )
+            .with(Exchange::reply::<responses::Response>(schemas, "Responses")),
+        operation(Endpoint::InputItems(id()), "/v1/responses/{id}/input_items")
+            .named("listInputItems", "The items that a response answers")
+            .with(Exchange::reply::<ItemList>(schemas, "Responses")),
+    ]
+}
+
+fn operations_on_models(schemas: &mut Schemas) -> [Operation; 2] {
+    [
+        operation(Endpoint::Models, "/v1/models")
+            .named("listModels", "The models that the key may use")
+            .with(Exchange::reply::<catalog::List>(schemas, "Models")),
+        operation(Endpoint::Model("{id}".to_owned()), "/v1/models/{id}")
+            .named("retrieveModel", "One model")
+            .with(Exchange::reply::<catalog::Entry>(schemas, "Models")),
     ]
 }
 

@@ -7,6 +7,7 @@ use super::{examples, form};
 use crate::schemas::Schemas;
 
 /// The request and successful response bodies of an operation: media types and their schemas.
+#[derive(Default)]
 pub(super) struct Exchange {
     /// The accepted request bodies, by media type; empty if the operation has no body.
     pub(super) request: Map<String, Value>,

@@ -17,14 +17,35 @@ pub(super) struct Operation {
     pub(super) id: &'static str,
     pub(super) summary: &'static str,
     pub(super) exchange: Exchange,
-    /// The schema of error bodies.
-    pub(super) error: Value,
+}
+
+/// Returns the operation of an endpoint and path, to be completed by the following methods.
+pub(super) fn operation(endpoint: Endpoint, path: &'static str) -> Operation {
+    Operation {
+        endpoint,
+        path,
+        id: "",
+        summary: "",
+        exchange: Exchange::default(),
+    }
 }
 
 impl Operation {
+    pub(super) fn named(self, id: &'static str, summary: &'static str) -> Self {
+        Self {
+            id,
+            summary,
+            ..self
+        }
+    }
+
+    pub(super) fn with(self, exchange: Exchange) -> Self {
+        Self { exchange, ..self }
+    }
+
     /// Returns the operation object, and adds its failures to `responses`, which operations of the
-    /// same group share.
-    pub(super) fn describe(&self, responses: &mut Map<String, Value>) -> Value {
+    /// same group share. Their bodies have the schema `error`.
+    pub(super) fn describe(&self, error: &Value, responses: &mut Map<String, Value>) -> Value {
         let mut operation = json!({
             "operationId": self.id,
             "summary": self.summary,
@@ -39,20 +60,18 @@ impl Operation {
             operation["requestBody"] =
                 json!({ "required": true, "content": self.exchange.request });
         }
-        operation["responses"] = self.responses(responses).into();
+        operation["responses"] = self.responses(error, responses).into();
         operation
     }
 
-    fn responses(&self, shared: &mut Map<String, Value>) -> Map<String, Value> {
+    fn responses(&self, error: &Value, shared: &mut Map<String, Value>) -> Map<String, Value> {
         let mut all = Map::from_iter([("200".to_owned(), self.success())]);
         for kind in self.failures() {
             let status = self.status(kind);
             let name = format!("{}{status}", self.group());
             let response = json!({ "$ref": format!("#/components/responses/{name}") });
-            shared.insert(
-                name,
-                failures::response(kind, &self.error, self.endpoint.allow()),
-            );
+            let described = failures::response(kind, error, self.endpoint.allow());
+            shared.insert(name, described);
             all.insert(status.to_string(), response);
         }
         all.sort_keys();
