@@ -32,42 +32,34 @@ impl Admin {
 fn probe<B>(admin: &Admin, request: &Request<B>) -> Response<Body> {
     let state = &*admin.state;
     let is_read = [Method::GET, Method::HEAD].contains(request.method());
-    let (status, content_type, body) = match request.uri().path() {
-        _ if !admin.access.admits_probe(request.headers()) => (
-            StatusCode::MISDIRECTED_REQUEST,
-            TEXT,
-            "the Host is neither an address, nor localhost, nor in state.admin_hosts\n".to_owned(),
-        ),
+    let (status, text) = match request.uri().path() {
+        _ if !admin.access.admits_probe(request.headers()) => {
+            (StatusCode::MISDIRECTED_REQUEST, WRONG_HOST.to_owned())
+        }
         "/livez" | "/readyz" | "/metrics" if !is_read => {
-            (StatusCode::METHOD_NOT_ALLOWED, TEXT, "use GET\n".to_owned())
+            (StatusCode::METHOD_NOT_ALLOWED, "use GET\n".to_owned())
         }
-        "/readyz" if state.lifecycle.is_stopping() => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            TEXT,
-            "stopping\n".to_owned(),
-        ),
-        "/livez" => (StatusCode::OK, TEXT, "ok\n".to_owned()),
-        "/readyz" => {
-            let (status, text) = readiness(state);
-            (status, TEXT, text)
+        "/readyz" if state.lifecycle.is_stopping() => {
+            (StatusCode::SERVICE_UNAVAILABLE, "stopping\n".to_owned())
         }
-        "/metrics" => (StatusCode::OK, METRICS, state.render_metrics()),
-        _ => (
-            StatusCode::NOT_FOUND,
-            TEXT,
-            "there are /livez, /readyz, /metrics and /admin/v1\n".to_owned(),
-        ),
+        "/livez" => (StatusCode::OK, "ok\n".to_owned()),
+        "/readyz" => readiness(state),
+        "/metrics" => return answer(StatusCode::OK, METRICS, state.render_metrics()),
+        _ => (StatusCode::NOT_FOUND, NO_PATH.to_owned()),
     };
-    let mut response = Response::new(whole(body.into()));
-    *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    let mut response = answer(status, TEXT, text);
     if status == StatusCode::METHOD_NOT_ALLOWED {
-        response
-            .headers_mut()
-            .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        let allowed = HeaderValue::from_static("GET, HEAD");
+        response.headers_mut().insert(ALLOW, allowed);
     }
+    response
+}
+
+fn answer(status: StatusCode, media_type: &'static str, text: String) -> Response<Body> {
+    let mut response = Response::new(whole(text.into()));
+    *response.status_mut() = status;
+    let media_type = HeaderValue::from_static(media_type);
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
     response
 }
 
@@ -87,5 +79,8 @@ fn readiness(state: &GatewayState) -> (StatusCode, String) {
     }
 }
 
+const WRONG_HOST: &str =
+    "the Host is neither an address, nor localhost, nor in state.admin_hosts\n";
+const NO_PATH: &str = "there are /livez, /readyz, /metrics and /admin/v1\n";
 const TEXT: &str = "text/plain; charset=utf-8";
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
