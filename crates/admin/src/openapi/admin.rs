@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::operation::parameter;
 use crate::api::operation::Description;
 use crate::api::operations::OPERATIONS;
 use crate::api::parameters::{Kind, Parameter};
@@ -22,11 +23,6 @@ pub fn document() -> Value {
         path[method] = describe(operation, &mut schemas);
     }
     let error = schemas.written::<wire::ErrorBody>("");
-    let failures = FAILURES.map(|(status, description)| {
-        let content = json!({ "application/json": { "schema": error } });
-        let response = json!({ "description": description, "content": content });
-        (status.to_owned(), response)
-    });
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -40,7 +36,7 @@ pub fn document() -> Value {
         "paths": paths,
         "components": {
             "schemas": schemas.all,
-            "responses": Map::from_iter(failures),
+            "responses": failures(&error),
             "securitySchemes": {
                 "admin": { "type": "http", "scheme": "bearer", "description": "The admin key." },
             },
@@ -89,16 +85,33 @@ fn responses(operation: &Description, schemas: &mut Schemas) -> Value {
     });
     let mut all: Map<_, _> = failures.collect();
     let replies = operation.replies.iter();
-    let content = replies.map(|(media_type, add)| {
-        (
-            (*media_type).to_owned(),
-            json!({ "schema": add(schemas, "") }),
-        )
-    });
-    let success = json!({ "description": "Success.", "content": Map::from_iter(content) });
+    let content = replies.map(|(name, add)| (*name, json!({ "schema": add(schemas, "") })));
+    let content: Value = content.collect();
+    let success = json!({ "description": "Success.", "content": content });
     all.insert(operation.status.as_str().to_owned(), success);
     all.sort_keys();
     all.into()
+}
+
+/// Returns the failures by status. Their bodies have the schema `error`.
+fn failures(error: &Value) -> Value {
+    let failure = |description| {
+        let content = json!({ "application/json": { "schema": error } });
+        json!({ "description": description, "content": content })
+    };
+    json!({
+        "400": failure("A field, a parameter or the body is not valid. The error names it."),
+        "401": failure("The admin key is missing or not valid."),
+        "404": failure("There is no such path, key or request, or no admin API."),
+        "405": failure("The path does not support this method."),
+        "408": failure("The body did not arrive in time."),
+        "409": failure("Another key has the name."),
+        "413": failure("The body is larger than 64 KiB."),
+        "415": failure("The body is compressed."),
+        "421": failure("The header `Host` is not of this gateway."),
+        "500": failure("An internal error of the gateway."),
+        "503": failure("The store is not available just now."),
+    })
 }
 
 fn query_parameter(declared: &Parameter) -> Value {
@@ -117,35 +130,9 @@ fn query_parameter(declared: &Parameter) -> Value {
     described
 }
 
-fn parameter(place: &str, name: &str, description: &str, schema: &Value) -> Value {
-    let required = place == "path";
-    json!({ "name": name, "in": place, "description": description, "required": required, "schema": schema })
-}
-
 /// The failures of every operation.
 const ALWAYS: [&str; 7] = ["400", "401", "404", "405", "421", "500", "503"];
 const ACTOR: &str = "The author of the change in the audit log. Default: admin.";
-
-/// The failures, by status.
-const FAILURES: [(&str, &str); 11] = [
-    (
-        "400",
-        "A field, a parameter or the body is not valid. The error names it.",
-    ),
-    ("401", "The admin key is missing or not valid."),
-    (
-        "404",
-        "There is no such path, key or request, or no admin API.",
-    ),
-    ("405", "The path does not support this method."),
-    ("408", "The body did not arrive in time."),
-    ("409", "Another key has the name."),
-    ("413", "The body is larger than 64 KiB."),
-    ("415", "The body is compressed."),
-    ("421", "The header `Host` is not of this gateway."),
-    ("500", "An internal error of the gateway."),
-    ("503", "The store is not available just now."),
-];
 
 #[cfg(test)]
 mod tests;

@@ -227,7 +227,7 @@ fn response_id() -> Value {
     parameter("path", "id", "The id of the response.", &schema)
 }
 
-fn parameter(place: &str, name: &str, description: &str, schema: &Value) -> Value {
+pub(super) fn parameter(place: &str, name: &str, description: &str, schema: &Value) -> Value {
     let required = place == "path";
     json!({ "name": name, "in": place, "description": description, "required": required, "schema": schema })
 }
