@@ -152,7 +152,7 @@ fn actor(headers: &HeaderMap) -> String {
 
 /// Returns a response with `value` as JSON.
 fn json(value: &impl Serialize) -> Answer {
-    let body = serde_json::to_vec(value).map_err(|error| Failure::internal(error.to_string()))?;
+    let body = serde_json::to_vec(value).map_err(Failure::internal)?;
     Ok(response("application/json", whole(body.into())))
 }
 

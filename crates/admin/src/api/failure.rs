@@ -1,5 +1,7 @@
 //! The errors of the admin API.
 
+use std::fmt::Display;
+
 use accounting::StoreError;
 use gateway::exchange::body::{Body, whole};
 use gateway::exchange::refusal::Refusal;
@@ -42,7 +44,7 @@ impl Failure {
     }
 
     /// A field or parameter is not valid. `problem` says what was found and what is accepted.
-    pub(super) fn invalid(param: &str, problem: impl std::fmt::Display) -> Self {
+    pub(super) fn invalid(param: &str, problem: impl Display) -> Self {
         Self::value(param, format!("{param}: {problem}"))
     }
 
@@ -107,8 +109,9 @@ impl Failure {
         Self::new(503, "store_unavailable", message).with_header("retry-after", "5")
     }
 
-    pub(super) fn internal(cause: impl Into<String>) -> Self {
-        tracing::error!(cause = cause.into(), "an admin request has failed");
+    pub(super) fn internal(cause: impl Display) -> Self {
+        let cause = cause.to_string();
+        tracing::error!(cause, "an admin request has failed");
         let message = "The server had an error while processing the request.";
         Self::new(500, "server_error", message)
     }

@@ -4,10 +4,12 @@ mod forms;
 mod limits;
 
 use accounting::{KeyChange, NewKey, StoredKey};
-use auth::{Entry, KeyHash, KeyRing, Pattern, RingProblem, Scope, Scopes};
+use auth::{Entry, KeyHash, KeyRing, Pattern, PatternError, RingProblem, Scope, Scopes};
 use policy::{clock, keys};
+use quota::Caps;
 
 use self::forms::{Created, KeyChangeForm, KeyList, KeyView, NewKeyForm, Rotation};
+use self::limits::Limits;
 use super::AdminRequest;
 use super::failure::Failure;
 use super::parameters::{Kind, Parameter};
@@ -15,13 +17,13 @@ use super::parameters::{Kind, Parameter};
 /// Creates a key, and shows it.
 pub(super) async fn create(admin: &AdminRequest<'_>, form: NewKeyForm) -> Result<Created, Failure> {
     refuse_fixed_name(admin, &form.name)?;
-    let key = keys::generate().map_err(|error| Failure::internal(error.to_string()))?;
+    let key = keys::generate().map_err(Failure::internal)?;
     let new = NewKey {
         hash: KeyHash::of(&key),
         scopes: scopes(&form.scopes)?,
-        models: form.models.as_deref().map(models).transpose()?,
-        expires: form.expires.as_deref().map(expiry).transpose()?,
-        limits: form.limits.map(|limits| limits.caps()).transpose()?,
+        models: models(form.models)?,
+        expires: expiry(form.expires)?,
+        limits: caps(form.limits)?,
         name: form.name,
     };
     check(&new.name, new.hash, new.scopes, new.models.as_ref())?;
@@ -70,7 +72,7 @@ pub(super) async fn change(
 /// Replaces a key by a new one, and shows that. The old one is accepted for a while.
 pub(super) async fn rotate(admin: &AdminRequest<'_>, form: Rotation) -> Result<Created, Failure> {
     let old_until = overlap(form.overlap.as_deref().unwrap_or(OVERLAP))?;
-    let key = keys::generate().map_err(|error| Failure::internal(error.to_string()))?;
+    let key = keys::generate().map_err(Failure::internal)?;
     let (hash, by) = (KeyHash::of(&key), admin.by());
     let store = &admin.accounting.store;
     let rotated = store.rotate_key(admin.id, hash, old_until, by).await?;
@@ -113,28 +115,15 @@ fn refuse_fixed_name(admin: &AdminRequest<'_>, name: &str) -> Result<(), Failure
 }
 
 fn read_change(form: KeyChangeForm) -> Result<KeyChange, Failure> {
-    let cannot_be_null = |field| Failure::invalid(field, "is null, but cannot be cleared");
+    let null = |field| Failure::invalid(field, "is null, but cannot be cleared");
+    let name = |name: Option<String>| name.ok_or_else(|| null("name"));
+    let scopes = |list: Option<Vec<String>>| scopes(&list.ok_or_else(|| null("scopes"))?);
     Ok(KeyChange {
-        name: form
-            .name
-            .map(|name| name.ok_or_else(|| cannot_be_null("name")))
-            .transpose()?,
-        scopes: form
-            .scopes
-            .map(|list| scopes(&list.ok_or_else(|| cannot_be_null("scopes"))?))
-            .transpose()?,
-        models: form
-            .models
-            .map(|list| list.as_deref().map(models).transpose())
-            .transpose()?,
-        expires: form
-            .expires
-            .map(|text| text.as_deref().map(expiry).transpose())
-            .transpose()?,
-        limits: form
-            .limits
-            .map(|limits| limits.map(|limits| limits.caps()).transpose())
-            .transpose()?,
+        name: form.name.map(name).transpose()?,
+        scopes: form.scopes.map(scopes).transpose()?,
+        models: form.models.map(models).transpose()?,
+        expires: form.expires.map(expiry).transpose()?,
+        limits: form.limits.map(caps).transpose()?,
     })
 }
 
@@ -166,22 +155,29 @@ fn scopes(list: &[String]) -> Result<Scopes, Failure> {
     })
 }
 
-fn models(list: &[String]) -> Result<Vec<Pattern>, Failure> {
-    let patterns = list.iter().map(|pattern| pattern.parse::<Pattern>());
-    let patterns = patterns.collect::<Result<_, _>>();
-    patterns.map_err(|error| Failure::invalid("models", error))
+fn models(list: Option<Vec<String>>) -> Result<Option<Vec<Pattern>>, Failure> {
+    let parse = |list: Vec<String>| list.iter().map(|pattern| pattern.parse()).collect();
+    let patterns = list.map(parse).transpose();
+    patterns.map_err(|error: PatternError| Failure::invalid("models", error))
 }
 
 /// Reads an expiry, as `keys new` does, to Unix seconds. It has to be in the future.
-fn expiry(text: &str) -> Result<i64, Failure> {
-    let at = keys::expiry(text).map_err(|problem| Failure::value("expires", problem))?;
-    if at <= clock::unix_seconds() {
-        return Err(Failure::invalid(
+fn expiry(text: Option<String>) -> Result<Option<i64>, Failure> {
+    let Some(text) = text else {
+        return Ok(None);
+    };
+    let at = keys::expiry(&text).map_err(|problem| Failure::value("expires", problem))?;
+    match at > clock::unix_seconds() {
+        true => Ok(Some(at)),
+        false => Err(Failure::invalid(
             "expires",
             format!("'{text}' is not in the future"),
-        ));
+        )),
     }
-    Ok(at)
+}
+
+fn caps(limits: Option<Limits>) -> Result<Option<Caps>, Failure> {
+    limits.map(|limits| limits.caps()).transpose()
 }
 
 /// Returns the end of a span from now, in Unix seconds.

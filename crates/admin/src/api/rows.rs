@@ -1,5 +1,6 @@
 //! Rows of usage: one request, or an export of all.
 
+use std::io;
 use std::sync::Arc;
 
 use accounting::{AccountingStore, RowQuery, StoreError, TokenCounts, UsageRow};
@@ -64,18 +65,11 @@ pub(crate) struct Row {
     missing_prices: Option<String>,
 }
 
-/// The form of an export.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    JsonLines,
-    Csv,
-}
-
 /// An export that goes on: the query of its next page, and the page at hand.
 struct Export {
     store: Arc<dyn AccountingStore>,
     query: RowQuery,
-    format: Format,
+    is_csv: bool,
     /// `None` at the end.
     page: Option<Bytes>,
 }
@@ -95,9 +89,9 @@ pub(super) async fn request(admin: &AdminRequest<'_>) -> Result<Row, Failure> {
 /// Exports rows, page by page, as fast as the client reads.
 pub(super) async fn export(admin: &AdminRequest<'_>) -> Answer {
     let parameters = &admin.parameters;
-    let format = match parameters.get("format") {
-        Some("csv") => Format::Csv,
-        _ => Format::JsonLines,
+    let (is_csv, media_type) = match parameters.get("format") {
+        Some("csv") => (true, "text/csv; charset=utf-8"),
+        _ => (false, "application/jsonl"),
     };
     let mut export = Export {
         store: Arc::clone(&admin.accounting.store),
@@ -108,7 +102,7 @@ pub(super) async fn export(admin: &AdminRequest<'_>) -> Answer {
             model: parameters.text("model"),
             ..RowQuery::default()
         },
-        format,
+        is_csv,
         page: None,
     };
     // The first page is read before the response begins, so that its failure has a status.
@@ -123,7 +117,7 @@ pub(super) async fn export(admin: &AdminRequest<'_>) -> Answer {
         Ok::<_, Aborted>(Some((Frame::data(page), export)))
     });
     let body = StreamBody::new(pages).boxed_unsync();
-    Ok(response(format.media_type(), body))
+    Ok(response(media_type, body))
 }
 
 impl Export {
@@ -145,9 +139,9 @@ impl Export {
 
     fn write(&self, rows: Vec<UsageRow>, is_first: bool) -> Result<Bytes, String> {
         let rows = rows.into_iter().map(Row::from);
-        match self.format {
-            Format::JsonLines => json_lines(rows).map_err(|error| error.to_string()),
-            Format::Csv => csv(rows, is_first),
+        match self.is_csv {
+            true => csv(rows, is_first).map_err(|error| error.to_string()),
+            false => json_lines(rows).map_err(|error| error.to_string()),
         }
     }
 }
@@ -171,21 +165,19 @@ fn json_lines(mut rows: impl Iterator<Item = Row>) -> serde_json::Result<Bytes> 
 }
 
 /// Writes rows with the members of their JSON as columns.
-fn csv(rows: impl Iterator<Item = Row>, with_header: bool) -> Result<Bytes, String> {
+fn csv(rows: impl Iterator<Item = Row>, with_header: bool) -> csv::Result<Bytes> {
     let mut out = csv::Writer::from_writer(Vec::new());
-    let failed = |error: csv::Error| error.to_string();
     if with_header {
         let schema = schemars::schema_for!(Row);
         let columns = schema.get("properties").and_then(Value::as_object);
-        let names = columns.into_iter().flat_map(Map::keys);
-        out.write_record(names).map_err(failed)?;
+        out.write_record(columns.into_iter().flat_map(Map::keys))?;
     }
     for row in rows {
-        let row = serde_json::to_value(row).map_err(|error| error.to_string())?;
+        let row = serde_json::to_value(row).map_err(io::Error::from)?;
         let members = row.as_object().into_iter().flat_map(Map::values);
-        out.write_record(members.map(cell)).map_err(failed)?;
+        out.write_record(members.map(cell))?;
     }
-    let written = out.into_inner().map_err(|error| error.to_string())?;
+    let written = out.into_inner().map_err(csv::IntoInnerError::into_error)?;
     Ok(written.into())
 }
 
@@ -197,15 +189,6 @@ fn cell(value: &Value) -> String {
         Value::String(text) if text.starts_with(FORMULA_STARTS) => format!("'{text}"),
         Value::String(text) => text.clone(),
         value => value.to_string(),
-    }
-}
-
-impl Format {
-    fn media_type(self) -> &'static str {
-        match self {
-            Self::JsonLines => "application/jsonl",
-            Self::Csv => "text/csv; charset=utf-8",
-        }
     }
 }
 
