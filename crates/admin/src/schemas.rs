@@ -21,32 +21,24 @@ pub(crate) struct Schemas {
 impl Schemas {
     /// Adds the schema for reading a `T`, and returns a reference to it.
     pub(crate) fn read<T: JsonSchema>(&mut self, prefix: &str) -> Value {
-        let mut generator = generator(SchemaSettings::draft2020_12());
-        let schema = generator.subschema_for::<T>().to_value();
-        let definitions = generator.take_definitions(true);
-        self.read
-            .extend(definitions.keys().map(|name| format!("{prefix}{name}")));
+        let (schema, definitions) = generate::<T>(SchemaSettings::draft2020_12());
+        let names = definitions.keys().map(|name| format!("{prefix}{name}"));
+        self.read.extend(names);
         self.add(schema, definitions, |name| format!("{prefix}{name}"))
     }
 
     /// Adds the schema for writing a `T`, and returns a reference to it.
     pub(crate) fn written<T: JsonSchema>(&mut self, prefix: &str) -> Value {
-        let mut generator = generator(SchemaSettings::draft2020_12().for_serialize());
-        let schema = generator.subschema_for::<T>().to_value();
-        let mut definitions = generator.take_definitions(true);
+        let settings = SchemaSettings::draft2020_12().for_serialize();
+        let (schema, mut definitions) = generate::<T>(settings);
         let read = self.read.clone();
-        for (name, definition) in &mut definitions {
-            if read.contains(&format!("{prefix}{name}")) {
-                open_words(definition);
-            }
+        let is_read = |name: &str| read.contains(&format!("{prefix}{name}"));
+        for (_, definition) in definitions.iter_mut().filter(|(name, _)| is_read(name)) {
+            open_words(definition);
         }
-        self.add(schema, definitions, |name| {
-            let name = format!("{prefix}{name}");
-            if read.contains(&name) {
-                name + "Written"
-            } else {
-                name
-            }
+        self.add(schema, definitions, |name| match is_read(name) {
+            true => format!("{prefix}{name}Written"),
+            false => format!("{prefix}{name}"),
         })
     }
 
@@ -79,8 +71,12 @@ impl Schemas {
     }
 }
 
-fn generator(settings: SchemaSettings) -> SchemaGenerator {
-    SchemaGenerator::new(settings.with(|settings| settings.definitions_path = SCHEMAS.into()))
+/// Returns the schema of a type, and the definitions to which it refers.
+fn generate<T: JsonSchema>(settings: SchemaSettings) -> (Value, Map<String, Value>) {
+    let settings = settings.with(|settings| settings.definitions_path = SCHEMAS.into());
+    let mut generator = SchemaGenerator::new(settings);
+    let schema = generator.subschema_for::<T>().to_value();
+    (schema, generator.take_definitions(true))
 }
 
 /// Allows other words than the known ones: an answer repeats the settings of its request, and an

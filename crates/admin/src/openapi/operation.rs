@@ -89,18 +89,12 @@ impl Operation {
 
     fn success(&self) -> Value {
         let mut headers = failures::common_headers();
-        let streams = self.exchange.reply.len() > 1;
-        if streams {
-            headers.insert(
-                "x-sluicegate-dropped".to_owned(),
-                failures::header("Dropped"),
-            );
+        let mut description = "The response.";
+        if self.exchange.reply.len() > 1 {
+            description = "The response, or its events if the request has `stream`.";
+            let dropped = failures::header("Dropped");
+            headers.insert("x-sluicegate-dropped".to_owned(), dropped);
         }
-        let description = if streams {
-            "The response, or its events if the request has `stream`."
-        } else {
-            "The response."
-        };
         json!({ "description": description, "headers": headers, "content": self.exchange.reply })
     }
 
@@ -108,43 +102,30 @@ impl Operation {
         let further: &[ErrorKind] = match &self.endpoint {
             Endpoint::Models => &[],
             Endpoint::Model(_) => &[ErrorKind::NotFound],
-            Endpoint::Response(_)
-            | Endpoint::DeleteResponse(_)
-            | Endpoint::CancelResponse(_)
-            | Endpoint::InputItems(_) => &failures::OF_RESPONSES,
+            _ if self.exchange.request.is_empty() => &failures::OF_RESPONSES,
             _ => &failures::OF_ENGINES,
         };
         let own: &[ErrorKind] = match &self.endpoint {
             Endpoint::Responses => &[ErrorKind::UpgradeRequired],
-            _ if self.uses_messages_errors() => &[ErrorKind::Overloaded],
+            _ if self.tag() == MESSAGES => &[ErrorKind::Overloaded],
             _ => &[],
         };
-        failures::COMMON
-            .iter()
-            .chain(further)
-            .chain(own)
-            .copied()
-            .collect()
+        let all = failures::COMMON.iter().chain(further).chain(own);
+        all.copied().collect()
     }
 
     fn status(&self, kind: ErrorKind) -> u16 {
-        if self.uses_messages_errors() {
-            messages::status(kind)
-        } else {
-            kind.status()
+        match self.tag() {
+            MESSAGES => messages::status(kind),
+            _ => kind.status(),
         }
-    }
-
-    fn uses_messages_errors(&self) -> bool {
-        matches!(self.endpoint, Endpoint::Messages | Endpoint::CountTokens)
     }
 
     /// Returns the headers that may carry the API key.
     fn security(&self) -> Value {
-        if self.endpoint.takes_x_api_key() {
-            json!([{ (BEARER): [] }, { (API_KEY): [] }])
-        } else {
-            json!([{ (BEARER): [] }])
+        match self.endpoint.takes_x_api_key() {
+            true => json!([{ (BEARER): [] }, { (API_KEY): [] }]),
+            false => json!([{ (BEARER): [] }]),
         }
     }
 
@@ -197,16 +178,11 @@ impl Operation {
     }
 
     fn tag(&self) -> &'static str {
-        match self.endpoint {
-            Endpoint::Responses
-            | Endpoint::Response(_)
-            | Endpoint::DeleteResponse(_)
-            | Endpoint::CancelResponse(_)
-            | Endpoint::InputItems(_)
-            | Endpoint::Chat => TEXT,
-            Endpoint::Messages | Endpoint::CountTokens => MESSAGES,
-            Endpoint::ImageGenerations | Endpoint::ImageEdits => IMAGES,
-            Endpoint::Models | Endpoint::Model(_) => MODELS,
+        match self.path.split('/').nth(2) {
+            Some("messages") => MESSAGES,
+            Some("images") => IMAGES,
+            Some("models") => MODELS,
+            _ => TEXT,
         }
     }
 }
