@@ -16,6 +16,8 @@ mod tests;
 mod usage;
 mod values;
 
+use std::sync::Arc;
+
 use accounting::{By, StoredKey};
 use bytes::Bytes;
 use gateway::exchange::body::{Body, ClientBody, whole};
@@ -31,8 +33,8 @@ use self::parameters::Parameters;
 use crate::access::{AdminAccess, NoAccess};
 
 /// A request of an administrator whose key was valid.
-pub(crate) struct AdminRequest<'a> {
-    state: &'a GatewayState,
+struct AdminRequest<'a> {
+    state: &'a Arc<GatewayState>,
     accounting: &'a Accounting,
     /// The author of changes, for the audit log.
     actor: String,
@@ -53,7 +55,7 @@ pub(crate) fn is_path(path: &str) -> bool {
 
 /// Answers a request for a path of the admin API.
 pub(crate) async fn answer(
-    state: &GatewayState,
+    state: &Arc<GatewayState>,
     access: &AdminAccess,
     request: Request<impl ClientBody>,
 ) -> Response<Body> {
@@ -69,7 +71,7 @@ pub(crate) async fn answer(
 
 /// Checks the host, the key and the path, in this order, and performs the requested operation.
 async fn respond(
-    state: &GatewayState,
+    state: &Arc<GatewayState>,
     access: &AdminAccess,
     request: Request<impl ClientBody>,
 ) -> Answer {

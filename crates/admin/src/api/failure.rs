@@ -13,7 +13,7 @@ use crate::access::NoAccess;
 
 /// An error response, in the shape of OpenAI's errors.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(super) struct Failure {
     status: u16,
     code: &'static str,
     message: String,
@@ -186,7 +186,8 @@ impl From<Refusal> for Failure {
 
 const HOST: &str =
     "The header Host is neither an address, nor localhost, nor in state.admin_hosts.";
-const DISABLED: &str = "There is no admin API: set state.admin_key in the configuration, or the environment variable SLUICEGATE_ADMIN_KEY.";
+const DISABLED: &str = "There is no admin API: set state.admin_key in the configuration, \
+    or the environment variable SLUICEGATE_ADMIN_KEY.";
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,5 @@
-//! An operation of the admin API: its description, by which requests are read and the OpenAPI
-//! document is written, and its handler.
+//! An operation of the admin API: a handler, and the description by which requests are read and the
+//! OpenAPI document is written.
 
 use futures_util::future::BoxFuture;
 use http::StatusCode;
@@ -26,7 +26,7 @@ pub(crate) struct Description {
     pub(crate) path: &'static str,
     pub(crate) id: &'static str,
     pub(crate) summary: &'static str,
-    /// The query parameters.
+    /// The accepted query parameters.
     pub(crate) parameters: &'static [Parameter],
     /// The schema of request bodies, if requests have any.
     pub(crate) body: Option<AddSchema>,
@@ -44,9 +44,10 @@ pub(crate) struct Description {
 pub(crate) type AddSchema = fn(&mut Schemas, &str) -> Value;
 
 type Handler = dyn for<'a> Fn(&'a AdminRequest<'a>) -> BoxFuture<'a, Answer> + Send + Sync;
-type Handled<'a, T> = BoxFuture<'a, Result<T, Failure>>;
+type HandlerFuture<'a, T> = BoxFuture<'a, Result<T, Failure>>;
 
-/// Describes an operation with a method and path, such as `GET /admin/v1/keys`.
+/// Describes the operation of a method and path, such as `GET /admin/v1/keys`. The methods below add
+/// what differs from an operation that has no parameters and whose success has status 200.
 pub(super) fn operation(
     request: &'static str,
     id: &'static str,
@@ -88,7 +89,7 @@ impl Description {
     /// Completes an operation that answers with JSON.
     pub(super) fn json<T: Serialize + JsonSchema + 'static>(
         self,
-        handler: for<'a> fn(&'a AdminRequest<'a>) -> Handled<'a, T>,
+        handler: for<'a> fn(&'a AdminRequest<'a>) -> HandlerFuture<'a, T>,
     ) -> Operation {
         self.complete(
             &[("application/json", Schemas::written::<T>)],
@@ -99,7 +100,7 @@ impl Description {
     /// Completes an operation that reads JSON and answers with JSON.
     pub(super) fn json_from_body<B, T>(
         mut self,
-        handler: for<'a> fn(&'a AdminRequest<'a>, B) -> Handled<'a, T>,
+        handler: for<'a> fn(&'a AdminRequest<'a>, B) -> HandlerFuture<'a, T>,
     ) -> Operation
     where
         B: DeserializeOwned + JsonSchema + Send + 'static,
@@ -109,7 +110,10 @@ impl Description {
         self.complete(
             &[("application/json", Schemas::written::<T>)],
             Box::new(move |request| {
-                Box::pin(async move { json(&handler(request, body::parse(&request.body)?).await?) })
+                Box::pin(async move {
+                    let body = body::parse(&request.body)?;
+                    json(&handler(request, body).await?)
+                })
             }),
         )
     }
