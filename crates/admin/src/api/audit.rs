@@ -73,7 +73,7 @@ impl From<AuditEntry> for EntryView {
 }
 
 /// The query parameters of the audit log.
-pub(crate) const OF_AUDIT: [Parameter; 3] = [
+pub(super) const OF_AUDIT: [Parameter; 3] = [
     Parameter {
         name: "key",
         kind: Kind::Text,

@@ -198,13 +198,13 @@ fn overlap(text: &str) -> Result<i64, Failure> {
 }
 
 /// The query parameters of the list.
-pub(crate) const OF_LIST: [Parameter; 1] = [Parameter {
+pub(super) const OF_LIST: [Parameter; 1] = [Parameter {
     name: "revoked",
     kind: Kind::Word(&["true", "false"]),
     description: "True to list revoked keys, too.",
 }];
 /// The query parameters of a revocation.
-pub(crate) const OF_REVOKE: [Parameter; 1] = [Parameter {
+pub(super) const OF_REVOKE: [Parameter; 1] = [Parameter {
     name: "streams",
     kind: Kind::Word(&["end", "finish"]),
     description: "Whether running streams of the key are ended, or finish. Default: finish.",

@@ -182,8 +182,8 @@ impl From<Level> for Rate {
     }
 }
 
-/// The parameters of the path.
-pub(crate) const OF_LIMITS: [Parameter; 1] = [Parameter {
+/// The query parameters of the limits.
+pub(super) const OF_LIMITS: [Parameter; 1] = [Parameter {
     name: "replicas",
     kind: Kind::Word(&["true", "false"]),
     description: "Also the gateways that have a part in each limit that is lent",

@@ -225,7 +225,7 @@ const FORMULA_STARTS: [char; 11] = [
 ];
 
 /// The query parameters of an export.
-pub(crate) const OF_ROWS: [Parameter; 5] = [
+pub(super) const OF_ROWS: [Parameter; 5] = [
     FROM,
     TO,
     KEY,

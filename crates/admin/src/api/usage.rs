@@ -146,7 +146,7 @@ impl From<UsageSum> for Sum {
 }
 
 /// The query parameters of sums.
-pub(crate) const OF_USAGE: [Parameter; 6] = [
+pub(super) const OF_USAGE: [Parameter; 6] = [
     FROM,
     TO,
     KEY,
