@@ -56,10 +56,11 @@ const LAYERS: &[LayerCrate] = &[
     layer(1, "picture", Use("")),
     layer(0, "wire", Use("")),
     layer(0, "sse", Use("")),
+    layer(0, "console", Use("")),
 ];
 
-const ADMIN: &str = "accounting auth catalog chat config engine gateway images lease messages net policy \
-                           quota responses telemetry translate upstream wire";
+const ADMIN: &str = "accounting auth catalog chat config console engine gateway images lease messages net policy \
+                           quota responses sse telemetry translate upstream wire";
 const GATEWAY: &str = "answer auth catalog chat config engine fetch images messages net policy quota responses \
                              sse telemetry translate upstream wire";
 const POLICY: &str = "accounting auth catalog config engine lease quota translate upstream wire";

@@ -1,0 +1,7 @@
+// Applies the remembered theme before the first paint; a classic script, because modules run too late.
+try {
+  const theme = localStorage.getItem("sluicegate.theme");
+  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+} catch {
+  // Storage is blocked: the theme of the system remains.
+}
