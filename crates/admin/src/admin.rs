@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
+use gateway::connection::state::ConnectionState;
 use gateway::exchange::body::{Body, ClientBody, whole};
 use gateway::state::GatewayState;
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 
 use crate::access::AdminAccess;
-use crate::api;
+use crate::api::{self, About};
+use crate::console::{self, Console, PlayKey};
 
 /// The admin address of a gateway.
 pub struct Admin {
@@ -17,14 +19,33 @@ pub struct Admin {
     pub state: Arc<GatewayState>,
     /// The rules of access.
     pub access: AdminAccess,
+    /// The API keys that the gateway has made for its run, for the console.
+    pub play_keys: Vec<PlayKey>,
+    /// The version, features and addresses of the gateway.
+    pub about: About,
 }
 
 impl Admin {
-    /// Answers a request to the admin address.
-    pub async fn answer(&self, request: Request<impl ClientBody>) -> Response<Body> {
-        match api::is_path(request.uri().path()) {
-            true => api::answer(&self.state, &self.access, request).await,
-            false => probe(self, &request),
+    /// Answers a request to the admin address, received on `connection`.
+    pub async fn answer(
+        &self,
+        request: Request<impl ClientBody>,
+        connection: &Arc<ConnectionState>,
+    ) -> Response<Body> {
+        match request.uri().path() {
+            path if api::is_path(path) => {
+                api::answer(&self.state, &self.access, &self.about, request).await
+            }
+            path if console::is_path(path) => self.console().answer(request, connection).await,
+            _ => probe(self, &request),
+        }
+    }
+
+    fn console(&self) -> Console<'_> {
+        Console {
+            state: &self.state,
+            access: &self.access,
+            play_keys: &self.play_keys,
         }
     }
 }
@@ -81,6 +102,6 @@ fn readiness(state: &GatewayState) -> (StatusCode, String) {
 
 const WRONG_HOST: &str =
     "the Host is neither an address, nor localhost, nor in state.admin_hosts\n";
-const NO_PATH: &str = "there are /livez, /readyz, /metrics and /admin/v1\n";
+const NO_PATH: &str = "there are / (the console), /livez, /readyz, /metrics and /admin/v1\n";
 const TEXT: &str = "text/plain; charset=utf-8";
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -1,20 +1,26 @@
 //! The admin API: keys, usage and limits as JSON under `/admin/v1`, on the admin address.
 
+pub(crate) mod about;
 mod audit;
-mod body;
-mod failure;
+pub(crate) mod body;
+mod changes;
+pub(crate) mod failure;
 mod keys;
 mod limits;
+mod live;
+mod models;
 pub(crate) mod operation;
 pub(crate) mod operations;
 pub(crate) mod parameters;
 mod prices;
+mod requests;
 mod route;
 mod rows;
 #[cfg(test)]
 mod tests;
+mod upstreams;
 mod usage;
-mod values;
+pub(crate) mod values;
 
 use std::sync::Arc;
 
@@ -28,14 +34,15 @@ use policy::accounting::Accounting;
 use policy::clock;
 use serde::Serialize;
 
+pub use self::about::About;
 use self::failure::Failure;
 use self::parameters::Parameters;
 use crate::access::{AdminAccess, NoAccess};
 
 /// A request of an administrator whose key was valid.
-struct AdminRequest<'a> {
+pub(crate) struct AdminRequest<'a> {
     state: &'a Arc<GatewayState>,
-    accounting: &'a Accounting,
+    about: &'a About,
     /// The author of changes, for the audit log.
     actor: String,
     /// The id in the path; empty for an operation without one.
@@ -45,7 +52,7 @@ struct AdminRequest<'a> {
 }
 
 /// The result of an operation.
-type Answer = Result<Response<Body>, Failure>;
+pub(crate) type Answer = Result<Response<Body>, Failure>;
 
 /// Returns true if a path belongs to the admin API.
 pub(crate) fn is_path(path: &str) -> bool {
@@ -57,9 +64,10 @@ pub(crate) fn is_path(path: &str) -> bool {
 pub(crate) async fn answer(
     state: &Arc<GatewayState>,
     access: &AdminAccess,
+    about: &About,
     request: Request<impl ClientBody>,
 ) -> Response<Body> {
-    let mut response = match respond(state, access, request).await {
+    let mut response = match respond(state, access, about, request).await {
         Ok(response) => response,
         Err(failure) => failure.into_response(),
     };
@@ -73,15 +81,13 @@ pub(crate) async fn answer(
 async fn respond(
     state: &Arc<GatewayState>,
     access: &AdminAccess,
+    about: &About,
     request: Request<impl ClientBody>,
 ) -> Answer {
-    if let Err(reason) = access.check(request.headers()) {
+    if let Err(reason) = access.check(request.headers(), request.method()) {
         log_refusal(&reason, request.uri().path());
         return Err(reason.into());
     }
-    let Some(accounting) = &state.accounting else {
-        return Err(Failure::no_store());
-    };
     let (head, body) = request.into_parts();
     let (found, id) = route::find(&head.method, head.uri.path())?;
     let mut body = body::read(body, &head.headers, state).await?;
@@ -94,7 +100,7 @@ async fn respond(
     let query = head.uri.query().unwrap_or_default();
     let request = AdminRequest {
         state,
-        accounting,
+        about,
         actor: actor(&head.headers),
         id,
         parameters: Parameters::parse(query, operation.parameters)?,
@@ -106,6 +112,14 @@ async fn respond(
 }
 
 impl AdminRequest<'_> {
+    /// The store of keys and usage, which most operations need.
+    fn accounting(&self) -> Result<&Accounting, Failure> {
+        self.state
+            .accounting
+            .as_deref()
+            .ok_or_else(Failure::no_store)
+    }
+
     fn by(&self) -> By {
         By {
             actor: self.actor.clone(),
@@ -125,7 +139,10 @@ impl AdminRequest<'_> {
             actor,
             "a key of the store has changed"
         );
-        if let Err(error) = self.accounting.renew_keys(&self.state.policies).await {
+        let Ok(accounting) = self.accounting() else {
+            return;
+        };
+        if let Err(error) = accounting.renew_keys(&self.state.policies).await {
             tracing::error!(%error, "a change of keys is stored, and applies when the store is back");
         }
     }
@@ -136,6 +153,7 @@ fn log_refusal(reason: &NoAccess, path: &str) {
     let path = wire::truncate_for_error(path);
     match reason {
         NoAccess::Host => tracing::warn!(%path, "an admin request was refused: wrong host"),
+        NoAccess::Origin => tracing::warn!(%path, "an admin request was refused: wrong origin"),
         NoAccess::Key(_) => tracing::warn!(%path, "an admin request was refused: wrong key"),
         // A setting, not an attempt.
         NoAccess::Disabled => {}
@@ -153,7 +171,7 @@ fn actor(headers: &HeaderMap) -> String {
 }
 
 /// Returns a response with `value` as JSON.
-fn json(value: &impl Serialize) -> Answer {
+pub(crate) fn json(value: &impl Serialize) -> Answer {
     let body = serde_json::to_vec(value).map_err(Failure::internal)?;
     Ok(response("application/json", whole(body.into())))
 }

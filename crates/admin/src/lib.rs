@@ -3,11 +3,17 @@
 // The schemas of the types in the OpenAPI documents.
 mod schemas;
 
-// The hosts and the key of the admin address.
+// The sessions of the console.
+pub mod sessions;
+
+// The hosts, the key and the sessions by which the admin address admits requests.
 pub mod access;
 
 // The admin API: keys, usage, limits and prices.
 pub mod api;
+
+// The console: its files, its sessions, and its requests to the public API.
+pub mod console;
 
 // The OpenAPI documents.
 pub mod openapi;

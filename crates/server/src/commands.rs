@@ -22,7 +22,7 @@ use url::Url;
 
 use self::check::stores::{self, Stores};
 use self::keys::KeysCommand;
-use self::reports::{LimitsReport, UsageReport};
+use self::reports::{Explain, LimitsReport, UsageReport};
 use crate::start;
 
 /// One gate for every model protocol.
@@ -64,6 +64,8 @@ enum Command {
     Usage(UsageReport),
     /// Report the limits of which a running gateway has something in use.
     Limits(LimitsReport),
+    /// Explain a request to a running gateway: how it was admitted, tried, charged and ended.
+    Explain(Explain),
     /// Convert price lists for the configuration.
     #[command(subcommand)]
     Prices(PricesCommand),
@@ -153,6 +155,7 @@ fn run(command: Command) -> Result<(), ConfigError> {
         Command::Keys(command) => command.run(),
         Command::Usage(report) => report.run(),
         Command::Limits(report) => report.run(),
+        Command::Explain(explain) => explain.run(),
         Command::Prices(PricesCommand::Import { file }) => {
             let converted = price_import::litellm(&file)?;
             eprint!("{}", converted.summary);

@@ -13,12 +13,16 @@ use std::time::Duration;
 use accounting::StoreError;
 use admin::access::AdminAccess;
 use admin::admin::Admin;
+use admin::api::About;
+use admin::console::PlayKey;
+use admin::sessions::Sessions;
 use auth::KeyHash;
 use config::state::State;
 use config::{Config, ConfigError, Limits};
 use gateway::state::{GatewayState, Parts};
 use policy::accounting::Accounting;
-use policy::keys;
+use policy::clock;
+use policy::keys::{self, GeneratedKey};
 use policy::lease_store;
 use policy::limit::lease_client::LeaseClient;
 use policy::policy_keys::StoredKeys;
@@ -29,6 +33,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use upstream::Network;
 
+use self::banner::Banner;
 use crate::engines;
 use crate::listen::fd_limit;
 use crate::listen::serve::{Stop, serve};
@@ -55,12 +60,26 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     let (state, has_all_engines) = make_state(&config, policy, &addresses, accounting).await?;
     let mut tasks = start_tasks(&state, config.state.keep_rows, reload).await?;
     let with_examples = config.models.is_none() && has_all_engines;
-    // Whoever reads it may change the file.
-    banner::print(&addresses, admin_address, &generated, with_examples);
     let admin = Admin {
         state: Arc::clone(&state),
         access,
+        play_keys: play_keys(&generated),
+        about: About {
+            version: env!("CARGO_PKG_VERSION"),
+            features: FEATURES.to_vec(),
+            started: clock::unix_seconds(),
+            listen: addresses.iter().map(SocketAddr::to_string).collect(),
+        },
     };
+    // Whoever reads it may change the file.
+    let banner = Banner {
+        addresses: &addresses,
+        admin: admin_address,
+        sessions: &admin.access.sessions,
+        generated: &generated,
+        with_examples,
+    };
+    banner.print();
     let admin = admin_listener.map(|listener| (listener, admin));
     serve(Arc::clone(&state), listeners, admin, stop).await;
     tasks.abort_all();
@@ -68,6 +87,16 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
         accounting.finish().await;
     }
     Ok(())
+}
+
+/// The keys that were made for this run, for the console.
+fn play_keys(generated: &[GeneratedKey]) -> Vec<PlayKey> {
+    let keys = generated.iter().map(|generated| PlayKey {
+        name: generated.scope.as_str().to_owned(),
+        key: generated.key.expose().to_owned(),
+        scopes: vec![generated.scope.as_str()],
+    });
+    keys.collect()
 }
 
 /// Loads the engines, opens the lease store, and makes the state of the gateway. Returns true with it
@@ -156,6 +185,7 @@ fn admin_access(config: &Config) -> Result<AdminAccess, ConfigError> {
     Ok(AdminAccess {
         key,
         hosts: config.state.admin_hosts.clone(),
+        sessions: Sessions::default(),
     })
 }
 
@@ -245,3 +275,19 @@ fn catch_stop() -> Result<impl Future<Output = Stop>, ConfigError> {
 /// The exit status after a second signal.
 const SECOND_SIGNAL: i32 = 130;
 const BACKLOG: u32 = 1024;
+
+/// The features of this build.
+const FEATURES: &[&str] = &[
+    #[cfg(feature = "image-engine")]
+    "image-engine",
+    #[cfg(feature = "text-engine")]
+    "text-engine",
+    #[cfg(feature = "jemalloc")]
+    "jemalloc",
+    #[cfg(feature = "postgres")]
+    "postgres",
+    #[cfg(feature = "sqlite")]
+    "sqlite",
+    #[cfg(feature = "valkey")]
+    "valkey",
+];

@@ -49,7 +49,7 @@ pub(super) async fn list(admin: &AdminRequest<'_>) -> Result<AuditPage, Failure>
         // One more, which shows whether there is another page.
         limit: limit.saturating_add(1),
     };
-    let mut found = admin.accounting.store.audit(query).await?;
+    let mut found = admin.accounting()?.store.audit(query).await?;
     let length = usize::try_from(limit).unwrap_or(usize::MAX);
     let has_more = found.len() > length;
     found.truncate(length);

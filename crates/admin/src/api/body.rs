@@ -15,7 +15,7 @@ use wire::Shape;
 use super::failure::Failure;
 
 /// Reads a body of at most 64 KiB, within the time of uploads.
-pub(super) async fn read(
+pub(crate) async fn read(
     body: impl ClientBody,
     headers: &HeaderMap,
     state: &GatewayState,
@@ -29,7 +29,7 @@ pub(super) async fn read(
 }
 
 /// Parses a body, which is a JSON object. Every error names its field.
-pub(super) fn parse<T: DeserializeOwned + JsonSchema>(body: &[u8]) -> Result<T, Failure> {
+pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(body: &[u8]) -> Result<T, Failure> {
     let parsed: Result<Value, _> = serde_json::from_slice(body);
     let value = parsed
         .map_err(|error| Failure::body("", format!("The body is not valid JSON: {error}.")))?;

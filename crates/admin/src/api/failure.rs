@@ -13,7 +13,7 @@ use crate::access::NoAccess;
 
 /// An error response, in the shape of OpenAI's errors.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(crate) struct Failure {
     status: u16,
     code: &'static str,
     message: String,
@@ -65,7 +65,7 @@ impl Failure {
     }
 
     /// The body does not have its form. `message` names the field.
-    pub(super) fn body(param: &str, message: impl Into<String>) -> Self {
+    pub(crate) fn body(param: &str, message: impl Into<String>) -> Self {
         let failure = Self::new(400, "invalid_body", message);
         match param {
             "" => failure,
@@ -86,14 +86,14 @@ impl Failure {
         Self::new(404, "not_found", message).at("id")
     }
 
-    /// There is no such path, but those of this list, which begin with `/admin/v1/`.
-    pub(super) fn no_path(path: &str, paths: &str) -> Self {
+    /// There is no such path, but there are `others`.
+    pub(crate) fn no_path(path: &str, others: &str) -> Self {
         let path = wire::truncate_for_error(path);
-        let message = format!("No such path: {path}. There are /admin/v1/{paths}.");
+        let message = format!("No such path: {path}. There are {others}.");
         Self::new(404, "not_found", message)
     }
 
-    pub(super) fn method(method: &Method, path: &str, allow: &str) -> Self {
+    pub(crate) fn method(method: &Method, path: &str, allow: &str) -> Self {
         let path = wire::truncate_for_error(path);
         let message = format!("Method {method} is not allowed for {path}; allowed: {allow}.");
         Self::new(405, "method_not_allowed", message).with_header("allow", allow)
@@ -109,14 +109,14 @@ impl Failure {
         Self::new(503, "store_unavailable", message).with_header("retry-after", "5")
     }
 
-    pub(super) fn internal(cause: impl Display) -> Self {
+    pub(crate) fn internal(cause: impl Display) -> Self {
         let cause = cause.to_string();
         tracing::error!(cause, "an admin request has failed");
         let message = "The server had an error while processing the request.";
         Self::new(500, "server_error", message)
     }
 
-    pub(super) fn into_response(self) -> Response<Body> {
+    pub(crate) fn into_response(self) -> Response<Body> {
         let kind = match self.status {
             401 => "authentication_error",
             500.. => "server_error",
@@ -148,6 +148,7 @@ impl From<NoAccess> for Failure {
     fn from(reason: NoAccess) -> Self {
         match reason {
             NoAccess::Host => Self::new(421, "wrong_host", HOST).at("Host"),
+            NoAccess::Origin => Self::new(403, "wrong_origin", ORIGIN).at("Origin"),
             NoAccess::Disabled => Self::new(404, "admin_api_disabled", DISABLED),
             NoAccess::Key(message) => Self::new(401, "invalid_admin_key", message)
                 .at("Authorization")
@@ -186,8 +187,9 @@ impl From<Refusal> for Failure {
 
 const HOST: &str =
     "The header Host is neither an address, nor localhost, nor in state.admin_hosts.";
-const DISABLED: &str = "There is no admin API: set state.admin_key in the configuration, \
-    or the environment variable SLUICEGATE_ADMIN_KEY.";
+const ORIGIN: &str =
+    "The request comes from a page of another origin, or lacks the header x-sluicegate-console.";
+const DISABLED: &str = "There is no admin API: set state.admin_key in the configuration, or the environment variable SLUICEGATE_ADMIN_KEY.";
 
 #[cfg(test)]
 mod tests {

@@ -27,7 +27,11 @@ pub(super) async fn create(admin: &AdminRequest<'_>, form: NewKeyForm) -> Result
         name: form.name,
     };
     check(&new.name, new.hash, new.scopes, new.models.as_ref())?;
-    let stored = admin.accounting.store.create_key(new, admin.by()).await?;
+    let stored = admin
+        .accounting()?
+        .store
+        .create_key(new, admin.by())
+        .await?;
     admin.note("create", &stored).await;
     Ok(Created::new(&key, &stored))
 }
@@ -35,14 +39,14 @@ pub(super) async fn create(admin: &AdminRequest<'_>, form: NewKeyForm) -> Result
 /// Lists the keys.
 pub(super) async fn list(admin: &AdminRequest<'_>) -> Result<KeyList, Failure> {
     let revoked = admin.parameters.get("revoked") == Some("true");
-    let found = admin.accounting.store.list_keys(revoked).await?;
+    let found = admin.accounting()?.store.list_keys(revoked).await?;
     let keys = found.iter().map(KeyView::of).collect();
     Ok(KeyList { keys })
 }
 
 /// Shows a key, which may be revoked.
 pub(super) async fn show(admin: &AdminRequest<'_>) -> Result<KeyView, Failure> {
-    let found = admin.accounting.store.key(admin.id).await?;
+    let found = admin.accounting()?.store.key(admin.id).await?;
     let key = found.ok_or_else(|| no_key(admin.id))?;
     Ok(KeyView::of(&key))
 }
@@ -63,7 +67,7 @@ pub(super) async fn change(
         let scopes = change.scopes.unwrap_or(before.scopes);
         check(name, hash.hash, scopes, models)?;
     }
-    let store = &admin.accounting.store;
+    let store = &admin.accounting()?.store;
     let changed = store.change_key(admin.id, change, admin.by()).await?;
     admin.note("change", &changed).await;
     Ok(KeyView::of(&changed))
@@ -74,7 +78,7 @@ pub(super) async fn rotate(admin: &AdminRequest<'_>, form: Rotation) -> Result<C
     let old_until = overlap(form.overlap.as_deref().unwrap_or(OVERLAP))?;
     let key = keys::generate().map_err(Failure::internal)?;
     let (hash, by) = (KeyHash::of(&key), admin.by());
-    let store = &admin.accounting.store;
+    let store = &admin.accounting()?.store;
     let rotated = store.rotate_key(admin.id, hash, old_until, by).await?;
     admin.note("rotate", &rotated).await;
     Ok(Created::new(&key, &rotated))
@@ -83,7 +87,7 @@ pub(super) async fn rotate(admin: &AdminRequest<'_>, form: Rotation) -> Result<C
 /// Revokes a key permanently.
 pub(super) async fn revoke(admin: &AdminRequest<'_>) -> Result<KeyView, Failure> {
     let ends_streams = admin.parameters.get("streams") == Some("end");
-    let store = &admin.accounting.store;
+    let store = &admin.accounting()?.store;
     let revoked = store.revoke_key(admin.id, ends_streams, admin.by()).await?;
     admin.note("revoke", &revoked).await;
     Ok(KeyView::of(&revoked))
@@ -91,7 +95,7 @@ pub(super) async fn revoke(admin: &AdminRequest<'_>) -> Result<KeyView, Failure>
 
 /// Returns the key of the path, unless it is revoked.
 async fn in_use(admin: &AdminRequest<'_>) -> Result<StoredKey, Failure> {
-    let found = admin.accounting.store.key(admin.id).await?;
+    let found = admin.accounting()?.store.key(admin.id).await?;
     let found = found.filter(|key| key.revoked.is_none());
     found.ok_or_else(|| no_key(admin.id))
 }

@@ -7,12 +7,16 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::operation::{Operation, operation};
-use super::{audit, keys, limits, prices, rows, usage};
+use super::{
+    about, audit, changes, keys, limits, live, models, prices, requests, rows, upstreams, usage,
+};
 use crate::schemas::Schemas;
 
 /// The operations, in the order of the OpenAPI document.
-pub(crate) static OPERATIONS: LazyLock<Vec<Operation>> =
-    LazyLock::new(|| keys().into_iter().chain(reports()).collect());
+pub(crate) static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
+    let keys = keys().into_iter();
+    keys.chain(reports()).chain(state_of_gateway()).collect()
+});
 
 fn keys() -> [Operation; 6] {
     [
@@ -78,5 +82,55 @@ fn reports() -> [Operation; 6] {
         operation("GET /admin/v1/audit", "listAudit", "Changes of keys")
             .query(&audit::OF_AUDIT)
             .json(|request| Box::pin(audit::list(request))),
+    ]
+}
+
+/// The operations about the running gateway, which need no store.
+fn state_of_gateway() -> [Operation; 8] {
+    [
+        operation("GET /admin/v1/live", "listLive", "Requests in flight")
+            .json(|request| Box::pin(live::list(request))),
+        operation(
+            "DELETE /admin/v1/live/{id}",
+            "endRequest",
+            "End a request in flight",
+        )
+        .json(|request| Box::pin(live::end(request))),
+        operation(
+            "GET /admin/v1/requests",
+            "listRequests",
+            "The last requests of this gateway",
+        )
+        .query(&requests::OF_REQUESTS)
+        .json(|request| Box::pin(requests::list(request))),
+        operation(
+            "GET /admin/v1/requests/{id}/explain",
+            "explainRequest",
+            "Explain a request",
+        )
+        .json(|request| Box::pin(requests::explain(request))),
+        operation(
+            "GET /admin/v1/changes",
+            "streamChanges",
+            "Requests as they begin and end",
+        )
+        .stream(
+            &[("text/event-stream", |_, _| json!({ "type": "string" }))],
+            |request| Box::pin(changes::stream(request)),
+        ),
+        operation(
+            "GET /admin/v1/upstreams",
+            "listUpstreams",
+            "Upstreams and their health",
+        )
+        .json(|request| Box::pin(upstreams::list(request))),
+        operation(
+            "GET /admin/v1/models",
+            "listModels",
+            "Models, their targets and the losses on the way",
+        )
+        .json(|request| Box::pin(models::list(request))),
+        operation("GET /admin/v1/about", "showGateway", "The gateway")
+            .json(|request| Box::pin(about::show(request))),
     ]
 }

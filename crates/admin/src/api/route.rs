@@ -38,7 +38,7 @@ fn paths() -> String {
         }
     }
     let last = paths.pop().unwrap_or_default();
-    format!("{} and {last}", paths.join(", "))
+    format!("/admin/v1/{} and {last}", paths.join(", "))
 }
 
 /// The methods of operations, in the order of the header `Allow`.

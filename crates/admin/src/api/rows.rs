@@ -76,7 +76,7 @@ struct Export {
 
 /// Shows one request.
 pub(super) async fn request(admin: &AdminRequest<'_>) -> Result<Row, Failure> {
-    let found = admin.accounting.store.request(admin.id).await?;
+    let found = admin.accounting()?.store.request(admin.id).await?;
     let row = found.ok_or_else(|| {
         let id = wire::truncate_for_error(admin.id);
         Failure::not_found(format!(
@@ -94,7 +94,7 @@ pub(super) async fn export(admin: &AdminRequest<'_>) -> Answer {
         _ => (false, "application/jsonl"),
     };
     let mut export = Export {
-        store: Arc::clone(&admin.accounting.store),
+        store: Arc::clone(&admin.accounting()?.store),
         query: RowQuery {
             from_ms: parameters.time("from"),
             to_ms: parameters.time("to"),

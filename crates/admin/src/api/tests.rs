@@ -1,7 +1,9 @@
 //! Tests of the admin API with a gateway in this process, and its store in a file.
 
 mod access;
+mod console;
 mod keys;
+mod running;
 mod usage;
 
 use std::sync::Arc;
@@ -11,7 +13,7 @@ use bytes::Bytes;
 use engine::{Stop, TextEvent};
 use futures_util::FutureExt as _;
 use gateway::exchange::body::Body;
-use gateway::testing::{Engine, Reply, TestGateway};
+use gateway::testing::{Engine, FIRST, Reply, TestGateway};
 use http::header::{AUTHORIZATION, HOST};
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
@@ -19,8 +21,10 @@ use policy::accounting::Accounting;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::About;
 use crate::access::AdminAccess;
 use crate::admin::Admin;
+use crate::console::PlayKey;
 
 /// A gateway with a store and an admin API.
 struct Harness {
@@ -78,7 +82,7 @@ impl Harness {
             body => body.to_string(),
         };
         let request = request(method, path).body(Full::new(Bytes::from(body)));
-        read(self.admin.answer(request.unwrap()).await).await
+        read(self.admin.answer(request.unwrap(), &Arc::default()).await).await
     }
 
     async fn get(&self, path: &str) -> Reply {
@@ -89,6 +93,13 @@ impl Harness {
         let reply = self.call(Method::POST, "/admin/v1/keys", body).await;
         assert_eq!(reply.status, 201, "{}", reply.body);
         reply.json()
+    }
+
+    /// Sends a client's request for the text model, and returns its id.
+    async fn request_id(&self) -> String {
+        assert_eq!(self.ask(FIRST).await, 200);
+        let (reports, _) = self.gateway.state.history.since(0);
+        reports.last().unwrap().request_id.clone()
     }
 
     /// Returns the status of a client's request for the text model.
@@ -106,6 +117,17 @@ fn admin_of(gateway: &TestGateway, key: Option<&str>) -> Admin {
         access: AdminAccess {
             key: key.map(|key| KeyHash::of(&Key::parse(key).unwrap())),
             ..AdminAccess::default()
+        },
+        play_keys: vec![PlayKey {
+            name: "text".to_owned(),
+            key: FIRST.to_owned(),
+            scopes: vec!["text"],
+        }],
+        about: About {
+            version: "1.2.3",
+            features: vec!["text-engine"],
+            started: 1_790_000_000,
+            listen: vec!["127.0.0.1:8080".to_owned()],
         },
     }
 }

@@ -98,7 +98,7 @@ pub(super) async fn sums(admin: &AdminRequest<'_>) -> Result<Usage, Failure> {
         granularity,
     };
     check_intervals(&query)?;
-    let sums = admin.accounting.store.usage(query).await?;
+    let sums = admin.accounting()?.store.usage(query).await?;
     let usage = sums.into_iter().map(Sum::from).collect();
     Ok(Usage { usage })
 }

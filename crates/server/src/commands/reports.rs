@@ -1,10 +1,10 @@
-//! `sluicegate usage` and `sluicegate limits`: reports of a running gateway.
+//! `sluicegate usage`, `sluicegate limits` and `sluicegate explain`: reports of a running gateway.
 
 use clap::Args;
 use config::ConfigError;
 use http::Method;
 use serde_json::Value;
-use url::form_urlencoded::Serializer;
+use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::admin_connection::Gateway;
 use super::table::{cell, render};
@@ -77,6 +77,29 @@ impl LimitsReport {
         };
         self.gateway.call(Method::GET, path, None, table)
     }
+}
+
+// The question of an explanation.
+#[derive(Debug, Args)]
+pub(super) struct Explain {
+    /// The id of the request: from the header x-request-id of its response, or from the log.
+    #[arg(value_name = "REQUEST_ID")]
+    id: String,
+    #[command(flatten)]
+    gateway: Gateway,
+}
+
+impl Explain {
+    pub(super) fn run(self) -> Result<(), ConfigError> {
+        let id: String = byte_serialize(self.id.as_bytes()).collect();
+        let path = format!("/admin/v1/requests/{id}/explain");
+        self.gateway.call(Method::GET, &path, None, explanation)
+    }
+}
+
+fn explanation(answer: &Value) -> String {
+    let lines = list(&answer["text"]).iter().filter_map(Value::as_str);
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 fn usage(answer: &Value) -> String {

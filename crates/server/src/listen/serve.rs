@@ -202,9 +202,11 @@ async fn accept_admin(listener: TcpListener, admin: Arc<Admin>) {
         };
         let idle = admin.state.limits.idle_timeout;
         let admin = Arc::clone(&admin);
-        let service = service_fn(move |request| {
-            let admin = Arc::clone(&admin);
-            async move { Ok::<_, Infallible>(admin.answer(request).await) }
+        let connection = Arc::<ConnectionState>::default();
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (admin, connection) = (Arc::clone(&admin), Arc::clone(&connection));
+            let request = request.map(|body| TrackedBody::new(body, Arc::clone(&connection)));
+            async move { Ok::<_, Infallible>(admin.answer(request, &connection).await) }
         });
         let served = http1::Builder::new()
             .timer(TokioTimer::new())

@@ -1,66 +1,98 @@
 //! The text that the gateway prints when it has started.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::net::SocketAddr;
 
+use admin::sessions::Sessions;
 use auth::Scope;
 use policy::keys::GeneratedKey;
 
-/// Prints the addresses, and how to use the generated keys, with examples if the models are the
-/// built-in ones.
-pub(super) fn print(
-    addresses: &[SocketAddr],
-    admin: Option<SocketAddr>,
-    generated: &[GeneratedKey],
-    with_examples: bool,
-) {
-    let mut out = io::stdout().lock();
-    // Serve even if standard output is closed.
-    let _ = write(&mut out, addresses, admin, generated, with_examples);
-    let _ = out.flush();
+/// The text that the gateway prints when it has started.
+pub(super) struct Banner<'a> {
+    /// The addresses of the listeners.
+    pub(super) addresses: &'a [SocketAddr],
+    /// The admin address.
+    pub(super) admin: Option<SocketAddr>,
+    /// The sessions of the console.
+    pub(super) sessions: &'a Sessions,
+    /// The keys that were made for this run.
+    pub(super) generated: &'a [GeneratedKey],
+    /// True if the models are the built-in ones, for which there are examples.
+    pub(super) with_examples: bool,
 }
 
-fn write(
+impl Banner<'_> {
+    /// Prints the addresses, and how to use the generated keys.
+    pub(super) fn print(&self) {
+        let mut out = io::stdout().lock();
+        // Serve even if standard output is closed.
+        let _ = self.write(&mut out);
+        let _ = out.flush();
+    }
+
+    fn write(&self, out: &mut impl io::Write) -> io::Result<()> {
+        if let Some(admin) = self.admin {
+            self.write_console(out, admin)?;
+        }
+        for address in self.addresses {
+            writeln!(out, "sluicegate listens on http://{address}")?;
+        }
+        if let Some(admin) = self.admin {
+            writeln!(out, "admin: http://{admin}/metrics /livez /readyz")?;
+        }
+        let Some(address) = self.addresses.first() else {
+            return Ok(());
+        };
+        let mut generated = self.generated.iter();
+        generated.try_for_each(|key| write_key(out, *address, key, self.with_examples))
+    }
+}
+
+impl Banner<'_> {
+    /// Prints the address of the console. A link that signs in is printed only for somebody who sees it:
+    /// on a terminal, or for a first try, which prints its keys as well.
+    fn write_console(&self, out: &mut impl io::Write, admin: SocketAddr) -> io::Result<()> {
+        match !self.generated.is_empty() || io::stdout().is_terminal() {
+            true => {
+                let token = self.sessions.issue_token();
+                let token = token.expose();
+                writeln!(out, "console: http://{admin}/#token={token}")
+            }
+            false => writeln!(out, "console: http://{admin}/"),
+        }
+    }
+}
+
+/// Prints a key, and an example of its use.
+fn write_key(
     out: &mut impl io::Write,
-    addresses: &[SocketAddr],
-    admin: Option<SocketAddr>,
-    generated: &[GeneratedKey],
-    with_examples: bool,
+    address: SocketAddr,
+    generated: &GeneratedKey,
+    with_example: bool,
 ) -> io::Result<()> {
-    for address in addresses {
-        writeln!(out, "sluicegate listens on http://{address}")?;
-    }
-    if let Some(admin) = admin {
-        writeln!(out, "admin: http://{admin}/metrics /livez /readyz")?;
-    }
-    let Some(address) = addresses.first() else {
-        return Ok(());
-    };
-    for GeneratedKey {
+    let GeneratedKey {
         scope,
         variable,
         key,
-    } in generated
-    {
-        let key = key.expose();
-        writeln!(
-            out,
-            "\n# A key for {}, made for this run. To keep it, set it before the start.",
-            scope.as_str()
-        )?;
-        writeln!(out, "export {variable}={key}")?;
-        if let Some((path, body, then)) = example(*scope).filter(|_| with_examples) {
-            writeln!(
-                out,
-                "curl http://{address}{path} -H 'Authorization: Bearer {key}' \\"
-            )?;
-            writeln!(
-                out,
-                "  -H 'Content-Type: application/json' -d '{body}'{then}"
-            )?;
-        }
-    }
-    Ok(())
+    } = generated;
+    let key = key.expose();
+    writeln!(
+        out,
+        "\n# A key for {}, made for this run. To keep it, set it before the start.",
+        scope.as_str()
+    )?;
+    writeln!(out, "export {variable}={key}")?;
+    let Some((path, body, then)) = example(*scope).filter(|_| with_example) else {
+        return Ok(());
+    };
+    writeln!(
+        out,
+        "curl http://{address}{path} -H 'Authorization: Bearer {key}' \\"
+    )?;
+    writeln!(
+        out,
+        "  -H 'Content-Type: application/json' -d '{body}'{then}"
+    )
 }
 
 /// Returns an example request for a scope: its path, its body, and the command that handles the
@@ -69,7 +101,7 @@ fn example(scope: Scope) -> Option<(&'static str, &'static str, &'static str)> {
     match scope {
         Scope::Text => Some((
             "/v1/responses",
-            r#"{"model":"alt-flash","input":"What is the capital of France?"}"#,
+            r#"{"model":"alt-flash","reasoning":{"effort":"none"},"input":"What is the capital of France?"}"#,
             "",
         )),
         Scope::Messages => Some((

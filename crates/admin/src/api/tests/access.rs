@@ -1,12 +1,10 @@
 //! Tests of who may call the admin API, and of its paths.
 
-use gateway::testing::FIRST;
-
 use super::*;
 
 async fn send(harness: &Harness, request: http::request::Builder) -> Reply {
     let request = request.body(Full::new(Bytes::new())).unwrap();
-    read(harness.admin.answer(request).await).await
+    read(harness.admin.answer(request, &Arc::default()).await).await
 }
 
 #[tokio::test]
@@ -71,13 +69,13 @@ async fn without_its_key_or_store_there_is_no_admin_api() {
     let without_key = TestGateway::new(Engine::default(), "");
     let list = || request(Method::GET, "/admin/v1/keys").body(Full::new(Bytes::new()));
     let admin = admin_of(&without_key, None);
-    let reply = read(admin.answer(list().unwrap()).await).await;
+    let reply = read(admin.answer(list().unwrap(), &Arc::default()).await).await;
     assert_eq!(
         (reply.status, error(&reply).0),
         (404, json!("admin_api_disabled"))
     );
     let admin = admin_of(&TestGateway::new(Engine::default(), ""), Some(ADMIN));
-    let reply = read(admin.answer(list().unwrap()).await).await;
+    let reply = read(admin.answer(list().unwrap(), &Arc::default()).await).await;
     assert_eq!((reply.status, error(&reply).0), (404, json!("no_store")));
 }
 
@@ -94,7 +92,7 @@ async fn paths_methods_and_parameters_that_do_not_exist_are_refused() {
         assert_eq!(harness.get(path).await.status, 404, "{path}");
     }
     let put = request(Method::PUT, "/admin/v1/keys").body(Full::new(Bytes::new()));
-    let response = harness.admin.answer(put.unwrap()).await;
+    let response = harness.admin.answer(put.unwrap(), &Arc::default()).await;
     assert_eq!(response.status(), 405);
     assert_eq!(response.headers()["allow"], "GET, POST");
     for (path, param, message) in [

@@ -337,7 +337,7 @@ async fn each_change_has_its_author_in_the_audit_log() {
         let change = request(Method::PATCH, &path(&made)).header("x-sluicegate-actor", actor);
         let body = json!({"name": format!("mobile-{expected}")}).to_string();
         let change = change.body(Full::new(Bytes::from(body))).unwrap();
-        let reply = read(harness.admin.answer(change).await).await;
+        let reply = read(harness.admin.answer(change, &Arc::default()).await).await;
         assert_eq!(reply.status, 200, "{}", reply.body);
     }
     let log = harness.get("/admin/v1/audit?limit=2").await.json();
