@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use crate::outcome::{At as _, Outcome};
@@ -33,7 +34,7 @@ pub(crate) fn run(Args { set, args }: &Args) -> Outcome {
         Set::Python => python_set(CURRENT, &[], args),
         // The output of the embedded engines does not depend on the SDK.
         Set::PythonPrevious => python_set(PREVIOUS, &["-m", "not long and not embedded"], args),
-        Set::Node => node_set(args),
+        Set::Node => node_set(NODE, args),
     }
 }
 
@@ -53,7 +54,7 @@ pub(crate) fn python_all() -> Outcome {
 /// All tests of the Node SDKs.
 pub(crate) fn node() -> Outcome {
     suite::ready()?;
-    node_set(&[])
+    node_set(NODE, &[])
 }
 
 /// Runs one set of the Python SDKs in a separate environment, with pytest's arguments `selected`
@@ -66,15 +67,25 @@ fn python_set(set: &str, selected: &[&str], args: &[OsString]) -> Outcome {
     process::echoed(with_programs(tests.args(selected).args(args))?)
 }
 
-/// Runs all tests of the Node SDKs; `args` go to `node --test`. They run in a copy, so that nothing
-/// is written beside the sources.
-fn node_set(args: &[OsString]) -> Outcome {
-    let folder = workspace::target()?.join("clients/node");
+/// Runs the tests of the console in Chromium. Without Chromium they are left out, except in CI.
+pub(crate) fn console() -> Outcome {
+    if !Path::new("/usr/bin/chromium").exists() && std::env::var_os("CI").is_none() {
+        println!("left out: the console, because there is no /usr/bin/chromium");
+        return Ok(());
+    }
+    suite::product()?;
+    node_set("console", &[])
+}
+
+/// Runs the tests of a folder with Node; `args` go to `node --test`. They run in a copy, so that
+/// nothing is written beside the sources.
+fn node_set(name: &str, args: &[OsString]) -> Outcome {
+    let folder = workspace::target()?.join(name);
     workspace::remove(&folder)?;
     fs::create_dir_all(&folder).at(&folder)?;
-    let sources = workspace::root().join("tests/clients/node/.");
+    let sources = workspace::root().join("tests").join(name).join(".");
     process::run(Command::new("cp").arg("-R").args([&sources, &folder]))?;
-    println!("installing the Node SDKs in {}", folder.display());
+    println!("installing the packages of {name} in {}", folder.display());
     let mut install = Command::new("npm");
     install.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
     process::run(install.current_dir(&folder))?;
@@ -95,5 +106,7 @@ pub(crate) fn with_programs(command: &mut Command) -> Outcome<&mut Command> {
 /// The current majors of the Python SDKs: the file with their packages, without its extension, and
 /// their environment.
 const CURRENT: &str = "requirements";
+/// The folder of the Node SDKs.
+const NODE: &str = "clients/node";
 /// The majors before those.
 const PREVIOUS: &str = "requirements-previous";

@@ -106,8 +106,6 @@ enum Task {
         #[arg(long)]
         write: bool,
     },
-    /// Print the OpenAPI document of the gateway
-    Openapi,
     /// Test the running gateway against its OpenAPI document with random requests
     Schemathesis(schemathesis::Args),
     /// Write tests/FAULTS.md: every fault, and the tests that show the expected behaviour
@@ -116,10 +114,6 @@ enum Task {
     Mutate(mutate::Args),
     /// Run cargo-mutants, and compare its survivors with the accepted ones of tests/mutants
     Mutants(mutants::Args),
-    /// Check the dependencies of the crates, the imports in them and their features
-    Layers,
-    /// Check every file for problems that the compiler does not find
-    Tidy,
 }
 
 /// Arguments that are passed on.
@@ -146,13 +140,10 @@ fn main() -> ExitCode {
         Task::Fuzz(args) => fuzz::run(args),
         Task::Campaign(Rest { args }) => campaign::run(args),
         Task::Dialects { write } => dialects::run(*write),
-        Task::Openapi => serve::openapi(),
         Task::Schemathesis(args) => schemathesis::run(args),
         Task::Faults => faults::write(),
         Task::Mutate(args) => mutate::run(args),
         Task::Mutants(args) => mutants::run(args),
-        Task::Layers => layers::run(),
-        Task::Tidy => tidy::run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

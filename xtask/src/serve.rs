@@ -25,12 +25,6 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     Err(process::not_started(&serve, &error))
 }
 
-/// Builds the gateway and prints its OpenAPI document, which does not depend on a model.
-pub(crate) fn openapi() -> Outcome {
-    let line = "run --locked --quiet --package sluicegate-server -- openapi";
-    process::run(&mut workspace::cargo(line))
-}
-
 /// The profile of a first build: a release build takes minutes longer, for less CPU time per
 /// request.
 const PROFILE: &str = "quick";

@@ -17,8 +17,8 @@ pub(crate) fn everything() -> Outcome {
     run(&Args::default())
 }
 
-/// Runs the Rust tests, the examples in the documentation, the tests with real servers and the
-/// current Python SDKs; or the Rust tests of some names.
+/// Runs the Rust tests, the examples in the documentation, the tests with real servers, the current
+/// Python SDKs and the console; or the Rust tests of some names.
 pub(crate) fn run(Args { names }: &Args) -> Outcome {
     let times = &mut Times::of("test");
     times.step("model", fetch_model::run)?;
@@ -27,5 +27,6 @@ pub(crate) fn run(Args { names }: &Args) -> Outcome {
         return Ok(());
     }
     shared::everything(times)?;
-    times.step("Python SDKs", clients::python_current)
+    times.step("Python SDKs", clients::python_current)?;
+    times.step("console", clients::console)
 }

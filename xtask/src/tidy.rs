@@ -1,5 +1,5 @@
-//! `cargo xtask tidy`: checks every file of the repository for problems that the compiler does not
-//! find.
+//! The step `tidy` of `cargo xtask ci`: checks every file of the repository for problems that the
+//! compiler does not find.
 
 use std::path::Path;
 

@@ -90,7 +90,7 @@ pub(crate) fn read() -> Outcome<Vec<Mutation>> {
     Ok(all)
 }
 
-/// Mutations that do not match the code, or are not described correctly. `cargo xtask tidy` reports
+/// Mutations that do not match the code, or are not described correctly. The step `tidy` reports
 /// them, since all trials take too long.
 pub(crate) fn problems(all: &[Mutation]) -> Vec<String> {
     let mut names = BTreeSet::new();

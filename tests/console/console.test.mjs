@@ -1,0 +1,229 @@
+// The console in a real browser, in front of a real gateway.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, afterEach, before, test } from "node:test";
+import { browser, firstTry, gateway, open, signedIn } from "./gateway.mjs";
+import { upstream } from "./upstream.mjs";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const PROTOCOLS = ["responses", "chat", "messages"];
+const SCREENS = ["play", "live", "requests", "usage", "keys", "upstreams", "models", "about"];
+
+let chrome, house, gate, play;
+const problems = [];
+
+before(async () => {
+  house = await upstream((answer) => play(answer));
+  [chrome, gate] = await Promise.all([browser(), gateway(house.url)]);
+});
+after(async () => {
+  await chrome?.close();
+  await gate?.stop();
+  house?.close();
+});
+afterEach(() => {
+  assert.deepEqual(problems.splice(0), []);
+});
+
+const protocol = (page, name) =>
+  page.locator(`input[name=play-protocol][value=${name}]`).check({ force: true });
+const sendButton = (page) => page.locator(".composer .primary");
+const isIdle = (page) => page.waitForFunction(
+  () => document.querySelector(".composer .primary")?.textContent === "Send");
+
+async function ask(page, text) {
+  const answers = await page.locator(".answer").count();
+  await page.fill("#play-message", text);
+  await page.keyboard.press("Control+Enter");
+  await page.waitForFunction((n) => document.querySelectorAll(".answer").length > n, answers);
+}
+
+test("an answer and its events appear before it ends", async () => {
+  for (const name of PROTOCOLS) {
+    const finish = withResolvers();
+    play = async ({ text, end }) => {
+      text("Hello, **world**");
+      await finish.promise;
+      end();
+    };
+    const page = await signedIn(chrome, gate.console, problems);
+    await protocol(page, name);
+    await ask(page, "Hello");
+    await page.locator(".answer-body strong", { hasText: "world" }).waitFor();
+    assert.equal(await sendButton(page).textContent(), "Stop");
+    assert.ok(await page.locator(".tape-row").count() >= 2, name);
+    finish.resolve();
+    await isIdle(page);
+    const explain = page.locator(".answer-facts a");
+    assert.match(await explain.getAttribute("href"), /^#\/requests\/req_/);
+    await explain.click();
+    await page.getByText("Attempt 1: 'house'").waitFor();
+    await page.context().close();
+  }
+});
+
+test("stop closes the upstream within 100 ms", async () => {
+  const asked = withResolvers();
+  play = async ({ text, closed }) => {
+    text("Hello");
+    asked.resolve({ closed });
+    await closed;
+  };
+  const page = await signedIn(chrome, gate.console, problems);
+  await ask(page, "Hello");
+  await page.locator(".answer-body", { hasText: "Hello" }).waitFor();
+  const { closed } = await asked.promise;
+  await page.evaluate(() => {
+    addEventListener("keydown", () => {
+      window.stoppedAt = performance.timeOrigin + performance.now();
+    }, { capture: true, once: true });
+  });
+  await page.keyboard.press("Escape");
+  await isIdle(page);
+  const took = await closed - await page.evaluate(() => window.stoppedAt);
+  assert.ok(took < 100, `${took} ms`);
+  await page.context().close();
+});
+
+test("ten thousand events keep the page responsive", async () => {
+  play = async ({ text, end }) => {
+    for (let event = 0; event < 10_000; event++) text(`word ${event} `);
+    end();
+  };
+  const page = await signedIn(chrome, gate.console, problems);
+  await protocol(page, "chat");
+  await page.evaluate(() => {
+    window.longest = 0;
+    const seen = (list) => {
+      for (const task of list.getEntries()) window.longest = Math.max(window.longest, task.duration);
+    };
+    new PerformanceObserver(seen).observe({ type: "longtask" });
+  });
+  await ask(page, "Many");
+  await page.locator(".answer-body", { hasText: "word 9999" }).waitFor();
+  await isIdle(page);
+  // Tasks of less than 50 ms are not reported. On a busy machine a task is interrupted: what is shown is
+  // that the page never freezes.
+  const longest = await page.evaluate(() => window.longest);
+  assert.ok(longest < 250, `a task took ${longest} ms`);
+  await page.context().close();
+});
+
+test("hostile output does nothing", async () => {
+  const hostile = "<img src=x onerror=alert(1)><script>alert(2)</script> "
+    + "[link](javascript:alert(3)) ![image](https://evil.example/a.png) `</code><b>`";
+  play = async ({ text, end }) => {
+    text(hostile);
+    end();
+  };
+  const page = await signedIn(chrome, gate.console, problems);
+  await ask(page, hostile);
+  await isIdle(page);
+  const body = page.locator(".answer-body");
+  assert.match(await body.textContent(), /<img src=x onerror=alert\(1\)>/);
+  assert.equal(await page.locator(".answer-body img, .answer-body script, .answer-body b").count(), 0);
+  for (const link of await page.locator(".answer-body a").all()) {
+    assert.match(await link.getAttribute("href"), /^https?:/);
+  }
+  await page.context().close();
+});
+
+test("a revoked session asks for the key, and goes on", async () => {
+  const page = await signedIn(chrome, gate.console, problems);
+  await page.context().clearCookies();
+  await page.goto(`${gate.console}#/upstreams`);
+  await page.getByLabel("Admin key").waitFor();
+  await page.context().close();
+});
+
+test("the keyboard reaches Play, sends a request, and reads its events", async () => {
+  play = async ({ text, end }) => {
+    text("Hello");
+    end();
+  };
+  const page = await signedIn(chrome, gate.console, problems);
+  await page.locator("#play-model").focus();
+  for (let presses = 0; presses < 40; presses++) {
+    await page.keyboard.press("Tab");
+    if (await page.evaluate(() => document.activeElement?.id === "play-message")) break;
+  }
+  assert.equal(await page.evaluate(() => document.activeElement?.id), "play-message");
+  await page.keyboard.type("Hello");
+  await page.keyboard.press("Control+Enter");
+  await page.locator(".answer-facts").waitFor();
+  await page.locator(".tape-list").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.getByRole("region", { name: "Raw data" }).waitFor();
+  await page.context().close();
+});
+
+test("a key is made, shown once, and revoked", async () => {
+  const page = await signedIn(chrome, gate.console, problems);
+  await page.goto(`${gate.console}#/keys`);
+  await page.getByRole("button", { name: /new key|make/i }).first().click();
+  await page.getByLabel("Name").first().fill("mobile");
+  await page.locator("dialog[open] input[type=checkbox]").first().check();
+  await page.locator("dialog[open] button.primary").click();
+  await page.getByText(/^sg_[\w-]{43}$/).first().waitFor();
+  await page.context().close();
+});
+
+test("the printed link signs in once, and a picture has its previews in order", async () => {
+  const first = await firstTry();
+  try {
+    const page = await open(chrome, first.link, problems);
+    await page.getByRole("heading", { name: "Play", level: 1 }).waitFor();
+    assert.ok(!page.url().includes("token"), page.url());
+    await protocol(page, "images");
+    await page.waitForFunction(() => document.querySelector("#play-model")?.value.includes("image"));
+    await ask(page, "A paper boat on a pond");
+    await isIdle(page);
+    const captions = await page.locator(".previews figcaption").allTextContents();
+    assert.deepEqual(captions.map((it) => /\d/.exec(it)?.[0]), ["0", "1", "2"]);
+    const widths = await page.locator(".answer figure img").evaluateAll(
+      (images) => images.map((image) => image.naturalWidth > 0));
+    assert.deepEqual(widths, [true, true, true, true]);
+    const second = await open(chrome, first.link, problems);
+    await second.getByText("This link was used before").waitFor();
+  } finally {
+    await first.stop();
+  }
+});
+
+test("axe finds nothing on any screen, wide and narrow, light and dark", async () => {
+  play = async ({ text, end }) => {
+    text("Hello");
+    end();
+  };
+  for (const width of [390, 1440]) {
+    for (const colorScheme of ["light", "dark"]) {
+      const options = { viewport: { width, height: 900 }, colorScheme };
+      const page = await signedIn(chrome, gate.console, problems, options);
+      await ask(page, "Hello");
+      await isIdle(page);
+      // The policy of the page refuses a script element, and this is no part of the page.
+      for (const screen of SCREENS) {
+        await page.evaluate((id) => { location.hash = `#/${id}`; }, screen);
+        await page.locator(`#main h1`).waitFor();
+        await page.waitForTimeout(300);
+        await page.evaluate(AXE);
+        const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+        const violations = found.violations.map((it) =>
+          `${it.id}: ${it.nodes.map((node) => node.target).join(", ")}`);
+        assert.deepEqual(violations, [], `${screen} at ${width} px, ${colorScheme}`);
+        const overflow = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        assert.ok(overflow <= 0, `${screen} at ${width} px is ${overflow} px too wide`);
+      }
+      await page.context().close();
+    }
+  }
+});
+
+function withResolvers() {
+  let resolve;
+  const promise = new Promise((done) => { resolve = done; });
+  return { promise, resolve };
+}
