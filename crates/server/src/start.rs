@@ -52,8 +52,8 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     let (policy, generated) = Policy::read_with(&config, reload.is_some(), network, stored)?;
     keys::warn_of_short_keys();
     fd_limit::clamp(&mut config);
-    let listeners = bind(&config.listen, &config.limits)?;
-    let admin_listener = bind(config.admin.as_slice(), &config.limits)?.pop();
+    let listeners = bind(&config.listen, "--listen", &config.limits)?;
+    let admin_listener = bind(config.admin.as_slice(), "--admin", &config.limits)?.pop();
     let addresses: Vec<_> = listeners.iter().filter_map(address).collect();
     let admin_address = admin_listener.as_ref().and_then(address);
     let access = admin_access(&config)?;
@@ -212,15 +212,23 @@ fn unreadable(error: StoreError) -> ConfigError {
     ConfigError::one(format!("state.accounting: {error}"))
 }
 
-fn bind(addresses: &[SocketAddr], limits: &Limits) -> Result<Vec<TcpListener>, ConfigError> {
+fn bind(
+    addresses: &[SocketAddr],
+    option: &str,
+    limits: &Limits,
+) -> Result<Vec<TcpListener>, ConfigError> {
     let bound = addresses.iter().map(|address| {
         listen(*address, limits).map_err(|error| {
             let advice = match error.kind() {
-                io::ErrorKind::AddrInUse => "; stop what is there, or choose another with --listen",
-                io::ErrorKind::PermissionDenied => {
-                    "; choose a port above 1023, or another with --listen"
+                io::ErrorKind::AddrInUse => {
+                    format!(
+                        "; stop the program that listens there, or choose another with {option}"
+                    )
                 }
-                _ => "",
+                io::ErrorKind::PermissionDenied => {
+                    format!("; choose a port above 1023, or another address, with {option}")
+                }
+                _ => String::new(),
             };
             ConfigError::one(format!("cannot listen on {address}: {error}{advice}"))
         })
@@ -291,3 +299,25 @@ const FEATURES: &[&str] = &[
     #[cfg(feature = "valkey")]
     "valkey",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_port_that_is_taken_names_its_option() {
+        let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = other.local_addr().unwrap();
+        for option in ["--listen", "--admin"] {
+            let error = bind(&[address], option, &Limits::default()).unwrap_err();
+            let error = error.to_string();
+            assert!(
+                error.starts_with(&format!("cannot listen on {address}: ")),
+                "{error}"
+            );
+            let advice =
+                format!("; stop the program that listens there, or choose another with {option}");
+            assert!(error.ends_with(&advice), "{error}");
+        }
+    }
+}
