@@ -79,7 +79,7 @@ pub(crate) struct Record {
     pub(crate) live: Option<Registration>,
     /// The cost of the request, if it is known.
     cost: Option<Money>,
-    history: Arc<RequestHistory>,
+    pub(crate) history: Arc<RequestHistory>,
 }
 
 /// Sums of the tokens that targets have reported.
@@ -136,7 +136,7 @@ impl Record {
             self.id.clone(),
             self.route,
             Arc::clone(key),
-            model.to_owned(),
+            shortened(model),
         );
         request.started = self.started;
         request.at_ms = self.received_ms();
@@ -413,7 +413,7 @@ impl Record {
             client_request_id: self.client_id.take(),
             route: self.route,
             key,
-            model: self.model.take(),
+            model: self.model.as_deref().map(shortened),
             stream: self.stream,
             outcome: outcome.as_str(),
             status: self.status,
@@ -447,6 +447,14 @@ impl Record {
 
 /// The maximum length of a logged cause, in bytes.
 pub(crate) const MAX_CAUSE: usize = 1024;
+
+/// Shortens a text that a client or an upstream has chosen, for a report that is retained.
+pub(crate) fn shortened(text: &str) -> String {
+    text[..text.floor_char_boundary(MAX_NAME)].to_owned()
+}
+
+/// The maximum length of a name in a report, in bytes.
+const MAX_NAME: usize = 256;
 
 /// Converts a duration to milliseconds, with microsecond precision.
 pub(crate) fn milliseconds(time: Duration) -> f64 {

@@ -16,7 +16,7 @@ use wire::ErrorKind;
 
 use crate::connection::timer::ConnectionTimer;
 use crate::exchange::answer::started::Started;
-use crate::exchange::record::{MAX_CAUSE, milliseconds};
+use crate::exchange::record::{MAX_CAUSE, milliseconds, shortened};
 use crate::exchange::refusal::Refusal;
 use crate::exchange::targets::{ServedBy, Targets};
 use crate::state::{Caller, GatewayState};
@@ -203,9 +203,10 @@ pub(crate) fn first_successful_target<A: Dispatch>(
             let meta = dispatch.take_meta();
             let attempted = attempted.unwrap_or_else(|| Err(TargetFailure::timeout()));
             report.answered_ms = milliseconds(received.elapsed());
-            report.upstream_request_id = meta.request_id.as_deref().map(str::to_owned);
+            report.upstream_request_id = meta.request_id.as_deref().map(shortened);
             complete(&mut report, &attempted);
             report.dropped = record.losses();
+            report.dropped.truncate(MAX_DROPPED);
             record.report_attempt(report);
             match attempted {
                 Ok(started) => {
@@ -233,6 +234,9 @@ pub(crate) fn first_successful_target<A: Dispatch>(
         Err(last_failure.unwrap_or_else(Refusal::no_engine))
     }
 }
+
+/// The maximum number of dropped fields in a report.
+const MAX_DROPPED: usize = 64;
 
 /// The report of an attempt that begins now.
 fn attempt_report(target: &Target, client: Protocol, received: Instant) -> AttemptReport {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use engine::{Stop, TextEvent, Usage};
 use serde_json::{Value, json};
 
+use crate::exchange::record::Record;
 use crate::testing::{Engine, FIRST, TestGateway};
 
 fn hello() -> Value {
@@ -83,6 +84,24 @@ async fn a_report_names_the_limit_that_refused_the_request() {
     assert_eq!(refused["limit"], "key *");
     assert_eq!(refused["dimension"], "requests_per_minute");
     assert_eq!(report["attempts"], json!([]));
+}
+
+/// A client chooses the name of a model behind a pattern. Reports are retained, so they have the beginning
+/// only.
+#[tokio::test]
+async fn a_report_has_the_beginning_of_a_long_model_name() {
+    let mut record = Record::new(
+        Arc::default(),
+        Arc::default(),
+        Arc::default(),
+        "req_1".to_owned(),
+    );
+    record.key = Some("first".into());
+    record.model = Some("é".repeat(1000));
+    let history = Arc::clone(&record.history);
+    drop(record);
+    let report = history.find("req_1").unwrap();
+    assert_eq!(report.model.as_deref(), Some("é".repeat(128).as_str()));
 }
 
 /// Nobody without a key can displace the reports of other requests.
