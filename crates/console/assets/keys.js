@@ -21,7 +21,9 @@ export const screen = {
     const make = el("button", { type: "button", class: "primary", hidden: true, onclick: () => edit(null, load) }, "Make a key");
     const load = loader(list, () => api("GET", `/admin/v1/keys?revoked=${revoked.checked}`), ({ keys }) => {
       make.hidden = toolbar.hidden = false;
+      const hadFocus = list.contains(document.activeElement);
       replace(list, keyTable(keys, load));
+      if (hadFocus) make.focus();
     });
     const loadLimits = loader(limits, () => api("GET", "/admin/v1/limits"),
       (answer) => replace(limits, limitBars(answer.limits)), () => clear(limits));
@@ -100,10 +102,13 @@ function edit(key, reload) {
     title: key ? `Change ${key.name}` : "Make a key", content, action: key ? "Change" : "Make the key",
     submit: async () => {
       const form = read();
-      if (key) await api("PATCH", `/admin/v1/keys/${key.id}`, form);
-      const made = key ? null : await api("POST", "/admin/v1/keys", form);
-      if (made) showKey(made.key, made.name);
-      else announce("The key was changed");
+      if (!key) {
+        const made = await api("POST", "/admin/v1/keys", form);
+        void reload();
+        return () => showKey(made.key, made.name);
+      }
+      if (Object.keys(form).length > 0) await api("PATCH", `/admin/v1/keys/${key.id}`, form);
+      announce("The key was changed");
       void reload();
     },
   });
@@ -138,8 +143,8 @@ function rotate(key, reload) {
     action: "Rotate",
     submit: async () => {
       const made = await api("POST", `/admin/v1/keys/${key.id}/rotate`, { overlap: overlap.value });
-      showKey(made.key, key.name);
       void reload();
+      return () => showKey(made.key, key.name);
     },
   });
 }

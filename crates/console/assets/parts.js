@@ -16,9 +16,19 @@ export function table(caption, columns, rows, kind = "") {
     hidden ? el("span", { class: "visually-hidden" }, title) : title));
   const isGrouped = rows[0]?.tagName === "TBODY";
   const body = isGrouped ? rows : el("tbody", { role: "rowgroup" }, rows);
-  return el("div", { class: "table-wrap", role: "region", "aria-label": caption, tabindex: "0" },
-    el("table", { class: kind, role: "table", "aria-label": caption },
-      el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, heads)), body));
+  const content = el("table", { class: kind, role: "table", "aria-label": caption },
+    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, heads)), body);
+  const wrap = el("div", { class: "table-wrap" }, content);
+  // A table that has to be scrolled can be reached by keyboard for that; others are no stop.
+  new ResizeObserver(() => {
+    const scrolls = wrap.scrollWidth > wrap.clientWidth;
+    const attributes = { role: "region", "aria-label": caption, tabindex: "0" };
+    for (const [name, value] of Object.entries(attributes)) {
+      if (scrolls) wrap.setAttribute(name, value);
+      else wrap.removeAttribute(name);
+    }
+  }).observe(content);
+  return wrap;
 }
 
 /**
@@ -132,13 +142,29 @@ export function copyButton(text, what = "") {
   const button = el("button", {
     type: "button", class: "quiet copy", "aria-label": what ? `Copy ${what}` : null,
     onclick: async () => {
-      const isCopied = await navigator.clipboard.writeText(text).then(() => true, () => false);
+      const isCopied = await copy(text, button);
       button.textContent = isCopied ? "Copied" : "Not allowed";
       announce(isCopied ? "Copied" : "The browser did not allow to copy");
       setTimeout(() => (button.textContent = "Copy"), 1500);
     },
   }, "Copy");
   return button;
+}
+
+/**
+ * @param {string} text
+ * @param {HTMLElement} button
+ */
+async function copy(text, button) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text).then(() => true, () => false);
+  // Pages without encryption have no clipboard, unless they are local.
+  const area = el("textarea", { value: text });
+  button.after(area);
+  area.select();
+  const isCopied = document.execCommand("copy");
+  area.remove();
+  button.focus();
+  return isCopied;
 }
 
 /**
@@ -226,14 +252,15 @@ export function whenRequestsFinish(run, everyMs) {
 }
 
 /**
- * Shows a dialog with a form. `submit` may throw, which is shown in the dialog, or return false to keep it open.
+ * Shows a dialog with a form. `submit` may throw, which is shown in the dialog, or return what to do after it
+ * was closed.
  * @param {object} options
  * @param {string} options.title
  * @param {any} options.content
  * @param {string} options.action the word on the button
  * @param {boolean} [options.isDangerous]
  * @param {string} [options.cancel] the word on the other button
- * @param {() => unknown} options.submit
+ * @param {() => Promise<(() => void) | void>} options.submit
  */
 export function openForm({ title, content, action, isDangerous, cancel = "Cancel", submit }) {
   const problem = el("p", { class: "problem", role: "alert" });
@@ -247,7 +274,9 @@ export function openForm({ title, content, action, isDangerous, cancel = "Cancel
     button.disabled = true;
     replace(problem);
     try {
-      if ((await submit()) !== false) dialog.close();
+      const next = await submit();
+      dialog.close();
+      next?.();
     } catch (error) {
       replace(problem, error instanceof Error ? error.message : String(error));
     }

@@ -199,7 +199,7 @@ function requestRow(request) {
   return row(COLUMNS, [
     el("a", { href: `#/requests/${encodeURIComponent(id)}`, "data-id": id, title: id }, formatTime(request.at)),
     names(request), words(request.route),
-    last ? [last.target, attempts.length > 1 && el("span", { class: "soft line" }, `attempt ${attempts.length}`)] : "–",
+    last ? [el("span", { class: "clip", title: last.target }, last.target), attempts.length > 1 && el("span", { class: "soft line" }, `attempt ${attempts.length}`)] : "–",
     [outcomeBadge(request.outcome), request.code && el("span", { class: "soft line" }, request.code)],
     formatCount(request.input_tokens), formatCount(request.output_tokens), formatMs(request.first_event_ms), formatMs(request.took_ms), formatMoney(request.cost),
   ]);

@@ -24,6 +24,8 @@ export async function hasSession() {
 /** Ends the session. */
 export async function signOut() {
   await send("DELETE", "/console/session");
+  // Play forgets its conversation.
+  dispatchEvent(new Event("sluicegate-signed-out"));
 }
 
 /**

@@ -43,6 +43,7 @@ class UsageView {
   #by = choice([["key", "Key"], ["model", "Model"]], "key", () => this.load());
   #measure = choice(Object.entries(MEASURES).map(([id, { name }]) => [id, name]), "cost", () => this.#show());
   #content = el("div");
+  #isOpen = false;
   load;
 
   /** @param {HTMLElement} container */
@@ -102,7 +103,18 @@ class UsageView {
         el("span", { class: `swatch s${index + 1}` }), one.name))),
       readout,
       fitted((width) => stackedBars({ label, intervals, series, format }, width, onPoint)),
-      asTable(name, intervals, series, format));
+      this.#values(asTable(name, intervals, series, format)));
+  }
+
+  /**
+   * Hides the table of the plot until it is asked for, also when the figures change.
+   * @param {HTMLElement} values
+   */
+  #values(values) {
+    const details = el("details", {
+      open: this.#isOpen, ontoggle: () => (this.#isOpen = details.open),
+    }, el("summary", null, "Values of the plot"), values);
+    return details;
   }
 }
 
@@ -228,5 +240,5 @@ function asTable(name, intervals, series, format) {
   const columns = [{ title: "Time" }, ...series.map((one) => ({ title: one.name, class: "num" }))];
   const rows = intervals.map(({ long }, index) => row(columns,
     [long, ...series.map(({ values }) => format(values[index] ?? 0))]));
-  return el("details", null, el("summary", null, "Values of the plot"), table(`${name} over time`, columns, rows));
+  return table(`${name} over time`, columns, rows);
 }
