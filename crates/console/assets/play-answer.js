@@ -92,7 +92,8 @@ export class AnswerView {
     const { answer } = this;
     const usage = answer?.usage;
     const writing = facts.totalMs - facts.firstMs;
-    const rate = usage && usage.output > 1 && facts.firstMs >= 0 && writing > 50
+    const writes = answer?.finish !== "" && answer?.parts.every((part) => part.kind !== "image");
+    const rate = writes && usage && usage.output > 1 && facts.firstMs >= 0 && writing > 50
       ? `${formatCount(Math.round(usage.output / writing * 1000))} tokens/s` : "";
     const cached = usage?.cached ? `, ${formatCount(usage.cached)} from cache` : "";
     const thought = usage?.reasoning ? `, ${formatCount(usage.reasoning)} reasoning` : "";

@@ -18,6 +18,7 @@ import { copyText } from "./play-tape.js";
  * @property {() => void} restart
  * @property {() => Promise<Draft>} draft the request of the form
  * @property {() => Protocol} protocol
+ * @property {() => string} path of the chosen protocol
  * @property {() => string} address
  * @property {() => void} attached
  */
@@ -146,6 +147,8 @@ export class Composer {
   /** Shows the present request in the view that is open. */
   async refresh() {
     const images = this.owner.protocol() === "images";
+    // A body for another endpoint is of no use here.
+    if (this.edited && this.edited.path !== this.owner.path()) this.edited = null;
     this.attach.textContent = images ? "Add a reference" : "Attach an image";
     this.text.placeholder = images ? "Describe the image" : "Write a message";
     if (this.view === "message") return;
@@ -194,10 +197,10 @@ export class Composer {
   async editJson() {
     try {
       const body = JSON.parse(this.json.value);
-      const draft = this.edited ?? await this.owner.draft().catch(() => null);
+      const known = this.edited ?? await this.owner.draft().catch(() => null);
       const isObject = typeof body === "object" && body !== null && !Array.isArray(body);
       if (!isObject) throw new SyntaxError("the body must be an object");
-      this.edited = { path: draft?.path ?? "", body, files: draft?.files ?? [] };
+      this.edited = { path: this.owner.path(), body, files: known?.files ?? [] };
       this.complain("");
       this.noteJson(this.edited);
     } catch (error) {

@@ -239,7 +239,7 @@ export function textDraft(form, turns) {
     const rest = { max_completion_tokens: limit, ...common(form), stream_options: options };
     body = { model, messages, ...rest };
   }
-  return { path: PATHS[form.protocol], body: compact(body), files: files.all };
+  return { path: pathOf(form.protocol, false), body: compact(body), files: files.all };
 }
 
 /**
@@ -253,16 +253,14 @@ export function imagesDraft(form, prompt, sources, mask) {
   /** @type {Json} */
   const body = imagesBody(form, prompt, files, sources);
   if (form.edits && mask) body.mask = { image_url: files.add(mask) };
-  const path = form.edits ? "/v1/images/edits" : PATHS.images;
-  return { path, body: compact(body), files: files.all };
+  return { path: pathOf("images", form.edits), body: compact(body), files: files.all };
 }
 
-export const PATHS = {
-  responses: "/v1/responses",
-  chat: "/v1/chat/completions",
-  messages: "/v1/messages",
-  images: "/v1/images/generations",
-};
+/** @param {Protocol} protocol @param {boolean} edits */
+export function pathOf(protocol, edits) {
+  if (protocol === "images") return edits ? "/v1/images/edits" : "/v1/images/generations";
+  return protocol === "chat" ? "/v1/chat/completions" : `/v1/${protocol}`;
+}
 
 /** Removes undefined members, which the code view would show. @param {Json} body @returns {Json} */
 function compact(body) {

@@ -6,7 +6,7 @@ import { AnswerView } from "./play-answer.js";
 import { Composer } from "./play-composer.js";
 import { Exchange } from "./play-exchange.js";
 import { Settings } from "./play-form.js";
-import { EXAMPLE_TOOLS, FormMistake, imagesDraft, textDraft } from "./play-request.js";
+import { EXAMPLE_TOOLS, FormMistake, imagesDraft, pathOf, textDraft } from "./play-request.js";
 import { Tape } from "./play-tape.js";
 
 /** @typedef {import("./play-request.js").Attachment} Attachment */
@@ -40,6 +40,8 @@ class Play {
     this.running = null;
     /** @type {HTMLButtonElement[]} */
     this.tapeButtons = [];
+    /** Whether the examples on the empty page are of images. */
+    this.emptyFor = false;
     this.address = "http://127.0.0.1:8080";
     this.tape = new Tape();
     this.turns = el("div", { class: "turns" });
@@ -53,6 +55,7 @@ class Play {
       restart: () => this.restart(),
       draft: () => this.formDraft(true),
       protocol: () => this.settings.protocol,
+      path: () => pathOf(this.settings.protocol, this.settings.edits),
       address: () => this.address,
       attached: () => {
         if (this.settings.protocol === "images") this.settings.setEdits(true);
@@ -103,7 +106,8 @@ class Play {
     const { protocol, edits } = this.settings;
     this.composer.setMask(protocol === "images" && edits);
     void this.composer.refresh();
-    if (this.entries.length === 0) this.showEmpty();
+    const isOther = this.emptyFor !== (protocol === "images");
+    if (this.entries.length === 0 && isOther) this.showEmpty();
   }
 
   /** @param {KeyboardEvent} event */
@@ -368,6 +372,7 @@ class Play {
 
   showEmpty() {
     const images = this.settings.protocol === "images";
+    this.emptyFor = images;
     const example = (/** @type {string} */ text, /** @type {boolean} */ tools) => el("button", {
       type: "button",
       onclick: () => {
