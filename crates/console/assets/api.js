@@ -135,7 +135,9 @@ export class EventParser {
     const begins = this.#afterCr && chunk.startsWith("\n") ? 1 : 0;
     if (chunk === "") return [];
     this.#afterCr = chunk.endsWith("\r");
-    const lines = (this.#rest + chunk.slice(begins)).split(/\r\n|\n|\r/);
+    const lines = chunk.slice(begins).split(/\r\n|\n|\r/);
+    // An image is one line of megabytes in many chunks: only the new text is searched.
+    lines[0] = this.#rest + lines[0];
     this.#rest = lines.pop() ?? "";
     const events = [];
     for (const line of lines) {

@@ -22,6 +22,9 @@ const MOST_RAW_IN_ALL = 32 * 1024 * 1024;
 const BINS = 120;
 const encoder = new TextEncoder();
 
+/** The length in UTF-8; long data is that of images, which is ASCII. @param {string} text */
+const byteLength = (text) => (text.length > MOST_RAW ? text.length : encoder.encode(text).length);
+
 /** @param {number} bytes */
 export function formatBytes(bytes) {
   if (bytes < 1000) return `${bytes} B`;
@@ -143,7 +146,7 @@ export class Tape {
 
   /** @param {number} at @param {Reading} reading @param {string} raw */
   add(at, reading, raw) {
-    const size = encoder.encode(raw).length;
+    const size = byteLength(raw);
     this.counts.events += 1;
     this.counts.bytes += size;
     if (this.firstAt < 0) this.firstAt = at;
@@ -153,7 +156,7 @@ export class Tape {
   /** Adds a line about the response itself. @param {number} at @param {Partial<Reading>} reading */
   note(at, reading, raw = "") {
     const empty = { type: "", summary: "", state: "", depth: 0, offence: "", unknown: false };
-    const size = encoder.encode(raw).length;
+    const size = byteLength(raw);
     this.push({ at, reading: { ...empty, ...reading }, size, raw, isEvent: false });
   }
 
