@@ -185,3 +185,10 @@ interface Column {
   class?: string;
   hidden?: boolean;
 }
+
+/** What the plot of usage shows. */
+interface Measure {
+  name: string;
+  of: (sum: Api.UsageSum) => number;
+  format: (value: number) => string;
+}

@@ -1,4 +1,4 @@
-// Calls the gateway: JSON requests, server-sent events, the stream of changes, and the keys of Play.
+// Calls the gateway: JSON requests, server-sent events, the stream of changes, the keys of Play.
 
 /** A request that the gateway refused, or that did not arrive (status 0). */
 export class ApiFailure extends Error {
@@ -55,7 +55,12 @@ export async function send(method, path, body, signal) {
   // A header that forms and other sites cannot set without asking first.
   if (method !== "GET") headers["x-sluicegate-console"] = "1";
   if (body !== undefined) headers["content-type"] = "application/json";
-  const init = { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) };
+  const init = {
+    method,
+    headers,
+    signal,
+    body: body === undefined ? undefined : JSON.stringify(body),
+  };
   try {
     return await fetch(path, init);
   } catch (error) {
@@ -76,8 +81,10 @@ export function failureOf(status, content) {
   } catch {
     // Not JSON: something in front of the gateway answered.
   }
-  const message = typeof error?.message === "string" ? error.message
-    : `The gateway answered with status ${status}.`;
+  const message =
+    typeof error?.message === "string"
+      ? error.message
+      : `The gateway answered with status ${status}.`;
   return new ApiFailure(status, message, error?.code ?? error?.type ?? null, error?.param ?? null);
 }
 
@@ -90,8 +97,8 @@ export function failureOf(status, content) {
  */
 
 /**
- * Reads server-sent events as the HTML standard says: any line end, several data lines, comments, a BOM.
- * An event that the end of the stream cuts off is dropped.
+ * Reads server-sent events as the HTML standard says: any line end, several data lines, comments, a
+ * BOM. An event that the end of the stream cuts off is dropped.
  * @param {Response} response
  * @param {AbortSignal} [signal]
  * @returns {AsyncGenerator<ServerEvent, void, void>}
@@ -179,9 +186,9 @@ const LONGEST_DELAY_MS = 15_000;
 const HIDDEN_MS = 300_000;
 
 /**
- * Dispatches `live` and `requests` from the stream of changes, `open` when the stream begins (again), on
- * which listeners load what they show, and `lost` when it has ended or could not begin. The stream exists
- * while somebody listens and the page was visible in the last five minutes.
+ * Dispatches `live` and `requests` from the stream of changes, `open` when the stream begins
+ * (again), on which listeners load what they show, and `lost` when it has ended or could not begin.
+ * The stream exists while somebody listens and the page was visible in the last five minutes.
  */
 class Changes extends EventTarget {
   #listeners = 0;
@@ -198,7 +205,8 @@ class Changes extends EventTarget {
   }
 
   /**
-   * Listens until the returned function is called. `open` is called soon if the stream is open already.
+   * Listens until the returned function is called. `open` is called soon if the stream is open
+   * already.
    * @param {Record<string, (detail: any) => void>} listeners by name of the event
    * @returns {() => void}
    */
@@ -299,7 +307,8 @@ const TAB_KEY = "sluicegate.key";
 const pasted = [];
 
 /**
- * Returns the API keys that Play can use: those of the gateway, then those that the user has pasted.
+ * Returns the API keys that Play can use: those of the gateway, then those that the user has
+ * pasted.
  * @returns {Promise<PlayKey[]>}
  */
 export async function playKeys() {

@@ -12,9 +12,9 @@ import { screen as models } from "./models.js";
 import { screen as about } from "./about.js";
 
 /**
- * A screen. `mount` fills the container and returns a function that ends what it has begun. `detail` is the
- * rest of the address: `req_1` of `#/requests/req_1`. A change of the detail mounts the screen anew, unless
- * it has `update`.
+ * A screen. `mount` fills the container and returns a function that ends what it has begun.
+ * `detail` is the rest of the address: `req_1` of `#/requests/req_1`. A change of the detail mounts
+ * the screen anew, unless it has `update`.
  * @typedef {object} Screen
  * @property {string} id
  * @property {string} title
@@ -160,8 +160,11 @@ function showSignedOut() {
   const main = byId("main");
   delete main.dataset.screen;
   document.title = "Sluicegate";
-  replace(main, el("h1", { tabindex: "-1" }, "Signed out"),
-    el("button", { type: "button", class: "primary", onclick: () => void enter(null) }, "Sign in"));
+  replace(
+    main,
+    el("h1", { tabindex: "-1" }, "Signed out"),
+    el("button", { type: "button", class: "primary", onclick: () => void enter(null) }, "Sign in"),
+  );
 }
 
 async function start() {

@@ -1,4 +1,4 @@
-// Draws plots as SVG: stacked bars over time, a line of the last minutes, and the attempts of a request.
+// Draws plots as SVG: stacked bars, a line of the last minutes, and the attempts of a request.
 import { el, formatMs, replace, svg } from "./dom.js";
 
 /**
@@ -25,7 +25,12 @@ export function fitted(draw) {
  */
 function canvas(width, height, label) {
   return svg("svg", {
-    class: "plot", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label,
+    class: "plot",
+    viewBox: `0 0 ${width} ${height}`,
+    width,
+    height,
+    role: "img",
+    "aria-label": label,
   });
 }
 
@@ -63,15 +68,23 @@ const WIDEST = 64;
  */
 export function stackedBars(bars, width, onPoint) {
   const root = canvas(width, HEIGHT, bars.label);
-  const sums = bars.intervals.map((_, i) => bars.series.reduce((sum, { values }) => sum + (values[i] ?? 0), 0));
+  const sums = bars.intervals.map((_, i) =>
+    bars.series.reduce((sum, { values }) => sum + (values[i] ?? 0), 0),
+  );
   const marks = ticks(Math.max(...sums, 0), 4);
   const top = marks[marks.length - 1] ?? 1;
   const floor = HEIGHT - BOTTOM;
   const isWhole = top < 1000 && marks.every(Number.isInteger);
   const y = (/** @type {number} */ value) => floor - (value / top) * (floor - 10);
   for (const mark of marks) {
-    root.append(svg("line", { class: mark ? "grid" : "axis", x1: LEFT, x2: width, y1: y(mark), y2: y(mark) }),
-      svg("text", { x: LEFT - 8, y: y(mark) + 4, "text-anchor": "end" }, isWhole ? mark : bars.format(mark)));
+    root.append(
+      svg("line", { class: mark ? "grid" : "axis", x1: LEFT, x2: width, y1: y(mark), y2: y(mark) }),
+      svg(
+        "text",
+        { x: LEFT - 8, y: y(mark) + 4, "text-anchor": "end" },
+        isWhole ? mark : bars.format(mark),
+      ),
+    );
   }
   const step = (width - LEFT) / Math.max(1, bars.intervals.length);
   const every = Math.ceil(58 / step);
@@ -95,9 +108,11 @@ export function stackedBars(bars, width, onPoint) {
  */
 function column(bars, index, x, step, y, onPoint) {
   const gap = Math.max(step - WIDEST, Math.min(8, step * 0.25));
-  const group = svg("g", {
-    class: "column", onpointerenter: () => onPoint(index), onpointerleave: () => onPoint(-1),
-  }, svg("rect", { class: "hit", x, y: 0, width: step, height: HEIGHT - BOTTOM }));
+  const group = svg(
+    "g",
+    { class: "column", onpointerenter: () => onPoint(index), onpointerleave: () => onPoint(-1) },
+    svg("rect", { class: "hit", x, y: 0, width: step, height: HEIGHT - BOTTOM }),
+  );
   let sum = 0;
   bars.series.forEach(({ values }, number) => {
     const value = values[index] ?? 0;
@@ -106,9 +121,15 @@ function column(bars, index, x, step, y, onPoint) {
     sum += value;
     // A line of the background separates the parts, so that they differ not by colour alone.
     const height = Math.max(0.5, low - high - (number > 0 && low - high > 3 ? 1 : 0));
-    group.append(svg("rect", {
-      class: `s${number + 1}`, x: x + gap / 2, y: high, width: Math.max(1, step - gap), height,
-    }));
+    group.append(
+      svg("rect", {
+        class: `s${number + 1}`,
+        x: x + gap / 2,
+        y: high,
+        width: Math.max(1, step - gap),
+        height,
+      }),
+    );
   });
   return group;
 }
@@ -132,16 +153,22 @@ export function line(samples, width, label) {
   const x = (/** @type {number} */ at) => left + (1 - (end - at) / spanMs) * (width - left);
   const y = (/** @type {number} */ value) => floor - (value / top) * (floor - 8);
   for (const mark of marks) {
-    root.append(svg("line", { class: mark ? "grid" : "axis", x1: left, x2: width, y1: y(mark), y2: y(mark) }),
-      svg("text", { x: left - 8, y: y(mark) + 4, "text-anchor": "end" }, String(mark)));
+    root.append(
+      svg("line", { class: mark ? "grid" : "axis", x1: left, x2: width, y1: y(mark), y2: y(mark) }),
+      svg("text", { x: left - 8, y: y(mark) + 4, "text-anchor": "end" }, String(mark)),
+    );
   }
   const points = samples.map(({ at, value }) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`);
   const first = samples[0]?.at ?? end;
   root.append(
-    svg("path", { class: "spark-area", d: `M${x(first)},${floor}L${points.join("L")}L${x(end)},${floor}Z` }),
+    svg("path", {
+      class: "spark-area",
+      d: `M${x(first)},${floor}L${points.join("L")}L${x(end)},${floor}Z`,
+    }),
     svg("polyline", { class: "spark", points: points.join(" ") }),
     svg("text", { x: left, y: height - 6 }, `${Math.round(spanMs / 1000)} s ago`),
-    svg("text", { x: width, y: height - 6, "text-anchor": "end" }, "now"));
+    svg("text", { x: width, y: height - 6, "text-anchor": "end" }, "now"),
+  );
   return root;
 }
 
@@ -168,21 +195,37 @@ export function timeline(spans, total, width, label) {
   const marks = ticks(total, width < 480 ? 3 : 5);
   const end = Math.max(total, marks[marks.length - 1] ?? 1) || 1;
   const x = (/** @type {number} */ ms) => 1 + (ms / end) * (width - 2);
-  const rect = (/** @type {string} */ kind, /** @type {number} */ from, /** @type {number} */ to,
-    /** @type {number} */ top) => svg("rect", {
-    class: kind, x: x(from), y: top + 20, width: Math.max(2, x(to) - x(from)), height: 10,
-  });
   for (const mark of marks) {
     const anchor = mark === 0 ? "start" : x(mark) > width - 20 ? "end" : "middle";
-    root.append(svg("line", { class: "grid", x1: x(mark), x2: x(mark), y1: 0, y2: height - BOTTOM }),
-      svg("text", { x: x(mark), y: height - 8, "text-anchor": anchor }, formatMs(mark)));
+    root.append(
+      svg("line", { class: "grid", x1: x(mark), x2: x(mark), y1: 0, y2: height - BOTTOM }),
+      svg("text", { x: x(mark), y: height - 8, "text-anchor": anchor }, formatMs(mark)),
+    );
   }
   spans.forEach(({ name, kind, from, to, note, then }, index) => {
     const top = index * 38;
-    if (then !== undefined) root.append(rect("s1", to, then, top));
+    const rect = (
+      /** @type {string} */ name,
+      /** @type {number} */ left,
+      /** @type {number} */ right,
+    ) =>
+      svg("rect", {
+        class: name,
+        x: left,
+        y: top + 20,
+        width: Math.max(2, right - left),
+        height: 10,
+      });
+    if (then !== undefined) root.append(rect("s1", x(to), x(then)));
     root.append(
-      svg("text", { class: "span-name", x: 6, y: top + 14 }, `${name} `, svg("tspan", { class: "span-note" }, note)),
-      rect(kind, from, to, top));
+      svg(
+        "text",
+        { class: "span-name", x: 6, y: top + 14 },
+        `${name} `,
+        svg("tspan", { class: "span-note" }, note),
+      ),
+      rect(kind, x(from), x(to)),
+    );
   });
   return root;
 }

@@ -2,8 +2,8 @@
 
 /**
  * @typedef {Node | string | number | null | undefined | false | Child[]} Child
- * @typedef {Record<string, any>} Attributes functions become listeners; true is present; false, null and
- *   undefined are absent
+ * @typedef {Record<string, any>} Attributes functions become listeners; true is present; false,
+ *   null and undefined are absent
  */
 
 /**
@@ -11,7 +11,8 @@
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag
  * @param {Attributes | null} [attributes]
- * @param {...any} children nodes, texts, numbers or arrays of them; null, undefined and false are skipped
+ * @param {...any} children nodes, texts, numbers or arrays of them; null, undefined and false are
+ *   skipped
  * @returns {HTMLElementTagNameMap[K]}
  */
 export function el(tag, attributes, ...children) {
@@ -144,8 +145,8 @@ export function formatTime(iso) {
 }
 
 /**
- * Formats an amount of money; small ones keep three significant digits. Prices and usage name no currency:
- * all amounts are in the one of the budgets.
+ * Formats an amount of money; small ones keep three significant digits. Prices and usage name no
+ * currency: all amounts are in the one of the budgets.
  * @param {string | null | undefined} decimal
  * @param {string} [currency]
  */

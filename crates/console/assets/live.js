@@ -1,4 +1,4 @@
-// The requests in flight: a table that changes in place, and the rate of events of the last two minutes.
+// The requests in flight: a table that changes in place, and their events per second.
 import { announce, el, formatCount, formatMs, replace } from "./dom.js";
 import { api, ApiFailure, changes } from "./api.js";
 import { line } from "./chart.js";
@@ -6,16 +6,23 @@ import { badge, empty, failureNotice, names, openForm, row, table, words } from 
 
 /** @type {Column[]} */
 const COLUMNS = [
-  { title: "Model and key" }, { title: "Request", class: "wide" }, { title: "Route", class: "wide" },
-  { title: "Target", class: "mid" }, { title: "State" }, { title: "Age", class: "num" },
-  { title: "Events", class: "num mid" }, { title: "Events/s", class: "num mid" },
+  { title: "Model and key" },
+  { title: "Request", class: "wide" },
+  { title: "Route", class: "wide" },
+  { title: "Target", class: "mid" },
+  { title: "State" },
+  { title: "Age", class: "num" },
+  { title: "Events", class: "num mid" },
+  { title: "Events/s", class: "num mid" },
   { title: "End", class: "num", hidden: true },
 ];
 const MOST_ROWS = 100;
 const ROWS_A_FRAME = 15;
 const SPAN_MS = 120_000;
 const STATES = /** @type {const} */ ({
-  waiting: ["waiting for a limit", "idle"], asking: ["asking the target", "warn"], streaming: ["streaming", "good"],
+  waiting: ["waiting for a limit", "idle"],
+  asking: ["asking the target", "warn"],
+  streaming: ["streaming", "good"],
 });
 
 /** @type {import("./app.js").Screen} */
@@ -24,9 +31,11 @@ export const screen = {
   title: "Live",
   mount(container) {
     const view = new LiveView(container);
-    const load = () => api("GET", "/admin/v1/live").then(
-      ({ requests }) => view.show(requests),
-      (error) => view.fail(error));
+    const load = () =>
+      api("GET", "/admin/v1/live").then(
+        ({ requests }) => view.show(requests),
+        (error) => view.fail(error),
+      );
     return changes.listen({
       live: ({ requests }) => view.show(requests),
       open: () => void load(),
@@ -57,7 +66,9 @@ class LiveView {
   constructor(container) {
     const drawn = el("div");
     this.#plot = { node: drawn, width: 0 };
-    new ResizeObserver(([entry]) => (this.#plot.width = Math.floor(entry?.contentRect.width ?? 0))).observe(drawn);
+    new ResizeObserver(
+      ([entry]) => (this.#plot.width = Math.floor(entry?.contentRect.width ?? 0)),
+    ).observe(drawn);
     this.#table = table("Requests in flight", COLUMNS, [], "live");
     this.#table.querySelector("tbody")?.replaceWith(this.#body);
     container.append(this.#summary, this.#content);
@@ -86,9 +97,17 @@ class LiveView {
     this.#note(requests);
     if (requests.length === 0) return this.#showEmpty();
     if (this.#showing !== "table") {
-      replace(this.#content, el("figure", { class: "rate" },
-        el("figcaption", { class: "soft" }, "Events per second, all requests"), this.#plot.node),
-      this.#table, this.#more);
+      replace(
+        this.#content,
+        el(
+          "figure",
+          { class: "rate" },
+          el("figcaption", { class: "soft" }, "Events per second, all requests"),
+          this.#plot.node,
+        ),
+        this.#table,
+        this.#more,
+      );
       this.#showing = "table";
     }
     const rest = requests.length - MOST_ROWS;
@@ -101,13 +120,20 @@ class LiveView {
     this.#samples = [];
     this.#counts = null;
     this.#showing = "empty";
-    replace(this.#content, empty("Nothing is in flight",
-      "Each request appears here as soon as the gateway has accepted its key, and leaves when its last byte is sent. ",
-      el("a", { href: "#/play" }, "Send one from Play"), "."));
+    replace(
+      this.#content,
+      empty(
+        "Nothing is in flight",
+        "Requests appear here when their key is accepted, and leave with their last byte. ",
+        el("a", { href: "#/play" }, "Send one from Play"),
+        ".",
+      ),
+    );
   }
 
   /**
-   * Changes the rows in place, so that the focus stays where it is. Many new rows are added frame by frame.
+   * Changes the rows in place, so that the focus stays where it is. Many new rows are added frame
+   * by frame.
    * @param {Api.LiveRequest[]} requests
    */
   #update(requests) {
@@ -140,24 +166,36 @@ class LiveView {
     const rate = this.#rate(requests, at);
     if (this.#counts?.at === at) this.#samples.push({ at, value: rate });
     while ((this.#samples[0]?.at ?? at) < at - SPAN_MS) this.#samples.shift();
-    replace(this.#summary, requests.length > 0 && [
-      el("strong", null, formatCount(requests.length)), " in flight, ",
-      waiting > 0 && [el("strong", null, waiting), " of them waiting for a limit, "],
-      el("strong", null, formatCount(Math.round(rate))), " events per second"]);
+    replace(
+      this.#summary,
+      requests.length > 0 && [
+        el("strong", null, formatCount(requests.length)),
+        " in flight, ",
+        waiting > 0 && [el("strong", null, waiting), " of them waiting for a limit, "],
+        el("strong", null, formatCount(Math.round(rate))),
+        " events per second",
+      ],
+    );
   }
 
   /**
-   * Returns the events per second of all requests since the last call; of new ones, all are new. Calls
-   * that follow closely, as at the start, would give a wrong rate.
+   * Returns the events per second of all requests since the last call; of new ones, all are new.
+   * Calls that follow closely, as at the start, would give a wrong rate.
    * @param {Api.LiveRequest[]} requests
    * @param {number} at
    */
   #rate(requests, at) {
     const before = this.#counts;
     if (before && at - before.at < 500) return this.#samples[this.#samples.length - 1]?.value ?? 0;
-    this.#counts = { at, events: new Map(requests.map(({ request_id: id, events }) => [id, events])) };
+    this.#counts = {
+      at,
+      events: new Map(requests.map(({ request_id: id, events }) => [id, events])),
+    };
     if (!before) return 0;
-    const fresh = requests.reduce((sum, { request_id: id, events }) => sum + events - (before.events.get(id) ?? 0), 0);
+    const fresh = requests.reduce(
+      (sum, { request_id: id, events }) => sum + events - (before.events.get(id) ?? 0),
+      0,
+    );
     return (fresh * 1000) / (at - before.at);
   }
 
@@ -183,15 +221,29 @@ class LiveRow {
   /** @param {Api.LiveRequest} request */
   constructor(request) {
     this.#last = request;
-    const end = el("button", {
-      type: "button", class: "quiet risky", onclick: () => confirmEnd(this.#last),
-      "aria-label": `End ${request.request_id}`,
-    }, "End");
+    const end = el(
+      "button",
+      {
+        type: "button",
+        class: "quiet risky",
+        onclick: () => confirmEnd(this.#last),
+        "aria-label": `End ${request.request_id}`,
+      },
+      "End",
+    );
     this.node = row(COLUMNS, [
       names(request),
       el("code", null, request.request_id),
-      [words(request.route), request.stream ? "" : el("span", { class: "soft line" }, "not streamed")],
-      this.#target, this.#state, this.#age, this.#events, this.#rate, end,
+      [
+        words(request.route),
+        request.stream ? "" : el("span", { class: "soft line" }, "not streamed"),
+      ],
+      this.#target,
+      this.#state,
+      this.#age,
+      this.#events,
+      this.#rate,
+      end,
     ]);
   }
 
@@ -219,11 +271,17 @@ function confirmEnd(request) {
   openForm({
     title: "End this request?",
     content: [
-      el("p", null, `The client of the key “${request.key}” gets an error, and the target is told to stop. `
-        + "The tokens until now are charged."),
+      el(
+        "p",
+        null,
+        `The client of the key “${request.key}” gets an error, and the target has to stop. ` +
+          "The tokens until now are charged.",
+      ),
       el("p", null, el("code", null, request.request_id)),
     ],
-    action: "End the request", isDangerous: true, cancel: "Let it run",
+    action: "End the request",
+    isDangerous: true,
+    cancel: "Let it run",
     submit: async () => {
       try {
         await api("DELETE", `/admin/v1/live/${encodeURIComponent(request.request_id)}`);

@@ -1,5 +1,5 @@
 // The parts that screens share: tables, badges, notices, dialogs, copy buttons and bars.
-import { announce, el, replace } from "./dom.js";
+import { announce, el, formatTime, replace } from "./dom.js";
 import { ApiFailure, changes } from "./api.js";
 
 /**
@@ -11,13 +11,21 @@ import { ApiFailure, changes } from "./api.js";
  */
 export function table(caption, columns, rows, kind = "") {
   // Roles are explicit, because a changed display takes them away.
-  const heads = columns.map(({ title, class: name, hidden }) => el("th",
-    { scope: "col", class: name, role: "columnheader" },
-    hidden ? el("span", { class: "visually-hidden" }, title) : title));
+  const heads = columns.map(({ title, class: name, hidden }) =>
+    el(
+      "th",
+      { scope: "col", class: name, role: "columnheader" },
+      hidden ? el("span", { class: "visually-hidden" }, title) : title,
+    ),
+  );
   const isGrouped = rows[0]?.tagName === "TBODY";
   const body = isGrouped ? rows : el("tbody", { role: "rowgroup" }, rows);
-  const content = el("table", { class: kind, role: "table", "aria-label": caption },
-    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, heads)), body);
+  const content = el(
+    "table",
+    { class: kind, role: "table", "aria-label": caption },
+    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, heads)),
+    body,
+  );
   const wrap = el("div", { class: "table-wrap" }, content);
   // A table that has to be scrolled can be reached by keyboard for that; others are no stop.
   new ResizeObserver(() => {
@@ -37,13 +45,17 @@ export function table(caption, columns, rows, kind = "") {
  * @param {any[]} cells
  */
 export function row(columns, cells) {
-  return el("tr", { role: "row" }, cells.map((cell, index) => {
-    const { title = "", class: name } = columns[index] ?? {};
-    if (index === 0) return el("th", { scope: "row", role: "rowheader", class: name }, cell);
-    // One child, because a cell of a card is a grid of its title and its content.
-    if (Array.isArray(cell)) cell = el("div", null, cell);
-    return el("td", { class: name, role: "cell", "data-label": title }, cell);
-  }));
+  return el(
+    "tr",
+    { role: "row" },
+    cells.map((cell, index) => {
+      const { title = "", class: name } = columns[index] ?? {};
+      if (index === 0) return el("th", { scope: "row", role: "rowheader", class: name }, cell);
+      // One child, because a cell of a card is a grid of its title and its content.
+      if (Array.isArray(cell)) cell = el("div", null, cell);
+      return el("td", { class: name, role: "cell", "data-label": title }, cell);
+    }),
+  );
 }
 
 /**
@@ -56,13 +68,32 @@ export function badge(word, tone) {
 }
 
 const TONES = /** @type {const} */ ({
-  completed: "good", incomplete: "good", refused: "warn", shed: "warn", upstream_error: "bad",
-  upstream_truncated: "bad", internal: "bad", timeout: "bad", lease_lost: "bad",
+  completed: "good",
+  incomplete: "good",
+  refused: "warn",
+  shed: "warn",
+  upstream_error: "bad",
+  upstream_truncated: "bad",
+  internal: "bad",
+  timeout: "bad",
+  lease_lost: "bad",
 });
 /** The outcomes of requests, as the log and the metrics name them. */
 export const OUTCOMES = [
-  "completed", "incomplete", "refused", "shed", "upstream_error", "upstream_truncated", "internal",
-  "timeout", "client_gone", "slow_reader", "shutdown", "revoked", "lease_lost", "ended_by_operator",
+  "completed",
+  "incomplete",
+  "refused",
+  "shed",
+  "upstream_error",
+  "upstream_truncated",
+  "internal",
+  "timeout",
+  "client_gone",
+  "slow_reader",
+  "shutdown",
+  "revoked",
+  "lease_lost",
+  "ended_by_operator",
 ];
 
 /** @param {string} outcome */
@@ -91,7 +122,18 @@ export function words(name) {
  * @param {{ model: string | null, key: string }} request
  */
 export function names({ model, key }) {
-  return [el("span", { class: "clip", title: model }, model ?? "–"), el("span", { class: "soft clip", title: key }, key)];
+  return [
+    el("span", { class: "clip", title: model }, model ?? "–"),
+    el("span", { class: "soft clip", title: key }, key),
+  ];
+}
+
+/**
+ * Makes a time in the zone of the reader, with the exact one behind it.
+ * @param {string} iso
+ */
+export function time(iso) {
+  return el("time", { datetime: iso, title: iso }, formatTime(iso));
 }
 
 /**
@@ -99,7 +141,11 @@ export function names({ model, key }) {
  * @param {string[]} names
  */
 export function tags(names) {
-  return el("span", { class: "tags" }, names.map((name) => [el("code", null, name), " "]));
+  return el(
+    "span",
+    { class: "tags" },
+    names.map((name) => [el("code", null, name), " "]),
+  );
 }
 
 /**
@@ -108,8 +154,11 @@ export function tags(names) {
  */
 export function facts(pairs) {
   const shown = pairs.filter(([, value]) => value !== null && value !== undefined);
-  return el("dl", { class: "facts" }, shown.map(([name, value]) => el("div", null,
-    el("dt", null, name), el("dd", null, value))));
+  return el(
+    "dl",
+    { class: "facts" },
+    shown.map(([name, value]) => el("div", null, el("dt", null, name), el("dd", null, value))),
+  );
 }
 
 /**
@@ -127,10 +176,13 @@ export function bar(name, used, limit, label, reserved = 0) {
   fill.style.width = share(used);
   light.style.width = share(used + reserved);
   const tone = used >= limit ? " full" : used + reserved >= 0.8 * limit ? " near" : "";
-  return el("div", { class: `meter${tone}` },
+  return el(
+    "div",
+    { class: `meter${tone}` },
     el("span", { class: "meter-name" }, name),
     el("span", { class: "track", "aria-hidden": "true" }, light, fill),
-    el("span", { class: "meter-label" }, label));
+    el("span", { class: "meter-label" }, label),
+  );
 }
 
 /**
@@ -139,15 +191,21 @@ export function bar(name, used, limit, label, reserved = 0) {
  * @param {string} [what] what is copied, for screen readers
  */
 export function copyButton(text, what = "") {
-  const button = el("button", {
-    type: "button", class: "quiet copy", "aria-label": what ? `Copy ${what}` : null,
-    onclick: async () => {
-      const isCopied = await copy(text, button);
-      button.textContent = isCopied ? "Copied" : "Not allowed";
-      announce(isCopied ? "Copied" : "The browser did not allow to copy");
-      setTimeout(() => (button.textContent = "Copy"), 1500);
+  const button = el(
+    "button",
+    {
+      type: "button",
+      class: "quiet copy",
+      "aria-label": what ? `Copy ${what}` : null,
+      onclick: async () => {
+        const isCopied = await copy(text, button);
+        button.textContent = isCopied ? "Copied" : "Not allowed";
+        announce(isCopied ? "Copied" : "The browser did not allow to copy");
+        setTimeout(() => (button.textContent = "Copy"), 1500);
+      },
     },
-  }, "Copy");
+    "Copy",
+  );
   return button;
 }
 
@@ -156,7 +214,11 @@ export function copyButton(text, what = "") {
  * @param {HTMLElement} button
  */
 async function copy(text, button) {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text).then(() => true, () => false);
+  if (navigator.clipboard)
+    return navigator.clipboard.writeText(text).then(
+      () => true,
+      () => false,
+    );
   // Pages without encryption have no clipboard, unless they are local.
   const area = el("textarea", { value: text });
   button.after(area);
@@ -173,8 +235,12 @@ async function copy(text, button) {
  * @param {...any} children
  */
 export function empty(title, ...children) {
-  return el("div", { class: "empty" }, el("p", { class: "empty-title" }, title),
-    el("p", null, children));
+  return el(
+    "div",
+    { class: "empty" },
+    el("p", { class: "empty-title" }, title),
+    el("p", null, children),
+  );
 }
 
 /**
@@ -190,15 +256,21 @@ export function failureNotice(error) {
 }
 
 function noStore() {
-  return empty("This gateway has no store",
-    "Keys that are made while it runs, usage and budgets are kept in a store. Add one to the configuration, ",
-    "and start the gateway again:",
-    el("code", { class: "block" }, "[state]\naccounting = \"sqlite:/var/lib/sluicegate/accounting.db\""));
+  return empty(
+    "This gateway has no store",
+    "It keeps keys that are made while it runs, usage and budgets. Add one to the ",
+    "configuration, and start the gateway again:",
+    el(
+      "code",
+      { class: "block" },
+      '[state]\naccounting = "sqlite:/var/lib/sluicegate/accounting.db"',
+    ),
+  );
 }
 
 /**
- * Loads something into a node again and again: shows that it loads if that takes long, and why it failed.
- * An answer that arrives after a later call began is dropped.
+ * Loads something into a node again and again: shows that it loads if that takes long, and why it
+ * failed. An answer that arrives after a later call began is dropped.
  * @template T
  * @param {HTMLElement} node
  * @param {() => Promise<T>} load
@@ -211,7 +283,10 @@ export function loader(node, load, show, fail = (error) => replace(node, failure
   return async () => {
     const mine = ++latest;
     const isFirst = !node.hasChildNodes();
-    const slow = setTimeout(() => isFirst && replace(node, el("p", { class: "soft" }, "Loading…")), 200);
+    const slow = setTimeout(
+      () => isFirst && replace(node, el("p", { class: "soft" }, "Loading…")),
+      200,
+    );
     try {
       const value = await load();
       if (mine === latest) show(value);
@@ -224,8 +299,8 @@ export function loader(node, load, show, fail = (error) => replace(node, failure
 }
 
 /**
- * Calls a function at once, after requests have finished, at most once in a time, and when the stream of
- * changes is back.
+ * Calls a function at once, after requests have finished, at most once in a time, and when the
+ * stream of changes is back.
  * @param {() => void} run
  * @param {number} everyMs
  * @returns {() => void} ends it
@@ -252,39 +327,47 @@ export function whenRequestsFinish(run, everyMs) {
 }
 
 /**
- * Shows a dialog with a form. `submit` may throw, which is shown in the dialog, or return what to do after it
- * was closed.
+ * Shows a dialog with a form. `submit` may throw, which is shown in the dialog, or return what to
+ * do after it was closed.
  * @param {object} options
  * @param {string} options.title
  * @param {any} options.content
+ * @param {string | null} [options.problem] what is said above the buttons at first
  * @param {string} options.action the word on the button
  * @param {boolean} [options.isDangerous]
  * @param {string} [options.cancel] the word on the other button
  * @param {() => Promise<(() => void) | void>} options.submit
  */
-export function openForm({ title, content, action, isDangerous, cancel = "Cancel", submit }) {
-  const problem = el("p", { class: "problem", role: "alert" });
+export function openForm({ title, content, problem, action, isDangerous, cancel, submit }) {
+  const message = el("p", { class: "problem", role: "alert" }, problem);
   const button = el("button", { class: isDangerous ? "danger" : "primary" }, action);
-  const close = el("button", { type: "button", onclick: () => dialog.close() }, cancel);
-  const form = el("form", { method: "dialog" }, el("h2", { id: "dialog-title" }, title), content,
-    problem, el("div", { class: "actions" }, close, button));
+  const close = el("button", { type: "button", onclick: () => dialog.close() }, cancel ?? "Cancel");
+  const form = el(
+    "form",
+    { method: "dialog" },
+    el("h2", { id: "dialog-title" }, title),
+    content,
+    message,
+    el("div", { class: "actions" }, close, button),
+  );
   const dialog = el("dialog", { "aria-labelledby": "dialog-title" }, form);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     button.disabled = true;
-    replace(problem);
+    replace(message);
     try {
       const next = await submit();
       dialog.close();
       next?.();
     } catch (error) {
-      replace(problem, error instanceof Error ? error.message : String(error));
+      replace(message, error instanceof Error ? error.message : String(error));
     }
     button.disabled = false;
   });
   show(dialog);
   // A dangerous action is not what the return key does first.
   if (isDangerous) close.focus();
+  return dialog;
 }
 
 /**
@@ -307,8 +390,13 @@ export function field(label, control, hint) {
   const id = `field-${(fields += 1)}`;
   control.id = id;
   if (hint) control.setAttribute("aria-describedby", `${id}-hint`);
-  return el("div", { class: "field" }, el("label", { for: id }, label), control,
-    hint && el("p", { class: "hint", id: `${id}-hint` }, hint));
+  return el(
+    "div",
+    { class: "field" },
+    el("label", { for: id }, label),
+    control,
+    hint && el("p", { class: "hint", id: `${id}-hint` }, hint),
+  );
 }
 
 let fields = 0;

@@ -1,19 +1,34 @@
-// The last thousand finished requests: a list that does not move while one reads, and one request in detail.
+// The last thousand finished requests, in a list that does not move while one reads.
 import { announce, el, formatCount, formatMoney, formatMs, formatTime, replace } from "./dom.js";
 import { api, changes } from "./api.js";
-import { empty, failureNotice, isFailure, names, OUTCOMES, outcomeBadge, row, table, words } from "./parts.js";
+import {
+  empty,
+  failureNotice,
+  isFailure,
+  names,
+  OUTCOMES,
+  outcomeBadge,
+  row,
+  table,
+  words,
+} from "./parts.js";
 import { closeLink, requestDetail } from "./request.js";
 
 /** @type {Column[]} */
 const COLUMNS = [
-  { title: "Received" }, { title: "Model and key" }, { title: "Route", class: "wide" },
-  { title: "Target", class: "wide" }, { title: "Outcome" }, { title: "Tokens in", class: "num wide" },
-  { title: "Tokens out", class: "num wide" }, { title: "First event", class: "num wide" },
+  { title: "Received" },
+  { title: "Model and key" },
+  { title: "Route", class: "wide" },
+  { title: "Target", class: "wide" },
+  { title: "Outcome" },
+  { title: "Tokens in", class: "num wide" },
+  { title: "Tokens out", class: "num wide" },
+  { title: "First event", class: "num wide" },
   { title: "Took", class: "num mid" },
   { title: "Cost", class: "num wide" },
 ];
 const KEPT = 1000;
-const PAGE = 50;
+const PAGE = 40;
 
 /** @type {RequestsView | null} */
 let view = null;
@@ -46,11 +61,25 @@ class RequestsView {
   #fresh = [];
   /** @type {string | undefined} */
   #opened;
-  #search = el("input", { type: "search", id: "request-search", placeholder: "Id, key or model", oninput: () => this.#showRows() });
-  #outcome = el("select", { id: "request-outcome", onchange: () => this.#showRows() },
-    el("option", { value: "" }, "Any"), OUTCOMES.map((name) => el("option", { value: name }, words(name))));
+  #search = el("input", {
+    type: "search",
+    id: "request-search",
+    placeholder: "Id, key or model",
+    oninput: () => this.#showRows(),
+  });
+  #outcome = el(
+    "select",
+    { id: "request-outcome", onchange: () => this.#showRows() },
+    el("option", { value: "" }, "Any"),
+    OUTCOMES.map((name) => el("option", { value: name }, words(name))),
+  );
   #failures = el("input", { type: "checkbox", onchange: () => this.#showRows() });
-  #new = el("button", { type: "button", class: "primary new", hidden: true, onclick: () => this.#showFresh() });
+  #new = el("button", {
+    type: "button",
+    class: "primary new",
+    hidden: true,
+    onclick: () => this.#showFresh(),
+  });
   #list = el("div", { class: "list" });
   #detail = el("section", { class: "detail", "aria-label": "Request", hidden: true });
   #split = el("div", { class: "split" }, this.#list, this.#detail);
@@ -58,11 +87,19 @@ class RequestsView {
 
   /** @param {HTMLElement} container */
   constructor(container) {
-    const toolbar = el("div", { class: "toolbar", role: "search" },
+    const toolbar = el(
+      "div",
+      { class: "toolbar", role: "search" },
       el("div", { class: "field" }, el("label", { for: "request-search" }, "Find"), this.#search),
-      el("div", { class: "field" }, el("label", { for: "request-outcome" }, "Outcome"), this.#outcome),
+      el(
+        "div",
+        { class: "field" },
+        el("label", { for: "request-outcome" }, "Outcome"),
+        this.#outcome,
+      ),
       el("label", { class: "check" }, this.#failures, "Only failures"),
-      this.#new);
+      this.#new,
+    );
     this.#list.append(toolbar, this.#table);
     container.append(this.#split);
   }
@@ -114,8 +151,10 @@ class RequestsView {
     const { request_id, client_request_id, key, model, outcome } = request;
     if (this.#failures.checked && !isFailure(outcome)) return false;
     if (this.#outcome.value && this.#outcome.value !== outcome) return false;
-    return !word || [request_id, client_request_id, key, model]
-      .some((text) => text?.toLowerCase().includes(word));
+    return (
+      !word ||
+      [request_id, client_request_id, key, model].some((text) => text?.toLowerCase().includes(word))
+    );
   }
 
   #showRows() {
@@ -143,15 +182,22 @@ class RequestsView {
       this.#mark();
       rows[0]?.querySelector("a")?.focus();
     };
-    replace(after, el("span", { class: "soft" }, `${formatCount(shown)} of ${formatCount(found.length)}`),
-      found.length > shown && el("button", { type: "button", onclick: more }, "Show more"));
+    replace(
+      after,
+      el("span", { class: "soft" }, `${formatCount(shown)} of ${formatCount(found.length)}`),
+      found.length > shown && el("button", { type: "button", onclick: more }, "Show more"),
+    );
   }
 
   #nothing() {
-    if (this.#requests.length > 0) return empty("No request matches", "Change the filter to see others.");
-    return empty("No request has finished yet",
+    if (this.#requests.length > 0)
+      return empty("No request matches", "Change the filter to see others.");
+    return empty(
+      "No request has finished yet",
       "The last thousand requests appear here when they end, with what was decided about each. ",
-      el("a", { href: "#/play" }, "Send one from Play"), ".");
+      el("a", { href: "#/play" }, "Send one from Play"),
+      ".",
+    );
   }
 
   /** Marks the row of the opened request. */
@@ -171,7 +217,9 @@ class RequestsView {
     this.#mark();
     if (id !== undefined) return void this.#showDetail(id);
     replace(this.#detail);
-    const link = [...this.#table.querySelectorAll("tbody a")].find((a) => a.getAttribute("data-id") === before);
+    const link = [...this.#table.querySelectorAll("tbody a")].find(
+      (a) => a.getAttribute("data-id") === before,
+    );
     if (link instanceof HTMLElement) link.focus({ preventScroll: true });
   }
 
@@ -179,7 +227,10 @@ class RequestsView {
   async #showDetail(id) {
     let content;
     try {
-      content = requestDetail(id, await api("GET", `/admin/v1/requests/${encodeURIComponent(id)}/explain`));
+      content = requestDetail(
+        id,
+        await api("GET", `/admin/v1/requests/${encodeURIComponent(id)}/explain`),
+      );
     } catch (error) {
       content = [closeLink(id), failureNotice(error)];
     }
@@ -187,7 +238,9 @@ class RequestsView {
     replace(this.#detail, content);
     this.#detail.scrollTop = 0;
     // Where the detail takes the place of the list, reading begins at its head.
-    this.#detail.querySelector("h2")?.focus({ preventScroll: matchMedia("(min-width: 1000px)").matches });
+    this.#detail
+      .querySelector("h2")
+      ?.focus({ preventScroll: matchMedia("(min-width: 1000px)").matches });
     announce(`Request ${id}`);
   }
 }
@@ -197,10 +250,27 @@ function requestRow(request) {
   const { request_id: id, attempts } = request;
   const last = attempts[attempts.length - 1];
   return row(COLUMNS, [
-    el("a", { href: `#/requests/${encodeURIComponent(id)}`, "data-id": id, title: id }, formatTime(request.at)),
-    names(request), words(request.route),
-    last ? [el("span", { class: "clip", title: last.target }, last.target), attempts.length > 1 && el("span", { class: "soft line" }, `attempt ${attempts.length}`)] : "–",
-    [outcomeBadge(request.outcome), request.code && el("span", { class: "soft line" }, request.code)],
-    formatCount(request.input_tokens), formatCount(request.output_tokens), formatMs(request.first_event_ms), formatMs(request.took_ms), formatMoney(request.cost),
+    el(
+      "a",
+      { href: `#/requests/${encodeURIComponent(id)}`, "data-id": id, title: id },
+      formatTime(request.at),
+    ),
+    names(request),
+    words(request.route),
+    last
+      ? [
+          el("span", { class: "clip", title: last.target }, last.target),
+          attempts.length > 1 && el("span", { class: "soft line" }, `attempt ${attempts.length}`),
+        ]
+      : "–",
+    [
+      outcomeBadge(request.outcome),
+      request.code && el("span", { class: "soft line" }, request.code),
+    ],
+    formatCount(request.input_tokens),
+    formatCount(request.output_tokens),
+    formatMs(request.first_event_ms),
+    formatMs(request.took_ms),
+    formatMoney(request.cost),
   ]);
 }

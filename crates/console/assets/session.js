@@ -1,8 +1,9 @@
 // The session of the console: the one-time link, the form for the admin key, and signing out.
-import { el, replace } from "./dom.js";
+import { el } from "./dom.js";
 import { failureOf, send } from "./api.js";
+import { field, openForm } from "./parts.js";
 
-/** @type {Promise<boolean> | null} the open form, of which there is one however many requests need it */
+/** @type {Promise<boolean> | null} the open form, one for all requests that wait for it */
 let asking = null;
 
 /**
@@ -61,33 +62,34 @@ export function askForKey(problem = null) {
  */
 function showForm(problem) {
   const key = el("input", {
-    id: "admin-key", type: "password", autocomplete: "current-password", required: true,
-    spellcheck: "false", "aria-describedby": "admin-key-problem",
+    type: "password",
+    autocomplete: "current-password",
+    required: true,
+    spellcheck: "false",
   });
-  const message = el("p", { id: "admin-key-problem", class: "problem", role: "alert" }, problem);
-  const button = el("button", { class: "primary" }, "Sign in");
-  const form = el("form", { method: "dialog" },
-    el("h2", { id: "sign-in-title" }, "Sign in"),
-    el("p", { class: "soft" }, "Open the link that the gateway printed when it started, or paste its ",
-      "admin key: the value of ", el("code", null, "SLUICEGATE_ADMIN_KEY"), "."),
-    el("label", { for: "admin-key" }, "Admin key"), key, message,
-    el("div", { class: "actions" }, button));
-  const dialog = el("dialog", { class: "sign-in", "aria-labelledby": "sign-in-title" }, form);
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    button.disabled = true;
-    const refused = await openSession({ key: key.value.trim() });
-    button.disabled = false;
-    replace(message, refused);
-    if (refused) key.select();
-    else dialog.close("signed in");
+  const hint = el(
+    "p",
+    { class: "soft" },
+    "Open the link that the gateway printed when it started, or paste its admin key: the value of ",
+    el("code", null, "SLUICEGATE_ADMIN_KEY"),
+    ".",
+  );
+  let isSignedIn = false;
+  const dialog = openForm({
+    title: "Sign in",
+    content: [hint, field("Admin key", key)],
+    problem,
+    action: "Sign in",
+    cancel: "Not now",
+    submit: async () => {
+      const refused = await openSession({ key: key.value.trim() });
+      key.select();
+      if (refused) throw new Error(refused);
+      isSignedIn = true;
+    },
   });
-  document.body.append(dialog);
-  dialog.showModal();
+  key.focus();
   return new Promise((resolve) => {
-    dialog.addEventListener("close", () => {
-      dialog.remove();
-      resolve(dialog.returnValue === "signed in");
-    });
+    dialog.addEventListener("close", () => resolve(isSignedIn));
   });
 }

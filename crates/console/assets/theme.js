@@ -1,4 +1,4 @@
-// Applies the remembered theme before the first paint; a classic script, because modules run too late.
+// Applies the remembered theme before the first paint; as a module, it would run too late.
 try {
   const theme = localStorage.getItem("sluicegate.theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;

@@ -1,4 +1,4 @@
-// Usage over time by key or by model: cost, tokens or requests as stacked bars, and the sums as a table.
+// Usage over time by key or by model: stacked bars of cost, tokens or requests, and a table.
 import { el, formatCount, formatMoney, formatShort, replace } from "./dom.js";
 import { api } from "./api.js";
 import { fitted, stackedBars } from "./chart.js";
@@ -12,9 +12,13 @@ const PERIODS = [
   { name: "Last 30 days", per: "day", step: DAY, count: 30 },
   { name: "Last 90 days", per: "day", step: DAY, count: 90 },
 ];
-/** @type {Record<string, { name: string, of: (sum: Api.UsageSum) => number, format: (value: number) => string }>} */
+/** @type {Record<string, Measure>} */
 const MEASURES = {
-  cost: { name: "Cost", of: (sum) => Number(sum.cost), format: (value) => formatMoney(String(value)) },
+  cost: {
+    name: "Cost",
+    of: (sum) => Number(sum.cost),
+    format: (value) => formatMoney(String(value)),
+  },
   tokens: { name: "Tokens", of: tokens, format: formatShort },
   requests: { name: "Requests", of: (sum) => sum.requests, format: formatShort },
 };
@@ -39,9 +43,24 @@ class UsageView {
   /** @type {Api.UsageSum[]} */
   #sums = [];
   #starts = /** @type {number[]} */ ([]);
-  #period = choice(PERIODS.map(({ name }, index) => [String(index), name]), "1", () => this.load());
-  #by = choice([["key", "Key"], ["model", "Model"]], "key", () => this.load());
-  #measure = choice(Object.entries(MEASURES).map(([id, { name }]) => [id, name]), "cost", () => this.#show());
+  #period = choice(
+    PERIODS.map(({ name }, index) => [String(index), name]),
+    "1",
+    () => this.load(),
+  );
+  #by = choice(
+    [
+      ["key", "Key"],
+      ["model", "Model"],
+    ],
+    "key",
+    () => this.load(),
+  );
+  #measure = choice(
+    Object.entries(MEASURES).map(([id, { name }]) => [id, name]),
+    "cost",
+    () => this.#show(),
+  );
   #content = el("div");
   #isOpen = false;
   load;
@@ -50,60 +69,101 @@ class UsageView {
   constructor(container) {
     const label = (/** @type {string} */ name, /** @type {HTMLSelectElement} */ select) =>
       el("label", { class: "field" }, name, select);
-    const toolbar = el("div", { class: "toolbar", hidden: true },
-      label("Period", this.#period), label("By", this.#by), label("Show", this.#measure));
+    const toolbar = el(
+      "div",
+      { class: "toolbar", hidden: true },
+      label("Period", this.#period),
+      label("By", this.#by),
+      label("Show", this.#measure),
+    );
     container.append(toolbar, this.#content);
-    this.load = loader(this.#content, () => this.#fetch(), ({ usage }) => {
-      toolbar.hidden = false;
-      this.#sums = usage;
-      this.#show();
-    });
+    this.load = loader(
+      this.#content,
+      () => this.#fetch(),
+      ({ usage }) => {
+        toolbar.hidden = false;
+        this.#sums = usage;
+        this.#show();
+      },
+    );
   }
 
   #fetch() {
-    const { per, step, count } = PERIODS[Number(this.#period.value)] ?? /** @type {any} */ (PERIODS[1]);
+    const { per, step, count } =
+      PERIODS[Number(this.#period.value)] ?? /** @type {any} */ (PERIODS[1]);
     // Intervals begin at whole hours and days of UTC, as those of the gateway do.
     const last = Math.floor(Date.now() / step) * step;
     this.#starts = Array.from({ length: count }, (_, n) => last - (count - 1 - n) * step);
     const from = new Date(this.#starts[0] ?? last).toISOString();
-    return api("GET", `/admin/v1/usage?by=${this.#by.value}&per=${per}&from=${encodeURIComponent(from)}`);
+    return api(
+      "GET",
+      `/admin/v1/usage?by=${this.#by.value}&per=${per}&from=${encodeURIComponent(from)}`,
+    );
   }
 
   #show() {
     if (this.#sums.length === 0) {
-      return replace(this.#content, empty("Nothing was used in this period",
-        "Requests appear here a moment after they have ended."));
+      return replace(
+        this.#content,
+        empty(
+          "Nothing was used in this period",
+          "Requests appear here a moment after they have ended.",
+        ),
+      );
     }
     const by = /** @type {"key" | "model"} */ (this.#by.value);
-    const measure = /** @type {typeof MEASURES[string]} */ (MEASURES[this.#measure.value]);
+    const measure = /** @type {Measure} */ (MEASURES[this.#measure.value]);
     const groups = groupBy(this.#sums, (sum) => sum[by] ?? "–");
     const ranked = [...groups].sort(([, a], [, b]) => total(b, measure.of) - total(a, measure.of));
-    replace(this.#content, totals(this.#sums), this.#plot(ranked, measure),
-      el("section", { class: "section" }, el("h2", null, by === "key" ? "Keys" : "Models"), sumTable(by, ranked)));
+    replace(
+      this.#content,
+      totals(this.#sums),
+      this.#plot(ranked, measure),
+      el(
+        "section",
+        { class: "section" },
+        el("h2", null, by === "key" ? "Keys" : "Models"),
+        sumTable(by, ranked),
+      ),
+    );
   }
 
   /**
    * @param {[string, Api.UsageSum[]][]} ranked
-   * @param {typeof MEASURES[string]} measure
+   * @param {Measure} measure
    */
   #plot(ranked, { name, of, format }) {
     const series = seriesOf(ranked, of, this.#starts);
     const isHourly = this.#period.value === "0";
     const intervals = this.#starts.map((start) => intervalName(start, isHourly));
-    const label = `${name} per ${isHourly ? "hour" : "day"}, stacked; the table below the plot has the values`;
-    const readout = el("p", { class: "readout" }, `${name} per ${isHourly ? "hour, local time" : "day, UTC"}`);
+    const label = `${name} per ${isHourly ? "hour" : "day"}; the table below has the values`;
+    const readout = el(
+      "p",
+      { class: "readout" },
+      `${name} per ${isHourly ? "hour, local time" : "day, UTC"}`,
+    );
     const idle = readout.textContent;
     const onPoint = (/** @type {number} */ index) => {
-      const parts = series.filter(({ values }) => (values[index] ?? 0) > 0)
+      const parts = series
+        .filter(({ values }) => (values[index] ?? 0) > 0)
         .map((one) => `${one.name} ${format(one.values[index] ?? 0)}`);
-      readout.textContent = index < 0 ? idle : `${intervals[index]?.long}: ${parts.join(", ") || "nothing"}`;
+      readout.textContent =
+        index < 0 ? idle : `${intervals[index]?.long}: ${parts.join(", ") || "nothing"}`;
     };
-    return el("section", { class: "section" },
-      el("ul", { class: "legend" }, series.map((one, index) => el("li", null,
-        el("span", { class: `swatch s${index + 1}` }), one.name))),
+    return el(
+      "section",
+      { class: "section" },
+      el(
+        "ul",
+        { class: "legend" },
+        series.map((one, index) =>
+          el("li", null, el("span", { class: `swatch s${index + 1}` }), one.name),
+        ),
+      ),
       readout,
       fitted((width) => stackedBars({ label, intervals, series, format }, width, onPoint)),
-      this.#values(asTable(name, intervals, series, format)));
+      this.#values(asTable(name, intervals, series, format)),
+    );
   }
 
   /**
@@ -111,9 +171,12 @@ class UsageView {
    * @param {HTMLElement} values
    */
   #values(values) {
-    const details = el("details", {
-      open: this.#isOpen, ontoggle: () => (this.#isOpen = details.open),
-    }, el("summary", null, "Values of the plot"), values);
+    const details = el(
+      "details",
+      { open: this.#isOpen, ontoggle: () => (this.#isOpen = details.open) },
+      el("summary", null, "Values of the plot"),
+      values,
+    );
     return details;
   }
 }
@@ -124,8 +187,11 @@ class UsageView {
  * @param {() => void} onchange
  */
 function choice(options, chosen, onchange) {
-  return el("select", { onchange }, options.map(([value, word]) =>
-    el("option", { value, selected: value === chosen }, word)));
+  return el(
+    "select",
+    { onchange },
+    options.map(([value, word]) => el("option", { value, selected: value === chosen }, word)),
+  );
 }
 
 /**
@@ -161,8 +227,16 @@ function total(sums, of) {
 function seriesOf(ranked, of, starts) {
   const large = ranked.length > MOST_SERIES + 1 ? ranked.slice(0, MOST_SERIES) : ranked;
   const rest = ranked.slice(large.length);
-  const groups = rest.length > 0
-    ? [...large, /** @type {[string, Api.UsageSum[]]} */ ([`${rest.length} others`, rest.flatMap(([, sums]) => sums)])] : large;
+  const groups =
+    rest.length > 0
+      ? [
+          ...large,
+          /** @type {[string, Api.UsageSum[]]} */ ([
+            `${rest.length} others`,
+            rest.flatMap(([, sums]) => sums),
+          ]),
+        ]
+      : large;
   const places = new Map(starts.map((start, index) => [start, index]));
   return groups.map(([name, sums]) => {
     const values = starts.map(() => 0);
@@ -181,27 +255,37 @@ function seriesOf(ranked, of, starts) {
 function intervalName(start, isHourly) {
   const time = new Date(start);
   if (isHourly) {
-    const short = `${String(time.getHours()).padStart(2, "0")}:${String(time.getMinutes()).padStart(2, "0")}`;
+    const short = time.toTimeString().slice(0, 5);
     return { short, long: short };
   }
   const day = time.toLocaleString("en", { month: "short", timeZone: "UTC" });
-  return { short: `${time.getUTCDate()} ${day}`, long: `${time.getUTCDate()} ${day} ${time.getUTCFullYear()}` };
+  return {
+    short: `${time.getUTCDate()} ${day}`,
+    long: `${time.getUTCDate()} ${day} ${time.getUTCFullYear()}`,
+  };
 }
 
 /** @param {Api.UsageSum[]} sums */
 function totals(sums) {
-  const prompt = total(sums, ({ input, cache_read: read, cache_write: write }) => input + read + write);
+  const prompt = total(
+    sums,
+    ({ input, cache_read: read, cache_write: write }) => input + read + write,
+  );
   const read = total(sums, (sum) => sum.cache_read);
   const share = prompt > 0 ? `${Math.round((read / prompt) * 100)}%` : "–";
   const pictures = total(sums, (sum) => sum.pictures);
-  return el("div", { class: "totals" }, facts([
-    ["Cost", formatMoney(String(total(sums, ({ cost }) => Number(cost))))],
-    ["Requests", formatCount(total(sums, (sum) => sum.requests))],
-    ["Tokens in", formatShort(prompt)],
-    ["Cache read", share],
-    ["Tokens out", formatShort(total(sums, (sum) => sum.output))],
-    ["Pictures", pictures > 0 ? formatCount(pictures) : null],
-  ]));
+  return el(
+    "div",
+    { class: "totals" },
+    facts([
+      ["Cost", formatMoney(String(total(sums, ({ cost }) => Number(cost))))],
+      ["Requests", formatCount(total(sums, (sum) => sum.requests))],
+      ["Tokens in", formatShort(prompt)],
+      ["Cache read", share],
+      ["Tokens out", formatShort(total(sums, (sum) => sum.output))],
+      ["Pictures", pictures > 0 ? formatCount(pictures) : null],
+    ]),
+  );
 }
 
 /**
@@ -210,23 +294,40 @@ function totals(sums) {
  */
 function sumTable(by, ranked) {
   const columns = [
-    { title: by === "key" ? "Key" : "Model" }, { title: "Requests", class: "num" },
-    { title: "Input", class: "num" }, { title: "Cache read", class: "num wide" },
-    { title: "Cache write", class: "num wide" }, { title: "Output", class: "num" },
-    { title: "Reasoning", class: "num wide" }, { title: "Cost", class: "num" },
+    { title: by === "key" ? "Key" : "Model" },
+    { title: "Requests", class: "num" },
+    { title: "Input", class: "num" },
+    { title: "Cache read", class: "num wide" },
+    { title: "Cache write", class: "num wide" },
+    { title: "Output", class: "num" },
+    { title: "Reasoning", class: "num wide" },
+    { title: "Cost", class: "num" },
   ];
-  return table(`Usage by ${by}`, columns, ranked.map(([name, sums]) => {
-    const sum = (/** @type {(sum: Api.UsageSum) => number} */ of) => formatCount(total(sums, of));
-    const unpriced = total(sums, (one) => one.unpriced);
-    const inexact = total(sums, (one) => one.inexact);
-    return row(columns, [
-      el("span", { class: "line" }, name), sum((one) => one.requests), sum((one) => one.input), sum((one) => one.cache_read),
-      sum((one) => one.cache_write), sum((one) => one.output), sum((one) => one.reasoning),
-      [formatMoney(String(total(sums, ({ cost }) => Number(cost)))),
-        unpriced > 0 && el("span", { class: "soft line" }, `${formatCount(unpriced)} without a price`),
-        inexact > 0 && el("span", { class: "soft line" }, `${formatCount(inexact)} not exact`)],
-    ]);
-  }), "cards");
+  return table(
+    `Usage by ${by}`,
+    columns,
+    ranked.map(([name, sums]) => {
+      const sum = (/** @type {(sum: Api.UsageSum) => number} */ of) => formatCount(total(sums, of));
+      const unpriced = total(sums, (one) => one.unpriced);
+      const inexact = total(sums, (one) => one.inexact);
+      return row(columns, [
+        el("span", { class: "line" }, name),
+        sum((one) => one.requests),
+        sum((one) => one.input),
+        sum((one) => one.cache_read),
+        sum((one) => one.cache_write),
+        sum((one) => one.output),
+        sum((one) => one.reasoning),
+        [
+          formatMoney(String(total(sums, ({ cost }) => Number(cost)))),
+          unpriced > 0 &&
+            el("span", { class: "soft line" }, `${formatCount(unpriced)} without a price`),
+          inexact > 0 && el("span", { class: "soft line" }, `${formatCount(inexact)} not exact`),
+        ],
+      ]);
+    }),
+    "cards",
+  );
 }
 
 /**
@@ -238,7 +339,8 @@ function sumTable(by, ranked) {
  */
 function asTable(name, intervals, series, format) {
   const columns = [{ title: "Time" }, ...series.map((one) => ({ title: one.name, class: "num" }))];
-  const rows = intervals.map(({ long }, index) => row(columns,
-    [long, ...series.map(({ values }) => format(values[index] ?? 0))]));
+  const rows = intervals.map(({ long }, index) =>
+    row(columns, [long, ...series.map(({ values }) => format(values[index] ?? 0))]),
+  );
   return table(`${name} over time`, columns, rows);
 }
