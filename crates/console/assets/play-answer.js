@@ -4,19 +4,6 @@ import { el, formatCount, formatMs, replace } from "./dom.js";
 import { MarkdownView } from "./play-markdown.js";
 
 /** @typedef {import("./play-events.js").Answer} Answer */
-/** @typedef {import("./play-events.js").Part} Part */
-/**
- * What is known when an answer has ended.
- * @typedef {object} Facts
- * @property {"complete" | "stopped" | "failed"} end
- * @property {string} problem
- * @property {number} firstMs -1 if there was no event
- * @property {number} totalMs
- * @property {string} requestId
- * @property {string} dropped
- */
-/** @typedef {{node: HTMLElement, update: (part: Part) => void}} PartView */
-/** @typedef {(name: string, url: string) => void} UseImage */
 
 export class AnswerView {
   /** @param {string} title @param {UseImage} useImage */

@@ -1,21 +1,6 @@
 // Writes the present request as code: curl, Python and Node, with the key in the environment.
 
-/** @typedef {import("./play-events.js").Json} Json */
-/** @typedef {import("./play-events.js").Protocol} Protocol */
-/** @typedef {import("./play-request.js").Draft} Draft */
-/** @typedef {import("./play-request.js").Attachment} Attachment */
-/** @typedef {"curl" | "python" | "node"} Language */
-
 const KEY = "SLUICEGATE_API_KEY";
-
-/**
- * How a language writes values. `file` writes the content of an attachment.
- * @typedef {object} Style
- * @property {(name: string) => string} key
- * @property {(value: unknown) => string} plain
- * @property {(file: Attachment, asBase64: boolean) => string} file
- * @property {Attachment[]} files
- */
 
 /**
  * @param {unknown} value @param {Style} style @param {string} indent @param {string} step

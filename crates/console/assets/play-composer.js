@@ -6,23 +6,6 @@ import { IMAGE_TYPES, MaskEditor, readFile } from "./play-mask.js";
 import { FormMistake } from "./play-request.js";
 import { copyText } from "./play-tape.js";
 
-/** @typedef {import("./play-request.js").Attachment} Attachment */
-/** @typedef {import("./play-request.js").Draft} Draft */
-/** @typedef {import("./play-events.js").Protocol} Protocol */
-/** @typedef {"message" | "json" | "curl" | "python" | "node"} View */
-/**
- * What the composer asks its owner.
- * @typedef {object} Owner
- * @property {() => void} send
- * @property {() => void} stop
- * @property {() => void} restart
- * @property {() => Promise<Draft>} draft the request of the form
- * @property {() => Protocol} protocol
- * @property {() => string} path of the chosen protocol
- * @property {() => string} address
- * @property {() => void} attached
- */
-
 /** @type {[View, string][]} */
 const VIEWS = [["message", "Message"], ["json", "JSON"], ["curl", "curl"], ["python", "Python"],
   ["node", "Node"]];

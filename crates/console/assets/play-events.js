@@ -4,32 +4,6 @@
 // type. A reader never throws. After a violation it goes on as well as it can, because a page that
 // shows what is wrong with a stream must show the rest of the stream too.
 
-/** @typedef {"responses" | "chat" | "messages" | "images"} Protocol */
-/** @typedef {Record<string, any>} Json */
-/**
- * One piece of an answer, in the order of arrival. `text` holds the arguments of a call and the
- * base64 of an image.
- * @typedef {object} Part
- * @property {"text" | "reasoning" | "refusal" | "call" | "image" | "other"} kind
- * @property {string} text
- * @property {string} name the function of a call, the type of another item, the caption of an image
- * @property {string} id the call id
- * @property {boolean} done
- * @property {number} at milliseconds since the request was sent
- * @property {Json | null} native a block of the Messages API that must be sent back unchanged
- */
-/** @typedef {{input: number, cached: number, output: number, reasoning: number}} Usage */
-/**
- * What a reader says about one event. `depth` counts the open levels: response, item, part.
- * @typedef {object} Reading
- * @property {string} type
- * @property {string} summary
- * @property {string} state
- * @property {number} depth
- * @property {string} offence a violation of the grammar, or ""
- * @property {boolean} unknown true for an event that the grammar does not define
- */
-
 /** @param {unknown} value @returns {string} */
 const str = (value) => (typeof value === "string" ? value : "");
 /** @param {unknown} value @returns {Json} */
@@ -193,7 +167,7 @@ class ResponsesReader extends Reader {
     /** Fingerprints of the items that are done. @type {string[]} */
     this.done = [];
     this.cut = false;
-    /** @type {{id: string, type: string, call: string, parts: number} | null} */
+    /** @type {OpenItem | null} */
     this.item = null;
     /** @type {"none" | "open" | "complete"} */
     this.text = "none";
@@ -316,7 +290,7 @@ class ResponsesReader extends Reader {
     this.takeItem(item);
   }
 
-  /** @param {{id: string, type: string, call: string, parts: number}} open @param {Json} item */
+  /** @param {OpenItem} open @param {Json} item */
   checkItem(open, item) {
     const same = open.id === item.id && open.type === item.type;
     const identity = same && open.call === callIdentity(item);

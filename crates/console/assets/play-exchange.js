@@ -5,9 +5,6 @@ import { Answer, readerOf, wholeAnswer } from "./play-events.js";
 import { fill } from "./play-request.js";
 
 /** @typedef {import("./play-answer.js").AnswerView} AnswerView */
-/** @typedef {import("./play-answer.js").Facts} Facts */
-/** @typedef {import("./play-events.js").Protocol} Protocol */
-/** @typedef {import("./play-request.js").Draft} Draft */
 /** @typedef {import("./play-tape.js").Tape} Tape */
 /** @typedef {{protocol: Protocol, draft: Draft, key: string, signal: AbortSignal}} Order */
 

@@ -4,9 +4,6 @@ import { api, playKeys, rememberKey } from "./api.js";
 import { el, replace } from "./dom.js";
 import { EXAMPLE_RESULT, EXAMPLE_TOOLS } from "./play-request.js";
 
-/** @typedef {import("./play-events.js").Protocol} Protocol */
-/** @typedef {import("./play-request.js").Form} Form */
-
 /** @type {[Protocol, string][]} */
 const PROTOCOLS = [["responses", "Responses"], ["chat", "Chat"], ["messages", "Messages"],
   ["images", "Images"]];

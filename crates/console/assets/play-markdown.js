@@ -6,9 +6,6 @@
 
 import { el } from "./dom.js";
 
-/** @typedef {{kind: "fence" | "heading" | "rule" | "list" | "quote" | "text", lines: string[],
- *    level: number, end: number, closed: boolean}} Block */
-
 const FENCE = /^\s*(```+|~~~+)\s*([\w+#.-]{0,20})/;
 const HEADING = /^ {0,3}(#{1,6})\s+(.*)$/;
 const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;

@@ -5,13 +5,6 @@
 
 import { announce, el, replace } from "./dom.js";
 
-/** @typedef {import("./play-request.js").Attachment} Attachment */
-/**
- * A line of the brush, or a rectangle. All numbers are pixels of the image.
- * @typedef {{kind: "line", width: number, points: [number, number][]}
- *   | {kind: "box", x: number, y: number, width: number, height: number}} Mark
- */
-
 /** The longest side of the canvas on the page; the mask itself has the size of the image. */
 const SHOWN = 768;
 

@@ -3,41 +3,6 @@
 // A body holds `attachment:1` in place of a file's content, so that it can be read and edited.
 // `fill` puts the content in its place just before the request is sent.
 
-/** @typedef {import("./play-events.js").Protocol} Protocol */
-/** @typedef {import("./play-events.js").Json} Json */
-/** A file; `url` is a data URL. @typedef {{name: string, mime: string, url: string}} Attachment */
-/** @typedef {{id: string, name: string, arguments: string}} Call */
-/**
- * One turn of the conversation. A turn of the assistant has `calls` and `native`: blocks that the
- * Messages API wants back unchanged. A turn of the tools has `results`.
- * @typedef {object} Turn
- * @property {"user" | "assistant" | "tools"} role
- * @property {string} text
- * @property {Attachment[]} files
- * @property {Call[]} calls
- * @property {Json[]} native
- * @property {{id: string, output: string}[]} results
- */
-/**
- * The values of the form, as the user wrote them.
- * @typedef {object} Form
- * @property {Protocol} protocol
- * @property {string} model
- * @property {string} instructions
- * @property {string} maxTokens
- * @property {string} temperature
- * @property {boolean} stream
- * @property {string} tools
- * @property {boolean} edits
- * @property {string} n
- * @property {string} size
- * @property {string} quality
- * @property {string} format
- * @property {string} previews
- * @property {string} seed
- */
-/** @typedef {{path: string, body: Json, files: Attachment[]}} Draft */
-
 /** A mistake in the form, with the field that has it. */
 export class FormMistake extends Error {
   /** @param {string} field @param {string} message */

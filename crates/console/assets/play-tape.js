@@ -5,16 +5,6 @@
 
 import { announce, el, formatCount, formatMs, replace, svg } from "./dom.js";
 
-/** @typedef {import("./play-events.js").Reading} Reading */
-/**
- * @typedef {object} Row
- * @property {number} at milliseconds since the request was sent
- * @property {Reading} reading
- * @property {number} size bytes
- * @property {string} raw
- * @property {boolean} isEvent false for the head and the end of the response
- */
-
 const MOST_ROWS = 20_000;
 /** Raw data of one event, and of all, that is kept. */
 const MOST_RAW = 64 * 1024;

@@ -9,15 +9,6 @@ import { Settings } from "./play-form.js";
 import { EXAMPLE_TOOLS, FormMistake, imagesDraft, pathOf, textDraft } from "./play-request.js";
 import { Tape } from "./play-tape.js";
 
-/** @typedef {import("./play-request.js").Attachment} Attachment */
-/** @typedef {import("./play-request.js").Draft} Draft */
-/** @typedef {import("./play-request.js").Turn} Turn */
-/**
- * One turn on the page. A turn that does not count is not part of the next request: what failed,
- * what was sent as JSON, and images.
- * @typedef {{turn: Turn, node: HTMLElement, counts: boolean}} Entry
- */
-
 /** How often the page answers calls by itself before it waits for the user. */
 const MOST_ROUNDS = 5;
 /** Of how many answers the events are kept. */
@@ -70,6 +61,7 @@ class Play {
       const { scrollHeight, scrollTop, clientHeight } = this.turns;
       this.sticks = scrollHeight - scrollTop - clientHeight < 40;
     });
+    new ResizeObserver(() => this.follow()).observe(this.turns);
     this.composer.setFiles([]);
     this.showEmpty();
     this.fold();
