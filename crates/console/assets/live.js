@@ -162,48 +162,45 @@ class LiveView {
   /** @param {Api.LiveRequest[]} requests */
   #note(requests) {
     const waiting = requests.filter(({ state }) => state === "waiting").length;
-    const at = performance.now();
-    const rate = this.#rate(requests, at);
-    if (this.#counts?.at === at) this.#samples.push({ at, value: rate });
-    while ((this.#samples[0]?.at ?? at) < at - SPAN_MS) this.#samples.shift();
+    const rate = this.#rate(requests);
     replace(
       this.#summary,
       requests.length > 0 && [
         el("strong", null, formatCount(requests.length)),
-        " in flight, ",
-        waiting > 0 && [el("strong", null, waiting), " of them waiting for a limit, "],
-        el("strong", null, formatCount(Math.round(rate))),
-        " events per second",
+        " in flight",
+        waiting > 0 && [", ", el("strong", null, waiting), " of them waiting for a limit"],
+        rate && [
+          ", ",
+          el("strong", null, formatCount(Math.round(rate.value))),
+          " events per second",
+        ],
       ],
     );
   }
 
   /**
-   * Returns the events per second of all requests since the last call; of new ones, all are new.
-   * Calls that follow closely, as at the start, would give a wrong rate.
+   * Samples the events per second of all requests since the last call; of new requests, all events
+   * count. Calls that follow closely, as at the start, would give a wrong rate.
    * @param {Api.LiveRequest[]} requests
-   * @param {number} at
    */
-  #rate(requests, at) {
-    const before = this.#counts;
-    if (before && at - before.at < 500) return this.#samples[this.#samples.length - 1]?.value ?? 0;
-    this.#counts = {
-      at,
-      events: new Map(requests.map(({ request_id: id, events }) => [id, events])),
-    };
-    if (!before) return 0;
-    const fresh = requests.reduce(
-      (sum, { request_id: id, events }) => sum + events - (before.events.get(id) ?? 0),
-      0,
-    );
-    return (fresh * 1000) / (at - before.at);
+  #rate(requests) {
+    const [before, at] = [this.#counts, performance.now()];
+    if (!before || at - before.at >= 500) {
+      const events = new Map(requests.map(({ request_id: id, events }) => [id, events]));
+      this.#counts = { at, events };
+      let fresh = 0;
+      for (const [id, count] of events) fresh += count - (before?.events.get(id) ?? 0);
+      if (before) this.#samples.push({ at, value: (fresh * 1000) / (at - before.at) });
+    }
+    while ((this.#samples[0]?.at ?? at) < at - SPAN_MS) this.#samples.shift();
+    return this.#samples[this.#samples.length - 1];
   }
 
   #draw() {
     const { node, width } = this.#plot;
     const last = this.#samples[this.#samples.length - 1]?.value ?? 0;
     const label = `Events per second of the last two minutes, now ${Math.round(last)}`;
-    if (width > 0) replace(node, line(this.#samples, width, label));
+    if (width > 0 && this.#samples.length > 0) replace(node, line(this.#samples, width, label));
   }
 }
 
