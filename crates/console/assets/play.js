@@ -56,15 +56,19 @@ class Play {
       part("play-request", "Settings", this.settings.node),
       part("play-talk", "Conversation", this.turns, this.composer.node),
       part("play-events", "Events", el("h2", null, "Events"), this.tape.node));
+    this.listen();
+    this.composer.setFiles([]);
+    this.showEmpty();
+    this.fold();
+  }
+
+  listen() {
     this.node.addEventListener("keydown", (event) => this.key(event));
     this.turns.addEventListener("scroll", () => {
       const { scrollHeight, scrollTop, clientHeight } = this.turns;
       this.sticks = scrollHeight - scrollTop - clientHeight < 40;
     });
     new ResizeObserver(() => this.follow()).observe(this.turns);
-    this.composer.setFiles([]);
-    this.showEmpty();
-    this.fold();
   }
 
   /** On a narrow page the settings are folded, so that the conversation comes first. */
