@@ -100,6 +100,7 @@ class RequestsView {
       el("label", { class: "check" }, this.#failures, "Only failures"),
       this.#new,
     );
+    this.#table.addEventListener("keydown", (event) => this.#step(event));
     this.#list.append(toolbar, this.#table);
     container.append(this.#split);
   }
@@ -198,6 +199,20 @@ class RequestsView {
       el("a", { href: "#/play" }, "Send one from Play"),
       ".",
     );
+  }
+
+  /**
+   * Moves the focus from row to row with the arrow keys.
+   * @param {KeyboardEvent} event
+   */
+  #step(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const links = [...this.#table.querySelectorAll("tbody a")];
+    const here = links.findIndex((link) => link === document.activeElement);
+    const next = links[here + (step ?? 0)];
+    if (!step || here < 0 || !(next instanceof HTMLElement)) return;
+    event.preventDefault();
+    next.focus();
   }
 
   /** Marks the row of the opened request. */

@@ -162,20 +162,25 @@ class UsageView {
       ),
       readout,
       fitted((width) => stackedBars({ label, intervals, series, format }, width, onPoint)),
-      this.#values(asTable(name, intervals, series, format)),
+      this.#values(() => asTable(name, intervals, series, format)),
     );
   }
 
   /**
-   * Hides the table of the plot until it is asked for, also when the figures change.
-   * @param {HTMLElement} values
+   * Makes the table of the plot when it is asked for; it stays open when the figures change.
+   * @param {() => HTMLElement} build
    */
-  #values(values) {
+  #values(build) {
+    const content = el("div");
+    const ontoggle = () => {
+      this.#isOpen = details.open;
+      if (details.open && !content.hasChildNodes()) content.append(build());
+    };
     const details = el(
       "details",
-      { open: this.#isOpen, ontoggle: () => (this.#isOpen = details.open) },
+      { open: this.#isOpen, ontoggle },
       el("summary", null, "Values of the plot"),
-      values,
+      content,
     );
     return details;
   }
