@@ -1,6 +1,7 @@
 // A gateway with an admin address, and a browser that opens its console.
 
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -50,9 +51,10 @@ export const firstTry = () => started([], {}, null);
 async function started(options, variables, folder) {
   const args = ["serve", ...options, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
   const env = { ...process.env, ...variables };
-  const child = spawn(SLUICEGATE_BIN, args, { env, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(SLUICEGATE_BIN, args, { env, stdio: ["ignore", "pipe", "ignore"] });
   const stop = async () => {
-    child.kill();
+    child.kill("SIGINT");
+    await once(child, "exit");
     if (folder) await rm(folder, { recursive: true, force: true });
   };
   for await (const line of createInterface({ input: child.stdout })) {
