@@ -18,18 +18,8 @@ fn gateway(store: &Scratch) -> Gateway {
     GATEWAY.start_by(command, Some(&settings))
 }
 
-/// Runs a command that calls the admin API, and returns its output.
 fn run(gateway: &Gateway, arguments: &[&str]) -> Result<String, String> {
-    let mut command = GATEWAY.command();
-    command.env("SLUICEGATE_ADMIN_KEY", ADMIN).args(arguments);
-    command.arg("--admin");
-    command.arg(format!("http://{}", gateway.admin.unwrap()));
-    let output = command.output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    match output.status.success() {
-        true => Ok(text(output.stdout)),
-        false => Err(text(output.stderr)),
-    }
+    GATEWAY.administer(gateway, ADMIN, arguments)
 }
 
 fn list_models(gateway: &Gateway, key: &str) -> (u16, String) {

@@ -115,6 +115,25 @@ test("ten thousand events keep the page responsive", async (context) => {
   await page.context().close();
 });
 
+test("a tool is called, gets its scripted result, and the second answer is shown", async () => {
+  for (const name of PROTOCOLS) {
+    play = async ({ body, text, call, end }) => {
+      const result = body.messages.find((message) => message.role === "tool");
+      if (!result) return call("get_weather", '{"city":"Delft"}');
+      text(`The tool said: ${JSON.stringify(result.content)}`);
+      return end();
+    };
+    const page = await signedIn(chrome, gate.console, problems);
+    await protocol(page, name);
+    await page.locator("details.tools summary").click();
+    await page.getByText("Insert an example").click();
+    await ask(page, "What is the weather in Delft?");
+    await page.locator(".answer-body", { hasText: "The tool said" }).waitFor();
+    await isIdle(page);
+    await page.context().close();
+  }
+});
+
 test("an operator ends a request in Live", async () => {
   play = async ({ text, closed }) => {
     text("Hello");
@@ -207,12 +226,39 @@ test("the printed link signs in once, and a picture has its previews in order", 
     const widths = await page.locator(".answer figure img").evaluateAll(
       (images) => images.map((image) => image.naturalWidth > 0));
     assert.deepEqual(widths, [true, true, true, true]);
+    await edit(page);
     const second = await open(chrome, first.link, problems);
     await second.getByText("This link was used before").waitFor();
   } finally {
     await first.stop();
   }
 });
+
+/** Edits the picture that is shown, with a second reference and a mask of a stroke and a rectangle. */
+async function edit(page) {
+  const answers = await page.locator(".answer").count();
+  const saved = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save" }).click();
+  const picture = readFileSync(await (await saved).path());
+  await page.getByRole("button", { name: "Use as reference" }).first().click();
+  const reference = { name: "second.png", mimeType: "image/png", buffer: picture };
+  await page.setInputFiles("input[type=file]", reference);
+  await page.waitForFunction(() => document.querySelectorAll(".attachments li").length === 2);
+  const stage = await page.locator(".mask-stage canvas").boundingBox();
+  await page.mouse.move(stage.x + stage.width / 4, stage.y + stage.height / 4);
+  await page.mouse.down();
+  await page.mouse.move(stage.x + stage.width / 2, stage.y + stage.height / 2, { steps: 4 });
+  await page.mouse.up();
+  for (const [label, value] of [["Left", 10], ["Top", 10], ["Width", 60], ["Height", 40]]) {
+    await page.getByLabel(label, { exact: true }).fill(String(value));
+  }
+  await page.getByRole("button", { name: "Add the rectangle" }).click();
+  await page.locator(".mask-status", { hasText: "2 marks" }).waitFor();
+  await ask(page, "Add a yellow sun");
+  await isIdle(page);
+  const facts = page.locator(".answer-facts").nth(answers);
+  assert.match(await facts.textContent(), /End\s*completed/);
+}
 
 test("axe finds nothing on any screen, wide and narrow, light and dark", async () => {
   play = async ({ text, end }) => {

@@ -1,7 +1,7 @@
-// `npm run screens FOLDER`: screenshots of each screen, wide and narrow, light and dark, of a gateway with some
-// requests behind it. SLUICEGATE_BIN names the gateway.
+// `npm run screens FOLDER`: screenshots of each screen, wide and narrow, light and dark, of a gateway with
+// some requests behind it. SLUICEGATE_BIN names the gateway.
 
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { API_KEY, browser, gateway, signedIn } from "./gateway.mjs";
 import { upstream } from "./upstream.mjs";
 
@@ -43,6 +43,13 @@ async function fill(page) {
   }, API_KEY);
 }
 
+/** A screenshot as WebP, which Playwright itself does not write. */
+async function capture(page) {
+  const session = await page.context().newCDPSession(page);
+  const { data } = await session.send("Page.captureScreenshot", { format: "webp", quality: 85 });
+  return Buffer.from(data, "base64");
+}
+
 const [folder = "screens"] = process.argv.slice(2);
 await mkdir(folder, { recursive: true });
 const house = await upstream(answer);
@@ -50,7 +57,7 @@ const [chrome, gate] = await Promise.all([browser(), gateway(house.url)]);
 try {
   for (const width of [1440, 390]) {
     for (const colorScheme of ["light", "dark"]) {
-      const options = { viewport: { width, height: 900 }, colorScheme, deviceScaleFactor: 2 };
+      const options = { viewport: { width, height: 900 }, colorScheme, deviceScaleFactor: 1.5 };
       const page = await signedIn(chrome, gate.console, [], options);
       await fill(page);
       await page.fill("#play-message", "How does a sluice gate work?");
@@ -60,8 +67,8 @@ try {
         await page.evaluate((id) => { location.hash = `#/${id}`; }, screen);
         // The stream of changes has an event a second.
         await page.waitForTimeout(1500);
-        const path = `${folder}/${screen}-${width}-${colorScheme}.png`;
-        await page.screenshot({ path });
+        const path = `${folder}/${screen}-${width}-${colorScheme}.webp`;
+        await writeFile(path, await capture(page));
         console.log(path);
       }
       await page.context().close();

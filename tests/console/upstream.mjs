@@ -21,6 +21,11 @@ export async function upstream(play) {
     await play({
       body: JSON.parse(body),
       text: (content) => response.write(chunk({ content })),
+      call: (name, args) => {
+        const call = { index: 0, id: "call_1", type: "function", function: { name, arguments: args } };
+        response.write(chunk({ tool_calls: [call] }));
+        response.end(`${chunk({}, "tool_calls")}data: [DONE]\n\n`);
+      },
       end: () => response.end(`${chunk({}, "stop")}data: [DONE]\n\n`),
       closed: once(response, "close").then(() => performance.timeOrigin + performance.now()),
     });

@@ -4,7 +4,7 @@ use serde_json::Value;
 use testkit::{Config, Gateway, Request, await_that};
 
 use crate::GATEWAY;
-use crate::fleet::{LEASE, burst, status};
+use crate::fleet::{LEASE, answer, burst, status};
 use crate::judge::Judge;
 use crate::store::Store;
 
@@ -58,6 +58,42 @@ fn the_holders_of_a_limit_are_listed() {
     assert_eq!(part["part"], "concurrency", "{limit}");
     assert!(part.get("replicas").is_none(), "{limit}");
     assert!(part["held"].as_u64().unwrap() <= 20, "{limit}");
+}
+
+/// A limit that three gateways share is named by the gateway that has refused a request.
+#[test]
+#[ignore = "needs a Valkey: cargo xtask shared"]
+fn a_refusal_by_a_shared_limit_is_explained_by_its_gateway() {
+    let (store, judge) = (Store::start(), Judge::start());
+    let start = |_| {
+        let state = format!(
+            "[state]\nlimits = \"{}\"\nlease = \"{}s\"\n[[quotas]]\nrequests_per_minute = 3\n",
+            store.address(),
+            LEASE.as_secs()
+        );
+        let mut command = GATEWAY.command();
+        command.env("SLUICEGATE_ADMIN_KEY", ADMIN);
+        Config::before(&judge.simulator, "", "")
+            .section(&state)
+            .start_by(GATEWAY, command)
+    };
+    let fleet = [(); 3].map(start);
+    await_that("the store lends", || status(&fleet[0]) == 200);
+    for gateway in &fleet {
+        let mut answers = (0..100).filter_map(|_| answer(gateway));
+        let refused = answers.find(|head| head.status == 429);
+        let refused = refused.expect("three requests in a minute use up the limit");
+        let id = refused.header("x-request-id").unwrap();
+        let explained = GATEWAY.administer(gateway, ADMIN, &["explain", id]);
+        let explained = explained.unwrap();
+        assert!(
+            explained.contains("\nRefused by the limit 'all keys' (requests_per_minute)"),
+            "{explained}"
+        );
+        let other = fleet.iter().find(|other| !std::ptr::eq(*other, gateway));
+        let unknown = GATEWAY.administer(other.unwrap(), ADMIN, &["explain", id]);
+        assert!(unknown.unwrap_err().contains("status 404"));
+    }
 }
 
 /// The state of the quota of all keys.

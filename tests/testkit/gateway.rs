@@ -83,6 +83,26 @@ impl Binary {
         Gateway::run(&command, Stdio::piped(), config)
     }
 
+    /// Runs a command that calls the admin API of a gateway with this admin key. Returns its output, or
+    /// its error output if it fails.
+    pub fn administer(
+        self,
+        gateway: &Gateway,
+        admin_key: &str,
+        arguments: &[&str],
+    ) -> Result<String, String> {
+        let mut command = self.command();
+        command.env("SLUICEGATE_ADMIN_KEY", admin_key);
+        command.args(arguments).arg("--admin");
+        command.arg(format!("http://{}", gateway.admin.unwrap()));
+        let output = command.output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        match output.status.success() {
+            true => Ok(text(output.stdout)),
+            false => Err(text(output.stderr)),
+        }
+    }
+
     /// Starts a gateway with this configuration that logs to `place` instead of [`Gateway::log`].
     pub fn logging_to(self, place: impl Into<Stdio>, config: &str) -> Gateway {
         let mut command = self.command();

@@ -37,12 +37,8 @@ fn ask(gateway: &Gateway, stream: bool) -> Response {
 /// replaced by `N`.
 fn explained(gateway: &Gateway, response: &Response) -> Vec<String> {
     let id = response.header("x-request-id").unwrap();
-    let mut command = GATEWAY.command();
-    command.env("SLUICEGATE_ADMIN_KEY", ADMIN);
-    command.args(["explain", id, "--admin"]);
-    command.arg(format!("http://{}", gateway.admin.unwrap()));
-    let output = command.output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = GATEWAY.administer(gateway, ADMIN, &["explain", id]);
+    let text = text.unwrap();
     let mut lines = text.lines();
     let first = lines.next().unwrap();
     assert!(first.starts_with(id), "{text}");
