@@ -77,7 +77,7 @@ export class Exchange {
     const details = [response.status, code, param].filter(Boolean).join(", ");
     const wait = response.headers.get("retry-after");
     const later = wait ? ` Try again in ${wait} s.` : "";
-    this.fail(`${message} (${details})${later}`);
+    this.fail(`${message}${later} (${details})`);
     this.tape.note(this.now(), { type: "body", summary: message, state: "refused" }, content);
     // It may be the session that has ended: this asks for the admin key then.
     if (response.status === 401) void api("GET", "/console/session").catch(() => {});

@@ -200,6 +200,7 @@ export class Tape {
 
   schedule() {
     this.node.classList.toggle("blank", this.rows.length === 0);
+    this.node.classList.toggle("eventless", this.counts.events === 0);
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
       this.draw();
