@@ -187,7 +187,7 @@ export function bar(name, used, limit, label, reserved = 0) {
 
 /**
  * Makes a button that copies a text.
- * @param {string} text
+ * @param {string | (() => string)} text
  * @param {string} [what] what is copied, for screen readers
  */
 export function copyButton(text, what = "") {
@@ -198,7 +198,7 @@ export function copyButton(text, what = "") {
       class: "quiet copy",
       "aria-label": what ? `Copy ${what}` : null,
       onclick: async () => {
-        const isCopied = await copy(text, button);
+        const isCopied = await copy(typeof text === "string" ? text : text(), button);
         button.textContent = isCopied ? "Copied" : "Not allowed";
         announce(isCopied ? "Copied" : "The browser did not allow to copy");
         setTimeout(() => (button.textContent = "Copy"), 1500);

@@ -4,7 +4,7 @@ import { el, replace } from "./dom.js";
 import { asCode } from "./play-code.js";
 import { IMAGE_TYPES, MaskEditor, readFile } from "./play-mask.js";
 import { FormMistake } from "./play-request.js";
-import { copyText } from "./play-tape.js";
+import { copyButton } from "./parts.js";
 
 /** @type {[View, string][]} */
 const VIEWS = [["message", "Message"], ["json", "JSON"], ["curl", "curl"], ["python", "Python"],
@@ -71,10 +71,7 @@ export class Composer {
         role: "tabpanel", id: `play-panel-${view}`, "aria-labelledby": `play-tab-${view}`,
         class: "panel",
       }, children);
-    const copy = el("button", {
-      type: "button", class: "quiet",
-      onclick: () => copyText(this.code.textContent ?? "", "Code"),
-    }, "Copy");
+    const copy = copyButton(() => this.code.textContent ?? "", "the code");
     this.codeBox = el("div", { class: "code-box" }, this.code, copy);
     return [panel("message", this.mask.node, this.strip, this.text),
       panel("json", this.json, this.jsonNote), panel("curl"), panel("python"), panel("node")];

@@ -171,6 +171,8 @@ export class Settings {
     this.textFields.hidden = images;
     this.imageFields.hidden = !images;
     if (this.chooseKey()) void this.keyChosen();
+    // Messages requires a limit, so the page sends one.
+    this.controls.maxTokens.placeholder = protocol === "messages" ? "1024" : "default";
     this.controls.model.value = this.chosen[images ? "images" : "text"];
     try {
       localStorage.setItem(STORED, protocol);

@@ -3,7 +3,8 @@
 // Only the rows in view are elements, so that ten thousand events cost as much as thirty. What the
 // tape keeps is bounded: the number of events, and the bytes of their raw data.
 
-import { announce, el, formatCount, formatMs, replace, svg } from "./dom.js";
+import { el, formatCount, formatMs, replace, svg } from "./dom.js";
+import { copyButton } from "./parts.js";
 
 const MOST_ROWS = 20_000;
 /** Raw data of one event, and of all, that is kept. */
@@ -19,23 +20,6 @@ const byteLength = (text) => (text.length > MOST_RAW ? text.length : encoder.enc
 export function formatBytes(bytes) {
   if (bytes < 1000) return `${bytes} B`;
   return bytes < 1e6 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(2)} MB`;
-}
-
-/**
- * Copies a text. Without the clipboard interface, which only secure origins have, it is selected.
- * @param {string} text @param {string} what
- */
-export async function copyText(text, what) {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    const field = el("textarea", { class: "visually-hidden", value: text });
-    document.body.append(field);
-    field.select();
-    document.execCommand("copy");
-    field.remove();
-  }
-  announce(`${what} copied`);
 }
 
 export class Tape {
@@ -96,9 +80,8 @@ export class Tape {
   }
 
   tools() {
-    return el("div", { class: "tape-tools" }, this.filter, this.onlyFaults, el("button", {
-      type: "button", class: "quiet", onclick: () => copyText(this.asText(), "Events"),
-    }, "Copy all"));
+    return el("div", { class: "tape-tools" }, this.filter, this.onlyFaults,
+      copyButton(() => this.asText(), "all events"));
   }
 
   head() {
@@ -385,8 +368,7 @@ export class Tape {
       el("div", { class: "tape-raw-head" },
         el("b", null, reading.type), el("span", { class: "soft" }, `at ${formatMs(row.at)}`),
         el("label", { class: "check" }, indented, "Indent"),
-        el("button", { type: "button", class: "quiet", onclick: () => copyText(raw, "Event") },
-          "Copy")),
+        copyButton(raw, "the event")),
       reading.offence ? el("p", { class: "problem" }, `Violation: ${reading.offence}.`) : null,
       text);
   }
