@@ -193,6 +193,9 @@ fn a11_nothing_of_the_operators_is_on_the_clients_address() {
         "/admin",
         "/v1/metrics",
         "/",
+        "/console/app.js",
+        "/console/keys",
+        "/play/v1/models",
     ] {
         for method in ["GET", "HEAD", "POST", "OPTIONS"] {
             let mut connection = Connection::open(gateway.address());
@@ -202,7 +205,7 @@ fn a11_nothing_of_the_operators_is_on_the_clients_address() {
     }
     let admin = gateway.admin.unwrap();
     assert!(admin.ip().is_loopback() && admin != gateway.address());
-    for path in ["/v1/models", "/debug", "/"] {
+    for path in ["/v1/models", "/debug", "/console/absent.js"] {
         assert_eq!(
             Request::get(path).bearer(CLIENT_KEY).send(admin).status,
             404,
