@@ -196,7 +196,7 @@ test("the keyboard reaches Play, sends a request, and reads its events", async (
   await page.locator(".answer-facts").waitFor();
   await page.locator(".tape-list").focus();
   await page.keyboard.press("ArrowDown");
-  await page.getByRole("region", { name: "Raw data" }).waitFor();
+  await page.getByRole("group", { name: "Raw data" }).waitFor();
   await page.context().close();
 });
 
