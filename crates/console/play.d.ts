@@ -28,7 +28,7 @@ interface Usage {
   reasoning: number;
 }
 
-/** What a reader says about one event. */
+/** The reading of one event. */
 interface Reading {
   type: string;
   summary: string;
@@ -124,7 +124,7 @@ interface Draft {
   files: Attachment[];
 }
 
-/** What is known when an answer has ended. */
+/** The facts about an answer that has ended. */
 interface Facts {
   end: "complete" | "stopped" | "failed";
   problem: string;
@@ -155,7 +155,7 @@ type Language = "curl" | "python" | "node";
 /** A tab of the composer. */
 type View = "message" | "json" | Language;
 
-/** What the composer asks its owner. */
+/** The actions of the composer's owner. */
 interface Owner {
   send: () => void;
   stop: () => void;

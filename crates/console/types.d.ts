@@ -96,7 +96,7 @@ declare namespace Api {
     reset_ms: number;
   }
 
-  /** A limit of which something is in use. */
+  /** A limit that is in use. */
   interface Limit {
     limit: string;
     scope: string;
@@ -186,7 +186,7 @@ interface Column {
   hidden?: boolean;
 }
 
-/** What the plot of usage shows. */
+/** The series of the usage plot. */
 interface Measure {
   name: string;
   of: (sum: Api.UsageSum) => number;

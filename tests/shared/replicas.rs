@@ -25,11 +25,7 @@ fn the_holders_of_a_limit_are_listed() {
             store.address(),
             LEASE.as_secs()
         );
-        let mut command = GATEWAY.command();
-        command.env("SLUICEGATE_ADMIN_KEY", ADMIN);
-        Config::before(&judge.simulator, "", "")
-            .section(&state)
-            .start_by(GATEWAY, command)
+        administered(&judge, &state)
     };
     let fleet = [start(1), start(2)];
     await_that("the store lends", || status(&fleet[0]) == 200);
@@ -71,11 +67,7 @@ fn a_refusal_by_a_shared_limit_is_explained_by_its_gateway() {
             store.address(),
             LEASE.as_secs()
         );
-        let mut command = GATEWAY.command();
-        command.env("SLUICEGATE_ADMIN_KEY", ADMIN);
-        Config::before(&judge.simulator, "", "")
-            .section(&state)
-            .start_by(GATEWAY, command)
+        administered(&judge, &state)
     };
     let fleet = [(); 3].map(start);
     await_that("the store lends", || status(&fleet[0]) == 200);
@@ -94,6 +86,15 @@ fn a_refusal_by_a_shared_limit_is_explained_by_its_gateway() {
         let unknown = GATEWAY.administer(other.unwrap(), ADMIN, &["explain", id]);
         assert!(unknown.unwrap_err().contains("status 404"));
     }
+}
+
+/// Starts a gateway with an admin API and these sections, as lines of TOML.
+fn administered(judge: &Judge, sections: &str) -> Gateway {
+    let mut command = GATEWAY.command();
+    command.env("SLUICEGATE_ADMIN_KEY", ADMIN);
+    Config::before(&judge.simulator, "", "")
+        .section(sections)
+        .start_by(GATEWAY, command)
 }
 
 /// The state of the quota of all keys.

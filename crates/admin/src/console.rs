@@ -147,7 +147,7 @@ fn serve(file: &'static ::console::File, method: &Method) -> Answer {
     Ok(response)
 }
 
-/// What a sign-in presents.
+/// The body of a sign-in.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SignIn {

@@ -26,7 +26,7 @@ struct Session {
     expires: i64,
 }
 
-/// What a sign-in presents.
+/// The proof of a sign-in.
 #[derive(Clone, Copy)]
 pub(crate) enum Credential<'a> {
     /// The admin key.

@@ -269,7 +269,7 @@ class Changes extends EventTarget {
       }
       if (signal.aborted) return;
       this.isOpen = false;
-      this.#tell("lost");
+      this.#notify("lost");
       await new Promise((resolve) => setTimeout(resolve, this.#delay * (0.75 + Math.random() / 2)));
       this.#delay = Math.min(this.#delay * 2, LONGEST_DELAY_MS);
     }
@@ -278,14 +278,14 @@ class Changes extends EventTarget {
   /** @param {AbortSignal} signal */
   async #read(signal) {
     const response = await send("GET", "/admin/v1/changes", undefined, signal);
-    // Who closes the form signs in again by the button of the page, which mounts the screen anew.
+    // After the form is closed, the button of the page signs in, and mounts the screen again.
     if (response.status === 401 && !(await signIn())) return this.#stop();
     if (!response.ok) return;
     this.isOpen = true;
     this.#delay = FIRST_DELAY_MS;
-    this.#tell("open");
+    this.#notify("open");
     for await (const event of readEvents(response, signal)) {
-      this.#tell(event.name, JSON.parse(event.data));
+      this.#notify(event.name, JSON.parse(event.data));
     }
   }
 
@@ -293,7 +293,7 @@ class Changes extends EventTarget {
    * @param {string} name
    * @param {unknown} [detail]
    */
-  #tell(name, detail) {
+  #notify(name, detail) {
     this.dispatchEvent(new CustomEvent(name, { detail }));
   }
 }
@@ -307,7 +307,7 @@ const TAB_KEY = "sluicegate.key";
 const pasted = [];
 
 /**
- * Returns the API keys that Play can use: those of the gateway, then those that the user has
+ * Returns the API keys that Play can use: the keys of the gateway, then the keys that the user has
  * pasted.
  * @returns {Promise<PlayKey[]>}
  */

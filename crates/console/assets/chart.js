@@ -61,7 +61,7 @@ const HEIGHT = 240;
 const WIDEST = 64;
 
 /**
- * Draws stacked bars. `onPoint` is told the interval under the pointer, or -1.
+ * Draws stacked bars. `onPoint` gets the interval under the pointer, or -1.
  * @param {Bars} bars
  * @param {number} width
  * @param {(index: number) => void} onPoint

@@ -244,7 +244,7 @@ export function empty(title, ...children) {
 }
 
 /**
- * Says why something failed; a gateway without a store is told how to get one.
+ * The reason of a failure; without a store, also the setting that adds one.
  * @param {unknown} error
  */
 export function failureNotice(error) {

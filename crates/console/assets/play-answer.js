@@ -134,7 +134,7 @@ function reasoningView() {
   const node = el("details", { class: "reasoning" }, el("summary", null, "Reasoning ", size),
     view.node);
   let text = "";
-  // What is folded costs nothing until it is opened.
+  // Folded content costs nothing until it is opened.
   node.addEventListener("toggle", () => {
     if (node.open) view.update(text);
   });

@@ -200,7 +200,7 @@ function pythonFile(name, value, files) {
 
 const PYTHON_IMAGE = `    with open(NAME, "wb") as file:
         file.write(base64.b64decode(ITEM.b64_json))`;
-/** What the program does with the answer: of a stream, and without one. */
+/** The lines of the program that read the answer: of a stream, and without one. */
 const PYTHON = {
   responses: [`for event in events:
     if event.type == "response.output_text.delta":

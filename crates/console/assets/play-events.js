@@ -70,7 +70,7 @@ export class Answer {
   }
 }
 
-/** What all readers share: the answer, the offence of the present event, and the end. */
+/** The base of all readers: the answer, the violation of the present event, and the end. */
 class Reader {
   constructor() {
     this.answer = new Answer();
@@ -153,7 +153,7 @@ class Reader {
 }
 
 /**
- * The Responses API. The open item has at most one open text: that of its last part, or the
+ * The Responses API. The open item has at most one open text: its last part, or the
  * arguments of a call.
  */
 class ResponsesReader extends Reader {
@@ -218,7 +218,7 @@ class ResponsesReader extends Reader {
   /** @param {string} status @param {Json} response */
   check(status, response) {
     const same = str(response.id) === this.responseId;
-    this.want(same, "a response whose id differs from that of the first event");
+    this.want(same, "a response with another id than the first event");
     this.want(response.status === status, "a status that does not match its event");
   }
 
@@ -230,7 +230,7 @@ class ResponsesReader extends Reader {
     const cutButComplete = this.cut && status === "completed";
     this.want(!cutButComplete, "a status that does not match its event");
     const same = list(response.output).map(fingerprint).join() === this.done.join();
-    this.want(same, "a final response whose items differ from those of its stream");
+    this.want(same, "a final response with other items than its stream");
     this.answer.finish = str(obj(response.incomplete_details).reason) || status;
     this.takeUsage(response.usage);
     this.summary = this.answer.finish;
@@ -430,7 +430,7 @@ const partKind = (part) => (part.type === "refusal" ? "refusal" : "text");
 const callIdentity = (item) =>
   item.type === "function_call" ? `${str(item.call_id)} ${str(item.name)}` : "";
 
-/** What must be empty when the item is added. @param {Json} item @returns {any} */
+/** The members that must be empty when the item is added. @param {Json} item @returns {any} */
 function contentOf(item) {
   if (item.type === "function_call") return item.arguments;
   if (item.type === "message") return item.content;

@@ -23,7 +23,7 @@ const select = (id, values) => el("select", { id: `play-${id}` },
   values.map((value) => el("option", { value }, value || "default")));
 
 /**
- * Choices of which exactly one is taken, shown side by side.
+ * Choices side by side; exactly one is taken.
  * @param {string} name @param {string} legend @param {[string, string][]} choices
  * @param {(value: string) => void} choose
  */

@@ -235,7 +235,7 @@ function inline(text, depth = 0) {
 const NOTHING = document.createTextNode("");
 
 /**
- * What begins at a character, and where it ends; 0 if nothing does.
+ * The element that begins at a character, and its end; 0 if none begins there.
  * @param {string} text @param {number} at @param {Set<string>} gone @param {number} depth
  * @returns {[Node, number]}
  */

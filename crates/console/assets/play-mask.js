@@ -63,7 +63,7 @@ export class MaskEditor {
     }
   }
 
-  /** The scale from pixels of the image to those of the canvas. */
+  /** Canvas pixels for each image pixel. */
   scale() {
     return this.canvas.width / (this.image.naturalWidth || 1);
   }
@@ -103,7 +103,7 @@ export class MaskEditor {
     canvas.addEventListener("pointerleave", () => this.dot.classList.remove("shown"));
   }
 
-  /** The scale from pixels of the image to those of the page. */
+  /** Page pixels for each image pixel. */
   shownScale() {
     return this.canvas.getBoundingClientRect().width / (this.image.naturalWidth || 1) || 1;
   }

@@ -1,7 +1,7 @@
 // The event tape: every event of a stream with its time, its state in the grammar and its raw data.
 //
-// Only the rows in view are elements, so that ten thousand events cost as much as thirty. What the
-// tape keeps is bounded: the number of events, and the bytes of their raw data.
+// Only the rows in view are elements, so that ten thousand events cost as much as thirty. Bounds
+// apply to the number of events and to the bytes of their raw data.
 
 import { el, formatCount, formatMs, replace, svg } from "./dom.js";
 import { copyButton } from "./parts.js";
@@ -13,7 +13,7 @@ const MOST_RAW_IN_ALL = 32 * 1024 * 1024;
 const BINS = 120;
 const encoder = new TextEncoder();
 
-/** The length in UTF-8; long data is that of images, which is ASCII. @param {string} text */
+/** The length in UTF-8; long data is image data, which is ASCII. @param {string} text */
 const byteLength = (text) => (text.length > MOST_RAW ? text.length : encoder.encode(text).length);
 
 /** @param {number} bytes */
@@ -103,7 +103,7 @@ export class Tape {
     this.refilter();
   }
 
-  /** What the tape shows, to show it again later. */
+  /** The rows of the tape, to show them again later. */
   keep() {
     const { rows, counts, firstAt, lastAt } = this;
     return { rows, counts, firstAt, lastAt };

@@ -91,7 +91,7 @@ class UsageView {
   #fetch() {
     const { per, step, count } =
       PERIODS[Number(this.#period.value)] ?? /** @type {any} */ (PERIODS[1]);
-    // Intervals begin at whole hours and days of UTC, as those of the gateway do.
+    // Intervals begin at whole hours and days of UTC, like the intervals of the gateway.
     const last = Math.floor(Date.now() / step) * step;
     this.#starts = Array.from({ length: count }, (_, n) => last - (count - 1 - n) * step);
     const from = new Date(this.#starts[0] ?? last).toISOString();

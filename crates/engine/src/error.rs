@@ -100,8 +100,8 @@ pub enum EngineError {
     #[error("timeout: {0}")]
     Unanswered(String),
     /// The upstream failed, could not be reached or sent an invalid response. The upstream or the
-    /// network is at fault, or its address in the configuration: the cause in the log tells them
-    /// apart, and another target may answer.
+    /// network is at fault, or its address in the configuration: the cause in the log
+    /// says which, and another target may answer.
     #[error("the upstream failed: {0}")]
     Upstream(String),
     /// The upstream rejected the gateway's own key, or does not know the model or the path. The

@@ -9,7 +9,7 @@ use wire::{ApiError, ErrorKind, Reported, StreamCode};
 /// fault is only logged.
 ///
 /// This is a function and not a `From`, because both types are from other crates, and the crate of
-/// the engines does not know what clients are told.
+/// the engines does not know the sentences for clients.
 #[must_use]
 pub fn api_error(error: &EngineError) -> ApiError {
     let converted = refused(error)

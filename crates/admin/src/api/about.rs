@@ -41,7 +41,7 @@ pub struct About {
 /// A measured figure.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub(crate) struct Figure {
-    /// What was measured.
+    /// The measured quantity.
     name: &'static str,
     /// The figure with its unit.
     value: &'static str,

@@ -154,7 +154,7 @@ impl AttemptReport {
 
 #[cfg(test)]
 mod tests {
-    use crate::requests::report::{AppliedLimit, ReceivedAt, RefusingLimit};
+    use crate::requests::report::{AppliedLimit, RefusingLimit};
 
     use super::*;
 
@@ -174,39 +174,16 @@ mod tests {
     }
 
     fn report() -> RequestReport {
+        let limit = |limit: &str, key: Option<&str>| AppliedLimit {
+            limit: limit.to_owned(),
+            key: key.map(Into::into),
+        };
         RequestReport {
-            request_id: "req_1".to_owned(),
-            client_request_id: None,
-            at: ReceivedAt(0),
-            route: "messages",
-            key: "team".into(),
-            model: Some("small".to_owned()),
-            stream: true,
-            outcome: "completed",
-            status: 200,
-            code: None,
-            cause: None,
             admission: Some(Box::new(Admission {
-                limits: vec![
-                    AppliedLimit {
-                        limit: "all keys".into(),
-                        key: None,
-                    },
-                    AppliedLimit {
-                        limit: "key *".into(),
-                        key: Some("team".into()),
-                    },
-                ],
+                limits: vec![limit("all keys", None), limit("key *", Some("team"))],
                 ..Admission::default()
             })),
-            attempts: Vec::new(),
-            left_out: Vec::new(),
-            input_tokens: None,
-            cache_read_tokens: None,
-            output_tokens: None,
-            cost: None,
-            first_event_ms: None,
-            took_ms: 412.4,
+            ..RequestReport::completed("req_1".to_owned())
         }
     }
 

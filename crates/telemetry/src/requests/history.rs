@@ -98,31 +98,9 @@ pub const MAX_REPORTS: usize = 1000;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::requests::report::ReceivedAt;
 
     fn report(number: usize) -> Arc<RequestReport> {
-        Arc::new(RequestReport {
-            request_id: format!("req_{number}"),
-            client_request_id: None,
-            at: ReceivedAt(0),
-            route: "chat",
-            key: "team".into(),
-            model: None,
-            stream: false,
-            outcome: "completed",
-            status: 200,
-            code: None,
-            cause: None,
-            admission: None,
-            attempts: Vec::new(),
-            left_out: Vec::new(),
-            input_tokens: None,
-            cache_read_tokens: None,
-            output_tokens: None,
-            cost: None,
-            first_event_ms: None,
-            took_ms: 1.0,
-        })
+        Arc::new(RequestReport::completed(format!("req_{number}")))
     }
 
     fn ids(reports: &[Arc<RequestReport>]) -> Vec<&str> {

@@ -176,6 +176,35 @@ impl JsonSchema for ReceivedAt {
     }
 }
 
+#[cfg(test)]
+impl RequestReport {
+    /// A completed request, for tests.
+    pub(super) fn completed(request_id: String) -> Self {
+        Self {
+            request_id,
+            client_request_id: None,
+            at: ReceivedAt(0),
+            route: "messages",
+            key: "team".into(),
+            model: Some("small".to_owned()),
+            stream: true,
+            outcome: "completed",
+            status: 200,
+            code: None,
+            cause: None,
+            admission: None,
+            attempts: Vec::new(),
+            left_out: Vec::new(),
+            input_tokens: None,
+            cache_read_tokens: None,
+            output_tokens: None,
+            cost: None,
+            first_event_ms: None,
+            took_ms: 412.4,
+        }
+    }
+}
+
 impl Admission {
     /// Sets the limit that has refused the request.
     pub fn set_refused(&mut self, refused: &Refused) {

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use super::*;
@@ -10,6 +11,18 @@ use super::*;
 fn pending() -> Engine {
     Engine {
         text: vec![TextEvent::Text("Hello.".to_owned())],
+        ..Engine::default()
+    }
+}
+
+/// An engine whose answers are empty.
+fn finished() -> Engine {
+    Engine {
+        text: vec![TextEvent::Finished {
+            stop: Stop::End,
+            usage: None,
+        }],
+        ends: true,
         ..Engine::default()
     }
 }
@@ -103,7 +116,7 @@ async fn a_request_in_flight_is_listed_and_can_be_ended() {
         let live = get(&admin, "/admin/v1/live").await["requests"][0].clone();
         match live["state"] == "asking" {
             true => break live,
-            false => sleep(Duration::from_millis(1)).await,
+            false => yield_now().await,
         }
     };
     assert_eq!(live["target"], "embedded");
@@ -120,14 +133,7 @@ async fn a_request_in_flight_is_listed_and_can_be_ended() {
 
 #[tokio::test]
 async fn upstreams_have_their_recent_attempts_and_models_their_roads() {
-    let (gateway, admin) = without_store(Engine {
-        text: vec![TextEvent::Finished {
-            stop: Stop::End,
-            usage: None,
-        }],
-        ends: true,
-        ..Engine::default()
-    });
+    let (gateway, admin) = without_store(finished());
     let body = json!({"model": "text", "messages": [{"role": "user", "content": "Hi."}]});
     let reply = gateway.post(FIRST, "/v1/chat/completions", &body).await;
     assert_eq!(reply.status, 200);
@@ -151,14 +157,7 @@ async fn upstreams_have_their_recent_attempts_and_models_their_roads() {
 /// The stream of changes begins with the requests in flight, and has each request when it has ended.
 #[tokio::test(start_paused = true)]
 async fn changes_are_streamed() {
-    let (gateway, admin) = without_store(Engine {
-        text: vec![TextEvent::Finished {
-            stop: Stop::End,
-            usage: None,
-        }],
-        ends: true,
-        ..Engine::default()
-    });
+    let (gateway, admin) = without_store(finished());
     let request = request(Method::GET, "/admin/v1/changes").body(Full::new(Bytes::new()));
     let response = admin.answer(request.unwrap(), &Arc::default()).await;
     assert_eq!(

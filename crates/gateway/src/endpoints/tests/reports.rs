@@ -1,7 +1,6 @@
 //! The reports of requests, and the end of requests by an operator.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use engine::{Stop, TextEvent, Usage};
 use serde_json::{Value, json};
@@ -133,7 +132,7 @@ async fn an_operator_ends_a_request_in_flight() {
             let is_begun = !stream || live[0]["state"] == "streaming";
             match live[0]["request_id"].as_str().filter(|_| is_begun) {
                 Some(id) => break id.to_owned(),
-                None => tokio::time::sleep(Duration::from_millis(1)).await,
+                None => tokio::task::yield_now().await,
             }
         };
         assert!(!gateway.state.end_request("req_unknown"));
