@@ -3,18 +3,15 @@
 //! Nobody reaches more than the files without a session: a cookie that is given for the admin key, or for
 //! the one-time token of the link that the gateway prints.
 
+mod files;
 pub(crate) mod play;
 
 use std::sync::Arc;
 
-use ::console::CONTENT_SECURITY_POLICY;
 use gateway::connection::state::ConnectionState;
 use gateway::exchange::body::{Body, ClientBody, whole};
 use gateway::state::GatewayState;
-use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY as CSP, CONTENT_TYPE, REFERRER_POLICY, SET_COOKIE,
-    X_CONTENT_TYPE_OPTIONS,
-};
+use http::header::{CACHE_CONTROL, SET_COOKIE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,7 +73,7 @@ impl Console<'_> {
                 play::answer(self.state, request, connection).await
             }
             path => match ::console::file(path) {
-                Some(file) => serve(file, request.method()),
+                Some(file) => files::serve(file, request.method(), request.headers()),
                 None => Err(Failure::no_path(path, PATHS)),
             },
         }
@@ -121,30 +118,6 @@ impl SignIn {
             )),
         }
     }
-}
-
-/// Serves a file of the console. Its text is no secret: everything that it shows needs a session.
-fn serve(file: &'static ::console::File, method: &Method) -> Answer {
-    let body = match *method {
-        Method::GET => file.bytes,
-        Method::HEAD => b"",
-        _ => return Err(Failure::method(method, file.name, "GET, HEAD")),
-    };
-    let mut response = Response::new(whole(body.into()));
-    let headers = [
-        (CONTENT_TYPE, file.media_type),
-        (CSP, CONTENT_SECURITY_POLICY),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (REFERRER_POLICY, "no-referrer"),
-        // A new version of the gateway has new files.
-        (CACHE_CONTROL, "no-cache"),
-    ];
-    for (name, value) in headers {
-        response
-            .headers_mut()
-            .insert(name, HeaderValue::from_static(value));
-    }
-    Ok(response)
 }
 
 /// The body of a sign-in.

@@ -1,6 +1,10 @@
 //! Tests of the console's sign-in, and of its requests to the public API.
 
-use http::header::{CONTENT_TYPE, COOKIE, ORIGIN, SET_COOKIE};
+use http::HeaderName;
+use http::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, COOKIE, ETAG, IF_NONE_MATCH, ORIGIN,
+    SET_COOKIE, VARY,
+};
 
 use super::*;
 
@@ -162,4 +166,41 @@ async fn the_files_have_a_content_security_policy() {
     }
     let request = Request::get("/console/absent.js").header(HOST, "localhost");
     assert_eq!(send(&harness, request, "").await.status(), 404);
+}
+
+/// A browser keeps each encoding of a file by its tag, and asks again with it.
+#[tokio::test]
+async fn the_files_are_compressed_and_sent_once() {
+    let harness = Harness::new("");
+    let get = async |headers: &[(HeaderName, &str)]| {
+        let request = Request::get("/console/dom.js").header(HOST, "localhost");
+        let request = headers.iter().fold(request, |request, (name, value)| {
+            request.header(name, *value)
+        });
+        let response = send(&harness, request, "").await;
+        let (head, body) = response.into_parts();
+        (head, body.collect().await.unwrap().to_bytes())
+    };
+    let (plain, text) = get(&[]).await;
+    assert!(!plain.headers.contains_key(CONTENT_ENCODING));
+    let (head, compressed) = get(&[(ACCEPT_ENCODING, "gzip, deflate")]).await;
+    assert_eq!(head.headers[CONTENT_ENCODING], "gzip");
+    assert_eq!(head.headers[VARY], "accept-encoding");
+    // RFC 1952: ID1, ID2 and the method `deflate`.
+    assert!(compressed.starts_with(&[0x1f, 0x8b, 8]) && compressed.len() < text.len() / 2);
+    let tag = head.headers[ETAG].to_str().unwrap();
+    assert_ne!(plain.headers[ETAG], tag);
+    for (tags, status, length) in [
+        (tag.to_owned(), 304, 0),
+        (format!("\"a\", W/{tag}"), 304, 0),
+        ("\"a\"".to_owned(), 200, compressed.len()),
+    ] {
+        let (head, body) = get(&[(ACCEPT_ENCODING, "gzip"), (IF_NONE_MATCH, &tags)]).await;
+        assert_eq!(
+            (head.status.as_u16(), body.len()),
+            (status, length),
+            "{tags}"
+        );
+        assert_eq!(head.headers[ETAG], tag);
+    }
 }
