@@ -408,6 +408,9 @@ export const screen = {
     play ??= new Play();
     const present = play;
     container.append(present.node);
+    // The lists have lost their places, and notice it only if their sizes have changed, too.
+    present.tape.schedule();
+    present.follow();
     void present.load();
     const key = (/** @type {KeyboardEvent} */ event) => {
       if (event.key === "Escape" && !document.querySelector("dialog[open]")) present.stop();
