@@ -75,21 +75,19 @@ export function stackedBars(bars, width, onPoint) {
   const top = marks[marks.length - 1] ?? 1;
   const floor = HEIGHT - BOTTOM;
   const isWhole = top < 1000 && marks.every(Number.isInteger);
+  const names = marks.map((mark) => (isWhole ? String(mark) : bars.format(mark)));
+  const left = Math.max(LEFT, 12 + 7 * Math.max(...names.map(({ length }) => length)));
   const y = (/** @type {number} */ value) => floor - (value / top) * (floor - 10);
-  for (const mark of marks) {
+  for (const [index, mark] of marks.entries()) {
     root.append(
-      svg("line", { class: mark ? "grid" : "axis", x1: LEFT, x2: width, y1: y(mark), y2: y(mark) }),
-      svg(
-        "text",
-        { x: LEFT - 8, y: y(mark) + 4, "text-anchor": "end" },
-        isWhole ? mark : bars.format(mark),
-      ),
+      svg("line", { class: mark ? "grid" : "axis", x1: left, x2: width, y1: y(mark), y2: y(mark) }),
+      svg("text", { x: left - 8, y: y(mark) + 4, "text-anchor": "end" }, names[index]),
     );
   }
-  const step = (width - LEFT) / Math.max(1, bars.intervals.length);
+  const step = (width - left) / Math.max(1, bars.intervals.length);
   const every = Math.ceil(58 / step);
   bars.intervals.forEach(({ short }, index) => {
-    const x = LEFT + index * step;
+    const x = left + index * step;
     root.append(column(bars, index, x, step, y, onPoint));
     if (index % every === 0 && x + step / 2 < width - 18) {
       root.append(svg("text", { x: x + step / 2, y: HEIGHT - 6, "text-anchor": "middle" }, short));
