@@ -108,6 +108,51 @@ declare namespace Api {
     spent: string | null;
     reserved: string;
     degraded: boolean;
+    /** The parts that the store of the limits lends. */
+    lent: {
+      part: string;
+      held: number | string;
+      free: number | string;
+      replicas?: Holder[];
+    }[];
+  }
+
+  /** The part of a limit that a gateway holds: a number, or an amount of money. */
+  interface Holder {
+    replica: string;
+    held: number | string;
+    waiting: number | string;
+  }
+
+  interface AuditEntry {
+    id: number;
+    at: string;
+    actor: string;
+    action: "create" | "change" | "rotate" | "revoke";
+    key: string;
+    details: Record<string, any>;
+  }
+
+  interface AuditPage {
+    entries: AuditEntry[];
+    next: number | null;
+  }
+
+  /** The price of a model. Amounts of tokens are for a million of them. */
+  interface Price extends Record<string, any> {
+    model: string;
+    upstream?: string;
+    valid_from?: string;
+    input: string;
+    cached_input?: string;
+    output: string;
+    tiers?: PriceTier[];
+    pictures?: { size: string; quality: string; price: string }[];
+  }
+
+  interface PriceTier extends Record<string, any> {
+    above: number;
+    service_tier?: string;
   }
 
   interface UsageSum {
@@ -170,10 +215,10 @@ declare namespace Api {
 
   interface About {
     version: string;
-    commit: string | null;
     features: string[];
     started: string;
     uptime_seconds: number;
+    /** The base addresses of the public API, such as `http://127.0.0.1:8080`. */
     listen: string[];
     figures: { name: string; value: string; command: string }[];
   }

@@ -24,7 +24,9 @@ import {
   table,
   tags,
   whenRequestsFinish,
+  words,
 } from "./parts.js";
+import { auditLog } from "./audit.js";
 import { keyForm } from "./key-form.js";
 
 /** @type {Column[]} */
@@ -43,6 +45,8 @@ export const screen = {
   mount(container) {
     const list = el("div");
     const limits = el("div");
+    const known = new Map();
+    const changes = auditLog((id) => known.get(id));
     const revoked = el("input", { type: "checkbox", onchange: () => void load() });
     const make = el(
       "button",
@@ -56,12 +60,16 @@ export const screen = {
         make.hidden = toolbar.hidden = false;
         const hadFocus = list.contains(document.activeElement);
         replace(list, keyTable(keys, load));
+        for (const { id, name } of keys) known.set(id, name);
+        void changes.load();
         if (hadFocus) make.focus();
       },
     );
     const loadLimits = loader(
       limits,
-      () => api("GET", "/admin/v1/limits"),
+      // Who holds what is known to the store of the limits alone, which may be away.
+      () =>
+        api("GET", "/admin/v1/limits?replicas=true").catch(() => api("GET", "/admin/v1/limits")),
       (answer) => replace(limits, limitBars(answer.limits)),
       () => clear(limits),
     );
@@ -71,7 +79,7 @@ export const screen = {
       make,
       el("label", { class: "check" }, revoked, "Show revoked keys"),
     );
-    container.append(toolbar, list, limits);
+    container.append(toolbar, list, limits, changes.node);
     void load();
     // Without a store, the list says so for both.
     return whenRequestsFinish(() => void loadLimits(), 2000);
@@ -301,14 +309,50 @@ function limitBars(limits) {
                 "h3",
                 null,
                 limit.scope || "All keys",
-                el("span", { class: "soft" }, ` ${limit.limit}`),
+                limit.limit !== "all keys" && el("span", { class: "soft" }, ` ${limit.limit}`),
                 limit.degraded && [" ", badge("the store does not answer", "warn")],
               ),
               bars,
+              holders(limit),
             ),
           ),
         ),
   );
+}
+
+/**
+ * The gateways that hold a part of a limit that they share.
+ * @param {Api.Limit} limit
+ */
+function holders({ limit, scope, lent }) {
+  const all = lent.flatMap(({ replicas }) => (replicas ?? []).map(({ replica }) => replica));
+  const names = [...new Set(all)].sort();
+  if (names.length === 0) return null;
+  const columns = [
+    { title: "Held by" },
+    ...lent.map(({ part }) => ({ title: words(part), class: "num" })),
+  ];
+  const rows = names.map((name) =>
+    row(columns, [
+      name,
+      ...lent.map(({ replicas }) => held(replicas?.find(({ replica }) => replica === name))),
+    ]),
+  );
+  rows.push(row(columns, ["nobody", ...lent.map(({ free }) => quantity(free))]));
+  return table(`Gateways that share ${limit} ${scope}`, columns, rows, "holders");
+}
+
+/** @param {Api.Holder | undefined} holder */
+function held(holder) {
+  if (!holder) return "–";
+  const isWaiting = Number(holder.waiting) > 0;
+  const waits = `waits for ${quantity(holder.waiting)} `;
+  return [isWaiting && el("span", { class: "soft" }, waits), quantity(holder.held)];
+}
+
+/** @param {number | string} amount a number, or an amount of money */
+function quantity(amount) {
+  return typeof amount === "number" ? formatCount(amount) : formatMoney(amount);
 }
 
 /** @param {Api.Limit} limit */

@@ -2,6 +2,7 @@
 import { el, formatCount, formatMoney, formatShort, replace } from "./dom.js";
 import { api } from "./api.js";
 import { fitted, stackedBars } from "./chart.js";
+import { priceList } from "./prices.js";
 import { empty, facts, loader, row, table, whenRequestsFinish } from "./parts.js";
 
 const HOUR = 3_600_000;
@@ -76,7 +77,7 @@ class UsageView {
       label("By", this.#by),
       label("Show", this.#measure),
     );
-    container.append(toolbar, this.#content);
+    container.append(toolbar, this.#content, priceList());
     this.load = loader(
       this.#content,
       () => this.#fetch(),
