@@ -106,6 +106,7 @@ interface Form {
   instructions: string;
   maxTokens: string;
   temperature: string;
+  effort: string;
   stream: boolean;
   tools: string;
   edits: boolean;

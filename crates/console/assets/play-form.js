@@ -7,6 +7,8 @@ import { EXAMPLE_RESULT, EXAMPLE_TOOLS } from "./play-request.js";
 /** @type {[Protocol, string][]} */
 const PROTOCOLS = [["responses", "Responses"], ["chat", "Chat"], ["messages", "Messages"],
   ["images", "Images"]];
+/** The efforts of reasoning. Messages begins with `low`. */
+const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 const STORED = "sluicegate.protocol";
 
 /** @param {string} label @param {HTMLElement} control @param {string} [more] the class */
@@ -18,9 +20,12 @@ function field(label, control, more = "") {
 const input = (id, attributes) =>
   el("input", { id: `play-${id}`, autocomplete: "off", spellcheck: "false", ...attributes });
 
-/** @param {string} id @param {string[]} values the first one is the default of the server */
-const select = (id, values) => el("select", { id: `play-${id}` },
-  values.map((value) => el("option", { value }, value || "default")));
+/** @param {string[]} values */
+const options = (values) => values.map((value) => el("option", { value }, value));
+
+/** @param {string} id @param {string[]} [values] besides the default of the server */
+const select = (id, values = []) => el("select", { id: `play-${id}` },
+  el("option", { value: "" }, "default"), options(values));
 
 /**
  * Choices side by side; exactly one is taken.
@@ -55,13 +60,14 @@ function makeControls() {
     instructions: el("textarea", { id: "play-instructions", rows: "2" }),
     maxTokens: input("maxTokens", { inputmode: "numeric", placeholder: "default" }),
     temperature: input("temperature", { inputmode: "decimal", placeholder: "default" }),
+    effort: select("effort"),
     stream: check("stream", true),
     tools: el("textarea", { id: "play-tools", ...code }),
     result: el("textarea", { id: "play-result", ...code, rows: "2", value: EXAMPLE_RESULT }),
     auto: check("auto", true),
     size: input("size", { list: "play-sizes", placeholder: "default" }),
-    quality: select("quality", ["", "auto", "low", "medium", "high"]),
-    format: select("format", ["", "png", "jpeg", "webp"]),
+    quality: select("quality", ["auto", "low", "medium", "high"]),
+    format: select("format", ["png", "jpeg", "webp"]),
     n: input("n", { type: "number", min: "1", max: "10", value: "1" }),
     previews: input("previews", { type: "number", min: "0", max: "3", value: "3" }),
     seed: input("seed", { inputmode: "numeric", placeholder: "none" }),
@@ -117,7 +123,7 @@ export class Settings {
   }
 
   buildText() {
-    const { instructions, maxTokens, temperature, tools, result, auto } = this.controls;
+    const { instructions, maxTokens, temperature, effort, tools, result, auto } = this.controls;
     const example = el("button", {
       type: "button", class: "quiet", onclick: () => this.setTools(EXAMPLE_TOOLS),
     }, "Insert an example");
@@ -128,7 +134,7 @@ export class Settings {
       checkField(auto, "Send the result by itself"));
     return el("div", { class: "settings-text" }, field("Instructions", instructions),
       el("div", { class: "pair" }, field("Max tokens", maxTokens),
-        field("Temperature", temperature)), this.toolBox);
+        field("Temperature", temperature)), field("Reasoning effort", effort), this.toolBox);
   }
 
   buildImages() {
@@ -136,7 +142,7 @@ export class Settings {
     const sizes = ["1024x1024", "1536x1024", "1024x1536", "512x512", "auto"];
     const pair = (/** @type {any[]} */ ...fields) => el("div", { class: "pair" }, fields);
     return el("div", { class: "settings-images" }, this.operation.node,
-      el("datalist", { id: "play-sizes" }, sizes.map((value) => el("option", { value }))),
+      el("datalist", { id: "play-sizes" }, options(sizes)),
       pair(field("Size", size), field("Images", n)),
       pair(field("Quality", quality), field("Format", format)),
       pair(field("Previews", previews), field("Seed", seed)));
@@ -149,7 +155,7 @@ export class Settings {
     return {
       protocol, edits, model: controls.model.value.trim(), stream: controls.stream.checked,
       instructions: value("instructions"), maxTokens: value("maxTokens"),
-      temperature: value("temperature"), tools: value("tools"), n: value("n"),
+      temperature: value("temperature"), effort: value("effort"), tools: value("tools"), n: value("n"),
       size: value("size"), quality: value("quality"), format: value("format"),
       previews: value("previews"), seed: value("seed"),
     };
@@ -173,6 +179,7 @@ export class Settings {
     if (this.chooseKey()) void this.keyChosen();
     // Messages requires a limit, so the page sends one.
     this.controls.maxTokens.placeholder = protocol === "messages" ? "1024" : "default";
+    this.listEfforts();
     this.controls.model.value = this.chosen[images ? "images" : "text"];
     try {
       localStorage.setItem(STORED, protocol);
@@ -180,6 +187,15 @@ export class Settings {
       // Storage is blocked: the choice lasts until the page is closed.
     }
     this.listModels();
+  }
+
+  /** Lists the efforts of the protocol, and keeps the chosen one if it has it. */
+  listEfforts() {
+    const { effort } = this.controls;
+    const efforts = EFFORTS.slice(this.protocol === "messages" ? EFFORTS.indexOf("low") : 0);
+    const chosen = efforts.includes(effort.value) ? effort.value : "";
+    effort.replaceChildren(...select("", efforts).children);
+    effort.value = chosen;
   }
 
   /** @param {boolean} edits */
@@ -259,7 +275,7 @@ export class Settings {
       const family = this.families.get(id);
       return family === undefined || (family === "images") === images;
     });
-    replace(this.models, fits.map((value) => el("option", { value })));
+    replace(this.models, options(fits));
     this.controls.model.value ||= fits[0] ?? "";
     this.changed();
   }

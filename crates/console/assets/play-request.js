@@ -188,21 +188,26 @@ export function textDraft(form, turns) {
   const limit = number("maxTokens", "Maximum tokens", form.maxTokens);
   const model = form.model;
   const instructions = form.instructions || undefined;
+  const effort = form.effort || undefined;
   /** @type {Json} */
   let body;
   if (form.protocol === "responses") {
     const input = turns.flatMap((turn) => responsesItems(turn, files));
-    body = { model, instructions, input, max_output_tokens: limit, ...common(form) };
+    const reasoning = effort && { effort };
+    body = { model, instructions, input, max_output_tokens: limit, reasoning, ...common(form) };
   } else if (form.protocol === "messages") {
     const messages = turns.flatMap((turn) => messagesMessages(turn, files));
     // The protocol requires a limit.
-    body = { model, max_tokens: limit ?? 1024, system: instructions, messages, ...common(form) };
+    const max_tokens = limit ?? 1024;
+    const output_config = effort && { effort };
+    const rest = { output_config, ...common(form) };
+    body = { model, max_tokens, system: instructions, messages, ...rest };
   } else {
     const system = instructions ? [{ role: "system", content: instructions }] : [];
     const messages = [...system, ...turns.flatMap((turn) => chatMessages(turn, files))];
     const options = form.stream ? { include_usage: true } : undefined;
-    const rest = { max_completion_tokens: limit, ...common(form), stream_options: options };
-    body = { model, messages, ...rest };
+    const rest = { max_completion_tokens: limit, reasoning_effort: effort, ...common(form) };
+    body = { model, messages, ...rest, stream_options: options };
   }
   return { path: pathOf(form.protocol, false), body: compact(body), files: files.all };
 }
