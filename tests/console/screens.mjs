@@ -5,7 +5,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { API_KEY, browser, gateway, signedIn } from "./gateway.mjs";
 import { upstream } from "./upstream.mjs";
 
-const SCREENS = ["play", "live", "requests", "usage", "keys", "upstreams", "models", "about"];
+const SCREENS = ["play", "live", "requests", "request", "usage", "keys", "upstreams", "models", "about"];
 const ANSWER = [
   "A **sluice gate** holds water back and lets it through in measured amounts:\n\n",
   "1. The gate is lifted by a rack.\n", "2. Water passes *below* the gate.\n",
@@ -43,6 +43,21 @@ async function fill(page) {
   }, API_KEY);
 }
 
+/** Makes a key, and changes its limits. */
+const makeKey = (page) => page.evaluate(async () => {
+  const { api } = await import("/console/api.js");
+  const key = { name: "mobile", scopes: ["text", "messages"], limits: { concurrency: 8 } };
+  const { id } = await api("POST", "/admin/v1/keys", key);
+  await api("PATCH", `/admin/v1/keys/${id}`, { models: ["small"], expires: "90d" });
+});
+
+/** The address of the newest request of Messages, as the screen of its explanation. */
+const explained = (page) => page.evaluate(async () => {
+  const { api } = await import("/console/api.js");
+  const { requests } = await api("GET", "/admin/v1/requests");
+  return `requests/${requests.find(({ route }) => route === "messages").request_id}`;
+});
+
 /** A screenshot as WebP, which Playwright itself does not write. */
 async function capture(page) {
   const session = await page.context().newCDPSession(page);
@@ -54,6 +69,7 @@ const [folder = "screens"] = process.argv.slice(2);
 await mkdir(folder, { recursive: true });
 const house = await upstream(answer);
 const [chrome, gate] = await Promise.all([browser(), gateway(house.url)]);
+let isFirst = true;
 try {
   for (const width of [1440, 390]) {
     for (const colorScheme of ["light", "dark"]) {
@@ -63,8 +79,12 @@ try {
       await page.fill("#play-message", "How does a sluice gate work?");
       await page.keyboard.press("Control+Enter");
       await page.locator(".answer-facts").waitFor();
+      await page.mouse.move(0, 0);
+      if (isFirst) await makeKey(page);
+      isFirst = false;
       for (const screen of SCREENS) {
-        await page.evaluate((id) => { location.hash = `#/${id}`; }, screen);
+        const address = screen === "request" ? await explained(page) : screen;
+        await page.evaluate((hash) => { location.hash = `#/${hash}`; }, address);
         // The stream of changes has an event a second.
         await page.waitForTimeout(1500);
         const path = `${folder}/${screen}-${width}-${colorScheme}.webp`;
