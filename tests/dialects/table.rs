@@ -1,8 +1,8 @@
-//! The tables of servers and client protocols, in `docs/dialects.md` and the README.
+//! The tables of servers and client protocols, in `docs/dialects.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use testkit::requests::{PROTOCOLS, protocol_name};
 
@@ -69,7 +69,7 @@ fn short_table(cases: &[Case], visits: &[Visit<'_>]) -> String {
         let row = format!("{} ({})", protocol_name(protocol), servers(of_protocol));
         add(&mut rows, (false, row), visit, &BTreeSet::new());
     }
-    text(SHORT, &rows)
+    text("protocol (servers)", &rows)
 }
 
 fn add<'a>(
@@ -101,78 +101,34 @@ fn servers<'a>(cases: impl Iterator<Item = &'a Case>) -> usize {
     named.count()
 }
 
-/// The line of the README that refers to the page.
+/// The number of answers and of servers, as a sentence.
 fn summary(cases: &[Case]) -> String {
     let answers: usize = cases.iter().map(Case::bodies).sum();
     let servers = servers(cases.iter());
-    format!(
-        "{LINK} {answers} answers of {servers} servers and endpoints, and what clients get for each |"
-    )
+    format!("There are {answers} answers of {servers} servers and endpoints.")
 }
 
-/// The README with its line and its table.
-fn readme(old: &str, line: &str, table: &str) -> String {
-    let mut text = String::new();
-    let mut lines = old.lines().peekable();
-    while let Some(old) = lines.next() {
-        if old.starts_with(&format!("| {SHORT} |")) {
-            text += table;
-            while lines.next_if(|line| line.starts_with('|')).is_some() {}
-            continue;
-        }
-        text += if old.starts_with(LINK) { line } else { old };
-        text += "\n";
-    }
-    text
-}
-
-/// Compares the pages with the cases, or writes them. Returns the names of pages that differ.
-pub(crate) fn pages(cases: &[Case], visits: &[Visit<'_>], is_writing: bool) -> Vec<&'static str> {
-    let page = read("docs/dialects.md");
+/// Compares the page with the cases, or writes it. Returns true if it differs.
+pub(crate) fn page_differs(cases: &[Case], visits: &[Visit<'_>], is_writing: bool) -> bool {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
+    let page = fs::read_to_string(&path).unwrap();
     let (text, _) = page.split_once(HEADING).unwrap();
-    let old_readme = read("README.md");
-    let pages = [
-        (
-            "docs/dialects.md",
-            &page,
-            format!("{text}{HEADING}{LEGEND}{}", table(visits, &BTreeSet::new())),
-        ),
-        (
-            "README.md",
-            &old_readme,
-            readme(&old_readme, &summary(cases), &short_table(cases, visits)),
-        ),
-    ];
-    let mut differing = Vec::new();
-    for (name, old, new) in pages {
-        if *old != new {
-            differing.push(name);
-        }
-        if is_writing {
-            fs::write(path(name), new).unwrap();
-        }
+    let (short, long) = (short_table(cases, visits), table(visits, &BTreeSet::new()));
+    let summary = summary(cases);
+    let new = format!("{text}{HEADING}{summary} {LEGEND}{short}\n{long}");
+    if is_writing {
+        fs::write(path, &new).unwrap();
     }
-    differing
+    page != new
 }
 
-fn read(name: &str) -> String {
-    fs::read_to_string(path(name)).unwrap()
-}
-
-fn path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .join(name)
-}
-
+/// The page, from the folder of the package.
+const PAGE: &str = "../../docs/dialects.md";
 /// The heading of the part of the page that is written.
 const HEADING: &str = "\n## Results\n\n";
 const LEGEND: &str = "\
-A cell counts the visits of clients of that protocol: whole / incomplete / failed. All of them get what they are owed;
-a visit that does not is an error of the test. Those of soft cases are counted behind.
+A cell counts the visits of clients of a protocol: whole / incomplete /
+failed. All of them get what they are owed; a visit that does not is an error of the test. Those of soft cases are
+counted behind.
 
 ";
-/// The first cell of the table of the README.
-const SHORT: &str = "protocol (servers)";
-/// The beginning of the line of the README.
-const LINK: &str = "| [Dialects](docs/dialects.md) |";
