@@ -2,13 +2,11 @@
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use simulator::{Protocol, Simulator, honest};
+use testkit::examples::{Shell, blocks, own_ip, replaced, write_program};
 use testkit::requests::{ask, path};
 use testkit::{Request, Scratch, await_that};
 
@@ -22,12 +20,12 @@ const PROMISED: Duration = Duration::from_secs(3);
 /// The file with the output of the gateways.
 const LOG: &str = "gateways.log";
 
-/// The processes of the example, which end when this is dropped.
+/// The example, whose processes end when this is dropped.
 struct Example {
     ip: Ipv4Addr,
     /// The store listens at the first port, and the gateways at the second one and those behind it.
     ports: [u16; 3],
-    shell: Child,
+    _shell: Shell,
     /// The key that the example made.
     key: String,
     /// Removes the folder.
@@ -55,31 +53,21 @@ impl Example {
     /// Runs the first block of a section with other ports, and with a model in front of this server
     /// instead of the embedded one.
     fn run(section: &str, server: &Simulator) -> Self {
-        let (_, block) = section.split_once("```sh\n").unwrap();
-        let (block, _) = block.split_once("```\n").unwrap();
+        let block = blocks(section, "sh")[0];
         let scratch = crate::GATEWAY.file("models.toml", &models(server));
         let folder = scratch.0.parent().unwrap().to_owned();
         let ip = own_ip();
         let ports @ [store, gateways, admins] = free_ports(ip);
-        let block = changed(block, "127.0.0.1", &ip.to_string());
-        let block = changed(&block, ":6379", &format!(":{store}"));
-        let block = changed(&block, ":808$n", &format!(":$(({gateways} + n))"));
-        let block = changed(&block, ":909$n", &format!(":$(({admins} + n))"));
-        let block = changed(&block, ":9091", &format!(":{}", admins + 1));
+        let block = replaced(block, "127.0.0.1", &ip.to_string());
+        let block = replaced(&block, ":6379", &format!(":{store}"));
+        let block = replaced(&block, ":808$n", &format!(":$(({gateways} + n))"));
+        let block = replaced(&block, ":909$n", &format!(":$(({admins} + n))"));
+        let block = replaced(&block, ":9091", &format!(":{}", admins + 1));
         let block =
-            changed(&block, "\nEOF\n", "\n$(cat models.toml)\nEOF\n").replace("'EOF'", "EOF");
+            replaced(&block, "\nEOF\n", "\n$(cat models.toml)\nEOF\n").replace("'EOF'", "EOF");
         write_programs(&folder, (ip, store).into());
-        let path = std::env::var("PATH").unwrap();
-        let mut shell = Command::new("bash");
-        shell
-            .args(["-euc", &block])
-            .current_dir(&folder)
-            .env("PATH", format!("{}:{path}", folder.display()))
-            .process_group(0)
-            .stdout(Stdio::piped());
-        let mut shell = shell.spawn().unwrap();
-        let output = shell.stdout.take().unwrap();
-        let output = std::io::read_to_string(output).unwrap();
+        let shell = Shell::run(&block, &folder, &[]);
+        let output = &shell.output;
         let key = output.split_once("\n\nThat was the key");
         let key = key.and_then(|(key, _)| key.lines().last());
         let Some(key) = key.map(str::to_owned) else {
@@ -89,7 +77,7 @@ impl Example {
         Self {
             ip,
             ports,
-            shell,
+            _shell: shell,
             key,
             _scratch: scratch,
         }
@@ -106,12 +94,7 @@ impl Example {
 
 impl Drop for Example {
     fn drop(&mut self) {
-        let group = format!("-{}", self.shell.id());
-        let _ = Command::new("kill")
-            .args(["-s", "KILL", "--", &group])
-            .status();
-        let _ = self.shell.wait();
-        // The store has left the group.
+        // The store is no process of the shell's group.
         #[allow(
             clippy::disallowed_methods,
             reason = "the store of the test is dialled, on loopback"
@@ -120,13 +103,6 @@ impl Drop for Example {
             let _ = store.write_all(b"SHUTDOWN NOSAVE\r\n");
         }
     }
-}
-
-/// Replaces a part of the example that has to be there.
-#[track_caller]
-fn changed(block: &str, part: &str, by: &str) -> String {
-    assert!(block.contains(part), "{part} is not in {block}");
-    block.replace(part, by)
 }
 
 /// Writes the programs that the example calls: scripts that run the programs of the tests.
@@ -138,9 +114,7 @@ fn write_programs(folder: &Path, address: SocketAddr) {
     let (ip, port) = (address.ip(), address.port());
     let valkey = format!("exec {store} --port {port} --bind {ip} \"$@\" >/dev/null");
     for (name, script) in [("sluicegate", serve), ("valkey-server", valkey)] {
-        let file = folder.join(name);
-        std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(folder, name, &script);
     }
 }
 
@@ -151,13 +125,6 @@ fn models(server: &Simulator) -> String {
          targets = [{{ upstream = \"house\", model = \"m\" }}]",
         server.base_url()
     )
-}
-
-/// Returns a loopback address that no other process uses: the ports of this one are free, and stay free,
-/// because connections of other tests start at 127.0.0.1.
-fn own_ip() -> Ipv4Addr {
-    let [a, b, c, d] = std::process::id().to_be_bytes();
-    Ipv4Addr::new(127, 64 | (a ^ b) & 63, c, d.max(2))
 }
 
 /// Returns ports with three free ones behind each.

@@ -10,6 +10,7 @@ mod client;
 mod config;
 pub mod dialects;
 pub mod events;
+pub mod examples;
 mod form;
 mod gateway;
 pub mod log;

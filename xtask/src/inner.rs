@@ -115,7 +115,7 @@ impl Chosen {
 /// The arguments that enable the features that a test program of the server needs.
 fn features(program: &str) -> &'static [&'static str] {
     match program {
-        "shared" => &["--features=postgres,sqlite,valkey"],
+        "book" | "shared" => &["--features=postgres,sqlite,valkey"],
         "state" => &["--features=sqlite"],
         _ => &[],
     }
