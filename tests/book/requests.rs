@@ -1,10 +1,11 @@
-//! Each example with curl is answered by a gateway, whose models are at the simulator.
+//! Each example with curl is answered by a gateway, whose models are at the simulator; and the metrics
+//! of that gateway are described.
 
 use std::path::Path;
 
 use simulator::{Simulator, honest};
 use testkit::examples::{Shell, blocks, write_program};
-use testkit::{Gateway, IMAGES, MESSAGES, Scratch, TEXT};
+use testkit::{Gateway, IMAGES, MESSAGES, Request, Scratch, TEXT};
 
 use crate::{GATEWAY, pages};
 
@@ -13,7 +14,7 @@ const ADMIN: &str = "sg_test_admin_key_00000000000000000000";
 const FIRST_STEPS: &str = "start.md";
 
 #[test]
-fn each_request_is_answered() {
+fn each_request_is_answered_and_each_metric_is_described() {
     let server = Simulator::start(honest::answer).unwrap();
     // It is deleted after the gateway has ended.
     let store = GATEWAY.file("accounting.db", "");
@@ -30,6 +31,26 @@ fn each_request_is_answered() {
         }
     }
     assert!(asked > 5, "{asked} pages are not those of all protocols");
+    assert_eq!(
+        undescribed(&gateway),
+        Vec::<String>::new(),
+        "no page has these metrics"
+    );
+}
+
+/// The metrics of a gateway that no page names.
+fn undescribed(gateway: &Gateway) -> Vec<String> {
+    let metrics = Request::get("/metrics").send(gateway.admin.unwrap());
+    let types = metrics.text().lines();
+    let types = types.filter_map(|line| line.strip_prefix("# TYPE "));
+    let names = types.map(|line| match line.split_once(' ') {
+        Some((name, "counter")) => format!("`{name}_total`"),
+        Some((name, _)) => format!("`{name}`"),
+        None => line.to_owned(),
+    });
+    let pages = pages();
+    let is_named = |name: &String| pages.iter().any(|(_, text)| text.contains(name));
+    names.filter(|name| !is_named(name)).collect()
 }
 
 /// Runs the examples of a page in their order, since some use files and names of earlier ones.
