@@ -4,6 +4,7 @@ mod allowed;
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use self::allowed::Allowed;
@@ -12,29 +13,39 @@ pub use self::allowed::Allowed;
 ///
 /// In a configuration, `id`, `family` and `protocols` are required; the rest defaults to the values
 /// of [`Model::new`].
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(from = "Settings")]
+#[schemars(!from)]
 #[non_exhaustive]
 pub struct Model {
     /// The id used in requests, or a prefix of such ids followed by `*`.
+    #[schemars(example = &"coder")]
     pub id: String,
     /// The family, which determines the endpoints that may serve the model. The scope required of a
     /// key depends on the endpoint, not on the family.
+    #[schemars(example = &"text")]
     pub family: Family,
     /// The endpoints that serve the model.
+    #[schemars(example = ["responses", "chat", "messages"])]
     protocols: BTreeSet<Protocol>,
-    /// The display name.
+    /// The display name. Absent: derived from the id.
+    #[schemars(with = "Option<String>", example = &"Coder")]
     pub display_name: String,
     /// The creation time as a Unix time in seconds.
+    #[schemars(default = "created")]
     pub created: i64,
     /// The owner of the model.
+    #[schemars(default = "owner")]
     pub owned_by: String,
     /// True if the Responses API accepts a plain string as `input`.
+    #[schemars(default)]
     pub string_input: bool,
     /// True if the model reasons when the request does not set an effort.
+    #[schemars(default)]
     pub reasoning: bool,
     /// The features that requests may use although the gateway itself does not serve them. Every
     /// target of the model has to be a server of the request's protocol.
+    #[schemars(default, example = ["n"])]
     pub allow: BTreeSet<Allowed>,
 }
 
@@ -52,8 +63,8 @@ impl Model {
             family,
             protocols: protocols.into_iter().collect(),
             display_name: display_name(&id),
-            created: CREATED,
-            owned_by: OWNER.to_owned(),
+            created: created(),
+            owned_by: owner(),
             string_input: false,
             reasoning: false,
             allow: BTreeSet::new(),
@@ -148,7 +159,7 @@ impl Model {
 
 wire::text_enum! {
     /// A family of models. Its name is also the name of an API key scope.
-    #[derive(Deserialize)]
+    #[derive(Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     #[non_exhaustive]
     pub enum Family {
@@ -176,7 +187,7 @@ impl Family {
 }
 
 /// An endpoint that serves models: one per protocol, except for Images, which has two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Protocol {
@@ -262,8 +273,14 @@ fn display_name(id: &str) -> String {
     id.split('-').map(capital).collect::<Vec<_>>().join(" ")
 }
 
+/// The default creation time, used by the built-in models.
+const fn created() -> i64 {
+    1_786_000_000
+}
+
+fn owner() -> String {
+    "sluicegate".to_owned()
+}
+
 /// The longest name that a pattern matches, in bytes.
 const MAX_NAME: usize = 256;
-/// The default creation time, used by the built-in models.
-const CREATED: i64 = 1_786_000_000;
-const OWNER: &str = "sluicegate";

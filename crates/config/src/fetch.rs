@@ -4,14 +4,15 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::units::{bytes, duration};
+use crate::units::{Time, bytes};
 
 wire::read_objects!(Fetch);
 
 /// `[fetch]`: the settings for fetching images that requests refer to by URL.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(
     remote = "Self",
     default,
@@ -22,9 +23,10 @@ pub struct Fetch {
     /// The URLs that are fetched.
     mode: Mode,
     /// The hosts of `mode = "allow_list"`, matched exactly.
+    #[schemars(example = ["img.example.com"])]
     hosts: Vec<String>,
     /// The timeout for one image, redirects included. Default 15 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "Time")]
     timeout: Duration,
     /// Concurrent fetches, over all keys. Default 32.
     pub at_once: usize,
@@ -33,9 +35,10 @@ pub struct Fetch {
 }
 
 /// The URLs that are fetched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Mode {
+    /// None.
     Off,
     /// URLs of the listed hosts.
     AllowList,

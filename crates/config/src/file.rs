@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use auth::Entry;
 use catalog::{Catalog, Model};
 use quota::PriceEntry;
+use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
@@ -21,19 +22,20 @@ use crate::upstream::{Target, Upstream};
 wire::read_objects!(Config, TextEngineConfig, ImageEngineConfig);
 
 /// The configuration of a gateway. The default serves the built-in models without a file.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Config {
     /// The addresses that serve clients. All of them serve the same paths, so that a client can
     /// have a fallback address.
     pub listen: Vec<SocketAddr>,
     /// The address of `/livez`, `/readyz` and `/metrics`. Off in a file unless set.
+    #[schemars(example = DEFAULT_ADMIN)]
     pub admin: Option<SocketAddr>,
     /// Limits of sizes, times and concurrent work.
     pub limits: Limits,
     /// Limits of keys and models.
     pub quotas: Vec<Quota>,
-    /// The prices of models, as clients name them.
+    /// The prices of models, as clients name them: of a million tokens, as strings.
     pub prices: Vec<PriceEntry>,
     /// The stores of keys and usage.
     pub state: State,
@@ -74,12 +76,15 @@ impl Default for Config {
 }
 
 /// One model: its properties and its targets.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct ModelEntry {
-    /// Its targets. Empty: the embedded engine of its family.
-    pub targets: Vec<Target>,
     /// The model as the catalog lists it.
+    #[schemars(flatten)]
     pub model: Model,
+    /// Its targets. Empty: the embedded engine of its family.
+    #[schemars(default)]
+    pub targets: Vec<Target>,
 }
 
 /// Written by hand, because serde's `flatten` would accept unknown keys.
@@ -100,22 +105,26 @@ impl<'de> Deserialize<'de> for ModelEntry {
 }
 
 /// The embedded text engine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct TextEngineConfig {
     /// A GGUF file of the llama family. Absent: the file that `cargo xtask fetch-model` downloads.
+    #[schemars(example = &"/models/another.gguf")]
     pub model: Option<PathBuf>,
     /// Compute threads. Absent: one less than there are cores, or both of two.
+    #[schemars(example = 2)]
     pub threads: Option<usize>,
     /// Concurrent generations; further ones wait in order. Absent: 4.
+    #[schemars(example = 4)]
     pub generations: Option<usize>,
 }
 
 /// The embedded image engine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct ImageEngineConfig {
     /// Images decoded and rendered at once. Absent: the number of cores.
+    #[schemars(example = 2)]
     pub threads: Option<usize>,
 }
 

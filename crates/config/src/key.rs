@@ -4,19 +4,30 @@ use auth::{Entry, KeyHash, Pattern, Scope, Scopes};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 wire::read_objects!(Key);
 
 /// One key, given by its hash and never by the key itself.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct Key {
     /// The name of the key in the log and in metrics.
+    #[schemars(example = &"team-a")]
     pub name: String,
+    /// Its hash, as `sluicegate keys new` prints it; the key itself is not stored.
+    #[schemars(example = HASH)]
     hash: String,
+    /// The scopes, which are the families of models whose endpoints it may use.
+    #[schemars(with = "Vec<catalog::Family>", example = ["text", "messages"])]
     scopes: Vec<String>,
+    /// The names or patterns of the models that it may use. Absent: all models.
+    #[schemars(example = ["model-5.*", "alt-flash"])]
     models: Option<Vec<String>>,
+    /// The last day, in UTC, on which it is valid, or the time from which it is not. Absent: it does
+    /// not expire.
+    #[schemars(example = &"2027-01-01")]
     expires: Option<String>,
 }
 
@@ -74,3 +85,7 @@ pub fn expiry(text: &str) -> Result<i64, String> {
         format!("expires: '{text}' is neither a date such as 2027-01-31 nor a time such as 2027-01-31T12:00:00Z")
     })
 }
+
+/// The hash of a key that nobody has, as an example.
+pub(crate) const HASH: &str =
+    "sha256:0000000000000000000000000000000000000000000000000000000000000000";

@@ -37,6 +37,12 @@ pub mod upstream;
 // The whole file.
 mod file;
 
+// `sluicegate config schema`.
+pub mod schema;
+
+// `sluicegate config init`.
+pub mod annotated;
+
 // The settings that a running gateway cannot change.
 pub mod fixed;
 

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::units::{bytes, duration};
+use crate::units::{Size, Time, bytes};
 
 wire::read_objects!(Limits);
 
 /// The limits of a gateway. Sizes read `"32MiB"`, durations `"600s"`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Limits {
     /// Concurrent requests over all keys; more fail with `gateway_concurrency_limit`. Default 256.
@@ -23,62 +24,71 @@ pub struct Limits {
     /// Open client connections; further ones wait in the accept queue. Default 10,000.
     pub connections: usize,
     /// The size of a request's head. Default 64 KiB, at least 8 KiB.
+    #[serde(with = "Size")]
     pub head: ByteSize,
     /// The length of a request's path and query. Default 8 KiB.
+    #[serde(with = "Size")]
     pub target: ByteSize,
     /// The size of a JSON body. Default 32 MiB.
+    #[serde(with = "Size")]
     pub json_body: ByteSize,
     /// The size of an image edit's body, JSON or multipart. Default 64 MiB.
+    #[serde(with = "Size")]
     pub edit_body: ByteSize,
     /// The size of one image within a request. Default 20 MiB.
+    #[serde(with = "Size")]
     pub picture: ByteSize,
     /// The memory for all bodies that are being uploaded. Default 512 MiB.
+    #[serde(with = "Size")]
     pub body_memory: ByteSize,
     /// The part of it that the bodies of one key can take. Absent: half of it, or the size of one
     /// body if that is more.
+    #[schemars(with = "Option<Size>", example = &"256MiB")]
     pub body_memory_per_key: Option<ByteSize>,
     /// The timeout for the first byte on a new connection. Default 10 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "Time")]
     pub first_byte: Duration,
     /// The timeout for the head of a request, from its first byte. Default 30 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "Time")]
     pub head_timeout: Duration,
     /// The time for which a connection may be idle between requests. Default 75 s, because usual
     /// load balancers keep theirs for 60 s: a connection that they use again has to be open.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "Time")]
     pub idle_timeout: Duration,
     /// The idle timeout between two chunks of a body. Default 15 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "Time")]
     pub body_idle: Duration,
     /// The time over which the rate of a body is measured. Default 10 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "Time")]
     pub body_grace: Duration,
     /// The minimum rate, in bytes per second. Default 1 KiB.
+    #[serde(with = "Size")]
     pub body_rate: ByteSize,
     /// The timeout for a complete body. Default 120 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "Time")]
     pub body_timeout: Duration,
     /// The timeout for a plain reply, and for the first event of a stream, as long as the official
     /// clients wait. Default 600 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "Time")]
     pub request_timeout: Duration,
     /// The timeout for a complete stream. Default 3,600 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "Time")]
     pub stream_timeout: Duration,
     /// The time after which an idle stream sends a keep-alive. Default 15 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "Time")]
     pub keep_alive: Duration,
     /// The write timeout: a client that reads nothing for this long is disconnected. Default 30 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "Time")]
     pub write_stall: Duration,
     /// The send buffer of client sockets; Linux doubles it for its own bookkeeping. Absent: the
     /// system sizes it automatically, which is faster over long distances.
+    #[schemars(with = "Option<Size>", example = &"256KiB")]
     pub send_buffer: Option<ByteSize>,
     /// The time for which the gateway keeps accepting after SIGTERM. Default 5 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "Time")]
     pub lame_duck: Duration,
     /// The time for which open responses may finish after that. Default 120 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "Time")]
     pub drain: Duration,
 }
 

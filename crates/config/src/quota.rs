@@ -4,44 +4,52 @@ use std::time::Duration;
 
 use auth::Pattern;
 use quota::{Budget, Caps, FailMode};
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::units::duration;
+use crate::units::Time;
 
 wire::read_objects!(Quota, QueueSettings);
 
 /// One quota. Every quota that fits a request applies to it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Quota {
     /// A pattern of key names; each key is counted by itself. Absent: all keys together.
+    #[schemars(example = &"team-*")]
     key: Option<String>,
     /// Counts all keys that match the pattern together.
     shared: bool,
     /// Patterns of models, which are counted together. Absent: all models.
+    #[schemars(example = ["model-5.*"])]
     models: Option<Vec<String>>,
     /// Requests that are answered at the same time.
+    #[schemars(example = 16)]
     concurrency: Option<u64>,
     /// Requests that begin in a minute.
+    #[schemars(example = 600)]
     requests_per_minute: Option<u64>,
     /// Tokens of prompts and answers in a minute.
+    #[schemars(example = 200_000)]
     tokens_per_minute: Option<u64>,
     /// Money in a window of the calendar.
     budget: Option<Budget>,
     /// The reaction when the store that lends the quota is away. Absent: `closed`.
     on_lost_store: OnLostStore,
     /// The number of gateways that share the quota, for `floor`.
+    #[schemars(example = 4)]
     replicas: Option<u32>,
     /// Lets requests wait for room. Absent: they are refused at once.
     queue: Option<QueueSettings>,
 }
 
 /// The queue of a quota.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct QueueSettings {
     /// The longest time that a request waits.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "Time")]
+    #[schemars(example = &"5s")]
     pub wait: Duration,
     /// The requests that wait at the same time; of each key, if each is counted by itself.
     #[serde(default = "default_depth")]
@@ -52,7 +60,7 @@ pub struct QueueSettings {
 }
 
 /// The callers that take turns in a queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Fairness {
     /// The keys.
@@ -61,7 +69,7 @@ enum Fairness {
 }
 
 /// The reaction of a quota when the store that lends it is away.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum OnLostStore {
     /// Requests are refused once the lease is over.

@@ -3,18 +3,23 @@
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use serde::{Deserialize, Deserializer};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::units::{Size, Time};
 
 wire::read_objects!(Responses);
 
 /// Settings of the Responses API.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Responses {
     /// The time for which answers are kept in memory. Absent: none is kept.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "Time::deserialize_some")]
+    #[schemars(with = "Option<Time>", example = &"1h")]
     pub keep: Option<Duration>,
     /// The memory for kept answers. Default 64 MiB.
+    #[serde(with = "Size")]
     pub keep_bytes: ByteSize,
 }
 
@@ -52,8 +57,4 @@ impl Responses {
         }
         problems
     }
-}
-
-fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
-    crate::units::duration(from).map(Some)
 }

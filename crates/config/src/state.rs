@@ -8,52 +8,61 @@ use std::time::Duration;
 use accounting::PostgresAddress;
 use auth::KeyHash;
 use quota::{LostLease, UnknownPrice};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 #[cfg(feature = "postgres")]
 use crate::journal_folder;
-use crate::units::duration;
+use crate::key;
+use crate::units::Time;
 use lease::Address;
 
 wire::read_objects!(State);
 
 /// The settings of the stores. Without them, keys are in the configuration and usage is in the log
 /// alone.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct State {
     /// The store of keys, usage and audit entries: `sqlite:` and the path of a file, or the
     /// `postgres://` address of a database. Absent: none.
+    #[schemars(example = &"sqlite:/var/lib/sluicegate/accounting.db")]
     pub accounting: Option<String>,
     /// The store that lends the quotas which several gateways share, such as
     /// `redis://10.0.0.5:6379`. Absent: the quotas apply to this process alone.
+    #[schemars(example = &"redis://10.0.0.5:6379")]
     pub limits: Option<String>,
     /// The first part of the keys in that store, the same for all gateways that share limits.
     pub namespace: String,
     /// The duration of leases, the same for all gateways that share limits. Default 10 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "Time")]
     pub lease: Duration,
     /// The end of requests whose lease is lost while they run: `finish`, the default, or `end`.
     pub lost_lease: LostLease,
     /// The folder in which usage waits for the store. Absent: beside the file of the store, or, for
     /// a database, in the folder for the state of this service or user.
+    #[schemars(example = &"/var/lib/sluicegate/journal")]
     pub journal: Option<PathBuf>,
     /// The name of this process in rows of usage and in the store of limits. Absent: the name of the
     /// host; in the store of limits with the number of the process.
+    #[schemars(example = &"gate-1")]
     replica: Option<String>,
     /// The interval at which changed keys are looked for. Default 3 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "Time")]
     pub renewal: Duration,
     /// The age from which rows of usage are deleted; their sums by hour and day remain. Absent: no
     /// row is deleted.
-    #[serde(deserialize_with = "optional_duration")]
+    #[serde(deserialize_with = "Time::deserialize_some")]
+    #[schemars(with = "Option<Time>", example = &"2160h")]
     pub keep_rows: Option<Duration>,
-    /// The handling of models without a price.
+    /// The handling of models without a price: `refuse`, `free`, or `{ default = { … } }` with a price.
     pub unknown_price: UnknownPrice,
     /// The hash of the key of the admin API. Absent: the environment variable
     /// `SLUICEGATE_ADMIN_KEY`, without which there is no admin API.
+    #[schemars(example = key::HASH)]
     pub admin_key: Option<String>,
     /// The names by which the admin address is called, besides `localhost` and IP addresses.
+    #[schemars(example = ["gateway.example"])]
     pub admin_hosts: Vec<String>,
 }
 
@@ -230,12 +239,6 @@ fn host_name() -> String {
 /// The shortest lease: shorter ones would be lost by pauses of a busy machine.
 const MIN_LEASE: Duration = Duration::from_secs(1);
 const MAX_LEASE: Duration = Duration::from_secs(3600);
-
-fn optional_duration<'de, D: serde::Deserializer<'de>>(
-    from: D,
-) -> Result<Option<Duration>, D::Error> {
-    duration(from).map(Some)
-}
 
 #[cfg(test)]
 mod tests {

@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use toml::Table;
 use translate::quirks::Quirks;
 use upstream::{Credential, Options};
@@ -23,37 +24,48 @@ use url::Url;
 use self::auth::Auth;
 use self::preset::Preset;
 use self::secret::Secret;
-use crate::units::duration;
+use crate::units::Time;
 
 wire::read_objects!(Upstream, Target);
 
 /// A model server. What it does not set itself comes from its preset, if it has one.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct Upstream {
     /// The name by which targets refer to it.
+    #[schemars(example = &"house")]
     pub name: String,
     /// The vendor whose settings it has.
+    #[schemars(extend("enum" = preset::names()), example = &"vllm")]
     pub preset: Option<String>,
-    /// `Some` once it is complete.
+    /// Its protocol. Absent: the default of its preset, which has to be set then.
+    #[schemars(example = &"chat")]
     protocol: Option<Protocol>,
-    /// The base URL, to which the paths of the protocol are appended: `https://host/v1`.
+    /// The base URL, to which the paths of the protocol are appended: `https://host/v1`. Absent: that of the preset.
     #[serde(default)]
+    #[schemars(example = &"http://127.0.0.1:8000/v1")]
     base_url: String,
     /// A base URL on another host, used when the first one fails.
+    #[schemars(example = &"https://eu.api.example.com/v1")]
     fallback_base_url: Option<String>,
-    /// The API key to send. Absent: none.
+    /// The source of the API key to send: `{ env = "NAME" }`, `{ file = "path" }`, or
+    /// `{ command = ["program", "argument"], refresh = "45m" }`. Absent: that of the preset, or none.
+    #[schemars(example = BTreeMap::from([("env", "OPENAI_API_KEY")]))]
     api_key: Option<Secret>,
     /// The header that carries the key. Absent: `x-api-key` for Messages, else a bearer token.
+    #[schemars(example = &"bearer")]
     auth: Option<Auth>,
     /// Headers of every request. Those of clients do not replace them.
     #[serde(default)]
+    #[schemars(example = BTreeMap::from([("OpenAI-Project", "p-1")]))]
     headers: BTreeMap<String, String>,
     /// The headers of its responses that clients get.
     #[serde(default)]
+    #[schemars(example = ["openai-processing-ms"])]
     pass_headers: Vec<String>,
     /// Its deviations from the protocol: those of its preset and its own.
     #[serde(default, rename = "quirks")]
+    #[schemars(with = "Quirks")]
     quirk_words: Table,
     /// The same, parsed.
     #[serde(skip)]
@@ -65,8 +77,10 @@ pub struct Upstream {
     #[serde(skip)]
     unset_variable: Option<String>,
     /// The URL of a proxy that connects to it, or `env`.
+    #[schemars(example = &"http://10.0.0.1:3128")]
     proxy: Option<String>,
     /// A PEM file of certificates to trust besides the public ones.
+    #[schemars(example = &"/etc/sluicegate/ca.pem")]
     ca_file: Option<PathBuf>,
     /// The form in which image edits are sent to it.
     #[serde(default)]
@@ -80,20 +94,20 @@ pub struct Upstream {
     #[serde(default = "yes")]
     pub sampling: bool,
     /// The timeout for connecting, including DNS and TLS. Default 5 s.
-    #[serde(default = "connect", deserialize_with = "duration")]
+    #[serde(default = "connect", with = "Time")]
     connect_timeout: Duration,
     /// The timeout for the head of a stream; that of a plain reply comes with its last token.
     /// Default 120 s.
-    #[serde(default = "head_timeout", deserialize_with = "duration")]
+    #[serde(default = "head_timeout", with = "Time")]
     head_timeout: Duration,
     /// The timeout between two events or comments of a stream, or two chunks of a plain reply.
     /// Default 300 s.
-    #[serde(default = "event_idle", deserialize_with = "duration")]
+    #[serde(default = "event_idle", with = "Time")]
     event_idle: Duration,
 }
 
 /// The protocol of an upstream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
     /// Responses.
@@ -107,7 +121,7 @@ pub enum Protocol {
 }
 
 /// The form in which image edits are sent to an upstream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EditForm {
     /// The form in which the client sent them.
@@ -120,22 +134,26 @@ pub enum EditForm {
 }
 
 /// A target of a model: an upstream or an embedded engine.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct Target {
     /// The name of an upstream.
+    #[schemars(example = &"house")]
     pub upstream: Option<String>,
     /// The upstream's name of the model. Absent: the client's.
+    #[schemars(example = &"qwen3-coder")]
     pub model: Option<String>,
     /// An embedded engine, instead of an upstream.
+    #[schemars(example = &"local")]
     pub engine: Option<EngineName>,
     /// The relative frequency with which it is tried first. If no target of the model has a weight,
     /// they are tried in order.
+    #[schemars(example = 3)]
     pub weight: Option<u32>,
 }
 
 /// An embedded engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineName {
     /// The text engine.

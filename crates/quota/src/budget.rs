@@ -1,6 +1,7 @@
 //! Budgets of money by calendar window.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Currency, Money, Period, Window, Zone};
@@ -10,17 +11,22 @@ use crate::{Currency, Money, Period, Window, Zone};
 /// In a document it is written as
 /// `{ amount = "50.00", currency = "USD", window = "month", zone = "Europe/Berlin" }`. Without
 /// `zone`, it is UTC. Unknown fields are refused.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Fields")]
+#[schemars(!try_from, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Budget {
-    /// The amount: more than nothing, and at most [`Money::MAX_BUDGET`].
+    /// The amount: more than nothing, and at most 9,007,199.
+    #[schemars(example = &"50.00")]
     pub amount: Money,
     /// The currency of the amount, in which the prices are to be as well.
+    #[schemars(example = &"USD")]
     pub currency: Currency,
     /// The window.
+    #[schemars(example = &"month")]
     pub window: Window,
     /// The zone by whose clock the periods of the window begin.
+    #[schemars(default)]
     pub zone: Zone,
 }
 

@@ -7,7 +7,8 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use self::rate::SpendingRate;
 use self::state::{ExchangeState, StoreState, WaiterState};
@@ -43,7 +44,7 @@ pub struct LeaseSettings {
 
 /// The reaction of running requests when the lease of their permits is lost: the store may grant
 /// the same permits to other replicas then.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LostLease {
     /// They go on. Those that take less than half of a lease have ended by then, because permits

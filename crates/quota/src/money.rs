@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
 
@@ -12,12 +13,14 @@ use crate::decimal::{self, Decimal, DecimalError};
 ///
 /// It is read from a decimal string with at most 9 digits after the point, such as `50.00`, and
 /// written as one. Arithmetic saturates at the largest amount, about 9.2 billion units.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
+#[schemars(with = "String", inline)]
 pub struct Money(i64);
 
 /// An ISO 4217 currency code, such as `USD`: three capital ASCII letters. The gateway does not
 /// convert currencies; the code is for people.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
+#[schemars(with = "String", inline)]
 pub struct Currency([u8; 3]);
 
 /// The error for a text that is not a [`Currency`].

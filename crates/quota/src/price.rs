@@ -9,6 +9,7 @@ mod token_price;
 mod tests;
 
 use engine::Usage;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::entry::{PriceEntry, PriceError};
@@ -22,48 +23,60 @@ use crate::{Money, Picture};
 ///
 /// In a document, prices are strings: token prices in units per million tokens, and picture prices
 /// in units. Unknown fields are refused.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "entry::Fields")]
+#[schemars(!try_from, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Price {
     /// A token of the prompt.
     pub input: PicoPrice,
-    /// A token of the prompt that was read from a cache. `None` means as `input`.
+    /// A token of the prompt that was read from a cache. Absent: as `input`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"0.125")]
     pub cached_input: Option<PicoPrice>,
-    /// A token of the prompt that was written to a cache. `None` means as `input`.
+    /// A token of the prompt that was written to a cache. Absent: as `input`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"1.5625")]
     pub cache_write: Option<PicoPrice>,
-    /// A token of the prompt that was written to a cache to be stored for an hour. `None` means
+    /// A token of the prompt that was written to a cache to be stored for an hour. Absent:
     /// twice `input`, which is
     /// [Anthropic's ratio](https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching#pricing).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"2.50")]
     pub cache_write_1h: Option<PicoPrice>,
-    /// A token of the prompt that is audio. `None` means as `input`.
+    /// A token of the prompt that is audio. Absent: as `input`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"40")]
     pub audio_input: Option<PicoPrice>,
-    /// A token of the prompt that is an image. `None` means as `input`.
+    /// A token of the prompt that is an image. Absent: as `input`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"10")]
     pub image_input: Option<PicoPrice>,
     /// A generated token.
+    #[schemars(example = &"10")]
     pub output: PicoPrice,
-    /// A generated token of reasoning. `None` means as `output`.
+    /// A generated token of reasoning. Absent: as `output`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"10")]
     pub reasoning: Option<PicoPrice>,
-    /// A generated token of audio. `None` means as `output`.
+    /// A generated token of audio. Absent: as `output`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"80")]
     pub audio_output: Option<PicoPrice>,
-    /// A generated token of an image. `None` means as `output`.
+    /// A generated token of an image. Absent: as `output`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"30")]
     pub image_output: Option<PicoPrice>,
     /// Other prices for long prompts and for service tiers. Entries with the same service tier are
     /// in rising order of `above`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub tiers: Vec<Tier>,
     /// Picture prices; the first match applies. A picture without a match costs as much as the most
     /// expensive entry, so that it is never free by accident. Without a list, pictures cost only
     /// their tokens.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub pictures: Vec<PicturePrice>,
 }
 
@@ -71,60 +84,65 @@ pub struct Price {
 /// was processed at a service tier, or both. A price that a tier leaves out stays as it is without
 /// the tier. Tiers with the service tier of a request take precedence over tiers without a service
 /// tier.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Tier {
     /// The tier applies if the prompt has more tokens than this; 0 for any prompt.
     #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(example = 200_000)]
     pub above: u64,
-    /// The tier applies if the answer states this service tier, such as `flex`. `None` means any.
+    /// The tier applies if the answer states this service tier, such as `flex`. Absent: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"flex")]
     pub service_tier: Option<String>,
-    /// Replaces [`Price::input`].
+    /// Replaces the price `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<PicoPrice>,
-    /// Replaces [`Price::cached_input`].
+    /// Replaces the price `cached_input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_input: Option<PicoPrice>,
-    /// Replaces [`Price::cache_write`].
+    /// Replaces the price `cache_write`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<PicoPrice>,
-    /// Replaces [`Price::cache_write_1h`].
+    /// Replaces the price `cache_write_1h`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_1h: Option<PicoPrice>,
-    /// Replaces [`Price::audio_input`].
+    /// Replaces the price `audio_input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audio_input: Option<PicoPrice>,
-    /// Replaces [`Price::image_input`].
+    /// Replaces the price `image_input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_input: Option<PicoPrice>,
-    /// Replaces [`Price::output`].
+    /// Replaces the price `output`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<PicoPrice>,
-    /// Replaces [`Price::reasoning`].
+    /// Replaces the price `reasoning`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<PicoPrice>,
-    /// Replaces [`Price::audio_output`].
+    /// Replaces the price `audio_output`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audio_output: Option<PicoPrice>,
-    /// Replaces [`Price::image_output`].
+    /// Replaces the price `image_output`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_output: Option<PicoPrice>,
 }
 
 /// The price of a picture of some size and quality.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PicturePrice {
     /// The size, such as `1024x1024`; `*` matches any.
     #[serde(default = "anything")]
+    #[schemars(example = &"1024x1024")]
     pub size: String,
     /// The quality, such as `high`; `*` matches any.
     #[serde(default = "anything")]
+    #[schemars(example = &"high")]
     pub quality: String,
     /// The price; not negative.
+    #[schemars(example = &"0.167")]
     pub price: Money,
 }
 

@@ -6,12 +6,13 @@ mod tests;
 use jiff::civil::{Date, time};
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Zone;
 
 /// A calendar window: the length of time after which a budget begins again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Window {
     /// From one full hour of the clock to the next. Where the clock is changed within an hour, a

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
+use schemars::JsonSchema;
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
 
@@ -13,7 +14,8 @@ use crate::decimal::from_text;
 ///
 /// The rules come from the database in the program, not from the machine, so replicas of one
 /// version agree on them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "String", inline)]
 pub struct Zone(TimeZone);
 
 /// The error for a text that is not the name of a time zone.

@@ -1,8 +1,10 @@
 //! The deviations of a model server from its protocol, as data, and the edits that requests to it
 //! need.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::de::value::StrDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -12,16 +14,18 @@ use crate::outbound::Protocol;
 use crate::outbound::encode::{self, MaxTokensName, ThinkingForm, ToolIds};
 
 /// The deviations of a server from its protocol. The default has none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Quirks {
     /// True if it refuses `stream_options` of Chat Completions.
     pub no_stream_options: bool,
-    /// The name of the output limit in Chat Completions. `None`: the one of the request.
+    /// The name of the output limit in Chat Completions. Absent: the one of the request.
+    #[schemars(example = &"max_tokens")]
     pub max_tokens_name: Option<MaxTokensName>,
     /// True if it knows the role `system` and not `developer`.
     pub system_not_developer: bool,
     /// Members of requests that it refuses.
+    #[schemars(example = ["logprobs"])]
     pub drop_members: Vec<String>,
     /// True if assistant messages with calls have to bring back `reasoning_content`
     /// (<https://api-docs.deepseek.com/guides/thinking_mode>).
@@ -31,19 +35,35 @@ pub struct Quirks {
     /// True if it refuses the settings of parallel calls.
     pub no_parallel_tools: bool,
     /// The form in which thinking is requested in Messages, by model.
+    #[schemars(example = &"adaptive")]
     pub thinking: ThinkingByModel,
     /// A header that binds the requests of a conversation to the server that has it in its cache.
+    #[schemars(example = &"x-session-affinity")]
     pub affinity_header: Option<String>,
     /// A path that is inserted between the path of the base URL and the path of the protocol.
+    #[schemars(example = &"/openai/v1")]
     pub path_prefix: Option<String>,
     /// The header that carries the key.
+    #[schemars(example = &"api-key")]
     pub key_header: Option<String>,
 }
 
 /// The form in which thinking is requested, by patterns of the upstream's names of models. A
 /// pattern is a name, or the beginning of names and `*`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "ThinkingSetting")]
 pub struct ThinkingByModel(Vec<(String, ThinkingForm)>);
+
+/// The form of the setting [`ThinkingByModel`].
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum ThinkingSetting {
+    /// For all models.
+    ForAll(ThinkingForm),
+    /// By patterns of models.
+    ByModel(BTreeMap<String, ThinkingForm>),
+}
 
 impl ThinkingByModel {
     /// Returns the form for a model. The longest pattern that matches decides.

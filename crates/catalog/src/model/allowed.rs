@@ -1,5 +1,6 @@
 //! Features of requests that the gateway itself does not serve.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Protocol;
@@ -7,7 +8,7 @@ use super::Protocol;
 wire::text_enum! {
     /// Something that is refused unless a model allows it: it needs a server that keeps state, or
     /// an answer that only servers of the same protocol can give.
-    #[derive(PartialOrd, Ord, Deserialize)]
+    #[derive(PartialOrd, Ord, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     #[non_exhaustive]
     pub enum Allowed {

@@ -1,6 +1,7 @@
 //! The header that carries an upstream's API key.
 
 use http::HeaderName;
+use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use upstream::{Credential, OptionsError};
@@ -8,7 +9,8 @@ use upstream::{Credential, OptionsError};
 use super::Protocol;
 
 /// The header that carries the key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "Found")]
 pub(crate) enum Auth {
     /// `Authorization: Bearer …`.
     Bearer,
@@ -16,11 +18,17 @@ pub(crate) enum Auth {
     Header(HeaderName),
 }
 
-#[derive(Deserialize)]
+/// The form of the setting.
+#[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum Found {
-    Word(String),
-    Table { header: String },
+    /// `bearer` or `x-api-key`.
+    Word(#[schemars(extend("enum" = ["bearer", "x-api-key"]))] String),
+    /// The key alone, in a header of this name.
+    Table {
+        /// The name.
+        header: String,
+    },
 }
 
 /// Written by hand for its error message: serde's names no values.

@@ -48,11 +48,8 @@ impl Preset {
     /// Returns the preset of this name.
     pub(crate) fn find(name: &str) -> Result<&'static Self, String> {
         PRESETS.get(name).ok_or_else(|| {
-            let known: Vec<_> = PRESETS.keys().map(String::as_str).collect();
-            format!(
-                "preset: '{name}' is not known; there are: {}",
-                known.join(", ")
-            )
+            let known = names().join(", ");
+            format!("preset: '{name}' is not known; there are: {known}")
         })
     }
 
@@ -150,6 +147,11 @@ impl Preset {
             Protocol::Images => self.images.as_ref(),
         }
     }
+}
+
+/// The names of all presets.
+pub(crate) fn names() -> Vec<&'static str> {
+    Preset::all().map(|(name, _)| name).collect()
 }
 
 /// True if the environment has a variable that is not empty.

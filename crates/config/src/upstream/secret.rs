@@ -5,15 +5,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use serde::{Deserialize, Deserializer};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use crate::key_command;
-use crate::units::duration;
+use crate::units::Time;
 
 wire::read_objects!(Source);
 
 /// The source of a secret, which is never in the configuration itself.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "Source")]
 pub(crate) enum Secret {
     Env(String),
@@ -26,13 +27,18 @@ pub(crate) enum Secret {
     },
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 struct Source {
+    /// The name of a variable of the environment.
     env: Option<String>,
+    /// A file that contains only the secret and white space.
     file: Option<PathBuf>,
+    /// A program that prints the secret, and its arguments.
     command: Option<Vec<String>>,
-    #[serde(default, deserialize_with = "some_duration")]
+    /// The interval at which the command is run again. Absent: 45 minutes.
+    #[serde(default, deserialize_with = "Time::deserialize_some")]
+    #[schemars(with = "Option<Time>")]
     refresh: Option<Duration>,
 }
 
@@ -132,10 +138,6 @@ fn friendly(duration: Duration) -> String {
 /// True if every user of the machine can read the file.
 pub(crate) fn is_world_readable(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o004 != 0)
-}
-
-fn some_duration<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
-    duration(from).map(Some)
 }
 
 const NO_PROGRAM: &str =

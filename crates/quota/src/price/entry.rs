@@ -1,6 +1,7 @@
 //! Entries of the price list, as an operator writes them.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{PicoPrice, PicturePrice, Price, Tier};
@@ -8,16 +9,20 @@ use crate::Money;
 
 /// An entry of the price list: a price, the models that it is for, and the time from which it
 /// applies.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Fields")]
+#[schemars(!try_from, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PriceEntry {
     /// The name of a model, or a pattern with `*` for any characters.
+    #[schemars(example = &"model-5.*")]
     pub model: String,
-    /// The name of the upstream whose model it is. `None` means any.
+    /// The name of the upstream whose model it is, or `embedded`. Absent: any.
+    #[schemars(example = &"house")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream: Option<String>,
-    /// The time from which the price applies. `None` means always.
+    /// The time from which the price applies. Absent: always.
+    #[schemars(with = "Option<String>", extend("format" = "date-time"), example = &"2027-01-01T00:00:00Z")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_from: Option<Timestamp>,
     /// The price.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
 
@@ -12,7 +13,8 @@ use crate::decimal::{self, Decimal, DecimalError};
 ///
 /// It is read and written as a decimal string in units per million tokens, with at most 6 digits
 /// after the point. `1.25` is 1,250,000 pico-units a token.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
+#[schemars(with = "String", inline, example = &"1.25")]
 pub struct PicoPrice(u64);
 
 impl PicoPrice {

@@ -1,6 +1,7 @@
 //! Peculiarities of upstreams that change how requests to them are written.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Peculiarities of an upstream. The default fits an unknown server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub struct Quirks {
 wire::text_enum! {
     /// The name of the output limit in Chat Completions
     /// (<https://platform.openai.com/docs/api-reference/chat/create>).
-    #[derive(Deserialize)]
+    #[derive(Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum MaxTokensName {
         /// The name that most servers know.
@@ -34,7 +35,7 @@ wire::text_enum! {
 
 wire::text_enum! {
     /// The form in which thinking is requested in Messages.
-    #[derive(Deserialize)]
+    #[derive(Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum ThinkingForm {
         /// The model decides how much it thinks, by its effort
@@ -50,7 +51,7 @@ wire::text_enum! {
 
 wire::text_enum! {
     /// A form of the ids of calls.
-    #[derive(Default, Deserialize)]
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum ToolIds {
         /// Those that the server has made up itself.
