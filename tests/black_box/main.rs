@@ -14,6 +14,7 @@ mod admin_api;
 mod auth;
 mod chat;
 mod check;
+mod commands;
 mod edits;
 mod images;
 mod limits;

@@ -3,6 +3,8 @@
 mod admin_client;
 mod admin_connection;
 mod check;
+mod generated;
+mod health;
 mod keys;
 mod probe;
 mod reports;
@@ -12,22 +14,26 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use admin::openapi;
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 use config::{Config, ConfigError, DEFAULT_ADMIN, Responses, pass_through, presets, price_import};
 use policy::Policy;
 use telemetry::log;
 use url::Url;
 
 use self::check::stores::{self, Stores};
+use self::generated::ConfigCommand;
+use self::health::Health;
 use self::keys::KeysCommand;
 use self::reports::{Explain, LimitsReport, UsageReport};
-use crate::start;
+use crate::start::{self, FEATURES};
 
 /// One gate for every model protocol.
 #[derive(Debug, Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(name = "sluicegate", version, long_version = VERSION.as_str(), arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -57,6 +63,11 @@ enum Command {
         #[arg(long, value_name = "NAME", requires = "ask")]
         model: Vec<String>,
     },
+    /// Write a configuration file, or its schema.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Ask a running gateway if it is ready: the status is 0 if it is.
+    Health(Health),
     /// Make API keys for a configuration, and manage those in the store of a running gateway.
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -85,6 +96,16 @@ enum Command {
     Models {
         #[command(flatten)]
         source: Source,
+    },
+    /// Print the completions for a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Write the manual pages into a folder.
+    Manual {
+        /// The folder, which is created.
+        folder: PathBuf,
     },
 }
 
@@ -152,6 +173,11 @@ fn run(command: Command) -> Result<(), ConfigError> {
             serve(config, source.config)
         }
         Command::Check { source, ask, model } => check(&source, ask, &model),
+        Command::Config(command) => {
+            command.run();
+            Ok(())
+        }
+        Command::Health(health) => health.run(),
         Command::Keys(command) => command.run(),
         Command::Usage(report) => report.run(),
         Command::Limits(report) => report.run(),
@@ -175,6 +201,11 @@ fn run(command: Command) -> Result<(), ConfigError> {
             print!("{}", text?);
             Ok(())
         }
+        Command::Completions { shell } => {
+            generated::completions(shell);
+            Ok(())
+        }
+        Command::Manual { folder } => generated::manual(&folder),
         Command::Models { source } => {
             for model in &source.load()?.catalog()? {
                 println!(
@@ -232,6 +263,16 @@ fn serve(config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
     drop(log);
     served
 }
+
+/// The version, commit and features of this build. `cargo xtask dist` sets the commit.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "{} (commit {}; features: {})",
+        env!("CARGO_PKG_VERSION"),
+        option_env!("SLUICEGATE_COMMIT").unwrap_or("unknown"),
+        FEATURES.join(", ")
+    )
+});
 
 fn block_on(work: impl Future<Output = Result<(), ConfigError>>) -> Result<(), ConfigError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -285,7 +285,7 @@ const SECOND_SIGNAL: i32 = 130;
 const BACKLOG: u32 = 1024;
 
 /// The features of this build.
-const FEATURES: &[&str] = &[
+pub(crate) const FEATURES: &[&str] = &[
     #[cfg(feature = "image-engine")]
     "image-engine",
     #[cfg(feature = "text-engine")]

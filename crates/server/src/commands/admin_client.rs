@@ -78,9 +78,6 @@ impl AdminClient {
         path: &str,
         body: Option<&Value>,
     ) -> Result<(u16, Bytes), String> {
-        let socket = net::connect(self.address).await.map_err(text)?;
-        let (mut sender, connection) =
-            http1::handshake(TokioIo::new(socket)).await.map_err(text)?;
         let mut authorization =
             HeaderValue::from_str(&format!("Bearer {}", self.key.expose())).map_err(text)?;
         authorization.set_sensitive(true);
@@ -93,19 +90,29 @@ impl AdminClient {
             .header(CONTENT_TYPE, "application/json")
             .body(Full::new(Bytes::from(body)))
             .map_err(text)?;
-        let exchange = async {
-            let response = sender.send_request(request).await.map_err(text)?;
-            let status = response.status().as_u16();
-            let body = Limited::new(response.into_body(), MAX_ANSWER);
-            let body = body.collect().await.map_err(text)?;
-            Ok((status, body.to_bytes()))
-        };
-        tokio::pin!(exchange);
-        tokio::select! {
-            answered = &mut exchange => answered,
-            // Whatever has ended the connection, the exchange reports it.
-            _ = connection => exchange.await,
-        }
+        exchange(self.address, request).await
+    }
+}
+
+/// Sends a request on a connection of its own, and returns the status and the body of the response.
+pub(super) async fn exchange(
+    address: SocketAddr,
+    request: Request<Full<Bytes>>,
+) -> Result<(u16, Bytes), String> {
+    let socket = net::connect(address).await.map_err(text)?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(socket)).await.map_err(text)?;
+    let exchange = async {
+        let response = sender.send_request(request).await.map_err(text)?;
+        let status = response.status().as_u16();
+        let body = Limited::new(response.into_body(), MAX_ANSWER);
+        let body = body.collect().await.map_err(text)?;
+        Ok((status, body.to_bytes()))
+    };
+    tokio::pin!(exchange);
+    tokio::select! {
+        answered = &mut exchange => answered,
+        // Whatever has ended the connection, the exchange reports it.
+        _ = connection => exchange.await,
     }
 }
 
