@@ -16,6 +16,7 @@ mod faults;
 mod limits;
 mod lost_lease;
 mod lost_store;
+mod monitoring;
 mod partitions;
 mod readme;
 mod replicas;

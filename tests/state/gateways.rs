@@ -15,6 +15,8 @@ use crate::postgres::Postgres;
 
 const ADMIN: &str = "sg_test_admin_key_00000000000000000000";
 
+const MONEY: &str = include_str!("../../crates/server/packaging/chart/monitoring/money.json");
+
 /// The password of the database, as it is and as an address has it.
 const PASSWORDS: [&str; 2] = ["p@ss:w/rd", "p%40ss%3Aw%2Frd"];
 
@@ -102,6 +104,49 @@ fn keys_and_usage_are_shared_by_all_gateways() {
     for gateway in [&first, &second] {
         assert_no_password(&gateway.log.lock().unwrap());
     }
+}
+
+/// Each query of the dashboard about money has rows, and its cost is the cost of the requests.
+#[test]
+#[ignore = "needs a PostgreSQL: cargo xtask shared"]
+fn queries_of_the_money_dashboard_have_the_stored_cost() {
+    let simulator = Simulator::start(|asked| edited(asked, count)).unwrap();
+    let database = Postgres::new();
+    let gateway = start(&simulator, &database, 1);
+    assert_eq!(hello(&gateway, CLIENT_KEY), 200);
+    let closed = "SELECT count(*) FROM usage WHERE state = 'closed'";
+    await_that("the request has ended", || database.figure(closed) == 1);
+    administer(&gateway, "GET", "/admin/v1/usage", &Value::Null);
+    let dashboard: Value = serde_json::from_str(MONEY).unwrap();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let panels = list(&dashboard["panels"]).into_iter();
+    let targets = panels.flat_map(|panel| list(&panel["targets"]));
+    let queries = targets.filter_map(|target| target["rawSql"].as_str().map(in_psql));
+    let variables = list(&dashboard["templating"]["list"]).into_iter();
+    let variables = variables.filter_map(|variable| variable["query"].as_str().map(in_psql));
+    let queries: Vec<_> = queries.collect();
+    let choices = variables.filter(|query| query.starts_with("SELECT"));
+    for query in queries.iter().cloned().chain(choices) {
+        let rows = format!("SELECT count(*) FROM ({query}) AS rows");
+        assert_eq!(database.figure(&rows), 1, "{query}");
+    }
+    // 1,303 tokens of the prompt at 2,000 billionths and 317 at 8,000, as above.
+    let cost = format!("SELECT (cost * 1e9)::bigint FROM ({}) AS rows", queries[0]);
+    assert_eq!(database.figure(&cost), 5_142_000);
+}
+
+/// A query of Grafana, for all keys and models and all of the time.
+fn in_psql(query: &str) -> String {
+    let mut query = query.to_owned();
+    for (variable, value) in [
+        ("$__unixEpochFrom()", "0"),
+        ("$__unixEpochTo()", "9999999999"),
+        ("${key:sqlstring}", "SELECT key FROM sluicegate.rollups"),
+        ("${model:sqlstring}", "SELECT model FROM sluicegate.rollups"),
+    ] {
+        query = query.replace(variable, value);
+    }
+    query
 }
 
 /// Requests go on while the database lets nobody in, and it has them once it is back.
