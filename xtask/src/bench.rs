@@ -37,11 +37,6 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     }
 }
 
-/// Runs the soak tests.
-pub(crate) fn soak(args: &[OsString]) -> Outcome {
-    program("soak", args)
-}
-
 /// Counts the instructions of a relayed request, event and conversation, and compares them with the
 /// committed figures; or writes these (`--write REASON`), shows that one more copy of the body is
 /// reported (`--planted`), or compares with another commit (`--against COMMIT`).
@@ -120,7 +115,7 @@ fn lean_bench(name: &str, args: &[OsString]) -> Outcome {
 
 /// Runs a program with the limit of file descriptors raised as far as possible: thousands of
 /// streams need more than most systems permit by default.
-fn program(name: &str, args: &[OsString]) -> Outcome {
+pub(crate) fn program(name: &str, args: &[OsString]) -> Outcome {
     let mut command = Command::new("sh");
     command.args(["-c", r#"ulimit -S -n "$(ulimit -H -n)"; exec "$0" "$@""#]);
     command.arg(build("--bins")?.join(name));

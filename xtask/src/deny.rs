@@ -4,17 +4,8 @@ use crate::outcome::Outcome;
 use crate::process;
 use crate::tools::DENY;
 
-/// Checks the licences, banned packages and sources of both lock files.
-pub(crate) fn packages() -> Outcome {
-    check(&["licenses", "bans", "sources"])
-}
-
-/// Checks both lock files against the RustSec database, which has to be reachable.
-pub(crate) fn advisories() -> Outcome {
-    check(&["advisories"])
-}
-
-fn check(checks: &[&str]) -> Outcome {
+/// Runs these checks of both lock files. The RustSec database of `advisories` has to be reachable.
+pub(crate) fn check(checks: &[&str]) -> Outcome {
     for manifest in ["Cargo.toml", "fuzz/Cargo.toml"] {
         let mut deny = DENY.command("--locked --manifest-path")?;
         deny.args([manifest, "check", "--hide-inclusion-graph"]);

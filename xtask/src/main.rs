@@ -135,7 +135,7 @@ fn main() -> ExitCode {
         Task::Dist(args) => dist::run(args),
         Task::FetchModel => fetch_model::run(),
         Task::Bench(Rest { args }) => bench::run(args),
-        Task::Soak(Rest { args }) => bench::soak(args),
+        Task::Soak(Rest { args }) => bench::program("soak", args),
         Task::Fuzz(args) => fuzz::run(args),
         Task::Campaign(Rest { args }) => campaign::run(args),
         Task::Dialects { write } => dialects::run(*write),

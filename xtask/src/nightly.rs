@@ -6,15 +6,22 @@
 use crate::outcome::Outcome;
 use crate::steps::Step;
 use crate::{
-    bench, campaign, clients, deny, fuzz, interop, layers, mutate, process, schemathesis, suite,
-    workspace,
+    bench, campaign, clients, deny, dist, fuzz, interop, layers, mutate, process, schemathesis,
+    seed, suite, workspace,
 };
 
 /// The steps.
 pub(crate) const STEPS: &[Step] = &[
     ("alone", "tests and docs of each crate alone", alone),
-    ("advisories", "the RustSec database", deny::advisories),
+    ("advisories", "the RustSec database", || {
+        deny::check(&["advisories"])
+    }),
     ("chained", "two gateways in a row", suite::chained),
+    (
+        "packages",
+        "the files of crates/server/packaging",
+        dist::check_packaging,
+    ),
     ("python", "both Python SDKs, all tests", clients::python_all),
     ("node", "the Node SDKs, current and previous", clients::node),
     ("interop", "in front of llama-cpp-python", || {
@@ -23,17 +30,15 @@ pub(crate) const STEPS: &[Step] = &[
     ("flakes", "ten test runs beside fuzzing", suite::ten_runs),
     ("fuzz", "every fuzz target for five minutes", fuzz::nightly),
     ("cuts", "streams that are cut at every position", cuts),
-    (
-        "schemathesis",
-        "100 requests for each operation",
-        schemathesis::nightly,
-    ),
+    ("schemathesis", "100 requests for each operation", || {
+        schemathesis::examples(100, seed::fresh(), &[])
+    }),
     ("campaign", "a million seeded faults", campaign::nightly),
     ("mutate", "the mutations of tests/mutations", || {
         mutate::run(&mutate::Args::default())
     }),
     ("soak", "soak tests of the release build", || {
-        bench::soak(&[])
+        bench::program("soak", &[])
     }),
     ("instructions", "counts since yesterday", since_yesterday),
     ("linear", "instructions for n and 4 n parts", || {

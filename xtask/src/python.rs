@@ -33,6 +33,17 @@ pub(crate) fn environment(name: &str, requirements: &Path) -> Outcome<PathBuf> {
     Ok(python)
 }
 
+/// A command that runs `tests/NAME/run.py` in an environment with the packages that it requires. Its
+/// first argument is the target folder.
+pub(crate) fn script(name: &str) -> Outcome<Command> {
+    let folder = workspace::root().join("tests").join(name);
+    let python = environment(name, &folder.join("requirements.txt"))?;
+    let mut command = Command::new(python);
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    command.arg(folder.join("run.py")).arg(workspace::target()?);
+    Ok(command)
+}
+
 /// Installs a package, with its hashes in the format of pip, into a folder without an environment:
 /// its programs are in `bin`.
 pub(crate) fn package(requirement: &str, folder: &Path) -> Outcome {

@@ -12,11 +12,6 @@ pub(crate) struct Args {
     names: Vec<String>,
 }
 
-/// Runs all tests.
-pub(crate) fn everything() -> Outcome {
-    run(&Args::default())
-}
-
 /// Runs the Rust tests, the examples in the documentation, the tests with real servers, the current
 /// Python SDKs and the console; or the Rust tests of some names.
 pub(crate) fn run(Args { names }: &Args) -> Outcome {

@@ -5,28 +5,33 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::flagged;
 use crate::outcome::{At as _, Outcome};
 use crate::{process, workspace};
 
-/// Builds the gateway with a profile. Returns its path.
-pub(super) fn build(is_lean: bool) -> Outcome<PathBuf> {
-    let version = process::output(Command::new("rustc").arg("-vV"))?;
-    let mut lines = version.lines();
-    let host = lines.find_map(|line| line.strip_prefix("host: "));
-    let host = host.ok_or_else(|| format!("rustc reports no host: {version}"))?;
-    let profdata = profdata(host)?;
+/// Builds the gateway with a profile, and with other flags of the compiler. Returns its path.
+pub(super) fn build(others: &[&str], is_lean: bool) -> Outcome<PathBuf> {
+    let profdata = profdata(&super::host()?)?;
     let programs = super::programs("--bins")?;
     let folder = workspace::target()?.join("pgo");
     let (raw, merged) = (folder.join("raw"), folder.join("merged.profdata"));
     workspace::remove(&raw)?;
     fs::create_dir_all(&raw).at(&raw)?;
     let flag = format!("-Cprofile-generate={}", raw.display());
-    let instrumented = gateway(host, &folder.join("instrumented"), &flag, is_lean)?;
+    let instrumented = flagged(
+        &folder.join("instrumented"),
+        &[others, &[&flag]].concat(),
+        is_lean,
+    )?;
     process::echoed(Command::new(programs.join("train")).arg(instrumented))?;
     let mut merge = Command::new(profdata);
     process::echoed(merge.args(["merge", "-o"]).args([&merged, &raw]))?;
     let flag = format!("-Cprofile-use={}", merged.display());
-    gateway(host, &folder.join("trained"), &flag, is_lean)
+    flagged(
+        &folder.join("trained"),
+        &[others, &[&flag]].concat(),
+        is_lean,
+    )
 }
 
 /// The program of the toolchain that merges profiles.
@@ -39,15 +44,6 @@ fn profdata(host: &str) -> Outcome<PathBuf> {
             "there is no {path}: install it by `rustup component add llvm-tools`"
         )),
     }
-}
-
-/// Builds the gateway with a flag. With a named target, flags are for the gateway alone, and not for
-/// the programs that run during the build.
-fn gateway(host: &str, target: &Path, flag: &str, is_lean: bool) -> Outcome<PathBuf> {
-    let mut build = workspace::cargo(super::gateway(is_lean));
-    build.args(["--release", "--locked", "--target", host, "--target-dir"]);
-    process::echoed(build.arg(target).env("CARGO_ENCODED_RUSTFLAGS", flag))?;
-    Ok(target.join(host).join("release/sluicegate"))
 }
 
 #[cfg(test)]
