@@ -559,10 +559,11 @@ fn h14_a_body_that_is_not_wanted_is_not_asked_for() {
     );
 }
 
-/// A client of another protocol than HTTP/1 gets 400 or no response, and the connection is closed.
+/// A client of another protocol than HTTP gets 400 or no response, and the connection is closed. So
+/// does a client of HTTP/2 if that is turned off.
 #[test]
 fn h15_other_protocols_are_turned_away() {
-    let (gateway, _simulator) = GATEWAY.with_upstream("");
+    let (gateway, _simulator) = GATEWAY.with_upstream("http2_streams = 0\n");
     let client_hello = [
         &b"\x16\x03\x01\x00\xc4\x01\x00\x00\xc0\x03\x03"[..],
         &[7; 200],

@@ -12,6 +12,8 @@ mod bounds;
 mod forms;
 mod framing;
 mod gate;
+mod http2;
+mod http2_requests;
 mod json;
 mod leaving;
 mod log;

@@ -13,6 +13,7 @@ pub mod events;
 pub mod examples;
 mod form;
 mod gateway;
+pub mod http2;
 pub mod log;
 mod privacy;
 pub mod reading;

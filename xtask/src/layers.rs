@@ -29,7 +29,8 @@ enum May {
 
 /// The table, top row first.
 const LAYERS: &[LayerCrate] = &[
-    layer(11, "server", UseBelow(11)),
+    layer(12, "server", UseBelow(12)),
+    layer(11, "listen", Use("admin gateway policy telemetry")),
     layer(10, "admin", Use(ADMIN)),
     layer(9, "gateway", Use(GATEWAY)),
     layer(8, "telemetry", Use("engine policy quota wire")),
@@ -180,8 +181,9 @@ fn without_lints(metadata: &Metadata) -> Outcome<Vec<String>> {
     for package in &metadata.packages {
         let manifest = package.manifest_path.as_str();
         if !workspace::read(manifest)?.contains("\n[lints]\nworkspace = true\n") {
-            let expected = "expected `[lints]` with `workspace = true`";
-            found.push(format!("{manifest}: {expected}"));
+            found.push(format!(
+                "{manifest}: expected `[lints]` with `workspace = true`"
+            ));
         }
     }
     Ok(found)

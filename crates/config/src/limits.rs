@@ -23,6 +23,8 @@ pub struct Limits {
     pub answer_tokens: u64,
     /// Open client connections; further ones wait in the accept queue. Default 10,000.
     pub connections: usize,
+    /// The requests at the same time on one HTTP/2 connection. Default 100; 0 turns HTTP/2 off.
+    pub http2_streams: u32,
     /// The size of a request's head. Default 64 KiB, at least 8 KiB.
     #[serde(with = "Size")]
     pub head: ByteSize,
@@ -99,6 +101,7 @@ impl Default for Limits {
             concurrency_per_key: 64,
             answer_tokens: 32_000,
             connections: 10_000,
+            http2_streams: 100,
             head: ByteSize::kib(64),
             target: ByteSize::kib(8),
             json_body: ByteSize::mib(32),

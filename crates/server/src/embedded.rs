@@ -3,16 +3,16 @@
 //! It has no listener, no signal handlers and no embedded engine. Its timers use the clock of the
 //! runtime that polls it, which tests may pause.
 
+use std::future::pending;
 use std::sync::Arc;
 
 use config::{Config, ConfigError};
 use gateway::state::{GatewayState, Parts};
+use listen::serve_connection;
 use policy::Policy;
 use policy::lifecycle::Phase;
 use tokio::io::{AsyncRead, AsyncWrite};
 use upstream::Network;
-
-use crate::listen::serve::{drive, http_connection};
 
 /// A gateway embedded in another process.
 #[derive(Clone)]
@@ -40,13 +40,7 @@ impl EmbeddedGateway {
 
     /// Serves one client connection to its end.
     pub async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(&self, socket: S) {
-        let connection = Arc::default();
-        drive(
-            &self.state,
-            &connection,
-            http_connection(&self.state, socket, &connection, |_| {}),
-        )
-        .await;
+        serve_connection(&self.state, socket, |_| {}, pending()).await;
     }
 
     /// Begins a graceful shutdown: each response closes its connection.

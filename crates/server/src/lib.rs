@@ -3,8 +3,8 @@
 // Loads the embedded engines that this build has.
 mod engines;
 
-// Accepts connections and serves them over HTTP/1, until the shutdown is over.
-mod listen;
+// The limit of file descriptors.
+mod fd_limit;
 
 // Starts a gateway from a configuration.
 mod start;

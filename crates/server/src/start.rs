@@ -20,6 +20,7 @@ use auth::KeyHash;
 use config::state::State;
 use config::{Config, ConfigError, Limits};
 use gateway::state::{GatewayState, Parts};
+use listen::{AdminListener, Listeners, Stop, serve};
 use policy::accounting::Accounting;
 use policy::clock;
 use policy::keys::{self, GeneratedKey};
@@ -35,8 +36,7 @@ use upstream::Network;
 
 use self::banner::Banner;
 use crate::engines;
-use crate::listen::fd_limit;
-use crate::listen::serve::{Stop, serve};
+use crate::fd_limit;
 
 /// Starts, serves until a signal arrives, and shuts down.
 pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
@@ -52,9 +52,9 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     let (policy, generated) = Policy::read_with(&config, reload.is_some(), network, stored)?;
     keys::warn_of_short_keys();
     fd_limit::clamp(&mut config);
-    let listeners = bind(&config.listen, "--listen", &config.limits)?;
+    let clients = bind(&config.listen, "--listen", &config.limits)?;
     let admin_listener = bind(config.admin.as_slice(), "--admin", &config.limits)?.pop();
-    let addresses: Vec<_> = listeners.iter().filter_map(address).collect();
+    let addresses: Vec<_> = clients.iter().filter_map(address).collect();
     let admin_address = admin_listener.as_ref().and_then(address);
     let access = admin_access(&config)?;
     let (state, has_all_engines) = make_state(&config, policy, &addresses, accounting).await?;
@@ -80,8 +80,9 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
         with_examples,
     };
     banner.print();
-    let admin = admin_listener.map(|listener| (listener, admin));
-    serve(Arc::clone(&state), listeners, admin, stop).await;
+    let admin = admin_listener.map(|listener| AdminListener { listener, admin });
+    let listeners = Listeners { clients, admin };
+    serve(Arc::clone(&state), listeners, stop).await;
     tasks.abort_all();
     if let Some(accounting) = &state.accounting {
         accounting.finish().await;

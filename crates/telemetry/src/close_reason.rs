@@ -11,8 +11,12 @@ pub enum CloseReason {
     NoFirstByte,
     /// The head of a request was not received in time.
     SlowHead,
-    /// The received bytes are not an HTTP/1 request.
+    /// The received bytes are not an HTTP/1 request, or violate HTTP/2.
     BadHead,
+    /// An HTTP/2 client has sent too many frames that carry no request.
+    Flood,
+    /// An HTTP/2 client has not answered a ping in time, or is stuck within the head of a request.
+    Unresponsive,
     /// The client did not read its response in time.
     SlowReader,
 }
@@ -26,6 +30,8 @@ impl CloseReason {
             Self::NoFirstByte => "no_first_byte",
             Self::SlowHead => "slow_head",
             Self::BadHead => "bad_head",
+            Self::Flood => "flood",
+            Self::Unresponsive => "unresponsive",
             Self::SlowReader => "slow_reader",
         }
     }

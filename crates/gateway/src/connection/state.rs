@@ -1,10 +1,12 @@
 //! Per-connection state that is shared by the socket and the HTTP service.
 
+use std::error::Error;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
+use std::{fmt, io};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -14,7 +16,8 @@ use telemetry::outcome::Outcome;
 
 use crate::connection::timer::ConnectionTimer;
 
-/// The state of a client connection, which its requests share.
+/// The state of a client connection, which its requests share. A stream of HTTP/2 has a state of its
+/// own, because it has a task of its own, and one request.
 #[derive(Debug, Default)]
 pub struct ConnectionState {
     /// True if bytes were received that belong to no completely read request.
@@ -24,6 +27,8 @@ pub struct ConnectionState {
     pub timer: ConnectionTimer,
     /// The shutdown, for the requests of the connection.
     pub(crate) shutdown: AbortWatch,
+    /// The connection of a stream.
+    connection: Option<Arc<ConnectionState>>,
 }
 
 /// The body of a request, which notes on the connection when it was read to its end.
@@ -33,7 +38,24 @@ pub struct TrackedBody<B> {
     connection: Arc<ConnectionState>,
 }
 
+/// The error of the body of a request.
+#[derive(Debug)]
+pub enum BodyError<E> {
+    /// The body violates HTTP/1, or its connection has ended.
+    Http1(E),
+    /// The stream was reset, or its connection has ended.
+    Stream(io::Error),
+}
+
 impl ConnectionState {
+    /// Creates the state of a stream of HTTP/2.
+    pub fn stream(connection: &Arc<Self>) -> Self {
+        Self {
+            connection: Some(Arc::clone(connection)),
+            ..Self::default()
+        }
+    }
+
     /// Notes that bytes were received.
     pub fn note_bytes(&self) {
         self.mid_request.store(true, Ordering::Relaxed);
@@ -51,16 +73,22 @@ impl ConnectionState {
 
     /// The outcome of a response that was not read to its end.
     pub(crate) fn outcome(&self) -> Outcome {
-        match self.close_reason.get() {
+        match self.noted_reason() {
             Some(CloseReason::SlowReader) => Outcome::SlowReader,
             _ => Outcome::ClientGone,
         }
     }
 
+    /// The reason that was noted for the stream, or for its connection.
+    fn noted_reason(&self) -> Option<CloseReason> {
+        let of_connection = || self.connection.as_ref()?.noted_reason();
+        self.close_reason.get().copied().or_else(of_connection)
+    }
+
     /// Returns the reason why the connection ended as its HTTP implementation says.
     pub fn close_reason(&self, end: HttpEnd) -> CloseReason {
-        match (self.close_reason.get(), end) {
-            (Some(reason), _) => *reason,
+        match (self.noted_reason(), end) {
+            (Some(reason), _) => reason,
             (None, HttpEnd::Violation) => CloseReason::BadHead,
             (None, HttpEnd::Timeout) if self.is_mid_request() => CloseReason::SlowHead,
             (None, HttpEnd::Timeout) => CloseReason::Idle,
@@ -90,6 +118,14 @@ impl<B: Body> TrackedBody<B> {
         Self { body, connection }
     }
 
+    /// Nothing that is wrong with the body of a stream can be answered: its errors end the stream.
+    fn error(&self, error: B::Error) -> BodyError<B::Error> {
+        match self.connection.connection {
+            None => BodyError::Http1(error),
+            Some(_) => BodyError::Stream(io::ErrorKind::ConnectionReset.into()),
+        }
+    }
+
     fn note_end(&self, ended: bool) {
         if ended || self.body.is_end_stream() {
             self.connection.mid_request.store(false, Ordering::Relaxed);
@@ -99,15 +135,15 @@ impl<B: Body> TrackedBody<B> {
 
 impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
     type Data = Bytes;
-    type Error = B::Error;
+    type Error = BodyError<B::Error>;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
         self.note_end(matches!(polled, Poll::Ready(None)));
-        polled
+        polled.map_err(|error| self.error(error))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -116,6 +152,24 @@ impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for BodyError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Http1(error) => error.fmt(f),
+            Self::Stream(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: Error> Error for BodyError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Http1(error) => error.source(),
+            Self::Stream(error) => Some(error),
+        }
     }
 }
 
@@ -143,6 +197,20 @@ mod tests {
             Arc::clone(&connection),
         ));
         assert!(!connection.is_mid_request(), "it has no body");
+    }
+
+    #[test]
+    fn stream_ends_for_the_reason_of_its_connection_unless_it_has_its_own() {
+        let connection = Arc::<ConnectionState>::default();
+        let [slow, other] = [(); 2].map(|()| ConnectionState::stream(&connection));
+        slow.close(CloseReason::SlowReader);
+        assert_eq!(
+            [slow.outcome(), other.outcome()],
+            [Outcome::SlowReader, Outcome::ClientGone]
+        );
+        assert_eq!(connection.close_reason(HttpEnd::Closed), CloseReason::Done);
+        connection.close(CloseReason::SlowReader);
+        assert_eq!(other.outcome(), Outcome::SlowReader);
     }
 
     #[test]

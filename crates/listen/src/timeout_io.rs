@@ -1,4 +1,5 @@
-//! A socket wrapper with first-byte and write timeouts, and a lingering close (RFC 9112 §9.6).
+//! A socket wrapper with first-byte and write timeouts, and a lingering close (RFC 9112 §9.6). Over
+//! HTTP/2 it also watches for floods of frames.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -7,10 +8,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::{Buf as _, Bytes, BytesMut};
 use gateway::connection::state::ConnectionState;
 use telemetry::close_reason::CloseReason;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
+
+use crate::frame_meter::{FrameMeter, PREFACE};
 
 /// A socket whose first read and whose writes time out.
 ///
@@ -20,6 +24,13 @@ use tokio::time::{Instant, Sleep, sleep};
 pub(crate) struct TimeoutIo<S> {
     socket: S,
     connection: Arc<ConnectionState>,
+    /// The first bytes, as long as they may be the preface of HTTP/2, which hyper recognizes only if
+    /// it is received at once. `None` once it is clear.
+    opening: Option<BytesMut>,
+    /// Bytes that were received and are still to be read.
+    received: Bytes,
+    /// Watches the frames of HTTP/2.
+    frames: Option<FrameMeter>,
     write_timeout: Duration,
     /// Makes closing the socket reset the connection.
     reset: fn(&S),
@@ -50,11 +61,20 @@ impl<S> TimeoutIo<S> {
         Self {
             socket,
             connection,
+            opening: Some(BytesMut::new()),
+            received: Bytes::new(),
+            frames: None,
             write_timeout,
             reset,
             timer: Box::pin(sleep(first_byte)),
             purpose: TimerPurpose::FirstByte,
         }
+    }
+
+    /// Goes on with HTTP/2 after the preface, which is in the bytes that were read so far.
+    pub(crate) fn begin_http2(&mut self, read: Bytes) {
+        self.received = read;
+        self.frames = Some(FrameMeter::new());
     }
 
     fn start_timer(&mut self, purpose: TimerPurpose, timeout: Duration) {
@@ -89,6 +109,31 @@ impl<S> TimeoutIo<S> {
 }
 
 impl<S: AsyncRead + Unpin> TimeoutIo<S> {
+    /// Reads what was received before, or else from the socket.
+    fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        while let Some(opening) = &mut self.opening {
+            let mut space = [0; PREFACE.len()];
+            let mut next = ReadBuf::new(&mut space[opening.len()..]);
+            ready!(Pin::new(&mut self.socket).poll_read(cx, &mut next))?;
+            opening.extend_from_slice(next.filled());
+            let is_open = !next.filled().is_empty() && opening.len() < PREFACE.len();
+            if !is_open || !PREFACE.starts_with(opening) {
+                self.received = self.opening.take().unwrap_or_default().freeze();
+            }
+        }
+        if self.received.is_empty() {
+            return Pin::new(&mut self.socket).poll_read(cx, into);
+        }
+        let taken = self.received.len().min(into.remaining());
+        into.put_slice(&self.received[..taken]);
+        self.received.advance(taken);
+        Poll::Ready(Ok(()))
+    }
+
     /// Discards received bytes until the client stops sending, or the time is up.
     fn linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut space = [MaybeUninit::uninit(); 8 * 1024];
@@ -153,9 +198,15 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimeoutIo<S> {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = into.filled().len();
-        let read = Pin::new(&mut self.socket).poll_read(cx, into);
+        let read = self.poll_receive(cx, into);
         if into.filled().len() > before {
             self.connection.note_bytes();
+        }
+        if let Some(frames) = &mut self.frames
+            && frames.note(&into.filled()[before..]).is_err()
+        {
+            self.connection.close(CloseReason::Flood);
+            return Poll::Ready(Err(io::Error::other("flood of HTTP/2 frames")));
         }
         if self.purpose == TimerPurpose::FirstByte {
             if read.is_ready() {
@@ -224,6 +275,34 @@ mod tests {
         });
         assert_eq!(wrapped.read_u8().await.unwrap(), 2);
         later.await.unwrap().unwrap();
+    }
+
+    /// A request that begins like the preface is not held back for longer than it does.
+    #[tokio::test(start_paused = true)]
+    async fn the_preface_is_read_at_once_and_other_bytes_as_they_come() {
+        for (sent, read) in [
+            (&b"POST /"[..], &b"POST /"[..]),
+            (PREFACE, PREFACE),
+            (&b"PRI *"[..], &b""[..]),
+        ] {
+            let ((ours, mut peer), connection) = (duplex(64), Arc::default());
+            let mut wrapped = TimeoutIo::new(ours, connection, FIRST, LIMIT, |_| {});
+            let reader = tokio::spawn(async move {
+                let mut buffer = [0; 64];
+                let read = wrapped.read(&mut buffer).await;
+                read.map_or_else(|_| Vec::new(), |length| buffer[..length].to_vec())
+            });
+            for byte in sent {
+                peer.write_u8(*byte).await.unwrap();
+                sleep(Duration::from_millis(1)).await;
+            }
+            let first = reader.await.unwrap();
+            assert!(read.starts_with(&first), "{first:?}");
+            assert_eq!(first.is_empty(), read.is_empty());
+            if sent == PREFACE {
+                assert_eq!(first, PREFACE);
+            }
+        }
     }
 
     #[tokio::test(start_paused = true)]
