@@ -9,6 +9,7 @@
 
 mod auth;
 mod bounds;
+mod certificates;
 mod forms;
 mod framing;
 mod gate;
@@ -27,5 +28,6 @@ mod roads;
 mod shares;
 mod sizes;
 mod slow;
+mod tls;
 
 const GATEWAY: testkit::Binary = testkit::binary!();

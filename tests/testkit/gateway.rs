@@ -183,13 +183,10 @@ impl Gateway {
             key: None,
         };
         while let Some(Ok(line)) = lines.next() {
-            if let Some(address) = line.strip_prefix("sluicegate listens on http://") {
-                server.addresses.push(address.parse().expect("an address"));
-            } else if let Some(rest) = line.strip_prefix("admin: http://") {
-                server.admin = rest
-                    .split('/')
-                    .next()
-                    .and_then(|address| address.parse().ok());
+            if let Some(url) = line.strip_prefix("sluicegate listens on ") {
+                server.addresses.extend(address_of(url));
+            } else if let Some(url) = line.strip_prefix("admin: ") {
+                server.admin = address_of(url);
                 break;
             }
         }
@@ -291,6 +288,12 @@ impl Gateway {
     pub fn wait(&mut self) -> ExitStatus {
         self.child.wait().expect("the process can be waited for")
     }
+}
+
+/// The address in a URL that begins with `http` or `https`.
+fn address_of(url: &str) -> Option<SocketAddr> {
+    let (_, rest) = url.split_once("://")?;
+    rest.split('/').next()?.parse().ok()
 }
 
 /// Returns true if all threads of a process are suspended, as far as the system reports.

@@ -21,6 +21,8 @@ pub struct Admin {
     pub access: AdminAccess,
     /// The API keys that the gateway has made for its run, for the console.
     pub play_keys: Vec<PlayKey>,
+    /// True if the address has TLS.
+    pub is_secure: bool,
     /// The version, features and addresses of the gateway.
     pub about: About,
 }
@@ -46,6 +48,7 @@ impl Admin {
             state: &self.state,
             access: &self.access,
             play_keys: &self.play_keys,
+            is_secure: self.is_secure,
         }
     }
 }

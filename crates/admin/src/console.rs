@@ -32,6 +32,8 @@ pub(crate) struct Console<'a> {
     pub(crate) state: &'a Arc<GatewayState>,
     pub(crate) access: &'a AdminAccess,
     pub(crate) play_keys: &'a [PlayKey],
+    /// True if browsers may send the cookie of a session over TLS only.
+    pub(crate) is_secure: bool,
 }
 
 impl Console<'_> {
@@ -87,11 +89,8 @@ impl Console<'_> {
                 let body = api::body::read(body, &head.headers, self.state).await?;
                 let presented: SignIn = api::body::parse(&body)?;
                 let session = self.access.sign_in(presented.credential()?)?;
-                cookie(&format!(
-                    "{}; Max-Age={}",
-                    session.expose(),
-                    LIFETIME.as_secs()
-                ))
+                let lifetime = LIFETIME.as_secs();
+                self.cookie(&format!("{}; Max-Age={lifetime}", session.expose()))
             }
             Method::GET => {
                 let expires = self.access.session_of(&head.headers)?;
@@ -100,10 +99,25 @@ impl Console<'_> {
             }
             Method::DELETE => {
                 self.access.sign_out(&head.headers);
-                cookie("; Max-Age=0")
+                self.cookie("; Max-Age=0")
             }
             _ => Err(Failure::method(&head.method, SESSION, "GET, POST, DELETE")),
         }
+    }
+
+    /// An empty answer that sets the cookie of the session.
+    fn cookie(self, value: &str) -> Answer {
+        let secure = if self.is_secure { "; Secure" } else { "" };
+        let cookie = format!(
+            "{}={value}; Path=/; HttpOnly; SameSite=Strict{secure}",
+            sessions::COOKIE
+        );
+        let cookie =
+            HeaderValue::try_from(cookie).map_err(|error| Failure::internal(error.to_string()))?;
+        let mut response = Response::new(whole(Vec::new().into()));
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        response.headers_mut().insert(SET_COOKIE, cookie);
+        Ok(response)
     }
 }
 
@@ -135,20 +149,6 @@ struct SignIn {
 struct SessionView {
     /// The end of the session.
     expires: api::values::Time,
-}
-
-/// An empty answer that sets the cookie of the session.
-fn cookie(value: &str) -> Answer {
-    let cookie = format!(
-        "{}={value}; Path=/; HttpOnly; SameSite=Strict",
-        sessions::COOKIE
-    );
-    let cookie =
-        HeaderValue::try_from(cookie).map_err(|error| Failure::internal(error.to_string()))?;
-    let mut response = Response::new(whole(Vec::new().into()));
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    response.headers_mut().insert(SET_COOKIE, cookie);
-    Ok(response)
 }
 
 /// The API keys that this gateway has made for its run.

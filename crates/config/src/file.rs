@@ -17,6 +17,7 @@ use crate::limits::Limits;
 use crate::quota::{Quota, QuotaRule, rules};
 use crate::responses::Responses;
 use crate::state::State;
+use crate::tls::Tls;
 use crate::upstream::{Target, Upstream};
 
 wire::read_objects!(Config, TextEngineConfig, ImageEngineConfig);
@@ -31,6 +32,10 @@ pub struct Config {
     /// The address of `/livez`, `/readyz` and `/metrics`. Off in a file unless set.
     #[schemars(example = DEFAULT_ADMIN)]
     pub admin: Option<SocketAddr>,
+    /// The certificate of the addresses that serve clients. Absent: they serve without TLS.
+    pub tls: Option<Tls>,
+    /// The certificate of the admin address. Absent: it serves without TLS.
+    pub admin_tls: Option<Tls>,
     /// Limits of sizes, times and concurrent work.
     pub limits: Limits,
     /// Limits of keys and models.
@@ -60,6 +65,8 @@ impl Default for Config {
         Self {
             listen: vec![DEFAULT_LISTEN],
             admin: None,
+            tls: None,
+            admin_tls: None,
             limits: Limits::default(),
             quotas: Vec::new(),
             prices: Vec::new(),

@@ -32,6 +32,12 @@ impl FixedSettings {
         let sections = [
             ("listen", old.listen == new.listen),
             ("admin", old.admin == new.admin),
+            // A reload reads other files of a certificate, but cannot begin or end TLS.
+            ("tls", old.tls.is_some() == new.tls.is_some()),
+            (
+                "admin_tls",
+                old.admin_tls.is_some() == new.admin_tls.is_some(),
+            ),
             ("limits", old.limits == new.limits),
             ("text_engine", old.text_engine == new.text_engine),
             ("image_engine", old.image_engine == new.image_engine),
@@ -79,6 +85,12 @@ mod tests {
             ),
             ["listen", "admin", "limits.concurrency", "fetch.mode"]
         );
+        let tls = |certificate| format!("[tls]\ncertificate = \"{certificate}\"\nkey = \"k\"\n");
+        assert!(
+            changed(&tls("a"), &tls("b")).is_empty(),
+            "files are read again"
+        );
+        assert_eq!(changed("", &tls("a")), ["tls.certificate", "tls.key"]);
         assert_eq!(
             changed(
                 "[text_engine]\nthreads = 1\n",

@@ -31,6 +31,9 @@ mod fetch;
 // `[responses]`.
 mod responses;
 
+// `[tls]` and `[admin_tls]`.
+mod tls;
+
 // `[[upstreams]]`, and the presets for vendors.
 pub mod upstream;
 
@@ -60,4 +63,5 @@ pub use crate::fetch::Fetch;
 pub use crate::file::{Config, DEFAULT_ADMIN, ImageEngineConfig, ModelEntry, TextEngineConfig};
 pub use crate::limits::Limits;
 pub use crate::responses::Responses;
+pub use crate::tls::Tls;
 pub use crate::units::bytes;

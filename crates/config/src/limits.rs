@@ -47,7 +47,7 @@ pub struct Limits {
     /// body if that is more.
     #[schemars(with = "Option<Size>", example = &"256MiB")]
     pub body_memory_per_key: Option<ByteSize>,
-    /// The timeout for the first byte on a new connection. Default 10 s.
+    /// The timeout for the first byte on a new connection, and for its TLS handshake. Default 10 s.
     #[serde(with = "Time")]
     pub first_byte: Duration,
     /// The timeout for the head of a request, from its first byte. Default 30 s.

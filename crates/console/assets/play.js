@@ -87,10 +87,11 @@ class Play {
 
   async findAddress() {
     try {
-      const [first] = (await api("GET", "/admin/v1/about")).listen;
+      const { listen, tls } = await api("GET", "/admin/v1/about");
+      const [first] = listen;
       const [, host, port] = /^(.*):(\d+)$/.exec(String(first)) ?? [];
       const any = host === "0.0.0.0" || host === "[::]";
-      if (port) this.address = `http://${any ? location.hostname : host}:${port}`;
+      if (port) this.address = `${tls ? "https" : "http"}://${any ? location.hostname : host}:${port}`;
     } catch {
       // The usual address stays.
     }

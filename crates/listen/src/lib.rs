@@ -18,6 +18,9 @@ mod http2;
 // Serves a connection.
 mod connection;
 
+// TLS handshakes.
+mod tls;
+
 // Accepts connections as long as there are places.
 mod accept;
 
@@ -26,3 +29,4 @@ mod serve;
 
 pub use crate::connection::serve_connection;
 pub use crate::serve::{AdminListener, Listeners, Stop, serve};
+pub use crate::tls::TlsListener;

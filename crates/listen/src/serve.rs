@@ -21,12 +21,15 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use policy::lifecycle::Phase;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
+use tokio_rustls::server::TlsStream;
 
 use crate::accept;
 use crate::connection::serve_connection;
+use crate::tls::TlsListener;
 
 /// The kind of a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +45,8 @@ pub enum Stop {
 pub struct Listeners {
     /// The listeners for clients.
     pub clients: Vec<TcpListener>,
+    /// The TLS that they share; `None` without TLS.
+    pub tls: Option<TlsListener>,
     /// The listener of the admin address, if there is one.
     pub admin: Option<AdminListener>,
 }
@@ -50,6 +55,8 @@ pub struct Listeners {
 pub struct AdminListener {
     /// The listener.
     pub listener: TcpListener,
+    /// Its TLS; `None` without TLS.
+    pub tls: Option<TlsListener>,
     /// The service.
     pub admin: Admin,
 }
@@ -65,6 +72,7 @@ pub async fn serve(
     let (close, closing) = watch::channel(());
     let clients = Arc::new(Clients {
         state: Arc::clone(&state),
+        tls: listeners.tls,
         closing,
     });
     let accepting: Vec<_> = listeners
@@ -121,6 +129,7 @@ async fn drain(state: &GatewayState, close: watch::Sender<()>, deadline: Instant
 /// The state that the connections of clients share.
 struct Clients {
     state: Arc<GatewayState>,
+    tls: Option<TlsListener>,
     closing: watch::Receiver<()>,
 }
 
@@ -134,9 +143,26 @@ impl Clients {
             let close = async {
                 let _ = closing.changed().await;
             };
-            serve_connection(&clients.state, socket, reset, close).await;
+            match &clients.tls {
+                None => serve_connection(&clients.state, socket, reset, close).await,
+                // Boxed, so that connections without TLS do not reserve its memory.
+                Some(tls) => Box::pin(clients.serve_tls(tls, socket, close)).await,
+            }
             drop(permit);
         });
+    }
+
+    async fn serve_tls(
+        &self,
+        tls: &TlsListener,
+        socket: TcpStream,
+        close: impl Future<Output = ()> + Send,
+    ) {
+        // A handshake in progress at a shutdown has its time.
+        if let Some(stream) = tls.accept(socket).await {
+            let reset = |stream: &TlsStream<TcpStream>| reset(stream.get_ref().0);
+            serve_connection(&self.state, stream, reset, close).await;
+        }
     }
 }
 
@@ -152,11 +178,23 @@ async fn accept_admin(admin: Arc<AdminListener>) {
             continue;
         };
         let admin = Arc::clone(&admin);
-        tokio::spawn(async move { serve_admin(socket, &admin).await });
+        tokio::spawn(async move {
+            match &admin.tls {
+                None => serve_admin(socket, &admin).await,
+                Some(tls) => {
+                    if let Some(stream) = tls.accept(socket).await {
+                        serve_admin(stream, &admin).await;
+                    }
+                }
+            }
+        });
     }
 }
 
-async fn serve_admin(socket: TcpStream, listener: &Arc<AdminListener>) {
+async fn serve_admin<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
+    socket: S,
+    listener: &Arc<AdminListener>,
+) {
     let connection = Arc::<ConnectionState>::default();
     let service = service_fn(move |request: Request<Incoming>| {
         let (listener, connection) = (Arc::clone(listener), Arc::clone(&connection));

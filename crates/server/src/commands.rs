@@ -24,6 +24,7 @@ use policy::Policy;
 use telemetry::log;
 use url::Url;
 
+use self::check::certificates;
 use self::check::stores::{self, Stores};
 use self::generated::ConfigCommand;
 use self::health::Health;
@@ -242,6 +243,7 @@ impl Source {
 
 fn check(source: &Source, ask: bool, models: &[String]) -> Result<(), ConfigError> {
     let config = source.load()?;
+    let certificates = certificates::report(&config)?;
     let mut stores = Stores::default();
     block_on(async {
         stores = stores::try_all(&config.state).await?;
@@ -250,7 +252,8 @@ fn check(source: &Source, ask: bool, models: &[String]) -> Result<(), ConfigErro
     let network = upstream::Network::default();
     let from_file = source.config.is_some();
     let (policy, _) = Policy::read_with(&config, from_file, network, stores.keys)?;
-    print!("{}{}", check::report(&config, &policy), stores.report);
+    let report = check::report(&config, &policy);
+    print!("{report}{certificates}{}", stores.report);
     if ask {
         block_on(probe::targets(&config, &policy, models))?;
     }

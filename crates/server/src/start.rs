@@ -1,6 +1,7 @@
 //! Starts a gateway from a configuration.
 
 mod banner;
+pub(crate) mod certificates;
 mod key_refresh;
 mod reload;
 
@@ -34,7 +35,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use upstream::Network;
 
-use self::banner::Banner;
+use self::banner::{Addresses, Banner};
+use self::certificates::{Certificate, Listener};
+use self::reload::Reloader;
 use crate::engines;
 use crate::fd_limit;
 
@@ -51,6 +54,7 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     let network = Network::default();
     let (policy, generated) = Policy::read_with(&config, reload.is_some(), network, stored)?;
     keys::warn_of_short_keys();
+    let certificates = Certificate::load(&config)?;
     fd_limit::clamp(&mut config);
     let clients = bind(&config.listen, "--listen", &config.limits)?;
     let admin_listener = bind(config.admin.as_slice(), "--admin", &config.limits)?.pop();
@@ -58,30 +62,42 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     let admin_address = admin_listener.as_ref().and_then(address);
     let access = admin_access(&config)?;
     let (state, has_all_engines) = make_state(&config, policy, &addresses, accounting).await?;
-    let mut tasks = start_tasks(&state, config.state.keep_rows, reload).await?;
+    let tls = |listener| Certificate::serve(&certificates, listener, &state.limits, &state.metrics);
+    let [tls, admin_tls] = [Listener::Clients, Listener::Admin].map(tls);
+    let mut tasks = start_tasks(&state, config.state.keep_rows, reload, certificates).await?;
     let with_examples = config.models.is_none() && has_all_engines;
     let admin = Admin {
         state: Arc::clone(&state),
         access,
         play_keys: play_keys(&generated),
+        is_secure: admin_tls.is_some(),
         about: About {
             version: env!("CARGO_PKG_VERSION"),
             features: FEATURES.to_vec(),
             started: clock::unix_seconds(),
             listen: addresses.iter().map(SocketAddr::to_string).collect(),
+            tls: tls.is_some(),
         },
     };
     // Whoever reads it may change the file.
     let banner = Banner {
-        addresses: &addresses,
-        admin: admin_address,
+        clients: Addresses::new(&addresses, tls.is_some()),
+        admin: Addresses::new(admin_address.as_slice(), admin_tls.is_some()),
         sessions: &admin.access.sessions,
         generated: &generated,
         with_examples,
     };
     banner.print();
-    let admin = admin_listener.map(|listener| AdminListener { listener, admin });
-    let listeners = Listeners { clients, admin };
+    let admin = admin_listener.map(|listener| AdminListener {
+        listener,
+        tls: admin_tls,
+        admin,
+    });
+    let listeners = Listeners {
+        clients,
+        tls,
+        admin,
+    };
     serve(Arc::clone(&state), listeners, stop).await;
     tasks.abort_all();
     if let Some(accounting) = &state.accounting {
@@ -130,6 +146,7 @@ async fn start_tasks(
     state: &GatewayState,
     keep_rows: Option<Duration>,
     reload: Option<(PathBuf, Signal)>,
+    certificates: Vec<Certificate>,
 ) -> Result<JoinSet<()>, ConfigError> {
     let mut tasks = JoinSet::new();
     start_accounting(&mut tasks, state, keep_rows).await?;
@@ -143,8 +160,14 @@ async fn start_tasks(
             text: state.text_engine.is_some(),
             images: state.image_engine.is_some(),
         };
-        let (policies, metrics) = (Arc::clone(&policies), Arc::clone(&metrics));
-        tasks.spawn(reload::watch_file(path, hangup, policies, engines, metrics));
+        let running = Reloader {
+            policies: Arc::clone(&policies),
+            certificates,
+            engines,
+            limits: state.limits.clone(),
+            metrics: Arc::clone(&metrics),
+        };
+        tasks.spawn(reload::watch_files(path, hangup, running));
     }
     tasks.spawn(key_refresh::run(policies, metrics));
     Ok(tasks)

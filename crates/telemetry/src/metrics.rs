@@ -36,6 +36,9 @@ pub struct Metrics {
     connections_ended: Family<Labels<1>, Counter>,
     /// Connections that were refused because too many are open.
     pub connections_full: Counter,
+    tls_handshake_failures: Family<Labels<2>, Counter>,
+    tls_certificate_expiry: Family<Labels<1>, Gauge>,
+    tls_reloads: Family<Labels<2>, Counter>,
     fetches: Family<Labels<1>, Counter>,
     limit_refusals: Family<LimitLabels, Counter>,
     queue_duration: Durations,
@@ -130,6 +133,14 @@ impl Default for Metrics {
                 "connections_full",
                 "Times that the connection limit was reached",
             ),
+            tls_handshake_failures: registered(to, "tls_handshake_failures", TLS_FAILURES),
+            tls_certificate_expiry: in_seconds(
+                to,
+                "tls_certificate_expiry_timestamp",
+                TLS_EXPIRY,
+                Family::default(),
+            ),
+            tls_reloads: registered(to, "tls_reloads", TLS_RELOADS),
             reloads: registered(to, "config_reloads", "Configuration reloads by outcome"),
             fetches: registered(to, "fetches", "Images fetched for requests, by outcome"),
             limit_refusals: registered(to, "limit_refusals", LIMIT_REFUSALS),
@@ -223,6 +234,28 @@ impl Metrics {
         self.connections_ended
             .get_or_create(&[("reason", reason.as_str())])
             .inc();
+    }
+
+    /// Counts a TLS handshake that has failed, by listener and reason.
+    pub fn tls_handshake_failed(&self, listener: &'static str, reason: &'static str) {
+        let labels = [("listener", listener), ("reason", reason)];
+        self.tls_handshake_failures.get_or_create(&labels).inc();
+    }
+
+    /// Sets the end of the validity of a listener's certificate, in Unix seconds.
+    pub fn tls_certificate(&self, listener: &'static str, not_after: Duration) {
+        let seconds = i64::try_from(not_after.as_secs()).unwrap_or(i64::MAX);
+        let labels = [("listener", listener)];
+        self.tls_certificate_expiry
+            .get_or_create(&labels)
+            .set(seconds);
+    }
+
+    /// Counts an attempt to read the certificate of a listener again.
+    pub fn tls_reloaded(&self, listener: &'static str, accepted: bool) {
+        let outcome = if accepted { "taken" } else { "refused" };
+        let labels = [("listener", listener), ("outcome", outcome)];
+        self.tls_reloads.get_or_create(&labels).inc();
     }
 
     /// Counts an attempt to reload the configuration.
@@ -358,6 +391,9 @@ const USUAL_ROUTES: [&str; 5] = [
     "image_generations",
     "image_edits",
 ];
+const TLS_FAILURES: &str = "TLS handshakes of clients that failed, by listener and reason";
+const TLS_EXPIRY: &str = "End of the validity of a listener's certificate, in Unix time";
+const TLS_RELOADS: &str = "Times that a listener's certificate was read again, by outcome";
 const REQUEST_DURATION: &str = "Time from the head of a request to the last byte of its response";
 const CONTENT_LEFT_OUT: &str =
     "Translated answers by the kind of content that their clients' protocol cannot express";

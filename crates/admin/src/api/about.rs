@@ -21,6 +21,8 @@ pub(crate) struct AboutView {
     uptime_seconds: u64,
     /// The addresses of the public API.
     listen: Vec<String>,
+    /// True if these addresses have TLS.
+    tls: bool,
     /// Figures of this project, each with the command that repeats it.
     figures: &'static [Figure],
 }
@@ -36,6 +38,8 @@ pub struct About {
     pub started: i64,
     /// The addresses of the public API.
     pub listen: Vec<String>,
+    /// True if these addresses have TLS.
+    pub tls: bool,
 }
 
 /// A measured figure.
@@ -59,6 +63,7 @@ pub(super) async fn show(admin: &AdminRequest<'_>) -> Result<AboutView, Failure>
         started: Time::seconds(about.started),
         uptime_seconds: u64::try_from(uptime).unwrap_or_default(),
         listen: about.listen.clone(),
+        tls: about.tls,
         figures: FIGURES,
     })
 }

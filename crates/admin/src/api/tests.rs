@@ -118,6 +118,7 @@ fn admin_of(gateway: &TestGateway, key: Option<&str>) -> Admin {
             key: key.map(|key| KeyHash::of(&Key::parse(key).unwrap())),
             ..AdminAccess::default()
         },
+        is_secure: false,
         play_keys: vec![PlayKey {
             name: "text".to_owned(),
             key: FIRST.to_owned(),
@@ -128,6 +129,7 @@ fn admin_of(gateway: &TestGateway, key: Option<&str>) -> Admin {
             features: vec!["text-engine"],
             started: 1_790_000_000,
             listen: vec!["127.0.0.1:8080".to_owned()],
+            tls: false,
         },
     }
 }

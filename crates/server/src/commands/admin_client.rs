@@ -1,6 +1,9 @@
 //! The client of the admin API, for the commands that manage a running gateway.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::io;
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use auth::Key;
@@ -11,37 +14,62 @@ use http::{HeaderValue, Method, Request};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use net::{Connection, Resolve as _, SystemResolver, Tcp, dial_any};
 use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::{TlsConnector, TlsStream};
 use url::{Host, Url};
 
-/// A gateway on this machine, and its admin key.
+/// The admin address of a gateway, and its admin key.
 pub(crate) struct AdminClient {
-    address: SocketAddr,
+    host: Host,
+    port: u16,
+    /// `None` without TLS.
+    tls: Option<Arc<ClientConfig>>,
     key: Key,
 }
 
+/// The PEM files for admin addresses with TLS.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TlsFiles<'a> {
+    /// The CAs of the gateway's certificate. Absent: the public ones.
+    pub(crate) ca: Option<&'a Path>,
+    /// A client certificate with its key.
+    pub(crate) certificate: Option<&'a Path>,
+}
+
 impl AdminClient {
-    /// Creates a client for the admin address `url`. It has to be on this machine, because the key
-    /// is sent without encryption.
+    /// Creates a client for the admin address `url`. Without TLS it has to be on this machine, because
+    /// the key is sent without encryption.
     ///
     /// # Errors
-    /// When the URL is not `http` and a loopback address.
-    pub(crate) fn new(url: &Url, key: Key) -> Result<Self, ConfigError> {
-        let ip = match url.host() {
-            Some(Host::Domain("localhost")) => Some(Ipv4Addr::LOCALHOST.into()),
-            Some(Host::Ipv4(ip)) => Some(IpAddr::V4(ip)),
-            Some(Host::Ipv6(ip)) => Some(IpAddr::V6(ip)),
-            _ => None,
-        };
-        let ip = ip.filter(|ip| ip.is_loopback() && url.scheme() == "http" && url.path() == "/");
-        let Some((ip, port)) = ip.zip(url.port_or_known_default()) else {
+    /// When the URL is neither `https` nor `http` with a loopback address, or a file cannot be used.
+    pub(crate) fn new(url: &Url, key: Key, files: TlsFiles<'_>) -> Result<Self, ConfigError> {
+        let has_tls = url.scheme() == "https";
+        let host = url.host().map(|host| host.to_owned());
+        let host = host.filter(|host| match (has_tls, host) {
+            (true, _) => true,
+            (false, _) if url.scheme() != "http" => false,
+            (false, Host::Domain(name)) => name == "localhost",
+            (false, Host::Ipv4(ip)) => ip.is_loopback(),
+            (false, Host::Ipv6(ip)) => ip.is_loopback(),
+        });
+        let place = host.zip(url.port_or_known_default());
+        let Some((host, port)) = place.filter(|_| url.path() == "/") else {
             return Err(ConfigError::one(format!(
-                "--admin: is '{url}', but must be http and a loopback address, such as http://127.0.0.1:9090"
+                "--admin: is '{url}', but must be https, or http and a loopback address, such as http://127.0.0.1:9090"
             )));
         };
+        let tls = has_tls
+            .then(|| client_config(files).map(Arc::new))
+            .transpose()?;
         Ok(Self {
-            address: SocketAddr::new(ip, port),
+            host,
+            port,
+            tls,
             key,
         })
     }
@@ -57,10 +85,10 @@ impl AdminClient {
         body: Option<&Value>,
     ) -> Result<Value, ConfigError> {
         let asked = timeout(TIMEOUT, self.send(method, path, body)).await;
-        let address = self.address;
+        let url = self.url();
         let answered = asked.unwrap_or_else(|_| Err(format!("no answer within {TIMEOUT:?}")));
         let (status, body) =
-            answered.map_err(|problem| ConfigError::one(format!("http://{address}: {problem}")))?;
+            answered.map_err(|problem| ConfigError::one(format!("{url}: {problem}")))?;
         let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
         if (200..300).contains(&status) && !answer.is_null() {
             return Ok(answer);
@@ -68,8 +96,34 @@ impl AdminClient {
         let message = answer["error"]["message"].as_str();
         let message = message.unwrap_or("the answer is not of a gateway");
         Err(ConfigError::one(format!(
-            "http://{address}: status {status}: {message}"
+            "{url}: status {status}: {message}"
         )))
+    }
+
+    /// The address, for errors.
+    fn url(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}:{}", self.host, self.port)
+    }
+
+    async fn connect(&self) -> io::Result<Box<dyn Connection>> {
+        let addresses = match &self.host {
+            Host::Ipv4(ip) => vec![(*ip, self.port).into()],
+            Host::Ipv6(ip) => vec![(*ip, self.port).into()],
+            Host::Domain(name) => SystemResolver::new(1).resolve(name, self.port).await?,
+        };
+        let socket = dial_any(&Tcp, addresses).await?;
+        let Some(tls) = &self.tls else {
+            return Ok(socket);
+        };
+        let name = match &self.host {
+            Host::Ipv4(ip) => IpAddr::V4(*ip).into(),
+            Host::Ipv6(ip) => IpAddr::V6(*ip).into(),
+            Host::Domain(name) => ServerName::try_from(name.clone()).map_err(io::Error::other)?,
+        };
+        let connector = TlsConnector::from(Arc::clone(tls));
+        let stream = connector.connect(name, socket).await?;
+        Ok(Box::new(TlsStream::from(stream)))
     }
 
     async fn send(
@@ -85,21 +139,20 @@ impl AdminClient {
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .header(HOST, self.address.to_string())
+            .header(HOST, format!("{}:{}", self.host, self.port))
             .header(AUTHORIZATION, authorization)
             .header(CONTENT_TYPE, "application/json")
             .body(Full::new(Bytes::from(body)))
             .map_err(text)?;
-        exchange(self.address, request).await
+        exchange(self.connect().await.map_err(text)?, request).await
     }
 }
 
 /// Sends a request on a connection of its own, and returns the status and the body of the response.
 pub(super) async fn exchange(
-    address: SocketAddr,
+    socket: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     request: Request<Full<Bytes>>,
 ) -> Result<(u16, Bytes), String> {
-    let socket = net::connect(address).await.map_err(text)?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(socket)).await.map_err(text)?;
     let exchange = async {
         let response = sender.send_request(request).await.map_err(text)?;
@@ -113,6 +166,21 @@ pub(super) async fn exchange(
         answered = &mut exchange => answered,
         // Whatever has ended the connection, the exchange reports it.
         _ = connection => exchange.await,
+    }
+}
+
+fn client_config(files: TlsFiles<'_>) -> Result<ClientConfig, ConfigError> {
+    let unusable = |option: &str, file: &Path, problem: String| {
+        ConfigError::one(format!("{option}: {}: {problem}", file.display()))
+    };
+    let roots = files.ca.map_or_else(
+        || Ok(net::public_roots()),
+        |file| net::roots(file).map_err(|problem| unusable("--admin-ca", file, problem)),
+    )?;
+    match files.certificate {
+        None => Ok(net::client_config(roots)),
+        Some(file) => net::client_config_with_certificate(roots, file)
+            .map_err(|problem| unusable("--admin-certificate", file, problem)),
     }
 }
 
@@ -134,22 +202,24 @@ mod tests {
 
     fn client(url: &str) -> Result<AdminClient, ConfigError> {
         let key = Key::parse("sg_admin").unwrap();
-        AdminClient::new(&url.parse().unwrap(), key)
+        AdminClient::new(&url.parse().unwrap(), key, TlsFiles::default())
     }
 
     #[test]
-    fn the_key_stays_on_this_machine() {
+    fn without_tls_the_key_stays_on_this_machine() {
         for url in [
             "http://127.0.0.1:9090",
             "http://localhost:9090",
             "http://[::1]:9090/",
+            "https://10.0.0.1:9090",
+            "https://gateway.example",
         ] {
             assert!(client(url).is_ok(), "{url}");
         }
         for url in [
             "http://10.0.0.1:9090",
             "http://gateway.example:9090",
-            "https://127.0.0.1:9090",
+            "https://127.0.0.1:9090/console",
             "http://127.0.0.1:9090/admin/v1",
         ] {
             let error = client(url).err().map(|error| error.to_string());

@@ -1,5 +1,7 @@
 //! The connection of a command to a running gateway.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use config::ConfigError;
 use http::Method;
@@ -7,15 +9,21 @@ use policy::keys::{self, ADMIN_VARIABLE};
 use serde_json::Value;
 use url::Url;
 
-use super::admin_client::AdminClient;
+use super::admin_client::{AdminClient, TlsFiles};
 
 // A doc comment here would replace those of the commands.
 #[derive(Debug, Args)]
 pub(super) struct Gateway {
-    /// The admin address of the gateway, on this machine. Its key is taken from the environment
-    /// variable `SLUICEGATE_ADMIN_KEY`.
+    /// The admin address of the gateway: with https, or on this machine. Its key is taken from the
+    /// environment variable `SLUICEGATE_ADMIN_KEY`.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9090")]
     admin: Url,
+    /// The PEM file with the CA of that address, if it is none that browsers trust.
+    #[arg(long, value_name = "FILE")]
+    admin_ca: Option<PathBuf>,
+    /// The PEM file with a client certificate and its key, if that address wants one.
+    #[arg(long, value_name = "FILE")]
+    admin_certificate: Option<PathBuf>,
     /// Print the answer of the admin API, as JSON.
     #[arg(long)]
     json: bool,
@@ -34,7 +42,11 @@ impl Gateway {
             let problem = "is not set, but must be the admin key of the gateway";
             ConfigError::one(format!("{ADMIN_VARIABLE}: {problem}"))
         })?;
-        let client = AdminClient::new(&self.admin, key)?;
+        let files = TlsFiles {
+            ca: self.admin_ca.as_deref(),
+            certificate: self.admin_certificate.as_deref(),
+        };
+        let client = AdminClient::new(&self.admin, key, files)?;
         super::block_on(async {
             let answer = client.call(method, path, body).await?;
             match self.json {

@@ -1,5 +1,6 @@
 //! `sluicegate check`: reports how a configuration would be applied.
 
+pub(crate) mod certificates;
 mod coverage;
 pub(crate) mod stores;
 

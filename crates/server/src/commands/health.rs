@@ -30,7 +30,11 @@ impl Health {
             let request = Request::get("/readyz").header(HOST, address.to_string());
             let request = request.body(Full::<Bytes>::default());
             let request = request.map_err(|error| problem(error.to_string()))?;
-            let asked = timeout(TIMEOUT, exchange(address, request)).await;
+            let asked = timeout(TIMEOUT, async {
+                let socket = net::connect(address).await.map_err(|error| error.to_string())?;
+                exchange(socket, request).await
+            })
+            .await;
             let answered = asked.unwrap_or_else(|_| Err(format!("no answer within {TIMEOUT:?}")));
             match answered.map_err(problem)? {
                 (200, _) => Ok(()),

@@ -9,16 +9,35 @@ use policy::keys::GeneratedKey;
 
 /// The text that the gateway prints when it has started.
 pub(super) struct Banner<'a> {
-    /// The addresses of the listeners.
-    pub(super) addresses: &'a [SocketAddr],
-    /// The admin address.
-    pub(super) admin: Option<SocketAddr>,
+    /// The URLs of the listeners of clients.
+    pub(super) clients: Addresses<'a>,
+    /// The URL of the admin address, if there is one.
+    pub(super) admin: Addresses<'a>,
     /// The sessions of the console.
     pub(super) sessions: &'a Sessions,
     /// The keys that were made for this run.
     pub(super) generated: &'a [GeneratedKey],
     /// True if the models are the built-in ones, for which there are examples.
     pub(super) with_examples: bool,
+}
+
+/// The addresses of listeners, as URLs.
+#[derive(Clone, Copy)]
+pub(super) struct Addresses<'a> {
+    addresses: &'a [SocketAddr],
+    scheme: &'static str,
+}
+
+impl<'a> Addresses<'a> {
+    pub(super) fn new(addresses: &'a [SocketAddr], has_tls: bool) -> Self {
+        let scheme = if has_tls { "https" } else { "http" };
+        Self { addresses, scheme }
+    }
+
+    fn urls(self) -> impl Iterator<Item = String> + 'a {
+        let addresses = self.addresses.iter();
+        addresses.map(move |address| format!("{}://{address}", self.scheme))
+    }
 }
 
 impl Banner<'_> {
@@ -31,34 +50,34 @@ impl Banner<'_> {
     }
 
     fn write(&self, out: &mut impl io::Write) -> io::Result<()> {
-        if let Some(admin) = self.admin {
-            self.write_console(out, admin)?;
+        for url in self.admin.urls() {
+            self.write_console(out, &url)?;
         }
-        for address in self.addresses {
-            writeln!(out, "sluicegate listens on http://{address}")?;
+        for url in self.clients.urls() {
+            writeln!(out, "sluicegate listens on {url}")?;
         }
-        if let Some(admin) = self.admin {
-            writeln!(out, "admin: http://{admin}/metrics /livez /readyz")?;
+        for url in self.admin.urls() {
+            writeln!(out, "admin: {url}/metrics /livez /readyz")?;
         }
-        let Some(address) = self.addresses.first() else {
+        let Some(url) = self.clients.urls().next() else {
             return Ok(());
         };
         let mut generated = self.generated.iter();
-        generated.try_for_each(|key| write_key(out, *address, key, self.with_examples))
+        generated.try_for_each(|key| write_key(out, &url, key, self.with_examples))
     }
 }
 
 impl Banner<'_> {
     /// Prints the address of the console. A link that signs in is printed only for somebody who sees it:
     /// on a terminal, or for a first try, which prints its keys as well.
-    fn write_console(&self, out: &mut impl io::Write, admin: SocketAddr) -> io::Result<()> {
+    fn write_console(&self, out: &mut impl io::Write, admin: &str) -> io::Result<()> {
         match !self.generated.is_empty() || io::stdout().is_terminal() {
             true => {
                 let token = self.sessions.issue_token();
                 let token = token.expose();
-                writeln!(out, "console: http://{admin}/#token={token}")
+                writeln!(out, "console: {admin}/#token={token}")
             }
-            false => writeln!(out, "console: http://{admin}/"),
+            false => writeln!(out, "console: {admin}/"),
         }
     }
 }
@@ -66,7 +85,7 @@ impl Banner<'_> {
 /// Prints a key, and an example of its use.
 fn write_key(
     out: &mut impl io::Write,
-    address: SocketAddr,
+    url: &str,
     generated: &GeneratedKey,
     with_example: bool,
 ) -> io::Result<()> {
@@ -85,10 +104,7 @@ fn write_key(
     let Some((path, body, then)) = example(*scope).filter(|_| with_example) else {
         return Ok(());
     };
-    writeln!(
-        out,
-        "curl http://{address}{path} -H 'Authorization: Bearer {key}' \\"
-    )?;
+    writeln!(out, "curl {url}{path} -H 'Authorization: Bearer {key}' \\")?;
     writeln!(
         out,
         "  -H 'Content-Type: application/json' -d '{body}'{then}"

@@ -1,4 +1,5 @@
-//! Reloads the configuration file while the gateway serves: on SIGHUP, and when the file changes.
+//! Reloads the configuration file and the certificates while the gateway serves: on SIGHUP, and when
+//! one of the files changes.
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -7,54 +8,84 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use config::fixed::FixedSettings;
-use config::{Config, ConfigError};
+use config::{Config, ConfigError, Limits};
 use policy::{Embedded, Policies, Policy};
 use telemetry::metrics::Metrics;
 use tokio::signal::unix::Signal;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-/// Reloads the configuration on each SIGHUP and each change of the file from now on, forever.
-pub(super) fn watch_file(
+use super::certificates::Certificate;
+
+/// Reloads what a gateway has read from its files.
+pub(super) struct Reloader {
+    pub(super) policies: Arc<Policies>,
+    pub(super) certificates: Vec<Certificate>,
+    /// The engines that are loaded.
+    pub(super) engines: Embedded,
+    /// The limits, which stay as they were at the start.
+    pub(super) limits: Limits,
+    pub(super) metrics: Arc<Metrics>,
+}
+
+/// Reloads the configuration on each SIGHUP and each change of a file from now on, forever.
+pub(super) fn watch_files(
     path: PathBuf,
     mut hangup: Signal,
-    policies: Arc<Policies>,
-    engines: Embedded,
-    metrics: Arc<Metrics>,
+    mut running: Reloader,
 ) -> impl Future<Output = ()> + Send {
-    let mut seen = file_version(&path).ok();
     let at_start = FixedSettings::read(&path);
+    let mut files = WatchedFiles::new(&path, &running.certificates);
     async move {
         loop {
             tokio::select! {
                 _ = hangup.recv() => {}
-                () = changed(&path, seen) => {}
+                () = files.changed() => {}
             }
-            seen = file_version(&path).ok();
-            match reloaded(path.clone(), policies.current(), engines).await {
-                Ok(policy) => {
-                    tracing::info!(keys = policy.keys.entries().len(), "configuration reloaded");
-                    policies.replace(policy);
-                    metrics.reloaded(true);
-                    warn_of_fixed_settings(at_start.as_ref(), &path);
-                }
-                Err(error) => {
-                    tracing::error!(%error, "reload failed, keeping the previous configuration");
-                    metrics.reloaded(false);
-                }
+            // From now on: a file that changes while it is read is read again.
+            files = WatchedFiles::new(&path, &running.certificates);
+            running.reload(&path, at_start.as_ref()).await;
+            files.follow(&running.certificates);
+        }
+    }
+}
+
+impl Reloader {
+    /// Reloads the configuration, and reads the certificates again. A certificate that was renewed is
+    /// taken also if the configuration cannot be.
+    async fn reload(&mut self, path: &Path, at_start: Option<&FixedSettings>) {
+        let (policies, metrics) = (&self.policies, &self.metrics);
+        match read(path.to_owned(), policies.current(), self.engines).await {
+            Ok((config, policy)) => {
+                tracing::info!(keys = policy.keys.entries().len(), "configuration reloaded");
+                policies.replace(policy);
+                metrics.reloaded(true);
+                warn_of_fixed_settings(at_start, path);
+                self.certificates
+                    .iter_mut()
+                    .for_each(|certificate| certificate.set_files(&config));
             }
+            Err(error) => {
+                tracing::error!(%error, "reload failed, keeping the previous configuration");
+                metrics.reloaded(false);
+            }
+        }
+        for certificate in &self.certificates {
+            certificate.read_again(&self.limits, metrics);
         }
     }
 }
 
 /// Reads the file in a thread of its own: the commands that print keys may take long.
-async fn reloaded(
+async fn read(
     path: PathBuf,
     before: Arc<Policy>,
     engines: Embedded,
-) -> Result<Policy, ConfigError> {
+) -> Result<(Config, Policy), ConfigError> {
     let read = spawn_blocking(move || {
-        Config::load(&path).and_then(|config| Policy::reload(&config, &before, engines))
+        let config = Config::load(&path)?;
+        let policy = Policy::reload(&config, &before, engines)?;
+        Ok((config, policy))
     });
     read.await
         .unwrap_or_else(|error| Err(ConfigError::one(error.to_string())))
@@ -71,17 +102,50 @@ fn warn_of_fixed_settings(at_start: Option<&FixedSettings>, path: &Path) {
     }
 }
 
-/// Waits until the file differs from the one that was `seen` last and has not changed for one poll
-/// interval, so that a file is not read while it is being written. A deleted file is waited for.
-async fn changed(path: &Path, seen: Option<FileVersion>) {
-    let mut previous = seen;
-    loop {
-        sleep(POLL_INTERVAL).await;
-        let found = file_version(path).ok();
-        if found.is_some() && found != seen && found == previous {
-            return;
+/// The files that are watched, with their versions when they were read.
+struct WatchedFiles(Vec<(PathBuf, Option<FileVersion>)>);
+
+impl WatchedFiles {
+    fn new(path: &Path, certificates: &[Certificate]) -> Self {
+        let of_certificates = certificates.iter().flat_map(Certificate::paths);
+        let paths = std::iter::once(path.to_owned()).chain(of_certificates);
+        let versions = paths.map(|path| {
+            let version = file_version(&path).ok();
+            (path, version)
+        });
+        Self(versions.collect())
+    }
+
+    /// Watches the files that certificates have now.
+    fn follow(&mut self, certificates: &[Certificate]) {
+        for path in certificates.iter().flat_map(Certificate::paths) {
+            if !self.0.iter().any(|(watched, _)| *watched == path) {
+                let version = file_version(&path).ok();
+                self.0.push((path, version));
+            }
         }
-        previous = found;
+    }
+
+    /// Waits until a file differs from its version and none has changed for one poll interval, so
+    /// that a file is not read while it is being written. A deleted file is waited for.
+    async fn changed(&self) {
+        let mut previous = self.found();
+        loop {
+            sleep(POLL_INTERVAL).await;
+            let found = self.found();
+            let is_new = |((_, seen), found): (&(_, Option<FileVersion>), &Option<FileVersion>)| {
+                found.is_some() && found != seen
+            };
+            if self.0.iter().zip(&found).any(is_new) && found == previous {
+                return;
+            }
+            previous = found;
+        }
+    }
+
+    fn found(&self) -> Vec<Option<FileVersion>> {
+        let paths = self.0.iter();
+        paths.map(|(path, _)| file_version(path).ok()).collect()
     }
 }
 
