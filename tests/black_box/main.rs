@@ -15,6 +15,7 @@ mod auth;
 mod chat;
 mod check;
 mod commands;
+mod cors;
 mod edits;
 mod images;
 mod limits;

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
+use crate::cors::Cors;
 use crate::error::ConfigError;
 use crate::fetch::Fetch;
 use crate::key::Key;
@@ -36,6 +37,8 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// The certificate of the admin address. Absent: it serves without TLS.
     pub admin_tls: Option<Tls>,
+    /// The web pages that may call the gateway.
+    pub cors: Cors,
     /// Limits of sizes, times and concurrent work.
     pub limits: Limits,
     /// Limits of keys and models.
@@ -67,6 +70,7 @@ impl Default for Config {
             admin: None,
             tls: None,
             admin_tls: None,
+            cors: Cors::default(),
             limits: Limits::default(),
             quotas: Vec::new(),
             prices: Vec::new(),
@@ -171,6 +175,7 @@ impl Config {
         }
         problems.extend(config.fetch.problems());
         problems.extend(config.responses.problems());
+        problems.extend(config.cors.problems());
         if config.image_engine.threads == Some(0) {
             problems.push("image_engine.threads: must be more than 0".to_owned());
         }

@@ -38,6 +38,7 @@ impl FixedSettings {
                 "admin_tls",
                 old.admin_tls.is_some() == new.admin_tls.is_some(),
             ),
+            ("cors", old.cors == new.cors),
             ("limits", old.limits == new.limits),
             ("text_engine", old.text_engine == new.text_engine),
             ("image_engine", old.image_engine == new.image_engine),

@@ -34,6 +34,9 @@ mod responses;
 // `[tls]` and `[admin_tls]`.
 mod tls;
 
+// `[cors]`.
+mod cors;
+
 // `[[upstreams]]`, and the presets for vendors.
 pub mod upstream;
 
@@ -58,6 +61,7 @@ pub mod presets;
 // `sluicegate prices import`.
 pub mod price_import;
 
+pub use crate::cors::Cors;
 pub use crate::error::ConfigError;
 pub use crate::fetch::Fetch;
 pub use crate::file::{Config, DEFAULT_ADMIN, ImageEngineConfig, ModelEntry, TextEngineConfig};

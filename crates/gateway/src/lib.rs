@@ -27,6 +27,9 @@ pub mod endpoints;
 // The path of one request from its head to its response. Read this first.
 pub mod service;
 
+// Lets web pages call the API.
+pub mod cors;
+
 // A gateway with scripted engines, for tests.
 #[cfg(any(test, feature = "test-util"))]
 pub mod testing;

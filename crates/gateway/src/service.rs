@@ -168,7 +168,8 @@ fn query<B>(request: &Request<B>) -> &str {
     request.uri().query().unwrap_or_default()
 }
 
-fn add_common_headers(headers: &mut HeaderMap, id: &str, is_stopping: bool) {
+/// Adds the headers of every response.
+pub(crate) fn add_common_headers(headers: &mut HeaderMap, id: &str, is_stopping: bool) {
     if let Ok(id) = HeaderValue::from_str(id) {
         // The operator may have chosen to pass on the ids of an upstream.
         headers.entry(X_REQUEST_ID).or_insert_with(|| id.clone());

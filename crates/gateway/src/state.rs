@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use auth::Entry;
-use config::{Config, Limits};
+use config::{Config, Cors, Limits};
 use engine::{ImageEngine, TextEngine};
 use fetch::Fetcher;
+use http::HeaderValue;
 use policy::accounting::{Accounting, Admitted, JournalEntry};
 use policy::lifecycle::Lifecycle;
 use policy::limit::lease_client::LeaseClient;
@@ -61,6 +62,8 @@ pub struct GatewayState {
     pub history: Arc<RequestHistory>,
     /// The phase of the shutdown.
     pub lifecycle: Lifecycle,
+    /// The origins of the web pages that may call the API.
+    pub(crate) cors_origins: Vec<HeaderValue>,
     pub(crate) started: Instant,
 }
 
@@ -229,6 +232,14 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// The origins as requests have them. A configuration has no others than those of a URL.
+fn origins(cors: &Cors) -> Vec<HeaderValue> {
+    let origins = cors.origins.iter();
+    origins
+        .filter_map(|origin| HeaderValue::from_str(origin).ok())
+        .collect()
+}
+
 impl GatewayState {
     /// Makes the state of a gateway from its parts.
     pub fn new(parts: Parts<'_>) -> Self {
@@ -236,6 +247,7 @@ impl GatewayState {
             limits,
             fetch,
             responses,
+            cors,
             ..
         } = parts.config;
         let mut limiter = Limiter::new(limits.concurrency, limits.concurrency_per_key);
@@ -263,6 +275,7 @@ impl GatewayState {
             live: Arc::default(),
             history: Arc::default(),
             lifecycle,
+            cors_origins: origins(cors),
             started: Instant::now(),
         }
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use futures_util::future::FutureExt as _;
 use gateway::connection::state::{ConnectionState, HttpEnd, TrackedBody};
+use gateway::cors;
 use gateway::service;
 use gateway::state::GatewayState;
 use http::Request;
@@ -86,7 +87,7 @@ fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
             // Boxed, so that its memory is freed with the response: otherwise the connection would
             // reserve it for its lifetime.
             service::boxed(|| async move {
-                Ok::<_, Infallible>(service::answer(&state, request, &connection).await)
+                Ok::<_, Infallible>(cors::answer(&state, request, &connection).await)
             })
         })
     };

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use futures_util::future::FusedFuture;
 use gateway::connection::state::{ConnectionState, TrackedBody};
+use gateway::cors;
 use gateway::service;
 use gateway::state::GatewayState;
 use http::header::HOST;
@@ -125,7 +126,7 @@ async fn answer(state: &Arc<GatewayState>, mut request: Request<Incoming>) -> Re
     let connection = Arc::clone(&stream.state);
     let request = request.map(|body| TrackedBody::new(body, Arc::clone(&connection)));
     // Boxed, so that its memory is freed with the response.
-    let answered = service::boxed(|| service::answer(state, request, &connection)).await;
+    let answered = service::boxed(|| cors::answer(state, request, &connection)).await;
     answered.map(|body| StreamBody::new(body, stream))
 }
 
