@@ -2,9 +2,10 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { after, afterEach, before, test } from "node:test";
-import { browser, firstTry, gateway, open, signedIn } from "./gateway.mjs";
+import { API_KEY, browser, firstTry, gateway, open, signedIn } from "./gateway.mjs";
 import { upstream } from "./upstream.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -259,6 +260,32 @@ async function edit(page) {
   const facts = page.locator(".answer-facts").nth(answers);
   assert.match(await facts.textContent(), /End\s*completed/);
 }
+
+test("a page of a known origin calls the gateway, and another one does not", async () => {
+  const site = createServer((_, response) => response.end("<!doctype html><title>A page</title>"));
+  await new Promise((listening) => site.listen(0, "127.0.0.1", listening));
+  const { port } = site.address();
+  const own = await gateway(house.url, [`http://127.0.0.1:${port}`]);
+  const context = await chrome.newContext();
+  const models = async (host) => {
+    const page = await context.newPage();
+    await page.goto(`http://${host}:${port}/`);
+    // The header makes the browser ask first, with a preflight.
+    return page.evaluate(async ([url, key]) => {
+      try {
+        const answer = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
+        return [answer.status, Boolean(answer.headers.get("x-request-id"))];
+      } catch (error) {
+        return error.name;
+      }
+    }, [`${own.clients}/v1/models`, API_KEY]);
+  };
+  assert.deepEqual(await models("127.0.0.1"), [200, true]);
+  assert.equal(await models("localhost"), "TypeError");
+  await context.close();
+  await own.stop();
+  site.close();
+});
 
 test("axe finds nothing on any screen, wide and narrow, light and dark", async () => {
   play = async ({ text, end }) => {

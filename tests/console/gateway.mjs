@@ -19,12 +19,16 @@ export const API_KEY = "sg_test_console_key_00000000000000000";
 const OFFLINE = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
   "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
-/** Starts a gateway whose model `small` is at the upstream `url`, and returns the address of its console. */
-export async function gateway(url) {
+/**
+ * Starts a gateway whose model `small` is at the upstream `url`, and returns the addresses of its console and
+ * of its clients. Pages of `origins` may call it.
+ */
+export async function gateway(url, origins = []) {
   const folder = await mkdtemp(join(tmpdir(), "sluicegate-"));
   const config = join(folder, "sluicegate.toml");
   const hash = createHash("sha256").update(API_KEY).digest("hex");
   await writeFile(config, `
+    cors = { origins = ${JSON.stringify(origins)} }
     [[keys]]
     name = "console"
     hash = "sha256:${hash}"
@@ -57,9 +61,11 @@ async function started(options, variables, folder) {
     await once(child, "exit");
     if (folder) await rm(folder, { recursive: true, force: true });
   };
+  let found;
   for await (const line of createInterface({ input: child.stdout })) {
-    const found = /^console: ((http:\/\/[^/]+\/)\S*)/.exec(line);
-    if (found) return { link: found[1], console: found[2], stop };
+    found ??= /^console: ((http:\/\/[^/]+\/)\S*)/.exec(line);
+    const clients = /^sluicegate listens on (\S+)/.exec(line);
+    if (clients) return { link: found[1], console: found[2], clients: clients[1], stop };
   }
   throw new Error(`${SLUICEGATE_BIN} did not start`);
 }
