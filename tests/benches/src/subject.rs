@@ -122,7 +122,10 @@ impl Subject {
             _output: BufReader::new(output),
         };
         let mut lines = (&mut process._output).lines().map_while(Result::ok);
-        let address = lines.find_map(|line| line.split_once(" listens on http://")?.1.parse().ok());
+        let address = lines.find_map(|line| {
+            let (_, url) = line.split_once(" listens on ")?;
+            url.split_once("://")?.1.parse().ok()
+        });
         let address = address.ok_or_else(|| format!("{program} did not start"))?;
         let admin = match names {
             Names::Upstream => None,
