@@ -43,7 +43,7 @@ fn series_of_dashboards_and_alerts_exist() {
         assert_eq!(chat(&gateway, model, streams), status, "{model}");
     }
     let mut held = Connection::open(gateway.address());
-    held.send(&chat_request("stall-after-3", true).bytes());
+    held.send(chat_request("stall-after-3", true).bytes());
     assert_eq!(held.head().unwrap().status, 200);
     assert_eq!(chat(&gateway, "honest", false), 429);
     drop(held);
