@@ -1,12 +1,13 @@
 //! `[cors]`: the web pages that may call the gateway.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;
 
 wire::read_objects!(Cors);
 
 /// The web pages whose scripts may call the gateway (<https://fetch.spec.whatwg.org/#http-cors-protocol>).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Cors {
     /// The origins of these pages, as browsers send them in `Origin`. Default: none.

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 wire::read_objects!(Tls);
 
 /// The certificate of a listener. All files are PEM, and a reload reads them again.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct Tls {
     /// The certificate, followed by the intermediate certificates up to a CA that clients trust.
