@@ -220,7 +220,6 @@ declare namespace Api {
     uptime_seconds: number;
     /** The base addresses of the public API, such as `http://127.0.0.1:8080`. */
     listen: string[];
-    tls: boolean;
     figures: { name: string; value: string; command: string }[];
   }
 }

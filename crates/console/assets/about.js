@@ -32,7 +32,6 @@ function content(about) {
     ),
     facts([
       ["Version", about.version],
-      ["Commit", about.commit && el("code", null, about.commit)],
       ["Started", time(about.started)],
       ["Up", formatMs(about.uptime_seconds * 1000)],
       ["Listens at", about.listen.map((address) => el("code", { class: "line" }, address))],

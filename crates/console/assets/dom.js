@@ -1,7 +1,7 @@
 // Builds elements without HTML strings, and formats values for people.
 
 /**
- * @typedef {Node | string | number | null | undefined | false | Child[]} Child
+ * @typedef {Node | string | number | null | undefined | false | any[]} Child
  * @typedef {Record<string, any>} Attributes functions become listeners; true is present; false,
  *   null and undefined are absent
  */

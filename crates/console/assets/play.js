@@ -40,6 +40,7 @@ class Play {
     this.sticks = true;
     /** @type {Settings} */
     this.settings = new Settings(() => this.changed());
+    /** @type {Composer} */
     this.composer = new Composer({
       send: () => void this.send(),
       stop: () => this.stop(),
@@ -87,11 +88,11 @@ class Play {
 
   async findAddress() {
     try {
-      const { listen, tls } = await api("GET", "/admin/v1/about");
-      const [first] = listen;
-      const [, host, port] = /^(.*):(\d+)$/.exec(String(first)) ?? [];
-      const any = host === "0.0.0.0" || host === "[::]";
-      if (port) this.address = `${tls ? "https" : "http"}://${any ? location.hostname : host}:${port}`;
+      const [first] = (await api("GET", "/admin/v1/about")).listen;
+      const address = new URL(first);
+      // The gateway listens at all addresses, also at the one that this page is from.
+      if (["0.0.0.0", "[::]"].includes(address.hostname)) address.hostname = location.hostname;
+      this.address = address.origin;
     } catch {
       // The usual address stays.
     }
@@ -135,6 +136,7 @@ class Play {
   /**
    * The request of the form.
    * @param {boolean} toShow true to invent a message where there is none
+   * @returns {Promise<Draft>}
    */
   async formDraft(toShow = false) {
     const form = this.settings.values();

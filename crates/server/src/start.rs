@@ -66,6 +66,7 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     let [tls, admin_tls] = [Listener::Clients, Listener::Admin].map(tls);
     let mut tasks = start_tasks(&state, config.state.keep_rows, reload, certificates).await?;
     let with_examples = config.models.is_none() && has_all_engines;
+    let served = Addresses::new(&addresses, tls.is_some());
     let admin = Admin {
         state: Arc::clone(&state),
         access,
@@ -75,13 +76,12 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
             version: env!("CARGO_PKG_VERSION"),
             features: FEATURES.to_vec(),
             started: clock::unix_seconds(),
-            listen: addresses.iter().map(SocketAddr::to_string).collect(),
-            tls: tls.is_some(),
+            listen: served.urls().collect(),
         },
     };
     // Whoever reads it may change the file.
     let banner = Banner {
-        clients: Addresses::new(&addresses, tls.is_some()),
+        clients: served,
         admin: Addresses::new(admin_address.as_slice(), admin_tls.is_some()),
         sessions: &admin.access.sessions,
         generated: &generated,

@@ -19,10 +19,8 @@ pub(crate) struct AboutView {
     started: Time,
     /// The time since then, in seconds.
     uptime_seconds: u64,
-    /// The addresses of the public API.
+    /// The base addresses of the public API, such as `http://127.0.0.1:8080`.
     listen: Vec<String>,
-    /// True if these addresses have TLS.
-    tls: bool,
     /// Figures of this project, each with the command that repeats it.
     figures: &'static [Figure],
 }
@@ -36,10 +34,8 @@ pub struct About {
     pub features: Vec<&'static str>,
     /// The start of the process, in Unix seconds.
     pub started: i64,
-    /// The addresses of the public API.
+    /// The base addresses of the public API, such as `http://127.0.0.1:8080`.
     pub listen: Vec<String>,
-    /// True if these addresses have TLS.
-    pub tls: bool,
 }
 
 /// A measured figure.
@@ -63,7 +59,6 @@ pub(super) async fn show(admin: &AdminRequest<'_>) -> Result<AboutView, Failure>
         started: Time::seconds(about.started),
         uptime_seconds: u64::try_from(uptime).unwrap_or_default(),
         listen: about.listen.clone(),
-        tls: about.tls,
         figures: FIGURES,
     })
 }

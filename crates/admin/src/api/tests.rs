@@ -128,8 +128,7 @@ fn admin_of(gateway: &TestGateway, key: Option<&str>) -> Admin {
             version: "1.2.3",
             features: vec!["text-engine"],
             started: 1_790_000_000,
-            listen: vec!["127.0.0.1:8080".to_owned()],
-            tls: false,
+            listen: vec!["http://127.0.0.1:8080".to_owned()],
         },
     }
 }

@@ -34,7 +34,7 @@ impl<'a> Addresses<'a> {
         Self { addresses, scheme }
     }
 
-    fn urls(self) -> impl Iterator<Item = String> + 'a {
+    pub(super) fn urls(self) -> impl Iterator<Item = String> + 'a {
         let addresses = self.addresses.iter();
         addresses.map(move |address| format!("{}://{address}", self.scheme))
     }
