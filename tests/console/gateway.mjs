@@ -42,6 +42,16 @@ export async function gateway(url, origins = []) {
     family = "text"
     protocols = ["responses", "chat", "messages"]
     targets = [{ upstream = "house", model = "up" }]
+    [[quotas]]
+    key = "*"
+    requests_per_minute = 60000
+    budget = { amount = "50.00", currency = "USD", window = "month" }
+    [[prices]]
+    model = "small"
+    input = "0.15"
+    cached_input = "0.075"
+    output = "0.60"
+    tiers = [{ service_tier = "flex", input = "0.075", output = "0.30" }]
     [state]
     accounting = "sqlite:${join(folder, "accounting.db")}"
     unknown_price = "free"
@@ -61,11 +71,11 @@ async function started(options, variables, folder) {
     await once(child, "exit");
     if (folder) await rm(folder, { recursive: true, force: true });
   };
-  let found;
+  let links;
   for await (const line of createInterface({ input: child.stdout })) {
-    found ??= /^console: ((http:\/\/[^/]+\/)\S*)/.exec(line);
-    const clients = /^sluicegate listens on (\S+)/.exec(line);
-    if (clients) return { link: found[1], console: found[2], clients: clients[1], stop };
+    links ??= /^console: (?<link>(?<console>http:\/\/[^/]+\/)\S*)/.exec(line)?.groups;
+    const address = /^sluicegate listens on (\S+)/.exec(line)?.[1];
+    if (links && address) return { ...links, address, stop };
   }
   throw new Error(`${SLUICEGATE_BIN} did not start`);
 }
