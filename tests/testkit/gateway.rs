@@ -151,6 +151,8 @@ pub struct Gateway {
     pub admin: Option<SocketAddr>,
     /// The standard error output so far.
     pub log: Arc<Mutex<String>>,
+    /// The standard output so far, after the addresses.
+    pub printed: Arc<Mutex<String>>,
     config: Option<Scratch>,
     /// The file with the upstreams' key.
     pub(crate) key: Option<Scratch>,
@@ -171,18 +173,18 @@ impl Gateway {
         let mut child = command.spawn().expect("the binary runs");
         let guard = child.stdin.take().expect("standard input is piped");
         let log = child.stderr.take().map(collect).unwrap_or_default();
-        let mut lines =
-            BufReader::new(child.stdout.take().expect("standard output is piped")).lines();
+        let mut output = BufReader::new(child.stdout.take().expect("standard output is piped"));
         let mut server = Self {
             child,
             guard,
             addresses: Vec::new(),
             admin: None,
             log,
+            printed: Arc::default(),
             config,
             key: None,
         };
-        while let Some(Ok(line)) = lines.next() {
+        for line in output.by_ref().lines().map_while(Result::ok) {
             if let Some(url) = line.strip_prefix("sluicegate listens on ") {
                 server.addresses.extend(address_of(url));
             } else if let Some(url) = line.strip_prefix("admin: ") {
@@ -197,8 +199,8 @@ impl Gateway {
                 server.log.lock().expect("the log")
             );
         }
-        // Drains later output, which must not fill the pipe.
-        thread::spawn(move || lines.for_each(drop));
+        // Later output must not fill the pipe.
+        server.printed = collect(output);
         server
     }
 

@@ -1,8 +1,10 @@
 //! `sluicegate explain`: how a request was admitted, tried and ended.
 
+use std::process::{Command, Stdio};
+
 use serde_json::json;
 use simulator::{Protocol, Simulator};
-use testkit::{CLIENT_KEY, Config, Gateway, Request, Response};
+use testkit::{CLIENT_KEY, Config, Gateway, Request, Response, await_that};
 
 use crate::GATEWAY;
 
@@ -140,4 +142,55 @@ fn a_stream_that_breaks_off_is_explained() {
         "{lines:?}"
     );
     assert!(last.contains("; status 200, code "), "{lines:?}");
+}
+
+/// A run without a configuration and without keys prints two lines for a shell, which work as they are.
+#[test]
+fn a_first_try_prints_the_commands_that_explain_a_request() {
+    let honest = Simulator::honest().unwrap();
+    let mut command = GATEWAY.command();
+    for name in ["TEXT", "MESSAGES", "IMAGE"] {
+        command.env_remove(format!("SLUICEGATE_{name}_KEY"));
+    }
+    let address = "127.0.0.1:0";
+    command.args([
+        "serve",
+        "--listen",
+        address,
+        "--admin",
+        address,
+        "--protocol",
+        "chat",
+    ]);
+    command.args(["--upstream", &honest.base_url()]);
+    let gateway = Gateway::run(&command, Stdio::piped(), None);
+    let printed = || gateway.printed.lock().unwrap().clone();
+    await_that("the last line is printed", || {
+        printed().ends_with(" REQUEST_ID\n")
+    });
+    let printed = printed();
+    let line = |beginning: &str| {
+        let line = printed.lines().find(|line| line.starts_with(beginning));
+        line.unwrap_or_else(|| panic!("{printed}"))
+    };
+    let key = line("export SLUICEGATE_TEXT_KEY=")
+        .split('=')
+        .nth(1)
+        .unwrap();
+    let body = json!({"model": "small", "messages": [{"role": "user", "content": "Hello."}]});
+    let response = gateway.post(key, "/v1/chat/completions", &body);
+    assert_eq!(response.status, 200, "{}", response.text());
+    let id = response.header("x-request-id").unwrap();
+    let explain = line(GATEWAY.path).replace("REQUEST_ID", id);
+    let script = format!("{}\n{explain}", line("export SLUICEGATE_ADMIN_KEY="));
+    let mut shell = Command::new("sh");
+    let output = shell
+        .args(["-c", &script])
+        .env_remove("SLUICEGATE_ADMIN_KEY")
+        .output();
+    let explained = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert!(
+        explained.contains("\nEnded as completed after "),
+        "{explained}"
+    );
 }

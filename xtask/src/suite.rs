@@ -135,7 +135,7 @@ fn with_nextest(filters: &[String], seed: u64) -> Outcome {
 /// Sets the environment variables that tests read.
 pub(crate) fn prepared(tests: &mut Command, seed: u64) -> &mut Command {
     // A user who has just tried the gateway has its keys in the environment.
-    for kind in ["TEXT", "MESSAGES", "IMAGE"] {
+    for kind in ["ADMIN", "TEXT", "MESSAGES", "IMAGE"] {
         tests.env_remove(format!("SLUICEGATE_{kind}_KEY"));
     }
     seed::pass(seed, tests);

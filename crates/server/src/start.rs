@@ -17,7 +17,7 @@ use admin::admin::Admin;
 use admin::api::About;
 use admin::console::PlayKey;
 use admin::sessions::Sessions;
-use auth::KeyHash;
+use auth::{Key, KeyHash};
 use config::state::State;
 use config::{Config, ConfigError, Limits};
 use gateway::state::{GatewayState, Parts};
@@ -60,7 +60,7 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     let admin_listener = bind(config.admin.as_slice(), "--admin", &config.limits)?.pop();
     let addresses: Vec<_> = clients.iter().filter_map(address).collect();
     let admin_address = admin_listener.as_ref().and_then(address);
-    let access = admin_access(&config)?;
+    let (access, admin_key) = admin_access(&config, !generated.is_empty())?;
     let (state, has_all_engines) = make_state(&config, policy, &addresses, accounting).await?;
     let tls = |listener| Certificate::serve(&certificates, listener, &state.limits, &state.metrics);
     let [tls, admin_tls] = [Listener::Clients, Listener::Admin].map(tls);
@@ -85,6 +85,7 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
         admin: Addresses::new(admin_address.as_slice(), admin_tls.is_some()),
         sessions: &admin.access.sessions,
         generated: &generated,
+        admin_key: admin_key.as_ref(),
         with_examples,
     };
     banner.print();
@@ -199,18 +200,27 @@ async fn open_lease_client(state: &State) -> Result<Option<Arc<LeaseClient>>, Co
     Ok(Some(Arc::new(lease_client)))
 }
 
-/// Returns the rules of access to the admin address. The key of the admin API is in the configuration
-/// or in the environment.
-fn admin_access(config: &Config) -> Result<AdminAccess, ConfigError> {
-    let key = match config.state.admin_key().map_err(ConfigError::one)? {
+/// Returns the rules of access to the admin address, and the admin key if it was made for this run. The
+/// key is in the configuration or in the environment; a gateway that makes the keys of its clients makes
+/// this one, too.
+fn admin_access(
+    config: &Config,
+    makes_keys: bool,
+) -> Result<(AdminAccess, Option<Key>), ConfigError> {
+    let configured = match config.state.admin_key().map_err(ConfigError::one)? {
         Some(key) => Some(key),
         None => keys::admin_key_of_environment()?.as_ref().map(KeyHash::of),
     };
-    Ok(AdminAccess {
-        key,
+    let made = match configured {
+        None if makes_keys => Some(keys::generate()?),
+        _ => None,
+    };
+    let access = AdminAccess {
+        key: configured.or_else(|| made.as_ref().map(KeyHash::of)),
         hosts: config.state.admin_hosts.clone(),
         sessions: Sessions::default(),
-    })
+    };
+    Ok((access, made))
 }
 
 /// Starts the tasks of the store of keys and usage, once its budgets include the money already

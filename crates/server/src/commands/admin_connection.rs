@@ -39,7 +39,8 @@ impl Gateway {
         show: impl FnOnce(&Value) -> String,
     ) -> Result<(), ConfigError> {
         let key = keys::admin_key_of_environment()?.ok_or_else(|| {
-            let problem = "is not set, but must be the admin key of the gateway";
+            let problem = "is not set, but must be the admin key of the gateway; one that is started without \
+                           a configuration file prints it";
             ConfigError::one(format!("{ADMIN_VARIABLE}: {problem}"))
         })?;
         let files = TlsFiles {

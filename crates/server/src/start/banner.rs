@@ -1,11 +1,12 @@
 //! The text that the gateway prints when it has started.
 
+use std::env;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::net::SocketAddr;
 
 use admin::sessions::Sessions;
-use auth::Scope;
-use policy::keys::GeneratedKey;
+use auth::{Key, Scope};
+use policy::keys::{ADMIN_VARIABLE, GeneratedKey};
 
 /// The text that the gateway prints when it has started.
 pub(super) struct Banner<'a> {
@@ -15,8 +16,10 @@ pub(super) struct Banner<'a> {
     pub(super) admin: Addresses<'a>,
     /// The sessions of the console.
     pub(super) sessions: &'a Sessions,
-    /// The keys that were made for this run.
+    /// The keys of clients that were made for this run.
     pub(super) generated: &'a [GeneratedKey],
+    /// The admin key that was made for this run.
+    pub(super) admin_key: Option<&'a Key>,
     /// True if the models are the built-in ones, for which there are examples.
     pub(super) with_examples: bool,
 }
@@ -63,7 +66,11 @@ impl Banner<'_> {
             return Ok(());
         };
         let mut generated = self.generated.iter();
-        generated.try_for_each(|key| write_key(out, &url, key, self.with_examples))
+        generated.try_for_each(|key| write_key(out, &url, key, self.with_examples))?;
+        match self.admin.urls().next().zip(self.admin_key) {
+            Some((url, key)) => write_admin_key(out, &url, key),
+            None => Ok(()),
+        }
     }
 }
 
@@ -109,6 +116,19 @@ fn write_key(
         out,
         "  -H 'Content-Type: application/json' -d '{body}'{then}"
     )
+}
+
+/// Prints the admin key, and the command that explains a request with it. Whoever runs the gateway from a
+/// checkout has not installed it, so the command has its path.
+fn write_admin_key(out: &mut impl io::Write, url: &str, key: &Key) -> io::Result<()> {
+    let program = env::current_exe().unwrap_or_else(|_| "sluicegate".into());
+    let (program, key) = (program.display(), key.expose());
+    writeln!(
+        out,
+        "\n# The admin key, made for this run. The command explains a request by the x-request-id of its response."
+    )?;
+    writeln!(out, "export {ADMIN_VARIABLE}={key}")?;
+    writeln!(out, "{program} explain --admin {url} REQUEST_ID")
 }
 
 /// Returns an example request for a scope: its path, its body, and the command that handles the
