@@ -290,13 +290,14 @@ mod tests {
             let reader = tokio::spawn(async move {
                 let mut buffer = [0; 64];
                 let read = wrapped.read(&mut buffer).await;
-                read.map_or_else(|_| Vec::new(), |length| buffer[..length].to_vec())
+                let read = read.map_or_else(|_| Vec::new(), |length| buffer[..length].to_vec());
+                (wrapped, read)
             });
             for byte in sent {
                 peer.write_u8(*byte).await.unwrap();
                 sleep(Duration::from_millis(1)).await;
             }
-            let first = reader.await.unwrap();
+            let (_open, first) = reader.await.unwrap();
             assert!(read.starts_with(&first), "{first:?}");
             assert_eq!(first.is_empty(), read.is_empty());
             if sent == PREFACE {
