@@ -19,6 +19,7 @@ use crate::quota::{Quota, QuotaRule, rules};
 use crate::responses::Responses;
 use crate::state::State;
 use crate::tls::Tls;
+use crate::traces::Traces;
 use crate::upstream::{Target, Upstream};
 
 wire::read_objects!(Config, TextEngineConfig, ImageEngineConfig);
@@ -61,6 +62,8 @@ pub struct Config {
     pub fetch: Fetch,
     /// The responses that are kept.
     pub responses: Responses,
+    /// The export of traces.
+    pub traces: Traces,
 }
 
 impl Default for Config {
@@ -82,6 +85,7 @@ impl Default for Config {
             image_engine: ImageEngineConfig::default(),
             fetch: Fetch::default(),
             responses: Responses::default(),
+            traces: Traces::default(),
         }
     }
 }
@@ -163,6 +167,10 @@ impl Config {
             if let Err(problem) = upstream.complete() {
                 problems.push(format!("upstream '{}': {problem}", upstream.name));
             }
+            if upstream.trace && config.traces.endpoint.is_none() {
+                let problem = "needs traces.endpoint, because without it requests have no trace";
+                problems.push(format!("upstream '{}': trace: {problem}", upstream.name));
+            }
         }
         problems.extend(rules(&config.quotas).err().unwrap_or_default());
         problems.extend(config.state.problems());
@@ -176,6 +184,7 @@ impl Config {
         problems.extend(config.fetch.problems());
         problems.extend(config.responses.problems());
         problems.extend(config.cors.problems());
+        problems.extend(config.traces.problems());
         if config.image_engine.threads == Some(0) {
             problems.push("image_engine.threads: must be more than 0".to_owned());
         }

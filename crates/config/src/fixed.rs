@@ -43,6 +43,7 @@ impl FixedSettings {
             ("text_engine", old.text_engine == new.text_engine),
             ("image_engine", old.image_engine == new.image_engine),
             ("fetch", old.fetch == new.fetch),
+            ("traces", old.traces == new.traces),
         ];
         let changed = sections.into_iter().filter(|(_, is_same)| !is_same);
         changed

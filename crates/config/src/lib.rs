@@ -40,6 +40,9 @@ mod cors;
 // `[[upstreams]]`, and the presets for vendors.
 pub mod upstream;
 
+// `[traces]`.
+pub mod traces;
+
 // The whole file.
 mod file;
 

@@ -1,11 +1,12 @@
 //! Upstreams and the targets of models in the configuration file.
 
-mod auth;
-mod headers;
+pub(crate) mod auth;
+pub(crate) mod headers;
 pub(crate) mod preset;
+mod provider;
 mod proxy;
 mod quirks;
-mod secret;
+pub(crate) mod secret;
 #[cfg(test)]
 mod tests;
 
@@ -82,6 +83,9 @@ pub struct Upstream {
     /// A PEM file of certificates to trust besides the public ones.
     #[schemars(example = &"/etc/sluicegate/ca.pem")]
     ca_file: Option<PathBuf>,
+    /// True if it gets the ids of traces, in the header `traceparent`. Default false.
+    #[serde(default)]
+    pub trace: bool,
     /// The form in which image edits are sent to it.
     #[serde(default)]
     pub edits: EditForm,
@@ -265,6 +269,12 @@ impl Upstream {
         }
     }
 
+    /// Its host and port.
+    pub fn server(&self) -> Option<(String, u16)> {
+        let url = Url::parse(&self.base_url).ok()?;
+        Some((url.host_str()?.to_owned(), url.port_or_known_default()?))
+    }
+
     /// Describes its URLs and the source of its key.
     pub fn describe(&self) -> String {
         let key = match (&self.api_key, &self.unset_variable) {
@@ -354,7 +364,7 @@ impl Upstream {
 }
 
 /// Returns what was found, or adds the problem to the list.
-fn noted<T>(found: Option<Result<T, String>>, problems: &mut Vec<String>) -> Option<T> {
+pub(crate) fn noted<T>(found: Option<Result<T, String>>, problems: &mut Vec<String>) -> Option<T> {
     found?.map_err(|problem| problems.push(problem)).ok()
 }
 
@@ -387,7 +397,7 @@ pub(crate) fn lines(
     lines.collect()
 }
 
-fn read(name: &str, path: &Path) -> Result<Vec<u8>, String> {
+pub(crate) fn read(name: &str, path: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(path).map_err(|error| format!("{name}: {}: {error}", path.display()))
 }
 

@@ -15,6 +15,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use policy::clock;
 use policy::policy_keys::PolicyKeys;
 use telemetry::outcome::Outcome;
+use telemetry::traces::context::TraceParent;
 
 use crate::connection::state::ConnectionState;
 use crate::endpoints::stored_response::Action::{Cancel, Delete, InputItems, Retrieve};
@@ -25,6 +26,7 @@ use crate::exchange::quota_headers;
 use crate::exchange::record::Record;
 use crate::exchange::refusal::{Refusal, Style};
 use crate::request::head;
+use crate::request::outgoing::TRACEPARENT;
 use crate::request::reply::ReplyBody;
 use crate::request::routing::{Endpoint, style};
 use crate::state::{Caller, GatewayState};
@@ -69,6 +71,9 @@ async fn respond(
         id.to_owned(),
     );
     record.client_id = client_id(request.headers());
+    let traces = state.history.traces();
+    record.trace =
+        traces.map(|traces| traces.begin(trace_parent(request.headers()), clock::random_bits));
     let aborting = record.aborting(&state.lifecycle);
     let answered = tokio::select! {
         biased;
@@ -212,6 +217,15 @@ fn note_refusal(record: &mut Record, refusal: &Refusal) {
     record.code = Some(refusal.error.code);
     record.cause = refusal.cause.as_deref().map(str::to_owned);
     record.end(Outcome::of_refusal(&refusal.error));
+}
+
+/// The client's span, if the request is part of a trace: one valid header.
+fn trace_parent(headers: &HeaderMap) -> Option<TraceParent> {
+    let mut values = headers.get_all(TRACEPARENT).into_iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => TraceParent::parse(value.as_bytes()),
+        _ => None,
+    }
 }
 
 /// The client's own request id, if it is safe to log.

@@ -18,6 +18,7 @@ use telemetry::metrics::Metrics;
 use telemetry::requests::history::RequestHistory;
 use telemetry::requests::live::LiveRequests;
 use telemetry::requests::report::{Admission, AppliedLimit};
+use telemetry::traces::queue::TraceQueue;
 use tokio::time::Instant;
 
 use crate::background::Background;
@@ -90,6 +91,8 @@ pub struct Parts<'a> {
     pub lease_client: Option<Arc<LeaseClient>>,
     /// The store of keys and usage, if there is one.
     pub accounting: Option<Arc<Accounting>>,
+    /// The queue of the exporter of traces, if there is one.
+    pub traces: Option<Arc<TraceQueue>>,
 }
 
 /// An authenticated caller, and the state for serving it.
@@ -228,6 +231,7 @@ impl<'a> Parts<'a> {
             addresses: &[],
             lease_client: None,
             accounting: None,
+            traces: None,
         }
     }
 }
@@ -273,7 +277,7 @@ impl GatewayState {
             limits: limits.clone(),
             metrics: Arc::default(),
             live: Arc::default(),
-            history: Arc::default(),
+            history: Arc::new(RequestHistory::new(parts.traces)),
             lifecycle,
             cors_origins: origins(cors),
             started: Instant::now(),
@@ -307,6 +311,9 @@ impl GatewayState {
         if let Some(accounting) = &self.accounting {
             self.metrics.usage_refused(accounting.refusals());
             self.metrics.journal_faults(accounting.journal_faults());
+        }
+        if let Some(traces) = self.history.traces() {
+            self.metrics.spans(traces.counts());
         }
         self.metrics.waiting(self.limiter.waiting());
         self.metrics

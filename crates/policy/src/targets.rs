@@ -254,6 +254,19 @@ impl Target {
         matches!(&self.backend, Backend::Upstream(server) if server.config.affinity_header.is_some())
     }
 
+    /// True if it gets the ids of traces.
+    pub fn is_traced(&self) -> bool {
+        matches!(&self.backend, Backend::Upstream(server) if server.config.trace)
+    }
+
+    /// The vendor, in the words of the conventions for telemetry.
+    pub fn provider(&self) -> &'static str {
+        match &self.backend {
+            Backend::Embedded => "sluicegate",
+            Backend::Upstream(server) => server.config.provider(),
+        }
+    }
+
     /// The name for logs and metrics.
     pub fn label(&self) -> &str {
         match &self.backend {

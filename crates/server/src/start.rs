@@ -22,6 +22,7 @@ use config::state::State;
 use config::{Config, ConfigError, Limits};
 use gateway::state::{GatewayState, Parts};
 use listen::{AdminListener, Listeners, Stop, serve};
+use otlp::exporter::Exporter;
 use policy::accounting::Accounting;
 use policy::clock;
 use policy::keys::{self, GeneratedKey};
@@ -29,6 +30,7 @@ use policy::lease_store;
 use policy::limit::lease_client::LeaseClient;
 use policy::policy_keys::StoredKeys;
 use policy::{Embedded, Policy};
+use telemetry::traces::queue::TraceQueue;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
@@ -52,6 +54,7 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     let accounting = Accounting::open(&config.state).await?.map(Arc::new);
     let stored = stored_keys(accounting.as_deref()).await?;
     let network = Network::default();
+    let exporter = exporter(&config, &network)?;
     let (policy, generated) = Policy::read_with(&config, reload.is_some(), network, stored)?;
     keys::warn_of_short_keys();
     let certificates = Certificate::load(&config)?;
@@ -61,7 +64,10 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     let addresses: Vec<_> = clients.iter().filter_map(address).collect();
     let admin_address = admin_listener.as_ref().and_then(address);
     let (access, admin_key) = admin_access(&config, !generated.is_empty())?;
-    let (state, has_all_engines) = make_state(&config, policy, &addresses, accounting).await?;
+    let traces = exporter.as_ref().map(Exporter::queue);
+    let (state, has_all_engines) =
+        make_state(&config, policy, &addresses, accounting, traces).await?;
+    let exporter = exporter.map(|exporter| exporter.start(Arc::clone(&state.policies)));
     let tls = |listener| Certificate::serve(&certificates, listener, &state.limits, &state.metrics);
     let [tls, admin_tls] = [Listener::Clients, Listener::Admin].map(tls);
     let mut tasks = start_tasks(&state, config.state.keep_rows, reload, certificates).await?;
@@ -101,6 +107,9 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     };
     serve(Arc::clone(&state), listeners, stop).await;
     tasks.abort_all();
+    if let Some(exporter) = exporter {
+        exporter.finish().await;
+    }
     if let Some(accounting) = &state.accounting {
         accounting.finish().await;
     }
@@ -124,6 +133,7 @@ async fn make_state(
     policy: Policy,
     addresses: &[SocketAddr],
     accounting: Option<Arc<Accounting>>,
+    traces: Option<Arc<TraceQueue>>,
 ) -> Result<(Arc<GatewayState>, bool), ConfigError> {
     let needed = |images| policy.needs_embedded(images);
     let missing = engines::missing(needed(false), needed(true));
@@ -138,8 +148,24 @@ async fn make_state(
         addresses,
         lease_client: open_lease_client(&config.state).await?,
         accounting,
+        traces,
     });
     Ok((Arc::new(state), missing.is_empty()))
+}
+
+/// Makes the exporter of traces, if there is a collector for them.
+pub(crate) fn exporter(
+    config: &Config,
+    network: &Network,
+) -> Result<Option<Exporter>, ConfigError> {
+    if config.traces.endpoint.is_none() {
+        return Ok(None);
+    }
+    let exporter = Exporter::new(&config.traces, network, env!("CARGO_PKG_VERSION"));
+    exporter.map(Some).map_err(|problems| {
+        let problems = problems.iter().map(|problem| format!("traces.{problem}"));
+        ConfigError::new(problems.collect())
+    })
 }
 
 /// Starts the tasks that run beside the requests, until they are dropped.

@@ -12,5 +12,8 @@ pub mod log;
 // Counters and gauges in the Prometheus text format.
 pub mod metrics;
 
+// The ids of requests in traces, and the queue of their exporter.
+pub mod traces;
+
 // The requests in flight, and the most recent finished ones.
 pub mod requests;

@@ -1,6 +1,7 @@
 //! Prometheus metrics. Labels come from closed lists, so the number of series is bounded.
 
 mod durations;
+pub mod gen_ai;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +10,7 @@ use std::time::Duration;
 use policy::limit::OWN_LIMITS;
 use policy::limit::lease_client::Exchanges;
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -17,14 +18,19 @@ use prometheus_client::registry::{Metric, Registry, Unit};
 use quota::Refused;
 
 use self::durations::Durations;
+use self::gen_ai::{GenAiMetrics, Generation};
 use crate::close_reason::CloseReason;
 use crate::log;
 use crate::outcome::Outcome;
+use crate::traces::queue::SpanResult;
 
-/// Every metric of the gateway, all named `sluicegate_…`.
+/// Every metric of the gateway, named `sluicegate_…` or, by the conventions for generative AI, `gen_ai_…`.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
+    /// The metrics whose names have no prefix of ours.
+    unprefixed: Registry,
+    gen_ai: GenAiMetrics,
     requests: Family<RequestLabels, Counter>,
     streams: Family<Labels<2>, Counter>,
     tokens: Family<Labels<1>, Counter>,
@@ -49,6 +55,7 @@ pub struct Metrics {
     kept_evicted: Counter,
     key_refreshes: Family<KeyLabels, Counter>,
     lease_exchanges: Family<Labels<1>, Counter>,
+    spans: Family<Labels<1>, Counter>,
     usage_refused: Counter,
     journal_faults: Family<Labels<1>, Counter>,
     panics: Counter,
@@ -112,6 +119,9 @@ pub struct ResponseStoreFigures {
 
 impl Default for Metrics {
     fn default() -> Self {
+        let gen_ai = GenAiMetrics::default();
+        let mut unprefixed = Registry::default();
+        unprefixed.register_collector(Box::new(gen_ai.clone()));
         let mut registry = Registry::with_prefix("sluicegate");
         let to = &mut registry;
         let [duration, queue_duration] = [Durations::default(), Durations::default()];
@@ -152,6 +162,7 @@ impl Default for Metrics {
             kept_evicted: registered(to, "responses_evicted", RESPONSES_EVICTED),
             key_refreshes: registered(to, "key_refreshes", KEY_REFRESHES),
             lease_exchanges: registered(to, "lease_exchanges", LEASE_EXCHANGES),
+            spans: registered(to, "spans", SPANS),
             usage_refused: registered(to, "usage_refused", USAGE_REFUSED),
             journal_faults: registered(to, "journal_faults", JOURNAL_FAULTS),
             panics: registered(to, "panics", "Caught panics"),
@@ -165,6 +176,8 @@ impl Default for Metrics {
             usual: Default::default(),
             token_counters: OnceLock::new(),
             registry,
+            unprefixed,
+            gen_ai,
         }
     }
 }
@@ -193,6 +206,11 @@ impl Metrics {
             }
         }
         self.duration.observe(took);
+    }
+
+    /// Counts a finished request that a model has answered, or failed to.
+    pub fn generated(&self, request: &Generation<'_>) {
+        self.gen_ai.observe(request);
     }
 
     /// Counts a finished stream by its outcome.
@@ -323,6 +341,14 @@ impl Metrics {
         }
     }
 
+    /// Sets the numbers of spans by what became of them.
+    pub fn spans(&self, counts: impl Iterator<Item = (SpanResult, u64)>) {
+        for (result, spans) in counts {
+            let counter = self.spans.get_or_create(&[("result", result.as_str())]);
+            counter.inner().store(spans, Ordering::Relaxed);
+        }
+    }
+
     /// Sets the number of entries of usage that the store refuses.
     pub fn usage_refused(&self, entries: u64) {
         self.usage_refused.inner().store(entries, Ordering::Relaxed);
@@ -365,6 +391,7 @@ impl Metrics {
             .store(log::lost(), Ordering::Relaxed);
         let mut text = String::new();
         // Writing to a String cannot fail.
+        let _ = encode_registry(&mut text, &self.unprefixed);
         let _ = encode(&mut text, &self.registry);
         text
     }
@@ -400,6 +427,7 @@ const CONTENT_LEFT_OUT: &str =
 const RESPONSES_EVICTED: &str =
     "ResponseStore answers that were removed early to make room for others";
 const LEASE_EXCHANGES: &str = "Exchanges with the store that lends quotas, by outcome";
+const SPANS: &str = "Spans of requests by what became of them: sent to the collector, or lost";
 const USAGE_REFUSED: &str =
     "Entries of usage that the store will never take, and that were set aside";
 const JOURNAL_FAULTS: &str = "Failures of the journal of usage by kind, such as damaged entries";

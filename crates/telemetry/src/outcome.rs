@@ -77,6 +77,22 @@ impl Outcome {
         }
     }
 
+    /// True if the gateway or a target has failed. A refusal is no failure, and neither is a client
+    /// that has left, or whose key was revoked.
+    pub fn is_failure(self) -> bool {
+        match self {
+            Self::Completed | Self::Incomplete | Self::Refused | Self::Shed => false,
+            Self::ClientGone | Self::SlowReader | Self::Revoked => false,
+            Self::UpstreamError
+            | Self::UpstreamTruncated
+            | Self::Internal
+            | Self::Timeout
+            | Self::Shutdown
+            | Self::LeaseLost
+            | Self::EndedByOperator => true,
+        }
+    }
+
     /// The value in logs and metrics.
     pub fn as_str(self) -> &'static str {
         match self {

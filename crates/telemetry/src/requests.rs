@@ -5,6 +5,9 @@
 // The report of one finished request.
 pub mod report;
 
+// The methods and paths of the endpoints.
+pub mod routes;
+
 // The explanation of a report in sentences.
 mod explain;
 

@@ -56,7 +56,7 @@ pub(super) async fn list(admin: &AdminRequest<'_>) -> Result<RequestList, Failur
     let fitting = newest_first.filter(|report| {
         fits("key", Some(&report.key))
             && fits("model", report.model.as_deref())
-            && fits("outcome", Some(report.outcome))
+            && fits("outcome", Some(report.outcome.as_str()))
     });
     let requests = fitting.take(limit).map(Report).collect();
     Ok(RequestList { requests })

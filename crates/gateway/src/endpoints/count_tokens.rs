@@ -21,7 +21,6 @@ use crate::exchange::body::ClientBody;
 use crate::exchange::body::budget::Share;
 use crate::exchange::body::upload::Upload;
 use crate::exchange::refusal::Refusal;
-use crate::exchange::targets::ServedBy;
 use crate::request::attempt;
 use crate::request::attempt::TargetFailure;
 use crate::request::image_urls;
@@ -54,7 +53,7 @@ pub(crate) async fn answer(
         return Err(Refusal::model(&model));
     }
     image_urls::check_all(state, |visit| valid.addresses(visit))?;
-    caller.record.model = Some(model.clone());
+    caller.record.set_model(&model, entry);
     // Counting uses no tokens.
     caller.take_permit(&model, Reserved::default).await?;
     let targets = policy.routes.select(entry, || None);
@@ -136,10 +135,7 @@ impl Prompt {
         let counted = timeout_at(caller.deadline, counted).await;
         let failure = match counted.map_err(|_| Refusal::timeout())? {
             Ok(body) => {
-                let target = target.label().to_owned();
-                // It cannot be set already: a request is answered by one target.
-                let served_by = &caller.record.targets.served_by;
-                let _ = served_by.set(ServedBy { target, meta });
+                caller.record.targets.set_served_by(target, meta);
                 return Ok(Ok(json_bytes(body)));
             }
             Err(failure) => failure.without_key(&server.upstream),

@@ -78,7 +78,7 @@ async fn answer(
             .get_or_insert_with(|| parsed.model.clone());
     }
     let streams = parsed.generation.streams();
-    caller.record.model = Some(parsed.model.clone());
+    caller.record.set_model(&parsed.model, model);
     caller.record.stream = streams;
     let reserve = || reserved(&parsed);
     caller.take_permit(&parsed.model, reserve).await?;

@@ -135,7 +135,7 @@ pub(crate) async fn answer<D: TextEndpoint>(
     } = resolved;
     let model = policy.catalog.serves(&id, D::PROTOCOL)?;
     check_access::<D>(&caller, &id, &valid)?;
-    caller.record.model = Some(id.clone());
+    caller.record.set_model(&id, model);
     caller.record.stream = streams;
     let stored_tokens = stored.as_ref().map_or(0, StoredInput::tokens);
     let reserve = || {

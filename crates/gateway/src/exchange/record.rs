@@ -7,6 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use answer::{Report, Reported};
+use catalog::Model;
 use http::HeaderMap;
 use policy::accounting::{Ended, JournalEntry};
 use policy::clock;
@@ -16,10 +17,12 @@ use policy::revocation::Revocation;
 use quota::Money;
 use telemetry::log::AccessLine;
 use telemetry::metrics::Metrics;
+use telemetry::metrics::gen_ai::{Generation, Tokens};
 use telemetry::outcome::Outcome;
 use telemetry::requests::history::RequestHistory;
 use telemetry::requests::live::{LiveRequest, LiveRequests, Registration};
 use telemetry::requests::report::{Admission, ReceivedAt, RequestReport};
+use telemetry::traces::context::TraceContext;
 use tokio::time::Instant;
 use translate::relay::End;
 
@@ -38,6 +41,8 @@ pub(crate) struct Record {
     pub(crate) id: String,
     /// The client's own id of the request, if it is safe to log.
     pub(crate) client_id: Option<String>,
+    /// The place of the request in its trace, if traces are exported.
+    pub(crate) trace: Option<TraceContext>,
     /// The endpoint, from a closed list.
     pub(crate) route: &'static str,
     /// The name of the key.
@@ -46,6 +51,8 @@ pub(crate) struct Record {
     pub(crate) revocation: Option<Revocation>,
     /// The client's name of the model, once it is known that the catalog serves it.
     pub(crate) model: Option<String>,
+    /// The id of the catalog's entry for the model, if that is a pattern.
+    pub(crate) pattern: Option<String>,
     pub(crate) status: u16,
     /// The code of the error, if the request failed.
     pub(crate) code: Option<&'static str>,
@@ -59,7 +66,7 @@ pub(crate) struct Record {
     /// The counts of the answer, once it has ended.
     pub(crate) counts: Counts,
     /// The tokens that the targets have reported, of all attempts together.
-    reported: Option<ReportedTokens>,
+    reported: Option<Tokens>,
     /// The usage that the request is charged for, if it matters to any limit or journal.
     settled: Option<engine::Usage>,
     /// The usage and the images that an unbuffered relayed reply reports, known with its last byte.
@@ -82,14 +89,6 @@ pub(crate) struct Record {
     pub(crate) history: Arc<RequestHistory>,
 }
 
-/// Sums of the tokens that targets have reported.
-#[derive(Clone, Copy, Debug, Default)]
-struct ReportedTokens {
-    input: u64,
-    cache_read: u64,
-    output: u64,
-}
-
 impl Record {
     /// Starts the record of a request that was just received.
     pub(crate) fn new(
@@ -105,10 +104,12 @@ impl Record {
             started: Instant::now(),
             id,
             client_id: None,
+            trace: None,
             route: "other",
             key: None,
             revocation: None,
             model: None,
+            pattern: None,
             status: 0,
             code: None,
             cause: None,
@@ -128,6 +129,12 @@ impl Record {
             live: None,
             cost: None,
         }
+    }
+
+    /// Sets the client's name of the model, and the catalog's entry for it.
+    pub(crate) fn set_model(&mut self, name: &str, entry: &Model) {
+        self.model = Some(name.to_owned());
+        self.pattern = entry.prefix().map(|_| entry.id.clone());
     }
 
     /// Registers the request among those in flight, before the limits are asked.
@@ -306,18 +313,16 @@ impl Record {
 }
 
 /// The sums of the reported tokens; `None` if no target has reported any.
-fn reported(attempts: &[Attempt]) -> Option<ReportedTokens> {
+fn reported(attempts: &[Attempt]) -> Option<Tokens> {
     let usages = attempts.iter().filter_map(|attempt| attempt.known.usage());
-    usages.fold(None, |sum, usage| {
-        let ReportedTokens {
-            input,
-            cache_read,
-            output,
-        } = sum.unwrap_or_default();
-        Some(ReportedTokens {
-            input: input.saturating_add(usage.input),
-            cache_read: cache_read.saturating_add(usage.cache_read),
-            output: output.saturating_add(usage.output),
+    usages.fold(None, |sum: Option<Tokens>, usage| {
+        let sum = sum.unwrap_or_default();
+        Some(Tokens {
+            input: sum.input.saturating_add(usage.input),
+            cache_read: sum.cache_read.saturating_add(usage.cache_read),
+            cache_write: sum.cache_write.saturating_add(usage.cache_write),
+            output: sum.output.saturating_add(usage.output),
+            reasoning: sum.reasoning.saturating_add(usage.reasoning),
         })
     })
 }
@@ -375,6 +380,31 @@ impl Record {
             .left_out()
             .iter()
             .for_each(|kind| self.metrics.left_out(kind));
+        self.count_generation(outcome, took);
+    }
+
+    /// Counts the request in the metrics of generative AI, if a target was asked.
+    fn count_generation(&self, outcome: Outcome, took: Duration) {
+        let model = self.pattern.as_ref().or(self.model.as_ref());
+        let Some(model) = model.filter(|_| self.targets.has_attempts()) else {
+            return;
+        };
+        let served_by = self.targets.served_by.get();
+        let first_event = self
+            .first_event
+            .map(|first| first.duration_since(self.started));
+        self.metrics.generated(&Generation {
+            route: self.route,
+            model,
+            target: served_by.map_or("", |by| &by.target),
+            provider: served_by.map_or("", |by| by.provider),
+            outcome,
+            took,
+            first_event,
+            tokens: self.reported,
+            cost: self.cost,
+            trace: self.trace.as_ref(),
+        });
     }
 
     /// Writes the line of the request to the log.
@@ -382,9 +412,11 @@ impl Record {
         let served_by = self.targets.served_by.get();
         let left_out = self.targets.left_out();
         let left_out = (!left_out.is_empty()).then(|| left_out.join(","));
+        let trace_id = self.trace.map(|trace| trace.trace.to_string());
         let line = AccessLine {
             request_id: &self.id,
             client_request_id: self.client_id.as_deref(),
+            trace_id: trace_id.as_deref(),
             route: self.route,
             key: self.key.as_deref(),
             model: self.model.as_deref(),
@@ -411,11 +443,12 @@ impl Record {
             at: ReceivedAt(self.at_ms()),
             request_id: std::mem::take(&mut self.id),
             client_request_id: self.client_id.take(),
+            trace: self.trace,
             route: self.route,
             key,
             model: self.model.as_deref().map(shortened),
             stream: self.stream,
-            outcome: outcome.as_str(),
+            outcome,
             status: self.status,
             code: self.code,
             cause: self.cause.take(),
@@ -424,7 +457,9 @@ impl Record {
             left_out: self.targets.left_out().clone(),
             input_tokens: self.reported.map(|tokens| tokens.input),
             cache_read_tokens: self.reported.map(|tokens| tokens.cache_read),
+            cache_write_tokens: self.reported.map(|tokens| tokens.cache_write),
             output_tokens: self.reported.map(|tokens| tokens.output),
+            reasoning_tokens: self.reported.map(|tokens| tokens.reasoning),
             cost: self.cost,
             first_event_ms: self.first_event_ms(),
             took_ms: milliseconds(took),

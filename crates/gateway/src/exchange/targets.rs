@@ -51,6 +51,16 @@ impl Targets {
         let _ = self.in_background.set((background, id.to_owned()));
     }
 
+    /// Notes the target that answers.
+    pub(crate) fn set_served_by(&self, target: &Target, meta: ResponseMeta) {
+        // It cannot be set already: a request is answered by one target.
+        let _ = self.served_by.set(ServedBy {
+            target: target.label().to_owned(),
+            provider: target.provider(),
+            meta,
+        });
+    }
+
     /// Notes that a target is asked.
     pub(crate) fn set_asked(&self, target: &Target) {
         self.asked.store(target.place + 1, Ordering::Relaxed);
@@ -152,6 +162,12 @@ impl Targets {
         losses.clone()
     }
 
+    /// True if a target was tried.
+    pub(crate) fn has_attempts(&self) -> bool {
+        let attempts = self.attempts.lock();
+        !attempts.unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     pub(crate) fn take_attempts(&self) -> Vec<AttemptReport> {
         let attempts = self.attempts.lock();
         std::mem::take(&mut *attempts.unwrap_or_else(PoisonError::into_inner))
@@ -180,6 +196,8 @@ impl Targets {
 pub(crate) struct ServedBy {
     /// The name of an upstream, or `embedded`.
     pub(crate) target: String,
+    /// Its vendor.
+    pub(crate) provider: &'static str,
     /// The parts of the head of the upstream's response for the log and for the client.
     pub(crate) meta: ResponseMeta,
 }

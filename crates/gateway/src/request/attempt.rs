@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use catalog::Protocol;
 use engine::{EngineError, Rejection};
+use http::{HeaderMap, HeaderValue};
 use policy::limit::Permit;
 use policy::targets::{Backend, Target};
 use telemetry::outcome::Outcome;
 use telemetry::requests::report::{AttemptReport, AttemptResult, Road};
+use telemetry::traces::context::TraceParent;
 use tokio::time::Instant;
 use upstream::{Effort, ResponseMeta, Upstream};
 use wire::ErrorKind;
@@ -18,7 +20,8 @@ use crate::connection::timer::ConnectionTimer;
 use crate::exchange::answer::started::Started;
 use crate::exchange::record::{MAX_CAUSE, milliseconds, shortened};
 use crate::exchange::refusal::Refusal;
-use crate::exchange::targets::{ServedBy, Targets};
+use crate::exchange::targets::Targets;
+use crate::request::outgoing::TRACEPARENT;
 use crate::state::{Caller, GatewayState};
 
 /// A request that can be sent to any of its targets. It owns all its data, so that attempts can
@@ -49,6 +52,8 @@ pub(crate) struct Turn {
     pub(crate) last: bool,
     /// True if it is left alone while its circuit breaker is open, because there is another one.
     pub(crate) has_alternative: bool,
+    /// The span of the attempt, if its target gets it.
+    pub(crate) trace: Option<TraceParent>,
 }
 
 impl Turn {
@@ -58,6 +63,18 @@ impl Turn {
             may_retry: self.first,
             has_alternative: self.has_alternative,
         }
+    }
+
+    /// Adds the span of the attempt to the headers of its request.
+    pub(crate) fn traced(self, mut headers: HeaderMap) -> HeaderMap {
+        // Its text can always be a value.
+        let span = self
+            .trace
+            .map(|span| HeaderValue::try_from(span.to_string()));
+        if let Some(Ok(value)) = span {
+            headers.insert(TRACEPARENT, value);
+        }
+        headers
     }
 }
 
@@ -181,18 +198,24 @@ pub(crate) fn first_successful_target<A: Dispatch>(
     let permit = caller.record.permit.as_ref();
     let may_go_on = !caller.record.stream || permit.is_some_and(Permit::makes_pictures);
     let received = caller.record.started;
+    let trace = caller.record.trace;
     let end = received + state.limits.stream_timeout;
     async move {
         let mut last_failure = None;
         let mut targets = VecDeque::from(targets);
         let mut untried = targets.len();
+        let mut number = 0;
         while let Some(target) = targets.pop_front() {
             let last = targets.is_empty();
             let turn = Turn {
                 first: last_failure.is_none(),
                 last,
                 has_alternative: untried > 0 && !last,
+                trace: trace
+                    .filter(|_| target.is_traced())
+                    .map(|trace| trace.of_attempt(number)),
             };
+            number += 1;
             untried = untried.saturating_sub(1);
             record.set_asked(&target);
             let mut report = attempt_report(&target, A::PROTOCOL, received);
@@ -210,9 +233,7 @@ pub(crate) fn first_successful_target<A: Dispatch>(
             record.report_attempt(report);
             match attempted {
                 Ok(started) => {
-                    let target = target.label().to_owned();
-                    // It cannot be set already: a request is answered by one target.
-                    let _ = record.served_by.set(ServedBy { target, meta });
+                    record.set_served_by(&target, meta);
                     return Ok(started);
                 }
                 Err(failure) => {

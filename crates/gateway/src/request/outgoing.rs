@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use answer::Answer;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use policy::targets::UpstreamTarget;
 use tokio::time::Instant;
 use translate::outbound::Protocol;
@@ -110,6 +110,8 @@ pub(crate) fn edited_chunks(splice: &Splice<'_>, whole: &Bytes) -> Vec<Bytes> {
     splice.pieces().into_iter().map(piece).collect()
 }
 
+/// The header with the ids of a trace: <https://www.w3.org/TR/trace-context/>.
+pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// The largest unary reply of a text protocol, in bytes.
 pub const MAX_REPLY: usize = 32 << 20;
 /// The longest stream of a text protocol, in bytes. An event is many times as long as its text, and

@@ -175,6 +175,16 @@ pub(crate) const RESPONSES: &str = "/v1/responses";
 mod tests {
     use super::*;
 
+    /// The paths in spans are those that are served, under the same names.
+    #[test]
+    fn spans_have_the_methods_and_paths_of_the_endpoints() {
+        for (name, method, path) in telemetry::requests::routes::ROUTES {
+            let method = method.parse().unwrap();
+            let endpoint = Endpoint::of(&method, path, || true).unwrap();
+            assert_eq!(endpoint.name(), name, "{method} {path}");
+        }
+    }
+
     #[test]
     fn only_exact_paths_match() {
         for path in [

@@ -38,6 +38,10 @@ fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result
             age.as_secs()
         )?;
     }
+    if config.traces.endpoint.is_some() {
+        let collector = config.traces.describe();
+        writeln!(out, "traces are exported to {collector}")?;
+    }
     for key in policy.keys.entries() {
         let models = match &key.models {
             None => "all models".to_owned(),

@@ -46,6 +46,8 @@ access_line! {
     text request_id: &'a str,
     /// The client's own id of the request, if it is safe to log.
     optional_text client_request_id: Option<&'a str>,
+    /// The id of the trace.
+    optional_text trace_id: Option<&'a str>,
     /// The endpoint, from a closed list.
     text route: &'a str,
     /// The name of the key.
@@ -197,6 +199,7 @@ mod tests {
     const LINE: AccessLine<'_> = AccessLine {
         request_id: "req_1",
         client_request_id: None,
+        trace_id: None,
         route: "messages",
         key: None,
         model: None,
@@ -242,6 +245,7 @@ mod tests {
     fn p04_a_line_has_the_fields_that_are_known_in_order() {
         let line = AccessLine {
             client_request_id: Some("mine"),
+            trace_id: Some("4bf92f3577b34da6a3ce929d0e0e4736"),
             key: Some("a \"key\"\n"),
             model: Some("mödel"),
             target: Some("home"),
@@ -264,7 +268,7 @@ mod tests {
             written(scratch, &line, "2027-01-31T08:09:10.123456789Z"),
             concat!(
                 r#"{"timestamp":"2027-01-31T08:09:10.123456Z","level":"INFO","log":"access","request_id":"req_1","#,
-                r#""client_request_id":"mine","route":"messages","key":"a \"key\"\n","model":"mödel","target":"home","#,
+                r#""client_request_id":"mine","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","route":"messages","key":"a \"key\"\n","model":"mödel","target":"home","#,
                 r#""upstream_request_id":"x\\1","status":504,"code":"timeout","cause":"no\u0001\u2028answer","stream":true,"#,
                 r#""outcome":"timeout","input_tokens":18446744073709551615,"output_tokens":0,"#,
                 r#""left_out":"audio,image","queued_ms":0.5,"first_event_ms":12.0,"took_ms":1e+21}"#,
@@ -304,6 +308,7 @@ mod tests {
         fn p04_handwritten_line_matches_the_formatter(
             texts in texts::<8>(),
             ids in prop::array::uniform::<_, 3>(text()),
+            trace_id in prop::option::of(text()),
             status: u16,
             stream: bool,
             tokens: [Option<u64>; 2],
@@ -315,7 +320,7 @@ mod tests {
                 texts.each_ref().map(Option::as_deref);
             let [request_id, route, outcome] = ids.each_ref().map(String::as_str);
             let line = AccessLine {
-                request_id, client_request_id, route, key, model, target, upstream_request_id, status,
+                request_id, client_request_id, trace_id: trace_id.as_deref(), route, key, model, target, upstream_request_id, status,
                 code, cause, stream, outcome, left_out, queued_ms, first_event_ms, took_ms,
                 input_tokens: tokens[0],
                 output_tokens: tokens[1],

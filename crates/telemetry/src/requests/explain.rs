@@ -33,8 +33,12 @@ impl RequestReport {
             Some(model) => format!(" for the model '{model}'"),
             None => String::new(),
         };
+        let trace = match &self.trace {
+            Some(trace) => format!(" Its trace: {}.", trace.trace),
+            None => String::new(),
+        };
         let (id, route, key) = (&self.request_id, self.route, &self.key);
-        format!("{id}: {kind} to {route} by the key '{key}'{model}.")
+        format!("{id}: {kind} to {route} by the key '{key}'{model}.{trace}")
     }
 
     fn usage(&self) -> Option<String> {
@@ -53,7 +57,7 @@ impl RequestReport {
     }
 
     fn ending(&self) -> String {
-        let (outcome, status, took) = (self.outcome, self.status, self.took_ms);
+        let (outcome, status, took) = (self.outcome.as_str(), self.status, self.took_ms);
         let code = match self.code {
             Some(code) => format!(", code {code}"),
             None => String::new(),
@@ -154,6 +158,7 @@ impl AttemptReport {
 
 #[cfg(test)]
 mod tests {
+    use crate::outcome::Outcome;
     use crate::requests::report::{AppliedLimit, RefusingLimit};
 
     use super::*;
@@ -233,7 +238,7 @@ mod tests {
             dimension: "requests_per_minute",
             retry_after_ms: Some(1500),
         });
-        (report.outcome, report.status) = ("shed", 429);
+        (report.outcome, report.status) = (Outcome::Shed, 429);
         report.code = Some("rate_limit_exceeded");
         assert_eq!(
             report.explanation()[1..],

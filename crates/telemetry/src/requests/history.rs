@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use super::report::RequestReport;
+use crate::traces::queue::TraceQueue;
 
 /// The reports of the most recent requests.
 ///
@@ -16,6 +17,8 @@ pub struct RequestHistory {
     reports: Mutex<Reports>,
     /// The number of reports so far.
     count: watch::Sender<u64>,
+    /// The queue of the exporter of traces, if there is one.
+    traces: Option<Arc<TraceQueue>>,
 }
 
 #[derive(Debug, Default)]
@@ -28,16 +31,30 @@ struct Reports {
 
 impl Default for RequestHistory {
     fn default() -> Self {
-        Self {
-            reports: Mutex::default(),
-            count: watch::Sender::new(0),
-        }
+        Self::new(None)
     }
 }
 
 impl RequestHistory {
+    /// A history whose reports are also offered to the exporter of traces, if there is one.
+    pub fn new(traces: Option<Arc<TraceQueue>>) -> Self {
+        Self {
+            reports: Mutex::default(),
+            count: watch::Sender::new(0),
+            traces,
+        }
+    }
+
+    /// The queue of the exporter of traces, if there is one.
+    pub fn traces(&self) -> Option<&TraceQueue> {
+        self.traces.as_deref()
+    }
+
     /// Adds a report, and removes the oldest one if there are too many.
     pub fn push(&self, report: Arc<RequestReport>) {
+        if let Some(traces) = &self.traces {
+            traces.offer(&report);
+        }
         let (count, displaced) = {
             let mut reports = self.lock();
             let displaced = match reports.recent.len() < MAX_REPORTS {

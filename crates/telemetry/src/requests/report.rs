@@ -9,6 +9,9 @@ use quota::{Money, Refused};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
+use crate::outcome::Outcome;
+use crate::traces::context::TraceContext;
+
 /// A finished request.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Request")]
@@ -17,6 +20,10 @@ pub struct RequestReport {
     pub request_id: String,
     /// The client's own id of the request, if it is safe to log.
     pub client_request_id: Option<String>,
+    /// The id of its trace; null without `[traces]`.
+    #[serde(rename = "trace_id", serialize_with = "trace_id")]
+    #[schemars(with = "Option<String>")]
+    pub trace: Option<TraceContext>,
     /// The time at which the request was received.
     pub at: ReceivedAt,
     /// The endpoint, from a closed list.
@@ -30,7 +37,9 @@ pub struct RequestReport {
     /// True if the request asked for a stream.
     pub stream: bool,
     /// The outcome, as in the log.
-    pub outcome: &'static str,
+    #[serde(serialize_with = "outcome")]
+    #[schemars(with = "String")]
+    pub outcome: Outcome,
     /// The HTTP status; 499 if the client disconnected.
     pub status: u16,
     /// The code of the error, if the request failed.
@@ -47,8 +56,12 @@ pub struct RequestReport {
     pub input_tokens: Option<u64>,
     /// The tokens of the prompts that were read from a cache, of all attempts together.
     pub cache_read_tokens: Option<u64>,
+    /// The tokens of the prompts that were written to a cache, of all attempts together.
+    pub cache_write_tokens: Option<u64>,
     /// The tokens of the answers that the targets have reported, of all attempts together.
     pub output_tokens: Option<u64>,
+    /// The tokens of the answers that were used for reasoning, of all attempts together.
+    pub reasoning_tokens: Option<u64>,
     /// The cost as a decimal string; null without a price, or if no limit and no journal counts it.
     #[serde(serialize_with = "decimal")]
     #[schemars(with = "Option<String>")]
@@ -176,19 +189,33 @@ impl JsonSchema for ReceivedAt {
     }
 }
 
+impl RequestReport {
+    /// The attempt that was answered.
+    pub fn answered(&self) -> Option<&AttemptReport> {
+        let mut attempts = self.attempts.iter();
+        attempts.find(|attempt| attempt.result == AttemptResult::Answered)
+    }
+
+    /// The number of its spans: its own, and one for each attempt.
+    pub fn spans(&self) -> u64 {
+        1 + self.attempts.len() as u64
+    }
+}
+
 #[cfg(test)]
 impl RequestReport {
     /// A completed request, for tests.
-    pub(super) fn completed(request_id: String) -> Self {
+    pub(crate) fn completed(request_id: String) -> Self {
         Self {
             request_id,
             client_request_id: None,
+            trace: None,
             at: ReceivedAt(0),
             route: "messages",
             key: "team".into(),
             model: Some("small".to_owned()),
             stream: true,
-            outcome: "completed",
+            outcome: Outcome::Completed,
             status: 200,
             code: None,
             cause: None,
@@ -197,7 +224,9 @@ impl RequestReport {
             left_out: Vec::new(),
             input_tokens: None,
             cache_read_tokens: None,
+            cache_write_tokens: None,
             output_tokens: None,
+            reasoning_tokens: None,
             cost: None,
             first_event_ms: None,
             took_ms: 412.4,
@@ -226,6 +255,15 @@ fn optional_shared_text<S: Serializer>(
 
 fn shared_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(text)
+}
+
+fn trace_id<S: Serializer>(trace: &Option<TraceContext>, serializer: S) -> Result<S::Ok, S::Error> {
+    let id = trace.as_ref().map(|trace| trace.trace.to_string());
+    id.serialize(serializer)
+}
+
+fn outcome<S: Serializer>(outcome: &Outcome, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(outcome.as_str())
 }
 
 fn decimal<S: Serializer>(money: &Option<Money>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -142,7 +142,7 @@ async fn the_console_uses_the_public_api_like_everybody() {
     let reply = read(response).await;
     assert_eq!(reply.json()["choices"][0]["message"]["content"], "Hello.");
     let report = harness.gateway.state.history.find(&id).unwrap();
-    assert_eq!(report.outcome, "completed");
+    assert_eq!(report.outcome.as_str(), "completed");
 }
 
 #[tokio::test]

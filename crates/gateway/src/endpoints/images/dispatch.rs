@@ -119,6 +119,7 @@ impl ImageDispatch {
         &self,
         server: &UpstreamTarget,
         target: &Target,
+        turn: Turn,
     ) -> Result<Outgoing, TargetFailure> {
         let own = self.parsed.generation.model.as_deref();
         let model = target.model.as_deref().or(own);
@@ -135,7 +136,7 @@ impl ImageDispatch {
             method: Method::POST,
             path: path.into(),
             content_type,
-            headers: HeaderMap::new(),
+            headers: turn.traced(HeaderMap::new()),
             body,
             accept_stream,
             client: Arc::clone(&self.key),

@@ -76,11 +76,11 @@ pub(super) async fn relay(
     let asked = asked.map_err(|error| failure(server, error, &caller, &meta));
     let target = origin.upstream;
     // It cannot be set already.
-    let _ = caller
-        .record
-        .targets
-        .served_by
-        .set(ServedBy { target, meta });
+    let _ = caller.record.targets.served_by.set(ServedBy {
+        target,
+        provider: server.config.provider(),
+        meta,
+    });
     let body = asked?.ok_or_else(|| unknown(id))?;
     match action {
         Action::Retrieve | Action::Cancel => state.background.retrieved(id, &body),

@@ -139,7 +139,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let (body, dropped) = self.state.long_work.run(whole.len(), adapt).await;
         self.record.lose(&dropped);
         let headers = server.config.without_fixed(headers.clone());
-        let headers = self.with_affinity(server, headers);
+        let headers = turn.traced(self.with_affinity(server, headers));
         let path = outgoing::path(D::UPSTREAM_PROTOCOL);
         let outgoing = outgoing::json(&self.key, path, headers, body, *streams);
         let (deadline, meta) = (self.deadline, &mut self.meta);
@@ -171,7 +171,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         } else {
             HeaderMap::new()
         };
-        let headers = self.with_affinity(server, headers);
+        let headers = turn.traced(self.with_affinity(server, headers));
         let whole = Bytes::from(encoded.body);
         let (body, left_out) = outgoing::adapted(server, protocol, &Splice::new(&whole), &whole);
         // The gateway itself has set the options of the stream.
