@@ -48,11 +48,8 @@ impl File {
     fn comment(&mut self, schema: &Value) {
         self.line(format_args!(""));
         self.text(&schema["description"]);
-        for choice in alternative(entry(schema))["oneOf"]
-            .as_array()
-            .into_iter()
-            .flatten()
-        {
+        let choices = alternative(entry(schema))["oneOf"].as_array();
+        for choice in choices.into_iter().flatten() {
             if let (Some(word), Some(text)) = (choice["const"].as_str(), first(choice)) {
                 self.text(&Value::from(format!("`{word}`: {text}")));
             }

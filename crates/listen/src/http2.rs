@@ -22,6 +22,7 @@ use gateway::cors;
 use gateway::service;
 use gateway::state::GatewayState;
 use http::header::HOST;
+use http::uri::Authority;
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
@@ -133,10 +134,7 @@ async fn answer(state: &Arc<GatewayState>, mut request: Request<Incoming>) -> Re
 /// Makes `:authority` the host, as it is over HTTP/1 (RFC 9113 §8.3.1). A `Host` that differs from it
 /// stays beside it, and is refused as a second one.
 fn set_host<B>(request: &mut Request<B>) {
-    let authority = request
-        .uri()
-        .authority()
-        .map(|authority| authority.as_str());
+    let authority = request.uri().authority().map(Authority::as_str);
     let Some(Ok(host)) = authority.map(HeaderValue::from_str) else {
         return;
     };
