@@ -31,6 +31,7 @@ fn each_configuration_passes_the_check() {
 fn check(page: &str, block: &str) {
     let file = GATEWAY.file("sluicegate.toml", "");
     let folder = file.0.parent().unwrap();
+    write_certificates(folder);
     let config = completed(block, folder);
     std::fs::write(&file.0, &config).unwrap();
     for program in PROGRAMS {
@@ -54,12 +55,30 @@ fn check(page: &str, block: &str) {
     }
 }
 
+/// Writes the files that the examples of TLS name.
+fn write_certificates(folder: &Path) {
+    let rcgen::CertifiedKey { cert, signing_key } =
+        rcgen::generate_simple_self_signed(["gate.example".to_owned()]).unwrap();
+    let (certificate, key) = (cert.pem(), signing_key.serialize_pem());
+    for (name, text) in [
+        ("fullchain.pem", &certificate),
+        ("privkey.pem", &key),
+        ("admin.pem", &certificate),
+        ("admin-key.pem", &key),
+        ("clients.pem", &certificate),
+    ] {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+}
+
 /// The block with a hash in place of its ellipsis, with folders that exist, and with stores at a port of
 /// this machine at which nothing listens.
 fn completed(block: &str, folder: &Path) -> String {
     let hash = format!("\"sha256:{}\"", "0".repeat(64));
     let block = block.replace("\"sha256:…\"", &hash);
-    let block = block.replace("/var/lib/sluicegate", folder.to_str().unwrap());
+    let folder = folder.to_str().unwrap();
+    let block = block.replace("/var/lib/sluicegate", folder);
+    let block = block.replace("/etc/sluicegate", folder);
     let block = at_nothing(&block, "\"redis://");
     at_nothing(&block, "\"postgres://")
 }

@@ -31,7 +31,9 @@ impl Health {
             let request = request.body(Full::<Bytes>::default());
             let request = request.map_err(|error| problem(error.to_string()))?;
             let asked = timeout(TIMEOUT, async {
-                let socket = net::connect(address).await.map_err(|error| error.to_string())?;
+                let socket = net::connect(address)
+                    .await
+                    .map_err(|error| error.to_string())?;
                 exchange(socket, request).await
             })
             .await;
