@@ -10,8 +10,8 @@ use testkit::{Gateway, IMAGES, MESSAGES, Request, Scratch, TEXT};
 use crate::{GATEWAY, pages};
 
 const ADMIN: &str = "sg_test_admin_key_00000000000000000000";
-/// The page whose steps have a test of their own.
-const FIRST_STEPS: &str = "start.md";
+/// The page whose steps have a test of their own, and the one whose examples start containers.
+const OTHER_PAGES: [&str; 2] = ["start.md", "packages.md"];
 
 #[test]
 fn each_request_is_answered_and_each_metric_is_described() {
@@ -25,7 +25,7 @@ fn each_request_is_answered_and_each_metric_is_described() {
     for (name, text) in pages() {
         let examples = blocks(&text, "sh").into_iter();
         let examples: Vec<_> = examples.filter(|block| block.contains("curl ")).collect();
-        if name != FIRST_STEPS && !examples.is_empty() {
+        if !OTHER_PAGES.contains(&&*name) && !examples.is_empty() {
             run(&name, &examples.concat(), folder, &gateway);
             asked += 1;
         }
