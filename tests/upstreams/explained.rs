@@ -3,36 +3,51 @@
 use std::process::{Command, Stdio};
 
 use serde_json::json;
-use simulator::{Protocol, Simulator};
-use testkit::{CLIENT_KEY, Config, Gateway, Request, Response, await_that};
+use simulator::{Play, Protocol, Simulator, honest};
+use testkit::{CLIENT_KEY, Config, Connection, Gateway, Request, Response, Scratch, await_that};
 
 use crate::GATEWAY;
 
 const ADMIN: &str = "sg_test_admin_key_00000000000000000000";
 
-/// A gateway whose model `chat` is at the host of the first simulator, and then of the second, with this
-/// quota.
-fn gateway(first: &str, second: &str, quota: &str) -> Gateway {
+/// The hash of this key, which has expired, is in the test of refused keys.
+const EXPIRED: &str = "sg_test_expired_key_000000000000000000000";
+
+/// A gateway whose model `chat` is at the host of the first simulator, and then of the second.
+fn gateway(first: &str, second: &str) -> Gateway {
     let targets = r#"[{ upstream = "one", model = "m1" }, { upstream = "two", model = "m2" }]"#;
-    let mut config = Config::new("")
+    let config = Config::new("")
         .upstream("one", Protocol::Chat, first, "")
         .upstream("two", Protocol::Messages, second, "")
         .model("chat", Protocol::Chat, targets);
-    if !quota.is_empty() {
-        config = config.quota(quota);
-    }
+    administered(config)
+}
+
+/// Starts a gateway with an admin API.
+fn administered(config: Config) -> Gateway {
     let mut command = GATEWAY.command();
     command.env("SLUICEGATE_ADMIN_KEY", ADMIN);
     config.start_by(GATEWAY, command)
 }
 
-fn ask(gateway: &Gateway, stream: bool) -> Response {
+/// The lines that keep usage in a new file.
+fn accounting() -> (String, Scratch) {
+    let folder = GATEWAY.file("note.txt", "The file of usage is beside this one.");
+    let file = folder.0.with_file_name("accounting.db");
+    let lines = format!("[state]\naccounting = \"sqlite:{}\"", file.display());
+    (lines, folder)
+}
+
+fn question(model: &str, stream: bool) -> Request {
     let body = json!({
-        "model": "chat", "stream": stream, "seed": 7, "frequency_penalty": 0.5, "max_tokens": 1000,
+        "model": model, "stream": stream, "seed": 7, "frequency_penalty": 0.5, "max_tokens": 1000,
         "messages": [{"role": "user", "content": "Hello."}],
     });
-    let request = Request::post("/v1/chat/completions", &body).bearer(CLIENT_KEY);
-    request.send(gateway.address())
+    Request::post("/v1/chat/completions", &body).bearer(CLIENT_KEY)
+}
+
+fn ask(gateway: &Gateway, stream: bool) -> Response {
+    question("chat", stream).send(gateway.address())
 }
 
 /// The explanation of a response's request, without its first line, which has the random id. Times are
@@ -63,7 +78,7 @@ const ADMITTED: &str = "Admitted by the limits of the process; no other one appl
 #[test]
 fn a_success_and_a_fallback_are_explained() {
     let honest = Simulator::honest().unwrap();
-    let direct = gateway(&honest.base_url(), &honest.base_url(), "");
+    let direct = gateway(&honest.base_url(), &honest.base_url());
     let response = ask(&direct, false);
     assert_eq!(response.status, 200, "{}", response.text());
     let lines = explained(&direct, &response);
@@ -77,7 +92,7 @@ fn a_success_and_a_fallback_are_explained() {
 
     // Nothing listens at the port of a simulator that has ended.
     let gone = Simulator::honest().unwrap().base_url();
-    let fallback = gateway(&gone, &honest.base_url(), "");
+    let fallback = gateway(&gone, &honest.base_url());
     let response = ask(&fallback, false);
     assert_eq!(response.status, 200, "{}", response.text());
     let lines = explained(&fallback, &response);
@@ -95,44 +110,179 @@ fn a_success_and_a_fallback_are_explained() {
     );
 }
 
+/// A gateway whose limits have room for some requests, and the explanation of the next one.
+struct Full {
+    /// The number of requests that it has room for.
+    room: usize,
+    /// Lines of `[limits]`.
+    limits: &'static str,
+    /// Lines of `[[quotas]]`.
+    quota: &'static str,
+    /// The line about the limits, with the line about a queue before it.
+    refusal: &'static [&'static str],
+    /// The last line.
+    end: &'static str,
+}
+
+const FULL: [Full; 7] = [
+    Full {
+        room: 1,
+        limits: "concurrency = 1",
+        quota: "",
+        refusal: &["Refused by the limit 'limits.concurrency' (concurrency)."],
+        end: "Ended as shed after N ms; status 429, code gateway_concurrency_limit. \
+              Cause: limit: limits.concurrency.",
+    },
+    Full {
+        room: 1,
+        limits: "concurrency_per_key = 1",
+        quota: "",
+        refusal: &["Refused by the limit 'limits.concurrency_per_key' (concurrency)."],
+        end: "Ended as shed after N ms; status 429, code gateway_concurrency_limit. \
+              Cause: limit: limits.concurrency_per_key.",
+    },
+    Full {
+        room: 1,
+        limits: "",
+        quota: "key = \"*\"\nrequests_per_minute = 1",
+        refusal: &[
+            "Refused by the limit 'key *' (requests_per_minute); the same request fits after N ms. \
+             These limits apply: 'key *' of the key 'tests'.",
+        ],
+        end: "Ended as shed after N ms; status 429, code rate_limit_exceeded. Cause: limit: key *.",
+    },
+    Full {
+        room: 4,
+        limits: "",
+        // A request reserves at most a quarter of it.
+        quota: "models = [\"chat\"]\ntokens_per_minute = 1500",
+        refusal: &[
+            "Refused by the limit 'all keys with chat' (tokens_per_minute); the same request fits after N \
+             ms. These limits apply: 'all keys with chat'.",
+        ],
+        end: "Ended as shed after N ms; status 429, code rate_limit_exceeded. \
+              Cause: limit: all keys with chat.",
+    },
+    Full {
+        room: 1,
+        limits: "",
+        quota: "key = \"t*\"\nshared = true\nconcurrency = 1",
+        refusal: &["Refused by the limit 'keys t*' (concurrency). These limits apply: 'keys t*'."],
+        end: "Ended as shed after N ms; status 429, code gateway_concurrency_limit. \
+              Cause: limit: keys t*.",
+    },
+    Full {
+        room: 1,
+        limits: "",
+        quota: "concurrency = 1\nqueue = { wait = \"20ms\" }",
+        refusal: &[
+            "It waited N ms in a queue.",
+            "Refused by the limit 'all keys' (concurrency). These limits apply: 'all keys'.",
+        ],
+        end: "Ended as shed after N ms; status 429, code gateway_concurrency_limit. \
+              Cause: limit: all keys.",
+    },
+    Full {
+        room: 1,
+        limits: "",
+        // At 8 for a million tokens, the answer may cost 0.008.
+        quota: "budget = { amount = \"0.01\", currency = \"USD\", window = \"month\" }",
+        refusal: &[
+            "Refused by the limit 'all keys, month in UTC' (budget). These limits apply: 'all keys'.",
+        ],
+        end: "Ended as shed after N ms; status 429, code insufficient_quota. \
+              Cause: limit: all keys, month in UTC.",
+    },
+];
+
 #[test]
-fn a_refusal_names_its_limit() {
+fn a_refusal_names_the_limit_without_room() {
+    for full in FULL {
+        let simulator = Simulator::start(|request: &simulator::Request| {
+            Play::new().gate().then(honest::answer(request))
+        });
+        let simulator = simulator.unwrap();
+        let (state, _folder) = accounting();
+        let mut config = Config::before(&simulator, full.limits, "")
+            .section(&state)
+            .section("[[prices]]\nmodel = \"*\"\ninput = \"0\"\noutput = \"8\"");
+        if !full.quota.is_empty() {
+            config = config.quota(full.quota);
+        }
+        let gateway = administered(config);
+        let mut admitted = Vec::new();
+        for _ in 0..full.room {
+            let mut connection = Connection::open(gateway.address());
+            connection.send(question("chat", false).bytes());
+            admitted.push(connection);
+        }
+        await_that("the requests are admitted", || {
+            simulator.requests().len() == full.room
+        });
+        let lines = explained(&gateway, &ask(&gateway, false));
+        let expected: Vec<_> = full.refusal.iter().chain([&full.end]).copied().collect();
+        assert_eq!(lines, expected);
+        simulator.release_all();
+        for mut connection in admitted {
+            assert_eq!(connection.response().status, 200);
+        }
+    }
+}
+
+#[test]
+fn a_request_that_no_limit_has_seen_names_the_reason() {
     let honest = Simulator::honest().unwrap();
-    for (quota, dimension) in [
+    let quota = "budget = { amount = \"1.00\", currency = \"USD\", window = \"month\" }";
+    let (state, _folder) = accounting();
+    let config = Config::before(&honest, "", "").section(&state).quota(quota);
+    let gateway = administered(config);
+    for (model, end) in [
         (
-            "key = \"*\"\nrequests_per_minute = 1",
-            "requests_per_minute",
+            "absent",
+            "Ended as refused after N ms; status 404, code model_not_found.",
         ),
-        ("key = \"*\"\ntokens_per_minute = 10", "tokens_per_minute"),
+        (
+            "chat",
+            "Ended as refused after N ms; status 403, code insufficient_permissions. \
+             Cause: a budget applies, and the model has no price.",
+        ),
     ] {
-        let gateway = gateway(&honest.base_url(), &honest.base_url(), quota);
-        let refused = (0..5)
-            .map(|_| ask(&gateway, false))
-            .find(|response| response.status == 429);
-        let lines = explained(&gateway, &refused.expect(quota));
-        assert!(
-            lines[0].starts_with(&format!("Refused by the limit 'key *' ({dimension})")),
-            "{lines:?}"
+        let response = question(model, false).send(gateway.address());
+        assert_eq!(
+            explained(&gateway, &response),
+            ["It ended before any limit was asked.", end]
         );
+    }
+}
+
+/// Nobody without a key can displace the reports of others, and all bad keys are told the same.
+#[test]
+fn a_request_without_a_valid_key_is_only_in_the_log() {
+    let honest = Simulator::honest().unwrap();
+    let expired = "name = \"old\"\nhash = \"sha256:fdd38f46ca4a7190a5a3669c34e11c7a067c569a7bc39dcd62415a2083dc7db8\"\nscopes = [\"text\"]\nexpires = \"2020-01-01\"";
+    let gateway = administered(Config::before(&honest, "", "").key(expired));
+    for key in ["sg_unknown_key_0000000000000000000000000", EXPIRED] {
+        let body = json!({"model": "chat", "messages": []});
+        let response = gateway.post(key, "/v1/chat/completions", &body);
+        assert_eq!(response.status, 401, "{}", response.text());
+        let id = response.header("x-request-id").unwrap();
+        let unknown = GATEWAY.administer(&gateway, ADMIN, &["explain", id]);
+        let unknown = unknown.unwrap_err();
         assert!(
-            lines[0].ends_with(" These limits apply: 'key *' of the key 'tests'."),
-            "{lines:?}"
-        );
-        assert!(
-            lines[1].starts_with("Ended as shed after N ms; status 429, code "),
-            "{lines:?}"
+            unknown.ends_with("requests without a valid key are only in the log\n"),
+            "{unknown}"
         );
     }
 }
 
 #[test]
 fn a_stream_that_breaks_off_is_explained() {
-    let cut = Simulator::start(|request| -> simulator::Play {
+    let cut = Simulator::start(|request| -> Play {
         let scenario = simulator::scenario::named("eof-without-end");
         scenario.unwrap().play(request)
     })
     .unwrap();
-    let gateway = gateway(&cut.base_url(), &cut.base_url(), "");
+    let gateway = gateway(&cut.base_url(), &cut.base_url());
     let response = ask(&gateway, true);
     assert_eq!(response.status, 200);
     let lines = explained(&gateway, &response);

@@ -77,7 +77,8 @@ pub(super) async fn explain(admin: &AdminRequest<'_>) -> Result<Explanation, Fai
         (None, None) => {
             let id = wire::truncate_for_error(id);
             return Err(Failure::not_found(format!(
-                "id: no request '{id}' is among the last {MAX_REPORTS} of this gateway, and none is stored"
+                "id: no request '{id}' is among the last {MAX_REPORTS} of this gateway, and none is stored; \
+                 requests without a valid key are only in the log"
             )));
         }
     };

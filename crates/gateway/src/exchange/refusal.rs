@@ -297,9 +297,11 @@ impl Refusal {
     pub(crate) fn no_price(model: &str) -> Self {
         let sentence =
             format!("The model '{model}' has no price, so that a key with a budget cannot use it.");
-        ApiError::new(ErrorKind::Permission, "insufficient_permissions", sentence)
-            .with_param("model")
-            .into()
+        let error = ApiError::new(ErrorKind::Permission, "insufficient_permissions", sentence);
+        Self {
+            cause: Some("a budget applies, and the model has no price".into()),
+            ..error.with_param("model").into()
+        }
     }
 
     /// The admission of the request could not be journaled, without which it is not served.
