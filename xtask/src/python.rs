@@ -27,7 +27,8 @@ pub(crate) fn environment(name: &str, requirements: &Path) -> Outcome<PathBuf> {
         let mut venv = Command::new("python3");
         process::run(venv.args(["-m", "venv", "--clear"]).arg(&folder))
             .map_err(|error| format!("{error}. {NO_VENV}"))?;
-        process::run(install(&python).arg(requirements))?;
+        let mut pip = Command::new(&python);
+        process::run(pip.args(INSTALL.split(' ')).arg(requirements))?;
         fs::write(&stamp, wanted).at(&stamp)?;
     }
     Ok(python)
@@ -45,24 +46,22 @@ pub(crate) fn script(name: &str) -> Outcome<Command> {
 }
 
 /// Installs a package, with its hashes in the format of pip, into a folder without an environment:
-/// its programs are in `bin`.
-pub(crate) fn package(requirement: &str, folder: &Path) -> Outcome {
+/// its programs are in `bin`. Prints how much has arrived, if the `size` of the package is given in bytes.
+pub(crate) fn package(requirement: &str, folder: &Path, size: Option<u64>) -> Outcome {
     fs::create_dir_all(folder).at(folder)?;
     let list = folder.join("requirements.txt");
     fs::write(&list, requirement).at(&list)?;
-    let mut pip = install(Path::new("python3"));
-    pip.arg(list).args(["--no-deps", "--require-hashes"]);
+    let mut pip = Command::new("python3");
+    if let Some(size) = size {
+        pip.arg(workspace::root().join("xtask/progress.py"))
+            .arg(folder);
+        pip.args([&size.to_string(), "python3"]);
+    }
+    pip.args(INSTALL.split(' ')).arg(list);
+    pip.args(["--no-deps", "--require-hashes"]);
     pip.args(["--only-binary", ":all:", "--root-user-action=ignore"]);
     // pip's temporary files are written where space is needed anyway.
     process::run(pip.arg("--target").arg(folder).env("TMPDIR", folder))
-}
-
-/// A command that installs the packages of a file, whose path is the next argument.
-fn install(python: &Path) -> Command {
-    let mut pip = Command::new(python);
-    pip.args(["-m", "pip", "install", "--quiet", "--no-input"]);
-    pip.args(["--disable-pip-version-check", "--requirement"]);
-    pip
 }
 
 /// The version of an interpreter, such as `3.11`.
@@ -82,6 +81,8 @@ fn sufficient(version: &str) -> Outcome {
     }
 }
 
+/// The arguments that install the packages of a file, whose path is the next argument.
+const INSTALL: &str = "-m pip install --quiet --no-input --disable-pip-version-check --requirement";
 /// The packages of the tests have no releases for older ones.
 const LEAST: [u32; 2] = [3, 11];
 const NEEDED: &str = "The tests need Python 3.11 or newer as `python3`, with pip and venv (on Debian and Ubuntu: `apt-get \
@@ -90,7 +91,41 @@ const NO_VENV: &str = "Python's venv module is missing or broken (on Debian and 
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    /// The command that downloads waits for the line about each part.
+    #[test]
+    fn a_download_prints_a_line_for_each_tenth() {
+        let folder = std::env::temp_dir().join(format!("xtask-python-{}", std::process::id()));
+        fs::create_dir_all(folder.join("pip-unpack-1")).unwrap();
+        let [package, log] =
+            ["pip-unpack-1/a-1-py3-none-any.whl", "log"].map(|name| folder.join(name));
+        let script = r#"for part in 25 50; do
+            head -c 10000000 /dev/zero >> "$0"
+            until grep -q " $part %" "$1"; do sleep 0.01; done
+        done; exit 3"#;
+        let mut shown = Command::new("python3");
+        shown
+            .arg(workspace::root().join("xtask/progress.py"))
+            .arg(&folder);
+        shown
+            .args(["40000000", "sh", "-c", script])
+            .args([&package, &log]);
+        let shown = process::logged(&mut shown, &log).unwrap();
+        let status = process::bounded(shown, Duration::from_secs(60)).unwrap();
+        assert_eq!(status.unwrap().code(), Some(3));
+        let printed = fs::read_to_string(&log).unwrap();
+        let lines = printed
+            .lines()
+            .map(|line| line.rsplit_once(", ").unwrap().0);
+        assert_eq!(
+            lines.collect::<Vec<_>>(),
+            ["10 of 40 MB, 25 %", "20 of 40 MB, 50 %"]
+        );
+        fs::remove_dir_all(folder).unwrap();
+    }
 
     #[test]
     fn an_old_python_is_refused_with_the_needed_version() {

