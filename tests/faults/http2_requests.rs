@@ -208,7 +208,7 @@ async fn c05_canceled_uploads_are_gone() {
     gateway.await_quiet();
 }
 
-/// The limits of heads and bodies are those of HTTP/1, with the same statuses.
+/// Heads and bodies have the same limits over HTTP/2 as over HTTP/1, with the same statuses.
 #[tokio::test(flavor = "multi_thread")]
 async fn l04_l05_limits_of_sizes_hold_over_http2() {
     let (gateway, _simulator) = GATEWAY.with_upstream("json_body = \"1KiB\"\n");

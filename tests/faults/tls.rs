@@ -246,7 +246,7 @@ fn l13_handshakes_that_stall_are_closed() {
     assert_eq!(gateway.sum("sluicegate_requests_total{"), 0.0);
 }
 
-/// Clients that stall in their handshakes do not delay those of others.
+/// Clients that stall in their handshakes do not delay other clients.
 #[test]
 fn stalled_handshakes_delay_nobody() {
     let authority = Authority::new();

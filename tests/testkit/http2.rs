@@ -22,7 +22,7 @@ pub struct Frame {
 
 /// The types of frames, as RFC 9113 §6 numbers them.
 pub mod kind {
-    #![allow(missing_docs, reason = "the names are those of the RFC")]
+    #![allow(missing_docs, reason = "the names are from the RFC")]
     pub const DATA: u8 = 0;
     pub const HEADERS: u8 = 1;
     pub const PRIORITY: u8 = 2;

@@ -181,9 +181,7 @@ fn without_lints(metadata: &Metadata) -> Outcome<Vec<String>> {
     for package in &metadata.packages {
         let manifest = package.manifest_path.as_str();
         if !workspace::read(manifest)?.contains("\n[lints]\nworkspace = true\n") {
-            found.push(format!(
-                "{manifest}: expected `[lints]` with `workspace = true`"
-            ));
+            found.push(format!("{manifest}: must inherit the workspace's lints"));
         }
     }
     Ok(found)

@@ -28,8 +28,8 @@ impl Cors {
     }
 }
 
-/// Returns what is wrong with an origin. Origins are compared as text, so one in another form than
-/// that of browsers would never match.
+/// Returns the problem of an origin, if it has one. Origins are compared as text: one that is not in
+/// the form of browsers would never match.
 fn problem(origin: &str) -> Option<String> {
     if origin.contains('*') {
         return Some(

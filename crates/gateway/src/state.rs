@@ -236,7 +236,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The origins as requests have them. A configuration has no others than those of a URL.
+/// The origins as requests have them. All origins of a checked configuration are valid headers.
 fn origins(cors: &Cors) -> Vec<HeaderValue> {
     let origins = cors.origins.iter();
     origins

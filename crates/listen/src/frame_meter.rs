@@ -75,8 +75,8 @@ impl FrameMeter {
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// The size of a frame's header (RFC 9113 §4.1).
 const HEADER: usize = 9;
-/// `DATA`, `HEADERS`, `WINDOW_UPDATE` and `CONTINUATION`. `h2` bounds small frames of data and those of
-/// one head, and the number of streams. A client may send an update of a window for each frame of data
+/// `DATA`, `HEADERS`, `WINDOW_UPDATE` and `CONTINUATION`. `h2` bounds the small frames of data, the
+/// frames of a head, and the streams. A client may send an update of a window for each frame of data
 /// that it gets.
 const CARRIES_SOMETHING: [u8; 4] = [0, 1, 8, 9];
 /// More than a busy client needs: it may cancel a thousand requests in each second.

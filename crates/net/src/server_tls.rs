@@ -44,7 +44,7 @@ pub struct ServerFileError {
     pub setting: &'static str,
     /// The file.
     pub file: PathBuf,
-    /// What is wrong with it.
+    /// The problem, in words.
     pub problem: String,
 }
 
