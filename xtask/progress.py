@@ -2,8 +2,8 @@
 
     python3 progress.py FOLDER BYTES COMMAND…
 
-pip writes the package, which has BYTES, into a temporary folder in FOLDER. On a terminal one line changes;
-elsewhere there is a line for each tenth.
+pip writes the package, which has BYTES, into a temporary folder in FOLDER. There is a line for each tenth, also on a
+terminal, where cargo prints its own lines beside them.
 """
 
 from __future__ import annotations
@@ -34,20 +34,14 @@ def line(size: int, whole: int, elapsed: float) -> str:
 
 def main() -> int:
     folder, whole, command = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
-    begun, tenths, is_terminal = time.monotonic(), 0, sys.stdout.isatty()
+    begun, tenths = time.monotonic(), 0
     process = subprocess.Popen(command)
     while process.poll() is None:
         size = min(downloaded(folder), whole)
-        text = line(size, whole, time.monotonic() - begun)
-        if is_terminal:
-            # The sequence EL of ECMA-48 clears the rest of the line.
-            print(f"\r{text}\x1b[K", end="", flush=True)
-        elif 10 * size // whole > tenths:
+        if 10 * size // whole > tenths:
             tenths = 10 * size // whole
-            print(text, flush=True)
+            print(line(size, whole, time.monotonic() - begun), flush=True)
         time.sleep(PAUSE)
-    if is_terminal:
-        print()
     return process.returncode
 
 
