@@ -18,7 +18,7 @@ use telemetry::metrics::Metrics;
 use telemetry::requests::history::RequestHistory;
 use telemetry::requests::live::LiveRequests;
 use telemetry::requests::report::{Admission, AppliedLimit};
-use telemetry::traces::queue::TraceQueue;
+use telemetry::requests::trace_queue::TraceQueue;
 use tokio::time::Instant;
 
 use crate::background::Background;

@@ -30,7 +30,7 @@ use policy::lease_store;
 use policy::limit::lease_client::LeaseClient;
 use policy::policy_keys::StoredKeys;
 use policy::{Embedded, Policy};
-use telemetry::traces::queue::TraceQueue;
+use telemetry::requests::trace_queue::TraceQueue;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;

@@ -22,7 +22,7 @@ use self::gen_ai::{GenAiMetrics, Generation};
 use crate::close_reason::CloseReason;
 use crate::log;
 use crate::outcome::Outcome;
-use crate::traces::queue::SpanResult;
+use crate::traces::span_result::SpanResult;
 
 /// Every metric of the gateway, named `sluicegate_…` or, by the conventions for generative AI, `gen_ai_…`.
 #[derive(Debug)]

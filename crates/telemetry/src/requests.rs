@@ -11,6 +11,12 @@ pub mod routes;
 // The explanation of a report in sentences.
 mod explain;
 
+// The requests whose traces are exported.
+pub mod sampling;
+
+// The queue of finished requests before the exporter.
+pub mod trace_queue;
+
 // The most recent reports.
 pub mod history;
 

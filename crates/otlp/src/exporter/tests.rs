@@ -1,3 +1,5 @@
+//! Tests of the exporter with a collector in memory.
+
 use std::sync::{Mutex, PoisonError};
 
 use config::Config;

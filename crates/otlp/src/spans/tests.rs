@@ -1,3 +1,5 @@
+//! Tests of the spans of requests.
+
 use std::collections::BTreeMap;
 
 use config::Config;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use super::report::RequestReport;
-use crate::traces::queue::TraceQueue;
+use super::trace_queue::TraceQueue;
 
 /// The reports of the most recent requests.
 ///

@@ -49,7 +49,7 @@ impl TraceId {
 
     /// The 56 bits that are random also if the trace is another system's:
     /// <https://www.w3.org/TR/trace-context-2/#randomness-of-trace-id>.
-    pub(super) fn randomness(self) -> u64 {
+    pub(crate) fn randomness(self) -> u64 {
         self.0.get() as u64 & ((1 << 56) - 1)
     }
 }

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
-use super::context::{TraceContext, TraceParent};
+use super::report::RequestReport;
 use super::sampling::Sampling;
-use crate::requests::report::RequestReport;
+use crate::traces::context::{TraceContext, TraceParent};
+use crate::traces::span_result::SpanResult;
 
 /// The entrance of the queue, and the counts of spans.
 #[derive(Debug)]
@@ -16,34 +17,6 @@ pub struct TraceQueue {
     sampling: Sampling,
     sender: Sender<Arc<RequestReport>>,
     counts: [AtomicU64; SpanResult::ALL.len()],
-}
-
-/// What became of a span.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SpanResult {
-    /// The collector has accepted it.
-    Sent,
-    /// There was no room in the queue.
-    QueueFull,
-    /// The collector could not be reached, or has refused the whole export.
-    Failed,
-    /// The collector has accepted others of the same export, but not this one.
-    Rejected,
-}
-
-impl SpanResult {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Sent, Self::QueueFull, Self::Failed, Self::Rejected];
-
-    /// The value in metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Sent => "sent",
-            Self::QueueFull => "queue_full",
-            Self::Failed => "failed",
-            Self::Rejected => "rejected",
-        }
-    }
 }
 
 impl TraceQueue {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::context::{SpanId, TraceContext, TraceId, TraceParent};
-use crate::requests::report::{AttemptResult, RequestReport};
+use super::report::{AttemptResult, RequestReport};
+use crate::traces::context::{SpanId, TraceContext, TraceId, TraceParent};
 
 /// The requests that are exported: those that failed or were slow, and a part of the others.
 #[derive(Clone, Copy, Debug)]
