@@ -95,7 +95,7 @@ async fn responses_over_http2_are_those_over_http1() {
         }
         assert!(!http2.headers()["x-request-id"].is_empty());
         let http2 = read(http2).await.unwrap();
-        assert_eq!(without_numbers(&http1.text()), without_numbers(&http2));
+        assert_eq!(without_numbers(http1.text()), without_numbers(&http2));
     }
     gateway.await_quiet();
 }
