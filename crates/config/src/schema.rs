@@ -73,6 +73,8 @@ pub(crate) mod tests {
         let examples = |text: String| {
             let blocks = text.split("```toml\n").skip(1);
             let blocks = blocks.filter_map(|rest| rest.split("```").next());
+            // One is the configuration of another program: Codex.
+            let blocks = blocks.filter(|block| !block.contains("model_provider = "));
             blocks.map(str::to_owned).collect::<Vec<_>>()
         };
         texts.flat_map(examples).collect()
@@ -81,7 +83,7 @@ pub(crate) mod tests {
     #[test]
     fn documented_examples_match_the_schema() {
         let validator = Validator::new();
-        assert!(examples().len() >= 20);
+        assert!(examples().len() >= 18);
         for example in examples() {
             assert_eq!(validator.problem(&example), None, "{example}");
         }
