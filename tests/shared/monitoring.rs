@@ -35,6 +35,7 @@ fn series_of_dashboards_and_alerts_exist() {
     for (model, streams, status) in [
         ("honest", true, 200),
         ("reset-after-3", true, 200),
+        ("status-500", false, 502),
         ("once", false, 200),
         ("once", false, 429),
         ("dear", false, 200),
