@@ -243,10 +243,10 @@ test("the printed link signs in once, and a picture has its previews in order", 
     const page = await open(chrome, first.link, problems);
     await page.getByRole("heading", { name: "Play", level: 1 }).waitFor();
     assert.ok(!page.url().includes("token"), page.url());
-    await protocol(page, "images");
-    await page.waitForFunction(() => document.querySelector("#play-model")?.value.includes("image"));
-    await ask(page, "A paper boat on a pond");
+    await page.getByRole("button", { name: "A paper boat on a pond" }).click();
+    await page.locator(".answer figure figcaption button").first().waitFor();
     await isIdle(page);
+    assert.ok(await page.locator("input[name=play-protocol][value=images]").isChecked());
     const captions = await page.locator(".previews figcaption").allTextContents();
     assert.deepEqual(captions.map((it) => /\d/.exec(it)?.[0]), ["0", "1", "2"]);
     const widths = await page.locator(".answer figure img").evaluateAll(

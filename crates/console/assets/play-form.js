@@ -100,7 +100,7 @@ export class Settings {
       checkField(this.controls.keep, "Remember in this tab"),
       el("button", { type: "button", onclick: () => this.usePasted() }, "Use this key"));
     this.choice = segments("play-protocol", "Protocol", PROTOCOLS,
-      (value) => this.setProtocol(/** @type {Protocol} */ (value)));
+      (value) => void this.setProtocol(/** @type {Protocol} */ (value)));
     this.operation = segments("play-operation", "Operation",
       [["generate", "Generate"], ["edit", "Edit"]], (value) => this.setEdits(value === "edit"));
     this.textFields = this.buildText();
@@ -108,7 +108,7 @@ export class Settings {
     this.summary = el("summary", null, "Settings");
     this.node = this.buildAll();
     this.setEdits(false);
-    this.setProtocol(remembered());
+    void this.setProtocol(remembered());
   }
 
   buildAll() {
@@ -169,14 +169,23 @@ export class Settings {
     this.onchange();
   }
 
-  /** @param {Protocol} protocol */
+  /** Whether a model is known to make images. */
+  get makesImages() {
+    return [...this.families.values()].includes("images");
+  }
+
+  /**
+   * Shows the fields and models of a protocol. If another key is needed, its models are listed when the
+   * promise resolves.
+   * @param {Protocol} protocol @returns {Promise<void>}
+   */
   setProtocol(protocol) {
     this.protocol = protocol;
     this.choice.set(protocol);
     const images = protocol === "images";
     this.textFields.hidden = images;
     this.imageFields.hidden = !images;
-    if (this.chooseKey()) void this.keyChosen();
+    const listed = this.chooseKey() ? this.keyChosen() : Promise.resolve();
     // Messages requires a limit, so the page sends one.
     this.controls.maxTokens.placeholder = protocol === "messages" ? "1024" : "default";
     this.listEfforts();
@@ -187,6 +196,7 @@ export class Settings {
       // Storage is blocked: the choice lasts until the page is closed.
     }
     this.listModels();
+    return listed;
   }
 
   /** Lists the efforts of the protocol, and keeps the chosen one if it has it. */

@@ -14,6 +14,16 @@ const MOST_ROUNDS = 5;
 /** Of how many answers the events are kept. */
 const MOST_TAPES = 6;
 const NARROW = "(max-width: 60rem)";
+/**
+ * What the empty page offers to ask.
+ * @type {{ text: string, images?: boolean, tools?: boolean }[]}
+ */
+const EXAMPLES = [
+  { text: "Explain how a sluice gate works, in three steps." },
+  { text: "Write a Rust function that reverses a string, with a test." },
+  { text: "What is the weather in Delft? Use the tool.", tools: true },
+  { text: "A paper boat on a pond, watercolour", images: true },
+];
 
 /** @param {Turn["role"]} role @param {Partial<Turn>} more @returns {Turn} */
 const makeTurn = (role, more) =>
@@ -31,8 +41,6 @@ class Play {
     this.running = null;
     /** @type {HTMLButtonElement[]} */
     this.tapeButtons = [];
-    /** Whether the examples on the empty page are of images. */
-    this.emptyFor = false;
     this.address = "http://127.0.0.1:8080";
     this.tape = new Tape();
     this.turns = el("div", { class: "turns" });
@@ -104,8 +112,7 @@ class Play {
     const { protocol, edits } = this.settings;
     this.composer.setMask(protocol === "images" && edits);
     void this.composer.refresh();
-    const isOther = this.emptyFor !== (protocol === "images");
-    if (this.entries.length === 0 && isOther) this.showEmpty();
+    if (this.entries.length === 0) this.showEmpty();
   }
 
   /** @param {KeyboardEvent} event */
@@ -340,7 +347,7 @@ class Play {
   /** @param {string} name @param {string} url */
   useImage(name, url) {
     const mime = url.slice(5, url.indexOf(";"));
-    this.settings.setProtocol("images");
+    void this.settings.setProtocol("images");
     this.settings.setEdits(true);
     this.composer.setFiles([{ name, mime, url }, ...this.composer.files]);
     this.composer.show("message");
@@ -369,26 +376,30 @@ class Play {
     if (this.sticks) this.turns.scrollTop = this.turns.scrollHeight;
   }
 
+  /** The examples for the protocol. Text offers an image, too, where a model makes images. */
+  fittingExamples() {
+    const { protocol, makesImages } = this.settings;
+    if (protocol === "images") return EXAMPLES.filter(({ images }) => images);
+    return EXAMPLES.filter(({ images }) => !images || makesImages);
+  }
+
   showEmpty() {
-    const images = this.settings.protocol === "images";
-    this.emptyFor = images;
-    const example = (/** @type {string} */ text, /** @type {boolean} */ tools) => el("button", {
-      type: "button",
-      onclick: () => {
-        this.composer.text.value = text;
-        if (tools) this.settings.setTools(EXAMPLE_TOOLS);
-        this.composer.show("message");
-        this.composer.text.focus();
-      },
-    }, text);
-    const examples = images ? [example("A paper boat on a pond, watercolour", false)]
-      : [example("Explain how a sluice gate works, in three steps.", false),
-        example("Write a Rust function that reverses a string, with a test.", false),
-        example("What is the weather in Delft? Use the tool.", true)];
+    const buttons = this.fittingExamples().map((example) => el("button", {
+      type: "button", onclick: () => void this.ask(example),
+    }, example.images ? "Paint: " : null, example.text));
     replace(this.turns, el("div", { class: "play-empty" },
-      el("p", null, "The answer appears here while it is written. Ask by any of the four ",
-        "protocols; the request takes the road of everybody's requests."),
-      el("div", { class: "examples" }, examples)));
+      el("p", null, "Ask by any of the four protocols. A request of this page passes the same ",
+        "checks and limits as every client's."),
+      el("div", { class: "examples" }, buttons)));
+  }
+
+  /** Sends an example. @param {typeof EXAMPLES[number]} example */
+  async ask({ text, images, tools }) {
+    if (images) await this.settings.setProtocol("images");
+    if (tools) this.settings.setTools(EXAMPLE_TOOLS);
+    this.composer.text.value = text;
+    this.composer.show("message");
+    await this.send();
   }
 }
 
