@@ -18,7 +18,7 @@ pub(crate) fn short() -> Outcome {
     suite::build()?;
     let seed = seed::current()?.to_string();
     let mut campaign = Command::new(workspace::binary("campaign")?);
-    process::echoed(campaign.args(["--faults", "20000", "--seed", &seed]))
+    process::echoed(campaign.args(["--faults", "10000", "--seed", &seed]))
 }
 
 /// Runs a million faults with a new seed.

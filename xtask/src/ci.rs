@@ -21,7 +21,6 @@ pub(crate) const STEPS: &[Step] = &[
     }),
     ("clippy", "clippy and compiler warnings", clippy),
     ("docs", "rustdoc and the book, without warnings", docs),
-    ("alone", "each protocol crate compiles alone", alone),
     ("tests", "`cargo xtask test`", || {
         test::run(&test::Args::default())
     }),
@@ -29,7 +28,7 @@ pub(crate) const STEPS: &[Step] = &[
     ("schemathesis", "random requests against OpenAPI", || {
         schemathesis::examples(10, seed::current()?, &[])
     }),
-    ("campaign", "20,000 seeded faults", campaign::short),
+    ("campaign", "10,000 seeded faults", campaign::short),
     ("instructions", "instruction counts", || {
         bench::instructions(&[])
     }),
@@ -67,15 +66,6 @@ fn docs() -> Outcome {
     let mut check = Command::new("python3");
     check.arg(workspace::root().join("tests/book/check.py"));
     process::echoed(check.arg(mdbook.get_program()))
-}
-
-/// Compiles the crates that are published separately, each with its own features only. Their tests
-/// run alone every night.
-fn alone() -> Outcome {
-    layers::published().try_for_each(|package| {
-        let mut check = workspace::cargo("check --locked --quiet --package");
-        process::echoed(check.arg(package))
-    })
 }
 
 /// Checks `tests/FAULTS.md` and `tests/SERVERS.md` against the tests that are run. That the tests
