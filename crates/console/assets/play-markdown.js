@@ -33,6 +33,18 @@ function goesOn(block, line, afterBlank) {
   return block.kind === "text" && kind === "text" && !afterBlank;
 }
 
+/** Characters of a paragraph: the browser lays out again the whole one that changes. */
+const LONGEST_PARAGRAPH = 4000;
+
+/**
+ * The offset behind the first words of a line that is too long for a paragraph; otherwise its end.
+ * @param {string} text @param {number} from @param {number} end
+ */
+function cut(text, from, end) {
+  const space = text.lastIndexOf(" ", from + LONGEST_PARAGRAPH) + 1;
+  return end - from > LONGEST_PARAGRAPH && space > from ? space : end;
+}
+
 /**
  * Splits a text into blocks. `end` is the offset after the block; the last block may still grow.
  * @param {string} text @returns {Block[]}
@@ -44,10 +56,16 @@ function split(text) {
   let open = null;
   let fence = "";
   let blank = false;
-  let offset = 0;
-  for (const line of text.split("\n")) {
-    offset = Math.min(offset + line.length + 1, text.length);
-    if (fence && open) {
+  let isCut = false;
+  let end = 0;
+  for (let from = 0; from <= text.length; from = end) {
+    const lineEnd = text.indexOf("\n", from) + 1 || text.length + 1;
+    end = fence ? lineEnd : cut(text, from, lineEnd);
+    const line = text.slice(from, end).replace(/\n$/, "");
+    if (isCut) {
+      open = { kind: "text", lines: [line], level: 0, end, closed: false };
+      blocks.push(open);
+    } else if (fence && open) {
       open.closed = line.trim() === fence;
       if (open.closed) fence = "";
       else open.lines.push(line);
@@ -65,7 +83,8 @@ function split(text) {
       blocks.push(open);
       blank = false;
     }
-    if (open) open.end = offset;
+    if (open) open.end = Math.min(end, text.length);
+    isCut = end < lineEnd;
   }
   return blocks;
 }
