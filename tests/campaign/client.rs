@@ -1,37 +1,71 @@
-//! The bytes that a client sends over a connection in memory, and the responses it reads from it.
-
-use std::io;
+//! The requests of clients, and their exchange with the gateway over either version of HTTP.
 
 use serde_json::Value;
 use simulator::Protocol;
 use testkit::requests::{Question, ask, path};
 use testkit::{CLIENT_KEY, Response};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::fault::Fault;
-use crate::pipe::Pipe;
+use crate::fault::{Fault, Leave, Spot};
 
-/// The bytes of a request, with headers that must not be forwarded.
-pub(crate) fn request(fault: &Fault) -> Vec<u8> {
-    let (path, (kind, body)) = match fault.client {
-        Protocol::Images => (
-            fault.drawing.path(),
-            fault
-                .drawing
-                .request(&fault.model, &fault.nonce(), fault.stream),
-        ),
-        client => (
-            path(client),
-            ("application/json", words(fault).to_string().into_bytes()),
-        ),
-    };
-    let head = format!(
-        "POST {path} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer {CLIENT_KEY}\r\ncontent-type: {kind}\r\n\
-         anthropic-version: 2023-06-01\r\ncookie: session=private\r\nx-forwarded-for: 203.0.113.9\r\n\
-         content-length: {}\r\n\r\n",
-        body.len()
-    );
-    [head.into_bytes(), body].concat()
+/// A request.
+pub(crate) struct ClientRequest {
+    pub(crate) path: &'static str,
+    pub(crate) headers: [(&'static str, String); 6],
+    pub(crate) body: Vec<u8>,
+}
+
+/// The parts of a request that were sent.
+pub(crate) struct Sent {
+    /// True if its head was.
+    pub(crate) head: bool,
+    /// True if all of it was.
+    pub(crate) whole: bool,
+}
+
+/// A request and its response on a connection.
+pub(crate) trait ClientExchange {
+    /// Sends the request up to a position, or all of it.
+    async fn send(&mut self, up_to: Option<Spot>) -> Sent;
+
+    /// Reads until the response is complete, or `enough` bytes are there, or nothing more arrives.
+    async fn read(&mut self, enough: usize);
+
+    /// Leaves before the end. A client that stays goes on with its request in `read`.
+    async fn leave(&mut self, how: Leave);
+
+    /// The response, as far as it was read. `None` without a head.
+    fn response(self) -> Option<Response>;
+}
+
+impl ClientRequest {
+    /// The request of a fault, with headers that must not be forwarded.
+    pub(crate) fn new(fault: &Fault) -> Self {
+        let (path, (kind, body)) = match fault.client {
+            Protocol::Images => (
+                fault.drawing.path(),
+                fault
+                    .drawing
+                    .request(&fault.model, &fault.nonce(), fault.stream),
+            ),
+            client => (
+                path(client),
+                ("application/json", words(fault).to_string().into_bytes()),
+            ),
+        };
+        let headers = [
+            ("authorization", format!("Bearer {CLIENT_KEY}")),
+            ("content-type", kind.to_owned()),
+            ("anthropic-version", "2023-06-01".to_owned()),
+            ("cookie", "session=private".to_owned()),
+            ("x-forwarded-for", "203.0.113.9".to_owned()),
+            ("content-length", body.len().to_string()),
+        ];
+        Self {
+            path,
+            headers,
+            body,
+        }
+    }
 }
 
 fn words(fault: &Fault) -> Value {
@@ -39,37 +73,4 @@ fn words(fault: &Fault) -> Value {
         Question::Text => ask(fault.client, &fault.model, &fault.nonce(), fault.stream),
         question => question.body(fault.client, &fault.model, fault.stream),
     }
-}
-
-/// Reads until the response is complete, or `enough` bytes are there, or nothing more arrives.
-pub(crate) async fn read(pipe: &mut Pipe, at_once: usize, enough: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    read_into(&mut bytes, pipe, at_once, enough).await;
-    bytes
-}
-
-/// As [`read`], appending to the bytes that were read before.
-pub(crate) async fn read_into(bytes: &mut Vec<u8>, pipe: &mut Pipe, at_once: usize, enough: usize) {
-    let mut buffer = vec![0; at_once];
-    while bytes.len() < enough && !ends(bytes) {
-        match pipe.read(&mut buffer).await {
-            Ok(0) | Err(_) => break,
-            Ok(read) => bytes.extend(&buffer[..read]),
-        }
-    }
-}
-
-/// Returns true if a response is complete, by a cheap check.
-fn ends(bytes: &[u8]) -> bool {
-    let is_near =
-        bytes.ends_with(b"0\r\n\r\n") || bytes.ends_with(b"}") || bytes.ends_with(b"\r\n\r\n");
-    is_near && Response::parse(bytes).is_some_and(|response| response.is_complete())
-}
-
-/// Writes in pieces of this size.
-pub(crate) async fn write(pipe: &mut Pipe, bytes: &[u8], at_once: usize) -> io::Result<()> {
-    for piece in bytes.chunks(at_once) {
-        pipe.write_all(piece).await?;
-    }
-    Ok(())
 }

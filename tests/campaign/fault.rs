@@ -2,6 +2,7 @@
 //! follows from a seed and a number.
 
 mod foreign;
+mod http2;
 mod next;
 mod rewrite;
 
@@ -16,6 +17,7 @@ use testkit::requests::Question;
 use testkit::upstreams::BENT;
 
 pub(crate) use self::foreign::Foreign;
+pub(crate) use self::http2::Http2;
 pub(crate) use self::next::{Next, Place, either, other};
 use self::rewrite::Rewrite;
 use crate::dice::Dice;
@@ -36,6 +38,8 @@ pub(crate) struct Fault {
     pub(crate) drawing: Drawing,
     pub(crate) kind: Kind,
     pub(crate) pace: Pace,
+    /// For a client that speaks HTTP/2.
+    pub(crate) http2: Option<Http2>,
     /// True if the next fault follows at once, and finds the connections and the counts of circuit
     /// breakers that this one left behind.
     pub(crate) is_hurried: bool,
@@ -91,16 +95,17 @@ pub(crate) enum Kind {
     Drain(Spot),
 }
 
-/// The way in which a client disconnects.
+/// The way in which a client disconnects. Over HTTP/2 it may leave its stream only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leave {
     /// It closes the connection.
     Close,
-    /// It resets the connection.
+    /// It resets the connection, or over HTTP/2 the stream.
     Reset,
-    /// It half-closes the connection and reads on.
+    /// It half-closes the connection. Over HTTP/2 it ends the stream, or announces with `GOAWAY`
+    /// after its request that it is about to leave.
     HalfClose,
-    /// It stays connected and does nothing.
+    /// It stays connected and does nothing. Over HTTP/2 it opens no window.
     Still,
 }
 
@@ -170,6 +175,7 @@ impl Fault {
             drawing,
             kind: Kind::draw(dice, upstream),
             pace: Pace::draw(dice),
+            http2: None,
             is_hurried: dice.once_in(2),
             next: None,
             bystander: None,
@@ -184,6 +190,7 @@ impl Fault {
         fault.next = Next::draw(dice, &fault);
         fault.is_hurried &= !fault.holds();
         fault.model = next::model(fault.upstream, fault.next.as_ref());
+        fault.http2 = Http2::draw(dice);
         if !fault.kind.is_of_process() && dice.once_in(4) {
             fault.bystander = Some(Box::new(fault.bystander(dice)));
         }
@@ -680,6 +687,7 @@ pub(crate) mod planted {
                 question: Question::Text,
                 kind,
                 pace,
+                http2: None,
                 is_hurried: false,
                 model: next::model(upstream, None),
                 next: None,

@@ -19,7 +19,7 @@ use crate::fault::{Fault, Kind, Place, either, other};
 use crate::metrics::{Counted, Metrics};
 use crate::pipe::{Count, Recorder, Tape, pair};
 use crate::upstream_response::UpstreamResponse;
-use crate::visit::{Client, SETTLED, visit};
+use crate::visit::{Client, ClientConnection, SETTLED};
 
 /// A gateway with its upstreams.
 pub(crate) struct Harness {
@@ -194,21 +194,25 @@ impl Harness {
     async fn both(&self, fault: &Fault) -> (Client, Option<Client>) {
         let recorder = Recorder::default();
         set(&self.shared.to_client, recorder.next());
+        let connection = self.open(fault, recorder).await;
+        let shared = connection.shared(fault);
         let bystander = async {
-            match &fault.bystander {
-                Some(bystander) => Some(self.exchange(bystander, Recorder::default()).await),
-                None => None,
-            }
+            let bystander = fault.bystander.as_deref()?;
+            let connection = match shared {
+                Some(connection) => connection,
+                None => self.open(bystander, Recorder::default()).await,
+            };
+            Some(connection.visit(bystander, &self.gateway).await)
         };
-        tokio::join!(self.exchange(fault, recorder), bystander)
+        tokio::join!(connection.visit(fault, &self.gateway), bystander)
     }
 
-    /// Runs the client's side of a request.
-    async fn exchange(&self, fault: &Fault, recorder: Recorder) -> Client {
+    /// Opens a connection for a client.
+    async fn open(&self, fault: &Fault, recorder: Recorder) -> ClientConnection {
         let (ours, client) = pair(fault.pace.capacity, &self.held);
         let gateway = self.gateway.clone();
         tokio::spawn(async move { gateway.serve(ours.recorded(recorder)).await });
-        visit(client, fault, &self.gateway).await
+        ClientConnection::open(client, fault).await
     }
 
     /// The observations of the request at the same time; it is counted with the other one.

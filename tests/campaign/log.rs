@@ -5,20 +5,27 @@ use std::io;
 use std::sync::Once;
 
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::prelude::*;
 
 thread_local! {
     static LINES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Keeps everything that is logged from now on.
+/// Keeps everything that is logged from now on, without the frames of HTTP/2, which clients and
+/// gateway log in the same place.
 pub(crate) fn keep() {
     static KEPT: Once = Once::new();
     KEPT.call_once(|| {
-        let all = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE);
-        all.with_writer(|| Keep)
+        let lines = tracing_subscriber::fmt::layer()
+            .with_writer(|| Keep)
             .with_ansi(false)
-            .without_time()
-            .init();
+            .without_time();
+        let all = Targets::new()
+            .with_default(LevelFilter::TRACE)
+            .with_target("h2", LevelFilter::OFF);
+        let log = tracing_subscriber::registry().with(lines).with(all);
+        tracing::subscriber::set_global_default(log).expect("there is no other");
     });
 }
 

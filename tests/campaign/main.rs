@@ -6,7 +6,7 @@
 //! block up to it. After each, `judge` checks the client, the upstream, the log and the metrics
 //! against the requirements. A quarter of the requests has another one beside it, which has to
 //! succeed. Half of the faults follow the one before at once, over the connections that it left
-//! open.
+//! open. A third of the clients speaks HTTP/2, with the other request on the same connection.
 //!
 //! The table that is printed has a row for each kind of fault:
 //!
@@ -31,6 +31,8 @@ mod drawing;
 mod fault;
 mod gateways;
 mod harness;
+mod http1;
+mod http2;
 mod judge;
 mod log;
 mod metrics;

@@ -6,8 +6,10 @@ use server::EmbeddedGateway;
 use testkit::Response;
 use tokio::time::{sleep, timeout};
 
-use crate::client;
-use crate::fault::{Fault, Kind, Leave};
+use crate::client::ClientExchange;
+use crate::fault::{Fault, Kind, Leave, Spot};
+use crate::http1::Http1Exchange;
+use crate::http2::{Http2Connection, Http2Exchange};
 use crate::pipe::Pipe;
 
 /// The actions of a client, and the response it got.
@@ -23,76 +25,60 @@ pub(crate) struct Client {
     pub(crate) sent_whole: bool,
 }
 
-impl Client {
-    /// A client that sent its request and read the complete response.
-    fn answered(bytes: &[u8]) -> Self {
-        Self {
-            response: Response::parse(bytes),
-            stayed: true,
-            sent_head: true,
-            sent_whole: true,
+/// A client's side of a connection.
+pub(crate) enum ClientConnection {
+    Http1(Pipe),
+    Http2(Http2Connection),
+}
+
+impl ClientConnection {
+    /// The side of the client of this fault.
+    pub(crate) async fn open(pipe: Pipe, fault: &Fault) -> Self {
+        match fault.http2 {
+            None => Self::Http1(pipe),
+            Some(_) => Self::Http2(Http2Connection::open(pipe, fault.pace.at_once).await),
+        }
+    }
+
+    /// The same connection for the bystander of a fault. `None` if it has to open its own: over
+    /// HTTP/1.1, and if the fault closes the connection.
+    pub(crate) fn shared(&self, fault: &Fault) -> Option<Self> {
+        match self {
+            Self::Http2(connection) if !fault.closes_connection() => {
+                Some(Self::Http2(connection.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Sends the request of a fault, and reads the response as far as the fault permits.
+    pub(crate) async fn visit(self, fault: &Fault, inside: &EmbeddedGateway) -> Client {
+        match self {
+            Self::Http1(pipe) => visit(Http1Exchange::new(pipe, fault), fault, inside).await,
+            Self::Http2(connection) => {
+                visit(Http2Exchange::new(connection, fault), fault, inside).await
+            }
         }
     }
 }
 
-/// Sends a request over `pipe`, and reads the response as far as the fault permits.
-pub(crate) async fn visit(pipe: Pipe, fault: &Fault, inside: &EmbeddedGateway) -> Client {
-    let request = client::request(fault);
-    match fault.kind {
-        Kind::Upload(spot, how) => {
-            upload(
-                pipe,
-                &request,
-                spot.of(request.len()),
-                how,
-                fault.pace.at_once,
-            )
-            .await
-        }
-        _ => ask(pipe, &request, fault, inside).await,
+async fn visit(
+    mut exchange: impl ClientExchange,
+    fault: &Fault,
+    inside: &EmbeddedGateway,
+) -> Client {
+    if let Kind::Upload(spot, how) = fault.kind {
+        return upload(exchange, spot, how).await;
     }
-}
-
-/// Sends the request up to a position, and disconnects; reads the response where it still can.
-async fn upload(mut pipe: Pipe, request: &[u8], end: usize, how: Leave, at_once: usize) -> Client {
-    let head = request
-        .windows(4)
-        .position(|window| window == b"\r\n\r\n")
-        .map_or(0, |at| at + 4);
-    // The gateway may have answered and closed already.
-    let _ = client::write(&mut pipe, &request[..end], at_once).await;
-    let sent_whole = end == request.len();
-    let stayed = sent_whole && how == Leave::Still;
-    let response = match how {
-        Leave::Close => None,
-        Leave::Reset => {
-            pipe.reset();
-            None
-        }
-        Leave::HalfClose => {
-            pipe.half_close().await;
-            Response::parse(&client::read(&mut pipe, at_once, usize::MAX).await)
-        }
-        Leave::Still => Response::parse(&client::read(&mut pipe, at_once, usize::MAX).await),
-    };
-    Client {
-        response,
-        stayed,
-        sent_head: end >= head,
-        sent_whole,
-    }
-}
-
-/// Sends the complete request, and reads.
-async fn ask(mut pipe: Pipe, request: &[u8], fault: &Fault, inside: &EmbeddedGateway) -> Client {
-    let at_once = fault.pace.at_once;
-    // The gateway may have answered and closed already.
-    let _ = client::write(&mut pipe, request, at_once).await;
-    let mut bytes = Vec::new();
+    exchange.send(None).await;
     match fault.kind {
         Kind::Leaves(spot, how) => {
-            client::read_into(&mut bytes, &mut pipe, at_once, spot.of(LONG)).await;
-            go(pipe, how).await;
+            exchange.read(spot.of(LONG)).await;
+            exchange.leave(how).await;
+            if how == Leave::Still {
+                // It reads nothing, and waits until the gateway has timed out.
+                sleep(GIVEN_UP).await;
+            }
             return Client {
                 sent_head: true,
                 sent_whole: true,
@@ -100,36 +86,35 @@ async fn ask(mut pipe: Pipe, request: &[u8], fault: &Fault, inside: &EmbeddedGat
             };
         }
         Kind::Shutdown(spot) => {
-            let enough = spot.of(LONG);
             // Data that the upstream holds back does not arrive before the process exits.
-            let begun = timeout(
-                SETTLED,
-                client::read_into(&mut bytes, &mut pipe, at_once, enough),
-            )
-            .await;
+            let _ = timeout(SETTLED, exchange.read(spot.of(LONG))).await;
             inside.cut();
-            if begun.is_ok() && bytes.len() < enough {
-                return Client::answered(&bytes);
-            }
         }
         Kind::Drain(spot) => {
-            client::read_into(&mut bytes, &mut pipe, at_once, spot.of(LONG)).await;
+            exchange.read(spot.of(LONG)).await;
             inside.leave();
         }
         _ => {}
     }
-    client::read_into(&mut bytes, &mut pipe, at_once, usize::MAX).await;
-    Client::answered(&bytes)
+    exchange.read(usize::MAX).await;
+    Client {
+        response: exchange.response(),
+        stayed: true,
+        sent_head: true,
+        sent_whole: true,
+    }
 }
 
-/// Disconnects in the middle of a response.
-async fn go(mut pipe: Pipe, how: Leave) {
-    match how {
-        // It reads nothing, and waits until the gateway has timed out.
-        Leave::Still => sleep(GIVEN_UP).await,
-        Leave::Reset => pipe.reset(),
-        Leave::HalfClose => pipe.half_close().await,
-        Leave::Close => {}
+/// Sends the request up to a position, and leaves; reads the response where it still can.
+async fn upload(mut exchange: impl ClientExchange, spot: Spot, how: Leave) -> Client {
+    let sent = exchange.send(Some(spot)).await;
+    exchange.leave(how).await;
+    exchange.read(usize::MAX).await;
+    Client {
+        response: exchange.response(),
+        stayed: sent.whole && how == Leave::Still,
+        sent_head: sent.head,
+        sent_whole: sent.whole,
     }
 }
 
@@ -138,4 +123,4 @@ pub(crate) const SETTLED: Duration = Duration::from_secs(1);
 /// The time after which a client that reads nothing has timed out, and the stream behind it too.
 const GIVEN_UP: Duration = Duration::from_secs(700);
 /// About the length of a response.
-const LONG: usize = 4_000;
+pub(crate) const LONG: usize = 4_000;

@@ -15,12 +15,13 @@ mod targets;
 
 use simulator::scenario::named;
 use simulator::{Cut, Protocol};
+use testkit::http2::{Frame, kind};
 use testkit::requests::Question;
 use testkit::{CLIENT_KEY, End, UPSTREAM_KEY};
 
 use self::samples::*;
 use super::Verdict;
-use crate::fault::{Hollow, Kind, Place, Spot};
+use crate::fault::{Hollow, Http2, Kind, Place, Spot};
 use crate::harness::Observed;
 
 /// Asserts that the judge reports a change of a sample with this part of a message.
@@ -296,6 +297,10 @@ fn an_upstream_is_asked_again_only_where_that_does_no_harm() {
         "an upstream request was sent": |it| it.fault.kind = Kind::Refused;
     }
     lies! { asked_twice => Refused;
+        "request repeated after the client had 1 events": |it| {
+            it.fault.http2 = Some(Http2 { goaway: None });
+            it.observed.exchanges[1].written_before = Frame::new(kind::DATA, 0, 1, *b"data: {}\n\n").bytes();
+        };
         "request repeated after the client had 1 events": |it| it.observed.exchanges[1].written_before =
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nb\r\ndata: {}\r\n\n\r\n".into();
     }

@@ -9,6 +9,7 @@ use testkit::{CLIENT_KEY, Response, UPSTREAM_MODEL, check_request_headers};
 use super::{Case, Verdict};
 use crate::fault::{Fault, Kind, Place};
 use crate::harness::{Exchange, Observed};
+use crate::http2;
 use crate::upstream_response::UpstreamResponse;
 
 /// Each request belongs to this client and is sent under the gateway's name, and there are not too
@@ -107,9 +108,11 @@ fn check_request(fault: &Fault, exchange: &Exchange) {
 /// upstream's status reports a failure, or it closed an idle connection without a response. Another
 /// target gets it if the first one failed for a reason that is not the request's own.
 fn check_retry(drawn: &Fault, first: &Exchange, again: &Exchange) {
-    let passed = Response::parse(&again.written_before)
-        .map(|response| events(&response.body))
-        .unwrap_or_default();
+    let body = match drawn.http2 {
+        None => Response::parse(&again.written_before).map(|response| response.body),
+        Some(_) => Some(http2::first_body(&again.written_before)),
+    };
+    let passed = events(&body.unwrap_or_default());
     assert!(
         passed.is_empty(),
         "request repeated after the client had {} events",
