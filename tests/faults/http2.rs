@@ -1,13 +1,26 @@
 //! H16: clients of HTTP/2 that send floods of frames, read nothing, or say nothing.
+//!
+//! Frames, stream states, windows and header blocks (RFC 9113 §4 to §6, RFC 7541) are checked by the
+//! crate `h2`, whose own tests send each violation; `h15_violations_of_http2_are_turned_away` samples
+//! them, to see that they are counted. What depends on the gateway is tested here and in
+//! `http2_requests`:
+//!
+//! - §3.4, the preface: it is found by hyper's HTTP/1 and passed on.
+//! - §5.1.2, streams beyond the limit, and §5.4, streams that end with an error: their numbers.
+//! - §6.3 to §6.10, floods of each type of frame. `WINDOW_UPDATE` is not counted: it is not answered,
+//!   and costs no more than the same bytes of data.
+//! - §6.9, windows that stay closed, and connections whose bytes are not taken.
+//! - §8.1 and §8.3, requests: their sizes, their headers, and the host.
 
 use std::fs;
 
 use simulator::{Protocol, Simulator, scenario};
 use testkit::http2::{
-    ACK, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, Frame, Http2, header_block, kind,
+    ACK, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, Frame, Http2, PADDED, PREFACE, header_block,
+    kind,
 };
 use testkit::requests::ask;
-use testkit::{CLIENT_KEY, Gateway, await_that};
+use testkit::{CLIENT_KEY, Connection, End, Gateway, await_that};
 
 use crate::GATEWAY;
 
@@ -91,12 +104,16 @@ fn h16_floods_of_heads_and_data_get_enhance_your_calm() {
     let block = header_block(&headers("Bearer nobody"));
     let begun = Frame::new(kind::HEADERS, 0, 1, block).bytes();
     let more = Frame::new(kind::CONTINUATION, 0, 1, [0, 1, b'x', 1, b'y']).bytes();
+    let nothing = Frame::new(kind::CONTINUATION, 0, 1, []).bytes();
     let empty = Frame::new(kind::DATA, 0, 1, []).bytes();
+    let padding = Frame::new(kind::DATA, PADDED, 1, [3, 0, 0, 0]).bytes();
     is_served(&gateway);
     let before = resident(&gateway);
     for (place, (name, first, repeated)) in [
-        ("CONTINUATION without end", begun, more),
+        ("CONTINUATION without end", begun.clone(), more),
+        ("empty CONTINUATION", begun, nothing),
         ("empty DATA", head(1).bytes(), empty),
+        ("DATA of padding", head(1).bytes(), padding),
     ]
     .iter()
     .enumerate()
@@ -141,6 +158,55 @@ fn h16_rapid_reset_closes_the_connection() {
     });
     gateway.await_quiet();
     is_served(&gateway);
+    let grown = resident(&gateway).saturating_sub(before);
+    assert!(grown < 8 << 10, "{grown} KiB");
+}
+
+/// A client that makes the gateway reset each request (CVE-2025-8671) is disconnected, and no permit is
+/// lost.
+#[test]
+fn h16_streams_that_the_client_makes_fail_close_the_connection() {
+    let (gateway, _simulator) = GATEWAY.with_upstream("");
+    is_served(&gateway);
+    let before = resident(&gateway);
+    let mut client = Http2::open(gateway.address(), &[]);
+    const TOO_MUCH: [u8; 4] = [0x7f, 0xff, 0xff, 0xff];
+    for stream in (1..2_000).step_by(2) {
+        let overflow = Frame::new(kind::WINDOW_UPDATE, 0, stream, TOO_MUCH);
+        let frames = [head(stream), body(stream), overflow];
+        client.flood(&frames.map(|frame| frame.bytes()).concat(), 1);
+    }
+    let (frames, _) = client.rest();
+    let goaway = frames.iter().find(|frame| frame.kind == kind::GOAWAY);
+    assert_eq!(goaway.and_then(Frame::error_code), Some(ENHANCE_YOUR_CALM));
+    await_that("it is counted", || ended(&gateway, "bad_head") == 1.0);
+    gateway.await_quiet();
+    is_served(&gateway);
+    let grown = resident(&gateway).saturating_sub(before);
+    assert!(grown < 8 << 10, "{grown} KiB");
+}
+
+/// A head that is short on the wire, and long once its references are resolved, is not kept: the
+/// connection is closed.
+#[test]
+fn h16_a_head_of_references_is_not_expanded() {
+    let (gateway, _simulator) = GATEWAY.with_upstream("");
+    is_served(&gateway);
+    let before = resident(&gateway);
+    // An entry of the table (RFC 7541 §6.2.1), and references to it (§6.1): 40 MiB in 14 KiB.
+    let mut entry = header_block(&[("x", &"y".repeat(4_000))]);
+    entry[0] = 0x40;
+    let references = vec![0x80 | 62; 10_000];
+    let block = [header_block(&headers("Bearer nobody")), entry, references].concat();
+    let mut client = Http2::open(gateway.address(), &[]);
+    let bomb = Frame::new(kind::HEADERS, END_STREAM | END_HEADERS, 1, block);
+    client.flood(&bomb.bytes(), 1);
+    let (frames, _) = client.rest();
+    assert!(
+        frames.iter().any(|frame| frame.kind == kind::GOAWAY),
+        "{frames:?}"
+    );
+    await_that("it is counted", || ended(&gateway, "bad_head") == 1.0);
     let grown = resident(&gateway).saturating_sub(before);
     assert!(grown < 8 << 10, "{grown} KiB");
 }
@@ -204,6 +270,27 @@ fn h16_c03_streams_that_are_not_read_are_reset() {
         log.matches("\"outcome\":\"slow_reader\"").count() == STREAMS as usize
     });
     is_answered(&mut client);
+}
+
+/// A client that opens all windows, and takes nothing from its socket, is reset after `write_stall`.
+#[test]
+fn h16_c03_a_connection_that_takes_nothing_is_reset() {
+    const INITIAL_WINDOW_SIZE: u16 = 4;
+    const LARGEST: u32 = 0x7fff_ffff;
+    let scenario = scenario::named("endless-deltas").unwrap();
+    let simulator = Simulator::start(move |request| scenario.play(request)).unwrap();
+    let limits = "write_stall = \"500ms\"\nsend_buffer = \"64KiB\"";
+    let gateway = GATEWAY.before(&simulator, limits, "");
+    let mut client = Http2::open(gateway.address(), &[(INITIAL_WINDOW_SIZE, LARGEST)]);
+    let rest = (LARGEST - 0xffff).to_be_bytes();
+    client.send(&Frame::new(kind::WINDOW_UPDATE, 0, 0, rest));
+    for stream in [1, 3] {
+        client.send(&head(stream));
+        client.send(&body(stream));
+    }
+    await_that("it is counted", || ended(&gateway, "slow_reader") == 1.0);
+    gateway.await_quiet();
+    assert_eq!(client.rest().1, End::Reset);
 }
 
 /// Asserts that a connection is open: a ping is confirmed.
@@ -275,7 +362,10 @@ fn h15_violations_of_http2_are_turned_away() {
             "{frame:?}: {received:?}"
         );
     }
+    let mut other = Connection::open(gateway.address());
+    other.try_send([&PREFACE[..18], b"XX\r\n\r\n"].concat());
+    other.rest();
     await_that("each is counted", || {
-        ended(&gateway, "bad_head") == frames.len() as f64
+        ended(&gateway, "bad_head") == frames.len() as f64 + 1.0
     });
 }

@@ -40,6 +40,8 @@ pub const END_STREAM: u8 = 1;
 pub const ACK: u8 = 1;
 /// The flag of the last frame of a head.
 pub const END_HEADERS: u8 = 4;
+/// The flag of a frame with padding.
+pub const PADDED: u8 = 8;
 /// The error code with which a flood is answered (RFC 9113 §7).
 pub const ENHANCE_YOUR_CALM: u32 = 11;
 /// The preface of a connection (RFC 9113 §3.4).
