@@ -4,8 +4,8 @@ mod banner;
 pub(crate) mod certificates;
 mod key_refresh;
 mod reload;
+mod sockets;
 
-use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use admin::console::PlayKey;
 use admin::sessions::Sessions;
 use auth::{Key, KeyHash};
 use config::state::State;
-use config::{Config, ConfigError, Limits};
+use config::{Config, ConfigError};
 use gateway::state::{GatewayState, Parts};
-use listen::{AdminListener, Listeners, Stop, serve};
-use otlp::exporter::Exporter;
+use listen::{Listeners, Stop, serve};
+use otlp::exporter::{Exporter, RunningExporter};
 use policy::accounting::Accounting;
 use policy::clock;
 use policy::keys::{self, GeneratedKey};
@@ -31,7 +31,6 @@ use policy::limit::lease_client::LeaseClient;
 use policy::policy_keys::StoredKeys;
 use policy::{Embedded, Policy};
 use telemetry::requests::trace_queue::TraceQueue;
-use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -40,71 +39,33 @@ use upstream::Network;
 use self::banner::{Addresses, Banner};
 use self::certificates::{Certificate, Listener};
 use self::reload::Reloader;
+use self::sockets::Sockets;
 use crate::engines;
 use crate::fd_limit;
 
+/// A gateway that has started, and does not serve yet.
+struct Started {
+    state: Arc<GatewayState>,
+    listeners: Listeners,
+    /// The tasks that run beside the requests.
+    tasks: JoinSet<()>,
+    exporter: Option<RunningExporter>,
+}
+
 /// Starts, serves until a signal arrives, and shuts down.
-pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
+pub(crate) async fn run(config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
     // Handlers are installed first, so that a signal during the start is a shutdown too, and a
     // hangup does not end the process.
     let stop = catch_stop()?;
     let reload = file
         .map(|path| catch(SignalKind::hangup()).map(|hangup| (path, hangup)))
         .transpose()?;
-    let accounting = Accounting::open(&config.state).await?.map(Arc::new);
-    let stored = stored_keys(accounting.as_deref()).await?;
-    let network = Network::default();
-    let exporter = exporter(&config, &network)?;
-    let (policy, generated) = Policy::read_with(&config, reload.is_some(), network, stored)?;
-    keys::warn_of_short_keys();
-    let certificates = Certificate::load(&config)?;
-    fd_limit::clamp(&mut config);
-    let clients = bind(&config.listen, "--listen", &config.limits)?;
-    let admin_listener = bind(config.admin.as_slice(), "--admin", &config.limits)?.pop();
-    let addresses: Vec<_> = clients.iter().filter_map(address).collect();
-    let admin_address = admin_listener.as_ref().and_then(address);
-    let (access, admin_key) = admin_access(&config, !generated.is_empty())?;
-    let traces = exporter.as_ref().map(Exporter::queue);
-    let (state, has_all_engines) =
-        make_state(&config, policy, &addresses, accounting, traces).await?;
-    let exporter = exporter.map(|exporter| exporter.start(Arc::clone(&state.policies)));
-    let tls = |listener| Certificate::serve(&certificates, listener, &state.limits, &state.metrics);
-    let [tls, admin_tls] = [Listener::Clients, Listener::Admin].map(tls);
-    let mut tasks = start_tasks(&state, config.state.keep_rows, reload, certificates).await?;
-    let with_examples = config.models.is_none() && has_all_engines;
-    let served = Addresses::new(&addresses, tls.is_some());
-    let admin = Admin {
-        state: Arc::clone(&state),
-        access,
-        play_keys: play_keys(&generated),
-        is_secure: admin_tls.is_some(),
-        about: About {
-            version: env!("CARGO_PKG_VERSION"),
-            features: FEATURES.to_vec(),
-            started: clock::unix_seconds(),
-            listen: served.urls().collect(),
-        },
-    };
-    // Whoever reads it may change the file.
-    let banner = Banner {
-        clients: served,
-        admin: Addresses::new(admin_address.as_slice(), admin_tls.is_some()),
-        sessions: &admin.access.sessions,
-        generated: &generated,
-        admin_key: admin_key.as_ref(),
-        with_examples,
-    };
-    banner.print();
-    let admin = admin_listener.map(|listener| AdminListener {
-        listener,
-        tls: admin_tls,
-        admin,
-    });
-    let listeners = Listeners {
-        clients,
-        tls,
-        admin,
-    };
+    let Started {
+        state,
+        listeners,
+        mut tasks,
+        exporter,
+    } = start(config, reload).await?;
     serve(Arc::clone(&state), listeners, stop).await;
     tasks.abort_all();
     if let Some(exporter) = exporter {
@@ -114,6 +75,64 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
         accounting.finish().await;
     }
     Ok(())
+}
+
+/// Opens the stores and the sockets, loads the engines, starts the tasks, and prints the addresses.
+async fn start(
+    mut config: Config,
+    reload: Option<(PathBuf, Signal)>,
+) -> Result<Started, ConfigError> {
+    let accounting = Accounting::open(&config.state).await?.map(Arc::new);
+    let stored = stored_keys(accounting.as_deref()).await?;
+    let network = Network::default();
+    let exporter = exporter(&config, &network)?;
+    let (policy, generated) = Policy::read_with(&config, reload.is_some(), network, stored)?;
+    keys::warn_of_short_keys();
+    let certificates = Certificate::load(&config)?;
+    fd_limit::clamp(&mut config);
+    let sockets = Sockets::bind(&config)?;
+    let (access, admin_key) = admin_access(&config, !generated.is_empty())?;
+    let (clients, admin_address) = (sockets.client_addresses(), sockets.admin_address());
+    let queue = exporter.as_ref().map(Exporter::queue);
+    let (state, has_all_engines) = make_state(&config, policy, &clients, accounting, queue).await?;
+    let exporter = exporter.map(|exporter| exporter.start(Arc::clone(&state.policies)));
+    let tls = |listener| Certificate::serve(&certificates, listener, &state.limits, &state.metrics);
+    let [tls, admin_tls] = [Listener::Clients, Listener::Admin].map(tls);
+    let tasks = start_tasks(&state, config.state.keep_rows, reload, certificates).await?;
+    let served = Addresses::new(&clients, tls.is_some());
+    // Whoever reads it may change the file.
+    let banner = Banner {
+        clients: served,
+        admin: Addresses::new(admin_address.as_slice(), admin_tls.is_some()),
+        sessions: &access.sessions,
+        generated: &generated,
+        admin_key: admin_key.as_ref(),
+        with_examples: config.models.is_none() && has_all_engines,
+    };
+    banner.print();
+    let admin = Admin {
+        state: Arc::clone(&state),
+        access,
+        play_keys: play_keys(&generated),
+        is_secure: admin_tls.is_some(),
+        about: about(served),
+    };
+    let listeners = sockets.listeners(tls, admin_tls, admin);
+    Ok(Started {
+        state,
+        listeners,
+        tasks,
+        exporter,
+    })
+}
+
+fn about(served: Addresses<'_>) -> About {
+    About {
+        version: env!("CARGO_PKG_VERSION"),
+        features: FEATURES.to_vec(),
+        started: clock::unix_seconds(),
+        listen: served.urls().collect(),
+    }
 }
 
 /// The keys that were made for this run, for the console.
@@ -200,10 +219,6 @@ async fn start_tasks(
     Ok(tasks)
 }
 
-fn address(listener: &TcpListener) -> Option<SocketAddr> {
-    listener.local_addr().ok()
-}
-
 /// Returns the keys of the store; none without one.
 async fn stored_keys(accounting: Option<&Accounting>) -> Result<Arc<StoredKeys>, ConfigError> {
     let Some(accounting) = accounting else {
@@ -272,46 +287,6 @@ fn unreadable(error: StoreError) -> ConfigError {
     ConfigError::one(format!("state.accounting: {error}"))
 }
 
-fn bind(
-    addresses: &[SocketAddr],
-    option: &str,
-    limits: &Limits,
-) -> Result<Vec<TcpListener>, ConfigError> {
-    let bound = addresses.iter().map(|address| {
-        listen(*address, limits).map_err(|error| {
-            let advice = match error.kind() {
-                io::ErrorKind::AddrInUse => {
-                    format!(
-                        "; stop the program that listens there, or choose another with {option}"
-                    )
-                }
-                io::ErrorKind::PermissionDenied => {
-                    format!("; choose a port above 1023, or another address, with {option}")
-                }
-                _ => String::new(),
-            };
-            ConfigError::one(format!("cannot listen on {address}: {error}{advice}"))
-        })
-    });
-    bound.collect()
-}
-
-/// Opens a listener whose connections have the configured send buffer.
-fn listen(address: SocketAddr, limits: &Limits) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() {
-        TcpSocket::new_v4()
-    } else {
-        TcpSocket::new_v6()
-    }?;
-    socket.set_reuseaddr(true)?;
-    // Accepted sockets inherit the listener's size, up to the maximum of the system.
-    if let Some(size) = limits.send_buffer {
-        socket.set_send_buffer_size(u32::try_from(size.as_u64()).unwrap_or(u32::MAX))?;
-    }
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
-}
-
 fn catch(kind: SignalKind) -> Result<Signal, ConfigError> {
     signal(kind).map_err(|error| ConfigError::one(format!("cannot catch signals: {error}")))
 }
@@ -342,7 +317,6 @@ fn catch_stop() -> Result<impl Future<Output = Stop>, ConfigError> {
 
 /// The exit status after a second signal.
 const SECOND_SIGNAL: i32 = 130;
-const BACKLOG: u32 = 1024;
 
 /// The features of this build.
 pub(crate) const FEATURES: &[&str] = &[
@@ -359,25 +333,3 @@ pub(crate) const FEATURES: &[&str] = &[
     #[cfg(feature = "valkey")]
     "valkey",
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_port_that_is_taken_names_its_option() {
-        let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = other.local_addr().unwrap();
-        for option in ["--listen", "--admin"] {
-            let error = bind(&[address], option, &Limits::default()).unwrap_err();
-            let error = error.to_string();
-            assert!(
-                error.starts_with(&format!("cannot listen on {address}: ")),
-                "{error}"
-            );
-            let advice =
-                format!("; stop the program that listens there, or choose another with {option}");
-            assert!(error.ends_with(&advice), "{error}");
-        }
-    }
-}
