@@ -34,16 +34,19 @@ fn documented() -> Vec<String> {
 }
 
 #[test]
-fn the_collector_of_traces_is_named_or_what_is_wrong_with_it() {
-    let traces = "[traces]\nendpoint = \"http://127.0.0.1:4318\"\n";
-    let report = check(traces).unwrap();
-    let line = "traces are exported to http://127.0.0.1:4318, without a key";
-    assert!(report.lines().any(|found| found == line), "{report}");
-    let key = "api_key = { env = \"SLUICEGATE_NO_SUCH_KEY\" }\n";
-    assert_eq!(
-        check(&[traces, key].concat()).unwrap_err(),
-        "sluicegate: traces.api_key: the environment has no variable 'SLUICEGATE_NO_SUCH_KEY'\n"
-    );
+fn a_collector_is_named_or_what_is_wrong_with_it() {
+    for signal in ["traces", "metrics"] {
+        let settings = format!("[{signal}]\nendpoint = \"http://127.0.0.1:4318\"\n");
+        let report = check(&settings).unwrap();
+        let line = format!("{signal} are exported to http://127.0.0.1:4318, without a key");
+        assert!(report.lines().any(|found| found == line), "{report}");
+        let key = "api_key = { env = \"SLUICEGATE_NO_SUCH_KEY\" }\n";
+        let problem = "the environment has no variable 'SLUICEGATE_NO_SUCH_KEY'";
+        assert_eq!(
+            check(&[&settings, key].concat()).unwrap_err(),
+            format!("sluicegate: {signal}.api_key: {problem}\n")
+        );
+    }
 }
 
 #[test]

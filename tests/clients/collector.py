@@ -9,6 +9,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+    ExportMetricsServiceResponse,
+)
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
@@ -17,20 +21,42 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from opentelemetry.proto.metrics.v1.metrics_pb2 import ResourceMetrics
     from opentelemetry.proto.resource.v1.resource_pb2 import Resource
     from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 
 @dataclass(frozen=True)
 class Collector:
-    """A running collector, and the spans that it has received."""
+    """A running collector, and the spans and metrics that it has received."""
 
     url: str
     received: queue.SimpleQueue[tuple[Resource, Span]] = field(default_factory=queue.SimpleQueue)
+    exports: queue.SimpleQueue[ResourceMetrics] = field(default_factory=queue.SimpleQueue)
 
     def spans(self, count: int) -> list[tuple[Resource, Span]]:
         """So many spans, in the order in which they arrive; the time-out is a guard against hanging."""
         return [self.received.get(timeout=60) for _ in range(count)]
+
+    def metrics(self) -> ResourceMetrics:
+        """The next export of metrics."""
+        return self.exports.get(timeout=60)
+
+    def take(self, path: str, body: bytes) -> bytes | None:
+        """Notes an export, and returns the body of the response; None if the path is none of OTLP."""
+        match path:
+            case "/v1/traces":
+                for group in ExportTraceServiceRequest.FromString(body).resource_spans:
+                    for scope in group.scope_spans:
+                        for span in scope.spans:
+                            self.received.put((group.resource, span))
+                return ExportTraceServiceResponse().SerializeToString()
+            case "/v1/metrics":
+                for group in ExportMetricsServiceRequest.FromString(body).resource_metrics:
+                    self.exports.put(group)
+                return ExportMetricsServiceResponse().SerializeToString()
+            case _:
+                return None
 
 
 @contextmanager
@@ -53,15 +79,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
-        if (self.path, self.headers["content-type"]) != ("/v1/traces", "application/x-protobuf"):
+        answer = self.server.collector.take(self.path, body)
+        if answer is None or self.headers["content-type"] != "application/x-protobuf":
             self.send_error(400)
             return
-        export = ExportTraceServiceRequest.FromString(body)
-        for group in export.resource_spans:
-            for scope in group.scope_spans:
-                for span in scope.spans:
-                    self.server.collector.received.put((group.resource, span))
-        answer = ExportTraceServiceResponse().SerializeToString()
         self.send_response(200)
         self.send_header("content-type", "application/x-protobuf")
         self.send_header("content-length", str(len(answer)))

@@ -1,4 +1,4 @@
-"""The spans of requests, as a collector reads them that shares no code with the gateway."""
+"""Spans and metrics, as a collector reads them that shares no code with the gateway."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import AGGREGATION_TEMPORALITY_CUMULATIVE
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from collector import Collector, collecting
@@ -14,8 +15,10 @@ from simulator import simulating
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from opentelemetry.proto.common.v1.common_pb2 import KeyValue
+    from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, ResourceMetrics
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = "00f067aa0ba902b7"
@@ -72,6 +75,52 @@ def test_a_failure_is_an_error_of_both_spans(traced: tuple[Gateway, Collector]) 
     for _, span in collector.spans(2):
         assert span.status.code == Status.STATUS_CODE_ERROR
         assert values(span.attributes)["error.type"] == "upstream_error"
+
+
+def test_metrics_have_the_names_and_units_of_the_conventions(tmp_path: Path) -> None:
+    with collecting() as collector, simulating() as base_url:
+        metrics = f'[metrics]\nendpoint = "{collector.url}"\ninterval = "1s"\n'
+        text = metrics + config(base_url, collector.url)
+        with running(tmp_path, text) as gateway:
+            with gateway.openai() as client:
+                answer = client.chat.completions.create(model="mine", messages=[{"role": "user", "content": "Hello."}])
+            (resource, server), _ = collector.spans(2)
+            export = collector.metrics()
+            while "gen_ai.server.request.duration" not in (found := by_name(export)):
+                export = collector.metrics()
+    assert values(export.resource.attributes) == values(resource.attributes)
+    assert values(resource.attributes).keys() == {"service.name", "service.version", "service.instance.id"}
+    duration = found["gen_ai.server.request.duration"]
+    assert duration.unit == "s"
+    assert duration.histogram.aggregation_temporality == AGGREGATION_TEMPORALITY_CUMULATIVE
+    (point,) = duration.histogram.data_points
+    assert (point.count, sum(point.bucket_counts)) == (1, 1)
+    assert len(point.bucket_counts) == len(point.explicit_bounds) + 1
+    assert values(point.attributes) == {
+        "route": "chat_completions",
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": "mine",
+        "target": "house",
+        "outcome": "completed",
+    }
+    (exemplar,) = point.exemplars
+    assert (exemplar.trace_id, exemplar.span_id) == (server.trace_id, server.span_id)
+    assert server.start_time_unix_nano < exemplar.time_unix_nano <= point.time_unix_nano
+    assert exemplar.as_double == point.sum
+    tokens = found["gen_ai.client.inference.usage.output_tokens"]
+    assert (tokens.unit, tokens.sum.is_monotonic) == ("{token}", True)
+    (point,) = tokens.sum.data_points
+    assert point.as_int == answer.usage.completion_tokens
+    assert point.start_time_unix_nano < point.time_unix_nano
+    assert values(point.attributes)["gen_ai.token.modality"] == "unknown"
+    assert found["sluicegate.uptime"].unit == "s"
+    assert found["sluicegate.uptime"].gauge.data_points[0].as_double > 0
+
+
+def by_name(export: ResourceMetrics) -> dict[str, Metric]:
+    """The metrics of an export by their names."""
+    return {metric.name: metric for scope in export.scope_metrics for metric in scope.metrics}
 
 
 def values(attributes: Iterable[KeyValue]) -> dict[str, Any]:

@@ -1,9 +1,10 @@
-//! Traces: the spans that a collector receives, and the ids that upstreams get.
+//! Traces and metrics that a collector receives, and the ids of traces that upstreams get.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use otlp::messages::{AnyValue, ExportTraceServiceRequest, Span, SpanKind, Value};
+use otlp::messages::metrics::{ExportMetricsServiceRequest, ResourceMetrics};
+use otlp::messages::{AnyValue, ExportTraceServiceRequest, Resource, Span, SpanKind, Value};
 use prost::Message as _;
 use simulator::{Play, Protocol, Simulator, honest};
 use testkit::requests::{ask, path};
@@ -22,10 +23,17 @@ fn collector() -> Simulator {
     Simulator::start(move |_| Play::answer(200, &kind, Bytes::new())).unwrap()
 }
 
+/// The bodies of the exports to this path.
+fn exports(collector: &Simulator, path: &str) -> Vec<Bytes> {
+    let exports = collector.requests().into_iter();
+    let exports = exports.filter(|export| export.path == path);
+    exports.map(|export| export.body).collect()
+}
+
 /// The spans that a collector has received, by their names.
 fn spans(collector: &Simulator) -> BTreeMap<String, Span> {
-    let exports = collector.requests().into_iter();
-    let exports = exports.map(|it| ExportTraceServiceRequest::decode(it.body).unwrap());
+    let exports = exports(collector, "/v1/traces").into_iter();
+    let exports = exports.map(|body| ExportTraceServiceRequest::decode(body).unwrap());
     let resources = exports.flat_map(|export| export.resource_spans);
     let scopes = resources.flat_map(|resource| resource.scope_spans);
     scopes
@@ -136,7 +144,8 @@ fn a_trace_goes_from_the_client_to_the_upstream_and_the_log() {
         "{explained}"
     );
     let metrics = Request::get("/metrics").send(gateway.admin.unwrap());
-    let exemplar = format!("# {{trace_id=\"{TRACE}\"}}");
+    let span = hex(&server.span_id);
+    let exemplar = format!("# {{trace_id=\"{TRACE}\",span_id=\"{span}\"}}");
     let mut lines = metrics.text().lines();
     assert!(
         lines.any(|line| {
@@ -236,4 +245,38 @@ fn the_last_spans_are_sent_during_the_shutdown() {
     gateway.signal("INT");
     assert!(gateway.wait().success());
     assert_eq!(spans(&collector).len(), 2);
+}
+
+/// The last export of a process has all of its requests, and the attributes of the same process as its
+/// spans.
+#[test]
+fn metrics_are_exported_also_during_the_shutdown() {
+    let (collector, honest) = (collector(), Simulator::honest().unwrap());
+    let base_url = honest.base_url();
+    let metrics = format!("[metrics]\nendpoint = \"{}\"\n", url(&collector));
+    let mut gateway = gateway(&metrics, &url(&collector), &base_url, &base_url, "");
+    send(&gateway, None);
+    gateway.signal("INT");
+    assert!(gateway.wait().success());
+    let exported = exports(&collector, "/v1/metrics").pop().unwrap();
+    let exported = ExportMetricsServiceRequest::decode(exported).unwrap();
+    let [
+        ResourceMetrics {
+            resource,
+            scope_metrics,
+        },
+    ] = &exported.resource_metrics[..]
+    else {
+        panic!("{exported:?}")
+    };
+    let mut names = scope_metrics[0].metrics.iter().map(|metric| &metric.name);
+    assert!(names.any(|name| name == "gen_ai.server.request.duration"));
+    let traced = exports(&collector, "/v1/traces").pop().unwrap();
+    let traced = ExportTraceServiceRequest::decode(traced).unwrap();
+    assert_eq!(resource, &traced.resource_spans[0].resource);
+    let Some(Resource { attributes }) = resource else {
+        panic!("{exported:?}")
+    };
+    let mut names = attributes.iter().map(|it| &it.key);
+    assert!(names.any(|name| name == "service.instance.id"));
 }

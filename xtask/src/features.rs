@@ -79,6 +79,7 @@ fn judge(additions: &Features, allowed: &str) -> Vec<String> {
 const ALLOWED: &str = "\
 rustix/fs: tempfile: functions for files
 sluicegate-gateway/test-util: a gateway with scripted engines, for the tests of `admin` and `server`
+sluicegate-telemetry/test-util: the report of a completed request, for the tests of `otlp`
 tokio/test-util: timeouts are tested on a paused clock; it runs as usual until a test pauses it
 tracing-subscriber/ansi: loom has no switch for it: colours of `fmt`, which writes nothing here
 tracing-subscriber/fmt: loom, and the log of the campaign: types that the gateway does not use

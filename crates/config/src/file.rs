@@ -15,6 +15,7 @@ use crate::error::ConfigError;
 use crate::fetch::Fetch;
 use crate::key::Key;
 use crate::limits::Limits;
+use crate::metrics::Metrics;
 use crate::quota::{Quota, QuotaRule, rules};
 use crate::responses::Responses;
 use crate::state::State;
@@ -64,6 +65,8 @@ pub struct Config {
     pub responses: Responses,
     /// The export of traces.
     pub traces: Traces,
+    /// The export of metrics. Prometheus reads them at the admin address instead.
+    pub metrics: Metrics,
 }
 
 impl Default for Config {
@@ -86,6 +89,7 @@ impl Default for Config {
             fetch: Fetch::default(),
             responses: Responses::default(),
             traces: Traces::default(),
+            metrics: Metrics::default(),
         }
     }
 }
@@ -185,6 +189,7 @@ impl Config {
         problems.extend(config.responses.problems());
         problems.extend(config.cors.problems());
         problems.extend(config.traces.problems());
+        problems.extend(config.metrics.problems());
         if config.image_engine.threads == Some(0) {
             problems.push("image_engine.threads: must be more than 0".to_owned());
         }

@@ -44,6 +44,7 @@ impl FixedSettings {
             ("image_engine", old.image_engine == new.image_engine),
             ("fetch", old.fetch == new.fetch),
             ("traces", old.traces == new.traces),
+            ("metrics", old.metrics == new.metrics),
         ];
         let changed = sections.into_iter().filter(|(_, is_same)| !is_same);
         changed

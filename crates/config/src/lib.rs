@@ -40,8 +40,14 @@ mod cors;
 // `[[upstreams]]`, and the presets for vendors.
 pub mod upstream;
 
+// The collector of traces or metrics.
+pub mod collector;
+
 // `[traces]`.
 pub mod traces;
+
+// `[metrics]`.
+pub mod metrics;
 
 // The whole file.
 mod file;

@@ -12,5 +12,17 @@ mod servers;
 // The spans of a report.
 pub mod spans;
 
+// The lines of `/metrics` as messages.
+mod metrics;
+
+// The client of a collector.
+mod collector;
+
 // The task that sends spans.
-pub mod exporter;
+mod trace_exporter;
+
+// The task that sends metrics.
+mod metric_exporter;
+
+// The tasks together.
+pub mod exporters;

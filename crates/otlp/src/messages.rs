@@ -2,10 +2,12 @@
 //! [opentelemetry-proto](https://github.com/open-telemetry/opentelemetry-proto). Fields that are never
 //! set are left out. Texts are `Bytes` in UTF-8: see the README.
 
+pub mod metrics;
+
 use bytes::Bytes;
 use prost::{Enumeration, Message, Oneof};
 
-/// The body of an export.
+/// The body of an export of traces.
 #[derive(Clone, PartialEq, Message)]
 pub struct ExportTraceServiceRequest {
     /// The spans, by the process that they come from.
@@ -13,21 +15,21 @@ pub struct ExportTraceServiceRequest {
     pub resource_spans: Vec<ResourceSpans>,
 }
 
-/// The body of the response to an export.
+/// The body of the response to an export. The responses for traces and for metrics have the same fields.
 #[derive(Clone, PartialEq, Message)]
-pub struct ExportTraceServiceResponse {
-    /// Set if the collector has rejected a part of the spans, or has a warning.
+pub struct ExportResponse {
+    /// Set if the collector has rejected a part of the export, or has a warning.
     #[prost(message, optional, tag = "1")]
-    pub partial_success: Option<ExportTracePartialSuccess>,
+    pub partial_success: Option<PartialSuccess>,
 }
 
 /// The part of an export that a collector has rejected.
 #[derive(Clone, PartialEq, Message)]
-pub struct ExportTracePartialSuccess {
-    /// The number of rejected spans.
+pub struct PartialSuccess {
+    /// The number of rejected spans or data points.
     #[prost(int64, tag = "1")]
-    pub rejected_spans: i64,
-    /// The reason, or a warning if no spans were rejected.
+    pub rejected: i64,
+    /// The reason, or a warning if nothing was rejected.
     #[prost(string, tag = "2")]
     pub error_message: String,
 }
@@ -62,7 +64,7 @@ pub struct ScopeSpans {
     pub spans: Vec<Span>,
 }
 
-/// A library that makes spans.
+/// A library that makes spans and metrics.
 #[derive(Clone, PartialEq, Message)]
 pub struct InstrumentationScope {
     /// Its name.
@@ -243,7 +245,7 @@ impl<'a> FromIterator<&'a String> for Value {
 }
 
 impl KeyValue {
-    /// An attribute.
+    /// An attribute with a name that is known at compile time.
     pub(crate) fn new(name: &'static str, value: impl Into<Value>) -> Self {
         Self {
             key: Bytes::from_static(name.as_bytes()),

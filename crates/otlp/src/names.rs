@@ -1,4 +1,4 @@
-//! The names of attributes: those of the semantic conventions, in the versions that can be chosen, and
+//! The names of attributes: the names of the semantic conventions, in the versions that can be chosen, and
 //! our own.
 //!
 //! - [HTTP spans](https://opentelemetry.io/docs/specs/semconv/http/http-spans/), which are stable;
@@ -16,6 +16,11 @@ pub struct Name {
 }
 
 impl Name {
+    /// The name in the latest version, which metrics have.
+    pub(crate) const fn latest(self) -> &'static str {
+        self.latest
+    }
+
     /// The name in a version of the conventions, if it has the attribute.
     pub fn of(self, semconv: Semconv) -> Option<&'static str> {
         match semconv {
@@ -76,6 +81,8 @@ names! {
     OUTPUT_TOKENS: same "gen_ai.usage.output_tokens",
     /// The tokens of the answer that were used for reasoning.
     REASONING_TOKENS: new "gen_ai.usage.reasoning.output_tokens",
+    /// The kind of content that tokens are of; an attribute of metrics alone.
+    TOKEN_MODALITY: new "gen_ai.token.modality",
     /// The gateway's id of the request.
     REQUEST_ID: same "sluicegate.request_id",
     /// The name of the key.

@@ -1,30 +1,26 @@
 //! The wall clock and the source of random bits: the only module that reads them from the system.
 
 use std::cell::RefCell;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
-/// The current time in Unix seconds. Timers do not use it: they run on tokio's monotonic clock.
+/// The current time since the Unix epoch. Timers do not use it: they run on tokio's monotonic clock.
 #[allow(
     clippy::disallowed_methods,
     reason = "row 5 reads the clock, here alone"
 )]
+pub fn since_epoch() -> Duration {
+    let now = std::time::SystemTime::now();
+    now.duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// The current time in Unix seconds.
 pub fn unix_seconds() -> i64 {
-    let now = std::time::SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
+    i64::try_from(since_epoch().as_secs()).unwrap_or(i64::MAX)
 }
 
 /// The current time in Unix milliseconds.
-#[allow(
-    clippy::disallowed_methods,
-    reason = "row 5 reads the clock, here alone"
-)]
 pub fn unix_ms() -> i64 {
-    let now = std::time::SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
+    i64::try_from(since_epoch().as_millis()).unwrap_or(i64::MAX)
 }
 
 /// The current time for a log line.

@@ -251,8 +251,8 @@ fn check(source: &Source, ask: bool, models: &[String]) -> Result<(), ConfigErro
     })?;
     let network = upstream::Network::default();
     let from_file = source.config.is_some();
-    // The settings of traces are right if an exporter can be made of them.
-    start::exporter(&config, &network)?;
+    // The settings of exports are right if exporters can be made of them.
+    start::exporters(&config, &network)?;
     let (policy, _) = Policy::read_with(&config, from_file, network, stores.keys)?;
     let report = check::report(&config, &policy);
     print!("{report}{certificates}{}", stores.report);

@@ -22,7 +22,7 @@ use config::state::State;
 use config::{Config, ConfigError};
 use gateway::state::{GatewayState, Parts};
 use listen::{Listeners, Stop, serve};
-use otlp::exporter::{Exporter, RunningExporter};
+use otlp::exporters::{Exporters, RunningExporters};
 use policy::accounting::Accounting;
 use policy::clock;
 use policy::keys::{self, GeneratedKey};
@@ -49,7 +49,7 @@ struct Started {
     listeners: Listeners,
     /// The tasks that run beside the requests.
     tasks: JoinSet<()>,
-    exporter: Option<RunningExporter>,
+    exporters: RunningExporters,
 }
 
 /// Starts, serves until a signal arrives, and shuts down.
@@ -64,13 +64,11 @@ pub(crate) async fn run(config: Config, file: Option<PathBuf>) -> Result<(), Con
         state,
         listeners,
         mut tasks,
-        exporter,
+        exporters,
     } = start(config, reload).await?;
     serve(Arc::clone(&state), listeners, stop).await;
     tasks.abort_all();
-    if let Some(exporter) = exporter {
-        exporter.finish().await;
-    }
+    exporters.finish().await;
     if let Some(accounting) = &state.accounting {
         accounting.finish().await;
     }
@@ -85,7 +83,7 @@ async fn start(
     let accounting = Accounting::open(&config.state).await?.map(Arc::new);
     let stored = stored_keys(accounting.as_deref()).await?;
     let network = Network::default();
-    let exporter = exporter(&config, &network)?;
+    let exporters = exporters(&config, &network)?;
     let (policy, generated) = Policy::read_with(&config, reload.is_some(), network, stored)?;
     keys::warn_of_short_keys();
     let certificates = Certificate::load(&config)?;
@@ -93,9 +91,12 @@ async fn start(
     let sockets = Sockets::bind(&config)?;
     let (access, admin_key) = admin_access(&config, !generated.is_empty())?;
     let (clients, admin_address) = (sockets.client_addresses(), sockets.admin_address());
-    let queue = exporter.as_ref().map(Exporter::queue);
+    let queue = exporters.queue();
     let (state, has_all_engines) = make_state(&config, policy, &clients, accounting, queue).await?;
-    let exporter = exporter.map(|exporter| exporter.start(Arc::clone(&state.policies)));
+    let rendered = Arc::clone(&state);
+    let exporters = exporters.start(Arc::clone(&state.policies), move || {
+        rendered.render_metrics()
+    });
     let tls = |listener| Certificate::serve(&certificates, listener, &state.limits, &state.metrics);
     let [tls, admin_tls] = [Listener::Clients, Listener::Admin].map(tls);
     let tasks = start_tasks(&state, config.state.keep_rows, reload, certificates).await?;
@@ -122,7 +123,7 @@ async fn start(
         state,
         listeners,
         tasks,
-        exporter,
+        exporters,
     })
 }
 
@@ -172,19 +173,9 @@ async fn make_state(
     Ok((Arc::new(state), missing.is_empty()))
 }
 
-/// Makes the exporter of traces, if there is a collector for them.
-pub(crate) fn exporter(
-    config: &Config,
-    network: &Network,
-) -> Result<Option<Exporter>, ConfigError> {
-    if config.traces.endpoint.is_none() {
-        return Ok(None);
-    }
-    let exporter = Exporter::new(&config.traces, network, env!("CARGO_PKG_VERSION"));
-    exporter.map(Some).map_err(|problems| {
-        let problems = problems.iter().map(|problem| format!("traces.{problem}"));
-        ConfigError::new(problems.collect())
-    })
+/// Makes the exporters of traces and metrics.
+pub(crate) fn exporters(config: &Config, network: &Network) -> Result<Exporters, ConfigError> {
+    Exporters::new(config, network, env!("CARGO_PKG_VERSION")).map_err(ConfigError::new)
 }
 
 /// Starts the tasks that run beside the requests, until they are dropped.

@@ -47,6 +47,24 @@ impl From<Abort> for Outcome {
 }
 
 impl Outcome {
+    /// All outcomes.
+    pub const ALL: [Self; 14] = [
+        Self::Completed,
+        Self::Incomplete,
+        Self::Refused,
+        Self::Shed,
+        Self::UpstreamError,
+        Self::UpstreamTruncated,
+        Self::Internal,
+        Self::Timeout,
+        Self::ClientGone,
+        Self::SlowReader,
+        Self::Shutdown,
+        Self::Revoked,
+        Self::LeaseLost,
+        Self::EndedByOperator,
+    ];
+
     /// The outcome of an answer whose engine failed.
     pub fn of_failure(error: &EngineError) -> Self {
         match error {
@@ -91,6 +109,11 @@ impl Outcome {
             | Self::LeaseLost
             | Self::EndedByOperator => true,
         }
+    }
+
+    /// The outcome with this value in logs and metrics.
+    pub fn parse(value: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == value)
     }
 
     /// The value in logs and metrics.

@@ -397,7 +397,7 @@ impl Record {
             route: self.route,
             model,
             target: served_by.map_or("", |by| &by.target),
-            provider: served_by.map_or("", |by| by.provider),
+            provider: served_by.map_or("sluicegate", |by| by.provider),
             outcome,
             took,
             first_event,

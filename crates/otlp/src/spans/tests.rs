@@ -47,34 +47,15 @@ fn report() -> RequestReport {
     let parent = TraceParent::parse(b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
     let parent = parent.unwrap();
     RequestReport {
-        request_id: "req_1".to_owned(),
-        client_request_id: None,
-        trace: Some(TraceContext {
+        at: ReceivedAt(1_801_469_349_000),
+        model: Some("coder".to_owned()),
+        took_ms: 1000.25,
+        ..RequestReport::traced(TraceContext {
             trace: parent.trace,
             parent: Some(parent.span),
             span: SpanId::new(0x0102_0304_0506_0708),
             is_sampled: true,
-        }),
-        at: ReceivedAt(1_801_469_349_000),
-        route: "messages",
-        key: "team".into(),
-        model: Some("coder".to_owned()),
-        stream: true,
-        outcome: Outcome::Completed,
-        status: 200,
-        code: None,
-        cause: None,
-        admission: None,
-        attempts: Vec::new(),
-        left_out: Vec::new(),
-        input_tokens: None,
-        cache_read_tokens: None,
-        cache_write_tokens: None,
-        output_tokens: None,
-        reasoning_tokens: None,
-        cost: None,
-        first_event_ms: None,
-        took_ms: 1000.25,
+        })
     }
 }
 

@@ -38,9 +38,11 @@ fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result
             age.as_secs()
         )?;
     }
-    if config.traces.endpoint.is_some() {
-        let collector = config.traces.describe();
-        writeln!(out, "traces are exported to {collector}")?;
+    for collector in [config.traces.collector(), config.metrics.collector()] {
+        if collector.endpoint.is_some() {
+            let (signal, to) = (collector.section, collector.describe());
+            writeln!(out, "{signal} are exported to {to}")?;
+        }
     }
     for key in policy.keys.entries() {
         let models = match &key.models {

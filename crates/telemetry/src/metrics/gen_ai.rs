@@ -2,13 +2,17 @@
 //! [of model servers](https://github.com/open-telemetry/semantic-conventions-genai/blob/v0.1.0/docs/gen-ai/gen-ai-metrics.md)
 //! and [of tokens](https://github.com/open-telemetry/semantic-conventions-genai/blob/v0.1.0/docs/gen-ai/client-inference.md),
 //! under the names that they have in Prometheus, and the costs.
+//!
+//! In Prometheus, a name has underscores in place of points, and ends in its unit:
+//! <https://opentelemetry.io/docs/specs/otel/compatibility/prometheus_and_openmetrics/#metric-metadata-1>.
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use hashbrown::{Equivalent, HashMap};
+use policy::clock;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::counter::Counter;
@@ -17,7 +21,7 @@ use prometheus_client::registry::Unit;
 use quota::Money;
 
 use crate::outcome::Outcome;
-use crate::traces::context::TraceContext;
+use crate::traces::context::{SpanId, TraceContext, TraceId};
 
 /// The series of all requests that a model has answered, or failed to.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +36,7 @@ pub struct Generation<'a> {
     pub model: &'a str,
     /// The target that has answered: an upstream or `embedded`; empty if all have failed.
     pub target: &'a str,
-    /// The vendor of the target, in the words of the conventions.
+    /// The vendor of the target, in the words of the conventions; `sluicegate` if all have failed.
     pub provider: &'static str,
     /// The outcome.
     pub outcome: Outcome,
@@ -51,13 +55,13 @@ pub struct Generation<'a> {
 /// The tokens of a request, of all attempts together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tokens {
-    /// Of the prompt, including those of the cache.
+    /// Of the prompt, including cached tokens.
     pub input: u64,
     /// Of the prompt, read from a cache.
     pub cache_read: u64,
     /// Of the prompt, written to a cache.
     pub cache_write: u64,
-    /// Of the answer, including those of reasoning.
+    /// Of the answer, including reasoning tokens.
     pub output: u64,
     /// Of the answer, used for reasoning.
     pub reasoning: u64,
@@ -95,14 +99,19 @@ struct Series {
     cost: Counter<f64, AtomicU64>,
 }
 
-type Histogram = HistogramWithExemplars<TraceLabel>;
+type Histogram = HistogramWithExemplars<ExemplarLabels>;
+
+/// The span of a request, as labels of an exemplar.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ExemplarLabels {
+    trace_id: TraceId,
+    span_id: SpanId,
+}
 
 /// The name of a counter of tokens, its help text, and the number that is added.
 type TokenCounter = (&'static str, &'static str, fn(&Tokens) -> u64);
 /// The name of a histogram, its help text, and its place.
 type HistogramOfSeries = (&'static str, &'static str, fn(&Series) -> &Histogram);
-/// The id of a trace, as a label.
-type TraceLabel = [(&'static str, String); 1];
 
 impl Equivalent<Labels> for LabelsRef<'_> {
     fn equivalent(&self, labels: &Labels) -> bool {
@@ -190,18 +199,23 @@ impl Series {
     fn observe(&self, request: &Generation<'_>) {
         // A trace that is exported only if a request fails may not be found.
         let trace = request.trace.filter(|trace| trace.is_sampled);
-        let label = || trace.map(|trace| [("trace_id", trace.trace.to_string())]);
-        self.duration
-            .observe(request.took.as_secs_f64(), label(), None);
+        let now = trace.map(|_| UNIX_EPOCH + clock::since_epoch());
+        let observe = |histogram: &Histogram, time: Duration| {
+            let labels = trace.map(|trace| ExemplarLabels {
+                trace_id: trace.trace,
+                span_id: trace.span,
+            });
+            histogram.observe(time.as_secs_f64(), labels, now);
+        };
+        observe(&self.duration, request.took);
         let tokens = request.tokens.unwrap_or_default();
         let is_success = matches!(request.outcome, Outcome::Completed | Outcome::Incomplete);
         if let Some(first) = request.first_event.filter(|_| is_success) {
-            self.to_first_token
-                .observe(first.as_secs_f64(), label(), None);
+            observe(&self.to_first_token, first);
             if tokens.output > 1 {
-                let rest = request.took.saturating_sub(first).as_secs_f64();
-                let each = rest / (tokens.output - 1) as f64;
-                self.per_output_token.observe(each, label(), None);
+                let rest = request.took.saturating_sub(first);
+                let each = rest.div_f64((tokens.output - 1) as f64);
+                observe(&self.per_output_token, each);
             }
         }
         for (counter, (_, _, count)) in self.tokens.iter().zip(TOKENS) {
@@ -216,20 +230,7 @@ impl Series {
 impl Collector for GenAiMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let all = self.all();
-        let histograms: [HistogramOfSeries; 3] = [
-            ("gen_ai_server_request_duration", REQUEST_DURATION, |it| {
-                &it.duration
-            }),
-            ("gen_ai_server_time_to_first_token", TO_FIRST_TOKEN, |it| {
-                &it.to_first_token
-            }),
-            (
-                "gen_ai_server_time_per_output_token",
-                PER_OUTPUT_TOKEN,
-                |it| &it.per_output_token,
-            ),
-        ];
-        for (name, help, histogram) in histograms {
+        for (name, help, histogram) in HISTOGRAMS {
             let seconds = Some(&Unit::Seconds);
             encode(&mut encoder, (name, help, seconds), &all, histogram)?;
         }
@@ -238,7 +239,7 @@ impl Collector for GenAiMetrics {
                 &it.tokens[index]
             })?;
         }
-        let cost = ("sluicegate_cost", COST, None);
+        let cost = ("sluicegate.cost", COST, None);
         encode(&mut encoder, cost, &all, |it| &it.cost)
     }
 }
@@ -254,7 +255,8 @@ fn encode<M: EncodeMetric>(
         return Ok(());
     };
     let kind = metric(first).metric_type();
-    let mut metrics = encoder.encode_descriptor(name, help, unit, kind)?;
+    let name = name.replace('.', "_");
+    let mut metrics = encoder.encode_descriptor(&name, help, unit, kind)?;
     for (labels, series) in all {
         metric(series).encode(metrics.encode_family(labels)?)?;
     }
@@ -270,39 +272,60 @@ pub fn operation(route: &str) -> &'static str {
     }
 }
 
-/// The counters of tokens. They have no `gen_ai.token.modality`, which few servers report.
+/// The metrics of the conventions, by their own names, with their units in UCUM.
+pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let histograms = HISTOGRAMS.into_iter().map(|(name, ..)| (name, "s"));
+    histograms.chain(TOKENS.into_iter().map(|(name, ..)| (name, "{token}")))
+}
+
+/// The histograms of times.
+const HISTOGRAMS: [HistogramOfSeries; 3] = [
+    (
+        "gen_ai.server.request.duration",
+        "Time from the head of a request to the last byte of its response",
+        |series| &series.duration,
+    ),
+    (
+        "gen_ai.server.time_to_first_token",
+        "Time to the first event of a stream that was completed",
+        |series| &series.to_first_token,
+    ),
+    (
+        "gen_ai.server.time_per_output_token",
+        "Time for each token after the first one, of a stream that was completed",
+        |series| &series.per_output_token,
+    ),
+];
+
+/// The counters of tokens. They do not distinguish `gen_ai.token.modality`, which few servers report.
 const TOKENS: [TokenCounter; 5] = [
     (
-        "gen_ai_client_inference_usage_input_tokens",
-        "Tokens of prompts, including those of caches",
+        "gen_ai.client.inference.usage.input_tokens",
+        "Tokens of prompts, including cached tokens",
         |tokens| tokens.input,
     ),
     (
-        "gen_ai_client_inference_usage_cache_read_input_tokens",
+        "gen_ai.client.inference.usage.cache_read.input_tokens",
         "Tokens of prompts that were read from a cache",
         |tokens| tokens.cache_read,
     ),
     (
-        "gen_ai_client_inference_usage_cache_write_input_tokens",
+        "gen_ai.client.inference.usage.cache_write.input_tokens",
         "Tokens of prompts that were written to a cache",
         |tokens| tokens.cache_write,
     ),
     (
-        "gen_ai_client_inference_usage_output_tokens",
-        "Tokens of answers, including those of reasoning",
+        "gen_ai.client.inference.usage.output_tokens",
+        "Tokens of answers, including reasoning tokens",
         |tokens| tokens.output,
     ),
     (
-        "gen_ai_client_inference_usage_reasoning_output_tokens",
+        "gen_ai.client.inference.usage.reasoning.output_tokens",
         "Tokens of answers that were used for reasoning",
         |tokens| tokens.reasoning,
     ),
 ];
 
-const REQUEST_DURATION: &str = "Time from the head of a request to the last byte of its response";
-const TO_FIRST_TOKEN: &str = "Time to the first event of a stream that was completed";
-const PER_OUTPUT_TOKEN: &str =
-    "Time for each token after the first one, of a stream that was completed";
 const COST: &str = "Cost of requests, in the currency of the prices";
 
 /// The upper bounds of the buckets that the conventions advise, in seconds.
@@ -409,6 +432,7 @@ mod tests {
     }
 
     /// As in <https://github.com/prometheus/OpenMetrics/blob/v1.0.0/specification/OpenMetrics.md#exemplars>.
+    /// The time of the exemplar follows its value.
     #[test]
     fn a_bucket_names_a_trace_that_is_exported() {
         let mut trace = TraceContext {
@@ -421,11 +445,12 @@ mod tests {
             trace: Some(&trace),
             ..REQUEST
         };
-        let exemplar = "# {trace_id=\"4bf92f3577b34da6a3ce929d0e0e4736\"} 1.3";
+        let exemplar =
+            "# {trace_id=\"4bf92f3577b34da6a3ce929d0e0e4736\",span_id=\"0000000000000001\"} 1.3 ";
         let text = rendered(&[traced]);
         assert!(
             text.lines()
-                .any(|line| line.contains("le=\"2.56\"") && line.ends_with(exemplar)),
+                .any(|line| line.contains("le=\"2.56\"") && line.contains(exemplar)),
             "{text}"
         );
         trace.is_sampled = false;

@@ -202,10 +202,18 @@ impl RequestReport {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "test-util"))]
 impl RequestReport {
+    /// A completed request in a trace, for tests.
+    pub fn traced(context: TraceContext) -> Self {
+        Self {
+            trace: Some(context),
+            ..Self::completed("req_1".to_owned())
+        }
+    }
+
     /// A completed request, for tests.
-    pub(crate) fn completed(request_id: String) -> Self {
+    pub fn completed(request_id: String) -> Self {
         Self {
             request_id,
             client_request_id: None,

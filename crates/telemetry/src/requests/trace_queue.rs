@@ -67,10 +67,7 @@ mod tests {
     use super::*;
 
     fn report(queue: &TraceQueue) -> Arc<RequestReport> {
-        Arc::new(RequestReport {
-            trace: Some(queue.begin(None, || 7)),
-            ..RequestReport::completed("req_1".to_owned())
-        })
+        Arc::new(RequestReport::traced(queue.begin(None, || 7)))
     }
 
     fn counted(queue: &TraceQueue) -> Vec<u64> {

@@ -1,15 +1,17 @@
 //! The ids of a request in its trace, and the header `traceparent` that carries them:
 //! [W3C Trace Context](https://www.w3.org/TR/trace-context/).
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::num::{NonZeroU64, NonZeroU128};
 
+use prometheus_client::encoding::{EncodeLabelValue, LabelValueEncoder};
+
 /// The id of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TraceId(NonZeroU128);
 
 /// The id of a span within its trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpanId(NonZeroU64);
 
 /// The value of a header `traceparent`: a span, to which the request with the header belongs.
@@ -118,6 +120,18 @@ impl fmt::Display for TraceId {
 impl fmt::Display for SpanId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
+    }
+}
+
+impl EncodeLabelValue for TraceId {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
+        write!(encoder, "{self}")
+    }
+}
+
+impl EncodeLabelValue for SpanId {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
+        write!(encoder, "{self}")
     }
 }
 

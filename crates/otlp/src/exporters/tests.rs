@@ -1,20 +1,24 @@
-//! Tests of the exporter with a collector in memory.
+//! Tests of the exporters with a collector in memory.
 
 use std::sync::{Mutex, PoisonError};
 
-use config::Config;
+use bytes::Bytes;
 use network::{Peer, World};
 use policy::Policy;
 use policy::lifecycle::Lifecycle;
 use policy::limit::Limiter;
-use telemetry::outcome::Outcome;
-use telemetry::requests::report::ReceivedAt;
+use prost::Message as _;
+use telemetry::requests::report::RequestReport;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::sleep;
 
 use super::*;
+use crate::messages::metrics::{ExportMetricsServiceRequest, Metric};
+use crate::messages::{ExportTraceServiceRequest, KeyValue};
+use crate::trace_exporter::ACCUMULATE;
 
-/// The exports that a collector has received.
-type Received = Arc<Mutex<Vec<ExportTraceServiceRequest>>>;
+/// The paths and the bodies of the exports that a collector has received.
+type Received = Arc<Mutex<Vec<(String, Bytes)>>>;
 
 /// The bytes of a response that rejects a span, as the package `opentelemetry-proto` 1.45.2 of PyPI
 /// writes them.
@@ -39,7 +43,10 @@ async fn collect(mut peer: Peer, received: Received, answer: Vec<u8>) {
             head.push(byte);
         }
         let head = String::from_utf8(head).unwrap();
-        assert!(head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{head}");
+        let path = head
+            .strip_prefix("POST ")
+            .and_then(|rest| rest.split_once(' '));
+        let (path, _) = path.unwrap_or_else(|| panic!("{head}"));
         assert!(
             head.contains("content-type: application/x-protobuf\r\n"),
             "{head}"
@@ -50,17 +57,16 @@ async fn collect(mut peer: Peer, received: Received, answer: Vec<u8>) {
             .find_map(|line| line.strip_prefix("content-length: "));
         let mut body = vec![0; length.unwrap().parse().unwrap()];
         peer.io.read_exact(&mut body).await.unwrap();
-        let export = ExportTraceServiceRequest::decode(&body[..]).unwrap();
         received
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .push(export);
+            .push((path.to_owned(), body.into()));
         let _ = peer.io.write_all(&answer).await;
     }
 }
 
 /// A collector that gives this answer, and an exporter to it.
-fn exporting_to(answer: Vec<u8>) -> (Received, Arc<TraceQueue>, RunningExporter) {
+fn exporting_to(answer: Vec<u8>) -> (Received, Arc<TraceQueue>, RunningExporters) {
     let (world, received) = (World::default(), Received::default());
     let exports = Arc::clone(&received);
     world.serve("collector.example", move |_, peer| {
@@ -70,52 +76,33 @@ fn exporting_to(answer: Vec<u8>) -> (Received, Arc<TraceQueue>, RunningExporter)
     (received, queue, running)
 }
 
-fn exporting_over(world: &World) -> (Arc<TraceQueue>, RunningExporter) {
+fn exporting_over(world: &World) -> (Arc<TraceQueue>, RunningExporters) {
     let key = std::env::temp_dir().join(format!("sluicegate-otlp-{:x}", clock::random_bits()));
     std::fs::write(&key, "secret").unwrap();
-    let text = format!(
-        "[traces]\nendpoint = \"http://collector.example\"\napi_key = {{ file = {key:?} }}\n"
-    );
+    let collector =
+        format!("endpoint = \"http://collector.example\"\napi_key = {{ file = {key:?} }}\n");
+    let text = format!("[traces]\n{collector}[metrics]\n{collector}");
     let config = Config::parse(&text).unwrap();
     let network = Network {
         resolver: Arc::new(world.clone()),
         dialer: Arc::new(world.clone()),
         ..Network::default()
     };
-    let exporter = Exporter::new(&config.traces, &network, "1.2.3").unwrap();
+    let exporters = Exporters::new(&config, &network, "1.2.3").unwrap();
     std::fs::remove_file(key).unwrap();
     let (policy, _) = Policy::read(&config, false, network).unwrap();
     let policies = Policies::new(policy, Arc::new(Limiter::new(1, 1)), Lifecycle::new());
-    (exporter.queue(), exporter.start(Arc::new(policies)))
+    let queue = exporters.queue().unwrap();
+    let render = || {
+        "# HELP up_seconds Since the start.\n# TYPE up_seconds gauge\n# UNIT up_seconds seconds\nup_seconds 1.5\n".to_owned()
+    };
+    (queue, exporters.start(Arc::new(policies), render))
 }
 
 fn offer(queue: &TraceQueue, requests: usize) {
     for _ in 0..requests {
-        queue.offer(&Arc::new(RequestReport {
-            request_id: "req_1".to_owned(),
-            client_request_id: None,
-            trace: Some(queue.begin(None, clock::random_bits)),
-            at: ReceivedAt(0),
-            route: "messages",
-            key: "team".into(),
-            model: None,
-            stream: false,
-            outcome: Outcome::Completed,
-            status: 200,
-            code: None,
-            cause: None,
-            admission: None,
-            attempts: Vec::new(),
-            left_out: Vec::new(),
-            input_tokens: None,
-            cache_read_tokens: None,
-            cache_write_tokens: None,
-            output_tokens: None,
-            reasoning_tokens: None,
-            cost: None,
-            first_event_ms: None,
-            took_ms: 1.0,
-        }));
+        let trace = queue.begin(None, clock::random_bits);
+        queue.offer(&Arc::new(RequestReport::traced(trace)));
     }
 }
 
@@ -124,10 +111,28 @@ fn counts(queue: &TraceQueue) -> Vec<u64> {
     queue.counts().map(|(_, spans)| spans).collect()
 }
 
-fn lengths(received: &Received) -> Vec<usize> {
+/// The exports of traces.
+fn traces(received: &Received) -> Vec<ExportTraceServiceRequest> {
     let received = received.lock().unwrap();
-    let lengths = received
-        .iter()
+    let exports = received.iter().filter(|(path, _)| path == "/v1/traces");
+    exports
+        .map(|(_, body)| ExportTraceServiceRequest::decode(body.clone()).unwrap())
+        .collect()
+}
+
+/// The metrics of each export of metrics.
+fn metrics(received: &Received) -> Vec<Vec<Metric>> {
+    let received = received.lock().unwrap();
+    let exports = received.iter().filter(|(path, _)| path == "/v1/metrics");
+    exports
+        .map(|(_, body)| ExportMetricsServiceRequest::decode(body.clone()).unwrap())
+        .map(|export| export.resource_metrics[0].scope_metrics[0].metrics.clone())
+        .collect()
+}
+
+fn lengths(received: &Received) -> Vec<usize> {
+    let lengths = traces(received)
+        .into_iter()
         .map(|export| export.resource_spans[0].scope_spans[0].spans.len());
     lengths.collect()
 }
@@ -142,8 +147,8 @@ async fn spans_are_sent_in_batches_after_a_while_or_at_the_end() {
     running.finish().await;
     assert_eq!(lengths(&received), [3, 512, 488]);
     assert_eq!(counts(&queue), [1003, 0, 0, 0]);
-    let received = received.lock().unwrap();
-    let resource = received[0].resource_spans[0].resource.as_ref().unwrap();
+    let traces = traces(&received);
+    let resource = traces[0].resource_spans[0].resource.as_ref().unwrap();
     let version = KeyValue::new("service.version", "1.2.3");
     assert!(resource.attributes.contains(&version), "{resource:?}");
 }
@@ -215,4 +220,51 @@ async fn an_export_has_a_timeout() {
     sleep(2 * ACCUMULATE).await;
     assert_eq!(lengths(&received), [3, 1]);
     drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn metrics_are_sent_every_minute_and_at_the_end() {
+    let (received, _queue, running) = exporting_to(response("200 OK", b""));
+    sleep(Duration::from_secs(59)).await;
+    assert!(metrics(&received).is_empty());
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(metrics(&received).len(), 1);
+    sleep(Duration::from_secs(60)).await;
+    running.finish().await;
+    let exports = metrics(&received);
+    assert_eq!(exports.len(), 3);
+    assert_eq!(exports[2][0].name, "up");
+    assert_eq!(exports[2][0].unit, "s");
+}
+
+/// Cumulative metrics lose nothing but the values of the time for which the collector was away.
+#[tokio::test(start_paused = true)]
+async fn metrics_are_sent_again_once_the_collector_is_back() {
+    let world = World::default();
+    world.refuse("collector.example");
+    let (_queue, running) = exporting_over(&world);
+    sleep(Duration::from_secs(61)).await;
+    let received = Received::default();
+    let exports = Arc::clone(&received);
+    world.serve("collector.example", move |_, peer| {
+        collect(peer, Arc::clone(&exports), response("200 OK", b""))
+    });
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(metrics(&received).len(), 1);
+    drop(running);
+}
+
+#[test]
+fn each_section_reports_its_problems() {
+    let settings = "endpoint = \"http://c\"\nca_file = \"/nowhere/ca.pem\"\n";
+    let text = format!("[traces]\n{settings}[metrics]\n{settings}");
+    let config = Config::parse(&text).unwrap();
+    let problems = Exporters::new(&config, &Network::default(), "1.2.3")
+        .err()
+        .unwrap();
+    let missing = "ca_file: /nowhere/ca.pem: No such file or directory (os error 2)";
+    assert_eq!(
+        problems,
+        [format!("traces.{missing}"), format!("metrics.{missing}")]
+    );
 }

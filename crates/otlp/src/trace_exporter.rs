@@ -1,0 +1,121 @@
+//! The task that sends the spans of finished requests to a collector, in batches.
+
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::traces::{Semconv, Traces};
+use policy::Policies;
+use telemetry::requests::report::RequestReport;
+use telemetry::requests::sampling::Sampling;
+use telemetry::requests::trace_queue::TraceQueue;
+use telemetry::traces::span_result::SpanResult;
+use tokio::sync::mpsc::Receiver;
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+use crate::collector::{Collector, scope};
+use crate::messages::{ExportTraceServiceRequest, Resource, ResourceSpans, ScopeSpans, Span};
+use crate::servers::Servers;
+use crate::spans::SpanMaker;
+
+/// An exporter of the spans of requests.
+pub(crate) struct TraceExporter {
+    queue: Arc<TraceQueue>,
+    exit: Receiver<Arc<RequestReport>>,
+    collector: Collector,
+    resource: Resource,
+    semconv: Semconv,
+}
+
+impl TraceExporter {
+    pub(crate) fn new(settings: &Traces, collector: Collector, resource: Resource) -> Self {
+        let sampling = Sampling::new(settings.ratio, settings.slow);
+        let (queue, exit) = TraceQueue::new(sampling);
+        Self {
+            queue,
+            exit,
+            collector,
+            resource,
+            semconv: settings.semconv,
+        }
+    }
+
+    /// The queue for finished requests.
+    pub(crate) fn queue(&self) -> Arc<TraceQueue> {
+        Arc::clone(&self.queue)
+    }
+
+    /// Exports finished requests until it is stopped and the queue is empty. The upstreams of attempts are
+    /// looked up in `policies`.
+    pub(crate) async fn run(mut self, policies: Arc<Policies>, stopped: oneshot::Receiver<()>) {
+        let mut stopped = pin!(stopped);
+        let mut batch = Vec::with_capacity(MAX_BATCH);
+        while self.receive(&mut batch, stopped.as_mut()).await {
+            let maker = SpanMaker {
+                semconv: self.semconv,
+                servers: Servers::of(&policies.current()),
+            };
+            self.export(&maker, &batch).await;
+            batch.clear();
+        }
+    }
+
+    /// Waits for finished requests, and for more of them to accumulate, unless the exporter is stopped.
+    /// Returns false at the end.
+    async fn receive(
+        &mut self,
+        batch: &mut Vec<Arc<RequestReport>>,
+        mut stopped: Pin<&mut oneshot::Receiver<()>>,
+    ) -> bool {
+        let is_running = !self.exit.is_closed();
+        tokio::select! {
+            _ = self.exit.recv_many(batch, MAX_BATCH) => {}
+            _ = stopped.as_mut(), if is_running => self.exit.close(),
+        }
+        if batch.len() < MAX_BATCH && !self.exit.is_closed() {
+            tokio::select! {
+                () = sleep(ACCUMULATE) => {}
+                _ = stopped => self.exit.close(),
+            }
+        }
+        let more = std::iter::from_fn(|| self.exit.try_recv().ok());
+        batch.extend(more.take(MAX_BATCH - batch.len()));
+        !batch.is_empty()
+    }
+
+    /// Sends the spans of requests, and counts how many of them the collector has accepted.
+    async fn export(&mut self, maker: &SpanMaker, reports: &[Arc<RequestReport>]) {
+        let mut spans = Vec::with_capacity(2 * reports.len());
+        reports
+            .iter()
+            .for_each(|report| maker.add(report, &mut spans));
+        let count = spans.len() as u64;
+        let request = self.request(spans);
+        match self.collector.export(&request).await {
+            Some(rejected) => {
+                let rejected = rejected.min(count);
+                self.queue.count(SpanResult::Sent, count - rejected);
+                self.queue.count(SpanResult::Rejected, rejected);
+            }
+            None => self.queue.count(SpanResult::Failed, count),
+        }
+    }
+
+    fn request(&self, spans: Vec<Span>) -> ExportTraceServiceRequest {
+        ExportTraceServiceRequest {
+            resource_spans: vec![ResourceSpans {
+                resource: Some(self.resource.clone()),
+                scope_spans: vec![ScopeSpans {
+                    scope: Some(scope()),
+                    spans,
+                }],
+            }],
+        }
+    }
+}
+
+/// The maximum number of requests in one export.
+const MAX_BATCH: usize = 512;
+/// The time for which requests accumulate.
+pub(crate) const ACCUMULATE: Duration = Duration::from_millis(500);
