@@ -354,6 +354,36 @@ fn an_unusable_certificate_is_an_error_at_the_start() {
     }
 }
 
+/// `sluicegate health` reaches an admin address with TLS, whatever its certificate is for: it only asks
+/// whether the gateway is ready.
+#[test]
+fn health_asks_an_admin_address_with_tls() {
+    let authority = Authority::new();
+    let expired = Files::new(&authority.issue(NAME, 2021));
+    let gateway = GATEWAY.configured(&(expired.section("admin_tls") + NOWHERE));
+    let address = gateway.admin.unwrap().to_string();
+    let health = |arguments: &[&str]| {
+        let mut command = GATEWAY.command();
+        let output = command
+            .args(["health", "--admin", &address])
+            .args(arguments)
+            .output();
+        let output = output.unwrap();
+        (
+            output.status.success(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let file = GATEWAY.file("sluicegate.toml", &(expired.section("admin_tls") + NOWHERE));
+    let file = file.0.to_str().unwrap();
+    assert_eq!(health(&["--config", file]), (true, String::new()));
+    let (is_ready, message) = health(&[]);
+    assert!(
+        !is_ready && message.starts_with("sluicegate: http://"),
+        "{message}"
+    );
+}
+
 /// The admin address has a certificate of its own. Commands reach it over TLS, and its cookies are for
 /// TLS only.
 #[test]

@@ -14,5 +14,7 @@ pub use lazy_timer::LazyTimer;
 pub use pem::roots;
 pub use resolve::{RESOLVE_TIMEOUT, Resolve, SystemResolver};
 pub use server_tls::{ServerFileError, ServerFiles, ServerTls};
-pub use tls::{client_config, client_config_with_certificate, public_roots};
+pub use tls::{
+    client_config, client_config_with_certificate, client_config_without_verification, public_roots,
+};
 pub use with_peer::WithPeer;

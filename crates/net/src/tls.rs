@@ -4,8 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio_rustls::rustls::client::WantsClientCert;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::{ClientConfig, ConfigBuilder, RootCertStore};
+use tokio_rustls::rustls::client::danger::{
+    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
+use tokio_rustls::rustls::crypto::{
+    WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
+};
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{
+    ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    WantsVerifier,
+};
 
 use crate::pem;
 
@@ -31,17 +40,86 @@ pub fn client_config_with_certificate(
     roots: RootCertStore,
     file: &Path,
 ) -> Result<ClientConfig, String> {
+    with_certificate(trusting(roots), file)
+}
+
+/// Returns the configuration of a client that accepts every certificate, so that it does not know whom it
+/// talks to: it may send no secret. `file` has its own certificate, as of
+/// [`client_config_with_certificate`].
+///
+/// # Errors
+/// When the file cannot be used.
+///
+/// # Panics
+/// As [`client_config`]: never.
+pub fn client_config_without_verification(file: Option<&Path>) -> Result<ClientConfig, String> {
+    let algorithms = ring::default_provider().signature_verification_algorithms;
+    let builder = builder()
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(AnyCertificate(algorithms)));
+    match file {
+        None => Ok(http1(builder.with_no_client_auth())),
+        Some(file) => with_certificate(builder, file),
+    }
+}
+
+fn with_certificate(
+    builder: ConfigBuilder<ClientConfig, WantsClientCert>,
+    file: &Path,
+) -> Result<ClientConfig, String> {
     let chain = pem::certificates(file)?;
     let key = pem::private_key(file)?;
-    let config = trusting(roots).with_client_auth_cert(chain, key);
+    let config = builder.with_client_auth_cert(chain, key);
     config.map(http1).map_err(|problem| problem.to_string())
 }
 
 fn trusting(roots: RootCertStore) -> ConfigBuilder<ClientConfig, WantsClientCert> {
+    builder().with_root_certificates(roots)
+}
+
+fn builder() -> ConfigBuilder<ClientConfig, WantsVerifier> {
     ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .expect("ring supports the default TLS versions")
-        .with_root_certificates(roots)
+}
+
+/// Accepts every certificate whose key the server has.
+#[derive(Debug)]
+struct AnyCertificate(WebPkiSupportedAlgorithms);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signature, &self.0)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_schemes()
+    }
 }
 
 fn http1(mut config: ClientConfig) -> ClientConfig {

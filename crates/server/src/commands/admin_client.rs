@@ -1,7 +1,7 @@
 //! The client of the admin API, for the commands that manage a running gateway.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -112,18 +112,12 @@ impl AdminClient {
             Host::Ipv6(ip) => vec![(*ip, self.port).into()],
             Host::Domain(name) => SystemResolver::new(1).resolve(name, self.port).await?,
         };
-        let socket = dial_any(&Tcp, addresses).await?;
-        let Some(tls) = &self.tls else {
-            return Ok(socket);
-        };
         let name = match &self.host {
             Host::Ipv4(ip) => IpAddr::V4(*ip).into(),
             Host::Ipv6(ip) => IpAddr::V6(*ip).into(),
             Host::Domain(name) => ServerName::try_from(name.clone()).map_err(io::Error::other)?,
         };
-        let connector = TlsConnector::from(Arc::clone(tls));
-        let stream = connector.connect(name, socket).await?;
-        Ok(Box::new(TlsStream::from(stream)))
+        connect(addresses, self.tls.as_ref(), name).await
     }
 
     async fn send(
@@ -146,6 +140,21 @@ impl AdminClient {
             .map_err(text)?;
         exchange(self.connect().await.map_err(text)?, request).await
     }
+}
+
+/// Connects to the first of the addresses that accepts, with TLS if it is given.
+pub(super) async fn connect(
+    addresses: Vec<SocketAddr>,
+    tls: Option<&Arc<ClientConfig>>,
+    name: ServerName<'static>,
+) -> io::Result<Box<dyn Connection>> {
+    let socket = dial_any(&Tcp, addresses).await?;
+    let Some(tls) = tls else {
+        return Ok(socket);
+    };
+    let connector = TlsConnector::from(Arc::clone(tls));
+    let stream = connector.connect(name, socket).await?;
+    Ok(Box::new(TlsStream::from(stream)))
 }
 
 /// Sends a request on a connection of its own, and returns the status and the body of the response.
