@@ -42,7 +42,7 @@ pub struct Upstream {
     /// Its protocol. Absent: the default of its preset, which has to be set then.
     #[schemars(example = &"chat")]
     protocol: Option<Protocol>,
-    /// The base URL, to which the paths of the protocol are appended: `https://host/v1`. Absent: that of the preset.
+    /// The base URL, to which the paths of the protocol are appended: `https://host/v1`. Absent: the base URL of the preset.
     #[serde(default)]
     #[schemars(example = &"http://127.0.0.1:8000/v1")]
     base_url: String,
@@ -50,13 +50,13 @@ pub struct Upstream {
     #[schemars(example = &"https://eu.api.example.com/v1")]
     fallback_base_url: Option<String>,
     /// The source of the API key to send: `{ env = "NAME" }`, `{ file = "path" }`, or
-    /// `{ command = ["program", "argument"], refresh = "45m" }`. Absent: that of the preset, or none.
+    /// `{ command = ["program", "argument"], refresh = "45m" }`. Absent: the source of the preset, or none.
     #[schemars(example = BTreeMap::from([("env", "OPENAI_API_KEY")]))]
     api_key: Option<Secret>,
     /// The header that carries the key. Absent: `x-api-key` for Messages, else a bearer token.
     #[schemars(example = &"bearer")]
     auth: Option<Auth>,
-    /// Headers of every request. Those of clients do not replace them.
+    /// Headers of every request. Headers of clients do not replace them.
     #[serde(default)]
     #[schemars(example = BTreeMap::from([("OpenAI-Project", "p-1")]))]
     headers: BTreeMap<String, String>,
@@ -64,7 +64,7 @@ pub struct Upstream {
     #[serde(default)]
     #[schemars(example = ["openai-processing-ms"])]
     pass_headers: Vec<String>,
-    /// Its deviations from the protocol: those of its preset and its own.
+    /// Its deviations from the protocol, besides the deviations of its preset.
     #[serde(default, rename = "quirks")]
     #[schemars(with = "Quirks")]
     quirk_words: Table,
@@ -100,7 +100,7 @@ pub struct Upstream {
     /// The timeout for connecting, including DNS and TLS. Default 5 s.
     #[serde(default = "connect", with = "Time")]
     connect_timeout: Duration,
-    /// The timeout for the head of a stream; that of a plain reply comes with its last token.
+    /// The timeout for the head of a stream. The head of a plain reply comes with its last token.
     /// Default 120 s.
     #[serde(default = "head_timeout", with = "Time")]
     head_timeout: Duration,
@@ -313,7 +313,7 @@ impl Upstream {
         credential.map(Some).map_err(|error| error.to_string())
     }
 
-    /// Removes the headers that the operator has fixed from those of a client.
+    /// Removes the headers that the operator has fixed from the headers of a client.
     pub fn without_fixed(&self, mut headers: HeaderMap) -> HeaderMap {
         for name in self.headers.keys() {
             headers.remove(name);
@@ -321,7 +321,7 @@ impl Upstream {
         headers
     }
 
-    /// Its settings as lines of TOML, with those of its preset.
+    /// Its settings as lines of TOML, with the settings of its preset.
     pub fn to_toml(&self) -> String {
         let api_key = self.api_key.as_ref().map(Secret::to_toml);
         lines(

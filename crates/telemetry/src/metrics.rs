@@ -341,7 +341,7 @@ impl Metrics {
         }
     }
 
-    /// Sets the numbers of spans by what became of them.
+    /// Sets the numbers of spans by the result of exporting them.
     pub fn spans(&self, counts: impl Iterator<Item = (SpanResult, u64)>) {
         for (result, spans) in counts {
             let counter = self.spans.get_or_create(&[("result", result.as_str())]);
@@ -427,7 +427,8 @@ const CONTENT_LEFT_OUT: &str =
 const RESPONSES_EVICTED: &str =
     "ResponseStore answers that were removed early to make room for others";
 const LEASE_EXCHANGES: &str = "Exchanges with the store that lends quotas, by outcome";
-const SPANS: &str = "Spans of requests by what became of them: sent to the collector, or lost";
+const SPANS: &str =
+    "Spans of requests by the result of exporting them: sent to the collector, or lost";
 const USAGE_REFUSED: &str =
     "Entries of usage that the store will never take, and that were set aside";
 const JOURNAL_FAULTS: &str = "Failures of the journal of usage by kind, such as damaged entries";

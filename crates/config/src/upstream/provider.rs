@@ -4,8 +4,8 @@
 use super::{Protocol, Upstream};
 
 impl Upstream {
-    /// Its vendor: that of the preset, or else the one whose protocol it uses. By the conventions, the
-    /// form of the telemetry follows from it, rather than who runs the server.
+    /// The vendor of its preset, or else the vendor of its protocol. By the conventions, it says which form
+    /// the telemetry has, and not who runs the server.
     pub fn provider(&self) -> &'static str {
         let preset = self.preset.as_deref();
         let known = preset.and_then(|preset| PROVIDERS.iter().find(|(name, _)| *name == preset));

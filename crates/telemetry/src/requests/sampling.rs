@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::report::{AttemptResult, RequestReport};
 use crate::traces::context::{SpanId, TraceContext, TraceId, TraceParent};
 
-/// The requests that are exported: those that failed or were slow, and a part of the others.
+/// Decides which requests are exported: all that failed or were slow, and a part of the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
     /// Traces whose random bits are less than this are not exported.

@@ -1,6 +1,6 @@
-//! What became of the spans of requests, as a metric counts them.
+//! The results of exporting spans, as a metric counts them.
 
-/// What became of a span.
+/// The result of exporting a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanResult {
     /// The collector has accepted it.
@@ -9,12 +9,12 @@ pub enum SpanResult {
     QueueFull,
     /// The collector could not be reached, or has refused the whole export.
     Failed,
-    /// The collector has accepted others of the same export, but not this one.
+    /// The collector has accepted other spans of the same export, but not this one.
     Rejected,
 }
 
 impl SpanResult {
-    /// All of them.
+    /// All results.
     pub const ALL: [Self; 4] = [Self::Sent, Self::QueueFull, Self::Failed, Self::Rejected];
 
     /// The value in metrics.
