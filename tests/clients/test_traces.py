@@ -53,6 +53,8 @@ def test_a_stream_of_the_sdk_has_two_spans_with_its_usage(traced: tuple[Gateway,
     assert attributes["http.request.method"] == "POST"
     assert attributes["http.route"] == "/v1/messages"
     assert attributes["http.response.status_code"] == 200
+    assert (attributes["url.scheme"], attributes["url.path"]) == ("http", "/v1/messages")
+    assert attributes["server.address"] == "127.0.0.1"
     assert attributes["sluicegate.outcome"] == "completed"
 
     assert client_span.name == "chat large"

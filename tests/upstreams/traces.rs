@@ -71,9 +71,13 @@ fn gateway(traces: &str, collector: &str, gone: &str, house: &str, upstream: &st
         .start_by(GATEWAY, command)
 }
 
+/// Sends a request, which is a part of a trace of the client if it has `traceparent`.
 fn send(gateway: &Gateway, traceparent: Option<&str>) -> Response {
     let body = ask(Protocol::Messages, "mine", "Hello.", true);
-    let mut request = Request::post(path(Protocol::Messages), &body).bearer(CLIENT_KEY);
+    let mut request = Request::post(path(Protocol::Messages), &body)
+        .bearer(CLIENT_KEY)
+        .header("tracestate", "rojo=00f067aa0ba902b7")
+        .header("tracestate", "congo=t61rcWkgMzE");
     if let Some(value) = traceparent {
         request = request.header("traceparent", value);
     }
@@ -134,6 +138,9 @@ fn a_trace_goes_from_the_client_to_the_upstream_and_the_log() {
     let asked = house.requests().pop().unwrap();
     let sent = format!("00-{TRACE}-{}-01", hex(&answered.span_id));
     assert_eq!(asked.header("traceparent"), Some(sent.as_str()));
+    let state = "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE";
+    assert_eq!(asked.header("tracestate"), Some(state));
+    assert_eq!(server.trace_state, state);
     assert_eq!(log::line(&gateway, &response)["trace_id"], TRACE);
     let explained = GATEWAY
         .administer(&gateway, ADMIN, &["explain", id])
@@ -173,12 +180,15 @@ fn only_named_upstreams_get_the_trace_and_only_valid_ones_are_continued() {
     assert_ne!(trace, "00000000000000000000000000000000");
     let sent = asked.header("traceparent").unwrap();
     assert!(sent.starts_with(&format!("00-{trace}-")), "{sent}");
+    // It belongs to the trace that was not continued.
+    assert_eq!(asked.header("tracestate"), None);
 
     let open = gateway("", &url(&collector), &gone(), &base_url, "");
     send(&open, Some(TRACEPARENT));
     let asked = house.requests().pop().unwrap();
     assert_eq!(asked.model(), "large");
     assert_eq!(asked.header("traceparent"), None);
+    assert_eq!(asked.header("tracestate"), None);
 }
 
 /// With the ratio 0 a request is exported only if something failed: here the first target, from the

@@ -10,12 +10,16 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use auth::{Credentials, Denied, Entry};
-use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, HOST, X_CONTENT_TYPE_OPTIONS};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri};
 use policy::clock;
 use policy::policy_keys::PolicyKeys;
 use telemetry::outcome::Outcome;
+use telemetry::requests::trace_queue::TraceQueue;
 use telemetry::traces::context::TraceParent;
+use telemetry::traces::request::RequestTrace;
+use telemetry::traces::state::TraceState;
 
 use crate::connection::state::ConnectionState;
 use crate::endpoints::stored_response::Action::{Cancel, Delete, InputItems, Retrieve};
@@ -23,10 +27,10 @@ use crate::endpoints::stored_response::answer as stored_response;
 use crate::endpoints::{count_tokens, images, models, text};
 use crate::exchange::body::{Body, ClientBody};
 use crate::exchange::quota_headers;
-use crate::exchange::record::Record;
+use crate::exchange::record::{Record, shortened};
 use crate::exchange::refusal::{Refusal, Style};
 use crate::request::head;
-use crate::request::outgoing::TRACEPARENT;
+use crate::request::outgoing::{TRACEPARENT, TRACESTATE};
 use crate::request::reply::ReplyBody;
 use crate::request::routing::{Endpoint, style};
 use crate::state::{Caller, GatewayState};
@@ -72,8 +76,7 @@ async fn respond(
     );
     record.client_id = client_id(request.headers());
     let traces = state.history.traces();
-    record.trace =
-        traces.map(|traces| traces.begin(trace_parent(request.headers()), clock::random_bits));
+    record.trace = traces.map(|traces| Arc::new(trace(traces, request.uri(), request.headers())));
     let aborting = record.aborting(&state.lifecycle);
     let answered = tokio::select! {
         biased;
@@ -217,6 +220,20 @@ fn note_refusal(record: &mut Record, refusal: &Refusal) {
     record.code = Some(refusal.error.code);
     record.cause = refusal.cause.as_deref().map(str::to_owned);
     record.end(Outcome::of_refusal(&refusal.error));
+}
+
+/// Begins the trace of a request, or continues the client's.
+fn trace(traces: &TraceQueue, uri: &Uri, headers: &HeaderMap) -> RequestTrace {
+    let parent = trace_parent(headers);
+    let states = headers.get_all(TRACESTATE).into_iter();
+    let host = headers.get(HOST).map(HeaderValue::as_bytes);
+    let host = host.and_then(|host| Authority::try_from(host).ok());
+    RequestTrace {
+        context: traces.begin(parent, clock::random_bits),
+        state: parent.and_then(|_| TraceState::parse(states.map(HeaderValue::as_bytes))),
+        path: shortened(uri.path()),
+        host: host.map(|host| (shortened(host.host()), host.port_u16())),
+    }
 }
 
 /// The client's span, if the request is part of a trace: one valid header.

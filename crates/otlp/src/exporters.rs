@@ -53,7 +53,7 @@ impl Exporters {
             return Err(problems);
         }
         Ok(Self {
-            traces: for_traces.map(|to| TraceExporter::new(traces, to, resource.clone())),
+            traces: for_traces.map(|to| TraceExporter::new(config, to, resource.clone())),
             metrics: for_metrics.map(|to| MetricExporter::new(metrics.interval, to, resource)),
         })
     }

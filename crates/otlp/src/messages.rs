@@ -84,6 +84,9 @@ pub struct Span {
     /// The id of the span, of 8 bytes.
     #[prost(bytes = "bytes", tag = "2")]
     pub span_id: Bytes,
+    /// The data of other systems in the trace: the value of `tracestate`.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub trace_state: Bytes,
     /// The id of the parent. Empty: none.
     #[prost(bytes = "bytes", tag = "4")]
     pub parent_span_id: Bytes,

@@ -51,11 +51,15 @@ names! {
     HTTP_METHOD: same "http.request.method",
     /// The path of the endpoint, with names in place of ids.
     HTTP_ROUTE: same "http.route",
+    /// The scheme of the URL: `http` or `https`.
+    URL_SCHEME: same "url.scheme",
+    /// The path of the URL.
+    URL_PATH: same "url.path",
     /// The status of the response.
     HTTP_STATUS: same "http.response.status_code",
     /// The code of the error.
     ERROR_TYPE: same "error.type",
-    /// The host of the model server.
+    /// The host of the model server, or of the gateway as the client has named it.
     SERVER_ADDRESS: same "server.address",
     /// Its port.
     SERVER_PORT: same "server.port",

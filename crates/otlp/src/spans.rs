@@ -7,6 +7,7 @@ use telemetry::metrics::gen_ai::operation;
 use telemetry::requests::report::{AttemptReport, AttemptResult, RequestReport, Road};
 use telemetry::requests::routes::method_and_path;
 use telemetry::traces::context::{SpanId, TraceContext};
+use telemetry::traces::request::RequestTrace;
 
 use crate::messages::{
     Copied, HAS_IS_REMOTE, IS_REMOTE, KeyValue, Span, SpanKind, Status, StatusCode, Value,
@@ -23,6 +24,8 @@ struct Attributes {
 /// Makes the spans of requests.
 pub(crate) struct SpanMaker {
     pub(crate) semconv: Semconv,
+    /// The scheme of the URLs of clients.
+    pub(crate) scheme: &'static str,
     pub(crate) servers: Servers,
 }
 
@@ -58,16 +61,31 @@ impl Attributes {
 impl SpanMaker {
     /// Adds the spans of a request. One without a trace has none.
     pub(crate) fn add(&self, report: &RequestReport, spans: &mut Vec<Span>) {
-        let Some(trace) = &report.trace else { return };
-        let trace_id = Bytes::copy_from_slice(&trace.trace.to_bytes());
-        spans.push(self.server_span(report, trace, trace_id.clone()));
+        let Some(trace) = report.trace.as_deref() else {
+            return;
+        };
+        let ids = &trace.context;
+        let trace_id = Bytes::copy_from_slice(&ids.trace.to_bytes());
+        let state = trace.state.as_ref().map(|state| state.as_str().as_bytes());
+        let trace_state = state.map(Bytes::copy_from_slice).unwrap_or_default();
+        let server = Span {
+            trace_id: trace_id.clone(),
+            span_id: bytes(ids.span),
+            trace_state: trace_state.clone(),
+            parent_span_id: ids.parent.map(bytes).unwrap_or_default(),
+            flags: flags(ids, ids.parent.is_some()),
+            ..self.server_span(report, trace)
+        };
+        debug_assert!(server.attributes.len() <= MOST_ATTRIBUTES);
+        spans.push(server);
         let attempts = report.attempts.iter().enumerate();
         spans.extend(attempts.map(|(number, attempt)| {
             let span = Span {
                 trace_id: trace_id.clone(),
-                span_id: bytes(trace.attempt_span(number)),
-                parent_span_id: bytes(trace.span),
-                flags: flags(trace, false),
+                span_id: bytes(ids.attempt_span(number)),
+                trace_state: trace_state.clone(),
+                parent_span_id: bytes(ids.span),
+                flags: flags(ids, false),
                 ..self.client_span(report, attempt)
             };
             debug_assert!(span.attributes.len() <= MOST_ATTRIBUTES);
@@ -75,12 +93,19 @@ impl SpanMaker {
         }));
     }
 
-    fn server_span(&self, report: &RequestReport, trace: &TraceContext, trace_id: Bytes) -> Span {
-        let (method, path) = method_and_path(report.route).unzip();
+    /// The span of the request, without its ids.
+    fn server_span(&self, report: &RequestReport, trace: &RequestTrace) -> Span {
+        let (method, route) = method_and_path(report.route).unzip();
         let is_failed = report.status >= 500 || report.outcome.is_failure();
         let mut attributes = Attributes::new(self.semconv);
         attributes.set_known(names::HTTP_METHOD, method);
-        attributes.set_known(names::HTTP_ROUTE, path);
+        attributes.set_known(names::HTTP_ROUTE, route);
+        attributes.set(names::URL_SCHEME, self.scheme);
+        attributes.set(names::URL_PATH, Copied(&trace.path));
+        if let Some((host, port)) = &trace.host {
+            attributes.set(names::SERVER_ADDRESS, Copied(host));
+            attributes.set_known(names::SERVER_PORT, port.map(u64::from));
+        }
         attributes.set(names::HTTP_STATUS, u64::from(report.status));
         if is_failed {
             let code = report.code.unwrap_or(report.outcome.as_str());
@@ -106,16 +131,13 @@ impl SpanMaker {
         attributes.set_list(names::DROPPED, dropped.into_iter().flatten());
         attributes.set_known(names::FIRST_EVENT_MS, report.first_event_ms);
         Span {
-            trace_id,
-            span_id: bytes(trace.span),
-            parent_span_id: trace.parent.map(bytes).unwrap_or_default(),
-            flags: flags(trace, trace.parent.is_some()),
-            name: name(method.unwrap_or("HTTP"), path),
+            name: name(method.unwrap_or("HTTP"), route),
             kind: SpanKind::Server.into(),
             start_time_unix_nano: at(report, 0.0),
             end_time_unix_nano: at(report, report.took_ms),
             attributes: attributes.list,
             status: is_failed.then(|| error(report.cause.as_deref())),
+            ..Span::default()
         }
     }
 
@@ -185,8 +207,8 @@ impl Attributes {
         }
     }
 
-    /// Adds the tokens that were reported. Those of failed attempts are included: they were used too,
-    /// and sums over a trace are right only if each token is in one span.
+    /// Adds the tokens that were reported, also by failed attempts: they were used too, and sums over a
+    /// trace are right only if each token is in one span.
     fn set_usage(&mut self, report: &RequestReport) {
         for (name, tokens) in [
             (names::INPUT_TOKENS, report.input_tokens),

@@ -4,7 +4,8 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::traces::{Semconv, Traces};
+use config::Config;
+use config::traces::Semconv;
 use policy::Policies;
 use telemetry::requests::report::RequestReport;
 use telemetry::requests::sampling::Sampling;
@@ -26,10 +27,13 @@ pub(crate) struct TraceExporter {
     collector: Collector,
     resource: Resource,
     semconv: Semconv,
+    /// The scheme of the URLs of clients.
+    scheme: &'static str,
 }
 
 impl TraceExporter {
-    pub(crate) fn new(settings: &Traces, collector: Collector, resource: Resource) -> Self {
+    pub(crate) fn new(config: &Config, collector: Collector, resource: Resource) -> Self {
+        let settings = &config.traces;
         let sampling = Sampling::new(settings.ratio, settings.slow);
         let (queue, exit) = TraceQueue::new(sampling);
         Self {
@@ -38,6 +42,11 @@ impl TraceExporter {
             collector,
             resource,
             semconv: settings.semconv,
+            scheme: if config.tls.is_some() {
+                "https"
+            } else {
+                "http"
+            },
         }
     }
 
@@ -54,6 +63,7 @@ impl TraceExporter {
         while self.receive(&mut batch, stopped.as_mut()).await {
             let maker = SpanMaker {
                 semconv: self.semconv,
+                scheme: self.scheme,
                 servers: Servers::of(&policies.current()),
             };
             self.export(&maker, &batch).await;

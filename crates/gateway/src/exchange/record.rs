@@ -22,7 +22,7 @@ use telemetry::outcome::Outcome;
 use telemetry::requests::history::RequestHistory;
 use telemetry::requests::live::{LiveRequest, LiveRequests, Registration};
 use telemetry::requests::report::{Admission, ReceivedAt, RequestReport};
-use telemetry::traces::context::TraceContext;
+use telemetry::traces::request::RequestTrace;
 use tokio::time::Instant;
 use translate::relay::End;
 
@@ -41,8 +41,8 @@ pub(crate) struct Record {
     pub(crate) id: String,
     /// The client's own id of the request, if it is safe to log.
     pub(crate) client_id: Option<String>,
-    /// The place of the request in its trace, if traces are exported.
-    pub(crate) trace: Option<TraceContext>,
+    /// The request as a part of its trace, if traces are exported.
+    pub(crate) trace: Option<Arc<RequestTrace>>,
     /// The endpoint, from a closed list.
     pub(crate) route: &'static str,
     /// The name of the key.
@@ -403,7 +403,7 @@ impl Record {
             first_event,
             tokens: self.reported,
             cost: self.cost,
-            trace: self.trace.as_ref(),
+            trace: self.trace.as_ref().map(|trace| &trace.context),
         });
     }
 
@@ -412,7 +412,8 @@ impl Record {
         let served_by = self.targets.served_by.get();
         let left_out = self.targets.left_out();
         let left_out = (!left_out.is_empty()).then(|| left_out.join(","));
-        let trace_id = self.trace.map(|trace| trace.trace.to_string());
+        let trace = self.trace.as_ref();
+        let trace_id = trace.map(|trace| trace.context.trace.to_string());
         let line = AccessLine {
             request_id: &self.id,
             client_request_id: self.client_id.as_deref(),
@@ -443,7 +444,7 @@ impl Record {
             at: ReceivedAt(self.at_ms()),
             request_id: std::mem::take(&mut self.id),
             client_request_id: self.client_id.take(),
-            trace: self.trace,
+            trace: self.trace.take(),
             route: self.route,
             key,
             model: self.model.as_deref().map(shortened),

@@ -12,6 +12,7 @@ use policy::targets::{Backend, Target};
 use telemetry::outcome::Outcome;
 use telemetry::requests::report::{AttemptReport, AttemptResult, Road};
 use telemetry::traces::context::TraceParent;
+use telemetry::traces::request::RequestTrace;
 use tokio::time::Instant;
 use upstream::{Effort, ResponseMeta, Upstream};
 use wire::ErrorKind;
@@ -21,7 +22,7 @@ use crate::exchange::answer::started::Started;
 use crate::exchange::record::{MAX_CAUSE, milliseconds, shortened};
 use crate::exchange::refusal::Refusal;
 use crate::exchange::targets::Targets;
-use crate::request::outgoing::TRACEPARENT;
+use crate::request::outgoing::{TRACEPARENT, TRACESTATE};
 use crate::state::{Caller, GatewayState};
 
 /// A request that can be sent to any of its targets. It owns all its data, so that attempts can
@@ -44,7 +45,7 @@ pub(crate) trait Dispatch: Send + 'static {
 }
 
 /// The position of a target among the targets of a request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Turn {
     /// True for the first target: only it may be retried.
     pub(crate) first: bool,
@@ -52,27 +53,39 @@ pub(crate) struct Turn {
     pub(crate) last: bool,
     /// True if it is left alone while its circuit breaker is open, because there is another one.
     pub(crate) has_alternative: bool,
-    /// The span of the attempt, if its target gets it.
-    pub(crate) trace: Option<TraceParent>,
+    /// The trace, if the target gets it.
+    pub(crate) trace: Option<AttemptTrace>,
+}
+
+/// An attempt as a part of the trace of its request.
+#[derive(Clone, Debug)]
+pub(crate) struct AttemptTrace {
+    /// The span of the attempt.
+    span: TraceParent,
+    request: Arc<RequestTrace>,
 }
 
 impl Turn {
     /// The lengths to which an upstream goes for the request.
-    pub(crate) const fn effort(self) -> Effort {
+    pub(crate) const fn effort(&self) -> Effort {
         Effort {
             may_retry: self.first,
             has_alternative: self.has_alternative,
         }
     }
 
-    /// Adds the span of the attempt to the headers of its request.
-    pub(crate) fn traced(self, mut headers: HeaderMap) -> HeaderMap {
-        // Its text can always be a value.
-        let span = self
-            .trace
-            .map(|span| HeaderValue::try_from(span.to_string()));
-        if let Some(Ok(value)) = span {
-            headers.insert(TRACEPARENT, value);
+    /// Adds the trace to the headers of the request.
+    pub(crate) fn traced(&self, mut headers: HeaderMap) -> HeaderMap {
+        let Some(AttemptTrace { span, request }) = &self.trace else {
+            return headers;
+        };
+        // Their texts can always be values.
+        if let Ok(span) = HeaderValue::try_from(span.to_string()) {
+            headers.insert(TRACEPARENT, span);
+        }
+        let state = request.state.as_ref();
+        if let Some(Ok(state)) = state.map(|state| HeaderValue::from_str(state.as_str())) {
+            headers.insert(TRACESTATE, state);
         }
         headers
     }
@@ -198,7 +211,7 @@ pub(crate) fn first_successful_target<A: Dispatch>(
     let permit = caller.record.permit.as_ref();
     let may_go_on = !caller.record.stream || permit.is_some_and(Permit::makes_pictures);
     let received = caller.record.started;
-    let trace = caller.record.trace;
+    let trace = caller.record.trace.clone();
     let end = received + state.limits.stream_timeout;
     async move {
         let mut last_failure = None;
@@ -212,9 +225,14 @@ pub(crate) fn first_successful_target<A: Dispatch>(
                 last,
                 has_alternative: untried > 0 && !last,
                 trace: trace
+                    .as_ref()
                     .filter(|_| target.is_traced())
-                    .map(|trace| trace.of_attempt(number)),
+                    .map(|trace| AttemptTrace {
+                        span: trace.context.of_attempt(number),
+                        request: Arc::clone(trace),
+                    }),
             };
+            let has_alternative = turn.has_alternative;
             number += 1;
             untried = untried.saturating_sub(1);
             record.set_asked(&target);
@@ -239,7 +257,7 @@ pub(crate) fn first_successful_target<A: Dispatch>(
                 Err(failure) => {
                     record.set_failed(failure.may_work && may_go_on, failure.was_cut);
                     report_failure(&state, &target, &failure.refusal, &meta);
-                    if failure.was_left_alone && turn.has_alternative {
+                    if failure.was_left_alone && has_alternative {
                         targets.push_back(target);
                         continue;
                     }

@@ -112,6 +112,7 @@ pub(crate) fn edited_chunks(splice: &Splice<'_>, whole: &Bytes) -> Vec<Bytes> {
 
 /// The header with the ids of a trace: <https://www.w3.org/TR/trace-context/>.
 pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+pub(crate) const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 /// The largest unary reply of a text protocol, in bytes.
 pub const MAX_REPLY: usize = 32 << 20;
 /// The longest stream of a text protocol, in bytes. An event is many times as long as its text, and

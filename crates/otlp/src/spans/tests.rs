@@ -1,6 +1,7 @@
 //! Tests of the spans of requests.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use config::Config;
 use policy::Policy;
@@ -8,6 +9,7 @@ use prost::Message as _;
 use telemetry::outcome::Outcome;
 use telemetry::requests::report::{Admission, AppliedLimit, ReceivedAt, RefusingLimit};
 use telemetry::traces::context::{TraceId, TraceParent};
+use telemetry::traces::state::TraceState;
 use upstream::Network;
 
 use super::*;
@@ -24,6 +26,7 @@ fn maker(semconv: Semconv) -> SpanMaker {
     let (policy, _) = Policy::read(&config, false, Network::default()).unwrap();
     SpanMaker {
         semconv,
+        scheme: "http",
         servers: Servers::of(&policy),
     }
 }
@@ -47,15 +50,21 @@ fn report() -> RequestReport {
     let parent = TraceParent::parse(b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
     let parent = parent.unwrap();
     RequestReport {
+        trace: Some(Arc::new(RequestTrace {
+            context: TraceContext {
+                trace: parent.trace,
+                parent: Some(parent.span),
+                span: SpanId::new(0x0102_0304_0506_0708),
+                is_sampled: true,
+            },
+            state: TraceState::parse([&b"congo=t61rcWkgMzE"[..]]),
+            path: "/v1/messages".to_owned(),
+            host: Some(("gate.example".to_owned(), Some(8080))),
+        })),
         at: ReceivedAt(1_801_469_349_000),
         model: Some("coder".to_owned()),
         took_ms: 1000.25,
-        ..RequestReport::traced(TraceContext {
-            trace: parent.trace,
-            parent: Some(parent.span),
-            span: SpanId::new(0x0102_0304_0506_0708),
-            is_sampled: true,
-        })
+        ..RequestReport::completed("req_1".to_owned())
     }
 }
 
@@ -132,6 +141,7 @@ fn a_fallback_is_a_server_span_with_a_client_span_for_each_attempt() {
         [0, 0xf0, 0x67, 0xaa, 0x0b, 0xa9, 0x02, 0xb7]
     );
     assert_eq!(server.flags, 0x301);
+    assert_eq!(server.trace_state, "congo=t61rcWkgMzE");
     assert_eq!(server.start_time_unix_nano, 1_801_469_349_000_000_000);
     assert_eq!(server.end_time_unix_nano, 1_801_469_350_000_250_000);
     assert_eq!(server.status, None);
@@ -140,6 +150,10 @@ fn a_fallback_is_a_server_span_with_a_client_span_for_each_attempt() {
         expected(&[
             ("http.request.method", "POST"),
             ("http.route", "/v1/messages"),
+            ("url.scheme", "http"),
+            ("url.path", "/v1/messages"),
+            ("server.address", "gate.example"),
+            ("server.port", "8080"),
             ("http.response.status_code", "200"),
             ("sluicegate.request_id", "req_1"),
             ("sluicegate.key", "team"),
@@ -159,6 +173,7 @@ fn a_fallback_is_a_server_span_with_a_client_span_for_each_attempt() {
         assert_eq!(attempt.trace_id, server.trace_id);
         assert_eq!(attempt.parent_span_id, server.span_id);
         assert_eq!(attempt.flags, 0x101);
+        assert_eq!(attempt.trace_state, "congo=t61rcWkgMzE");
     }
     assert_ne!(failed.span_id, answered.span_id);
     assert_eq!(
@@ -287,7 +302,7 @@ fn a_request_without_a_trace_has_no_spans() {
     assert!(spans(&report, Semconv::V2026_10).is_empty());
 }
 
-/// The bytes are those that the package `opentelemetry-proto` 1.45.2 of PyPI writes for the same message.
+/// The package `opentelemetry-proto` 1.45.2 of PyPI writes these bytes for the same message.
 #[test]
 fn messages_have_the_bytes_of_the_reference_implementation() {
     const BYTES: &str = "0ad4010a1e0a1c0a0c736572766963652e6e616d65120c0a0a736c756963656761746512b1010a0c\
@@ -304,6 +319,7 @@ fn messages_have_the_bytes_of_the_reference_implementation() {
             .to_vec()
             .into(),
         span_id: span_id(0x0102_0304_0506_0708),
+        trace_state: Bytes::new(),
         parent_span_id: span_id(0x00f0_67aa_0ba9_02b7),
         name: "chat large".into(),
         kind: SpanKind::Client.into(),

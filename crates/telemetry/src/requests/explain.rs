@@ -34,7 +34,7 @@ impl RequestReport {
             None => String::new(),
         };
         let trace = match &self.trace {
-            Some(trace) => format!(" Its trace: {}.", trace.trace),
+            Some(trace) => format!(" Its trace: {}.", trace.context.trace),
             None => String::new(),
         };
         let (id, route, key) = (&self.request_id, self.route, &self.key);

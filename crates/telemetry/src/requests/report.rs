@@ -10,7 +10,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 use crate::outcome::Outcome;
+#[cfg(any(test, feature = "test-util"))]
 use crate::traces::context::TraceContext;
+use crate::traces::request::RequestTrace;
 
 /// A finished request.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -23,7 +25,7 @@ pub struct RequestReport {
     /// The id of its trace; null without `[traces]`.
     #[serde(rename = "trace_id", serialize_with = "trace_id")]
     #[schemars(with = "Option<String>")]
-    pub trace: Option<TraceContext>,
+    pub trace: Option<Arc<RequestTrace>>,
     /// The time at which the request was received.
     pub at: ReceivedAt,
     /// The endpoint, from a closed list.
@@ -207,7 +209,12 @@ impl RequestReport {
     /// A completed request in a trace, for tests.
     pub fn traced(context: TraceContext) -> Self {
         Self {
-            trace: Some(context),
+            trace: Some(Arc::new(RequestTrace {
+                context,
+                state: None,
+                path: "/v1/messages".to_owned(),
+                host: None,
+            })),
             ..Self::completed("req_1".to_owned())
         }
     }
@@ -265,8 +272,11 @@ fn shared_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S
     serializer.serialize_str(text)
 }
 
-fn trace_id<S: Serializer>(trace: &Option<TraceContext>, serializer: S) -> Result<S::Ok, S::Error> {
-    let id = trace.as_ref().map(|trace| trace.trace.to_string());
+fn trace_id<S: Serializer>(
+    trace: &Option<Arc<RequestTrace>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let id = trace.as_ref().map(|trace| trace.context.trace.to_string());
     id.serialize(serializer)
 }
 

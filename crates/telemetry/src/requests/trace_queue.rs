@@ -39,12 +39,14 @@ impl TraceQueue {
     /// Adds a finished request, if it is to be exported.
     pub fn offer(&self, report: &Arc<RequestReport>) {
         let Some(trace) = &report.trace else { return };
-        if self.sampling.keeps(report, trace) && self.sender.try_send(Arc::clone(report)).is_err() {
+        if self.sampling.keeps(report, &trace.context)
+            && self.sender.try_send(Arc::clone(report)).is_err()
+        {
             self.count(SpanResult::QueueFull, report.spans());
         }
     }
 
-    /// Counts spans by what became of them.
+    /// Counts spans by the result of exporting them.
     pub fn count(&self, result: SpanResult, spans: u64) {
         self.counts[result as usize].fetch_add(spans, Ordering::Relaxed);
     }

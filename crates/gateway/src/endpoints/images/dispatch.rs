@@ -119,7 +119,7 @@ impl ImageDispatch {
         &self,
         server: &UpstreamTarget,
         target: &Target,
-        turn: Turn,
+        turn: &Turn,
     ) -> Result<Outgoing, TargetFailure> {
         let own = self.parsed.generation.model.as_deref();
         let model = target.model.as_deref().or(own);

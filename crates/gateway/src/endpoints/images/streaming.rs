@@ -64,7 +64,7 @@ impl StreamingDispatch {
         target: &Target,
         turn: Turn,
     ) -> Result<StartedStream<()>, TargetFailure> {
-        let outgoing = self.0.outgoing(server, target, turn).await?;
+        let outgoing = self.0.outgoing(server, target, &turn).await?;
         let (deadline, meta) = (self.0.deadline, &mut self.0.meta);
         let answer =
             outgoing::send_and_classify(server, &outgoing, deadline, turn.effort(), meta).await?;

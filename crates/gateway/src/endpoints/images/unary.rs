@@ -45,7 +45,7 @@ impl Dispatch for UnaryDispatch {
                 UnaryAnswer::Translated(events, pictures)
             }
             Backend::Upstream(server) => {
-                let outgoing = self.0.outgoing(server, target, turn).await?;
+                let outgoing = self.0.outgoing(server, target, &turn).await?;
                 let incoming = server
                     .send_to_upstream(&outgoing, self.0.deadline, turn.effort())
                     .await;

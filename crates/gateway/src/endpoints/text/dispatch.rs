@@ -74,7 +74,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let Backend::Upstream(server) = &target.backend else {
             // Boxed because its future is large, with the state for fetching images in it, and
             // would enlarge every request.
-            return Box::pin(self.embedded(turn)).await;
+            return Box::pin(self.embedded(turn.last)).await;
         };
         let model = target.model.as_deref();
         match server.translation(D::PROTOCOL) {
@@ -91,12 +91,12 @@ impl<D: TextEndpoint> TextDispatch<D> {
         }
     }
 
-    async fn embedded(&mut self, turn: Turn) -> StartResult<TextAnswer> {
+    async fn embedded(&mut self, is_last: bool) -> StartResult<TextAnswer> {
         let state = Arc::clone(&self.state);
         let Some(engine) = &state.text_engine else {
             return Err(TargetFailure::fall_back(Refusal::no_engine()));
         };
-        let mut inbound = self.inbound(turn).map_err(TargetFailure::fall_back)?;
+        let mut inbound = self.inbound(is_last).map_err(TargetFailure::fall_back)?;
         inbound.request.reasoning.by_default = self.parsed.reasons_by_default;
         self.record.lose(&inbound.dropped);
         let share = &self.parsed.body.upload.share;
@@ -164,7 +164,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
             && (D::UPSTREAM_PROTOCOL, protocol) != (Protocol::Messages, Protocol::Messages);
         let envelope = server.envelope.as_ref().filter(|_| uses_envelopes);
         let (state, length) = (Arc::clone(&self.state), self.parsed.body.upload.bytes.len());
-        let encode = || self.encoded(server, protocol, model, envelope, turn);
+        let encode = || self.encoded(server, protocol, model, envelope, turn.last);
         let (encoded, mut dropped) = state.long_work.run(length, encode).await?;
         let headers = if protocol == D::UPSTREAM_PROTOCOL {
             server.config.without_fixed(self.parsed.headers.clone())
@@ -244,7 +244,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         protocol: Protocol,
         model: String,
         envelope: Option<&Envelope>,
-        turn: Turn,
+        is_last: bool,
     ) -> Result<(EncodedRequest, Vec<String>), TargetFailure> {
         let mut dropped = self
             .dropped_fields(protocol)
@@ -252,7 +252,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         if self.parsed.notes.is_stored {
             dropped.retain(|name| name != "store");
         }
-        let mut inbound = self.inbound(turn).map_err(TargetFailure::fall_back)?;
+        let mut inbound = self.inbound(is_last).map_err(TargetFailure::fall_back)?;
         inbound.request.model = model;
         if let Some(envelope) = envelope {
             envelope.unseal(&mut inbound.request);
@@ -294,7 +294,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
     }
 
     /// Returns the request in the neutral model. A plain reply is prepared with it.
-    fn inbound(&mut self, turn: Turn) -> Result<Inbound, ApiError> {
+    fn inbound(&mut self, is_last: bool) -> Result<Inbound, ApiError> {
         let ParsedRequest {
             body,
             model,
@@ -302,7 +302,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
             ..
         } = &mut self.parsed;
         let model = self.policy.catalog.find(model);
-        body.neutral(model, turn.last, |request| {
+        body.neutral(model, is_last, |request| {
             if !*streams && self.reply.is_none() {
                 self.reply = Some(Box::new(Reply::new(request, &stamp())));
             }
